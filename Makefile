@@ -1,0 +1,61 @@
+# Everything a newcomer needs. `make` alone prints this list.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+UV_VERSION := 0.13.8
+UV := .tools/bin/uv
+PY := .venv/bin/python
+export TZ := UTC
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: help setup demo test lint bench airflow clean lock schema
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+
+setup: .venv/.ready .venv-airflow/.ready ## both environments and the Delta JARs, once
+
+demo: setup ## real flights through Airflow, Spark and Delta: late rows correct what was published
+	@$(PY) -m jobs.demo
+
+test: setup ## lint, unit, property, Spark, Delta, Airflow and Great Expectations tests
+	@bin/check
+
+lint: setup ## ruff, mypy, import contracts
+	@bin/lint
+
+bench: setup ## ratios against Spark's own window() and a batch recompute
+	@$(PY) -m bench
+
+airflow: setup ## the Airflow web page on 127.0.0.1
+	@$(PY) -m jobs.webui
+
+clean: ## removes what demo, tests and airflow made; environments stay
+	rm -rf lake .airflow build .pytest_cache .ruff_cache .mypy_cache .hypothesis spark-warehouse
+
+lock: $(UV) ## resolves the dependencies anew into requirements/
+	$(UV) pip compile pyproject.toml --extra spark --extra demo --extra dev $(COMPILE) -o requirements/spark.txt
+	$(UV) pip compile pyproject.toml --extra airflow $(COMPILE) -o requirements/airflow.txt
+
+schema: setup ## writes the JSON Schema of the spec file
+	$(PY) -m windowing.spec.schema > pipelines/pipeline.schema.json
+
+COMPILE := -q --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links
+
+$(UV):
+	@bin/needs
+	@python3 -m venv .tools && .tools/bin/pip install -q --disable-pip-version-check uv==$(UV_VERSION)
+
+.venv/.ready: requirements/spark.txt pyproject.toml | $(UV)
+	@echo "setting up .venv (Spark, Delta, Great Expectations)"
+	@$(UV) venv -q --allow-existing --python "$$(python3 -c 'import sys; print(sys.executable)')" .venv
+	@$(UV) pip sync -q --python .venv/bin/python --require-hashes requirements/spark.txt
+	@$(UV) pip install -q --python .venv/bin/python --no-deps -e .
+	@$(PY) -m jobs.jars
+	@touch $@
+
+.venv-airflow/.ready: requirements/airflow.txt pyproject.toml | $(UV)
+	@echo "setting up .venv-airflow (Airflow)"
+	@$(UV) venv -q --allow-existing --python "$$(python3 -c 'import sys; print(sys.executable)')" .venv-airflow
+	@$(UV) pip sync -q --python .venv-airflow/bin/python --require-hashes requirements/airflow.txt
+	@$(UV) pip install -q --python .venv-airflow/bin/python --no-deps -e .
+	@touch $@

@@ -1,0 +1,52 @@
+"""One writer for each pipeline: a record lock held by the JVM that commits, so that it lives and dies with that process."""
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from windowing.delta import local_path
+from windowing.errors import Busy
+from windowing.spec.pipeline import Pipeline
+
+_FILE = "_lock"
+
+
+@contextmanager
+def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
+    """Holds the pipeline's lock inside the block; Busy when another process, or another block of this JVM, holds it."""
+    path = local_path(pipeline.table(_FILE))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    jvm = spark._jvm
+    channel = jvm.java.io.RandomAccessFile(str(path), "rw").getChannel()
+    try:
+        held = channel.tryLock()
+    except Py4JJavaError:
+        held = None
+    if held is None:
+        channel.close()
+        raise _busy(pipeline)
+    try:
+        yield
+    finally:
+        held.release()
+        channel.close()
+
+
+def probe(pipeline: Pipeline) -> None:
+    """Busy at once when another process holds the lock; costs no JVM."""
+    path = local_path(pipeline.table(_FILE))
+    if not path.exists():
+        return
+    with path.open("r+b") as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as held:
+            raise _busy(pipeline) from held
+        fcntl.lockf(file, fcntl.LOCK_UN)
+
+
+def _busy(pipeline: Pipeline) -> Busy:
+    return Busy(f"{pipeline.name}: another writer holds {pipeline.table(_FILE)}; try again when it has finished")

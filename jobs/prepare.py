@@ -1,0 +1,59 @@
+"""What must be true before anything is written: the source is there and unchanged, the spec is the one state was made by."""
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from windowing import delta
+from windowing.columns import END, LAST, REVISION, RUN, START
+from windowing.columns import T as TIME
+from windowing.errors import StateRefused
+from windowing.ledger.rule import Story
+from windowing.ledger.table import LEDGER, SCHEMA, story
+from windowing.merge.frame import output
+from windowing.merge.table import create
+from windowing.panes.frame import algebras
+from windowing.source import table as source
+from windowing.spec.fingerprint import fingerprint
+from windowing.spec.pipeline import Pipeline, Window
+
+
+def prepared(spark: SparkSession, pipeline: Pipeline) -> Story:
+    """The ledger's story, once source and spec agree with it; makes ledger and outputs on a first run."""
+    found = source.schema(spark, pipeline)
+    past = story(spark, pipeline)
+    source.check(pipeline, found, past)
+    source.check_identity(pipeline, delta.table_id(spark, pipeline.source.table), delta.version(spark, pipeline.source.table), past)
+    _same_spec(pipeline, past)
+    if not past.entries:
+        _make_tables(spark, pipeline, found)
+    return past
+
+
+def output_schema(spark: SparkSession, pipeline: Pipeline, window: Window, found: T.StructType) -> T.StructType:
+    """The columns of one output for a source of schema `found`."""
+    types = algebras(pipeline, window.aggregates, found)
+    kept = {p.name: p.lift for a in types.values() for p in a.parts}
+    empty = spark.createDataFrame([], found).withColumn(TIME, F.lit(0).cast("bigint"))
+    parts = empty.agg(*(lift.alias(name) for name, lift in kept.items()))
+    values = {f.name: f.dataType for f in parts.select(*(types[a.name].lower.alias(a.name) for a in window.aggregates)).schema.fields}
+    known = {START: T.TimestampType(), END: T.TimestampType(), LAST: T.TimestampType(), REVISION: T.LongType(), RUN: T.LongType()}
+    keys = {k: found[k].dataType for k in pipeline.source.key}
+    return T.StructType([T.StructField(c, {**known, **values, **keys}[c]) for c in output(window, pipeline.source.key)])
+
+
+def _make_tables(spark: SparkSession, pipeline: Pipeline, found: T.StructType) -> None:
+    for window in pipeline.windows:
+        create(spark, pipeline, window, output_schema(spark, pipeline, window, found))
+    delta.create(spark, pipeline.table(LEDGER), T.StructType.fromDDL(SCHEMA), {"delta.checkpointInterval": "50"})
+
+
+def _same_spec(pipeline: Pipeline, past: Story) -> None:
+    before = next((e for e in reversed(past.entries) if e.spec), None)
+    if before is None or before.spec == fingerprint(pipeline):
+        return
+    where = pipeline.file or pipeline.name
+    raise StateRefused(
+        f"{where}: source, watermark, windows or aggregates differ from those of run {before.run}, which made the state in {pipeline.root}; "
+        "restore the spec, or give the pipeline a new name"
+    )

@@ -1,0 +1,151 @@
+"""One run: everything that is new in the source, then stop.
+
+    lock -> what the ledger says -> source checks -> stream (availableNow): intent, batch, done -> close: watermark
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+from jobs import lock
+from jobs.batch import Batch, process
+from jobs.prepare import prepared
+from windowing import delta
+from windowing.admit.rule import advanced
+from windowing.errors import StateRefused
+from windowing.grid.zone import micros
+from windowing.ledger.rule import CLOSE, DONE, INTENT, OPEN, Entry, Story, summed
+from windowing.ledger.table import record, record_watermark
+from windowing.panes.table import Stamp
+from windowing.report.rule import RunReport, report
+from windowing.source import table as source
+from windowing.spec.fingerprint import fingerprint
+from windowing.spec.pipeline import Pipeline
+
+CHECKPOINT = "_checkpoint"
+GENERATION = 1
+Failures = list[BaseException]
+
+
+def run(spark: SparkSession, pipeline: Pipeline, arrival: datetime | None = None) -> RunReport:
+    """Reads everything new, corrects every output, advances the watermark once; the report says how many rows went where.
+
+    `arrival` (aware) stands for the host clock. Raises SourceMissing, StateRefused, Busy, SpecError; a failed run is finished by the next.
+    """
+    with lock.writer(spark, pipeline):
+        story = prepared(spark, pipeline)
+        clock = micros(arrival or datetime.now(UTC))
+        session = Run(spark, pipeline, story, max(clock, story.last_arrival or clock))
+        session.drain()
+        return session.close()
+
+
+class Run:
+    """The state of one run between its batches: the story so far grows by each batch's intent and done."""
+
+    def __init__(self, spark: SparkSession, pipeline: Pipeline, story: Story, arrival_us: int) -> None:
+        self.spark, self.pipeline, self.story, self.arrival_us = spark, pipeline, story, arrival_us
+        self.source_id = delta.table_id(spark, pipeline.source.table)
+        self.number = story.open_run.run if story.open_run and story.open_run.run else story.last_run + 1
+
+    def drain(self) -> None:
+        """Streams what is new through `batch`; the first error of a batch is raised as it was."""
+        failures: Failures = []
+        checkpoint = self.pipeline.table(CHECKPOINT)
+        writer = source.stream(self.spark, self.pipeline).writeStream.option("checkpointLocation", checkpoint)
+        query = writer.trigger(availableNow=True).foreachBatch(_caught(self.batch, failures)).start()
+        try:
+            query.awaitTermination()
+        except StreamingQueryException as error:
+            raise (failures[0] if failures else _refusal(self.pipeline, error)) from error
+
+    def batch(self, rows: DataFrame, number: int) -> None:
+        """One micro-batch between its intent and its done; a batch that was done before is passed over."""
+        if any(e.batch == number for e in self.story.done(self.number)):
+            return
+        intent = self.story.intent(number) or self._intend(number)
+        stamp = Stamp(self.number, number, GENERATION, intent.watermark_in)
+        counts = process(Batch(self.spark, self.pipeline, stamp, intent.arrival or self.arrival_us), rows)
+        self._note(replace(intent, step=DONE, counts=counts, versions=self._versions()))
+
+    def close(self) -> RunReport:
+        """Ends the run: the watermark advances by everything it accepted. A run that read nothing leaves no trace."""
+        done, names = self.story.done(self.number), [w.name for w in self.pipeline.windows]
+        if not done and self.story.open_run is None:
+            return report(None, 0, {}, self.story.watermark, names)
+        highest = max((e.counts["max_event_time"] for e in done if "max_event_time" in e.counts), default=None)
+        arrival = max((e.arrival for e in done if e.arrival is not None), default=self.arrival_us)
+        after = advanced(self.story.watermark, highest, arrival, self.pipeline.watermark.delay_us)
+        counts = {name: n for name, n in summed(done).items() if name != "max_event_time"}
+        closed = self._entry(CLOSE, None, counts=counts, watermark_out=after, versions=self._versions(), arrival=arrival)
+        record_watermark(self.spark, self.pipeline, self.number, closed, highest)
+        self._note(closed)
+        return report(self.number, len(done), counts, after, names)
+
+    def _intend(self, number: int) -> Entry:
+        """Records what the batch will be judged by, before anything else is written; opens the run with its first batch."""
+        intent = self._entry(INTENT, number, offsets=_offsets(self.pipeline, number))
+        opening = [] if self.story.open_run else [self._entry(OPEN, None)]
+        self._note(*opening, intent)
+        return self.story.entries[-1]
+
+    def _entry(self, step: str, batch: int | None, **more: object) -> Entry:
+        entry = Entry(
+            step=step,
+            generation=GENERATION,
+            run=self.number,
+            batch=batch,
+            at=micros(datetime.now(UTC)),
+            arrival=self.arrival_us,
+            watermark_in=self.story.watermark,
+            source_id=self.source_id,
+            source_version=delta.version(self.spark, self.pipeline.source.table),
+            spec=fingerprint(self.pipeline),
+        )
+        return replace(entry, **more)  # type: ignore[arg-type]
+
+    def _versions(self) -> dict[str, int]:
+        return {w.name: delta.version(self.spark, self.pipeline.table(w.name)) for w in self.pipeline.windows}
+
+    def _note(self, *entries: Entry) -> None:
+        self.story = record(self.spark, self.pipeline, self.story, entries)
+
+
+def _caught(body: Callable[[DataFrame, int], None], failures: Failures) -> Callable[[DataFrame, int], None]:
+    """`body` that also keeps its error on this side of the JVM."""
+
+    def guarded(rows: DataFrame, number: int) -> None:
+        try:
+            body(rows, number)
+        except BaseException as error:
+            failures.append(error)
+            raise
+
+    return guarded
+
+
+def _offsets(pipeline: Pipeline, number: int) -> str | None:
+    """The batch's offsets as the checkpoint has them."""
+    file = Path(delta.local_path(pipeline.table(CHECKPOINT))) / "offsets" / str(number)
+    return file.read_text() if file.exists() else None
+
+
+def _refusal(pipeline: Pipeline, error: StreamingQueryException) -> Exception:
+    """What the stream itself refused, in one sentence."""
+    text = str(error)
+    known = {
+        "DELTA_SOURCE_TABLE_IGNORE_CHANGES": "rows of the source were updated or deleted after they had been read",
+        "DELTA_SOURCE_IGNORE_DELETE": "rows of the source were deleted after they had been read",
+        "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE": "the source was dropped and created again",
+        "DELTA_SCHEMA_CHANGED": "the columns of the source changed while it was read",
+        "DELTA_MISSING_FILES": "files or versions of the source that were not read yet have been vacuumed",
+        "DELTA_VERSIONS_NOT_CONTIGUOUS": "versions of the source that were not read yet are gone",
+    }
+    said = next((meaning for code, meaning in known.items() if code in text), None)
+    if said is None:
+        return error
+    return StateRefused(f"{pipeline.source.table}: {said}; `source.changes: refuse` allows appends only")

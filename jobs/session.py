@@ -1,0 +1,57 @@
+"""The one place that makes a Spark session: UTC everywhere, two Delta JARs, nothing listening outside 127.0.0.1."""
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from windowing.errors import UsageError
+
+JARS = Path(sys.prefix) / "share" / "tidemark" / "jars"
+DEFAULTS = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "1000000",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.databricks.delta.merge.materializeSource": "none",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "4g",
+    "spark.log.level": "ERROR",
+}
+_JVM = "-Duser.timezone=UTC -XX:+UseParallelGC -Dlog4j2.disableJmx=true"
+
+
+def spark_session(app_name: str = "tidemark", **conf: str) -> SparkSession:
+    """A session that reads and writes Delta; `conf` adds to or replaces the settings above.
+
+    `SPARK_MASTER` in the environment names a cluster; without it the session is local. UsageError when the JARs aren't set up.
+    """
+    jars = sorted(str(jar) for jar in JARS.glob("*.jar"))
+    if len(jars) != 2:
+        raise UsageError(f"{JARS} holds {len(jars)} of the 2 Delta JARs; run `make setup` once")
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    settings = {
+        **DEFAULTS,
+        "spark.jars": ",".join(jars),
+        "spark.driver.extraJavaOptions": _JVM,
+        "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
+        "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "tidemark-warehouse"),
+        **conf,
+    }
+    builder = SparkSession.builder.appName(app_name).master(os.environ.get("SPARK_MASTER", "local[*]"))
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()

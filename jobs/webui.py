@@ -1,0 +1,211 @@
+"""Airflow's web page on this machine: its parts as children of one process, which takes all of them with it when it ends.
+
+`airflow standalone` would also serve task logs on every network interface and leave its parts behind on SIGTERM.
+"""
+
+import argparse
+import ctypes
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+ROOT = Path(__file__).resolve().parents[1]
+AIRFLOW = ROOT / ".venv-airflow/bin/airflow"
+PARTS = {
+    "api-server": ["api-server", "--host", "127.0.0.1", "--workers", "1"],
+    "scheduler": ["scheduler", "--skip-serve-logs"],
+    "dag-processor": ["dag-processor"],
+    "triggerer": ["triggerer", "--skip-serve-logs"],
+}
+SET_PDEATHSIG, SET_CHILD_SUBREAPER = 1, 36
+PATIENCE_S = {signal.SIGTERM: 15, signal.SIGKILL: 6}
+"""How long to wait before each harder signal; together less than half a minute."""
+
+
+def main() -> int:
+    """Runs until a signal or until a part ends; 0 after a signal, 1 if a part ended by itself, 2 if nothing could start."""
+    options = _options()
+    if not AIRFLOW.exists():
+        return _refuse(f"{AIRFLOW} is missing; run `make setup` once")
+    if _taken(options.port):
+        return _refuse(f"--port: {options.port} is taken on 127.0.0.1; name another one, such as --port {options.port + 1}")
+    os.umask(0o077)
+    options.home.mkdir(parents=True, exist_ok=True)
+    env = {**os.environ, **settings(options.home, options.port)}
+    passwords = _passwords(options.home)
+    try:
+        subprocess.run([AIRFLOW, "db", "migrate"], env=env, check=True, stdout=subprocess.DEVNULL)
+    except (KeyboardInterrupt, subprocess.CalledProcessError) as error:
+        return _refuse(f"Airflow's database in {options.home} was not set up: {error or 'interrupted'}")
+    return _serve(options.home, options.port, env, passwords)
+
+
+def settings(home: Path, port: int) -> dict[str, str]:
+    """Airflow's settings by environment: `home` for its files, `port` of 127.0.0.1 for its page."""
+    return {
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__PARALLELISM": "4",
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db",
+        "AIRFLOW__API__HOST": "127.0.0.1",
+        "AIRFLOW__API__PORT": str(port),
+        "AIRFLOW__API__BASE_URL": f"http://127.0.0.1:{port}",
+        "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "10",
+        "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",
+    }
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m jobs.webui", description="Airflow's web page on 127.0.0.1, until Ctrl-C.")
+    parser.add_argument("--port", type=int, default=18080, help="port on 127.0.0.1 (default: 18080)")
+    parser.add_argument("--home", type=lambda p: Path(p).absolute(), default=ROOT / ".airflow", help="Airflow's files (default: .airflow)")
+    return parser.parse_args()
+
+
+def _refuse(sentence: str) -> int:
+    print(sentence, file=sys.stderr)
+    return 2
+
+
+def _taken(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _passwords(home: Path) -> Path:
+    """The file with admin's password, made with a random one where it is missing, readable by its owner only."""
+    file = home / "passwords.json"
+    if not file.exists():
+        file.write_text(json.dumps({"admin": secrets.token_urlsafe(18)}) + "\n")
+    file.chmod(0o600)
+    return file
+
+
+def _serve(home: Path, port: int, env: dict[str, str], passwords: Path) -> int:
+    asked: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda n, _frame: asked.append(n))
+    ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    parts = {_start(part, home, port, env).pid: part for part in PARTS}
+    ended: list[str] = []
+    told = False
+    while not asked and not ended:
+        if not told and (told := _healthy(port)):
+            print(f"Airflow: http://127.0.0.1:{port}  user admin, password in {passwords}  (Ctrl-C ends it)", flush=True)
+        time.sleep(0.5)
+        ended = [parts[pid] for pid in _reap() if pid in parts]
+    _stop()
+    return _report(ended, home)
+
+
+def _report(ended: list[str], home: Path) -> int:
+    for part in ended:
+        print(f"{part} ended by itself; see {home}/{part}.log", file=sys.stderr)
+    return 1 if ended else 0
+
+
+def _start(part: str, home: Path, port: int, env: dict[str, str]) -> subprocess.Popen[bytes]:
+    words = [str(AIRFLOW), *PARTS[part], *(["--port", str(port)] if part == "api-server" else [])]
+    with (home / f"{part}.log").open("ab") as log:
+        return subprocess.Popen(
+            words,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 - this process has one thread
+        )
+
+
+def _die_with_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    ctypes.CDLL(None).prctl(SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
+def _healthy(port: int) -> bool:
+    try:
+        with urlopen(f"http://127.0.0.1:{port}/api/v2/monitor/health", timeout=5) as answer:
+            return all(part["status"] == "healthy" for part in json.load(answer).values())
+    except (URLError, OSError, ValueError):
+        return False
+
+
+def _stop() -> None:
+    """Ends every descendant. Parts are asked first; tasks have sessions of their own, so what is left is found by descent."""
+    me = os.getpid()
+    _send(signal.SIGINT, _children([me], _parents()))
+    for number, seconds in PATIENCE_S.items():
+        if _gone(me, seconds):
+            return
+        _send(number, _descendants(me))
+    _gone(me, 3)
+
+
+def _gone(ancestor: int, seconds: float) -> bool:
+    """Whether nobody descends from `ancestor` any more, waiting for it up to `seconds`."""
+    deadline = time.monotonic() + seconds
+    while _reap() or _descendants(ancestor):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.2)
+    return True
+
+
+def _send(number: signal.Signals, pids: Iterable[int]) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            continue
+
+
+def _reap() -> list[int]:
+    """Collects ended children, and orphans, which become our children because we are their subreaper."""
+    reaped = []
+    try:
+        while pid := os.waitpid(-1, os.WNOHANG)[0]:
+            reaped.append(pid)
+    except ChildProcessError:
+        pass
+    return reaped
+
+
+def _children(ancestors: list[int], parents: dict[int, int]) -> list[int]:
+    return [pid for pid, parent in parents.items() if parent in ancestors]
+
+
+def _descendants(ancestor: int) -> list[int]:
+    parents = _parents()
+    found, level = [], [ancestor]
+    while level := _children(level, parents):
+        found += level
+    return found
+
+
+def _parents() -> dict[int, int]:
+    """Each process and its parent, as /proc tells."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+    return parents
+
+
+if __name__ == "__main__":
+    sys.exit(main())

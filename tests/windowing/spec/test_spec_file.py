@@ -1,0 +1,130 @@
+"""YAML files: what is read as which value, and how a file that isn't a spec is refused."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from windowing.errors import SpecError
+from windowing.spec.file import LIMIT, document
+from windowing.spec.load import load_pipeline
+
+RIGHT = """name: p
+lake: lake
+source:
+  table: in/t
+  event_time: ts
+  key: [k]
+aggregates:
+  n: count()
+windows:
+  w: {kind: tumbling, size: 1 hour}
+"""
+
+
+def refused(folder: Path, text: str | bytes) -> SpecError:
+    path = folder / "p.yaml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(SpecError) as caught:
+        load_pipeline(path)
+    assert "\n" not in str(caught.value) and str(caught.value).startswith(f"{path}: ")
+    return caught.value
+
+
+def test_values_are_yaml_1_2(tmp_path: Path) -> None:
+    path = tmp_path / "v.yaml"
+    path.write_text("a: yes\nb: true\nc: 0o17\nd: 2024-01-01\ne: 12:30\nf: ~\ng: 1e3\nh: null\n<<: x\ni: [1, {j: =}]\nk: !!str 5\n")
+    assert document(str(path)) == {
+        "a": "yes",
+        "b": True,
+        "c": 15,
+        "d": "2024-01-01",
+        "e": "12:30",
+        "f": None,
+        "g": 1000.0,
+        "h": None,
+        "<<": "x",
+        "i": [1, {"j": "="}],
+        "k": "5",
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field", "line"),
+    [
+        ("lake: lake", "lake: lake\nname: q", "name", 3),
+        ("  key: [k]", "  key: [k]\n  event_time: ts", "source.event_time", 7),
+        ("  n: count()", "  n: count()\n  n: sum(x)", "aggregates.n", 9),
+        ("size: 1 hour}", "size: 1 hour, size: 2 hours}", "windows.w.size", 10),
+        ("1 hour}", "1 hour}\n  w: {kind: session, gap: 1 hour}", "windows.w", 11),
+    ],
+)
+def test_repeated_fields(tmp_path: Path, old: str, new: str, field: str, line: int) -> None:
+    error = refused(tmp_path, RIGHT.replace(old, new))
+    assert (error.field, error.message) == (field, f"is given twice, again in line {line}; keep one of them")
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "sentence"),
+    [
+        (RIGHT.replace("lake: lake", "lake: &here lake"), "lake", "anchors such as &here and aliases are not allowed"),
+        (RIGHT.replace("[k]", "[&k k, *k]"), "source.key[0]", "anchors such as &k"),
+        (RIGHT.replace("lake: lake", "lake: *here"), "line 2", "is not YAML (found undefined alias 'here')"),
+        (RIGHT.replace("lake: lake", "lake: !!python/object:os.system x"), "lake", "python/object:os.system' is not allowed"),
+        (RIGHT.replace("lake: lake", "lake: !here x"), "lake", "the tag '!here' is not allowed"),
+        (RIGHT.replace("lake: lake", "lake: !!set {x}"), "lake", "is not allowed; a spec is plain text"),
+        (RIGHT.replace("lake: lake", "lake: !!int x"), "lake", "'x' can't be read as int"),
+        (RIGHT.replace("lake: lake", "lake: !!bool x"), "lake", "'x' can't be read as bool"),
+        (RIGHT.replace("lake: lake", "lake: " + "9" * 5000), "lake", "can't be read as int; quote it"),
+        (RIGHT.replace("lake: lake", "? [a]\n: b"), "line 2", "has a list or mapping as a field's name in line 2"),
+        (RIGHT.replace("  key", "\tkey"), "line 6", "is not YAML ("),
+        (RIGHT.replace("1 hour}", "1 hour"), "line 11", "is not YAML ("),
+        (RIGHT.replace("lake: lake", "lake: a: b"), "line 2", "is not YAML (mapping values are not allowed here); check indentation"),
+        (RIGHT + "---\nname: q\n", "line 11", "is not YAML (but found another document)"),
+        ("%YAML 1.1\n---\n" + RIGHT, "line 1", "'%YAML 1.1' is a directive; leave it out"),
+        ("- a\n- b\n", "line 1", "['a', 'b'] is not a pipeline; write a mapping"),
+        ("", "line 1", "null is not a pipeline"),
+        ("# nothing yet\n", "line 1", "null is not a pipeline"),
+        ("just text", "line 1", "'just text' is not a pipeline"),
+        ("name: p\n" * 2, "name", "is given twice"),
+        ("[" * 2000, "", "nested too deeply"),
+        (b"name: p\nlake: \xff\n", "line 2", "is not UTF-8 text"),
+        ("name: \0\n", "", "is not YAML (unacceptable character"),
+        ("x: " + "y" * LIMIT, "", "is larger than 256 KB"),
+        (RIGHT.replace("size: 1 hour", "size: 15"), "windows.w.size", "15 is not a duration such as '15 minutes'"),
+        (RIGHT.replace("lake: lake", "lake: s3://b/l"), "lake", "'s3://b/l' lies in s3:, which is not supported yet"),
+    ],
+)
+def test_files_that_are_no_specs(tmp_path: Path, text: str | bytes, field: str, sentence: str) -> None:
+    error = refused(tmp_path, text)
+    assert (error.field, sentence in str(error)) == (field, True), str(error)
+
+
+def test_a_whole_file_behind_an_anchor(tmp_path: Path) -> None:
+    assert refused(tmp_path, "&all {name: p}\n").field == "line 1"
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    for path in (str(tmp_path / "none.yaml"), str(tmp_path), "a\0b"):
+        with pytest.raises(SpecError, match="can't be read"):
+            load_pipeline(path)
+
+
+def test_the_largest_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text(RIGHT + "#" * (LIMIT - len(RIGHT)))
+    assert load_pipeline(path).name == "p"
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    cut=st.integers(0, len(RIGHT)), junk=st.text(max_size=12) | st.sampled_from(["[", "{", ": ", "- ", "&a ", "*a", "!", "\n", "'", "? "])
+)
+def test_junk_in_a_file_is_a_spec_error_or_a_pipeline(tmp_path: Path, cut: int, junk: str) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_bytes((RIGHT[:cut] + junk + RIGHT[cut:]).encode("utf-8", "surrogatepass"))
+    try:
+        assert load_pipeline(path).file == str(path)
+    except SpecError as error:
+        assert "\n" not in str(error)

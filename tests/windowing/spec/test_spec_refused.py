@@ -1,0 +1,350 @@
+"""Every wrong spec is one sentence: its field, what was given, what is allowed."""
+
+import copy
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from windowing.errors import SpecError
+from windowing.spec.load import load_pipeline
+
+GONE = object()
+RIGHT: dict[str, Any] = {
+    "name": "departures",
+    "lake": "/data/lake",
+    "source": {"table": "/data/bronze/flights", "event_time": "departed_at", "key": ["origin"]},
+    "watermark": {"delay": "10 minutes", "allowed_lateness": "forever"},
+    "aggregates": {"flights": "count()", "worst": "max(delay)"},
+    "windows": {
+        "hourly": {"kind": "tumbling", "size": "1 hour"},
+        "rolling": {"kind": "sliding", "size": "3 hours", "slide": "15 minutes"},
+        "busy": {"kind": "session", "gap": "30 minutes"},
+    },
+    "schedule": "*/15 * * * *",
+    "expectations": {"suite": "departures"},
+    "retention": {"state": "forever"},
+}
+
+
+def changed(**paths: Any) -> dict[str, Any]:
+    """RIGHT with some fields set or, if GONE, removed; a path is written with / between its steps."""
+    spec = copy.deepcopy(RIGHT)
+    for path, value in paths.items():
+        *steps, last = path.split("/")
+        at = spec
+        for step in steps:
+            at = at[step]
+        if value is GONE:
+            del at[last]
+        else:
+            at[last] = value
+    return spec
+
+
+def refused(spec: Any) -> SpecError:
+    """The error of a wrong spec, which is one line without a library's own wording."""
+    with pytest.raises(SpecError) as caught:
+        load_pipeline(spec)
+    text = str(caught.value)
+    assert "\n" not in text and not text.endswith(".") and len(text) < 600
+    assert not any(word in text.lower() for word in ("pydantic", "http", "traceback", "validation error", "input_", "document"))
+    return caught.value
+
+
+LEVELS = ["", "source/", "watermark/", "windows/hourly/", "windows/rolling/", "windows/busy/", "expectations/", "retention/"]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_unknown_fields_at_each_level(level: str) -> None:
+    error = refused(changed(**{f"{level}xyzzy": "red"}))
+    assert error.field == f"{level}xyzzy".replace("/", ".")
+    assert error.message.startswith("is not a field here (given 'red'); allowed: ")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "meant"),
+    [
+        ("shedule", "@daily", "schedule"),
+        ("source/event_tme", "ts", "event_time"),
+        ("watermark/lateness", "1 hour", "allowed_lateness"),
+        ("windows/hourly/sise", "1 hour", "size"),
+        ("windows/rolling/slides", "1 hour", "slide"),
+        ("retention/States", "1 hour", "state"),
+    ],
+)
+def test_unknown_fields_suggest_the_nearest(path: str, value: str, meant: str) -> None:
+    assert f"did you mean '{meant}'; allowed: " in refused(changed(**{path: value})).message
+
+
+def test_a_typo_explains_the_missing_field() -> None:
+    assert refused(changed(**{"windows/hourly/size": GONE, "windows/hourly/sise": "1 hour"})).field == "windows.hourly.sise"
+
+
+def test_unknown_fields_of_an_event_time_and_an_aggregate() -> None:
+    error = refused(changed(**{"source/event_time": {"column": "ts", "units": "ms"}}))
+    assert (error.field, "did you mean 'unit'" in error.message) == ("source.event_time.units", True)
+    error = refused(changed(**{"aggregates/flights": {"call": "count()", "when": "x > 1"}}))
+    assert (error.field, "did you mean 'where'" in error.message) == ("aggregates.flights.when", True)
+
+
+def test_fields_of_other_kinds_say_so() -> None:
+    assert "it belongs to sliding windows" in refused(changed(**{"windows/hourly/slide": "1 hour"})).message
+    assert "it belongs to tumbling and sliding windows" in refused(changed(**{"windows/busy/zone": "UTC"})).message
+    assert "it belongs to tumbling windows" in refused(changed(**{"windows/rolling/origin": "2024-01-01"})).message
+
+
+REQUIRED = ["name", "lake", "source", "aggregates", "windows", "source/table", "source/event_time", "source/key"]
+REQUIRED += ["windows/hourly/size", "windows/rolling/size", "windows/rolling/slide", "windows/busy/gap", "expectations/suite"]
+
+
+@pytest.mark.parametrize("path", REQUIRED)
+def test_missing_fields(path: str) -> None:
+    error = refused(changed(**{path: GONE}))
+    assert error.field == path.replace("/", ".")
+    assert error.message.startswith("is missing; write ")
+
+
+TEXTS = ["name", "lake", "source/table", "source/event_time", "source/zone", "source/event_id", "watermark/delay", "watermark/max_future"]
+TEXTS += ["watermark/allowed_lateness", "watermark/dedupe_horizon", "aggregates/flights", "windows/hourly/size", "windows/hourly/offset"]
+TEXTS += ["windows/hourly/origin", "windows/hourly/zone", "windows/rolling/slide", "windows/busy/gap", "schedule", "expectations/suite"]
+TEXTS += ["retention/state", "retention/refused", "retention/output", "source/where", "windows/hourly/having"]
+
+
+@pytest.mark.parametrize("path", TEXTS)
+@pytest.mark.parametrize(("value", "spelled"), [(15, "15"), (1.5, "1.5"), (True, "true"), (["a"], "['a']"), ("  ", "'  '"), ("", "''")])
+def test_texts_that_are_something_else(path: str, value: Any, spelled: str) -> None:
+    error = refused(changed(**{path: value}))
+    assert error.field == path.replace("/", ".")
+    assert error.message.startswith(f"{spelled} is not ")
+
+
+MAPPINGS = ["source", "watermark", "aggregates", "windows", "windows/hourly", "windows/busy", "expectations", "retention"]
+
+
+@pytest.mark.parametrize("path", MAPPINGS)
+@pytest.mark.parametrize(("value", "spelled"), [("text", "'text'"), (5, "5"), ([], "[]")])
+def test_mappings_that_are_something_else(path: str, value: Any, spelled: str) -> None:
+    error = refused(changed(**{path: value}))
+    assert error.field == path.replace("/", ".")
+    assert error.message.startswith(f"{spelled} is not a mapping; write ")
+
+
+W = "windows/hourly/"
+SPANS = "units are microsecond, millisecond, second, minute, hour, day, week, month, quarter, year"
+CASES: list[tuple[dict[str, Any], str, str]] = [
+    # names
+    ({"name": "Departures"}, "name", "'Departures' is not a name; a name matches [a-z][a-z0-9_]{0,63}"),
+    ({"name": "_x"}, "name", "'_x' is not a name"),
+    ({"name": "a" * 65}, "name", "is not a name"),
+    ({"name": "a\n"}, "name", "is not a name"),
+    ({"name": "a/../b"}, "name", "'a/../b' is not a name"),
+    ({"windows/_late": {"kind": "session", "gap": "1 hour"}}, "windows._late", "'_late' is not a name"),
+    ({"windows/Hourly": {"kind": "session", "gap": "1 hour"}}, "windows.Hourly", "'Hourly' is not a name"),
+    ({"expectations/suite": "../x"}, "expectations.suite", "'../x' is not a name"),
+    ({"expectations": {}}, "expectations.suite", "is missing"),
+    # wrong shapes
+    ({"windows": {}}, "windows", "{} is empty; write at least one: output tables"),
+    ({"aggregates": {}}, "aggregates", "{} is empty; write at least one: output columns"),
+    ({"source/key": []}, "source.key", "[] is empty; write at least one: the columns"),
+    ({"source/key": "origin"}, "source.key", "'origin' is not a list; write the columns windows are kept apart by, such as [origin]"),
+    ({"source/key": ["origin", ""]}, "source.key[1]", "'' is not the name of a column"),
+    ({"source/key": ["origin", 7]}, "source.key[1]", "7 is not the name of a column"),
+    ({"source/order_by": "seq"}, "source.order_by", "'seq' is not a list"),
+    ({"source/order_by": ["seq", "SEQ"]}, "source.order_by[1]", "'SEQ' is given twice"),
+    ({"watermark": None}, "watermark", "null is not a mapping; write fields among delay, allowed_lateness"),
+    ({"watermark/delay": None}, "watermark.delay", "null is not a duration"),
+    ({W + "change_feed": "yes"}, "windows.hourly.change_feed", "'yes' is not true or false"),
+    ({W + "change_feed": 1}, "windows.hourly.change_feed", "1 is not true or false"),
+    ({W + "empty_limit": "many"}, "windows.hourly.empty_limit", "'many' is not a whole number"),
+    ({W + "emit": "late"}, "windows.hourly.emit", "'late' is not allowed; it is 'on_change', 'on_close' or 'changes'"),
+    ({"aggregates": {1: "count()"}}, "aggregates.1", "1 is not a name; quote it"),
+    ({"windows": {1: {"kind": "session", "gap": "1 hour"}}}, "windows.1", "1 is not a name; quote it"),
+    ({"source/columns": ["a"]}, "source.columns", "['a'] is not a mapping"),
+    # kinds
+    ({W + "kind": GONE}, "windows.hourly.kind", "is missing; write one of tumbling, sliding, session"),
+    (
+        {W + "kind": "tumblin"},
+        "windows.hourly.kind",
+        "'tumblin' is not a kind of window, did you mean 'tumbling'; allowed: tumbling, sliding, session",
+    ),
+    ({W + "kind": 5}, "windows.hourly.kind", "5 is not a kind of window; allowed: tumbling, sliding, session"),
+    ({W + "kind": ["session"]}, "windows.hourly.kind", "['session'] is not a kind of window"),
+    # lengths
+    ({W + "size": "15 minuts"}, "windows.hourly.size", f"'15 minuts' has the unit 'minut'; {SPANS}"),
+    ({W + "size": "15minutes"}, "windows.hourly.size", "'15minutes' is not a duration such as '15 minutes'"),
+    ({W + "size": "an hour"}, "windows.hourly.size", "'an hour' is not a duration"),
+    ({W + "size": "1.5 hours"}, "windows.hourly.size", "'1.5 hours' is not a duration"),
+    ({W + "size": "1 month 1 day"}, "windows.hourly.size", "'1 month 1 day' mixes months with fixed lengths"),
+    ({W + "size": "0 minutes"}, "windows.hourly.size", "'0 minutes' is not longer than 0"),
+    ({W + "size": "-1 hour"}, "windows.hourly.size", "'-1 hour' is not longer than 0"),
+    ({W + "size": "-1 month"}, "windows.hourly.size", "'-1 month' is not longer than 0"),
+    ({W + "size": "10000 years"}, "windows.hourly.size", "'10000 years' is longer than 9,999 years"),
+    ({W + "size": "9" * 5000 + " days"}, "windows.hourly.size", "is not a duration such as"),
+    ({"windows/rolling/size": "0 hours"}, "windows.rolling.size", "'0 hours' is not longer than 0"),
+    ({"windows/rolling/slide": "-5 minutes"}, "windows.rolling.slide", "'-5 minutes' is not longer than 0"),
+    ({"windows/rolling/slide": "4 hours"}, "windows.rolling.slide", "'4 hours' is longer than size '3 hours'"),
+    ({"windows/rolling/size": "1 month"}, "windows.rolling.size", "'1 month' has no fixed length; use weeks, days or shorter units"),
+    ({"windows/rolling/slide": "1 year"}, "windows.rolling.slide", "'1 year' has no fixed length"),
+    ({"windows/busy/gap": "0 seconds"}, "windows.busy.gap", "'0 seconds' is not longer than 0"),
+    ({"windows/busy/gap": "-3 seconds"}, "windows.busy.gap", "'-3 seconds' is not longer than 0"),
+    ({"windows/busy/gap": "1 month"}, "windows.busy.gap", "'1 month' has no fixed length"),
+    ({"watermark/delay": "-1 minute"}, "watermark.delay", "'-1 minute' is negative; it must be '0 seconds' or longer"),
+    ({"watermark/delay": "forever"}, "watermark.delay", "'forever' is not a duration"),
+    ({"watermark/delay": "1 month"}, "watermark.delay", "'1 month' has no fixed length"),
+    ({"watermark/allowed_lateness": "-1 day"}, "watermark.allowed_lateness", "'-1 day' is negative"),
+    ({"watermark/allowed_lateness": "never"}, "watermark.allowed_lateness", "'never' is not a duration"),
+    ({"watermark/max_future": "-1 hour"}, "watermark.max_future", "'-1 hour' is negative"),
+    ({"watermark/dedupe_horizon": "-1 hour"}, "watermark.dedupe_horizon", "'-1 hour' is negative"),
+    # grids
+    (
+        {W + "offset": "5 minutes", W + "origin": "2024-01-01"},
+        "windows.hourly.offset",
+        "'5 minutes' and origin '2024-01-01' are both given",
+    ),
+    ({W + "size": "1 month", W + "offset": "1 day"}, "windows.hourly.offset", "'1 day' can't shift months"),
+    ({W + "offset": "1 month"}, "windows.hourly.offset", "'1 month' has no fixed length"),
+    ({W + "origin": "January"}, "windows.hourly.origin", "'January' is not a local date or time such as '2024-01-01'"),
+    ({W + "origin": "2024-02-30"}, "windows.hourly.origin", "'2024-02-30' is not a local date"),
+    ({W + "origin": "2024-1-1"}, "windows.hourly.origin", "'2024-1-1' is not a local date"),
+    ({W + "origin": "2024-01-01T00:00Z"}, "windows.hourly.origin", "without a zone of its own"),
+    ({W + "origin": datetime(2024, 1, 1, tzinfo=UTC)}, "windows.hourly.origin", "without a zone of its own"),
+    (
+        {W + "zone": "America/NewYork"},
+        "windows.hourly.zone",
+        "'America/NewYork' is not a zone such as 'America/New_York' or 'UTC', did you mean",
+    ),
+    ({W + "zone": "asia/kolkata"}, "windows.hourly.zone", "did you mean 'Asia/Kolkata'"),
+    ({"windows/rolling/zone": "+05:30"}, "windows.rolling.zone", "'+05:30' is not a zone"),
+    ({"source/zone": "../etc"}, "source.zone", "'../etc' is not a zone"),
+    # aggregates
+    ({"aggregates/a": "count"}, "aggregates.a", "'count' is not a call such as count(), sum(delay) or quantile(delay, 0.95)"),
+    ({"aggregates/a": "sum(a) + 1"}, "aggregates.a", "'sum(a) + 1' is not a call"),
+    ({"aggregates/a": "sum(max(a))"}, "aggregates.a", "'sum(max(a))' is not a call"),
+    ({"aggregates/a": "summ(a)"}, "aggregates.a", "unknown function 'summ', did you mean 'sum'; allowed: count, sum, min, max, avg,"),
+    ({"aggregates/a": "SUM(a)"}, "aggregates.a", "did you mean 'sum'"),
+    ({"aggregates/a": "exec(a)"}, "aggregates.a", "unknown function 'exec'; allowed"),
+    ({"aggregates/a": "stddev(a)"}, "aggregates.a", "stddev in 'stddev(a)' is not supported yet; use count, sum"),
+    ({"aggregates/a": "count(a)"}, "aggregates.a", "'count(a)' has an argument, but count() counts rows and takes no column"),
+    ({"aggregates/a": "sum()"}, "aggregates.a", "'sum()' needs exactly one column, as in sum(delay)"),
+    ({"aggregates/a": "sum(a, b)"}, "aggregates.a", "'sum(a, b)' needs exactly one column"),
+    ({"aggregates/a": "sum(a+b)"}, "aggregates.a", "'a+b' in 'sum(a+b)' is not a column"),
+    ({"aggregates/a": "sum(5)"}, "aggregates.a", "'5' in 'sum(5)' is not a column"),
+    ({"aggregates/a": "quantile(a)"}, "aggregates.a", "'quantile(a)' needs a column and a number from 0 to 1"),
+    ({"aggregates/a": "quantile(a, 1.1)"}, "aggregates.a", "'1.1' in 'quantile(a, 1.1)' is not a number from 0 to 1"),
+    ({"aggregates/a": "quantile(a, -0.1)"}, "aggregates.a", "is not a number from 0 to 1"),
+    ({"aggregates/a": "quantile(a, nan)"}, "aggregates.a", "'nan' in 'quantile(a, nan)' is not a number"),
+    ({"aggregates/a": "quantile(0.5, a)"}, "aggregates.a", "'0.5' in 'quantile(0.5, a)' is not a column"),
+    ({"aggregates/a": {"call": "nope()"}}, "aggregates.a.call", "unknown function 'nope'"),
+    (
+        {W + "aggregates": ["flights", "wors"]},
+        "windows.hourly.aggregates[1]",
+        "'wors' is not defined under aggregates, did you mean 'worst'",
+    ),
+    ({W + "aggregates": ["flights", "flights"]}, "windows.hourly.aggregates", "'flights' is given twice"),
+    ({W + "aggregates": []}, "windows.hourly.aggregates", "[] is empty; write at least one"),
+    ({W + "aggregates": "flights"}, "windows.hourly.aggregates", "'flights' is not a list"),
+    # output columns
+    *[({f"aggregates/{n}": "count()"}, f"aggregates.{n}", f"'{n}' is reserved") for n in ("window_start", "window_end", "last_event")],
+    *[({f"aggregates/{n}": "count()"}, f"aggregates.{n}", f"'{n}' is reserved") for n in ("window_index", "revision", "RUN", "__x")],
+    *[({"source/key": ["a", n]}, "source.key[1]", f"'{n}' is reserved") for n in ("window_start", "run", "__key", "_change_type")],
+    ({"aggregates/a b": "count()"}, "aggregates.a b", "'a b' can't be an output column"),
+    ({"aggregates/": "count()"}, "aggregates.", "'' can't be an output column"),
+    ({"aggregates/Origin": "count()"}, "aggregates.Origin", "'Origin' is already an output column (source.key[0])"),
+    ({"aggregates/FLIGHTS": "count()"}, "aggregates.FLIGHTS", "'FLIGHTS' is already an output column (aggregates.flights)"),
+    ({"source/key": ["a", "a"]}, "source.key[1]", "'a' is already an output column (source.key[0])"),
+    # source
+    ({"source/event_time": {"column": "ts"}}, "source.event_time.unit", "is missing; write what one of them counts"),
+    ({"source/event_time": {"column": "ts", "unit": "ns"}}, "source.event_time.unit", "'ns' is not allowed; it is 'ms', 's' or 'us'"),
+    ({"source/event_time": {"column": 3, "unit": "s"}}, "source.event_time.column", "3 is not the name of a column"),
+    ({"source/on_bad_value": "drop"}, "source.on_bad_value", "'drop' is not allowed; it is 'quarantine' or 'null'"),
+    ({"source/changes": "ignore"}, "source.changes", "'ignore' is not allowed; it is 'refuse' or 'feed'"),
+    ({"source/table": "../flights"}, "source.table", "'../flights' is a relative path, but a mapping has no file to start from"),
+    ({"source/table": "my table"}, "source.table", "'my table' is neither a path with a slash nor a catalog name"),
+    ({"source/table": "."}, "source.table", "'.' is neither a path"),
+    ({"source/table": "/data/lake/departures/hourly"}, "source.table", "lies among this pipeline's own tables in /data/lake/departures"),
+    ({"lake": "lake"}, "lake", "'lake' is a relative path"),
+    ({"lake": "s3a://bucket/lake"}, "lake", "'s3a://bucket/lake' lies in s3a:, which is not supported yet"),
+    ({"source/table": "gs://bucket/t"}, "source.table", "'gs://bucket/t' lies in gs:, which is not supported yet"),
+    ({"lake": "file:lake"}, "lake", "'file:lake' is not a file: URI of this machine"),
+    ({"lake": "file://host/lake"}, "lake", "'file://host/lake' is not a file: URI of this machine"),
+    ({"lake": "/a\0b"}, "lake", "holds a null character"),
+    # schedule
+    ({"schedule": "* * * *"}, "schedule", "'* * * *' has 4 fields, but cron has 5: minute, hour, day of month, month, day of week"),
+    ({"schedule": "@houly"}, "schedule", "'@houly' is not a preset, did you mean '@hourly'; allowed: @hourly"),
+    ({"schedule": "61 * * * *"}, "schedule", "has '61' as its minute, which is 0 to 59"),
+    ({"schedule": "* * 0 * *"}, "schedule", "has '0' as its day of month, which is 1 to 31"),
+    ({"schedule": "* * * foo *"}, "schedule", "has 'foo' as its month"),
+    ({"schedule": "*/0 * * * *"}, "schedule", "has '*/0' as its minute"),
+    ({"schedule": "9-5 * * * *"}, "schedule", "has '9-5' as its minute"),
+    ({"schedule": "1,,2 * * * *"}, "schedule", "has '1,,2' as its minute"),
+    # state
+    ({"retention/state": "1 day"}, "retention.state", "'1 day' is given, but allowed_lateness: forever needs state: forever"),
+    (
+        {"watermark/allowed_lateness": "1 hour", "retention/state": "3 hours 59 minutes"},
+        "retention.state",
+        "'3 hours 59 minutes' is shorter than allowed_lateness + the longest window",
+    ),
+    (
+        {"watermark/allowed_lateness": "1 hour", "retention/state": "5 hours", W + "size": "1 month"},
+        "retention.state",
+        "write at least '31 days 1 hour' or forever",
+    ),
+    ({"retention/refused": "0 days"}, "retention.refused", "'0 days' is not longer than 0"),
+    ({"retention/output": "-1 year"}, "retention.output", "'-1 year' is not longer than 0"),
+    ({"retention/output": "soon"}, "retention.output", "'soon' is not a duration"),
+]
+
+
+@pytest.mark.parametrize(("paths", "field", "sentence"), CASES, ids=[f"{i}-{c[1]}"[:40] for i, c in enumerate(CASES)])
+def test_wrong_specs(paths: dict[str, Any], field: str, sentence: str) -> None:
+    error = refused(changed(**paths))
+    assert error.field == field
+    assert sentence in error.message
+
+
+@pytest.mark.parametrize("kind", ["cumulate", "record_sliding", "count", "delta", "punctuation", "global"])
+def test_kinds_that_come_later(kind: str) -> None:
+    error = refused(changed(**{W + "kind": kind}))
+    assert error.field == "windows.hourly.kind"
+    assert error.message == f"kind '{kind}' is not supported yet; use tumbling, sliding or session"
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("source/event_time", "arrival"),
+        ("source/changes", "feed"),
+        ("source/columns", {"delay": "a + b"}),
+        ("source/where", "distance > 0"),
+        ("watermark/idle_after", "15 minutes"),
+        ("aggregates/bad", {"call": "count()", "where": "delay > 60"}),
+        (W + "emit", "on_close"),
+        ("windows/rolling/emit", "changes"),
+        (W + "having", "flights >= 3"),
+        (W + "empty", True),
+        (W + "empty_limit", 5),
+        ("windows/busy/max_duration", "12 hours"),
+    ],
+)
+def test_fields_that_come_later(path: str, value: Any) -> None:
+    error = refused(changed(**{path: value}))
+    assert error.field == path.replace("/", ".") + (".where" if path == "aggregates/bad" else "")
+    assert " is not supported yet; " in error.message
+
+
+def test_neither_a_path_nor_a_mapping() -> None:
+    assert str(refused(5)) == "spec: 5 is neither a path nor a mapping"
+
+
+def test_a_mapping_that_holds_itself() -> None:
+    spec = changed()
+    spec["watermark"]["delay"] = spec
+    assert "nested too deeply" in refused(spec).message
+
+
+def test_mappings_with_odd_keys() -> None:
+    error = refused(changed() | {7: "x"})
+    assert (error.field, error.message.startswith("is not a field here (given ")) == ("7", True)
+    assert refused(changed(source=RIGHT["source"] | {7: "x"})).field == "source.7"
+    assert refused({}).field == "name"

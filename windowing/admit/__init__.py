@@ -1,0 +1,1 @@
+"""What counts: every row read gets exactly one outcome."""

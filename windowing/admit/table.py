@@ -1,0 +1,50 @@
+"""Refused rows, kept whole: `_late`, `_duplicates`, `_quarantine`, each row with its outcome, reason, run and watermark."""
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from windowing import delta
+from windowing.admit.frame import ACCEPTED, DUPLICATE, LATE, PARTIAL, QUARANTINED
+from windowing.columns import MISSED, OUTCOME, WHY
+from windowing.columns import T as TIME
+from windowing.grid.zone import moment
+from windowing.panes.table import Stamp
+from windowing.spec.pipeline import Pipeline
+
+REFUSED = {"_late": (LATE, PARTIAL), "_duplicates": (DUPLICATE,), "_quarantine": (QUARANTINED,)}
+META = ("outcome", "reason", "missed", "event_time", "run", "batch", "watermark", "resolved_by")
+
+
+def refused(judged: DataFrame, columns: list[str], stamp: Stamp) -> DataFrame:
+    """The refused and the partly late rows. judged -> [source columns, outcome, reason, missed, event_time, run, batch, watermark, resolved_by]."""
+    partial = (F.col(OUTCOME) == ACCEPTED) & (F.size(MISSED) > 0)
+    outcome = F.when(partial, PARTIAL).otherwise(F.col(OUTCOME))
+    watermark = F.lit(None if stamp.judged_us is None else moment(stamp.judged_us)).cast("timestamp")
+    return judged.where(partial | (F.col(OUTCOME) != ACCEPTED)).select(
+        *(F.col(f"`{c}`").alias(kept_name(c)) for c in columns),
+        outcome.alias("outcome"),
+        F.col(WHY).alias("reason"),
+        F.col(MISSED).alias("missed"),
+        F.timestamp_micros(TIME).alias("event_time"),
+        F.lit(stamp.run).cast("bigint").alias("run"),
+        F.lit(stamp.batch).cast("bigint").alias("batch"),
+        watermark.alias("watermark"),
+        F.lit(None).cast("string").alias("resolved_by"),
+    )
+
+
+def kept_name(column: str) -> str:
+    """The name of a source column in the refused tables: its own, unless that says something else there."""
+    return f"source_{column}" if column.lower() in META else column
+
+
+def store(rows: DataFrame, pipeline: Pipeline, counts: Mapping[str, int], stamp: Stamp) -> None:
+    """Appends `rows` to the tables of their outcomes; tables of outcomes that no row has stay as they are."""
+    for table, outcomes in REFUSED.items():
+        if any(counts.get(outcome) for outcome in outcomes):
+            kept = rows.where(F.col("outcome").isin(*outcomes))
+            shown = kept if table == "_late" else kept.drop("missed")
+            transaction = (f"{pipeline.name}:{table}:{stamp.generation}", stamp.batch)
+            delta.append(shown, pipeline.table(table), transaction, widen=True)

@@ -1,0 +1,79 @@
+"""Delta tables by path: the few reads and writes every stage's table.py is made of."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from delta.tables import DeltaTable
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+
+
+def exists(spark: SparkSession, path: str) -> bool:
+    """Whether a Delta table lies at `path` (a path, a URI, or a catalog name)."""
+    if "/" not in path:
+        return bool(spark.catalog.tableExists(path))
+    return bool(DeltaTable.isDeltaTable(spark, path))
+
+
+def read(spark: SparkSession, path: str, version: int | None = None) -> DataFrame:
+    """The table at `path`, its newest version or the one named."""
+    reader = spark.read.format("delta")
+    if version is not None:
+        reader = reader.option("versionAsOf", version)
+    return reader.load(path) if "/" in path else reader.table(path)
+
+
+def version(spark: SparkSession, path: str) -> int:
+    """The newest version of the table at `path`; -1 when there is none."""
+    return int(_snapshot(spark, path).version())
+
+
+def table_id(spark: SparkSession, path: str) -> str:
+    """What tells this table from another one created later at the same path."""
+    return str(_snapshot(spark, path).metadata().id())
+
+
+def is_empty(spark: SparkSession, path: str) -> bool:
+    """Whether the newest version holds no data file."""
+    return int(_snapshot(spark, path).numOfFiles()) == 0
+
+
+def create(spark: SparkSession, path: str, schema: T.StructType, properties: Mapping[str, str]) -> None:
+    """Makes the table at `path` with these columns and properties unless it is there."""
+    if exists(spark, path):
+        return
+    builder = DeltaTable.createIfNotExists(spark).location(path).addColumns(schema)
+    for name, value in properties.items():
+        builder = builder.property(name, value)
+    builder.execute()
+
+
+def append(rows: DataFrame, path: str, transaction: tuple[str, int] | None = None, *, widen: bool = False) -> None:
+    """Appends `rows` in one commit, making the table if need be; with a transaction (application, version) a repetition writes nothing.
+
+    `widen` lets columns that the source has got since join the table.
+    """
+    writer = rows.write.format("delta").mode("append").option("mergeSchema", str(widen).lower())
+    if transaction is not None:
+        writer = writer.option("txnAppId", transaction[0]).option("txnVersion", transaction[1])
+    writer.save(path)
+
+
+def reason(error: AnalysisException) -> str:
+    """The first sentence of what Spark says, without its plan."""
+    return str(error).splitlines()[0].strip()
+
+
+def local_path(uri: str) -> Path:
+    """The directory of a local path or file: URI."""
+    return Path(uri.removeprefix("file://").removeprefix("file:"))
+
+
+def _snapshot(spark: SparkSession, path: str) -> Any:
+    jvm, session = spark._jvm, spark._jsparkSession
+    delta_log = getattr(jvm, "org.apache.spark.sql.delta.DeltaLog")
+    if "/" not in path:
+        path = str(spark.sql(f"describe detail {path}").select("location").first()[0])
+    return delta_log.forTableWithSnapshot(session, path)._2()

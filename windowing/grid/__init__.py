@@ -1,0 +1,1 @@
+"""Where windows begin: boundaries on a clock, in a zone, on a calendar."""

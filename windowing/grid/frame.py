@@ -1,0 +1,43 @@
+"""The grid rule as Spark expressions: instants and boundary numbers are BIGINT columns, microseconds and counts."""
+
+from collections.abc import Callable, Sequence
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from windowing.grid.rule import Grid, Run, runs
+
+
+def div(a: Column, b: int) -> Column:
+    """`a / b` rounded down, exact for every BIGINT, also below zero."""
+    return F.call_function("div", a - F.pmod(a, F.lit(b)), F.lit(b)).cast("bigint")
+
+
+def index(grid: Grid, t: Column, low_us: int, high_us: int) -> Column:
+    """The number of the last boundary at or before `t`; right for `low_us` <= t <= `high_us`."""
+    return _tree(runs(grid, low_us, high_us), t, lambda r: r.at_us, lambda r: _index_in(r, t))
+
+
+def boundary(grid: Grid, k: Column, low_us: int, high_us: int) -> Column:
+    """The instant of boundary `k`; right for the boundaries from the last <= `low_us` to the first > `high_us`."""
+    return _tree(runs(grid, low_us, high_us), k, lambda r: r.first, lambda r: _boundary_in(r, k))
+
+
+def _index_in(run: Run, t: Column) -> Column:
+    if not run.step_us:
+        return F.lit(run.last).cast("bigint")
+    k = F.lit(run.first) + div(t - F.lit(run.at_us), run.step_us)
+    return (k if run.last is None else F.least(k, F.lit(run.last))).cast("bigint")
+
+
+def _boundary_in(run: Run, k: Column) -> Column:
+    return (F.lit(run.at_us) + (k - F.lit(run.first)) * F.lit(run.step_us)).cast("bigint")
+
+
+def _tree(pieces: Sequence[Run], by: Column, begin: Callable[[Run], int], value: Callable[[Run], Column]) -> Column:
+    """The value of the last piece that begins at or before `by`, found by halving."""
+    if len(pieces) == 1:
+        return value(pieces[0])
+    middle = len(pieces) // 2
+    left, right = _tree(pieces[:middle], by, begin, value), _tree(pieces[middle:], by, begin, value)
+    return F.when(by < F.lit(begin(pieces[middle])), left).otherwise(right)

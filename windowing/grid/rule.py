@@ -1,0 +1,140 @@
+"""Where windows begin: boundary k of a grid, and the k of an instant. Pure integers, right before 1970.
+
+A grid lies on a local wall clock: boundary k is the local time origin + k * step (or k * months after the origin, clamped to
+month ends). Each local time maps to one instant: in a fold the earlier one, in a gap the transition; instants that coincide
+collapse, so the window of t is [greatest boundary <= t, next boundary). Source of the idea: TIMESTAMP_LTZ windows of Flink SQL.
+
+    grid -> runs(low, high): a few affine pieces -> boundary(k), index(t), and the same two in Spark (frame.py)
+"""
+
+from calendar import monthrange
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from windowing.grid.zone import EPOCH, FIRST_YEAR, HOUR_US, LAST_YEAR, micros, moment, transitions
+
+MARGIN_US = 3 * 24 * HOUR_US
+"""More than any clock jump: runs are computed this far beyond the range asked for."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Boundaries on a wall clock: every `step_us`, or every `months`; boundary 0 at the local time `origin_us`; zone None = UTC."""
+
+    step_us: int = 0
+    months: int = 0
+    origin_us: int = 0
+    zone: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.step_us > 0) == (self.months > 0):
+            raise ValueError(f"a grid has a positive step or positive months, not step_us={self.step_us}, months={self.months}")
+
+
+@dataclass(frozen=True)
+class Run:
+    """Boundaries first..last that are `step_us` apart from the instant `at_us` on; step 0: all of them at `at_us`.
+
+    `last` None: the run never ends, in both directions.
+    """
+
+    first: int
+    last: int | None
+    at_us: int
+    step_us: int
+
+
+@dataclass(frozen=True)
+class Span:
+    """Local times [low, high) of which the first is the instant `at_us`; off the clock (a gap), all of them are that instant."""
+
+    low_us: int
+    high_us: int
+    at_us: int
+    on_clock: bool
+
+
+def runs(grid: Grid, low_us: int, high_us: int) -> tuple[Run, ...]:
+    """The runs that say every boundary from the last one <= `low_us` to the first one > `high_us`."""
+    if grid.zone is None and grid.step_us:
+        return (Run(0, None, grid.origin_us, grid.step_us),)
+    low, high = low_us - _reach(grid), high_us + _reach(grid)
+    spans = local_spans(grid.zone, low, high)
+    return tuple(run for span in spans for run in (_stepped(grid, span) if grid.step_us else _calendar(grid, span)))
+
+
+def boundary(grid: Grid, k: int) -> int:
+    """The instant of boundary `k`, in microseconds since 1970."""
+    local = _local(grid, k)
+    found = [r for r in runs(grid, local - MARGIN_US, local + MARGIN_US) if r.last is None or r.first <= k <= r.last]
+    return found[0].at_us + (k - found[0].first) * found[0].step_us
+
+
+def index(grid: Grid, t_us: int) -> int:
+    """The greatest k whose boundary is at or before the instant `t_us`."""
+    run = [r for r in runs(grid, t_us, t_us) if r.last is None or r.at_us <= t_us][-1]
+    if run.last is None:
+        return run.first + (t_us - run.at_us) // run.step_us
+    return min(run.last, run.first + (t_us - run.at_us) // run.step_us) if run.step_us else run.last
+
+
+_EARLIEST = micros(datetime(FIRST_YEAR, 1, 1, tzinfo=UTC))
+_LATEST = micros(datetime(LAST_YEAR, 12, 31, tzinfo=UTC))
+
+
+def _reach(grid: Grid) -> int:
+    length = grid.step_us or grid.months * 31 * 24 * HOUR_US
+    return length + MARGIN_US
+
+
+def local_spans(zone: str | None, low_us: int, high_us: int) -> tuple[Span, ...]:
+    """Local time without holes or overlaps, at least around the instants [low, high]: in a fold the earlier instants count."""
+    stretches = transitions(zone, low_us - MARGIN_US, high_us + MARGIN_US) if zone else [(_EARLIEST, 0)]
+    ends = [begin for begin, _ in stretches[1:]] + [max(high_us, stretches[-1][0]) + MARGIN_US]
+    out: list[Span] = []
+    covered = max(stretches[0][0], low_us - MARGIN_US) + stretches[0][1]
+    for (begin, offset), end in zip(stretches, ends, strict=True):
+        if begin + offset > covered and out:
+            out.append(Span(covered, begin + offset, begin, on_clock=False))
+            covered = begin + offset
+        if end + offset > covered:
+            out.append(Span(covered, end + offset, covered - offset, on_clock=True))
+            covered = end + offset
+    return tuple(out)
+
+
+def _stepped(grid: Grid, span: Span) -> list[Run]:
+    first = -((grid.origin_us - span.low_us) // grid.step_us)
+    last = -((grid.origin_us - span.high_us) // grid.step_us) - 1
+    if last < first:
+        return []
+    into = grid.origin_us + first * grid.step_us - span.low_us
+    return [Run(first, last, span.at_us + into, grid.step_us)] if span.on_clock else [Run(first, last, span.at_us, 0)]
+
+
+def _calendar(grid: Grid, span: Span) -> list[Run]:
+    k = _month_index(grid, max(span.low_us, _EARLIEST))
+    out = []
+    while (local := _local(grid, k)) < min(span.high_us, _LATEST):
+        if local >= span.low_us:
+            out.append(Run(k, k, span.at_us + (local - span.low_us if span.on_clock else 0), 0))
+        k += 1
+    return out
+
+
+def _local(grid: Grid, k: int) -> int:
+    """The local wall-clock time of boundary `k`."""
+    if grid.step_us:
+        return grid.origin_us + k * grid.step_us
+    origin = moment(grid.origin_us)
+    year, month0 = divmod(origin.year * 12 + origin.month - 1 + k * grid.months, 12)
+    if not FIRST_YEAR <= year <= LAST_YEAR:
+        return _EARLIEST if year < FIRST_YEAR else _LATEST
+    day = min(origin.day, monthrange(year, month0 + 1)[1])
+    return micros(origin.replace(year=year, month=month0 + 1, day=day))
+
+
+def _month_index(grid: Grid, local_us: int) -> int:
+    """A k at or before the last boundary <= `local_us`, at most two steps off."""
+    at, origin = moment(local_us), EPOCH + (moment(grid.origin_us) - EPOCH)
+    return (at.year * 12 + at.month - origin.year * 12 - origin.month) // grid.months - 1

@@ -1,0 +1,82 @@
+"""Where a zone's clock jumps, read from one tz database (Python's)."""
+
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+HOUR_US = 3_600_000_000
+FIRST_YEAR, LAST_YEAR = 2, 9998
+_STRIDE = timedelta(hours=6)
+
+
+def micros(moment: datetime) -> int:
+    """Whole microseconds from 1970-01-01T00:00Z to `moment`, which is aware; exact, also before 1970."""
+    return (moment - EPOCH) // timedelta(microseconds=1)
+
+
+def moment(us: int) -> datetime:
+    """The UTC instant `us` microseconds after 1970-01-01T00:00Z."""
+    return EPOCH + timedelta(microseconds=us)
+
+
+def year_of(us: int) -> int:
+    """The UTC year of `us`, clamped to the years the zone rules are asked for."""
+    low, high = datetime(FIRST_YEAR, 1, 1, tzinfo=UTC), datetime(LAST_YEAR, 12, 31, tzinfo=UTC)
+    return moment(min(max(us, micros(low)), micros(high))).year
+
+
+def offset_us(zone: str, us: int) -> int:
+    """What the zone's clock is ahead of UTC at the instant `us`, in microseconds."""
+    year = datetime(year_of(us), 1, 1, tzinfo=UTC)
+    at = moment(us) if FIRST_YEAR <= moment_year(us) <= LAST_YEAR else year
+    shift = at.astimezone(ZoneInfo(zone)).utcoffset()
+    return (shift or timedelta(0)) // timedelta(microseconds=1)
+
+
+def moment_year(us: int) -> int:
+    """The UTC year of `us`, unclamped; years outside 1..9999 come out as the nearest end."""
+    try:
+        return moment(us).year
+    except OverflowError:
+        return 1 if us < 0 else 9999
+
+
+def transitions(zone: str, low_us: int, high_us: int) -> list[tuple[int, int]]:
+    """Stretches of constant offset that cover [low, high]: (first instant, offset), the first one beginning at or before `low`.
+
+    A stretch lasts until the next one begins. Instants and offsets are microseconds.
+    """
+    years = range(year_of(low_us), year_of(high_us) + 1)
+    found = [(micros(datetime(years[0], 1, 1, tzinfo=UTC)), offset_us(zone, micros(datetime(years[0], 1, 1, tzinfo=UTC))))]
+    for jump in (j for year in years for j in _jumps(zone, year)):
+        if jump[1] != found[-1][1] and jump[0] > found[-1][0]:
+            found.append(jump)
+    return found
+
+
+@lru_cache(maxsize=8192)
+def _jumps(zone: str, year: int) -> tuple[tuple[int, int], ...]:
+    """The (instant, new offset) of every change in [year start, next year start]."""
+    info, at, end = ZoneInfo(zone), datetime(year, 1, 1, tzinfo=UTC), datetime(year + 1, 1, 1, tzinfo=UTC)
+    before, out = at.astimezone(info).utcoffset(), []
+    while at < end:
+        step = min(at + _STRIDE, end)
+        after = step.astimezone(info).utcoffset()
+        if after != before:
+            out.append((_bisect(info, micros(at), micros(step)), (after or timedelta(0)) // timedelta(microseconds=1)))
+        at, before = step, after
+    return tuple(out)
+
+
+def _bisect(info: ZoneInfo, low: int, high: int) -> int:
+    """The first whole second in (low, high] whose offset is that of `high`."""
+    target = moment(high).astimezone(info).utcoffset()
+    low, high = low // 1_000_000, high // 1_000_000
+    while high - low > 1:
+        middle = (low + high) // 2
+        if moment(middle * 1_000_000).astimezone(info).utcoffset() == target:
+            high = middle
+        else:
+            low = middle
+    return high * 1_000_000

@@ -1,0 +1,1 @@
+"""What was done: one row for each step, replayable."""

@@ -1,0 +1,65 @@
+"""The `_ledger` and `_watermarks` tables: read whole, appended to one step at a time."""
+
+from collections.abc import Iterable
+from dataclasses import fields, replace
+from datetime import datetime
+from typing import Any
+
+from pyspark.sql import Row, SparkSession
+
+from windowing import delta
+from windowing.grid.zone import micros, moment
+from windowing.ledger.rule import COUNTS, Entry, Story
+from windowing.spec.pipeline import Pipeline
+
+LEDGER, WATERMARKS = "_ledger", "_watermarks"
+SCHEMA = """seq bigint, generation int, run bigint, batch bigint, step string, at timestamp, arrival timestamp, watermark_in timestamp,
+watermark_out timestamp, offsets string, source_id string, source_version bigint, spec string, counts map<string,bigint>,
+versions map<string,bigint>, note string"""
+_WATERMARKS = "run bigint, watermark timestamp, arrival timestamp, max_event_time timestamp, " + ", ".join(f"{c} bigint" for c in COUNTS)
+_TIMES = ("at", "arrival", "watermark_in", "watermark_out")
+
+
+def story(spark: SparkSession, pipeline: Pipeline) -> Story:
+    """Everything the ledger holds; an empty story before the first run."""
+    path = pipeline.table(LEDGER)
+    if not delta.exists(spark, path):
+        return Story()
+    rows = delta.read(spark, path).collect()
+    return Story(tuple(sorted((_entry(row) for row in rows), key=lambda e: e.seq)))
+
+
+def record(spark: SparkSession, pipeline: Pipeline, before: Story, entries: Iterable[Entry]) -> Story:
+    """Appends `entries` in one commit, numbered on from `before`; returns the longer story."""
+    numbered = [replace(entry, seq=before.next_seq + n) for n, entry in enumerate(entries)]
+    frame = spark.createDataFrame([_row(entry) for entry in numbered], SCHEMA).coalesce(1)
+    delta.append(frame, pipeline.table(LEDGER))
+    return Story((*before.entries, *numbered))
+
+
+def record_watermark(spark: SparkSession, pipeline: Pipeline, run: int, closed: Entry, max_event_us: int | None) -> None:
+    """Appends the run's row to `_watermarks`; a repetition for the same run writes nothing."""
+    values = (run, _time(closed.watermark_out), _time(closed.arrival), _time(max_event_us), *(closed.counts.get(c, 0) for c in COUNTS))
+    frame = spark.createDataFrame([values], _WATERMARKS).coalesce(1)
+    delta.append(frame, pipeline.table(WATERMARKS), (f"{pipeline.name}:watermarks:{closed.generation}", run))
+
+
+def _row(entry: Entry) -> dict[str, Any]:
+    values = {f.name: getattr(entry, f.name) for f in fields(entry)}
+    times = {name: _time(values[name]) for name in _TIMES}
+    return {**values, **times, "counts": dict(entry.counts), "versions": dict(entry.versions)}
+
+
+def _entry(row: Row) -> Entry:
+    values = row.asDict()
+    times = {name: None if values[name] is None else micros(_aware(values[name])) for name in _TIMES}
+    return Entry(**{**values, **times})
+
+
+def _time(us: int | None) -> datetime | None:
+    return None if us is None else moment(us)
+
+
+def _aware(value: datetime) -> datetime:
+    """Spark hands out naive datetimes in the process's zone, which is UTC here."""
+    return value.replace(tzinfo=moment(0).tzinfo)

@@ -1,0 +1,1 @@
+"""From windows to output tables: what changed, in one commit."""

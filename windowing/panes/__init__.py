@@ -1,0 +1,1 @@
+"""State: mergeable partial aggregates, one pane or fragment per event."""

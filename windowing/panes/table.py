@@ -1,0 +1,84 @@
+"""State: the pane tables, the fragment tables and the ids that were accepted. Append-only while live; each row says its batch and W."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from windowing import delta
+from windowing.columns import BATCH, FIRST, GENERATION, JUDGED, LAST, PANE, RUN
+from windowing.grid.zone import moment
+from windowing.spec.pipeline import Pipeline, Session
+
+SEEN = "_seen"
+BACKFILLED = -1
+"""The batch number of state that a backfill wrote."""
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """What a state row says of its origin: run, batch, generation and the W its run was judged by."""
+
+    run: int
+    batch: int
+    generation: int
+    judged_us: int | None
+
+    def on(self, rows: DataFrame) -> DataFrame:
+        """`rows` with the stamp's columns."""
+        judged = F.lit(None if self.judged_us is None else moment(self.judged_us)).cast("timestamp")
+        return rows.withColumns(
+            {
+                RUN: F.lit(self.run).cast("bigint"),
+                GENERATION: F.lit(self.generation),
+                BATCH: F.lit(self.batch).cast("bigint"),
+                JUDGED: judged,
+            }
+        )
+
+    @property
+    def foreign(self) -> Column:
+        """True for rows of other batches: what stood before this one, also when it is replayed."""
+        return ~((F.col(GENERATION) == self.generation) & (F.col(BATCH) == self.batch))
+
+
+def fragments_table(session: Session) -> str:
+    """The name of the state table of a session window."""
+    return f"_fragments_{session.name}"
+
+
+def store(rows: DataFrame, pipeline: Pipeline, table: str, stamp: Stamp, sort: str) -> None:
+    """Appends stamped state rows; a repetition of the same batch writes nothing."""
+    transaction = (f"{pipeline.name}:{table}:{stamp.generation}", stamp.batch)
+    delta.append(stamp.on(rows).sortWithinPartitions(sort), pipeline.table(table), transaction)
+
+
+def panes_before(spark: SparkSession, pipeline: Pipeline, table: str, stamp: Stamp, low: datetime, high: datetime) -> DataFrame | None:
+    """The stored panes of other batches that begin from `low` to `high`, both inside; None if there is no state yet."""
+    if not _has_rows(spark, pipeline, table):
+        return None
+    rows = delta.read(spark, pipeline.table(table))
+    return rows.where(F.col(PANE).between(F.lit(low), F.lit(high)) & stamp.foreign)
+
+
+def fragments_before(spark: SparkSession, pipeline: Pipeline, session: Session, stamp: Stamp, low: datetime, high: datetime) -> DataFrame:
+    """The stored fragments of other batches that lie inside [low, high]."""
+    rows = delta.read(spark, pipeline.table(fragments_table(session)))
+    return rows.where((F.col(FIRST) >= F.lit(low)) & (F.col(LAST) <= F.lit(high)) & stamp.foreign)
+
+
+def ids_before(spark: SparkSession, pipeline: Pipeline, stamp: Stamp, batch_ids: DataFrame) -> DataFrame | None:
+    """The ids among `batch_ids` [event_id] that other batches accepted and W has not forgotten; None if none were accepted yet."""
+    if not _has_rows(spark, pipeline, SEEN):
+        return None
+    seen = delta.read(spark, pipeline.table(SEEN)).where(stamp.foreign)
+    horizon = pipeline.watermark.dedupe_horizon_us
+    if horizon is not None and stamp.judged_us is not None:
+        seen = seen.where(F.unix_micros("event_time") + F.lit(horizon) > F.lit(stamp.judged_us))
+    return seen.select("event_id").join(batch_ids, "event_id", "left_semi").distinct()
+
+
+def _has_rows(spark: SparkSession, pipeline: Pipeline, table: str) -> bool:
+    path = pipeline.table(table)
+    return delta.exists(spark, path) and not delta.is_empty(spark, path)

@@ -1,0 +1,55 @@
+"""What one command did, as values: the run's figures and each output's changes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from windowing.grid.zone import moment
+from windowing.ledger.rule import COUNTS
+
+
+@dataclass(frozen=True)
+class Changed:
+    """How many rows of an output were inserted, updated and deleted."""
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+    def __add__(self, other: "Changed") -> "Changed":
+        return Changed(self.inserted + other.inserted, self.updated + other.updated, self.deleted + other.deleted)
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """The figures of one run or backfill; read = accepted + late + duplicate + quarantined for a run."""
+
+    run: int | None
+    batches: int = 0
+    read: int = 0
+    accepted: int = 0
+    late: int = 0
+    duplicate: int = 0
+    quarantined: int = 0
+    watermark: datetime | None = None
+    windows: Mapping[str, Changed] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, object]:
+        """The report as plain JSON values; times are ISO 8601 in UTC."""
+        counts = {name: getattr(self, name) for name in COUNTS}
+        windows = {name: vars_of(change) for name, change in self.windows.items()}
+        mark = self.watermark.isoformat() if self.watermark else None
+        return {"run": self.run, "batches": self.batches, **counts, "watermark": mark, "windows": windows}
+
+
+def vars_of(change: Changed) -> dict[str, int]:
+    """The three counts by name."""
+    return {"inserted": change.inserted, "updated": change.updated, "deleted": change.deleted}
+
+
+def report(run: int | None, batches: int, counts: Mapping[str, int], watermark_us: int | None, names: list[str]) -> RunReport:
+    """A report from a ledger's counts (`read`, ..., `hourly.inserted`, ...)."""
+    windows = {n: Changed(*(counts.get(f"{n}.{kind}", 0) for kind in ("inserted", "updated", "deleted"))) for n in names}
+    outcomes = {name: counts.get(name, 0) for name in COUNTS}
+    mark = None if watermark_us is None else moment(watermark_us)
+    return RunReport(run=run, batches=batches, **outcomes, watermark=mark, windows=windows)

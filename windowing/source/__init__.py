@@ -1,0 +1,1 @@
+"""What arrived: the Delta source, its schema and its event times."""

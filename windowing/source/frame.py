@@ -1,0 +1,91 @@
+"""Rows as they arrived -> rows with an event time, or with the reason why they can't be admitted."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from windowing.columns import WHY
+from windowing.columns import T as TIME
+from windowing.grid.rule import Span, local_spans
+from windowing.panes.frame import bad_value
+from windowing.spec.duration import Duration
+from windowing.spec.pipeline import Pipeline
+
+_UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_OFFSET = r"(?i)(z|[+-]\d\d(:?\d\d)?)$"
+NAIVE = "__naive"
+"""Local wall-clock time of a naive timestamp or text, microseconds; null where the row names an instant itself."""
+
+
+def timed(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """Adds the event time `__t` where the row names an instant, else the local time `__naive`. rows -> rows + [__t, __naive]."""
+    event_time, kind = pipeline.source.event_time, rows.schema[pipeline.source.event_time.column].dataType
+    value, none = F.col(f"`{event_time.column}`"), F.lit(None).cast("bigint")
+    if event_time.unit:
+        return rows.withColumn(TIME, _scaled(value, kind, _UNITS[event_time.unit])).withColumn(NAIVE, none)
+    if isinstance(kind, T.TimestampType):
+        return rows.withColumn(TIME, F.unix_micros(value)).withColumn(NAIVE, none)
+    if isinstance(kind, T.StringType):
+        parsed = F.unix_micros(value.try_cast("timestamp"))
+        aware = F.trim(value).rlike(_OFFSET) & value.contains(":")
+        return rows.withColumn(TIME, F.when(aware, parsed)).withColumn(NAIVE, F.when(~aware, parsed))
+    return rows.withColumn(TIME, none).withColumn(NAIVE, F.unix_micros(value.cast("timestamp")))
+
+
+def placed(rows: DataFrame, zone: str | None, low_us: int, high_us: int) -> DataFrame:
+    """Turns local times between `low_us` and `high_us` into instants: in a fold the earlier one, in a gap none."""
+    spans = local_spans(zone, low_us, high_us)
+    return rows.withColumn(TIME, F.coalesce(F.col(TIME), _instant(spans, F.col(NAIVE))))
+
+
+def checked(rows: DataFrame, pipeline: Pipeline, schema: T.StructType, arrival_us: int) -> DataFrame:
+    """Adds `__why`: the reason to quarantine a row, or null. rows[..., __t, __naive] -> rows[..., __t, __why]."""
+    reasons = [*_time_reasons(pipeline, arrival_us), *_key_reasons(pipeline, schema), *_value_reasons(pipeline, schema)]
+    return rows.withColumn(WHY, F.coalesce(*reasons, F.lit(None).cast("string"))).drop(NAIVE)
+
+
+def _scaled(value: Column, kind: T.DataType, unit_us: int) -> Column:
+    """Numbers since 1970 as whole microseconds, rounded down; null where that is no 64-bit number."""
+    if isinstance(kind, (T.FloatType, T.DoubleType)):
+        return F.when(~F.isnan(value), F.floor(value * F.lit(float(unit_us))).try_cast("bigint"))
+    return F.floor(value.try_cast("decimal(38,6)") * F.lit(unit_us)).try_cast("bigint")
+
+
+def _instant(spans: Sequence[Span], local: Column) -> Column:
+    if len(spans) == 1:
+        span = spans[0]
+        return local - F.lit(span.low_us - span.at_us) if span.on_clock else F.lit(None).cast("bigint")
+    middle = len(spans) // 2
+    left, right = _instant(spans[:middle], local), _instant(spans[middle:], local)
+    return F.when(local < F.lit(spans[middle].low_us), left).otherwise(right)
+
+
+def _time_reasons(pipeline: Pipeline, arrival_us: int) -> list[Column]:
+    name, zone = pipeline.source.event_time.column, pipeline.source.zone
+    ahead = Duration(pipeline.watermark.max_future_us)
+    gap = F.col(NAIVE).isNotNull() & F.col(TIME).isNull()
+    return [
+        F.when(F.col(f"`{name}`").isNull(), f"{name} is null"),
+        F.when(gap, f"{name} does not exist on the clock of {zone}"),
+        F.when(F.col(TIME).isNull() | ~F.col(TIME).between(_FIRST_US, _LAST_US), f"{name} can't be read as a time"),
+        F.when(F.col(TIME) > F.lit(arrival_us + ahead.us), f"{name} is more than {ahead} ahead of the arrival"),
+    ]
+
+
+_FIRST_US = -62_104_060_800_000_000
+_LAST_US = 253_339_228_800_000_000
+"""0002-01-01 and 9998-01-01: beyond them calendars and clocks run out."""
+
+
+def _key_reasons(pipeline: Pipeline, schema: T.StructType) -> list[Column]:
+    return [F.when(F.col(f"`{k}`").isNull(), f"{k} is null") for k in pipeline.source.key]
+
+
+def _value_reasons(pipeline: Pipeline, schema: T.StructType) -> list[Column]:
+    if pipeline.source.on_bad_value == "null":
+        return []
+    aggregates = dict.fromkeys(a for w in pipeline.windows for a in w.aggregates)
+    bad = {a.column: bad_value(pipeline.source, a, schema) for a in aggregates}
+    return [F.when(c, f"{name} is not a finite number") for name, c in bad.items() if c is not None]

@@ -1,0 +1,85 @@
+"""The Delta source: its stream, its identity, and whether its columns still mean what the spec says."""
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+
+from windowing import delta
+from windowing.errors import SourceMissing, SpecError, StateRefused
+from windowing.ledger.rule import Story
+from windowing.panes.algebra import INTEGERS
+from windowing.spec.pipeline import Aggregate, Pipeline
+
+_KEYS = (T.StringType, *INTEGERS, T.BooleanType, T.DateType, T.TimestampType, T.DecimalType)
+_TIMES = (T.TimestampType, T.TimestampNTZType, T.StringType, T.DateType)
+_NUMBERS = (*INTEGERS, T.FloatType, T.DoubleType, T.DecimalType)
+_SUMMED = (*_NUMBERS, T.StringType)
+_ORDERED = (*_SUMMED, T.BooleanType, T.DateType, T.TimestampType)
+
+
+def stream(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
+    """What is new in the source since the checkpoint."""
+    reader = spark.readStream.format("delta").option("maxFilesPerTrigger", 1_000_000)
+    return reader.load(pipeline.source.table) if "/" in pipeline.source.table else reader.table(pipeline.source.table)
+
+
+def schema(spark: SparkSession, pipeline: Pipeline) -> T.StructType:
+    """The columns of the source; SourceMissing, with the spec's field, where there is no such table."""
+    if not delta.exists(spark, pipeline.source.table):
+        where = f"{pipeline.file}: " if pipeline.file else ""
+        raise SourceMissing(f"{where}source.table: there is no Delta table at {pipeline.source.table!r}; create it or correct the path")
+    return delta.read(spark, pipeline.source.table).schema
+
+
+def check(pipeline: Pipeline, found: T.StructType, story: Story) -> None:
+    """SpecError where the source lacks what the spec names, StateRefused where it had it before (the source changed)."""
+    problem = next((p for p in _problems(pipeline, found) if p), None)
+    if problem is None:
+        return
+    field, message = problem
+    if story.any_done:
+        raise StateRefused(f"{pipeline.source.table}: the source has changed: {field}: {message}; restore the column or start over")
+    raise SpecError(field, message, pipeline.file)
+
+
+def check_identity(pipeline: Pipeline, table_id: str, version: int, story: Story) -> None:
+    """StateRefused where the source is another table than the one read so far, or lost versions that were read."""
+    before = story.source
+    if before is None:
+        return
+    if before.source_id != table_id:
+        raise StateRefused(f"{pipeline.source.table}: the source was dropped and created again since run {before.run}; start over with it")
+    if before.source_version is not None and version < before.source_version:
+        raise StateRefused(
+            f"{pipeline.source.table}: the source is at version {version}, but version {before.source_version} was read; restore it"
+        )
+
+
+def _problems(pipeline: Pipeline, found: T.StructType) -> list[tuple[str, str] | None]:
+    source, types = pipeline.source, {f.name: f.dataType for f in found.fields}
+    helpers = next((name for name in types if name.startswith("__")), None)
+    out = [None if helpers is None else ("source.table", f"its column {helpers!r} begins with '__', which is kept for helpers; rename it")]
+    time = source.event_time
+    out.append(_typed("source.event_time", time.column, types, _NUMBERS + (T.StringType,) if time.unit else _TIMES))
+    naive = isinstance(types.get(time.column), (T.TimestampNTZType, T.StringType, T.DateType)) and not time.unit
+    if naive and not source.zone:
+        out.append(("source.zone", f"{time.column!r} holds times without a zone; name it, for example 'zone: Europe/Berlin' or 'zone: UTC'"))
+    out += [_typed("source.key", k, types, _KEYS) for k in source.key]
+    out += [_typed("source.event_id", source.event_id, types, _ORDERED)] if source.event_id else []
+    out += [_typed("source.order_by", c, types, _ORDERED) for c in source.order_by]
+    return out + [_aggregate(a, types) for a in dict.fromkeys(a for w in pipeline.windows for a in w.aggregates)]
+
+
+def _aggregate(aggregate: Aggregate, types: dict[str, T.DataType]) -> tuple[str, str] | None:
+    if aggregate.column is None:
+        return None
+    allowed = _SUMMED if aggregate.function in ("sum", "avg", "quantile") else _ORDERED
+    return _typed(f"aggregates.{aggregate.name}", aggregate.column, types, allowed)
+
+
+def _typed(field: str, column: str, types: dict[str, T.DataType], allowed: tuple[type[T.DataType], ...]) -> tuple[str, str] | None:
+    if column not in types:
+        return field, f"the source has no column {column!r}; it has {', '.join(sorted(types))}"
+    if isinstance(types[column], allowed):
+        return None
+    names = ", ".join(sorted({t.typeName() for t in allowed}))
+    return field, f"{column!r} is of type {types[column].simpleString()}; allowed are {names}"

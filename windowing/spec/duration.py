@@ -1,0 +1,58 @@
+"""Durations as people write them, as whole microseconds or whole months."""
+
+import re
+from dataclasses import dataclass
+
+SECOND = 1_000_000
+MINUTE, HOUR, DAY, WEEK = 60 * SECOND, 3_600 * SECOND, 86_400 * SECOND, 604_800 * SECOND
+_FIXED = {"microsecond": 1, "millisecond": 1_000, "second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY, "week": WEEK}
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+_PART = re.compile(r"([+-]?\d+)\s+([a-z]+?)s?(?=\s|$)")
+FORM = "a duration such as '15 minutes', '1 hour 30 minutes' or '2 days'"
+
+
+@dataclass(frozen=True)
+class Duration:
+    """A length of time: `us` microseconds, or `months` calendar months; exactly one is not zero, or both are zero.
+
+    >>> Duration.parse("1 hour 30 minutes").us
+    5400000000
+    >>> Duration.parse("1 quarter").months
+    3
+    """
+
+    us: int = 0
+    months: int = 0
+
+    @staticmethod
+    def parse(text: str) -> "Duration":
+        """The duration that `text` spells; ValueError with the grammar when it spells none."""
+        parts = _PART.findall(text.strip().lower())
+        if not parts or _PART.sub("", text.strip().lower()).strip():
+            raise ValueError(f"{text!r} is not {FORM}; units are {', '.join([*_FIXED, *_MONTHS])}")
+        unknown = [unit for _, unit in parts if unit not in _FIXED and unit not in _MONTHS]
+        if unknown:
+            raise ValueError(f"{text!r} has the unit {unknown[0]!r}; units are {', '.join([*_FIXED, *_MONTHS])}")
+        us = sum(int(n) * _FIXED[u] for n, u in parts if u in _FIXED)
+        months = sum(int(n) * _MONTHS[u] for n, u in parts if u in _MONTHS)
+        if us and months:
+            raise ValueError(f"{text!r} mixes months with fixed lengths; use one of them")
+        return Duration(us, months)
+
+    def __str__(self) -> str:
+        if self.months:
+            return _plural(self.months, "month")
+        return " ".join(_plural(n, unit) for n, unit in _split(self.us)) or "0 seconds"
+
+
+def _plural(n: int, unit: str) -> str:
+    return f"{n} {unit}" if abs(n) == 1 else f"{n} {unit}s"
+
+
+def _split(us: int) -> list[tuple[int, str]]:
+    sign, rest, out = (-1 if us < 0 else 1), abs(us), []
+    for unit in ("day", "hour", "minute", "second", "millisecond", "microsecond"):
+        n, rest = divmod(rest, _FIXED[unit])
+        if n:
+            out.append((sign * n, unit))
+    return out

@@ -1,0 +1,109 @@
+"""A YAML file -> plain values: YAML 1.2, no field twice, no anchors, aliases, tags or directives."""
+
+import re
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from windowing.errors import SpecError
+from windowing.spec.words import shown
+
+LIMIT = 256 * 1024
+"""Bytes a spec may have."""
+
+_CORE = "tag:yaml.org,2002:"
+_TEXTS = {_CORE + name for name in ("str", "timestamp", "merge", "value")}
+_TYPED = {_CORE + name for name in ("int", "float", "bool", "null")}
+
+
+def document(path: str) -> Any:
+    """The plain values (dict, list, str, int, float, bool, None) in the file; a SpecError with the file for anything else."""
+    try:
+        text = _read(path)
+        return _values(text)
+    except SpecError as error:
+        raise SpecError(error.field, error.message, path) if error.field else SpecError("", f"{path}: {error.message}") from None
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            raw = file.read(LIMIT + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise SpecError("", f"can't be read ({reason}); give the path of a YAML file") from None
+    if len(raw) > LIMIT:
+        raise SpecError("", f"is larger than {LIMIT // 1024} KB, which no spec needs")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise SpecError(f"line {line}", "is not UTF-8 text; save the file as UTF-8") from None
+
+
+def _values(text: str) -> Any:
+    directive = re.search(r"^%.*", text, re.MULTILINE)
+    if directive:
+        line = text[: directive.start()].count("\n") + 1
+        raise SpecError(f"line {line}", f"{shown(directive[0])} is a directive; leave it out, specs are YAML 1.2")
+    yaml = YAML(typ="safe", pure=True)
+    try:
+        root = yaml.compose(text)
+        return None if root is None else _plain(root, "", yaml)
+    except MarkedYAMLError as error:
+        raise _syntax(error) from None
+    except YAMLError as error:
+        raise SpecError("", f"is not YAML ({_first_line(str(error))})") from None
+    except RecursionError:
+        raise SpecError("", "is nested too deeply; a pipeline needs four levels") from None
+
+
+def _syntax(error: MarkedYAMLError) -> SpecError:
+    mark = error.problem_mark or error.context_mark
+    what = _first_line(error.problem or error.context or "a syntax error")
+    return SpecError(f"line {mark.line + 1}" if mark else "", f"is not YAML ({what}); check indentation, quotes and colons")
+
+
+def _first_line(text: str) -> str:
+    return text.strip().splitlines()[0].rstrip(".") if text.strip() else "a syntax error"
+
+
+def _plain(node: Node, field: str, yaml: YAML) -> Any:
+    where = field or f"line {node.start_mark.line + 1}"
+    if node.anchor:
+        raise SpecError(where, f"anchors such as &{node.anchor} and aliases are not allowed; write the value out")
+    match node:
+        case MappingNode() if node.tag == _CORE + "map":
+            return _mapping(node, field, yaml)
+        case SequenceNode() if node.tag == _CORE + "seq":
+            return [_plain(item, f"{field}[{i}]", yaml) for i, item in enumerate(node.value)]
+        case ScalarNode() if node.tag in _TEXTS:
+            return node.value
+        case ScalarNode() if node.tag in _TYPED:
+            return _scalar(node, where, yaml)
+    raise SpecError(where, f"the tag {shown(str(node.tag))} is not allowed; a spec is plain text, numbers, lists and mappings")
+
+
+def _mapping(node: MappingNode, field: str, yaml: YAML) -> dict[Any, Any]:
+    out: dict[Any, Any] = {}
+    for key_node, value_node in node.value:
+        line = f"line {key_node.start_mark.line + 1}"
+        if not isinstance(key_node, ScalarNode):
+            raise SpecError(field or line, f"has a list or mapping as a field's name in {line}; quote it if it is meant as text")
+        key = _plain(key_node, field, yaml)
+        path = f"{field}.{key_node.value}" if field else str(key_node.value)
+        if key in out:
+            raise SpecError(path, f"is given twice, again in {line}; keep one of them")
+        out[key] = _plain(value_node, path, yaml)
+    return out
+
+
+def _scalar(node: ScalarNode, where: str, yaml: YAML) -> Any:
+    try:
+        return yaml.constructor.construct_object(node)
+    except (ValueError, KeyError, YAMLError):
+        raise SpecError(
+            where, f"{shown(node.value)} can't be read as {str(node.tag).removeprefix(_CORE)}; quote it if it is meant as text"
+        ) from None

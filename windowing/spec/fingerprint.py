@@ -1,0 +1,14 @@
+"""What of a spec decides its numbers, as one short text: two specs with the same fingerprint share state."""
+
+import hashlib
+from dataclasses import asdict
+
+from windowing.spec.pipeline import Pipeline
+
+_FREE = ("file", "schedule", "suite", "lake", "retention")
+
+
+def fingerprint(pipeline: Pipeline) -> str:
+    """A digest of every part of the spec that state and outputs depend on."""
+    parts = {name: value for name, value in asdict(pipeline).items() if name not in _FREE}
+    return hashlib.sha256(repr(sorted(parts.items())).encode()).hexdigest()[:16]

@@ -1,0 +1,164 @@
+"""The only way to a Pipeline: a YAML file or a mapping, read, checked and turned into values.
+
+text -> plain values (file.py) -> PipelineDocument (document.py, sentence.py) -> Pipeline (windows.py, aggregates.py, times.py, places.py)
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+from pydantic import ValidationError
+
+from windowing.errors import SpecError
+from windowing.spec.aggregates import aggregate, check_output_columns
+from windowing.spec.document import NAME_PATTERN, EventTimeDocument, PipelineDocument, RetentionDocument, SourceDocument, WatermarkDocument
+from windowing.spec.duration import Duration
+from windowing.spec.file import document
+from windowing.spec.later import refuse_what_comes_later
+from windowing.spec.pipeline import Aggregate, EventTime, Pipeline, Retention, Source, Watermark, Window
+from windowing.spec.places import directory, table
+from windowing.spec.schedule import schedule
+from windowing.spec.sentence import first_sentence
+from windowing.spec.times import kept_us, not_negative_us, or_forever, zone
+from windowing.spec.windows import longest_window_us, window
+from windowing.spec.words import shown
+
+
+def load_pipeline(spec: str | os.PathLike[str] | Mapping[str, Any]) -> Pipeline:
+    """The pipeline that a YAML file or a mapping spells; every law of specs holds of it.
+
+    Relative paths in a file start at the file's directory; a mapping has absolute ones. Raises SpecError: one sentence.
+    """
+    if isinstance(spec, Mapping):
+        return _pipeline(_written(_plain(spec)), None, None)
+    if not isinstance(spec, (str, os.PathLike)):
+        raise SpecError("spec", f"{shown(spec)} is neither a path nor a mapping")
+    file = os.fsdecode(spec)
+    values = document(file)
+    try:
+        return _pipeline(_written(values), os.path.dirname(os.path.abspath(file)), file)
+    except SpecError as error:
+        raise SpecError(error.field, error.message, file) from None
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    """A mapping's content as YAML would have given it."""
+    if depth > 16:
+        raise SpecError("spec", "is nested too deeply; a pipeline needs four levels")
+    if isinstance(value, Mapping):
+        return {key: _plain(inner, depth + 1) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner, depth + 1) for inner in value]
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _written(values: Any) -> PipelineDocument:
+    if not isinstance(values, dict):
+        raise SpecError("line 1", f"{shown(values)} is not a pipeline; write a mapping that begins with name, lake and source")
+    try:
+        return PipelineDocument.model_validate(values)
+    except ValidationError as error:
+        field, sentence = first_sentence(error)
+        raise SpecError(field, sentence) from None
+
+
+def _pipeline(written: PipelineDocument, base: str | None, file: str | None) -> Pipeline:
+    check_name("name", written.name)
+    refuse_what_comes_later(written)
+    source, aggregates = _source(written.source, base), _aggregates(written)
+    check_output_columns(source.key, tuple(a.name for a in aggregates))
+    for name in written.windows:
+        check_name(f"windows.{name}", name)
+    windows = tuple(window(name, given, aggregates) for name, given in written.windows.items())
+    watermark, retention = _watermark(written.watermark), _retention(written.retention)
+    _check_state(written, watermark, retention, windows)
+    if written.expectations:
+        check_name("expectations.suite", written.expectations.suite)
+    pipeline = Pipeline(
+        name=written.name,
+        lake=directory("lake", written.lake, base),
+        source=source,
+        watermark=watermark,
+        windows=windows,
+        schedule=schedule("schedule", written.schedule),
+        suite=written.expectations.suite if written.expectations else None,
+        retention=retention,
+        file=file,
+    )
+    _check_source(pipeline, written.source.table)
+    return pipeline
+
+
+def check_name(field: str, name: str) -> None:
+    """Raises unless `name` can name a pipeline, a window's table or a suite."""
+    if not re.fullmatch(NAME_PATTERN, name):
+        raise SpecError(field, f"{shown(name)} is not a name; a name matches {NAME_PATTERN}, as in flights_hourly")
+
+
+def _source(written: SourceDocument, base: str | None) -> Source:
+    at = written.event_time
+    return Source(
+        table=table("source.table", written.table, base),
+        event_time=EventTime(at.column, at.unit) if isinstance(at, EventTimeDocument) else EventTime(at),
+        key=tuple(written.key),
+        zone=zone("source.zone", written.zone),
+        event_id=written.event_id,
+        order_by=_once("source.order_by", written.order_by),
+        on_bad_value=written.on_bad_value or "null",
+    )
+
+
+def _once(field: str, columns: list[str]) -> tuple[str, ...]:
+    for i, name in enumerate(columns):
+        if name.lower() in [other.lower() for other in columns[:i]]:
+            raise SpecError(f"{field}[{i}]", f"{name!r} is given twice; name each column once")
+    return tuple(columns)
+
+
+def _aggregates(written: PipelineDocument) -> tuple[Aggregate, ...]:
+    calls = {name: given if isinstance(given, str) else given.call for name, given in written.aggregates.items()}
+    fields = {name: f"aggregates.{name}" + ("" if isinstance(given, str) else ".call") for name, given in written.aggregates.items()}
+    return tuple(aggregate(fields[name], name, call) for name, call in calls.items())
+
+
+def _watermark(written: WatermarkDocument) -> Watermark:
+    horizon = written.dedupe_horizon
+    return Watermark(
+        delay_us=not_negative_us("watermark.delay", written.delay),
+        allowed_lateness_us=or_forever("watermark.allowed_lateness", written.allowed_lateness, not_negative_us),
+        max_future_us=not_negative_us("watermark.max_future", written.max_future),
+        dedupe_horizon_us=None if horizon is None else not_negative_us("watermark.dedupe_horizon", horizon),
+    )
+
+
+def _retention(written: RetentionDocument) -> Retention:
+    return Retention(
+        state_us=or_forever("retention.state", written.state, kept_us),
+        refused_us=or_forever("retention.refused", written.refused, kept_us),
+        output_us=or_forever("retention.output", written.output, kept_us),
+    )
+
+
+def _check_state(written: PipelineDocument, watermark: Watermark, retention: Retention, windows: tuple[Window, ...]) -> None:
+    """State lives as long as an event can still change a window: forever, or allowed lateness + the longest window."""
+    if retention.state_us is None:
+        return
+    given, lateness = f"{written.retention.state!r}", watermark.allowed_lateness_us
+    if lateness is None:
+        raise SpecError("retention.state", f"{given} is given, but allowed_lateness: forever needs state: forever; change one of them")
+    needed = lateness + max(longest_window_us(w) for w in windows)
+    if retention.state_us < needed:
+        raise SpecError(
+            "retention.state",
+            f"{given} is shorter than allowed_lateness + the longest window (a session counts twice its gap);"
+            f" write at least '{Duration(needed)}' or forever",
+        )
+
+
+def _check_source(pipeline: Pipeline, given: str) -> None:
+    if f"{pipeline.source.table}/".startswith(f"{pipeline.root}/"):
+        raise SpecError(
+            "source.table", f"{shown(given)} lies among this pipeline's own tables in {pipeline.root}; use another table or name"
+        )

@@ -1,0 +1,37 @@
+"""Where tables lie: a text of the spec -> an absolute, normalised path, or a catalog name."""
+
+import os
+import re
+from urllib.parse import unquote
+
+from windowing.errors import SpecError
+from windowing.spec.words import shown
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/", re.ASCII)
+_FILE = re.compile(r"file:(?://(?:localhost)?(?=/))?(/(?!/).*)", re.IGNORECASE | re.DOTALL)
+_CATALOG = re.compile(r"[\w-]+(\.[\w-]+){0,3}")
+
+
+def directory(field: str, text: str, base: str | None) -> str:
+    """The absolute path that `text`, relative to the directory `base`, names; without a base only absolute ones."""
+    if "\0" in text:
+        raise SpecError(field, f"{shown(text)} holds a null character; use a path such as ../lake")
+    uri = _FILE.fullmatch(text)
+    scheme = _SCHEME.match(text)
+    if scheme and scheme[1].lower() != "file":
+        raise SpecError(field, f"{shown(text)} lies in {scheme[1]}:, which is not supported yet; use a path or a file: URI")
+    if text.lower().startswith("file:") and not uri:
+        raise SpecError(field, f"{shown(text)} is not a file: URI of this machine; write it as file:///data/lake")
+    path = unquote(uri[1]) if uri else text
+    if base is None and not os.path.isabs(path):
+        raise SpecError(field, f"{shown(text)} is a relative path, but a mapping has no file to start from; use an absolute one")
+    return "/" + os.path.normpath(os.path.join(base or "/", path)).lstrip("/")
+
+
+def table(field: str, text: str, base: str | None) -> str:
+    """A catalog name such as db.events as it is; everything with a slash as a directory."""
+    if "/" in text:
+        return directory(field, text, base)
+    if not _CATALOG.fullmatch(text):
+        raise SpecError(field, f"{shown(text)} is neither a path with a slash nor a catalog name such as db.events")
+    return text

@@ -1,0 +1,82 @@
+"""What is wrong with a document's shape, as (field, one sentence), from pydantic's findings."""
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from windowing.spec.document import KINDS, LATER, Loc, PipelineDocument, model_at
+from windowing.spec.words import listed, near, shown
+
+LATER_KINDS = ("cumulate", "record_sliding", "count", "delta", "punctuation", "global")
+
+
+def first_sentence(error: ValidationError) -> tuple[str, str]:
+    """The field and the sentence of one finding; unknown fields first, since a typo there explains a missing field."""
+    found = error.errors(include_url=False)
+    unknown = [e for e in found if e["type"] == "extra_forbidden"]
+    chosen = (unknown or found)[0]
+    kindless = chosen["type"] == "union_tag_not_found" and isinstance(chosen["input"], dict)
+    return _path(chosen["loc"], chosen["type"]) + (".kind" if kindless else ""), _sentence(chosen)
+
+
+def _path(loc: Loc, finding: str) -> str:
+    """The field as a user writes it: `windows.hourly.size`, `source.key[1]`."""
+    tagged = loc[:2] == ("source", "event_time") or loc[:1] in {("windows",), ("aggregates",)}
+    indexed = finding != "invalid_key" and "[key]" not in loc
+    steps = [p for i, p in enumerate(loc) if p != "[key]" and not (tagged and i == 2 and str(p).startswith(":"))]
+    return "".join(f"[{p}]" if isinstance(p, int) and indexed else f".{p}" for i, p in enumerate(steps)).removeprefix(".")
+
+
+def _sentence(error: ErrorDetails) -> str:
+    given = shown(error["input"])
+    if error["loc"][-1:] == ("[key]",):
+        return f"{given} is not a name; quote it if it is meant as text"
+    match error["type"]:
+        case "sentence":
+            return error["msg"]
+        case "extra_forbidden" | "invalid_key":
+            return _unknown(error["loc"], given)
+        case "missing":
+            return f"is missing; write {_described(error['loc'])}"
+        case "union_tag_not_found":
+            return _kind(error["input"])
+        case "literal_error":
+            return f"{given} is not allowed; it is {error['ctx']['expected']}"
+        case "bool_type":
+            return f"{given} is not true or false"
+        case "int_type":
+            return f"{given} is not a whole number"
+        case "too_short":
+            return f"{given} is empty; write at least one: {_described(error['loc'])}"
+        case "list_type":
+            return f"{given} is not a list; write {_described(error['loc'])}"
+    return f"{given} is not a mapping; write {_mapping(error['loc'])}"
+
+
+def _unknown(loc: Loc, given: str) -> str:
+    model, name = model_at(loc[:-1]) or PipelineDocument, str(loc[-1])
+    others = [kind for kind, other in KINDS.items() if name in other.model_fields and issubclass(model, tuple(KINDS.values()))]
+    hint = f", it belongs to {' and '.join(others)} windows" if others else near(name, model.model_fields)
+    return f"is not a field here (given {given}){hint}; allowed: {listed(model.model_fields)}"
+
+
+def _kind(window: object) -> str:
+    """Why no kind could be told; the kinds that are known but not here yet are named as such."""
+    if not isinstance(window, dict):
+        return f"{shown(window)} is not a mapping; write kind ({listed(KINDS)}) and its fields"
+    if "kind" not in window:
+        return f"is missing; write one of {listed(KINDS)}"
+    kind = window["kind"]
+    if kind in LATER_KINDS:
+        return f"kind {shown(kind)} is not supported yet; use tumbling, sliding or session"
+    return f"{shown(kind)} is not a kind of window{near(str(kind), KINDS)}; allowed: {listed(KINDS)}"
+
+
+def _described(loc: Loc) -> str:
+    model = model_at(loc[:-1])
+    field = model.model_fields.get(str(loc[-1])) if model else None
+    return (field.description or "it").removesuffix(f" {LATER}") if field else "it"
+
+
+def _mapping(loc: Loc) -> str:
+    model = model_at(loc)
+    return f"fields among {listed(model.model_fields)}" if model else _described(loc)

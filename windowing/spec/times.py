@@ -1,0 +1,97 @@
+"""Texts that say times -> whole microseconds: lengths, zones, origins. Every wrong one is a SpecError at its field."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from zoneinfo import available_timezones
+
+from windowing.errors import SpecError
+from windowing.grid.zone import micros
+from windowing.spec.duration import DAY, FORM, Duration
+from windowing.spec.words import near, shown
+
+ORIGIN_FORM = "a local date or time such as '2024-01-01' or '2024-01-01 06:00'"
+ZONE_FORM = "a zone such as 'America/New_York' or 'UTC'"
+LONGEST_US = 9_999 * 366 * DAY
+"""No length is longer than the calendar."""
+
+_ORIGIN = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?", re.ASCII)
+_LONGEST_TEXT = 100
+
+
+def duration(field: str, text: str) -> Duration:
+    """The duration `text` spells, at most 9,999 years either way."""
+    if len(text) > _LONGEST_TEXT:
+        raise SpecError(field, f"{shown(text)} is not {FORM}")
+    try:
+        found = Duration.parse(text)
+    except ValueError as error:
+        raise SpecError(field, str(error)) from None
+    if abs(longest_us(found)) > LONGEST_US:
+        raise SpecError(field, f"{text!r} is longer than 9,999 years")
+    return found
+
+
+def fixed_us(field: str, text: str) -> int:
+    """Microseconds of a length that doesn't depend on the calendar; may be negative."""
+    found = duration(field, text)
+    if found.months:
+        raise SpecError(field, f"{text!r} has no fixed length; use weeks, days or shorter units")
+    return found.us
+
+
+def not_negative_us(field: str, text: str) -> int:
+    """Microseconds >= 0."""
+    us = fixed_us(field, text)
+    if us < 0:
+        raise SpecError(field, f"{text!r} is negative; it must be '0 seconds' or longer")
+    return us
+
+
+def positive_us(field: str, text: str) -> int:
+    """Microseconds > 0."""
+    return positive(field, text, fixed_us(field, text))
+
+
+def positive(field: str, text: str, length: int) -> int:
+    """`length`, spelled `text`, if it is > 0."""
+    if length <= 0:
+        raise SpecError(field, f"{text!r} is not longer than 0; it must be {FORM}")
+    return length
+
+
+def kept_us(field: str, text: str) -> int:
+    """Microseconds > 0 of a length that may be calendar months, each as long as it can be."""
+    return positive(field, text, longest_us(duration(field, text)))
+
+
+def or_forever(field: str, text: str, read: Callable[[str, str], int]) -> int | None:
+    """None for the word forever, else what `read` makes of the text."""
+    return None if text.strip().lower() == "forever" else read(field, text)
+
+
+def longest_us(length: Duration) -> int:
+    """The most microseconds `length` can last: a month 31 days, a year 366.
+
+    >>> longest_us(Duration(months=14)) // DAY
+    428
+    """
+    years, months = divmod(abs(length.months), 12)
+    return length.us or (366 * years + 31 * months) * DAY * (-1 if length.months < 0 else 1)
+
+
+def zone(field: str, name: str | None) -> str | None:
+    """`name` if it is in the tz database, None if it is None."""
+    if name is None or name in available_timezones():
+        return name
+    raise SpecError(field, f"{shown(name)} is not {ZONE_FORM}{near(name, available_timezones())}")
+
+
+def origin_us(field: str, text: str) -> int:
+    """Local wall-clock microseconds since 1970-01-01T00:00 local."""
+    try:
+        if not _ORIGIN.fullmatch(text):
+            raise ValueError(text)
+        return micros(datetime.fromisoformat(text).replace(tzinfo=UTC))
+    except ValueError:
+        raise SpecError(field, f"{shown(text)} is not {ORIGIN_FORM}, without a zone of its own") from None

@@ -1,0 +1,1 @@
+"""From panes to windows; one file for each family."""

@@ -1,0 +1,60 @@
+"""Windows whose bounds come from the data: sessions, made from fragments.
+
+    fragments[key, first, last, rows, parts] -> chains whose neighbours are <= gap apart -> sessions[key, start, end, last, rows, parts]
+
+Stored sessions are maximal, so a fragment reaches exactly the stored sessions it touches: one join is a closure.
+"""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from windowing.columns import END, FIRST, LAST, START, TOUCHED
+from windowing.panes.algebra import Part
+
+
+def touched(stored: DataFrame, fragments: DataFrame, keys: Sequence[str], gap_us: int) -> DataFrame:
+    """The stored sessions that some fragment extends, joins or falls into; touching (distance == gap) counts.
+
+    stored[keys, window_start, window_end, ...] x fragments[keys, first_event, last_event] -> rows of `stored`, each once.
+    """
+    spans = fragments.select(*keys, F.col(FIRST).alias("__first"), F.col(LAST).alias("__last"))
+    near = (F.col(END) >= F.col("__first")) & (F.col(START) <= later(F.col("__last"), gap_us))
+    same = [F.col(f"s.`{k}`") == F.col(f"f.`{k}`") for k in keys]
+    return stored.alias("s").join(spans.alias("f"), [*same, near], "left_semi")
+
+
+def members(fragments: DataFrame, sessions: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """The stored fragments that lie inside one of `sessions`. fragments[...] x sessions[keys, window_start, last_event] -> fragments[...]."""
+    spans = sessions.select(*keys, F.col(START).alias("__start"), F.col(LAST).alias("__end"))
+    inside = (F.col(FIRST) >= F.col("__start")) & (F.col(LAST) <= F.col("__end"))
+    same = [F.col(f"f.`{k}`") == F.col(f"s.`{k}`") for k in keys]
+    return fragments.alias("f").join(spans.alias("s"), [*same, inside], "left_semi")
+
+
+def windows(fragments: DataFrame, keys: Sequence[str], gap_us: int, kept: Sequence[Part]) -> DataFrame:
+    """The maximal chains of `fragments`, whose order and overlaps don't matter.
+
+    fragments[keys, first_event, last_event, rows, parts, touched] -> [keys, window_start, window_end, last_event, rows, parts, touched].
+    """
+    chains = chained(fragments, keys, gap_us)
+    merges = [p.merge(F.col(p.name)).alias(p.name) for p in kept]
+    bounds = (F.min(FIRST).alias(START), F.max(LAST).alias("__last"))
+    merged = chains.groupBy(*keys, "__chain").agg(*bounds, *merges, F.max(TOUCHED).alias(TOUCHED))
+    return merged.withColumn(END, later(F.col("__last"), gap_us)).withColumnRenamed("__last", LAST).drop("__chain")
+
+
+def chained(spans: DataFrame, keys: Sequence[str], gap_us: int) -> DataFrame:
+    """Adds `__chain`: the same number for spans [first_event, last_event] of a key that belong to one chain."""
+    ordered = Window.partitionBy(*keys).orderBy(FIRST, LAST)
+    before = ordered.rowsBetween(Window.unboundedPreceding, -1)
+    reach = later(F.max(LAST).over(before), gap_us)
+    begins = F.coalesce(F.col(FIRST) > reach, F.lit(True)).cast("int")
+    marked = spans.withColumn("__begins", begins)
+    return marked.withColumn("__chain", F.sum("__begins").over(ordered.rowsBetween(Window.unboundedPreceding, 0))).drop("__begins")
+
+
+def later(moment: Column, us: int) -> Column:
+    """`moment` plus `us` microseconds."""
+    return F.timestamp_micros(F.unix_micros(moment) + F.lit(us))
