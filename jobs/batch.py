@@ -23,6 +23,7 @@ from windowing.grid.zone import moment
 from windowing.merge import frame as merges
 from windowing.merge import table as outputs
 from windowing.panes import frame as partials
+from windowing.panes.algebra import Part
 from windowing.panes import table as state
 from windowing.panes.frame import Range
 from windowing.panes.rule import Family, families
@@ -177,7 +178,7 @@ def aligned_outputs(batch: Batch, admitted: Admitted, family: Family, within: Ra
 
 
 def aligned_windows(
-    batch: Batch, window: Tumbling | Sliding, fresh: DataFrame, before: DataFrame | None, within: Range, kept: list[partials.Part]
+    batch: Batch, window: Tumbling | Sliding, fresh: DataFrame, before: DataFrame | None, within: Range, kept: list[Part]
 ) -> DataFrame:
     """Every window of `window` that a pane of this batch is in: [keys, start, end, rows, parts]."""
     touched = batch.stamp.on(fresh).withColumn(TOUCHED, F.lit(1).cast("bigint"))
@@ -194,7 +195,7 @@ def aligned_windows(
 def publishable(batch: Batch, window: Tumbling | Sliding, new: DataFrame, within: Range) -> dict[str, int]:
     """Writes what changed in an aligned output."""
     path = batch.pipeline.table(window.name)
-    if delta.is_empty(batch.spark, path):
+    if delta.is_new(batch.spark, path):
         changed = merges.inserts(new, window, batch.keys)
     else:
         span = timedelta(microseconds=aligned.reach_us(window))
@@ -219,11 +220,11 @@ def session_output(batch: Batch, admitted: Admitted, window: Session, within: Ra
 
 
 def sessions(
-    batch: Batch, window: Session, fresh: DataFrame, kept: list[partials.Part], within: Range
+    batch: Batch, window: Session, fresh: DataFrame, kept: list[Part], within: Range
 ) -> tuple[DataFrame, DataFrame | None]:
     """The sessions that the fragments `fresh` make, and the stored sessions they replace (None: there are none)."""
     marked = fresh.withColumn(TOUCHED, F.lit(1).cast("bigint"))
-    if delta.is_empty(batch.spark, batch.pipeline.table(window.name)):
+    if delta.is_new(batch.spark, batch.pipeline.table(window.name)):
         return session.windows(marked, batch.keys, window.gap_us, kept), None
     early, late = F.lit(moment(within.low_us)), F.lit(moment(within.high_us + window.gap_us))
     stored = delta.read(batch.spark, batch.pipeline.table(window.name)).where((F.col(END) >= early) & (F.col(START) <= late))

@@ -3,6 +3,7 @@
 import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
@@ -19,7 +20,7 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
     """Holds the pipeline's lock inside the block; Busy when another process, or another block of this JVM, holds it."""
     path = local_path(pipeline.table(_FILE))
     path.parent.mkdir(parents=True, exist_ok=True)
-    jvm = spark._jvm
+    jvm: Any = spark._jvm
     channel = jvm.java.io.RandomAccessFile(str(path), "rw").getChannel()
     try:
         held = channel.tryLock()

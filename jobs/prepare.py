@@ -9,7 +9,7 @@ from windowing.columns import END, LAST, REVISION, RUN, START
 from windowing.columns import T as TIME
 from windowing.errors import StateRefused
 from windowing.ledger.rule import Story
-from windowing.ledger.table import LEDGER, SCHEMA, story
+from windowing.ledger.table import LEDGER, ledger_schema, story
 from windowing.merge.frame import output
 from windowing.merge.table import create
 from windowing.panes.frame import algebras
@@ -45,7 +45,7 @@ def output_schema(spark: SparkSession, pipeline: Pipeline, window: Window, found
 def _make_tables(spark: SparkSession, pipeline: Pipeline, found: T.StructType) -> None:
     for window in pipeline.windows:
         create(spark, pipeline, window, output_schema(spark, pipeline, window, found))
-    delta.create(spark, pipeline.table(LEDGER), T.StructType.fromDDL(SCHEMA), {"delta.checkpointInterval": "50"})
+    delta.create(spark, pipeline.table(LEDGER), ledger_schema(), {"delta.checkpointInterval": "50"})
 
 
 def _same_spec(pipeline: Pipeline, past: Story) -> None:

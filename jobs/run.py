@@ -13,12 +13,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs import lock
 from jobs.batch import Batch, process
+from jobs.chunk import finish
 from jobs.prepare import prepared
 from windowing import delta
 from windowing.admit.rule import advanced
 from windowing.errors import StateRefused
 from windowing.grid.zone import micros
-from windowing.ledger.rule import CLOSE, DONE, INTENT, OPEN, Entry, Story, summed
+from windowing.ledger.rule import CLOSE, DONE, GENERATION, INTENT, OPEN, Entry, Story, summed
 from windowing.ledger.table import record, record_watermark
 from windowing.panes.table import Stamp
 from windowing.report.rule import RunReport, report
@@ -27,7 +28,6 @@ from windowing.spec.fingerprint import fingerprint
 from windowing.spec.pipeline import Pipeline
 
 CHECKPOINT = "_checkpoint"
-GENERATION = 1
 Failures = list[BaseException]
 
 
@@ -37,7 +37,7 @@ def run(spark: SparkSession, pipeline: Pipeline, arrival: datetime | None = None
     `arrival` (aware) stands for the host clock. Raises SourceMissing, StateRefused, Busy, SpecError; a failed run is finished by the next.
     """
     with lock.writer(spark, pipeline):
-        story = prepared(spark, pipeline)
+        story = finish(spark, pipeline, prepared(spark, pipeline))
         clock = micros(arrival or datetime.now(UTC))
         session = Run(spark, pipeline, story, max(clock, story.last_arrival or clock))
         session.drain()

@@ -23,11 +23,10 @@ DEFAULTS = {
     "spark.databricks.delta.merge.materializeSource": "none",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.memory": "4g",
     "spark.log.level": "ERROR",
 }
+LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.memory": "4g"}
+"""What a session of one machine adds; a cluster's own settings say where its driver is found."""
 _JVM = "-Duser.timezone=UTC -XX:+UseParallelGC -Dlog4j2.disableJmx=true"
 
 
@@ -42,16 +41,21 @@ def spark_session(app_name: str = "tidemark", **conf: str) -> SparkSession:
     os.environ["TZ"] = "UTC"
     time.tzset()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    settings = {
+    master = os.environ.get("SPARK_MASTER", "local[*]")
+    builder = SparkSession.builder.appName(app_name).master(master)
+    for name, value in {**_settings(master, jars), **conf}.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def _settings(master: str, jars: list[str]) -> dict[str, str]:
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    return {
         **DEFAULTS,
+        **(LOCAL if master.startswith("local") else {}),
         "spark.jars": ",".join(jars),
         "spark.driver.extraJavaOptions": _JVM,
         "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "tidemark-warehouse"),
-        **conf,
     }
-    builder = SparkSession.builder.appName(app_name).master(os.environ.get("SPARK_MASTER", "local[*]"))
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    return builder.getOrCreate()

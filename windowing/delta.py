@@ -35,9 +35,9 @@ def table_id(spark: SparkSession, path: str) -> str:
     return str(_snapshot(spark, path).metadata().id())
 
 
-def is_empty(spark: SparkSession, path: str) -> bool:
-    """Whether the newest version holds no data file."""
-    return int(_snapshot(spark, path).numOfFiles()) == 0
+def is_new(spark: SparkSession, path: str) -> bool:
+    """Whether the table was made and never written to."""
+    return version(spark, path) <= 0
 
 
 def create(spark: SparkSession, path: str, schema: T.StructType, properties: Mapping[str, str]) -> None:
@@ -75,5 +75,5 @@ def _snapshot(spark: SparkSession, path: str) -> Any:
     jvm, session = spark._jvm, spark._jsparkSession
     delta_log = getattr(jvm, "org.apache.spark.sql.delta.DeltaLog")
     if "/" not in path:
-        path = str(spark.sql(f"describe detail {path}").select("location").first()[0])
+        path = str(spark.sql(f"describe detail {path}").select("location").collect()[0][0])
     return delta_log.forTableWithSnapshot(session, path)._2()

@@ -145,7 +145,7 @@ def _with_copies(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     if event_id is None:
         return rows
     judged_here = F.col(OUTCOME).isin(ACCEPTED, LATE) & F.col(f"`{event_id}`").isNotNull()
-    order = [F.col(OUTCOME), F.col(TIME), *(F.col(f"`{c}`") for c in pipeline.source.order_by), DIGEST]
+    order: list[Column] = [F.col(OUTCOME), F.col(TIME), *(F.col(f"`{c}`") for c in pipeline.source.order_by), F.col(DIGEST)]
     ranked = Window.partitionBy(f"`{event_id}`").orderBy(*order)
     copies = rows.where(judged_here)
     placed = copies.withColumn("__place", F.row_number().over(ranked)).withColumn("__best", F.first(OUTCOME).over(ranked))

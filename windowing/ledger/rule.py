@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 
 OPEN, INTENT, DONE, CLOSE = "open", "intent", "done", "close"
 BACKFILL_INTENT, BACKFILL_DONE, PUBLISH = "backfill_intent", "backfill_done", "publish"
+GENERATION = 1
+"""Part of every transaction id and state row, so that a pipeline that starts over never meets its own past."""
 COUNTS = ("read", "accepted", "late", "duplicate", "quarantined")
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from pyspark.sql import Row, SparkSession
+from pyspark.sql import types as T
 
 from windowing import delta
 from windowing.grid.zone import micros, moment
@@ -18,6 +19,12 @@ watermark_out timestamp, offsets string, source_id string, source_version bigint
 versions map<string,bigint>, note string"""
 _WATERMARKS = "run bigint, watermark timestamp, arrival timestamp, max_event_time timestamp, " + ", ".join(f"{c} bigint" for c in COUNTS)
 _TIMES = ("at", "arrival", "watermark_in", "watermark_out")
+
+
+def ledger_schema() -> T.StructType:
+    """The columns of `_ledger`."""
+    parsed = T.DataType.fromDDL(SCHEMA)
+    return parsed if isinstance(parsed, T.StructType) else T.StructType()
 
 
 def story(spark: SparkSession, pipeline: Pipeline) -> Story:

@@ -48,7 +48,7 @@ def _compared(new: DataFrame, stored: DataFrame, window: Window, keys: Sequence[
     old = stored.select(*ids, *(F.col(c).alias(f"__old_{c}") for c in rest), F.col(REVISION).alias("__old"), F.lit(True).alias("__was"))
     both = new.withColumn("__is", F.lit(True)).join(old, ids, how)
     op = F.when(F.col("__was").isNull(), INSERT).when(F.col("__is").isNull(), DELETE).when(_differs(rest), UPDATE)
-    row = [*ids, *(F.when(F.col("__is"), F.col(c)).otherwise(F.col(f"__old_{c}")).alias(c) for c in rest)]
+    row: list[Column] = [*map(F.col, ids), *(F.when(F.col("__is"), F.col(c)).otherwise(F.col(f"__old_{c}")).alias(c) for c in rest)]
     revision = F.coalesce(F.col("__old") + 1, F.lit(0)).cast("bigint").alias(REVISION)
     return both.select(op.alias(OP), *row, revision, F.coalesce(OVERFLOW, F.lit(False)).alias(OVERFLOW)).where(F.col(OP).isNotNull())
 

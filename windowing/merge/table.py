@@ -39,7 +39,8 @@ def write(spark: SparkSession, pipeline: Pipeline, window: Window, changed: Data
     """Applies `changed` [op, row] to the output of `window`; stores nothing when there is nothing to change."""
     frozen = changed.withColumn(RUN, F.lit(run).cast("bigint")).localCheckpoint(eager=True)
     by_op = {row[OP]: row for row in frozen.groupBy(OP).agg(F.count("*").alias("n"), *_extent()).collect()}
-    counts = Changes(*(by_op[op]["n"] if op in by_op else 0 for op in (INSERT, UPDATE, DELETE)), sum(r["lost"] for r in by_op.values()))
+    inserted, updated, deleted = (by_op[op]["n"] if op in by_op else 0 for op in (INSERT, UPDATE, DELETE))
+    counts = Changes(inserted, updated, deleted, sum(r["lost"] for r in by_op.values()))
     columns = output(window, pipeline.source.key)
     if counts.updated or counts.deleted:
         stored = [by_op[op] for op in (UPDATE, DELETE) if op in by_op]
@@ -59,7 +60,7 @@ def _merge(spark: SparkSession, pipeline: Pipeline, window: Window, changed: Dat
     low, high = (f"timestamp'{moment.isoformat(sep=' ')}+00:00'" for moment in extent)
     within = f"t.`{START}` between {low} and {high} and s.`{OP}` <> '{INSERT}'"
     same = [f"t.`{c}` = s.`{c}`" for c in identity(window, pipeline.source.key)]
-    new = {f"`{c}`": f"s.`{c}`" for c in columns}
+    new: dict[str, str | Column] = {f"`{c}`": f"s.`{c}`" for c in columns}
     target = DeltaTable.forPath(spark, pipeline.table(window.name)).alias("t")
     (
         target.merge(changed.alias("s"), " and ".join([within, *same]))

@@ -56,7 +56,7 @@ def store(rows: DataFrame, pipeline: Pipeline, table: str, stamp: Stamp, sort: s
 
 def panes_before(spark: SparkSession, pipeline: Pipeline, table: str, stamp: Stamp, low: datetime, high: datetime) -> DataFrame | None:
     """The stored panes of other batches that begin from `low` to `high`, both inside; None if there is no state yet."""
-    if not _has_rows(spark, pipeline, table):
+    if not delta.exists(spark, pipeline.table(table)):
         return None
     rows = delta.read(spark, pipeline.table(table))
     return rows.where(F.col(PANE).between(F.lit(low), F.lit(high)) & stamp.foreign)
@@ -70,7 +70,7 @@ def fragments_before(spark: SparkSession, pipeline: Pipeline, session: Session, 
 
 def ids_before(spark: SparkSession, pipeline: Pipeline, stamp: Stamp, batch_ids: DataFrame) -> DataFrame | None:
     """The ids among `batch_ids` [event_id] that other batches accepted and W has not forgotten; None if none were accepted yet."""
-    if not _has_rows(spark, pipeline, SEEN):
+    if not delta.exists(spark, pipeline.table(SEEN)):
         return None
     seen = delta.read(spark, pipeline.table(SEEN)).where(stamp.foreign)
     horizon = pipeline.watermark.dedupe_horizon_us
@@ -78,7 +78,3 @@ def ids_before(spark: SparkSession, pipeline: Pipeline, stamp: Stamp, batch_ids:
         seen = seen.where(F.unix_micros("event_time") + F.lit(horizon) > F.lit(stamp.judged_us))
     return seen.select("event_id").join(batch_ids, "event_id", "left_semi").distinct()
 
-
-def _has_rows(spark: SparkSession, pipeline: Pipeline, table: str) -> bool:
-    path = pipeline.table(table)
-    return delta.exists(spark, path) and not delta.is_empty(spark, path)

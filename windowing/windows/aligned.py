@@ -60,7 +60,8 @@ def _first_open(form: Shape, lateness_us: int, within: Range) -> Column:
     """The first window that ends after judged_by - lateness; nothing is closed where judged_by is null."""
     closed = F.least(F.unix_micros(JUDGED) - F.lit(lateness_us), F.lit(within.high_us))
     edge = index(form.grid, F.greatest(closed, F.lit(within.low_us)), within.low_us, within.high_us)
-    return F.when(closed >= F.lit(within.low_us), div(edge - F.lit(form.size), form.slide) + F.lit(1))
+    passed = F.col(JUDGED).isNotNull() & (closed >= F.lit(within.low_us))
+    return F.when(passed, div(edge - F.lit(form.size), form.slide) + F.lit(1))
 
 
 def _subtracts(form: Shape, kept: Sequence[Part]) -> bool:

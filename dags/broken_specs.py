@@ -1,0 +1,10 @@
+"""Makes no DAG: it fails to import while a spec is broken, so Airflow shows the reason and the DAGs of the other specs run on."""
+
+import os
+from pathlib import Path
+
+from factory import ROOT, read_specs
+
+specs = read_specs(Path(os.environ.get("TIDEMARK_PIPELINES", ROOT / "pipelines")))
+if specs.broken:
+    raise ValueError("\n".join(specs.broken))

@@ -1,0 +1,206 @@
+"""From specs to DAGs: spec file -> Pipeline -> steps (plain values) -> operators, made in one place.
+
+Each pipeline gets two DAGs: `{name}` runs on the spec's schedule and takes whatever is new, whatever its logical date;
+`{name}_backfill` is started by hand with a range. Both run the command line of the Spark environment, so nothing here
+imports Spark. One writer per pipeline is guaranteed by the command's own lock (exit code 75), which also holds against
+commands started by hand; Airflow's `max_active_runs` only spares most of the waiting. No pool needs to be set up.
+"""
+
+import json
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import DAG, Asset, Context, Param, RetryDecision, RetryPolicy, TriggerRule, task
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+from windowing.spec.load import load_pipeline
+from windowing.spec.pipeline import Pipeline
+
+ROOT = Path(__file__).resolve().parents[1]
+BUSY = 75
+RETRIES = 30
+UNEXPECTED_TRIES = 3
+RETRY_DELAY = timedelta(minutes=2)
+FINAL = {
+    2: "the spec, its arguments or the source table are wrong; the last lines of the log say which",
+    3: "expectations failed, so nothing was published; `tidemark publish SPEC --accept REASON` publishes all the same",
+    4: "source, checkpoint, ledger and tables don't tell one story; `tidemark doctor SPEC` names the repair",
+}
+"""Exit codes that no second try changes."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One task: `tidemark {command} SPEC`, then `--p value` for each of the run's `params`, then `options`."""
+
+    command: str
+    after: str | None = None
+    params: tuple[str, ...] = ()
+    options: tuple[str, ...] = ("--json",)
+    timeout: timedelta = timedelta(hours=2)
+    trigger_rule: TriggerRule = TriggerRule.ALL_SUCCESS
+
+
+def _checked(writer: str) -> tuple[Step, ...]:
+    """What follows a writer: only validated versions are published, but every run is reported, a failed one above all."""
+    return (
+        Step("validate", after=writer),
+        Step("publish", after="validate"),
+        Step("report", after="publish", options=(), trigger_rule=TriggerRule.ALL_DONE),
+    )
+
+
+LIVE = (Step("run", timeout=timedelta(hours=12)), *_checked("run"))
+BACKFILL = (Step("backfill", params=("from", "to"), timeout=timedelta(days=3)), *_checked("backfill"))
+RANGE = {
+    "from": Param(type="string", format="date-time", title="From", description="Start of event time; the instant itself is inside"),
+    "to": Param(type="string", format="date-time", title="To", description="End of event time; the instant itself is outside"),
+}
+
+
+class ByExitCode(RetryPolicy):
+    """Exit 75 waits for the other writer; 2, 3 and 4 fail at once; anything else ends with the third try."""
+
+    def evaluate(self, exception: BaseException, try_number: int, max_tries: int, context: Context | None = None) -> RetryDecision:
+        """The decision for the command that `context`'s task has just run."""
+        ran: Any = context["task"] if context else None
+        process = ran.subprocess_hook.sub_process if ran else None
+        return verdict(process.returncode if process else None, try_number)
+
+
+def verdict(exit_code: int | None, try_number: int) -> RetryDecision:
+    """What becomes of a command's task on its try `try_number` (from 1); exit code None: it never ended by itself."""
+    if exit_code == BUSY:
+        return RetryDecision.retry(RETRY_DELAY, "another writer holds the pipeline")
+    if exit_code in FINAL:
+        return RetryDecision.fail(FINAL[exit_code])
+    if try_number < UNEXPECTED_TRIES:
+        return RetryDecision.retry(RETRY_DELAY, f"exit code {exit_code}")
+    return RetryDecision.fail(f"exit code {exit_code} on try {try_number}")
+
+
+def command_line(cli: str, spec: str, step: Step, params: Mapping[str, Any]) -> str:
+    """The shell line of a step, every word quoted; AirflowFailException if a parameter isn't an ISO date-time."""
+    words = [word for name in step.params for word in (f"--{name}", _date_time(name, params[name]))]
+    return "exec " + shlex.join([cli, step.command, spec, *words, *step.options])
+
+
+def _date_time(name: str, value: object) -> str:
+    try:
+        return datetime.fromisoformat(str(value)).isoformat()
+    except ValueError:
+        message = f"{name}: {value!r} is not a date-time; write one such as 2013-03-10T00:00:00-05:00"
+        raise AirflowFailException(message) from None
+
+
+def dags_of(pipeline: Pipeline, cli: str) -> tuple[DAG, DAG]:
+    """The scheduled DAG and the backfill DAG of a pipeline, whose tasks run the command `cli`."""
+    live = DAG(dag_id=pipeline.name, schedule=pipeline.schedule, description="Everything that is new", **_common(pipeline))
+    late = DAG(dag_id=backfill_id(pipeline), schedule=None, params=RANGE, description="A range of event time", **_common(pipeline))
+    for dag, steps in ((live, LIVE), (late, BACKFILL)):
+        with dag:
+            _wire(steps, pipeline, cli)
+    return live, late
+
+
+def backfill_id(pipeline: Pipeline) -> str:
+    """The id of a pipeline's backfill DAG."""
+    return f"{pipeline.name}_backfill"
+
+
+def assets_of(pipeline: Pipeline) -> dict[str, Asset]:
+    """The published outputs of a pipeline by window: assets `{pipeline}.{window}` at their tables' URIs."""
+    return {w.name: Asset(name=f"{pipeline.name}.{w.name}", uri=_uri(pipeline.table(w.name))) for w in pipeline.windows}
+
+
+def _uri(table: str) -> str:
+    return table if "://" in table else Path(table.removeprefix("file:")).absolute().as_uri()
+
+
+def _common(pipeline: Pipeline) -> dict[str, Any]:
+    windows = "\n".join(f"- `{w.name}`: {type(w).__name__.lower()}" for w in pipeline.windows)
+    return {
+        "start_date": datetime(2020, 1, 1, tzinfo=UTC),
+        "catchup": False,
+        "max_active_runs": 1,
+        "tags": ["tidemark"],
+        "doc_md": f"`{pipeline.file}`: `{pipeline.source.table}` to\n\n{windows}",
+    }
+
+
+def _wire(steps: Iterable[Step], pipeline: Pipeline, cli: str) -> None:
+    made: dict[str, Any] = {}
+    for step in steps:
+        made[step.command] = _operator(step, str(pipeline.file), cli)
+        if step.after:
+            made[step.after] >> made[step.command]
+    _announce(assets_of(pipeline), made["publish"])
+
+
+def _operator(step: Step, spec: str, cli: str) -> Any:
+    """The task of a step. Its result is the command's last line."""
+
+    def command(params: Mapping[str, Any]) -> str:
+        return command_line(cli, spec, step, params)
+
+    operator: Any = task.bash(
+        task_id=step.command,
+        append_env=True,
+        retries=RETRIES,
+        retry_policy=ByExitCode(),
+        execution_timeout=step.timeout,
+        trigger_rule=step.trigger_rule,
+    )
+    return operator(command)()
+
+
+def _announce(assets: dict[str, Asset], published: Any) -> Any:
+    """The task that tells Airflow which outputs have new versions, with version and rows; skipped if none has."""
+
+    @task(task_id="announce", outlets=list(assets.values()), retries=2)
+    def announce(published: str, *, outlet_events: Any = None) -> None:
+        outputs = json.loads(published)["outputs"]
+        if not outputs:
+            message = "publish named no output"
+            raise AirflowSkipException(message)
+        for window, asset in assets.items():
+            outlet_events[asset].extra = outputs[window]
+
+    return announce(published)
+
+
+@dataclass(frozen=True)
+class Specs:
+    """The pipelines a directory holds, and one sentence for each file that is none."""
+
+    pipelines: tuple[Pipeline, ...]
+    broken: tuple[str, ...]
+
+
+def read_specs(directory: Path) -> Specs:
+    """Every *.yaml and *.yml in `directory`, by name. A file that can't be read, or takes an id that is taken, doesn't stop the others."""
+    pipelines: list[Pipeline] = []
+    broken = [] if directory.is_dir() else [f"TIDEMARK_PIPELINES: '{directory}' is not a directory; name the one that holds the specs"]
+    for file in sorted(f for f in directory.absolute().glob("*.y*ml") if f.suffix in {".yaml", ".yml"}):
+        try:
+            pipelines.append(_distinct(load_pipeline(file), pipelines))
+        except Exception as error:  # noqa: BLE001 - whatever a spec provokes, the other DAGs must not go down with it
+            broken.append(_sentence(file, error))
+    return Specs(tuple(pipelines), tuple(broken))
+
+
+def _distinct(pipeline: Pipeline, others: Iterable[Pipeline]) -> Pipeline:
+    taken = {dag_id: other.file for other in others for dag_id in (other.name, backfill_id(other))}
+    clash = [dag_id for dag_id in (pipeline.name, backfill_id(pipeline)) if dag_id in taken]
+    if clash:
+        message = f"name: the DAG {clash[0]!r} already belongs to {taken[clash[0]]}; give one of the two pipelines another name"
+        raise ValueError(message)
+    return pipeline
+
+
+def _sentence(file: Path, error: Exception) -> str:
+    return str(error) if str(file) in str(error) else f"{file}: {error or type(error).__name__}"

@@ -1,0 +1,13 @@
+"""Two Airflow DAGs for each pipeline spec: `{name}` on its schedule, `{name}_backfill` by hand.
+
+TIDEMARK_PIPELINES is the directory of the specs (default: pipelines/), TIDEMARK_BIN the command (default: .venv/bin/tidemark).
+"""
+
+import os
+from pathlib import Path
+
+from factory import ROOT, dags_of, read_specs
+
+specs = read_specs(Path(os.environ.get("TIDEMARK_PIPELINES", ROOT / "pipelines")))
+cli = os.environ.get("TIDEMARK_BIN", str(ROOT / ".venv/bin/tidemark"))
+globals().update({dag.dag_id: dag for pipeline in specs.pipelines for dag in dags_of(pipeline, cli)})

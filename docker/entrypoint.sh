@@ -1,0 +1,34 @@
+#!/bin/sh
+# Puts secrets into files only this user can read and takes them out of the environment, then runs the command:
+# a secret in the environment would be inherited by every task, one on a command line seen by every process.
+set -eu
+umask 077
+
+if [ -n "${AIRFLOW_ADMIN_PASSWORD:-}" ]; then
+    python3 -c 'import json, os; print(json.dumps({"admin": os.environ["AIRFLOW_ADMIN_PASSWORD"]}))' \
+        > "$AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE"
+    unset AIRFLOW_ADMIN_PASSWORD
+fi
+
+if [ -n "${SPARK_AUTH_SECRET:-}" ]; then
+    mkdir -p "$SPARK_CONF_DIR"
+    cat > "$SPARK_CONF_DIR/spark-defaults.conf" <<CONF
+spark.authenticate               true
+spark.authenticate.secret        $SPARK_AUTH_SECRET
+spark.network.crypto.enabled     true
+spark.master.rest.enabled        false
+spark.ui.killEnabled             false
+spark.worker.cleanup.enabled     true
+CONF
+    if [ -n "${SPARK_DRIVER_HOST:-}" ]; then
+        cat >> "$SPARK_CONF_DIR/spark-defaults.conf" <<CONF
+spark.driver.host                $SPARK_DRIVER_HOST
+spark.driver.bindAddress         0.0.0.0
+spark.cores.max                  ${SPARK_CORES_MAX:-2}
+spark.executor.memory            ${SPARK_EXECUTOR_MEMORY:-1g}
+CONF
+    fi
+    unset SPARK_AUTH_SECRET
+fi
+
+exec "$@"

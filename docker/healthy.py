@@ -1,0 +1,15 @@
+"""Exit 0 if the URL answers with JSON and, where Airflow's component is named, calls that component healthy; else 1."""
+
+import json
+import sys
+from urllib.request import urlopen
+
+
+def main(url: str, component: str | None = None) -> int:
+    with urlopen(url, timeout=8) as answer:
+        state = json.load(answer)
+    return 0 if component is None or state[component]["status"] == "healthy" else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

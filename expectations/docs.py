@@ -1,0 +1,83 @@
+"""Data Docs of one validation: a site of its own under the directory of all of them, of which the newest 30 stay.
+
+Great Expectations renders one page per output; they get an index and a style that need neither scripts nor a network.
+"""
+
+import re
+import shutil
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from great_expectations.core.run_identifier import RunIdentifier
+from great_expectations.data_context.types.resource_identifiers import ExpectationSuiteIdentifier, ValidationResultIdentifier
+
+KEPT = 30
+_SITE = "tidemark"
+_STYLE = Path(__file__).with_name("offline.css")
+_FETCHED = re.compile(r"""<script[^>]*\ssrc=["']https?:.*?</script>|<(?:link|img)\b[^>]*\s(?:href|src)=["']https?:[^>]*>""", re.DOTALL)
+"""What a page would load from other people's servers."""
+_INDEX = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
+{style}</style></head>
+<body><div class="container-fluid"><h4>{title}</h4><p>{when}</p>
+<table><thead><tr><th>Status</th><th>Output</th><th>Met</th><th>Not met</th></tr></thead><tbody>
+{rows}
+</tbody></table></div></body></html>
+"""
+_ROW = '<tr><td><i class="fas {icon}"></i> {status}</td><td><a href="{page}">{name}</a></td><td>{met}</td><td>{unmet}</td></tr>'
+
+
+def directory(docs: Path, run_name: str) -> Path:
+    """Where the site of `run_name` lies in `docs`: characters that don't suit a file name become dashes."""
+    return docs / (re.sub(r"[^A-Za-z0-9._-]+", "-", run_name).strip(".-") or "run")
+
+
+def write_site(context: Any, results: Mapping[str, Any], site: Path) -> Path:
+    """Suite name -> validation result, as one site in `site`, which it replaces; its index page.
+
+    A result tells its name in `meta["batch_spec"]["data_asset_name"]`.
+    """
+    shutil.rmtree(site, ignore_errors=True)
+    run = RunIdentifier(site.name, datetime.now(UTC))
+    for name, result in results.items():
+        suite = ExpectationSuiteIdentifier(name)
+        result.meta["run_id"], result.meta["validation_time"] = run, run.run_time
+        context.validation_results_store.store_validation_results(result, ValidationResultIdentifier(suite, run, result.batch_id), suite)
+    backend = {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(site.absolute())}
+    context.add_data_docs_site(_SITE, {"class_name": "SiteBuilder", "show_how_to_buttons": False, "store_backend": backend})
+    context.build_data_docs(site_names=[_SITE], build_index=False)
+    shutil.rmtree(site / "static", ignore_errors=True)
+    for page in site.rglob("*.html"):
+        page.write_text(_offline(page.read_text("utf-8")), "utf-8")
+    return _write_index(results, site, run.run_time)
+
+
+def prune(docs: Path) -> None:
+    """Removes all but the newest `KEPT` sites in `docs`; anything there that isn't a site stays."""
+    sites = [page.parent for page in docs.glob("*/index.html") if (page.parent / "validations").is_dir()]
+    for site in sorted(sites, key=lambda s: s.stat().st_mtime, reverse=True)[KEPT:]:
+        shutil.rmtree(site, ignore_errors=True)
+
+
+def _offline(page: str) -> str:
+    return _FETCHED.sub("", page).replace("</head>", f"<style>\n{_STYLE.read_text('utf-8')}</style></head>", 1)
+
+
+def _write_index(results: Mapping[str, Any], site: Path, at: datetime) -> Path:
+    rows = "\n".join(_row(site, name, result) for name, result in results.items())
+    page = site / "index.html"
+    title = escape(f"Validation of {site.name}")
+    page.write_text(_INDEX.format(title=title, when=f"{at:%Y-%m-%d %H:%M:%S} UTC", rows=rows, style=_STYLE.read_text("utf-8")), "utf-8")
+    return page
+
+
+def _row(site: Path, name: str, result: Any) -> str:
+    """The row of one output; StopIteration if it got no page."""
+    page = next((site / "validations" / name).rglob("*.html")).relative_to(site)
+    met = sum(bool(one.success) for one in result.results)
+    icon, status = ("fa-check-circle", "as expected") if result.success else ("fa-times", "not as expected")
+    shown = escape(result.meta["batch_spec"]["data_asset_name"])
+    return _ROW.format(icon=icon, status=status, page=escape(page.as_posix()), name=shown, met=met, unmet=len(result.results) - met)

@@ -1,0 +1,46 @@
+"""What a validation is told, and what it says: plain values, without Great Expectations or Spark."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+CRITICAL, WARNING = "critical", "warning"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the ledger knows after a run: events `accepted` so far, and per window those of them that missed it (`partial`)."""
+
+    run: int
+    accepted: int
+    partial: Mapping[str, int] = field(default_factory=dict)
+
+    def counted(self, window: str) -> int:
+        """How many accepted events count in every window of `window` to which they belong."""
+        return self.accepted - self.partial.get(window, 0)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One expectation judged on one output; `observed` and `detail` hold counts and reasons, never values of rows."""
+
+    window: str
+    suite: str
+    expectation: str
+    severity: str
+    success: bool
+    observed: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """All outcomes of one validation, and the page that shows them."""
+
+    outcomes: tuple[Outcome, ...]
+    docs_index: Path
+
+
+def passed(outcomes: Iterable[Outcome]) -> bool:
+    """True if no critical expectation failed; warnings don't count."""
+    return all(o.success or o.severity != CRITICAL for o in outcomes)

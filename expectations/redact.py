@@ -1,0 +1,91 @@
+"""Takes the values of rows out of validation results, before anything is written or returned."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from great_expectations.core import ExpectationSuiteValidationResult, ExpectationValidationResult
+
+UNKNOWN = "could not be evaluated: "
+_COUNTS = (
+    "element_count",
+    "unexpected_count",
+    "unexpected_percent",
+    "unexpected_percent_total",
+    "unexpected_percent_nonmissing",
+    "missing_count",
+    "missing_percent",
+)
+_STATISTICS = (
+    "expect_column_mean_to_be_between",
+    "expect_column_proportion_of_non_null_values_to_be_between",
+    "expect_column_proportion_of_unique_values_to_be_between",
+    "expect_column_stdev_to_be_between",
+    "expect_column_sum_to_be_between",
+    "expect_column_unique_value_count_to_be_between",
+    "expect_table_column_count_to_be_between",
+    "expect_table_column_count_to_equal",
+    "expect_table_row_count_to_be_between",
+    "expect_table_row_count_to_equal",
+)
+"""Types whose observed value is a statistic; a minimum, a quantile or a set of distinct values is what stands in some row."""
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
+_QUOTED = re.compile(r"'[^']*'")
+
+
+def redacted(suite: ExpectationSuiteValidationResult, ours: frozenset[str]) -> ExpectationSuiteValidationResult:
+    """The same results with counts and statistics alone; an exception becomes a failure with a reason.
+
+    `ours`: types whose observed value is known to hold counts only.
+    """
+    suite.results = [_result(result, ours) for result in suite.results]
+    suite.success = all(result.success for result in suite.results)
+    return suite
+
+
+def reason(info: Mapping[str, Any] | None) -> str | None:
+    """Why an expectation couldn't be evaluated, None if it was; Spark's messages quote values, so only their condition is kept.
+
+    `info` is Great Expectations' own, with everything in it.
+    """
+    message = next(_messages(info or {}), None)
+    if message is None:
+        return None
+    condition = _CONDITION.search(message)
+    if condition:
+        return UNKNOWN + f"Spark says {condition[1]}"
+    lines = message.strip().splitlines() or ["no reason given"]
+    return UNKNOWN + _QUOTED.sub("'...'", lines[0])
+
+
+def why(result: ExpectationValidationResult) -> str | None:
+    """Why a redacted result couldn't be evaluated, None if it was."""
+    message: str | None = result.exception_info["exception_message"]
+    return message
+
+
+def _messages(info: Mapping[str, Any]) -> Iterator[str]:
+    """The messages in an exception info, which is one, or one per metric."""
+    if info.get("raised_exception"):
+        yield str(info.get("exception_message") or "")
+    for value in info.values():
+        if isinstance(value, Mapping):
+            yield from _messages(value)
+
+
+def _result(result: ExpectationValidationResult, ours: frozenset[str]) -> ExpectationValidationResult:
+    config = result.expectation_config
+    kind = config.type if config else ""
+    message = reason(result.exception_info)
+    raised = {"raised_exception": message is not None, "exception_message": message, "exception_traceback": ""}
+    success = bool(result.success) and message is None
+    kept = _kept(kind, result.result or {}, ours)
+    return ExpectationValidationResult(success=success, expectation_config=config, result=kept, exception_info=raised)
+
+
+def _kept(kind: str, result: Mapping[str, Any], ours: frozenset[str]) -> dict[str, Any]:
+    kept = {name: result[name] for name in _COUNTS if name in result}
+    value = result.get("observed_value")
+    if kind in ours or (kind in _STATISTICS and isinstance(value, int | float)):
+        kept["observed_value"] = value
+    return kept

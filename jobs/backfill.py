@@ -1,0 +1,114 @@
+"""Backfill of [start, end): state and output become what they would be had every event of the range been on time.
+
+    lock -> finish what was left open -> plan: chunks -> each chunk: intent, repair, done
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from json import loads
+
+from pyspark.sql import SparkSession
+
+from jobs import lock
+from jobs.chunk import finish, one
+from jobs.prepare import prepared
+from jobs.repair import Chunk
+from jobs.run import Run
+from windowing.errors import UsageError
+from windowing.grid.zone import micros, moment
+from windowing.ledger.rule import INTENT, Story
+from windowing.ledger.table import story
+from windowing.panes.rule import families, pane_end, pane_start, span
+from windowing.report.rule import RunReport, report
+from windowing.spec.pipeline import Pipeline, Session
+
+CHUNK = timedelta(days=31)
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class BackfillPlan:
+    """What a backfill would do: chunks [from, to), the source version it reads, and by window the bounds of what may change."""
+
+    chunks: tuple[tuple[datetime, datetime], ...]
+    source_version: int
+    windows: dict[str, tuple[datetime, datetime]]
+
+    def as_json(self) -> dict[str, object]:
+        """The plan as plain JSON values; times are ISO 8601 in UTC."""
+        return {
+            "chunks": [[a.isoformat(), b.isoformat()] for a, b in self.chunks],
+            "source_version": self.source_version,
+            "windows": {name: [a.isoformat(), b.isoformat()] for name, (a, b) in self.windows.items()},
+        }
+
+
+def plan(spark: SparkSession, pipeline: Pipeline, start: datetime, end: datetime) -> BackfillPlan:
+    """The plan of `backfill` with the same arguments; writes nothing."""
+    past = story(spark, pipeline)
+    low, high = _checked(start, end)
+    reach = {w.name: _reach(pipeline, w.name, micros(low), micros(high)) for w in pipeline.windows}
+    return BackfillPlan(_chunks(low, high), _read_version(pipeline, past), reach)
+
+
+def backfill(
+    spark: SparkSession, pipeline: Pipeline, start: datetime, end: datetime, progress: Progress = lambda done, total: None
+) -> RunReport:
+    """Recounts every event of [start, end), late and refused ones included, and corrects state and outputs; never moves the watermark.
+
+    Reads the source as the last run left it. A run or backfill that was left open is finished first. `progress` hears (chunks done, all).
+    """
+    with lock.writer(spark, pipeline):
+        past = _finished(spark, pipeline, prepared(spark, pipeline))
+        version, chunks = _read_version(pipeline, past), _chunks(*_checked(start, end))
+        counts: dict[str, int] = {}
+        for n, (low, high) in enumerate(chunks):
+            progress(n, len(chunks))
+            past, done = one(spark, pipeline, past, Chunk(micros(low), micros(high), version), None)
+            counts = {name: counts.get(name, 0) + done.counts.get(name, 0) for name in {*counts, *done.counts}}
+        progress(len(chunks), len(chunks))
+        return report(past.last_run, len(chunks), counts, past.watermark, [w.name for w in pipeline.windows])
+
+
+def _finished(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
+    past = finish(spark, pipeline, past)
+    if past.open_run is None:
+        return past
+    unfinished = Run(spark, pipeline, past, max(micros(datetime.now(UTC)), past.last_arrival or 0))
+    unfinished.drain()
+    unfinished.close()
+    return unfinished.story
+
+
+def _checked(start: datetime, end: datetime) -> tuple[datetime, datetime]:
+    if start.tzinfo is None or end.tzinfo is None:
+        raise UsageError("a backfill's bounds are times with an offset, such as 2013-01-01T00:00:00+00:00")
+    if start >= end:
+        raise UsageError(f"--from {start.isoformat()} is not before --to {end.isoformat()}; the range is [from, to)")
+    return start.astimezone(UTC), end.astimezone(UTC)
+
+
+def _chunks(low: datetime, high: datetime) -> tuple[tuple[datetime, datetime], ...]:
+    starts = [low]
+    while starts[-1] + CHUNK < high:
+        starts.append(starts[-1] + CHUNK)
+    return tuple(zip(starts, [*starts[1:], high], strict=True))
+
+
+def _read_version(pipeline: Pipeline, past: Story) -> int:
+    """The source version that the last run had drained."""
+    last = next((e for e in reversed(past.entries) if e.step == INTENT and e.offsets), None)
+    if last is None or last.offsets is None:
+        raise UsageError(f"{pipeline.name}: nothing has been read yet, so there is nothing to backfill; `tidemark run` first")
+    offset = loads(last.offsets.splitlines()[-1])
+    version = int(offset["reservoirVersion"])
+    return version - 1 if int(offset["index"]) < 0 and not offset["isStartingVersion"] else version
+
+
+def _reach(pipeline: Pipeline, name: str, low: int, high: int) -> tuple[datetime, datetime]:
+    window = pipeline.window(name)
+    if isinstance(window, Session):
+        return moment(low - window.gap_us), moment(high + window.gap_us)
+    family = next(f for f in families(pipeline) if window in f.windows)
+    return moment(pane_start(family, low) - span(window)), moment(pane_end(family, high - 1) + span(window))

@@ -1,0 +1,70 @@
+"""The Spark session of a command: started when it is first needed, and quiet."""
+
+import logging
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from jobs.commands.options import debugging
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from windowing.spec.pipeline import Pipeline
+
+
+def writing(pipeline: "Pipeline") -> "SparkSession":
+    """The session for a command that writes; Busy at once, before the JVM starts, when another writer holds the pipeline."""
+    from jobs.lock import probe
+
+    probe(pipeline)
+    return spark()
+
+
+def spark() -> "SparkSession":
+    """The session; the JVM ends with this process. What it logs is kept from stderr, and so are Python's logs, unless --debug asks."""
+    if debugging():
+        from jobs.session import spark_session
+
+        return spark_session()
+    click.get_current_context().with_resource(_silence())
+    with _stderr_aside():
+        from jobs.session import spark_session
+
+        return spark_session()
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """No log and no warning of a library reaches stderr inside the block."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
+
+
+@contextmanager
+def _stderr_aside() -> Iterator[None]:
+    """Processes started inside the block write their stderr to a file without a name, for as long as they live.
+
+    The JVM says on stderr which of its own modules it loads, before any logger is set up that could be told not to.
+    """
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as aside:
+        os.dup2(aside.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)

@@ -1,0 +1,81 @@
+"""The commands that tell: explain what the next run will do, report what the last ones did."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from jobs.commands.engine import spark
+from jobs.commands.options import common
+from jobs.commands.output import Printer
+from windowing.errors import UsageError
+from windowing.report.text import count, instant, interval
+
+if TYPE_CHECKING:
+    from jobs.explain import News, Plan, Touched
+    from windowing.spec.pipeline import Pipeline
+
+
+@click.command()
+@common
+def explain(pipeline: "Pipeline", *, as_json: bool) -> None:
+    """The plan of the next run; no side effect."""
+    session = spark()
+    from jobs.explain import explain as plan_of
+
+    plan = plan_of(session, pipeline)
+    printer = Printer(as_json=as_json)
+    printer.line(f"{pipeline.name}: run {plan.run} would read {_news(plan.news)}")
+    printer.facts(_facts(plan))
+    columns = ["window", "kind", "made from", "version", "published", "closed until", "windows with new events"]
+    printer.table(columns, [_row(output) for output in plan.outputs])
+    printer.table(["state", "serves"], [[table, ", ".join(windows)] for table, windows in plan.tables.items()])
+    printer.finish(plan.as_json())
+
+
+def _news(news: "News") -> str:
+    if not news.commits:
+        return f"nothing: version {news.version} of the source has been read"
+    return f"{count(news.rows, 'row')} in {count(news.files, 'file')} of {count(news.commits, 'commit')}"
+
+
+def _facts(plan: "Plan") -> dict[str, str]:
+    news, facts = plan.news, {"source": plan.news.table, "watermark": instant(plan.watermark)}
+    facts["versions"] = f"{news.since} to {news.version}" if news.commits else f"none after {news.version}"
+    if news.event_times:
+        facts["event times"] = f"{instant(news.event_times[0])} to {instant(news.event_times[1])}"
+    if news.refused:
+        versions = ", ".join(f"{version} ({operation})" for version, operation in news.refused)
+        facts["refused"] = f"versions that change rows already in the source: {versions}"
+    if plan.spec_differs:
+        facts["spec"] = "differs from the one that made the state, so the run will be refused"
+    return facts | {f"left open {n}".removesuffix(" 1"): text for n, text in enumerate(plan.left_open, 1)}
+
+
+def _row(output: "Touched") -> list[object]:
+    span = interval(*output.span) if output.span else None
+    return [output.name, output.kind, output.state, output.version, output.published, instant(output.closed_until), span]
+
+
+@click.command()
+@common
+@click.option("--output", type=click.Path(path_type=Path), help="The file to write; without it _report.html beside the tables.")
+def report(pipeline: "Pipeline", *, as_json: bool, output: Path | None) -> None:
+    """One self-contained HTML page of runs, outputs and quality."""
+    from datetime import UTC, datetime
+
+    session = spark()
+    from windowing.delta import local_path
+    from windowing.report.page import page
+    from windowing.report.table import facts
+
+    target = output or local_path(pipeline.table("_report.html"))
+    text = page(facts(session, pipeline), datetime.now(UTC))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--output: {target} can't be written ({error.strerror}); name a file in a directory of yours") from error
+    printer = Printer(as_json=as_json)
+    printer.line(f"{pipeline.name}: {target}")
+    printer.finish({"pipeline": pipeline.name, "report": str(target)})

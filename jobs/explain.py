@@ -1,0 +1,210 @@
+"""The plan of the next run, read off the ledger and the source's log; nothing is written, no row is read.
+
+    ledger -> where the last run stopped -> commits of the source since then -> event times -> windows they touch
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+
+from jobs.show import state_names, state_of
+from windowing import delta
+from windowing.admit.rule import cuts
+from windowing.grid.rule import boundary, index
+from windowing.grid.zone import micros, moment
+from windowing.ledger.rule import DONE, Entry, Story
+from windowing.ledger.table import story
+from windowing.panes.rule import shape
+from windowing.report.commits import Commit, commit, total
+from windowing.report.text import kind, plain
+from windowing.source import table as source
+from windowing.spec.fingerprint import fingerprint
+from windowing.spec.pipeline import Pipeline, Session, Window
+
+
+@dataclass(frozen=True)
+class News:
+    """What of the source was not read yet: commits from version `since` to `version`; None: the number is not known."""
+
+    table: str
+    version: int
+    since: int
+    commits: int
+    files: int | None
+    rows: int | None
+    event_times: tuple[datetime, datetime] | None = None
+    refused: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Touched:
+    """One output: its versions, and the span [from, to) of the windows that new events fall into, as far as it is known."""
+
+    name: str
+    kind: str
+    state: str
+    version: int | None
+    published: int | None
+    closed_until: datetime | None
+    span: tuple[datetime, datetime] | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The next run: `run` is its number, `watermark` what its rows are judged by; `left_open` names what was begun and not finished."""
+
+    pipeline: str
+    run: int
+    watermark: datetime | None
+    news: News
+    outputs: tuple[Touched, ...]
+    tables: Mapping[str, tuple[str, ...]]
+    left_open: tuple[str, ...]
+    spec_differs: bool
+
+    def as_json(self) -> dict[str, object]:
+        """The plan as plain JSON values."""
+        news = {k: v for k, v in vars(self.news).items() if k != "refused"}
+        refused = [{"version": version, "operation": operation} for version, operation in self.news.refused]
+        return {
+            "pipeline": self.pipeline,
+            "run": self.run,
+            "watermark": plain(self.watermark),
+            "source": {**plain(news), "refused": refused},
+            "windows": {o.name: plain({k: v for k, v in vars(o).items() if k != "name"}) for o in self.outputs},
+            "state": {table: list(windows) for table, windows in self.tables.items()},
+            "left_open": list(self.left_open),
+            "spec_differs": self.spec_differs,
+        }
+
+
+def explain(spark: SparkSession, pipeline: Pipeline) -> Plan:
+    """What `run` would do now. Raises SourceMissing, SpecError and StateRefused where `run` would."""
+    found, past = source.schema(spark, pipeline), story(spark, pipeline)
+    source.check(pipeline, found, past)
+    version = delta.version(spark, pipeline.source.table)
+    source.check_identity(pipeline, delta.table_id(spark, pipeline.source.table), version, past)
+    fresh = news(spark, pipeline, past, version)
+    return Plan(
+        pipeline=pipeline.name,
+        run=past.open_run.run if past.open_run and past.open_run.run else past.last_run + 1,
+        watermark=None if past.watermark is None else moment(past.watermark),
+        news=fresh,
+        outputs=tuple(_output(pipeline, w, past, fresh) for w in pipeline.windows),
+        tables=state_names(pipeline),
+        left_open=left_open(past),
+        spec_differs=_spec_differs(pipeline, past),
+    )
+
+
+def news(spark: SparkSession, pipeline: Pipeline, past: Story, version: int) -> News:
+    """What the source got since the last finished batch; before the first one, all it holds."""
+    since = next_version(past)
+    if since is None:
+        table = _delta_table(spark, pipeline.source.table)
+        files = int(_detail(table, "numFiles"))
+        return News(pipeline.source.table, version, 0, version + 1, files, table.toDF().count())
+    new = _commits(spark, pipeline, since, version)
+    known = [c for c in new if c is not None]
+    complete = len(known) == len(new)
+    return News(
+        table=pipeline.source.table,
+        version=version,
+        since=since,
+        commits=max(0, version - since + 1),
+        files=sum(c.files for c in known) if complete else None,
+        rows=total(c.rows for c in known) if complete else None,
+        event_times=_event_times(known) if complete else None,
+        refused=tuple((c.version, c.operation) for c in known if c.rewrites),
+    )
+
+
+def next_version(past: Story) -> int | None:
+    """The first version of the source that no finished batch has read; None before the first."""
+    last = next((e for e in reversed(past.entries) if e.step == DONE and e.offsets), None)
+    if last is None or last.offsets is None:
+        return None
+    offset = json.loads(last.offsets.splitlines()[-1])
+    return int(offset["reservoirVersion"])
+
+
+def left_open(past: Story) -> tuple[str, ...]:
+    """What was begun and not finished, in words."""
+    run, backfill = past.open_run, past.open_backfill
+    begun = None if run is None or run.run is None else f"run {run.run}: the next run finishes it"
+    chunk = None if backfill is None else f"a backfill ({_noted(backfill)}): the same backfill, started again, finishes it"
+    return tuple(text for text in (begun, chunk) if text)
+
+
+def _noted(entry: Entry) -> str:
+    return entry.note or f"begun as step {entry.seq}"
+
+
+def _spec_differs(pipeline: Pipeline, past: Story) -> bool:
+    before = next((e.spec for e in reversed(past.entries) if e.spec), None)
+    return before is not None and before != fingerprint(pipeline)
+
+
+def _delta_table(spark: SparkSession, table: str) -> DeltaTable:
+    return DeltaTable.forPath(spark, table) if "/" in table else DeltaTable.forName(spark, table)
+
+
+def _detail(table: DeltaTable, column: str) -> Any:
+    return table.detail().select(column).collect()[0][0]
+
+
+def _commits(spark: SparkSession, pipeline: Pipeline, since: int, version: int) -> list[Commit | None]:
+    """The commits `since` to `version`, both inside; None for one whose file is gone."""
+    if since > version:
+        return []
+    log = _location(spark, pipeline.source.table) / "_delta_log"
+    files = [(v, log / f"{v:020d}.json") for v in range(since, version + 1)]
+    return [commit(v, f.read_text(), pipeline.source.event_time.column) if f.exists() else None for v, f in files]
+
+
+def _location(spark: SparkSession, table: str) -> Path:
+    if "/" in table:
+        return delta.local_path(table)
+    return delta.local_path(unquote(str(_detail(_delta_table(spark, table), "location"))))
+
+
+def _event_times(commits: list[Commit]) -> tuple[datetime, datetime] | None:
+    """The least and the greatest event time, if every commit with rows tells."""
+    told = [c for c in commits if c.files]
+    low, high = [c.low for c in told if c.low], [c.high for c in told if c.high]
+    return (min(low), max(high)) if told and len(low) == len(high) == len(told) else None
+
+
+def _output(pipeline: Pipeline, window: Window, past: Story, fresh: News) -> Touched:
+    newest, seen = past.newest, past.published
+    closed = {c.window: moment(c.some_us) for c in cuts(pipeline, past.watermark)}
+    return Touched(
+        name=window.name,
+        kind=kind(window),
+        state=state_of(pipeline, window),
+        version=newest.versions.get(window.name) if newest else None,
+        published=seen.versions.get(window.name) if seen else None,
+        closed_until=closed.get(window.name),
+        span=None if fresh.event_times is None else touched(window, *fresh.event_times),
+    )
+
+
+def touched(window: Window, low: datetime, high: datetime) -> tuple[datetime, datetime] | None:
+    """From the start of the first to the end of the last window that an event from `low` to `high`, both inside, can be in."""
+    low_us, high_us = micros(low), micros(high)
+    try:
+        if isinstance(window, Session):
+            return moment(low_us - window.gap_us), moment(high_us + window.gap_us)
+        form = shape(window)
+        first = (index(form.grid, low_us) + form.slide - form.size) // form.slide
+        last = index(form.grid, high_us) // form.slide
+        return moment(boundary(form.grid, first * form.slide)), moment(boundary(form.grid, last * form.slide + form.size))
+    except (OverflowError, IndexError):
+        return None

@@ -1,0 +1,95 @@
+"""Points readers at validated versions: one ledger row is the truth, `_published.json` its copy."""
+
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from json import dumps
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from jobs import lock
+from jobs.validate import QUALITY, newest
+from windowing import delta
+from windowing.delta import local_path
+from windowing.errors import ExpectationsFailed
+from windowing.grid.zone import micros
+from windowing.ledger.rule import PUBLISH, Entry, Story
+from windowing.ledger.table import record, story
+from windowing.spec.pipeline import Pipeline
+
+POINTER = "_published.json"
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What readers see now: by output its version and how many rows that holds."""
+
+    run: int
+    outputs: dict[str, dict[str, int]]
+    accepted: str | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """The publication as plain JSON values."""
+        return {"run": self.run, "outputs": self.outputs, "accepted": self.accepted}
+
+
+def publish(spark: SparkSession, pipeline: Pipeline, accept: str | None = None) -> Publication:
+    """Publishes every output at the version that the newest finished run wrote, if its expectations passed.
+
+    `accept` publishes failed ones and is recorded. Raises ExpectationsFailed, with nothing published, when they failed or were not checked.
+    """
+    with lock.writer(spark, pipeline):
+        past = story(spark, pipeline)
+        subject = newest(pipeline, past)
+        if accept is None:
+            _must_have_passed(spark, pipeline, subject)
+        rows = {w.name: delta.read(spark, pipeline.table(w.name), subject.versions[w.name]).count() for w in pipeline.windows}
+        result = Publication(subject.run or 0, {n: {"version": subject.versions[n], "rows": rows[n]} for n in rows}, accept)
+        if past.published is None or past.published.versions != subject.versions or accept is not None:
+            past = _note(spark, pipeline, past, subject, accept)
+        _point(pipeline, result, past.published)
+        return result
+
+
+def _must_have_passed(spark: SparkSession, pipeline: Pipeline, subject: Entry) -> None:
+    checked: list[str] = []
+    failed: list[str] = []
+    if delta.exists(spark, pipeline.table(QUALITY)):
+        quality = delta.read(spark, pipeline.table(QUALITY)).where(F.col("seq") == subject.seq)
+        rows = quality.select("window", "expectation", "severity", "success", "checked_at").collect()
+        latest = max((r["checked_at"] for r in rows), default=None)
+        checked = [r["window"] for r in rows]
+        failed = [f"{r['window']}: {r['expectation']}" for r in rows if _blocks(r["severity"], r["success"]) and r["checked_at"] == latest]
+    if not checked:
+        raise ExpectationsFailed(f"{pipeline.name}: run {subject.run} has not been validated; `tidemark validate` first")
+    if failed:
+        raise ExpectationsFailed(
+            f"{pipeline.name}: nothing published, run {subject.run} breaks {len(failed)} critical expectations ({'; '.join(failed[:3])}); "
+            "repair the data, or publish with --accept REASON"
+        )
+
+
+def _blocks(severity: str, success: bool) -> bool:  # noqa: FBT001 (a column's value)
+    return severity == "critical" and not success
+
+
+def _note(spark: SparkSession, pipeline: Pipeline, past: Story, subject: Entry, accept: str | None) -> Story:
+    note = None if accept is None else dumps({"accepted": accept})
+    entry = Entry(PUBLISH, run=subject.run, at=micros(datetime.now(UTC)), versions=subject.versions, note=note)
+    return record(spark, pipeline, past, [entry])
+
+
+def _point(pipeline: Pipeline, result: Publication, entry: Entry | None) -> None:
+    """Replaces the pointer file in one step; readers see the old or the new one, never a part."""
+    path = local_path(pipeline.table(POINTER))
+    draft = path.with_suffix(".draft")
+    text = dumps({"pipeline": pipeline.name, "seq": entry.seq if entry else None, **result.as_json()}, indent=2)
+    with draft.open("w", encoding="utf-8") as file:
+        file.write(text + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(draft, path)
+    directory = os.open(path.parent, os.O_RDONLY)
+    os.fsync(directory)
+    os.close(directory)

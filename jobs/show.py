@@ -1,0 +1,163 @@
+"""Looks at what a pipeline holds: rows of an output, refused rows, state. Reads only."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from jobs.read import with_finality
+from windowing import delta
+from windowing.admit.table import REFUSED
+from windowing.columns import BATCH, END, FIRST, PANE, RUN, START
+from windowing.errors import UsageError
+from windowing.ledger.rule import BACKFILL_DONE, CLOSE, Story
+from windowing.ledger.table import story
+from windowing.panes.rule import families
+from windowing.panes.table import SEEN, fragments_table
+from windowing.report.frame import records
+from windowing.report.rows import NO_ROWS, Refused, Rows, Seen, StateTable, Version
+from windowing.spec.pipeline import Pipeline, Window
+
+Keys = Mapping[str, tuple[str, ...]]
+"""For each key column the values that are wanted, any of them; columns left out match all."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which rows of an output: those of `keys` whose window overlaps [start, end), oldest first or newest first."""
+
+    keys: Keys = field(default_factory=dict)
+    start: datetime | None = None
+    end: datetime | None = None
+    newest_first: bool = False
+    limit: int = 20
+
+
+def look(spark: SparkSession, pipeline: Pipeline, window: Window, wanted: Wanted, *, published: bool, as_of: str | None) -> Seen:
+    """The rows of `window` that are wanted: newest, as published, or as of a run or version, with is_closed and is_final of that time.
+
+    UsageError for a run or version that isn't there, and where nothing was published yet.
+    """
+    past = story(spark, pipeline)
+    if not past.entries or not delta.exists(spark, pipeline.table(window.name)):
+        return Seen()
+    if as_of is not None:
+        past, number = _at(spark, past, pipeline, window, as_of)
+    else:
+        number = _published(past, pipeline, window) if published else delta.version(spark, pipeline.table(window.name))
+    rows = with_finality(delta.read(spark, pipeline.table(window.name), number), pipeline, window.name, past)
+    run = past.published.run if published and past.published else past.last_run or None
+    return Seen(chosen(rows, pipeline, wanted), Version(number, run, past.watermark))
+
+
+def _published(past: Story, pipeline: Pipeline, window: Window) -> int:
+    if past.published is None or window.name not in past.published.versions:
+        raise UsageError(f"{pipeline.name}: {window.name} is not published yet; `tidemark publish` does it after `tidemark validate`")
+    return past.published.versions[window.name]
+
+
+def _at(spark: SparkSession, past: Story, pipeline: Pipeline, window: Window, text: str) -> tuple[Story, int]:
+    """The story until `text`, which is a run's number or v and a version's, and the version of the output then."""
+    newest, asked = delta.version(spark, pipeline.table(window.name)), int(text.removeprefix("v"))
+    by_version = text.startswith("v")
+    if by_version and asked > newest:
+        raise UsageError(f"--as-of: {window.name} has the versions 0 to {newest}, not {asked}")
+    steps = [e for e in past.entries if e.step in (CLOSE, BACKFILL_DONE) and window.name in e.versions]
+    until = [e for e in steps if (e.versions[window.name] <= asked if by_version else e.run == asked and e.step == CLOSE)]
+    if not until and not by_version:
+        runs = [e.run for e in steps if e.run is not None]
+        raise UsageError(f"--as-of: run {asked} did not finish or never was; {f'runs 1 to {max(runs)} did' if runs else 'no run has'}")
+    then = Story(tuple(e for e in past.entries if until and e.seq <= until[-1].seq))
+    return then, asked if by_version else until[-1].versions[window.name]
+
+
+def chosen(output: DataFrame, pipeline: Pipeline, wanted: Wanted) -> Rows:
+    """The rows of an output that are wanted, in order of window and key. output[keys, window_start, window_end, ...] -> Rows."""
+    rows = of_keys(output, wanted.keys)
+    if wanted.start is not None:
+        rows = rows.where(F.col(END) > F.lit(wanted.start))
+    if wanted.end is not None:
+        rows = rows.where(F.col(START) < F.lit(wanted.end))
+    order = [F.col(f"`{c}`") for c in (START, END, *pipeline.source.key)]
+    return _first(rows, [c.desc() for c in order] if wanted.newest_first else order, wanted.limit)
+
+
+def of_keys(rows: DataFrame, keys: Keys) -> DataFrame:
+    """The rows of `keys`. UsageError where a value can't be one of its column."""
+    for column, values in keys.items():
+        kind = rows.schema[column].dataType
+        rows = rows.where(F.col(f"`{column}`").isin(*(_literal(rows, column, kind, value) for value in values)))
+    return rows
+
+
+def _literal(rows: DataFrame, column: str, kind: T.DataType, value: str) -> Column:
+    if isinstance(kind, T.StringType):
+        return F.lit(value)
+    typed = F.lit(value).try_cast(kind)
+    fits = rows.sparkSession.range(1).select(typed.isNotNull()).first()
+    if not (fits and fits[0]):
+        raise UsageError(f"--key: {value!r} is not a value of {column!r}, which is of type {kind.simpleString()}")
+    return typed
+
+
+def _first(rows: DataFrame, order: Iterable[Column], limit: int) -> Rows:
+    return Rows(tuple(rows.columns), tuple(records(rows.orderBy(*order), limit)), rows.count())
+
+
+def refused(spark: SparkSession, pipeline: Pipeline, outcomes: tuple[str, ...], limit: int) -> Refused:
+    """The newest `limit` rows with one of `outcomes`, whole."""
+    counts, rows = dict.fromkeys(outcomes, 0), []
+    for table in (t for t, its in REFUSED.items() if set(its) & set(outcomes)):
+        path = pipeline.table(table)
+        if delta.exists(spark, path):
+            kept = delta.read(spark, path).where(F.col("outcome").isin(*outcomes))
+            counts |= {row["outcome"]: row["count"] for row in kept.groupBy("outcome").count().collect()}
+            rows += records(kept.orderBy(F.desc(RUN), F.desc(BATCH), "event_time"), limit)
+    newest = sorted(rows, key=lambda row: (-row[RUN], -row[BATCH]))
+    return Refused(counts, tuple(newest[:limit]))
+
+
+def state_tables(spark: SparkSession, pipeline: Pipeline) -> tuple[StateTable, ...]:
+    """Every state table that there is already."""
+    names = state_names(pipeline)
+    return tuple(_state(spark, pipeline, t, windows) for t, windows in names.items() if delta.exists(spark, pipeline.table(t)))
+
+
+def state_names(pipeline: Pipeline) -> dict[str, tuple[str, ...]]:
+    """The name of every state table and the windows made from it."""
+    panes = {f.table: tuple(w.name for w in f.windows) for f in families(pipeline)}
+    fragments = {fragments_table(s): (s.name,) for s in pipeline.sessions}
+    seen = {SEEN: tuple(w.name for w in pipeline.windows)} if pipeline.source.event_id else {}
+    return panes | fragments | seen
+
+
+def state_of(pipeline: Pipeline, window: Window) -> str:
+    """The name of the state table `window` is made from."""
+    return next(table for table, windows in state_names(pipeline).items() if window.name in windows)
+
+
+def partials(spark: SparkSession, pipeline: Pipeline, window: Window, keys: Keys, limit: int) -> Rows:
+    """The newest rows of the state `window` is made from; sketches come as their length."""
+    table = state_of(pipeline, window)
+    if not delta.exists(spark, pipeline.table(table)):
+        return NO_ROWS
+    rows = of_keys(delta.read(spark, pipeline.table(table)), keys)
+    sketches = [f.name for f in rows.schema.fields if isinstance(f.dataType, T.BinaryType)]
+    sized = rows.withColumns({name: F.concat(F.octet_length(f"`{name}`").cast("string"), F.lit(" bytes")) for name in sketches})
+    time = PANE if PANE in rows.columns else FIRST
+    return _first(sized, [F.desc(time), *(F.col(f"`{k}`") for k in pipeline.source.key)], limit)
+
+
+def _state(spark: SparkSession, pipeline: Pipeline, table: str, windows: tuple[str, ...]) -> StateTable:
+    path = pipeline.table(table)
+    detail = DeltaTable.forPath(spark, path).detail().select("numFiles", "sizeInBytes").first()
+    rows = delta.read(spark, path)
+    newest = rows.agg(F.count("*"), F.max(F.struct(RUN, BATCH))).first()
+    if detail is None or newest is None:
+        raise UsageError(f"{path} can't be read as a Delta table")
+    last = newest[1] or (None, None)
+    return StateTable(table, windows, newest[0], int(detail[0]), int(detail[1]), last[0], last[1])

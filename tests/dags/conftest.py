@@ -1,0 +1,140 @@
+"""Airflow with a home of its own on SQLite, and a stand-in for the command line that records its calls and exits as told."""
+
+import atexit
+import importlib.util
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DAGS = ROOT / "dags"
+
+if importlib.util.find_spec("airflow") is None:
+    collect_ignore_glob = ["test_*.py"]
+else:
+    HOME = Path(tempfile.mkdtemp(prefix="tidemark-airflow-"))
+    atexit.register(shutil.rmtree, HOME, ignore_errors=True)
+    os.environ.update(
+        AIRFLOW_HOME=str(HOME),
+        AIRFLOW__CORE__DAGS_FOLDER=str(DAGS),
+        AIRFLOW__CORE__LOAD_EXAMPLES="False",
+        AIRFLOW__DATABASE__SQL_ALCHEMY_CONN=f"sqlite:///{HOME}/airflow.db",
+    )
+    sys.path += [str(ROOT), str(DAGS)]
+
+# One lake for all tests: Airflow knows an asset by its name and ties the name to the first URI it came with.
+LAKE = "/srv/lake"
+SPEC = """\
+name: {name}
+lake: /srv/lake
+source: {{table: /srv/lake/orders_in, event_time: at, key: [shop], event_id: id}}
+watermark: {{delay: 10 minutes}}
+aggregates: {{orders: count(), total: sum(price)}}
+windows:
+  hourly: {{kind: tumbling, size: 1 hour}}
+  visits: {{kind: session, gap: 30 minutes}}
+"""
+
+FAKE = """\
+#!/bin/sh
+here=$(dirname "$0")
+echo "$@" >> "$here/calls"
+echo "a line of log" >&2
+[ "$1" = publish ] && cat "$here/published" || echo '{"batches": 1}'
+code=$(head -n 1 "$here/exits.$1" 2>/dev/null)
+[ -f "$here/exits.$1" ] && sed -i 1d "$here/exits.$1"
+exit "${code:-0}"
+"""
+
+
+@dataclass(frozen=True)
+class FakeCli:
+    """A command `tidemark` in `home`."""
+
+    home: Path
+
+    @property
+    def path(self) -> Path:
+        return self.home / "tidemark"
+
+    def exits(self, command: str, *codes: int) -> None:
+        """The codes of the next calls of `command`; 0 after them."""
+        (self.home / f"exits.{command}").write_text("".join(f"{code}\n" for code in codes))
+
+    def publishes(self, line: str) -> None:
+        (self.home / "published").write_text(line + "\n")
+
+    @property
+    def calls(self) -> list[str]:
+        calls = self.home / "calls"
+        return calls.read_text().splitlines() if calls.exists() else []
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeCli:
+    fake = FakeCli(tmp_path)
+    fake.path.write_text(FAKE)
+    fake.path.chmod(0o755)
+    fake.publishes('{"outputs": {"hourly": {"version": 3, "rows": 24}, "visits": {"version": 1, "rows": 7}}}')
+    monkeypatch.setenv("TIDEMARK_BIN", str(fake.path))
+    return fake
+
+
+@pytest.fixture
+def specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of specs with one in it: shop.yaml, the pipeline `shop`."""
+    directory = tmp_path / "a pipeline's home"
+    directory.mkdir()
+    (directory / "shop.yaml").write_text(SPEC.format(name="shop"))
+    monkeypatch.setenv("TIDEMARK_PIPELINES", str(directory))
+    return directory
+
+
+@pytest.fixture
+def bag() -> Callable[[], Any]:
+    """The DAGs as Airflow reads them now."""
+    from airflow.dag_processing.dagbag import DagBag
+
+    return lambda: DagBag(dag_folder=str(DAGS))
+
+
+@pytest.fixture(scope="session")
+def database() -> Iterator[None]:
+    from airflow.utils.db import initdb
+
+    initdb()
+    yield
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a DAG run ended: its state, each task's state and number of tries."""
+
+    run_id: str
+    state: str
+    tasks: dict[str, str]
+    tries: dict[str, int]
+
+
+@pytest.fixture
+def outcome(database: None, bag: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+    """Runs a DAG in this process, with the given parameters; what is tried again is so at once."""
+    import factory
+
+    monkeypatch.setattr(factory, "RETRY_DELAY", timedelta(0))
+
+    def run(dag_id: str, **conf: str) -> Outcome:
+        done = bag().dags[dag_id].test(run_conf=conf)
+        tasks = done.get_task_instances()
+        states = {ti.task_id: str(ti.state) for ti in tasks}
+        return Outcome(done.run_id, str(done.state), states, {ti.task_id: ti.try_number for ti in tasks})
+
+    return run

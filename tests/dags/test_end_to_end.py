@@ -1,0 +1,54 @@
+"""The scheduled DAG with the real command line, Spark and Delta: a few rows land, the DAG runs, readers see the counts.
+
+TIDEMARK_E2E names another command than .venv/bin/tidemark; its directory's python must have the project and Spark.
+"""
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.models.asset import AssetEvent
+from airflow.utils.session import create_session
+from conftest import ROOT, SPEC, Outcome
+
+CLI = Path(os.environ.get("TIDEMARK_E2E", ROOT / ".venv/bin/tidemark"))
+THERE = CLI.exists() and (ROOT / "jobs/cli.py").exists()
+pytestmark = pytest.mark.skipif(not THERE, reason=f"{CLI} is not there; run `make setup`")
+
+LAND = """
+import sys
+from jobs.session import spark_session
+
+rows = "('a', 1, '2013-01-01 10:05:00', 2.5), ('a', 2, '2013-01-01 10:20:00', 4.0), ('b', 3, '2013-01-01 11:10:00', 1.0)"
+spark = spark_session()
+query = f"select shop, id, timestamp(at) at, price from values {rows} as rows (shop, id, at, price)"
+spark.sql(query).coalesce(1).write.format("delta").save(sys.argv[1])
+spark.stop()
+"""
+
+
+@pytest.fixture
+def landed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of specs with the pipeline `corner` in it, whose source holds three orders."""
+    subprocess.run([CLI.parent / "python", "-c", LAND, str(tmp_path / "lake/orders_in")], check=True, cwd=ROOT)
+    specs = tmp_path / "specs"
+    specs.mkdir()
+    (specs / "corner.yaml").write_text(SPEC.format(name="corner").replace("/srv/lake", "../lake"))
+    monkeypatch.setenv("TIDEMARK_PIPELINES", str(specs))
+    monkeypatch.setenv("TIDEMARK_BIN", str(CLI))
+    return specs
+
+
+def rows_told(run_id: str) -> dict[str, Any]:
+    with create_session() as session:
+        return {e.asset.name: e.extra["rows"] for e in session.query(AssetEvent).filter_by(source_run_id=run_id)}
+
+
+def test_rows_land_and_readers_see_them(landed: Path, outcome: Callable[..., Outcome]) -> None:
+    done = outcome("corner")
+    assert (done.state, set(done.tasks.values())) == ("success", {"success"})
+    assert rows_told(done.run_id) == {"corner.hourly": 2, "corner.visits": 2}
+    assert (landed.parent / "lake/corner/_published.json").exists()

@@ -1,0 +1,120 @@
+"""The DAGs that Airflow sees: which there are, their tasks and order, what reading them costs, and what a broken spec does."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import DAGS, ROOT, SPEC
+
+SHIPPED = sorted(path.stem for path in (ROOT / "pipelines").glob("*.yaml"))
+
+COST = """
+import json, sys, time
+import airflow.sdk
+from airflow.dag_processing.dagbag import DagBag
+airflow.sdk.DAG, airflow.sdk.task.bash, airflow.sdk.Asset, airflow.sdk.Param, airflow.sdk.RetryPolicy
+begin = time.perf_counter()
+bag = DagBag(dag_folder=sys.argv[1])
+seconds = time.perf_counter() - begin
+heavy = [name for name in ("pyspark", "delta", "pandas", "numpy", "pyarrow", "great_expectations") if name in sys.modules]
+print(json.dumps({"seconds": seconds, "heavy": heavy, "errors": bag.import_errors, "dags": sorted(bag.dags)}))
+"""
+
+
+@pytest.fixture
+def dags(specs: Path, bag: Callable[[], Any]) -> dict[str, Any]:
+    read = bag()
+    assert read.import_errors == {}
+    return dict(read.dags)
+
+
+def test_shipped_specs_are_dags_quickly_and_without_spark() -> None:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("TIDEMARK_")} | {"PYTHONPATH": f"{ROOT}:{DAGS}"}
+    done = subprocess.run([sys.executable, "-c", COST, str(DAGS)], env=env, capture_output=True, text=True, check=True)
+    cost = json.loads(done.stdout.splitlines()[-1])
+    assert cost["errors"] == {}
+    assert cost["dags"] == sorted(SHIPPED + [f"{name}_backfill" for name in SHIPPED])
+    assert SHIPPED
+    assert cost["heavy"] == []
+    assert cost["seconds"] < 1
+
+
+@pytest.mark.parametrize(("dag_id", "writer"), [("shop", "run"), ("shop_backfill", "backfill")])
+def test_tasks_and_their_order(dags: dict[str, Any], dag_id: str, writer: str) -> None:
+    upstream = {task.task_id: task.upstream_task_ids for task in dags[dag_id].tasks}
+    assert upstream == {writer: set(), "validate": {writer}, "publish": {"validate"}, "announce": {"publish"}, "report": {"publish"}}
+
+
+@pytest.mark.parametrize("dag_id", ["shop", "shop_backfill"])
+def test_one_run_at_a_time_and_no_catching_up(dags: dict[str, Any], dag_id: str) -> None:
+    dag = dags[dag_id]
+    assert (dag.max_active_runs, dag.catchup) == (1, False)
+    assert all(task.execution_timeout and task.retries for task in dag.tasks if task.task_id != "announce")
+    assert {task.pool for task in dag.tasks} == {"default_pool"}
+
+
+def test_the_schedule_is_the_specs(specs: Path, bag: Callable[[], Any]) -> None:
+    (specs / "bank.yaml").write_text(SPEC.format(name="bank") + "schedule: '*/5 * * * *'\n")
+    dags = bag().dags
+    assert {name: dags[name].schedule for name in dags} == {
+        "shop": None,
+        "shop_backfill": None,
+        "bank": "*/5 * * * *",
+        "bank_backfill": None,
+    }
+
+
+def test_a_backfill_asks_for_both_ends(dags: dict[str, Any]) -> None:
+    params = dags["shop_backfill"].params
+    assert {name: params.get_param(name).schema["format"] for name in params} == {"from": "date-time", "to": "date-time"}
+    assert not dags["shop"].params
+    with pytest.raises(ValueError, match="from"):
+        params.validate()
+
+
+def test_announcing_is_what_makes_assets(dags: dict[str, Any]) -> None:
+    for dag in dags.values():
+        assert {task.task_id: sorted(a.name for a in task.outlets) for task in dag.tasks if task.outlets} == {
+            "announce": ["shop.hourly", "shop.visits"]
+        }
+
+
+def test_airflow_finds_a_dag_again_in_its_file(dags: dict[str, Any]) -> None:
+    assert {dag.fileloc for dag in dags.values()} == {str(DAGS / "tidemark.py")}
+
+
+def test_a_broken_spec_is_an_import_error_and_the_others_run_on(specs: Path, bag: Callable[[], Any]) -> None:
+    (specs / "broken.yaml").write_text(SPEC.format(name="broken").replace("30 minutes", "30 parsecs"))
+    (specs / "no_yaml.yaml").write_text("name: [")
+    read = bag()
+    assert sorted(read.dags) == ["shop", "shop_backfill"]
+    ((file, error),) = read.import_errors.items()
+    assert file.endswith("broken_specs.py")
+    lines = error.splitlines()
+    assert f"{specs}/broken.yaml: windows.visits.gap" in error
+    assert "parsecs" in error
+    assert f"{specs}/no_yaml.yaml: " in error
+    assert str(specs / "shop.yaml") not in error
+    assert len(lines) < 12
+
+
+def test_an_id_has_one_owner(specs: Path, bag: Callable[[], Any]) -> None:
+    (specs / "twin.yaml").write_text(SPEC.format(name="shop"))
+    (specs / "zwilling.yaml").write_text(SPEC.format(name="shop_backfill"))
+    read = bag()
+    assert sorted(read.dags) == ["shop", "shop_backfill"]
+    (error,) = read.import_errors.values()
+    assert f"{specs}/twin.yaml: name: the DAG 'shop' already belongs to {specs}/shop.yaml" in error
+    assert f"{specs}/zwilling.yaml: name: the DAG 'shop_backfill' already belongs to {specs}/shop.yaml" in error
+
+
+def test_a_directory_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch, bag: Callable[[], Any]) -> None:
+    monkeypatch.setenv("TIDEMARK_PIPELINES", "/nowhere")
+    read = bag()
+    assert read.dags == {}
+    assert "TIDEMARK_PIPELINES: '/nowhere' is not a directory" in next(iter(read.import_errors.values()))

@@ -1,0 +1,229 @@
+"""The commands on a small lake: two runs, a validation, a publication, and every way to look at them."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from pyspark.sql import SparkSession
+
+from jobs.cli import main
+from windowing import delta
+from windowing.report.rule import Changed, RunReport
+
+SPEC = """
+name: trips
+lake: lake
+source: {table: lake/bronze/trips, event_time: at, key: [place], event_id: id}
+watermark: {delay: 0 seconds, allowed_lateness: 0 seconds}
+aggregates: {n: count(), total: sum(fare)}
+windows:
+  hourly: {kind: tumbling, size: 1 hour}
+retention: {state: 1 day}
+"""
+HOSTILE = "<script>\x1b[31m[red]"
+
+
+def at(hour: int, minute: int = 0) -> datetime:
+    return datetime(2013, 1, 1, hour, minute, tzinfo=UTC)
+
+
+@dataclass
+class Cli:
+    """A spec file and the commands on it."""
+
+    spec: Path
+    spark: SparkSession
+
+    def land(self, *rows: tuple[str, str | None, datetime, int]) -> None:
+        frame = self.spark.createDataFrame(list(rows), "id string, place string, at timestamp, fare bigint").coalesce(1)
+        delta.append(frame, str(self.spec.parent / "lake" / "bronze" / "trips"))
+
+    def __call__(self, command: str, *words: str, code: int = 0) -> Result:
+        result = CliRunner().invoke(main, [command, str(self.spec), *words], prog_name="tidemark")
+        assert result.exit_code == code, result.output
+        return result
+
+    def json(self, command: str, *words: str) -> Any:
+        """The one line on stdout."""
+        lines = self(command, *words, "--json").stdout.splitlines()
+        assert len(lines) == 1
+        return json.loads(lines[0])
+
+
+@pytest.fixture(scope="module")
+def empty(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Cli:
+    """A pipeline that never ran, over a source with one row."""
+    return _cli(spark, tmp_path_factory.mktemp("empty"))
+
+
+@pytest.fixture(scope="module")
+def trips(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Cli:
+    """Two runs: the second one met a late, a duplicate and a quarantined row; one more commit waits."""
+    cli = _cli(spark, tmp_path_factory.mktemp("trips"))
+    cli.land(("b", HOSTILE, at(6, 30), 3), ("c", "EWR", at(7), 4))
+    cli("run", "--arrival", "2013-01-01T08:00Z")
+    cli.land(("late", "EWR", at(5), 1), ("c", "EWR", at(7), 4), ("d", "EWR", at(7, 59), 5), ("bad", None, at(7), 1))
+    cli.second = cli.json("run", "--arrival", "2013-01-01T08:00Z")  # type: ignore[attr-defined]
+    cli.land(("e", "JFK", at(9), 6))
+    return cli
+
+
+def _cli(spark: SparkSession, root: Path) -> Cli:
+    (root / "trips.yaml").write_text(SPEC)
+    cli = Cli(root / "trips.yaml", spark)
+    cli.land(("a", "EWR", at(6), 2))
+    return cli
+
+
+def test_before_the_first_run_there_is_nothing_to_see_and_that_is_no_error(empty: Cli) -> None:
+    assert "there is no run yet" in empty("show", "hourly").stdout
+    assert empty.json("show", "hourly") == {
+        "pipeline": "trips", "window": "hourly", "version": None, "run": None, "watermark": None, "total": 0, "rows": []
+    }  # fmt: skip
+    assert empty.json("late")["total"] == 0
+    assert empty.json("state")["tables"] == []
+    plan = empty.json("explain")
+    assert (plan["run"], plan["watermark"], plan["source"]["rows"]) == (1, None, 1)
+    assert "nothing has run yet" in Path(empty.json("report")["report"]).read_text()
+    assert sorted(p.name for p in (empty.spec.parent / "lake" / "trips").iterdir()) == ["_report.html"], "a look left something behind"
+
+
+def test_a_missing_source_is_exit_2(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "trips.yaml").write_text(SPEC)
+    result = Cli(tmp_path / "trips.yaml", spark)("run", code=2)
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    assert "source.table: there is no Delta table" in result.stderr
+
+
+def test_run_reports_where_rows_went(trips: Cli) -> None:
+    second = trips.second  # type: ignore[attr-defined]
+    assert {name: second[name] for name in ("run", "read", "accepted", "late", "duplicate", "quarantined")} == {
+        "run": 2, "read": 4, "accepted": 1, "late": 1, "duplicate": 1, "quarantined": 1
+    }  # fmt: skip
+    assert second["watermark"] == "2013-01-01T07:59:00+00:00"
+    assert second["windows"] == {"hourly": {"inserted": 0, "updated": 1, "deleted": 0}}
+
+
+def test_explain_tells_what_the_next_run_would_read(trips: Cli) -> None:
+    plan = trips.json("explain")
+    assert (plan["run"], plan["source"]["commits"], plan["source"]["rows"]) == (3, 1, 1)
+    assert plan["windows"]["hourly"]["span"] == ["2013-01-01T09:00:00+00:00", "2013-01-01T10:00:00+00:00"]
+    assert plan["windows"]["hourly"]["closed_until"] == "2013-01-01T07:00:00+00:00"
+    assert "run 3 would read 1 row in 1 file of 1 commit" in trips("explain").stdout
+
+
+def test_show_filters_orders_and_goes_back_in_time(trips: Cli) -> None:
+    assert [r["n"] for r in trips.json("show", "hourly", "--key", "EWR")["rows"]] == [1, 2]
+    assert [r["n"] for r in trips.json("show", "hourly", "--key", "place=EWR", "--reverse", "--limit", "1")["rows"]] == [2]
+    assert trips.json("show", "hourly", "--from", "2013-01-01T07:00", "--to", "2013-01-01T08:00")["total"] == 1
+    first = trips.json("show", "hourly", "--key", "EWR", "--as-of", "1")
+    assert [(r["n"], r["is_closed"], r["is_final"]) for r in first["rows"]] == [(1, True, True), (1, False, False)]
+    assert "runs 1 to 2 did" in trips("show", "hourly", "--as-of", "9", code=2).stderr
+    assert "is not published yet" in trips("show", "hourly", "--published", code=2).stderr
+
+
+def test_tables_show_windows_half_open_and_no_control_characters(trips: Cli) -> None:
+    text = trips("show", "hourly").stdout
+    assert "[2013-01-01 06:00Z, 07:00Z)" in text
+    assert "<script>\\x1b[31m[red]" in text
+    assert "\x1b" not in text
+
+
+def test_late_lists_refused_rows_with_reasons(trips: Cli) -> None:
+    found = trips.json("late")
+    assert found["counts"] == {"late": 1, "partial": 0, "duplicate": 1, "quarantined": 1}
+    assert {r["id"]: r["outcome"] for r in found["rows"]} == {"late": "late", "c": "duplicate", "bad": "quarantined"}
+    assert trips.json("late", "--outcome", "late")["rows"][0]["missed"][0]["window"] == "hourly"
+    assert "place is null" in trips("late").stdout
+
+
+def test_state_lists_tables_and_partials(trips: Cli) -> None:
+    found = trips.json("state", "--window", "hourly", "--key", "EWR")
+    assert {t["table"]: t["rows"] for t in found["tables"]} == {"_panes_1h": 4, "_seen": 4}
+    assert [r["rows"] for r in found["partials"]["rows"]] == [1, 1, 1]
+
+
+def test_validated_versions_can_be_published_and_shown(trips: Cli) -> None:
+    refused = trips("publish", code=3)
+    assert "has not been validated" in refused.stderr
+    verdict = trips.json("validate")
+    assert verdict["passed"] is True
+    assert trips.json("publish")["outputs"]["hourly"]["rows"] == 3
+    assert trips.json("show", "hourly", "--published")["total"] == 3
+
+
+class Page(HTMLParser):
+    """The tags of a page, and that each of them is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        if tag not in ("meta", "line", "circle", "polyline"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self.open:
+            assert self.open.pop() == tag
+
+
+def test_the_report_is_one_page_without_scripts_or_values_of_rows(trips: Cli, tmp_path: Path) -> None:
+    target = tmp_path / "new" / "page.html"
+    assert trips.json("report", "--output", str(target)) == {"pipeline": "trips", "report": str(target)}
+    text = target.read_text()
+    page = Page(text)
+    assert page.open == []
+    assert {"table", "svg"} <= page.tags
+    assert not {"script", "link", "img", "iframe"} & page.tags
+    assert "http:" not in text
+    assert "https:" not in text
+    assert "place is null" in text
+    assert "[red]" not in text
+
+
+def test_backfill_shows_its_plan_and_its_progress(trips: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("--from", "2013-01-01", "--to", "2013-03-01T00:00Z")
+    plan = trips.json("backfill", *words, "--dry-run")
+    assert len(plan["chunks"]) == 2
+
+    def backfill(spark: SparkSession, pipeline: object, start: datetime, end: datetime, progress: Callable[[int, int], None]) -> RunReport:
+        progress(1, 2)
+        return RunReport(2, 2, read=5, accepted=5, windows={"hourly": Changed(1, 2, 0)})
+
+    monkeypatch.setattr("jobs.backfill.backfill", backfill)
+    result = trips("backfill", *words, "--json")
+    assert "1 of 2 chunks done" in result.stderr
+    assert json.loads(result.stdout)["windows"]["hourly"] == {"inserted": 1, "updated": 2, "deleted": 0}
+
+
+def test_an_error_of_spark_is_one_short_line(trips: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(spark: SparkSession, *_: object) -> None:
+        spark.sql("select raise_error('the disk\nis full')").collect()
+
+    monkeypatch.setattr("jobs.run.run", fail)
+    result = trips("run", code=1)
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    assert len(result.stderr) < 450
+    assert result.stderr.startswith("tidemark: unexpected ")
+
+
+def test_a_value_that_is_none_of_the_column_is_bad_usage(spark: SparkSession, tmp_path: Path) -> None:
+    from jobs.show import of_keys
+    from windowing.errors import UsageError
+
+    rows = spark.createDataFrame([(1,), (2,)], "seq int")
+    assert of_keys(rows, {"seq": ("2", "3")}).count() == 1
+    with pytest.raises(UsageError, match="'two' is not a value of 'seq'"):
+        of_keys(rows, {"seq": ("two",)})

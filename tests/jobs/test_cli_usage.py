@@ -1,0 +1,254 @@
+"""The command line without a JVM: help, wrong command lines, broken specs, a busy pipeline. Errors are one sentence and an exit code."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from jobs.cli import main
+from jobs.commands.failure import explained
+from jobs.commands.options import Instant
+from windowing.errors import Busy, ExpectationsFailed, SpecError, StateRefused, UsageError
+from windowing.report.commits import commit, total
+from windowing.report.text import interval, plain
+
+COMMANDS = ("run", "backfill", "validate", "publish", "explain", "show", "late", "state", "report")
+SPEC = """
+name: trips
+lake: lake
+source: {table: lake/bronze/trips, event_time: at, key: [place, day]}
+aggregates: {n: count()}
+windows:
+  hourly: {kind: tumbling, size: 1 hour}
+  busy: {kind: session, gap: 30 minutes}
+"""
+RANGE = ("--from", "2013-01-01", "--to", "2013-01-02")
+
+
+@pytest.fixture(autouse=True)
+def no_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever starts a session here fails."""
+
+    def refuse() -> None:
+        pytest.fail("a session was started")
+
+    for module in ("engine", "write", "look", "plan"):
+        monkeypatch.setattr(f"jobs.commands.{module}.spark", refuse)
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> str:
+    file = tmp_path / "trips.yaml"
+    file.write_text(SPEC)
+    return str(file)
+
+
+def tidemark(*words: str) -> Result:
+    return CliRunner().invoke(main, list(words), prog_name="tidemark")
+
+
+def said(result: Result) -> str:
+    """The one sentence on stderr."""
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("tidemark: ")
+    return lines[0]
+
+
+def test_help_names_every_command() -> None:
+    result = tidemark("--help")
+    assert result.exit_code == 0
+    assert all(f"\n  {name} " in result.stdout for name in COMMANDS)
+    assert "..." not in result.stdout.partition("Commands:")[2], "a command's help is cut off"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command: str) -> None:
+    result = tidemark(command, "-h")
+    assert result.exit_code == 0
+    assert all(option in result.stdout for option in ("SPEC", "--json", "--debug"))
+
+
+def test_no_command_is_bad_usage_and_prints_the_help() -> None:
+    result = tidemark()
+    assert result.exit_code == 2
+    assert "Commands:" in result.stderr
+
+
+WRONG = [
+    (["--bogus"], "--bogus"),
+    (["doctr"], "no such command 'doctr'"),
+    (["run"], "missing argument 'SPEC'"),
+    (["run", "{spec}", "extra"], "extra"),
+    (["run", "{spec}", "--jsn"], "--jsn"),
+    (["run", "{spec}", "--arrival", "noon"], "'noon' is not a time"),
+    (["run", "{spec}", "--arrival"], "--arrival"),
+    (["run", "/nowhere/spec.yaml"], "/nowhere/spec.yaml: can't be read"),
+    (["run", "{dir}"], "can't be read"),
+    (["run", ""], "can't be read"),
+    (["backfill", "{spec}"], "missing option '--from'"),
+    (["backfill", "{spec}", "--from", "2013-01-01"], "missing option '--to'"),
+    (["backfill", "{spec}", "--from", "2013-01-01", "--to", "2013-13-01"], "'2013-13-01' is not a time"),
+    (["backfill", "{spec}", "--from", "2013-01-02", "--to", "2013-01-01"], "--from 2013-01-02T00:00:00+00:00 must be before --to"),
+    (["backfill", "{spec}", "--from", "2013-01-01T02:00+02:00", "--to", "2013-01-01"], "must be before"),
+    (["backfill", "{spec}", "--from", "0001-01-01T00:00+14:00", "--to", "2013-01-01"], "is not a time"),
+    (["publish", "{spec}", "--accept", " "], "--accept needs a reason"),
+    (["publish", "{spec}", "--accept"], "--accept"),
+    (["validate", "{spec}", "--accept", "why"], "--accept"),
+    (["show", "{spec}"], "missing argument 'WINDOW'"),
+    (["show", "{spec}", "houry"], "trips has no window 'houry'; it has hourly, busy, did you mean 'hourly'"),
+    (["show", "{spec}", "hourly", "--key", "EWR"], "write COLUMN=VALUE, the key columns are place, day"),
+    (["show", "{spec}", "hourly", "--key", "plce=EWR"], "'plce' is not a key column of trips; it has place, day, did you mean 'place'"),
+    (["show", "{spec}", "hourly", "--from", "2013-01-02", "--to", "2013-01-02"], "must be before"),
+    (["show", "{spec}", "hourly", "--limit", "0"], "--limit"),
+    (["show", "{spec}", "hourly", "--as-of", "yesterday"], "'yesterday' is not a run"),
+    (["show", "{spec}", "hourly", "--as-of", "3", "--published"], "--published"),
+    (["late", "{spec}", "--outcome", "lost"], "'lost' is not one of"),
+    (["state", "{spec}", "--key", "place=EWR"], "--key needs --window"),
+    (["state", "{spec}", "--window", "weekly"], "no window 'weekly'"),
+]
+
+
+@pytest.mark.parametrize(("words", "sentence"), WRONG, ids=[" ".join(words) for words, _ in WRONG])
+def test_a_wrong_command_line_is_one_sentence_and_exit_2(words: list[str], sentence: str, spec: str, tmp_path: Path) -> None:
+    result = tidemark(*(word.format(spec=spec, dir=tmp_path) for word in words))
+    assert result.exit_code == 2
+    assert sentence in said(result)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("text", ["", "name: [", "name: trips", SPEC + "colour: red", SPEC.replace("1 hour", "an hour"), "\x00", "- a"])
+def test_a_broken_spec_is_one_sentence_that_names_the_file(command: str, text: str, tmp_path: Path) -> None:
+    file = tmp_path / "broken.yaml"
+    file.write_text(text)
+    more = {"backfill": RANGE, "show": ("hourly",)}.get(command, ())
+    result = tidemark(command, str(file), *more)
+    assert result.exit_code == 2
+    assert str(file) in said(result)
+
+
+@pytest.fixture
+def writer_elsewhere(spec: str) -> Iterator[None]:
+    """Another process that holds the pipeline's lock."""
+    lock = Path(spec).parent / "lake" / "trips" / "_lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    script = f"import fcntl; f = open({str(lock)!r}, 'r+b'); fcntl.lockf(f, fcntl.LOCK_EX); print('held', flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        yield
+        holder.communicate(b"\n")
+
+
+@pytest.mark.usefixtures("writer_elsewhere")
+@pytest.mark.parametrize("words", [("run",), ("backfill", *RANGE), ("validate",), ("publish",), ("publish", "--accept", "because")])
+def test_a_busy_pipeline_is_exit_75_before_anything_starts(words: tuple[str, ...], spec: str) -> None:
+    result = tidemark(words[0], spec, *words[1:])
+    assert result.exit_code == 75
+    assert "another writer holds" in said(result)
+
+
+@pytest.mark.parametrize("how", [("--debug", "late"), ("late", "--debug")])
+def test_debug_shows_the_stack_trace_and_then_the_sentence(how: tuple[str, ...]) -> None:
+    result = tidemark(*how, "/nowhere.yaml")
+    assert result.exit_code == 2
+    assert "Traceback" in result.stderr
+    assert result.stderr.splitlines()[-1].startswith("tidemark: /nowhere.yaml: can't be read")
+
+
+def test_debug_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIDEMARK_DEBUG", "1")
+    assert "Traceback" in tidemark("late", "/nowhere.yaml").stderr
+
+
+def test_the_process_starts_fast_and_without_spark(spec: str) -> None:
+    script = "import sys, jobs.cli; assert not {'pyspark', 'pandas', 'great_expectations'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+    wrong = subprocess.run([sys.executable, "-m", "jobs", "show", spec, "houry"], check=False, capture_output=True, text=True, timeout=60)
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr.startswith("tidemark: trips has no window 'houry'")
+
+
+def test_a_reader_that_leaves_early_hears_nothing_more() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    ended = subprocess.run([sys.executable, "-m", "jobs", "--help"], check=False, stdout=write, stderr=subprocess.PIPE, timeout=60)
+    os.close(write)
+    assert (ended.returncode, ended.stderr) == (1, b"")
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(SpecError("name", "is bad"), 2), (UsageError("no"), 2), (ExpectationsFailed("no"), 3), (StateRefused("no"), 4), (Busy("no"), 75)],
+)
+def test_errors_of_ours_say_what_they_say(error: Exception, code: int) -> None:
+    failure = explained(error)
+    assert (failure.message, failure.code) == (str(error), code)
+
+
+def test_any_other_error_is_its_first_line_shortened() -> None:
+    failure = explained(RuntimeError("x" * 1000 + "\n\tat java.base/page.of(Java.java:1)\n" * 50))
+    assert failure.code == 1
+    assert failure.message.startswith("unexpected RuntimeError: xxx")
+    assert failure.message.endswith("run again with --debug for more")
+    assert len(failure.message) < 400
+    assert "java" not in failure.message
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2013-03-10", datetime(2013, 3, 10, tzinfo=UTC)),
+        ("2013-03-10 05:00", datetime(2013, 3, 10, 5, tzinfo=UTC)),
+        ("2013-03-10T00:00-05:00", datetime(2013, 3, 10, 5, tzinfo=UTC)),
+        ("2013-03-10T05:00:00.25Z", datetime(2013, 3, 10, 5, 0, 0, 250_000, tzinfo=UTC)),
+    ],
+)
+def test_times_are_iso_8601_and_utc_unless_they_say_otherwise(text: str, expected: datetime) -> None:
+    assert Instant().convert(text, None, None) == expected
+
+
+@pytest.mark.parametrize("text", ["", "now", "2013", "13:00", "2013-02-30", "2013-01-01T25:00", "99999-01-01", "1e9"])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="is not a time such as"):
+        Instant().convert(text, None, None)
+
+
+def test_windows_print_half_open() -> None:
+    five = datetime(2013, 1, 1, 23, tzinfo=UTC)
+    assert interval(five, five.replace(minute=30)) == "[2013-01-01 23:00Z, 23:30Z)"
+    assert interval(five, datetime(2013, 1, 2, tzinfo=UTC)) == "[2013-01-01 23:00Z, 2013-01-02 00:00Z)"
+
+
+def test_json_has_no_value_that_json_lacks() -> None:
+    values = plain({"nan": float("nan"), "far": float("-inf"), "at": datetime(2013, 1, 1, tzinfo=UTC), "raw": b"\x01"})
+    assert json.loads(json.dumps(values, allow_nan=False)) == {"nan": "nan", "far": "-inf", "at": "2013-01-01T00:00:00+00:00", "raw": "01"}
+
+
+def test_a_commit_is_read_from_its_statistics() -> None:
+    stats = {"numRecords": 3, "minValues": {"at": "2013-01-01T05:00:00.000Z"}, "maxValues": {"at": "2013-01-01T06:00:00.000Z"}}
+    lines = [
+        {"commitInfo": {"operation": "WRITE"}},
+        {"add": {"path": "a", "dataChange": True, "stats": json.dumps(stats)}},
+        {"add": {"path": "b", "dataChange": False, "stats": json.dumps(stats)}},
+    ]
+    read = commit(7, "\n".join(json.dumps(line) for line in lines), "at")
+    assert (read.version, read.operation, read.files, read.rows, read.rewrites) == (7, "WRITE", 1, 3, False)
+    assert (read.low, read.high) == (datetime(2013, 1, 1, 5, tzinfo=UTC), datetime(2013, 1, 1, 6, tzinfo=UTC))
+
+
+def test_a_commit_that_takes_rows_away_says_so_and_unknown_rows_stay_unknown() -> None:
+    lines = [{"remove": {"path": "a", "dataChange": True}}, {"add": {"path": "b", "dataChange": True}}]
+    read = commit(1, "\n".join(json.dumps(line) for line in lines), "at")
+    assert (read.rewrites, read.rows, read.low) == (True, None, None)
+    assert total([1, None]) is None

@@ -1,0 +1,75 @@
+"""What the looking commands found, as values: rows of outputs, refused rows, tables of state."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from windowing.report.text import moment_or_none, plain
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The first of `total` rows; every row has every one of `columns`."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Mapping[str, Any], ...]
+    total: int
+
+    def as_json(self) -> dict[str, object]:
+        """The rows as plain JSON values."""
+        return {"total": self.total, "rows": [plain(row) for row in self.rows]}
+
+
+NO_ROWS = Rows((), (), 0)
+
+
+@dataclass(frozen=True)
+class Version:
+    """One version of an output, the run that wrote it (None: not known), and W, microseconds, when it was the newest."""
+
+    number: int
+    run: int | None
+    watermark_us: int | None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Rows of an output and the version they are of; None before the first run."""
+
+    rows: Rows = NO_ROWS
+    version: Version | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """Version and rows as plain JSON values."""
+        known = self.version
+        watermark = None if known is None or known.watermark_us is None else plain(moment_or_none(known.watermark_us))
+        return {"version": known and known.number, "run": known and known.run, "watermark": watermark, **self.rows.as_json()}
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Refused rows, newest run first, and how many there are of each outcome."""
+
+    counts: Mapping[str, int]
+    rows: tuple[Mapping[str, Any], ...]
+
+    def as_json(self) -> dict[str, object]:
+        """The rows as plain JSON values."""
+        return {"counts": dict(self.counts), "total": sum(self.counts.values()), "rows": [plain(row) for row in self.rows]}
+
+
+@dataclass(frozen=True)
+class StateTable:
+    """One table of state: the windows made from it, its rows, files and bytes, and the newest batch in it."""
+
+    table: str
+    windows: tuple[str, ...]
+    rows: int
+    files: int
+    bytes: int
+    run: int | None
+    batch: int | None
+
+    def as_json(self) -> dict[str, object]:
+        """The table as plain JSON values."""
+        return {**vars(self), "windows": list(self.windows)}

@@ -1,0 +1,150 @@
+"""Values as people read them and as JSON carries them; every time is UTC."""
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from math import isfinite
+from typing import Any
+
+from windowing.grid.rule import Grid
+from windowing.grid.zone import moment
+from windowing.spec.duration import Duration
+from windowing.spec.pipeline import Session, Sliding, Window
+
+NONE = "-"
+"""How a table shows a value that isn't there."""
+
+
+def instant(at: datetime | None) -> str:
+    """`at` (aware) in UTC, without seconds where there are none; '-' for no time.
+
+    >>> instant(datetime(2013, 1, 1, 5, tzinfo=UTC)), instant(datetime(2013, 1, 1, 5, 0, 1, 500_000, tzinfo=UTC))
+    ('2013-01-01 05:00Z', '2013-01-01 05:00:01.5Z')
+    """
+    return NONE if at is None else f"{_day(at)} {_clock(at)}"
+
+
+def instant_us(us: int | None) -> str:
+    """`instant` of microseconds since 1970, also beyond the years a datetime has."""
+    if us is None:
+        return NONE
+    known = moment_or_none(us)
+    return f"{us} us since 1970" if known is None else instant(known)
+
+
+def interval(start: datetime | None, end: datetime | None) -> str:
+    """The half-open window from `start` (inside) to `end` (outside); the day of `end` only where it is another one.
+
+    >>> interval(datetime(2013, 1, 1, 5, tzinfo=UTC), datetime(2013, 1, 1, 6, tzinfo=UTC))
+    '[2013-01-01 05:00Z, 06:00Z)'
+    """
+    if start is None or end is None:
+        return f"[{instant(start)}, {instant(end)})"
+    same = start.astimezone(UTC).date() == end.astimezone(UTC).date()
+    return f"[{instant(start)}, {_clock(end) if same else instant(end)})"
+
+
+def moment_or_none(us: int) -> datetime | None:
+    """The instant `us` microseconds after 1970, None beyond the years 1 to 9999."""
+    try:
+        return moment(us)
+    except OverflowError:
+        return None
+
+
+def cell(value: Any) -> str:
+    """A count, a time or a text in a table: on one line, without control characters.
+
+    >>> cell(1234), cell(True), cell(None)
+    ('1,234', 'yes', '-')
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return datum(value)
+
+
+def datum(value: Any) -> str:
+    """A value of a row in a table: `cell`, but numbers as they are.
+
+    >>> datum(2013), datum(0.1 + 0.2)
+    ('2013', '0.3')
+    """
+    match value:
+        case None:
+            return NONE
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return f"{value:.10g}"
+        case datetime():
+            return instant(value) if value.tzinfo else value.isoformat(" ")
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(value))
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: times ISO 8601 (+00:00), decimals and numbers that aren't finite as text, bytes in hexadecimal."""
+    match value:
+        case datetime():
+            return (value.astimezone(UTC) if value.tzinfo else value).isoformat()
+        case date():
+            return value.isoformat()
+        case Decimal():
+            return str(value)
+        case float():
+            return value if isfinite(value) else str(value)
+        case bytes() | bytearray():
+            return value.hex()
+        case Mapping():
+            return {str(k): plain(v) for k, v in value.items()}
+        case list() | tuple():
+            return [plain(v) for v in value]
+    return value
+
+
+def size(n: int) -> str:
+    """A number of bytes.
+
+    >>> size(900), size(1_234_567)
+    ('900 B', '1.2 MB')
+    """
+    amount, units = float(n), ["B", "kB", "MB", "GB", "TB"]
+    while amount >= 1000 and len(units) > 1:
+        amount, units = amount / 1000, units[1:]
+    return f"{amount:.0f} {units[0]}" if units[0] == "B" else f"{amount:.1f} {units[0]}"
+
+
+def count(n: int | None, one: str, many: str | None = None) -> str:
+    """`n` with its noun.
+
+    >>> count(1, "row"), count(2, "row"), count(0, "entry", "entries")
+    ('1 row', '2 rows', '0 entries')
+    """
+    return f"{'an unknown number of' if n is None else format(n, ',')} {one if n == 1 else many or one + 's'}"
+
+
+def kind(window: Window) -> str:
+    """What a window is, as its spec says it."""
+    match window:
+        case Session():
+            return f"session, gap {Duration(window.gap_us)}"
+        case Sliding():
+            return f"sliding, {Duration(window.size_us)} every {_length(window.grid)}{_zone(window.grid)}"
+    return f"tumbling, {_length(window.grid)}{_zone(window.grid)}"
+
+
+def _length(grid: Grid) -> str:
+    return str(Duration(grid.step_us, grid.months))
+
+
+def _zone(grid: Grid) -> str:
+    return f", {grid.zone}" if grid.zone else ""
+
+
+def _day(at: datetime) -> str:
+    return at.astimezone(UTC).date().isoformat()
+
+
+def _clock(at: datetime) -> str:
+    utc = at.astimezone(UTC)
+    seconds = f"{utc:%S}.{utc.microsecond:06d}".rstrip("0").rstrip(".") if utc.microsecond else f"{utc:%S}"
+    return f"{utc:%H:%M}Z" if not (utc.second or utc.microsecond) else f"{utc:%H:%M}:{seconds}Z"
