@@ -28,7 +28,7 @@ RETRY_DELAY = timedelta(minutes=2)
 FINAL = {
     2: "the spec, its arguments or the source table are wrong; the last lines of the log say which",
     3: "expectations failed, so nothing was published; `tidemark publish SPEC --accept REASON` publishes all the same",
-    4: "source, checkpoint, ledger and tables don't tell one story; `tidemark doctor SPEC` names the repair",
+    4: "source, spec and state don't tell one story; the last lines of the log say what differs",
 }
 """Exit codes that no second try changes."""
 

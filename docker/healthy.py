@@ -6,6 +6,7 @@ from urllib.request import urlopen
 
 
 def main(url: str, component: str | None = None) -> int:
+    """The exit code; `url` has 8 seconds to answer."""
     with urlopen(url, timeout=8) as answer:
         state = json.load(answer)
     return 0 if component is None or state[component]["status"] == "healthy" else 1

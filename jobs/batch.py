@@ -4,14 +4,16 @@ Each write is one commit and carries the batch in its transaction, so a replayed
 state, so a repeated MERGE changes nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from jobs.together import together
 from windowing import delta
 from windowing.admit import table as refused_rows
 from windowing.admit.frame import ACCEPTED, LATE, PARTIAL, QUARANTINED, Law, Memory, admitted_to, judged, plain
@@ -23,8 +25,8 @@ from windowing.grid.zone import moment
 from windowing.merge import frame as merges
 from windowing.merge import table as outputs
 from windowing.panes import frame as partials
-from windowing.panes.algebra import Part
 from windowing.panes import table as state
+from windowing.panes.algebra import Algebra, Part
 from windowing.panes.frame import Range
 from windowing.panes.rule import Family, families
 from windowing.source import frame as source
@@ -67,16 +69,23 @@ def process(batch: Batch, rows: DataFrame) -> dict[str, int]:
     """Carries one micro-batch through every stage; returns its counts, among them `max_event_time` in microseconds."""
     admitted = admit(batch, rows)
     counts = dict(admitted.counts)
-    refused_rows.store(refused_rows.refused(admitted.rows, admitted.columns, batch.stamp), batch.pipeline, counts, batch.stamp)
-    if admitted.within is not None:
+    if admitted.within is None:
+        refuse(batch, admitted)
+    else:
         counts["max_event_time"] = admitted.within.high_us
-        remember(batch, admitted)
-        for family in families(batch.pipeline):
-            counts |= aligned_outputs(batch, admitted, family, admitted.within)
-        for window in batch.pipeline.sessions:
-            counts |= session_output(batch, admitted, window, admitted.within)
+        parts = [partial_of(batch, admitted, subject) for subject in (*families(batch.pipeline), *batch.pipeline.sessions)]
+        together([lambda: refuse(batch, admitted), lambda: remember(batch, admitted), *(p.store for p in parts)])
+        for changed in together([output for part in parts for output in part.outputs()]):
+            counts |= changed
+        together([lambda p=p: p.fresh.unpersist() for p in parts])  # type: ignore[misc]
     admitted.rows.unpersist()
     return counts
+
+
+def refuse(batch: Batch, admitted: Admitted) -> None:
+    """Keeps the refused and the partly late rows."""
+    rows = refused_rows.refused(admitted.rows, admitted.columns, batch.stamp)
+    refused_rows.store(rows, batch.pipeline, admitted.counts, batch.stamp)
 
 
 def admit(batch: Batch, rows: DataFrame) -> Admitted:
@@ -159,22 +168,68 @@ def remember(batch: Batch, admitted: Admitted) -> None:
         state.store(kept.withColumnRenamed(DIGEST, "digest"), batch.pipeline, state.SEEN, batch.stamp, "event_id")
 
 
-def aligned_outputs(batch: Batch, admitted: Admitted, family: Family, within: Range) -> dict[str, int]:
-    """Panes of the batch into state, then every window of the family they touch into its output."""
-    algebras = partials.algebras(batch.pipeline, family.aggregates, admitted.schema)
+@dataclass(frozen=True)
+class Panes:
+    """The panes a batch brings to one family, and the windows they touch."""
+
+    batch: Batch
+    family: Family
+    within: Range
+    algebras: Mapping[str, Algebra]
+    fresh: DataFrame
+
+    def store(self) -> None:
+        """Appends the panes to state."""
+        state.store(self.fresh, self.batch.pipeline, self.family.table, self.batch.stamp, "pane_start")
+
+    def outputs(self) -> list[Callable[[], dict[str, int]]]:
+        """One step for each output: every window that holds a fresh pane is recomputed and written if it changed."""
+        span = max(aligned.reach_us(w) for w in self.family.windows)
+        low, high = moment(self.within.low_us - span), moment(self.within.high_us + span)
+        before = state.panes_before(self.batch.spark, self.batch.pipeline, self.family.table, self.batch.stamp, low, high)
+        return [partial(self._output, window, before) for window in self.family.windows]
+
+    def _output(self, window: Tumbling | Sliding, before: DataFrame | None) -> dict[str, int]:
+        own = {a.name: self.algebras[a.name] for a in window.aggregates}
+        new = aligned_windows(self.batch, window, self.fresh, before, self.within, partials.parts(own.values()))
+        return publishable(self.batch, window, merges.values(new, window, self.batch.keys, own), self.within)
+
+
+@dataclass(frozen=True)
+class Fragments:
+    """The fragments a batch brings to one session window, and the sessions they touch."""
+
+    batch: Batch
+    window: Session
+    within: Range
+    algebras: Mapping[str, Algebra]
+    fresh: DataFrame
+
+    def store(self) -> None:
+        """Appends the fragments to state."""
+        state.store(self.fresh, self.batch.pipeline, state.fragments_table(self.window), self.batch.stamp, "first_event")
+
+    def outputs(self) -> list[Callable[[], dict[str, int]]]:
+        """One step: the sessions that a fresh fragment is in, absorbed ones deleted."""
+        return [self._output]
+
+    def _output(self) -> dict[str, int]:
+        batch, window = self.batch, self.window
+        new, old = sessions(batch, window, self.fresh, partials.parts(self.algebras.values()), self.within)
+        valued = merges.values(new, window, batch.keys, self.algebras)
+        changed = merges.inserts(valued, window, batch.keys) if old is None else merges.replacements(valued, old, window, batch.keys)
+        return named(window, outputs.write(batch.spark, batch.pipeline, window, changed, batch.stamp.run))
+
+
+def partial_of(batch: Batch, admitted: Admitted, subject: Family | Session) -> Panes | Fragments:
+    """The batch's accepted events as partials of one family or one session window."""
+    within = admitted.within or Range(0, 0)
+    algebras = partials.algebras(batch.pipeline, subject.aggregates, admitted.schema)
     kept = partials.parts(algebras.values())
-    fresh = partials.panes(admitted.accepted, batch.keys, family, kept, within).persist()
-    span = max(aligned.reach_us(w) for w in family.windows)
-    low, high = moment(within.low_us - span), moment(within.high_us + span)
-    before = state.panes_before(batch.spark, batch.pipeline, family.table, batch.stamp, low, high)
-    state.store(fresh, batch.pipeline, family.table, batch.stamp, "pane_start")
-    counts: dict[str, int] = {}
-    for window in family.windows:
-        own = {a.name: algebras[a.name] for a in window.aggregates}
-        new = aligned_windows(batch, window, fresh, before, within, partials.parts(own.values()))
-        counts |= publishable(batch, window, merges.values(new, window, batch.keys, own), within)
-    fresh.unpersist()
-    return counts
+    if isinstance(subject, Family):
+        return Panes(batch, subject, within, algebras, partials.panes(admitted.accepted, batch.keys, subject, kept, within).persist())
+    events = admitted_to(admitted.accepted, subject.name)
+    return Fragments(batch, subject, within, algebras, partials.fragments(events, batch.keys, subject.gap_us, kept).persist())
 
 
 def aligned_windows(
@@ -202,21 +257,6 @@ def publishable(batch: Batch, window: Tumbling | Sliding, new: DataFrame, within
         stored = outputs.stored(batch.spark, batch.pipeline, window, moment(within.low_us) - span, moment(within.high_us) + span)
         changed = merges.corrections(new, stored, window, batch.keys)
     return named(window, outputs.write(batch.spark, batch.pipeline, window, changed, batch.stamp.run))
-
-
-def session_output(batch: Batch, admitted: Admitted, window: Session, within: Range) -> dict[str, int]:
-    """Fragments of the batch into state, then every session they touch into the output; absorbed sessions are deleted."""
-    algebras = partials.algebras(batch.pipeline, window.aggregates, admitted.schema)
-    kept = partials.parts(algebras.values())
-    events = admitted_to(admitted.accepted, window.name)
-    fresh = partials.fragments(events, batch.keys, window.gap_us, kept).persist()
-    state.store(fresh, batch.pipeline, state.fragments_table(window), batch.stamp, "first_event")
-    new, old = sessions(batch, window, fresh, kept, within)
-    valued = merges.values(new, window, batch.keys, algebras)
-    changed = merges.inserts(valued, window, batch.keys) if old is None else merges.replacements(valued, old, window, batch.keys)
-    written = outputs.write(batch.spark, batch.pipeline, window, changed, batch.stamp.run)
-    fresh.unpersist()
-    return named(window, written)
 
 
 def sessions(

@@ -19,11 +19,11 @@ from windowing import delta
 from windowing.admit.rule import cuts
 from windowing.grid.rule import boundary, index
 from windowing.grid.zone import micros, moment
-from windowing.ledger.rule import DONE, Entry, Story
+from windowing.ledger.rule import DONE, Story
 from windowing.ledger.table import story
 from windowing.panes.rule import shape
 from windowing.report.commits import Commit, commit, total
-from windowing.report.text import kind, plain
+from windowing.report.text import backfilled, kind, plain
 from windowing.source import table as source
 from windowing.spec.fingerprint import fingerprint
 from windowing.spec.pipeline import Pipeline, Session, Window
@@ -139,12 +139,8 @@ def left_open(past: Story) -> tuple[str, ...]:
     """What was begun and not finished, in words."""
     run, backfill = past.open_run, past.open_backfill
     begun = None if run is None or run.run is None else f"run {run.run}: the next run finishes it"
-    chunk = None if backfill is None else f"a backfill ({_noted(backfill)}): the same backfill, started again, finishes it"
+    chunk = None if backfill is None else f"the backfill of {backfilled(backfill.note)}: the next run or backfill finishes it"
     return tuple(text for text in (begun, chunk) if text)
-
-
-def _noted(entry: Entry) -> str:
-    return entry.note or f"begun as step {entry.seq}"
 
 
 def _spec_differs(pipeline: Pipeline, past: Story) -> bool:

@@ -34,7 +34,7 @@ def output_schema(spark: SparkSession, pipeline: Pipeline, window: Window, found
     """The columns of one output for a source of schema `found`."""
     types = algebras(pipeline, window.aggregates, found)
     kept = {p.name: p.lift for a in types.values() for p in a.parts}
-    empty = spark.createDataFrame([], found).withColumn(TIME, F.lit(0).cast("bigint"))
+    empty = delta.read(spark, pipeline.source.table).limit(0).withColumn(TIME, F.lit(0).cast("bigint"))
     parts = empty.agg(*(lift.alias(name) for name, lift in kept.items()))
     values = {f.name: f.dataType for f in parts.select(*(types[a.name].lower.alias(a.name) for a in window.aggregates)).schema.fields}
     known = {START: T.TimestampType(), END: T.TimestampType(), LAST: T.TimestampType(), REVISION: T.LongType(), RUN: T.LongType()}
@@ -54,6 +54,6 @@ def _same_spec(pipeline: Pipeline, past: Story) -> None:
         return
     where = pipeline.file or pipeline.name
     raise StateRefused(
-        f"{where}: source, watermark, windows or aggregates differ from those of run {before.run}, which made the state in {pipeline.root}; "
-        "restore the spec, or give the pipeline a new name"
+        f"{where}: source, watermark, windows or aggregates differ from those of run {before.run}, "
+        f"which made the state in {pipeline.root}; restore the spec, or give the pipeline a new name"
     )

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from jobs import lock
-from jobs.validate import QUALITY, newest
+from jobs.newest import QUALITY, newest
 from windowing import delta
 from windowing.delta import local_path
 from windowing.errors import ExpectationsFailed

@@ -24,8 +24,8 @@ from windowing.grid.zone import moment
 from windowing.merge import frame as merges
 from windowing.merge import table as outputs
 from windowing.panes import frame as partials
-from windowing.panes.algebra import Algebra
 from windowing.panes import table as state
+from windowing.panes.algebra import Algebra
 from windowing.panes.frame import Range
 from windowing.panes.rule import Family, families, pane_end, pane_start
 from windowing.spec.pipeline import Pipeline, Session, Sliding, Tumbling

@@ -10,7 +10,10 @@ from pyspark.sql import SparkSession
 
 from windowing.errors import UsageError
 
-JARS = Path(sys.prefix) / "share" / "tidemark" / "jars"
+SHARE = Path(sys.prefix) / "share" / "tidemark"
+JARS = SHARE / "jars"
+ARCHIVE = SHARE / "classes.jsa"
+"""The JVM's classes, loaded ahead of time by `make setup`; a JVM it wasn't made by ignores it."""
 DEFAULTS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -27,7 +30,7 @@ DEFAULTS = {
 }
 LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.memory": "4g"}
 """What a session of one machine adds; a cluster's own settings say where its driver is found."""
-_JVM = "-Duser.timezone=UTC -XX:+UseParallelGC -Dlog4j2.disableJmx=true"
+JVM = "-Duser.timezone=UTC -XX:+UseParallelGC -Dlog4j2.disableJmx=true"
 
 
 def spark_session(app_name: str = "tidemark", **conf: str) -> SparkSession:
@@ -49,13 +52,23 @@ def spark_session(app_name: str = "tidemark", **conf: str) -> SparkSession:
 
 
 def _settings(master: str, jars: list[str]) -> dict[str, str]:
-    if master.startswith("local"):
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if not master.startswith("local"):
+        return {**DEFAULTS, **_COMMON, "spark.jars": ",".join(jars), "spark.driver.extraJavaOptions": JVM}
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     return {
         **DEFAULTS,
-        **(LOCAL if master.startswith("local") else {}),
-        "spark.jars": ",".join(jars),
-        "spark.driver.extraJavaOptions": _JVM,
-        "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
-        "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "tidemark-warehouse"),
+        **_COMMON,
+        **LOCAL,
+        "spark.driver.extraClassPath": os.pathsep.join(jars),
+        "spark.driver.extraJavaOptions": f"{JVM} {_shared()}",
     }
+
+
+def _shared() -> str:
+    return f"-XX:SharedArchiveFile={ARCHIVE} -Xshare:auto -Xlog:disable -Xlog:all=off" if ARCHIVE.exists() else ""
+
+
+_COMMON = {
+    "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
+    "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "tidemark-warehouse"),
+}

@@ -1,6 +1,6 @@
 """Validates the versions that one finished run wrote and records every outcome in `_quality`."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from expectations.evaluate import evaluate
 from expectations.outcome import Facts, Outcome, passed
 from jobs import lock
+from jobs.newest import QUALITY, newest
 from windowing import delta
 from windowing.delta import local_path
 from windowing.errors import UsageError
@@ -16,7 +17,7 @@ from windowing.ledger.rule import Entry, Story
 from windowing.ledger.table import story
 from windowing.spec.pipeline import Pipeline
 
-QUALITY, DOCS = "_quality", "_docs"
+DOCS = "_docs"
 SUITES = Path(__file__).parents[1] / "expectations" / "suites"
 _SCHEMA = """run bigint, seq bigint, window string, suite string, expectation string, severity string, success boolean, observed string,
 detail string, checked_at timestamp, version bigint"""
@@ -63,13 +64,6 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path = SUITES) -> 
         return result
 
 
-def newest(pipeline: Pipeline, past: Story) -> Entry:
-    """The newest finished run or backfill; UsageError when there is none."""
-    if past.newest is None:
-        raise UsageError(f"{pipeline.name}: no run has finished yet; `tidemark run` first")
-    return past.newest
-
-
 def facts(pipeline: Pipeline, past: Story) -> Facts:
     """What the ledger says the outputs must add up to."""
     partial = {w.name: past.total(f"partial.{w.name}") for w in pipeline.windows}
@@ -85,8 +79,6 @@ def _overflows(pipeline: Pipeline, subject: Entry) -> list[Outcome]:
 
 def _record(spark: SparkSession, pipeline: Pipeline, subject: Entry, result: Validation) -> None:
     now = datetime.now(UTC)
-    rows = [
-        (result.run, subject.seq, o.window, o.suite, o.expectation, o.severity, o.success, o.observed, o.detail, now, subject.versions.get(o.window))
-        for o in result.outcomes
-    ]
-    delta.append(spark.createDataFrame(rows, _SCHEMA).coalesce(1), pipeline.table(QUALITY))
+    origin = {"run": result.run, "seq": subject.seq, "checked_at": now}
+    rows = [{**asdict(o), **origin, "version": subject.versions.get(o.window)} for o in result.outcomes]
+    delta.append(delta.rows(spark, rows, _SCHEMA), pipeline.table(QUALITY))

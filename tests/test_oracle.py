@@ -17,7 +17,7 @@ FAR = 10**17
 
 def utc(text: str) -> int:
     """The instant a UTC clock shows as `text`; also the reading of any wall clock."""
-    return (datetime.fromisoformat(text) - datetime(1970, 1, 1)) // MICROSECOND
+    return (datetime.fromisoformat(text) - datetime(1970, 1, 1)) // MICROSECOND  # noqa: DTZ001 both naive
 
 
 def oracle(*windows: Window, lateness: int | None = 0, delay: int = 0, max_future: int = FAR, horizon: int | None = None) -> Oracle:
@@ -599,7 +599,7 @@ def test_refused_rows_outside_stay_refused_though_their_session_is_widened() -> 
 WINDOWS = (Tumbling("t", size=10, origin=3), Sliding("h", size=25, slide=10), Session("s", gap=7))
 
 
-def event(key: str, t: int, value: int | None, named: bool) -> Event:
+def event(key: str, t: int, value: int | None, named: bool) -> Event:  # noqa: FBT001 drawn by hypothesis
     return Event(key, t, value, f"{key}/{t}/{value}" if named else None, order=-1 if value is None else value)
 
 

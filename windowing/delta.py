@@ -1,13 +1,15 @@
 """Delta tables by path: the few reads and writes every stage's table.py is made of."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
+from pyspark.sql.pandas.types import to_arrow_schema
 
 
 def exists(spark: SparkSession, path: str) -> bool:
@@ -48,6 +50,15 @@ def create(spark: SparkSession, path: str, schema: T.StructType, properties: Map
     for name, value in properties.items():
         builder = builder.property(name, value)
     builder.execute()
+
+
+def rows(spark: SparkSession, values: Sequence[Mapping[str, Any]], schema: str) -> DataFrame:
+    """A few rows made here, in one partition; they travel as Arrow, so no Python worker is started."""
+    parsed = T.DataType.fromDDL(schema)
+    if not isinstance(parsed, T.StructType):
+        raise TypeError(f"{schema!r} is not a list of columns")
+    table = pa.Table.from_pylist([dict(v) for v in values], schema=to_arrow_schema(parsed, timestamp_utc=True))
+    return spark.createDataFrame(table, parsed).coalesce(1)
 
 
 def append(rows: DataFrame, path: str, transaction: tuple[str, int] | None = None, *, widen: bool = False) -> None:

@@ -7,11 +7,12 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import click
 
 from jobs.commands.options import debugging
+from windowing.errors import TidemarkError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,10 +35,23 @@ def spark() -> "SparkSession":
 
         return spark_session()
     click.get_current_context().with_resource(_silence())
-    with _stderr_aside():
+    with stderr_aside() as aside:
+        from pyspark.errors import PySparkRuntimeError
+
         from jobs.session import spark_session
 
-        return spark_session()
+        try:
+            return spark_session()
+        except PySparkRuntimeError as error:
+            aside.seek(0)
+            raise TidemarkError(_not_started(aside.read().decode(errors="replace"))) from error
+
+
+def _not_started(said: str) -> str:
+    """Why there is no JVM, from what it or its launcher said."""
+    lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("\tat ")]
+    why = next((line for line in lines if "rror" in line or "JAVA_HOME" in line), lines[-1] if lines else "it said nothing")
+    return f"Spark's JVM did not start ({why}); it needs Java 17 or newer on PATH or in JAVA_HOME; run again with --debug for more"
 
 
 @contextmanager
@@ -54,7 +68,7 @@ def _silence() -> Iterator[None]:
 
 
 @contextmanager
-def _stderr_aside() -> Iterator[None]:
+def stderr_aside() -> Iterator[IO[bytes]]:
     """Processes started inside the block write their stderr to a file without a name, for as long as they live.
 
     The JVM says on stderr which of its own modules it loads, before any logger is set up that could be told not to.
@@ -64,7 +78,7 @@ def _stderr_aside() -> Iterator[None]:
     with tempfile.TemporaryFile() as aside:
         os.dup2(aside.fileno(), 2)
         try:
-            yield
+            yield aside
         finally:
             os.dup2(kept, 2)
             os.close(kept)

@@ -20,8 +20,6 @@ def explained(error: Exception) -> Failure:
     """What an error of ours says, or the first line of any other, shortened."""
     if isinstance(error, TidemarkError):
         return Failure(_one_line(str(error)), error.exit_code)
-    if "JAVA_GATEWAY_EXITED" in str(error):
-        return Failure("Spark's JVM did not start; it needs Java 17 or newer on PATH or in JAVA_HOME; run again with --debug", 1)
     return Failure(f"unexpected {_named(error)}; run again with --debug for more", 1)
 
 

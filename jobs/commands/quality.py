@@ -18,13 +18,17 @@ if TYPE_CHECKING:
 @common
 def validate(pipeline: "Pipeline", *, as_json: bool) -> None:
     """Judge the newest run by its expectations; exit 3 if it fails."""
+    from expectations.library import preload
+
+    preload()
     session = writing(pipeline)
     from jobs.validate import validate as validate_newest
 
     found = validate_newest(session, pipeline)
     printer = Printer(as_json=as_json)
     columns = ["window", "suite", "expectation", "severity", "holds", "observed", "detail"]
-    rows = [[o.window, o.suite, o.expectation, o.severity, o.success, o.observed, o.detail] for o in found.outcomes]
+    failed_first = sorted(found.outcomes, key=lambda o: o.success)
+    rows = [[o.window, o.suite, o.expectation, o.severity, o.success, o.observed, o.detail] for o in failed_first]
     printer.table(columns, rows, f"{pipeline.name}, run {found.run}")
     printer.line(f"Data Docs: {found.docs}")
     printer.finish(found.as_json())

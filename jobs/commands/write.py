@@ -63,12 +63,22 @@ def backfill(pipeline: "Pipeline", *, as_json: bool, start: datetime, end: datet
     with _progress(f"{pipeline.name} {interval(start, end)}") as progress:
         report = backfill_range(session, pipeline, start, end, progress)
     printer = Printer(as_json=as_json)
-    _print_report(printer, f"{pipeline.name}, backfill of {interval(start, end)}", report)
+    printer.line(f"{pipeline.name}, backfill of {interval(start, end)}: {_recounted(report)}")
+    _print_changes(printer, report)
     printer.finish(report.as_json())
 
 
 def _print_report(printer: Printer, title: str, report: "RunReport") -> None:
     printer.table([*_COUNTS, "watermark"], [[*(getattr(report, c) for c in _COUNTS), instant(report.watermark)]], title)
+    _print_changes(printer, report)
+
+
+def _recounted(report: "RunReport") -> str:
+    """A backfill's `accepted` is how many more events count than before it."""
+    return f"{count(report.read, 'event')} recounted, {report.accepted:+,} accepted"
+
+
+def _print_changes(printer: Printer, report: "RunReport") -> None:
     changes = [[name, c.inserted, c.updated, c.deleted] for name, c in report.windows.items()]
     printer.table(["window", "inserted", "updated", "deleted"], changes)
 

@@ -41,10 +41,12 @@ class Cli:
     spark: SparkSession
 
     def land(self, *rows: tuple[str, str | None, datetime, int]) -> None:
+        """Appends (id, place, at, fare) to the source in one commit."""
         frame = self.spark.createDataFrame(list(rows), "id string, place string, at timestamp, fare bigint").coalesce(1)
         delta.append(frame, str(self.spec.parent / "lake" / "bronze" / "trips"))
 
     def __call__(self, command: str, *words: str, code: int = 0) -> Result:
+        """What `tidemark {command} SPEC {words}` printed; it ended with `code`."""
         result = CliRunner().invoke(main, [command, str(self.spec), *words], prog_name="tidemark")
         assert result.exit_code == code, result.output
         return result
@@ -169,12 +171,14 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Notes the tag; those that never close are not waited for."""
         self.tags.add(tag)
         if tag not in ("meta", "line", "circle", "polyline"):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in self.open:
+        """Closes the innermost tag, which must be this one."""
+        if tag not in ("line", "circle", "polyline"):
             assert self.open.pop() == tag
 
 

@@ -1,6 +1,5 @@
 """Random schedules through Spark and Delta: any split of any events, in any order, gives the oracle's tables."""
 
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -40,7 +39,10 @@ def _event(rng: Random, n: int) -> Event:
 
 def _split(events: list[Event], rng: Random) -> list[list[Event]]:
     """In landing order, shuffled a little or wholly, cut in one to four batches."""
-    loose: Callable[[Event], float] = lambda e: (e.t or BASE) + rng.choice([0, 20 * MINUTE, 3 * HOUR]) * rng.random()
+
+    def loose(event: Event) -> float:
+        return (event.t or BASE) + rng.choice([0, 20 * MINUTE, 3 * HOUR]) * rng.random()
+
     landed = sorted(events, key=loose)
     cuts = sorted(rng.randrange(1, len(events)) for _ in range(rng.randrange(4)))
     return [landed[a:b] for a, b in zip([0, *cuts], [*cuts, len(events)], strict=True) if b > a]

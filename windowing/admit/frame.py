@@ -1,5 +1,7 @@
-"""Every row read gets one outcome: checked rows -> rows + [outcome, reason, missed]. Judged in the order of the law:
-quarantined, duplicate of an accepted event, late, copy inside the batch, accepted."""
+"""Every row read gets one outcome: checked rows -> rows + [outcome, reason, missed].
+
+Judged in the order of the law: quarantined, duplicate of an accepted event, late, copy inside the batch, accepted.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -18,7 +18,10 @@ META = ("outcome", "reason", "missed", "event_time", "run", "batch", "watermark"
 
 
 def refused(judged: DataFrame, columns: list[str], stamp: Stamp) -> DataFrame:
-    """The refused and the partly late rows. judged -> [source columns, outcome, reason, missed, event_time, run, batch, watermark, resolved_by]."""
+    """The refused and the partly late rows.
+
+    judged -> [source columns, outcome, reason, missed, event_time, run, batch, watermark, resolved_by].
+    """
     partial = (F.col(OUTCOME) == ACCEPTED) & (F.size(MISSED) > 0)
     outcome = F.when(partial, PARTIAL).otherwise(F.col(OUTCOME))
     watermark = F.lit(None if stamp.judged_us is None else moment(stamp.judged_us)).cast("timestamp")

@@ -39,15 +39,16 @@ def story(spark: SparkSession, pipeline: Pipeline) -> Story:
 def record(spark: SparkSession, pipeline: Pipeline, before: Story, entries: Iterable[Entry]) -> Story:
     """Appends `entries` in one commit, numbered on from `before`; returns the longer story."""
     numbered = [replace(entry, seq=before.next_seq + n) for n, entry in enumerate(entries)]
-    frame = spark.createDataFrame([_row(entry) for entry in numbered], SCHEMA).coalesce(1)
+    frame = delta.rows(spark, [_row(entry) for entry in numbered], SCHEMA)
     delta.append(frame, pipeline.table(LEDGER))
     return Story((*before.entries, *numbered))
 
 
 def record_watermark(spark: SparkSession, pipeline: Pipeline, run: int, closed: Entry, max_event_us: int | None) -> None:
     """Appends the run's row to `_watermarks`; a repetition for the same run writes nothing."""
-    values = (run, _time(closed.watermark_out), _time(closed.arrival), _time(max_event_us), *(closed.counts.get(c, 0) for c in COUNTS))
-    frame = spark.createDataFrame([values], _WATERMARKS).coalesce(1)
+    times = {"watermark": closed.watermark_out, "arrival": closed.arrival, "max_event_time": max_event_us}
+    counts = {name: closed.counts.get(name, 0) for name in COUNTS}
+    frame = delta.rows(spark, [{"run": run, **{name: _time(us) for name, us in times.items()}, **counts}], _WATERMARKS)
     delta.append(frame, pipeline.table(WATERMARKS), (f"{pipeline.name}:watermarks:{closed.generation}", run))
 
 

@@ -53,13 +53,20 @@ def page(facts: Facts, now: datetime) -> str:
     return environment.from_string(TEMPLATE).render(
         name=facts.pipeline.name,
         subtitle=f"from {facts.pipeline.source.table}, made {instant(now.replace(microsecond=0))}",
-        notices=[f"{what} was begun and not finished" for what in facts.unfinished],
+        notices=_notices(facts),
         cards=_cards(facts),
         curve=Markup(curve),
         curve_range=f"run {drawn[0].run} to {drawn[-1].run}" if drawn else "",
         curve_top=count(max((max(r.accepted, r.late) for r in drawn), default=0), "row"),
-        sections=[_outputs(facts), _changes(facts), _quality(facts), _runs(facts), _backfills(facts), _refusals(facts)],
+        sections=[part(facts) for part in (_outputs, _runs, _changes, _backfills, _refusals, _quality)],
     )
+
+
+def _notices(facts: Facts) -> list[str]:
+    """What someone should look into."""
+    broken = [c for c in facts.checks if not c.success]
+    failed = [f"run {c.run} breaks {c.expectation} of {c.window}: observed {c.observed or 'nothing'}" for c in broken[:10]]
+    return [*(f"{what} was begun and not finished" for what in facts.unfinished), *failed]
 
 
 def _cards(facts: Facts) -> list[tuple[str, str]]:
@@ -109,8 +116,8 @@ def _run(run: Ran, numbers: Sequence[str]) -> tuple[Any, ...]:
 
 
 def _backfills(facts: Facts) -> Section:
-    columns = (Column("backfill", number=True), Column("at"), *_THREE, Column("what", long=True))
-    rows = [(b.run, instant_us(b.at_us), *_three(b.changed), b.note) for b in facts.backfills[::-1][:SHOWN]]
+    columns = (Column("after run", number=True), Column("at"), Column("event times"), *_THREE)
+    rows = [(b.run, instant_us(b.at_us), b.range, *_three(b.changed)) for b in facts.backfills[::-1][:SHOWN]]
     return Section("Backfills", "" if rows else "none", columns, _cells(rows))
 
 
@@ -121,7 +128,7 @@ def _refusals(facts: Facts) -> Section:
 
 
 def _quality(facts: Facts) -> Section:
-    columns = (Column("window"), Column("expectation", long=True), Column("holds"), Column("observed"), Column("detail", long=True))
+    columns = (Column("window"), Column("expectation"), Column("holds"), Column("observed"), Column("detail", long=True))
     if not facts.checks:
         return Section("Quality", "nothing was validated yet")
     broken = sum(not c.success for c in facts.checks)

@@ -13,7 +13,7 @@ from windowing.ledger.rule import BACKFILL_DONE, CLOSE, COUNTS, Entry, Story
 from windowing.ledger.table import WATERMARKS, story
 from windowing.report.frame import records
 from windowing.report.rule import Changed
-from windowing.report.text import kind
+from windowing.report.text import backfilled, kind
 from windowing.spec.pipeline import Pipeline, Window
 
 QUALITY = "_quality"
@@ -37,11 +37,11 @@ class Ran:
 
 @dataclass(frozen=True)
 class Backfilled:
-    """One finished chunk of a backfill, and what it changed in all outputs together."""
+    """One finished chunk of a backfill after `run`: its event times, and what it changed in all outputs together."""
 
     run: int | None
     at_us: int | None
-    note: str
+    range: str
     changed: Changed
 
 
@@ -109,7 +109,7 @@ def facts(spark: SparkSession, pipeline: Pipeline) -> Facts:
         published_run=past.published.run if past.published else None,
         unfinished=_unfinished(past),
         runs=_runs(spark, pipeline, past),
-        backfills=tuple(Backfilled(e.run, e.at, e.note or "", changed(pipeline.windows, e)) for e in backfills),
+        backfills=tuple(Backfilled(e.run, e.at, backfilled(e.note), changed(pipeline.windows, e)) for e in backfills),
         outputs=tuple(_output(spark, pipeline, window, past) for window in pipeline.windows),
         refusals=tuple(_refusals(spark, pipeline)),
         checks=tuple(_checks(spark, pipeline)),
@@ -124,7 +124,7 @@ def changed(windows: Iterable[Window], entry: Entry) -> Changed:
 
 def _unfinished(past: Story) -> tuple[str, ...]:
     begun = (("run", past.open_run), ("backfill", past.open_backfill))
-    return tuple(f"{what} {entry.run}" if entry.run else f"a {what}" for what, entry in begun if entry)
+    return tuple(f"{what} {entry.run}" if what == "run" else f"the {what} of {backfilled(entry.note)}" for what, entry in begun if entry)
 
 
 def _runs(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[Ran, ...]:
@@ -152,7 +152,7 @@ def _output(spark: SparkSession, pipeline: Pipeline, window: Window, past: Story
 
 
 def _step(entry: Entry) -> str:
-    return f"{'run' if entry.step == CLOSE else 'backfill'} {entry.run or ''}".strip()
+    return f"run {entry.run}" if entry.step == CLOSE else f"backfill of {backfilled(entry.note)}"
 
 
 def _refusals(spark: SparkSession, pipeline: Pipeline) -> list[Refusal]:

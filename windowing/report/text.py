@@ -1,5 +1,6 @@
 """Values as people read them and as JSON carries them; every time is UTC."""
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -42,6 +43,18 @@ def interval(start: datetime | None, end: datetime | None) -> str:
         return f"[{instant(start)}, {instant(end)})"
     same = start.astimezone(UTC).date() == end.astimezone(UTC).date()
     return f"[{instant(start)}, {_clock(end) if same else instant(end)})"
+
+
+def backfilled(note: str | None) -> str:
+    """The range of event time in the ledger's note of a backfill's chunk.
+
+    >>> backfilled('{"from_us": 0, "to_us": 3600000000, "version": 5}')
+    '[1970-01-01 00:00Z, 01:00Z)'
+    """
+    said = json.loads(note or "{}")
+    if not {"from_us", "to_us"} <= said.keys():
+        return "a range that the ledger does not name"
+    return interval(moment_or_none(said["from_us"]), moment_or_none(said["to_us"]))
 
 
 def moment_or_none(us: int) -> datetime | None:

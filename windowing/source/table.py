@@ -62,7 +62,8 @@ def _problems(pipeline: Pipeline, found: T.StructType) -> list[tuple[str, str] |
     out.append(_typed("source.event_time", time.column, types, _NUMBERS + (T.StringType,) if time.unit else _TIMES))
     naive = isinstance(types.get(time.column), (T.TimestampNTZType, T.StringType, T.DateType)) and not time.unit
     if naive and not source.zone:
-        out.append(("source.zone", f"{time.column!r} holds times without a zone; name it, for example 'zone: Europe/Berlin' or 'zone: UTC'"))
+        unknown = f"{time.column!r} holds times without a zone; name it, for example 'zone: Europe/Berlin' or 'zone: UTC'"
+        out.append(("source.zone", unknown))
     out += [_typed("source.key", k, types, _KEYS) for k in source.key]
     out += [_typed("source.event_id", source.event_id, types, _ORDERED)] if source.event_id else []
     out += [_typed("source.order_by", c, types, _ORDERED) for c in source.order_by]

@@ -26,7 +26,10 @@ def touched(stored: DataFrame, fragments: DataFrame, keys: Sequence[str], gap_us
 
 
 def members(fragments: DataFrame, sessions: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """The stored fragments that lie inside one of `sessions`. fragments[...] x sessions[keys, window_start, last_event] -> fragments[...]."""
+    """The stored fragments that lie inside one of `sessions`.
+
+    fragments[...] x sessions[keys, window_start, last_event] -> fragments[...].
+    """
     spans = sessions.select(*keys, F.col(START).alias("__start"), F.col(LAST).alias("__end"))
     inside = (F.col(FIRST) >= F.col("__start")) & (F.col(LAST) <= F.col("__end"))
     same = [F.col(f"f.`{k}`") == F.col(f"s.`{k}`") for k in keys]

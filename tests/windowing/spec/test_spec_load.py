@@ -265,7 +265,8 @@ def test_reading_a_spec_needs_no_spark() -> None:
 def test_the_error_carries_field_and_file(tmp_path: Path) -> None:
     path = tmp_path / "p.yaml"
     path.write_text(
-        "name: p\nlake: l\nsource: {table: a/b, event_time: t, key: [k]}\naggregates: {n: count()}\nwindows: {w: {kind: tumbling, size: 15}}\n"
+        "name: p\nlake: l\nsource: {table: a/b, event_time: t, key: [k]}\n"
+        "aggregates: {n: count()}\nwindows: {w: {kind: tumbling, size: 15}}\n"
     )
     with pytest.raises(SpecError) as caught:
         load_pipeline(path)

@@ -1,0 +1,96 @@
+"""Cuts against the law itself: a window is late when its end plus the allowed lateness is at or before W."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import oracle
+from tests.windowing.cases import COUNT, DAY, HOUR, MINUTE, Case, aligned, instants, pipeline
+from windowing.admit.rule import advanced, cut, cuts, suspicious_before
+from windowing.spec.pipeline import Session
+
+lateness = st.one_of(st.just(0), st.sampled_from([1, 10 * MINUTE, HOUR, 40 * DAY]), st.integers(0, 3 * DAY))
+beside = st.integers(-3 * DAY, 3 * DAY)
+
+
+def _late_ends(case: Case, t: int, watermark: int, allowed: int) -> list[bool]:
+    return [end + allowed <= watermark for _, end in oracle.spans(case.theirs, t)]
+
+
+@settings(max_examples=600)
+@given(aligned(), instants, lateness, beside)
+def test_events_before_the_cuts_are_late_and_no_others(case: Case, watermark: int, allowed: int, away: int) -> None:
+    found = cut(case.ours, watermark, allowed)
+    assert found.window == case.ours.name
+    edges = {found.all_us, found.some_us}
+    for t in {*edges, *(e - 1 for e in edges), watermark - allowed, watermark - allowed + away}:
+        late = _late_ends(case, t, watermark, allowed)
+        assert all(late) == (t < found.all_us), (t, found)
+        assert any(late) == (t < found.some_us), (t, found)
+
+
+@settings(max_examples=200)
+@given(aligned(), instants, lateness)
+def test_the_second_cut_is_the_end_of_the_last_closed_window(case: Case, watermark: int, allowed: int) -> None:
+    found = cut(case.ours, watermark, allowed)
+    assert found.some_us + allowed <= watermark
+    assert found.some_us in {end for _, end in oracle.spans(case.theirs, found.some_us - 1)}
+
+
+@settings(max_examples=200)
+@given(aligned(), instants, lateness, st.integers(0, DAY))
+def test_cuts_never_go_back(case: Case, watermark: int, allowed: int, more: int) -> None:
+    before, after = cut(case.ours, watermark, allowed), cut(case.ours, watermark + more, allowed)
+    assert (before.all_us, before.some_us) <= (after.all_us, after.some_us)
+
+
+@settings(max_examples=300)
+@given(st.lists(aligned(), max_size=3), st.lists(st.integers(1, DAY), max_size=2), instants, lateness, st.integers(0, 2 * DAY))
+def test_from_the_suspicious_instant_on_nothing_is_late(
+    cases: list[Case], gaps: list[int], watermark: int, allowed: int, more: int
+) -> None:
+    sessions = [Session(f"s{n}", gap, COUNT) for n, gap in enumerate(gaps)]
+    windows = [c.ours for c in cases]
+    if not windows and not sessions:
+        return
+    before = suspicious_before(pipeline(*windows, *sessions, lateness_us=allowed), watermark)
+    assert before is not None
+    for t in (before, before + more):
+        assert not any(late for c in cases for late in _late_ends(c, t, watermark, allowed))
+        assert not any(_session_may_be_late(t, gap, watermark, allowed) for gap in gaps)
+    last = before - 1
+    assert any(late for c in cases for late in _late_ends(c, last, watermark, allowed)) or any(
+        _session_may_be_late(last, gap, watermark, allowed) for gap in gaps
+    )
+
+
+def _session_may_be_late(t: int, gap: int, watermark: int, allowed: int) -> bool:
+    """Alone, or by touching from as far as possible a session that is just final (last + 2 gaps + lateness = W)."""
+    alone = t + gap + allowed <= watermark
+    last_of_final = watermark - allowed - 2 * gap
+    return alone or t <= last_of_final + gap
+
+
+@settings(max_examples=100)
+@given(st.lists(aligned(), min_size=1, max_size=3), st.one_of(st.none(), instants))
+def test_nothing_is_late_without_a_watermark_or_with_lateness_forever(cases: list[Case], watermark: int | None) -> None:
+    windows = [c.ours for c in cases]
+    for subject, mark in ((pipeline(*windows), None), (pipeline(*windows, lateness_us=None), watermark)):
+        assert cuts(subject, mark) == ()
+        assert suspicious_before(subject, mark) is None
+
+
+marks = st.one_of(st.none(), instants)
+
+
+@settings(max_examples=300)
+@given(marks, marks, instants, st.integers(0, DAY))
+def test_the_watermark_follows_the_highest_event_and_never_goes_back(
+    before: int | None, highest: int | None, arrival: int, delay: int
+) -> None:
+    after = advanced(before, highest, arrival, delay)
+    if highest is None:
+        assert after == before
+    else:
+        assert after == max(([] if before is None else [before]) + [min(highest, arrival) - delay])
+    assert before is None or (after is not None and after >= before)
+    assert advanced(after, highest, arrival, delay) == after

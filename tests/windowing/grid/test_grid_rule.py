@@ -1,0 +1,193 @@
+"""Grids against an independent reading of the tz database: the oracle's loops over zoneinfo."""
+
+from datetime import UTC, datetime
+from functools import cache
+from zlib import crc32
+from zoneinfo import ZoneInfo, available_timezones
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import oracle
+from tests.windowing.cases import DAY, HOUR, MINUTE, SECOND, instants, monthly, stepped, tumbling, year, zones
+from windowing.grid.rule import Grid, boundary, index, local_spans, runs
+from windowing.grid.zone import micros, moment, transitions
+
+ZONES = sorted(available_timezones() - {"localtime"})
+PER_ZONE = 8
+"""Transitions looked at in each zone, spread over its history."""
+
+
+def offset(zone: str, t: int) -> int:
+    """Wall clock minus UTC, microseconds."""
+    return oracle.wall(t, zone) - t
+
+
+@cache
+def jumps(zone: str) -> tuple[int, ...]:
+    """Instants from 1970 to 2030 at which the clock jumps; two jumps that undo each other within a month are overlooked."""
+    months = [micros(datetime(y, m, 1, tzinfo=UTC)) for y in range(1970, 2031) for m in range(1, 13)]
+    info, found = ZoneInfo(zone), []
+    offsets = [moment(t).astimezone(info).utcoffset() for t in months]
+    for low, high, before, after in zip(months, months[1:], offsets, offsets[1:], strict=False):
+        if before != after:
+            found.append(_first_second(info, low // SECOND, high // SECOND) * SECOND)
+    return tuple(found)
+
+
+def _first_second(info: ZoneInfo, low: int, high: int) -> int:
+    target = moment(high * SECOND).astimezone(info).utcoffset()
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if moment(middle * SECOND).astimezone(info).utcoffset() == target else (middle, high)
+    return high
+
+
+def sampled(zone: str) -> tuple[int, ...]:
+    """At most PER_ZONE of the zone's jumps, the same ones every time, others in each zone."""
+    every = jumps(zone)
+    if len(every) <= PER_ZONE:
+        return every
+    return tuple(every[(crc32(zone.encode()) + i * len(every) // PER_ZONE) % len(every)] for i in range(PER_ZONE))
+
+
+def check(grid: Grid, t: int) -> None:
+    """The window of `t` holds it, and its bounds are the oracle's."""
+    truth, k = tumbling(grid).theirs, index(grid, t)
+    start, end = boundary(grid, k), boundary(grid, k + 1)
+    assert isinstance(truth, oracle.Tumbling)
+    assert start <= t < end, (grid, t)
+    assert (start, end) == oracle.span(truth, k), (grid, t)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_the_window_of_an_instant_beside_every_jump_is_the_oracles(part: int) -> None:
+    grids = [(HOUR, 0), (30 * MINUTE, 0), (DAY, 0), (DAY, 23 * HOUR + 59 * MINUTE)]
+    for zone in ZONES[part::4]:
+        for at in sampled(zone):
+            for step, origin in grids:
+                for t in (at - 1, at, at + 1, at + 30 * MINUTE, at - HOUR):
+                    check(Grid(step, 0, origin, zone), t)
+
+
+def test_months_that_begin_beside_a_jump_are_the_oracles() -> None:
+    for zone in ZONES:
+        for at in sampled(zone)[:2]:
+            local = at + offset(zone, at - 1)
+            for origin in (local, local + 30 * MINUTE):
+                check(Grid(0, 1, origin, zone), at)
+
+
+def test_local_time_has_no_hole_and_no_overlap() -> None:
+    for zone in ZONES:
+        for at in sampled(zone)[:2]:
+            spans = local_spans(zone, at - DAY, at + DAY)
+            assert spans[0].low_us <= oracle.wall(at - DAY, zone)
+            assert spans[-1].high_us > oracle.wall(at + DAY, zone)
+            assert all(a.high_us == b.low_us for a, b in zip(spans, spans[1:], strict=False)), zone
+            assert all(s.low_us < s.high_us for s in spans), zone
+            for local in (at + offset(zone, at - 1) + d for d in (-HOUR, -1, 0, 1, 30 * MINUTE, HOUR)):
+                (span,) = (s for s in spans if s.low_us <= local < s.high_us)
+                instant = span.at_us + (local - span.low_us if span.on_clock else 0)
+                assert instant == oracle.instant(local, zone), (zone, local)
+                assert span.on_clock == (oracle.wall(instant, zone) == local), (zone, local)
+
+
+def test_every_jump_is_found_where_the_clock_jumps() -> None:
+    for zone in ZONES[::10]:
+        found = [at for at, _ in transitions(zone, year(1970), year(2031) - 1)]
+        assert set(jumps(zone)) <= {*found, year(1970)}, zone
+        assert all(offset(zone, at) != offset(zone, at - 1) for at in found[1:]), zone
+
+
+@settings(max_examples=500)
+@given(stepped(), instants)
+def test_a_window_holds_its_instant(grid: Grid, t: int) -> None:
+    check(grid, t)
+
+
+@settings(max_examples=300)
+@given(monthly(), instants)
+def test_a_calendar_window_holds_its_instant_and_is_clamped_to_month_ends(grid: Grid, t: int) -> None:
+    check(grid, t)
+
+
+@settings(max_examples=200)
+@given(st.one_of(stepped(), monthly()), instants, st.integers(0, 40))
+def test_boundaries_are_in_order_and_end_where_the_next_begins(grid: Grid, t: int, reach: int) -> None:
+    k = index(grid, t)
+    found = [boundary(grid, n) for n in range(k - reach, k + 2)]
+    assert found == sorted(found)
+    # Of boundaries that coincide in a gap the last one counts: windows are never empty.
+    assert all(index(grid, b) == k - reach + found.index(b) + found.count(b) - 1 for b in found[:-1])
+
+
+@settings(max_examples=300)
+@given(st.one_of(stepped(), monthly()), instants, st.integers(0, 400 * DAY))
+def test_runs_say_every_boundary_of_a_range_once(grid: Grid, low: int, length: int) -> None:
+    high = low + min(length, 300 * (grid.step_us or 31 * DAY))
+    pieces = runs(grid, low, high)
+    ends = [p.last for p in pieces if p.last is not None]
+    if not ends:
+        assert len(pieces) == 1
+        return
+    assert [p.first for p in pieces[1:]] == [end + 1 for end in ends[:-1]]
+    assert all(p.step_us >= 0 and p.first <= end for p, end in zip(pieces, ends, strict=True))
+    first, last = index(grid, low), index(grid, high) + 1
+    assert pieces[0].first <= first
+    assert last <= ends[-1]
+    for k in {first, last, (first + last) // 2}:
+        (piece,) = (p for p, end in zip(pieces, ends, strict=True) if p.first <= k <= end)
+        assert piece.at_us + (k - piece.first) * piece.step_us == boundary(grid, k)
+
+
+@settings(max_examples=200)
+@given(st.integers(-200, 200), st.integers(1, 10_000_000), st.integers(-10_000_000, 10_000_000))
+def test_without_a_zone_boundaries_are_plain_multiples(k: int, step: int, origin: int) -> None:
+    assert boundary(Grid(step, 0, origin), k) == origin + k * step
+    assert index(Grid(step, 0, origin), origin + k * step) == k
+    assert index(Grid(step, 0, origin), origin + k * step - 1) == k - 1
+
+
+@settings(max_examples=200)
+@given(zones, instants, st.integers(1, 23))
+def test_days_have_as_many_hours_as_the_clock_says(zone: str | None, t: int, at_hour: int) -> None:
+    grid = Grid(DAY, 0, at_hour * HOUR, zone)
+    k = index(grid, t)
+    start, end = boundary(grid, k), boundary(grid, k + 1)
+    shift = 0 if zone is None else offset(zone, start) - offset(zone, end)
+    beside_a_gap = zone is not None and (oracle.wall(start, zone) - at_hour * HOUR) % DAY + (oracle.wall(end, zone) - at_hour * HOUR) % DAY
+    assert end - start == DAY + shift or beside_a_gap
+
+
+def us(text: str) -> int:
+    """Microseconds of an ISO time with an offset."""
+    return micros(datetime.fromisoformat(text))
+
+
+@pytest.mark.parametrize(
+    ("grid", "t", "start", "end"),
+    [
+        # Spring: the hour [2, 3) is not on the clock; fall: one window of two hours.
+        (Grid(HOUR, 0, 0, "America/New_York"), "2026-03-08T01:30:00-05:00", "2026-03-08T01:00:00-05:00", "2026-03-08T03:00:00-04:00"),
+        (Grid(HOUR, 0, 0, "America/New_York"), "2026-11-01T01:30:00-05:00", "2026-11-01T01:00:00-04:00", "2026-11-01T02:00:00-05:00"),
+        (Grid(DAY, 0, 0, "America/New_York"), "2026-03-08T12:00:00-04:00", "2026-03-08T00:00:00-05:00", "2026-03-09T00:00:00-04:00"),
+        # Midnight itself is in the gap: the day begins with the jump.
+        (Grid(DAY, 0, 0, "America/Havana"), "2026-03-08T12:00:00-04:00", "2026-03-08T01:00:00-04:00", "2026-03-09T00:00:00-04:00"),
+        # The day that Samoa left out.
+        (Grid(DAY, 0, 0, "Pacific/Apia"), "2011-12-29T23:00:00-10:00", "2011-12-29T00:00:00-10:00", "2011-12-31T00:00:00+14:00"),
+        (Grid(DAY, 0, -MINUTE, None), "1969-12-31T23:59:00+00:00", "1969-12-31T23:59:00+00:00", "1970-01-01T23:59:00+00:00"),
+        (Grid(0, 1, us("2024-01-31T00:00Z"), None), "2023-02-28T00:00Z", "2023-02-28T00:00Z", "2023-03-31T00:00Z"),
+        (Grid(0, 12, us("2024-02-29T00:00Z"), None), "1967-03-01T00:00Z", "1967-02-28T00:00Z", "1968-02-29T00:00Z"),
+    ],
+)  # fmt: skip
+def test_windows_one_can_check_by_hand(grid: Grid, t: str, start: str, end: str) -> None:
+    k = index(grid, us(t))
+    assert (moment(boundary(grid, k)), moment(boundary(grid, k + 1))) == (moment(us(start)), moment(us(end)))
+
+
+@pytest.mark.parametrize(("step", "months"), [(0, 0), (1, 1), (-1, 0), (0, -1)])
+def test_a_grid_has_a_step_or_months(step: int, months: int) -> None:
+    with pytest.raises(ValueError, match="positive step or positive months"):
+        Grid(step, months)

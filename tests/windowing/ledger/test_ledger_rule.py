@@ -1,0 +1,108 @@
+"""The story a ledger tells, step by step, over crashes and replays."""
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from windowing.ledger.rule import BACKFILL_DONE, BACKFILL_INTENT, CLOSE, DONE, INTENT, OPEN, PUBLISH, Entry, Story, summed
+
+
+def story(*entries: Entry) -> Story:
+    """The entries, numbered from 0."""
+    return Story(tuple(replace(e, seq=n) for n, e in enumerate(entries)))
+
+
+def finished(run: int, *batches: int, watermark: int | None = 10, accepted: int = 1) -> list[Entry]:
+    """Every step of one run."""
+    steps = [
+        entry
+        for b in batches
+        for entry in (Entry(INTENT, run=run, batch=b, arrival=100 + run), Entry(DONE, run=run, batch=b, counts={"accepted": accepted}))
+    ]
+    return [Entry(OPEN, run=run), *steps, Entry(CLOSE, run=run, watermark_out=watermark)]
+
+
+def test_before_the_first_run_there_is_nothing() -> None:
+    empty = Story()
+    assert (empty.next_seq, empty.watermark, empty.last_run, empty.last_arrival, empty.total("accepted")) == (0, None, 0, None, 0)
+    assert [empty.open_run, empty.open_backfill, empty.source, empty.closed, empty.published, empty.newest] == [None] * 6
+    assert not empty.any_done
+    assert empty.intent(0) is None
+    assert empty.done(1) == ()
+
+
+def test_a_killed_run_stays_open_until_it_is_closed() -> None:
+    opened = [Entry(OPEN, run=2), Entry(INTENT, run=2, batch=5)]
+    killed = story(*finished(1, 0, watermark=7), *opened)
+    assert killed.open_run is not None
+    assert (killed.open_run.run, killed.last_run, killed.watermark) == (2, 2, 7)
+    assert killed.done(2) == ()
+    resumed = story(*finished(1, 0, watermark=7), *opened, Entry(DONE, run=2, batch=5), Entry(CLOSE, run=2, watermark_out=9))
+    assert resumed.open_run is None
+    assert (resumed.last_run, resumed.watermark) == (2, 9)
+
+
+def test_a_replayed_batch_counts_once_and_keeps_its_first_meaning() -> None:
+    once, again = Entry(DONE, run=1, batch=0, counts={"accepted": 3}), Entry(DONE, run=1, batch=0, counts={"accepted": 3})
+    replayed = story(Entry(OPEN, run=1), Entry(INTENT, run=1, batch=0, watermark_in=4), once, again, Entry(DONE, run=1, batch=1))
+    assert [e.batch for e in replayed.done(1)] == [0, 1]
+    assert replayed.total("accepted") == 3
+    intent = replayed.intent(0)
+    assert intent is not None
+    assert intent.watermark_in == 4
+
+
+def test_a_run_without_accepted_rows_leaves_the_watermark_at_minus_infinity() -> None:
+    assert story(*finished(1, 0, watermark=None)).watermark is None
+
+
+def test_a_backfill_is_open_from_its_intent_to_its_done_and_names_the_newest_versions() -> None:
+    begun = [*finished(1, 0), Entry(BACKFILL_INTENT, run=1, note="{}")]
+    left = story(*begun).open_backfill
+    assert left is not None
+    assert left.note == "{}"
+    done = story(*begun, Entry(BACKFILL_DONE, run=1, counts={"accepted": -2}, versions={"hourly": 9}))
+    assert done.open_backfill is None
+    assert done.newest is not None
+    assert done.newest.versions == {"hourly": 9}
+    assert done.total("accepted") == 1 - 2
+    assert done.watermark == 10
+
+
+def test_backfills_and_publications_do_not_move_the_arrival() -> None:
+    steps = [Entry(BACKFILL_INTENT, run=1, arrival=999), Entry(BACKFILL_DONE, run=1, arrival=999), Entry(PUBLISH, run=1)]
+    past = story(*finished(1, 0), *steps)
+    assert past.last_arrival == 101
+    assert past.published is not None
+
+
+def test_the_source_is_that_of_the_newest_entry_that_names_one() -> None:
+    past = story(Entry(OPEN, run=1, source_id="a"), Entry(CLOSE, run=1, source_id="b"), Entry(PUBLISH, run=1))
+    assert past.source is not None
+    assert past.source.source_id == "b"
+
+
+def test_counts_of_batches_add_up() -> None:
+    assert summed([Entry(DONE, counts={"read": 2, "late": 1}), Entry(DONE, counts={"read": 3})]) == {"read": 5, "late": 1}
+    assert summed([]) == {}
+
+
+@settings(max_examples=200)
+@given(st.lists(st.tuples(st.integers(1, 3), st.booleans(), st.integers(0, 5)), max_size=6), st.booleans())
+def test_any_history_is_told_as_it_was(history: list[tuple[int, bool, int]], killed: bool) -> None:  # noqa: FBT001 drawn by hypothesis
+    """Runs of 1 to 3 batches, some of which were replayed; the last run may have been killed before its close."""
+    entries: list[Entry] = []
+    batch = 0
+    for run, (batches, replayed, accepted) in enumerate(history, start=1):
+        steps = finished(run, *range(batch, batch + batches), watermark=run, accepted=accepted)
+        entries += steps[:-1] + ([replace(steps[-2])] if replayed else []) + steps[-1:]
+        batch += batches
+    told = story(*(entries[:-1] if killed else entries))
+    assert told.next_seq == len(told.entries)
+    assert told.last_run == len(history)
+    assert (told.open_run is not None) == (killed and bool(history))
+    assert told.watermark == ((len(history) - killed) or None if history else None)
+    assert told.total("accepted") == sum(batches * accepted for batches, _, accepted in history)
+    assert [len(told.done(run)) for run in range(1, len(history) + 1)] == [batches for batches, _, _ in history]
+    assert told.any_done == bool(history)

@@ -1,0 +1,111 @@
+"""Panes: finer than every window, no finer than needed, each instant in exactly one."""
+
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import oracle
+from tests.windowing.cases import COUNT, DAY, HOUR, MINUTE, Case, aligned, instants, pipeline, sliding, tumbling
+from windowing.grid.rule import Grid, boundary, index
+from windowing.panes.rule import CHEAP, Family, cuts, families, pane_end, pane_start, shape, span
+from windowing.spec.pipeline import Aggregate, Session, Sliding, Tumbling
+
+several = st.lists(aligned(), min_size=1, max_size=4).map(lambda cases: [_named(c, f"w{n}") for n, c in enumerate(cases)])
+
+
+def _named(case: Case, name: str) -> Case:
+    ours = case.ours
+    return sliding(ours.grid, ours.size_us, name) if isinstance(ours, Sliding) else tumbling(ours.grid, name)
+
+
+def _family_of(families_of: tuple[Family, ...], name: str) -> Family:
+    (family,) = (f for f in families_of if name in {w.name for w in f.windows})
+    return family
+
+
+@settings(max_examples=500)
+@given(several, instants)
+def test_no_window_begins_or_ends_inside_a_pane(cases: list[Case], t: int) -> None:
+    found = families(pipeline(*(c.ours for c in cases)))
+    for case in cases:
+        family = _family_of(found, case.ours.name)
+        start, end = pane_start(family, t), pane_end(family, t)
+        assert start <= t < end
+        assert oracle.spans(case.theirs, start) == oracle.spans(case.theirs, t) == oracle.spans(case.theirs, end - 1)
+
+
+@settings(max_examples=200)
+@given(several, instants)
+def test_a_pane_ends_where_the_next_begins_and_where_a_window_does(cases: list[Case], t: int) -> None:
+    for family in families(pipeline(*(c.ours for c in cases))):
+        end = pane_end(family, t)
+        assert pane_start(family, end) == end
+        assert pane_start(family, end - 1) == pane_start(family, t)
+        own = [c.theirs for c in cases if c.ours in family.windows]
+        assert any(oracle.spans(w, end - 1) != oracle.spans(w, end) for w in own)
+
+
+@settings(max_examples=200)
+@given(several)
+def test_families_share_out_the_windows_and_have_their_own_tables(cases: list[Case]) -> None:
+    found = families(pipeline(*(c.ours for c in cases), Session("s", MINUTE, COUNT)))
+    names = [w.name for f in found for w in f.windows]
+    assert sorted(names) == sorted(c.ours.name for c in cases)
+    assert len({f.table for f in found}) == len(found)
+    assert all(f.table.startswith("_panes_") and f.cuts for f in found)
+
+
+@settings(max_examples=300)
+@given(aligned(), instants)
+def test_the_steps_of_a_window_are_its_bounds(case: Case, t: int) -> None:
+    form = shape(case.ours)
+    assert form.size >= form.slide >= 1
+    last = index(form.grid, t) // form.slide
+    for j in (last - 1, last, last + 1):
+        bounds = boundary(form.grid, j * form.slide), boundary(form.grid, j * form.slide + form.size)
+        assert bounds == oracle.span(case.theirs, j)
+
+
+@settings(max_examples=300)
+@given(aligned(), instants)
+def test_the_span_is_never_shorter_than_a_window(case: Case, t: int) -> None:
+    assert all(end - start <= span(case.ours) for start, end in oracle.spans(case.theirs, t))
+
+
+@settings(max_examples=100)
+@given(aligned(), instants)
+def test_the_cuts_of_a_window_are_its_boundaries_and_no_more(case: Case, t: int) -> None:
+    at = {boundary(g, index(g, t) + 1) for g in cuts(case.ours)}
+    changes = [b for b in at if oracle.spans(case.theirs, b - 1) != oracle.spans(case.theirs, b)]
+    assert len(changes) == len(at)
+
+
+def test_windows_share_panes_while_those_are_few() -> None:
+    hourly, daily = Tumbling("hourly", Grid(HOUR), COUNT), Tumbling("daily", Grid(DAY), COUNT)
+    rolling = Sliding("rolling", Grid(15 * MINUTE), 3 * HOUR, COUNT)
+    year = Tumbling("year", Grid(0, 12), COUNT)
+    found = families(pipeline(hourly, daily, rolling, year))
+    assert [(f.table, [w.name for w in f.windows]) for f in found] == [
+        ("_panes_15m", ["rolling", "hourly", "daily"]),
+        ("_panes_12mo", ["year"]),
+    ]
+    assert found[0].cuts == (Grid(15 * MINUTE),)
+    assert year.grid.months * 31 * DAY > CHEAP * 15 * MINUTE
+
+
+def test_a_size_that_is_no_multiple_of_the_slide_cuts_twice_a_slide() -> None:
+    ragged = Sliding("ragged", Grid(10 * MINUTE), 25 * MINUTE, COUNT)
+    (family,) = families(pipeline(ragged))
+    assert family.cuts == (Grid(10 * MINUTE), Grid(10 * MINUTE, 0, 5 * MINUTE))
+    edges = [pane_start(family, 0)]
+    while len(edges) < 5:
+        edges.append(pane_end(family, edges[-1]))
+    assert [b - a for a, b in pairwise(edges)] == [5 * MINUTE] * 4
+
+
+def test_a_family_shows_each_aggregate_once() -> None:
+    total = Aggregate("total", "sum", "x")
+    hourly, daily = Tumbling("hourly", Grid(HOUR), (*COUNT, total)), Tumbling("daily", Grid(DAY), (total,))
+    (family,) = families(pipeline(hourly, daily))
+    assert family.aggregates == (*COUNT, total)

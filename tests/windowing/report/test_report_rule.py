@@ -1,0 +1,39 @@
+"""Figures of a run as values and as JSON."""
+
+import json
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from windowing.ledger.rule import COUNTS
+from windowing.report.rule import Changed, RunReport, report
+
+numbers = st.integers(0, 10**12)
+changes = st.builds(Changed, numbers, numbers, numbers)
+
+
+@settings(max_examples=100)
+@given(st.dictionaries(st.sampled_from(["hourly", "daily"]), changes), st.dictionaries(st.sampled_from(COUNTS), numbers))
+def test_a_report_says_what_the_ledger_counted(windows: dict[str, Changed], outcomes: dict[str, int]) -> None:
+    kinds = {f"{name}.{kind}": n for name, change in windows.items() for kind, n in vars(change).items()}
+    found = report(3, 2, {**outcomes, **kinds, "partial.hourly": 7}, 1_000_000, ["hourly", "daily"])
+    assert (found.run, found.batches) == (3, 2)
+    assert {name: getattr(found, name) for name in COUNTS} == {name: outcomes.get(name, 0) for name in COUNTS}
+    assert dict(found.windows) == {"hourly": Changed(), "daily": Changed()} | windows
+    assert json.loads(json.dumps(found.as_json()))["watermark"] == "1970-01-01T00:00:01+00:00"
+
+
+def test_a_report_of_nothing_is_all_zeros() -> None:
+    assert report(None, 0, {}, None, ["hourly"]).as_json() == {
+        "run": None, "batches": 0, "read": 0, "accepted": 0, "late": 0, "duplicate": 0, "quarantined": 0, "watermark": None,
+        "windows": {"hourly": {"inserted": 0, "updated": 0, "deleted": 0}},
+    }  # fmt: skip
+    assert RunReport(None) == report(None, 0, {}, None, [])
+
+
+@settings(max_examples=100)
+@given(changes, changes, changes)
+def test_changes_add_up_in_any_order(a: Changed, b: Changed, c: Changed) -> None:
+    assert a + Changed() == a
+    assert a + b == b + a
+    assert (a + b) + c == a + (b + c)
