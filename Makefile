@@ -51,6 +51,7 @@ $(UV):
 	@$(UV) pip sync -q --python .venv/bin/python --require-hashes requirements/spark.txt
 	@$(UV) pip install -q --python .venv/bin/python --no-deps -e .
 	@$(PY) -m jobs.jars
+	@$(PY) -m jobs.archive >/dev/null 2>&1 || true
 	@touch $@
 
 .venv-airflow/.ready: requirements/airflow.txt pyproject.toml | $(UV)

@@ -6,6 +6,7 @@
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from jobs.session import ARCHIVE, JVM, spark_session
 
@@ -45,7 +46,7 @@ def _exercise(lake: Path, draft: Path) -> None:
         )
         rows.write.format("delta").mode("append").save(source)
         run(spark, load_pipeline(spec))
-    gateway = spark.sparkContext._gateway
+    gateway: Any = spark.sparkContext._gateway
     spark.stop()
     gateway.shutdown()
     gateway.proc.stdin.close()

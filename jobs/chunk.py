@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from jobs import repair
-from jobs.batch import Batch
+from jobs.admission import Batch
 from jobs.repair import Chunk
 from windowing import delta
 from windowing.admit.again import INSIDE

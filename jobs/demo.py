@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,11 +20,14 @@ import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from jobs.backfill import backfill
 from jobs.commands.engine import stderr_aside
 from jobs.commands.output import Printer
 from jobs.flights import Arrival, flights, land
+from jobs.publish import publish
 from jobs.read import read
 from jobs.session import spark_session
+from jobs.validate import validate
 from windowing import delta
 from windowing.ledger.table import story
 from windowing.report.frame import records
@@ -59,31 +63,27 @@ class Demo:
     spark: SparkSession
     pipeline: Pipeline
 
-    @property
-    def environment(self) -> dict[str, str]:
-        """What Airflow's processes are told."""
-        return {
-            **os.environ,
-            "AIRFLOW_HOME": str(self.home / "airflow"),
-            "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
-            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-            "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
-            "TIDEMARK_PIPELINES": str(self.home / "pipelines"),
-            "TIDEMARK_BIN": str(ROOT / ".venv" / "bin" / "tidemark"),
-        }
-
-    def airflow(self, *words: str) -> None:
-        """Runs one Airflow command; its output goes to a log that is shown when it fails."""
-        log = self.home / "airflow.log"
-        with log.open("a", encoding="utf-8") as file:
-            done = subprocess.run([AIRFLOW, *words], env=self.environment, stdout=file, stderr=subprocess.STDOUT, check=False)
-        if done.returncode:
-            out.print("\n".join(log.read_text(encoding="utf-8").splitlines()[-25:]), style="red", markup=False)
-            sys.exit(f"airflow {' '.join(words)} ended with {done.returncode}; its log is {log}")
-
     def rows(self, window: str) -> DataFrame:
         """The published rows of one output."""
         return read(self.spark, self.pipeline, window)
+
+
+def airflow(home: Path, *words: str) -> None:
+    """Runs one Airflow command; its output goes to a log that is shown when it fails."""
+    told = {
+        "AIRFLOW_HOME": str(home / "airflow"),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
+        "TIDEMARK_PIPELINES": str(home / "pipelines"),
+        "TIDEMARK_BIN": str(ROOT / ".venv" / "bin" / "tidemark"),
+    }
+    log = home / "airflow.log"
+    with log.open("a", encoding="utf-8") as file:
+        done = subprocess.run([AIRFLOW, *words], env={**os.environ, **told}, stdout=file, stderr=subprocess.STDOUT, check=False)
+    if done.returncode:
+        out.print("\n".join(log.read_text(encoding="utf-8").splitlines()[-25:]), style="red", markup=False)
+        sys.exit(f"airflow {' '.join(words)} ended with {done.returncode}; its log is {log}")
 
 
 def main() -> int:
@@ -110,12 +110,12 @@ def prepare(home: Path) -> Demo:
     (home / "pipelines").mkdir(parents=True)
     shutil.copy(ROOT / "pipelines" / "departures.yaml", home / "pipelines" / "departures.yaml")
     pipeline = load_pipeline(home / "pipelines" / "departures.yaml")
-    with stderr_aside():
-        session = spark_session("demo", **{"spark.driver.memory": "1g"})
-    demo = Demo(home, session, pipeline)
     out.print("Airflow's embedded database (SQLite, nothing listens) is made ready ...")
-    demo.airflow("db", "migrate")
-    return demo
+    with ThreadPoolExecutor(1) as aside, stderr_aside():
+        migrated = aside.submit(airflow, home, "db", "migrate")
+        session = spark_session("demo", **{"spark.driver.memory": "1g"})
+    migrated.result()
+    return Demo(home, session, pipeline)
 
 
 def arrival(demo: Demo, everything: pd.DataFrame, number: int, new: Arrival) -> None:
@@ -127,7 +127,7 @@ def arrival(demo: Demo, everything: pd.DataFrame, number: int, new: Arrival) -> 
         before.count()
     again = f", {new.repeated} of them for the second time" if new.repeated else ""
     out.print(f"{landed} rows landed{again}. Airflow runs the DAG: run -> validate -> publish -> announce, report ...")
-    took = timed(lambda: demo.airflow("dags", "test", "departures"))
+    took = timed(lambda: airflow(demo.home, "dags", "test", "departures"))
     out.print(f"The DAG run is green after {took:.0f} s.")
     counts(demo)
     if before is not None:
@@ -167,11 +167,18 @@ def backfilled(demo: Demo) -> None:
     out.print("Flights that were in the air for longer than the allowed lateness: the windows they missed have closed.")
     shown("Too late for a window", kept.orderBy("departed_at").limit(8), kept.columns)
     before = demo.rows("hourly").agg(F.sum("flights")).collect()[0][0]
-    low, high = FIRST.isoformat(), (FIRST + 2 * DAY).isoformat()
-    took = timed(lambda: demo.airflow("dags", "test", "departures_backfill", "-c", f'{{"from": "{low}", "to": "{high}"}}'))
+    took = timed(lambda: _backfill(demo))
     after = demo.rows("hourly").agg(F.sum("flights")).collect()[0][0]
-    out.print(f"The backfill DAG from {low} to {high} is green after {took:.0f} s.")
+    low, high = FIRST.isoformat(), (FIRST + 2 * DAY).isoformat()
+    out.print(f"tidemark backfill --from {low} --to {high}, validate, publish: {took:.0f} s.")
     out.print(f"The hourly windows hold {after} flights now; before the backfill it was {before}.")
+
+
+def _backfill(demo: Demo) -> None:
+    """What the backfill DAG does, in this process: backfill, validate, publish."""
+    backfill(demo.spark, demo.pipeline, FIRST, FIRST + 2 * DAY)
+    validate(demo.spark, demo.pipeline)
+    publish(demo.spark, demo.pipeline)
 
 
 def farewell(demo: Demo) -> None:

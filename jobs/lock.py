@@ -3,6 +3,8 @@
 import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -13,6 +15,9 @@ from windowing.errors import Busy
 from windowing.spec.pipeline import Pipeline
 
 _FILE = "_lock"
+_TURN = Lock()
+_HERE: set[Path] = set()
+"""The lock files that blocks of this process hold."""
 
 
 @contextmanager
@@ -20,20 +25,37 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
     """Holds the pipeline's lock inside the block; Busy when another process, or another block of this JVM, holds it."""
     path = local_path(pipeline.table(_FILE))
     path.parent.mkdir(parents=True, exist_ok=True)
-    jvm: Any = spark._jvm
-    channel = jvm.java.io.RandomAccessFile(str(path), "rw").getChannel()
-    try:
-        held = channel.tryLock()
-    except Py4JJavaError:
-        held = None
-    if held is None:
-        channel.close()
-        raise _busy(pipeline)
+    with _first_here(pipeline, path.resolve()):
+        jvm: Any = spark._jvm
+        channel = jvm.java.io.RandomAccessFile(str(path), "rw").getChannel()
+        try:
+            held = channel.tryLock()
+        except Py4JJavaError:
+            held = None
+        if held is None:
+            channel.close()
+            raise _busy(pipeline)
+        try:
+            yield
+        finally:
+            held.release()
+            channel.close()
+
+
+@contextmanager
+def _first_here(pipeline: Pipeline, path: Path) -> Iterator[None]:
+    """Busy when a block of this process is inside.
+
+    The JVM must not try again: POSIX frees all locks a process has on a file as soon as it closes any descriptor of it.
+    """
+    with _TURN:
+        if path in _HERE:
+            raise _busy(pipeline)
+        _HERE.add(path)
     try:
         yield
     finally:
-        held.release()
-        channel.close()
+        _HERE.discard(path)
 
 
 def probe(pipeline: Pipeline) -> None:

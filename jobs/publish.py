@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from jobs import lock
-from jobs.newest import QUALITY, newest
+from jobs.quality import QUALITY
 from windowing import delta
 from windowing.delta import local_path
 from windowing.errors import ExpectationsFailed
@@ -37,11 +37,13 @@ class Publication:
 def publish(spark: SparkSession, pipeline: Pipeline, accept: str | None = None) -> Publication:
     """Publishes every output at the version that the newest finished run wrote, if its expectations passed.
 
-    `accept` publishes failed ones and is recorded. Raises ExpectationsFailed, with nothing published, when they failed or were not checked.
+    `accept` publishes failed ones and is recorded; before the first finished run there is nothing to publish. Raises ExpectationsFailed, with nothing published, when they failed or were not checked.
     """
     with lock.writer(spark, pipeline):
         past = story(spark, pipeline)
-        subject = newest(pipeline, past)
+        subject = past.newest
+        if subject is None:
+            return Publication(0, {})
         if accept is None:
             _must_have_passed(spark, pipeline, subject)
         rows = {w.name: delta.read(spark, pipeline.table(w.name), subject.versions[w.name]).count() for w in pipeline.windows}

@@ -19,12 +19,14 @@ def read(spark: SparkSession, pipeline: Pipeline, window: str, published: bool =
     before the first run, and before anything was published.
     """
     past = story(spark, pipeline)
-    return with_finality(_rows(spark, pipeline, window, _version(pipeline, past, window) if published else None), pipeline, window, past)
+    rows = _rows(spark, pipeline, window, _version(pipeline, past, window) if published else None)
+    as_of = past.watermark_of(past.published.run) if published and past.published else past.watermark
+    return with_finality(rows, pipeline, window, as_of)
 
 
-def with_finality(rows: DataFrame, pipeline: Pipeline, window: str, past: Story) -> DataFrame:
-    """Adds `is_closed` and `is_final` as of the last closed run."""
-    watermark, lateness = past.watermark, pipeline.watermark.allowed_lateness_us
+def with_finality(rows: DataFrame, pipeline: Pipeline, window: str, watermark: int | None) -> DataFrame:
+    """Adds `is_closed` and `is_final` for rows that were written when W stood at `watermark` (microseconds; None: minus infinity)."""
+    lateness = pipeline.watermark.allowed_lateness_us
     if watermark is None:
         return rows.withColumns({"is_closed": F.lit(False), "is_final": F.lit(False)})
     found = pipeline.window(window)

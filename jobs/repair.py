@@ -13,7 +13,8 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from jobs.batch import Batch, named, timed
+from jobs.admission import Batch, timed
+from jobs.contribution import named
 from windowing import delta
 from windowing.admit.again import INSIDE, LIVE, accepted_again, with_history
 from windowing.admit.frame import PARTIAL
@@ -143,7 +144,7 @@ def repair_sessions(batch: Batch, window: Session, chunk: Chunk, events: DataFra
     joined = joined.localCheckpoint(eager=True)
     fragments = delta.read(batch.spark, batch.pipeline.table(state.fragments_table(window)))
     others = session.members(fragments, joined, batch.keys).select(*fresh.columns).localCheckpoint(eager=True)
-    _swap_fragments(batch, window, session.members(fragments, spans, batch.keys), fresh)
+    _swap_fragments(batch, window, _leaving(batch, fragments, spans, chunk), fresh)
     marked = fresh.unionByName(others).withColumn(TOUCHED, F.lit(1).cast("bigint"))
     new = merges.values(session.windows(marked, batch.keys, window.gap_us, kept), window, batch.keys, algebras)
     changed = merges.replacements(new, spans.unionByName(joined.select(*spans.columns)), window, batch.keys)
@@ -157,6 +158,12 @@ def _members(events: DataFrame, spans: DataFrame, window: Session, keys: Iterabl
     near = F.col(TIME).between(F.col("__low"), F.col("__high"))
     outside = events.where(~F.col(INSIDE) & ~F.coalesce(F.array_contains(MISSED, window.name), F.lit(False)))
     return events.where(INSIDE).unionByName(outside.alias("e").join(bounds.alias("s"), [*same, near], "left_semi"))
+
+
+def _leaving(batch: Batch, fragments: DataFrame, spans: DataFrame, chunk: Chunk) -> DataFrame:
+    """The fragments that the chunk's new ones replace: those of `spans`, and what a try that was killed had put into the chunk."""
+    over = (F.col(FIRST) < F.lit(moment(chunk.end_us))) & (F.col(LAST) >= F.lit(moment(chunk.start_us)))
+    return session.members(fragments, spans, batch.keys).unionByName(fragments.where(over)).distinct()
 
 
 def _swap_fragments(batch: Batch, window: Session, old: DataFrame, new: DataFrame) -> None:

@@ -12,7 +12,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs import lock
-from jobs.batch import Batch, process
+from jobs.admission import Batch
+from jobs.batch import process
 from jobs.chunk import finish
 from jobs.prepare import prepared
 from windowing import delta
@@ -67,6 +68,11 @@ class Run:
         """One micro-batch between its intent and its done; a batch that was done before is passed over."""
         if any(e.batch == number for e in self.story.done(self.number)):
             return
+        if self.story.done_before(number, self.number):
+            raise StateRefused(
+                f"{self.pipeline.table(CHECKPOINT)}: the stream is at batch {number}, which an earlier run finished; "
+                "the checkpoint was lost or is older than the ledger: restore it, or give the pipeline a new name"
+            )
         intent = self.story.intent(number) or self._intend(number)
         stamp = Stamp(self.number, number, GENERATION, intent.watermark_in)
         counts = process(Batch(self.spark, self.pipeline, stamp, intent.arrival or self.arrival_us), rows)

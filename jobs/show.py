@@ -49,9 +49,10 @@ def look(spark: SparkSession, pipeline: Pipeline, window: Window, wanted: Wanted
         past, number = _at(spark, past, pipeline, window, as_of)
     else:
         number = _published(past, pipeline, window) if published else delta.version(spark, pipeline.table(window.name))
-    rows = with_finality(delta.read(spark, pipeline.table(window.name), number), pipeline, window.name, past)
     run = past.published.run if published and past.published else past.last_run or None
-    return Seen(chosen(rows, pipeline, wanted), Version(number, run, past.watermark))
+    mark = past.watermark_of(run) if published else past.watermark
+    rows = with_finality(delta.read(spark, pipeline.table(window.name), number), pipeline, window.name, mark)
+    return Seen(chosen(rows, pipeline, wanted), Version(number, run, mark))
 
 
 def _published(past: Story, pipeline: Pipeline, window: Window) -> int:

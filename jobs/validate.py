@@ -6,19 +6,17 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from expectations.evaluate import evaluate
+from expectations.evaluate import SUITES, evaluate
 from expectations.outcome import Facts, Outcome, passed
 from jobs import lock
-from jobs.newest import QUALITY, newest
+from jobs.quality import QUALITY
 from windowing import delta
 from windowing.delta import local_path
-from windowing.errors import UsageError
 from windowing.ledger.rule import Entry, Story
 from windowing.ledger.table import story
 from windowing.spec.pipeline import Pipeline
 
 DOCS = "_docs"
-SUITES = Path(__file__).parents[1] / "expectations" / "suites"
 _SCHEMA = """run bigint, seq bigint, window string, suite string, expectation string, severity string, success boolean, observed string,
 detail string, checked_at timestamp, version bigint"""
 
@@ -48,26 +46,37 @@ class Validation:
         return tuple(o for o in self.outcomes if not o.success)
 
 
-def validate(spark: SparkSession, pipeline: Pipeline, suites: Path = SUITES) -> Validation:
+def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None) -> Validation:
     """Checks the outputs as the newest finished run or backfill left them; a failure is a result, not an error.
 
-    Raises UsageError before the first finished run, SpecError for a broken suite file.
+    The suite is looked for in `suites`, else in `expectations/` beside the spec, else among the shipped ones. Before the first
+    finished run there is nothing to check. Raises SpecError for a broken suite file.
     """
     with lock.writer(spark, pipeline):
         past = story(spark, pipeline)
-        subject = newest(pipeline, past)
+        subject = past.newest
+        if subject is None:
+            return Validation(0, -1, (), "")
         outputs = {w.name: delta.read(spark, pipeline.table(w.name), subject.versions[w.name]) for w in pipeline.windows}
         docs = local_path(pipeline.table(DOCS))
-        verdict = evaluate(outputs, pipeline, facts(pipeline, past), docs, f"run {subject.run} entry {subject.seq}", suites)
+        name, where = f"run {subject.run} entry {subject.seq}", suites or suites_of(pipeline)
+        verdict = evaluate(outputs, pipeline, facts(pipeline, past), docs, name, where)
         result = Validation(subject.run or 0, subject.seq, (*verdict.outcomes, *_overflows(pipeline, subject)), str(verdict.docs_index))
         _record(spark, pipeline, subject, result)
         return result
 
 
+def suites_of(pipeline: Pipeline) -> Path:
+    """The directory that holds the pipeline's suite: the spec's own `expectations/`, or the shipped one."""
+    own = Path(pipeline.file).parent / "expectations" if pipeline.file else SUITES
+    return own if pipeline.suite and (own / f"{pipeline.suite}.yaml").is_file() else SUITES
+
+
 def facts(pipeline: Pipeline, past: Story) -> Facts:
     """What the ledger says the outputs must add up to."""
-    partial = {w.name: past.total(f"partial.{w.name}") for w in pipeline.windows}
-    return Facts(run=past.last_run, accepted=past.total("accepted"), partial=partial)
+    settled = past.settled
+    partial = {w.name: settled.total(f"partial.{w.name}") for w in pipeline.windows}
+    return Facts(run=settled.last_run, accepted=settled.total("accepted"), partial=partial)
 
 
 def _overflows(pipeline: Pipeline, subject: Entry) -> list[Outcome]:

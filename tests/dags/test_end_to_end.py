@@ -52,3 +52,17 @@ def test_rows_land_and_readers_see_them(landed: Path, outcome: Callable[..., Out
     assert (done.state, set(done.tasks.values())) == ("success", {"success"})
     assert rows_told(done.run_id) == {"corner.hourly": 2, "corner.visits": 2}
     assert (landed.parent / "lake/corner/_published.json").exists()
+
+
+def test_a_broken_expectation_turns_the_run_red_and_publishes_nothing(landed: Path, outcome: Callable[..., Outcome]) -> None:
+    """The second half of the same pipeline: its suite now demands more orders an hour than there are."""
+    (landed / "expectations").mkdir()
+    wanted = "{type: expect_column_values_to_be_between, kwargs: {column: orders, min_value: 100}, severity: critical}"
+    (landed / "expectations" / "corner.yaml").write_text(f"hourly:\n  - {wanted}\n")
+    (landed / "corner.yaml").write_text((landed / "corner.yaml").read_text() + "expectations: {suite: corner}\n")
+    done = outcome("corner")
+    assert done.state == "failed"
+    assert done.tasks["validate"] == "failed"
+    assert done.tasks["publish"] == "upstream_failed"
+    assert rows_told(done.run_id) == {}
+    assert not (landed.parent / "lake/corner/_published.json").exists()

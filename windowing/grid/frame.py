@@ -18,6 +18,11 @@ def index(grid: Grid, t: Column, low_us: int, high_us: int) -> Column:
     return _tree(runs(grid, low_us, high_us), t, lambda r: r.at_us, lambda r: _index_in(r, t))
 
 
+def start(grid: Grid, t: Column, low_us: int, high_us: int) -> Column:
+    """The last boundary at or before `t`, in one step; right for `low_us` <= t <= `high_us`."""
+    return _tree(runs(grid, low_us, high_us), t, lambda r: r.at_us, lambda r: _start_in(r, t))
+
+
 def boundary(grid: Grid, k: Column, low_us: int, high_us: int) -> Column:
     """The instant of boundary `k`; right for the boundaries from the last <= `low_us` to the first > `high_us`."""
     return _tree(runs(grid, low_us, high_us), k, lambda r: r.first, lambda r: _boundary_in(r, k))
@@ -28,6 +33,14 @@ def _index_in(run: Run, t: Column) -> Column:
         return F.lit(run.last).cast("bigint")
     k = F.lit(run.first) + div(t - F.lit(run.at_us), run.step_us)
     return (k if run.last is None else F.least(k, F.lit(run.last))).cast("bigint")
+
+
+def _start_in(run: Run, t: Column) -> Column:
+    if not run.step_us:
+        return F.lit(run.at_us).cast("bigint")
+    into = t - F.lit(run.at_us)
+    begun = t - F.pmod(into, F.lit(run.step_us))
+    return begun if run.last is None else F.least(begun, F.lit(run.at_us + (run.last - run.first) * run.step_us))
 
 
 def _boundary_in(run: Run, k: Column) -> Column:

@@ -78,6 +78,10 @@ class Story:
         """The finished batches of `run`, each once."""
         return tuple({e.batch: e for e in self._of(DONE) if e.run == run}.values())
 
+    def done_before(self, batch: int, run: int) -> bool:
+        """Whether another run than `run` finished `batch`."""
+        return any(e.batch == batch and e.run != run for e in self._of(DONE))
+
     @property
     def any_done(self) -> bool:
         """Whether any batch was ever finished."""
@@ -108,6 +112,16 @@ class Story:
     def newest(self) -> Entry | None:
         """The newest entry that names output versions: a closed run or a backfilled chunk."""
         return next((e for e in reversed(self.entries) if e.step in (CLOSE, BACKFILL_DONE)), None)
+
+    @property
+    def settled(self) -> "Story":
+        """The story without a run that was left open: what the newest finished versions hold."""
+        left = self.open_run
+        return self if left is None else Story(tuple(e for e in self.entries if e.run != left.run or e.seq < left.seq))
+
+    def watermark_of(self, run: int | None) -> int | None:
+        """W at the end of `run`."""
+        return next((e.watermark_out for e in reversed(self._of(CLOSE)) if e.run == run), None)
 
     def total(self, name: str) -> int:
         """The sum of one count over every finished batch and backfill."""

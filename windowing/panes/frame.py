@@ -9,7 +9,7 @@ from pyspark.sql import types as T
 
 from windowing.columns import FIRST, LAST, PANE
 from windowing.columns import T as TIME
-from windowing.grid.frame import boundary, index
+from windowing.grid.frame import start
 from windowing.panes.algebra import Algebra, Input, Part, algebra, rows_part
 from windowing.panes.rule import Family
 from windowing.spec.pipeline import Aggregate, Pipeline, Source
@@ -36,9 +36,9 @@ def parts(algebras_of: Iterable[Algebra]) -> list[Part]:
 
 def panes(accepted: DataFrame, keys: Sequence[str], family: Family, kept: Sequence[Part], within: Range) -> DataFrame:
     """One row for each (key, pane) that got an event. accepted[keys, t, inputs] -> [keys, pane_start, rows, parts]."""
-    starts = [boundary(g, index(g, F.col(TIME), *_wide(within)), *_wide(within)) for g in family.cuts]
-    start = starts[0] if len(starts) == 1 else F.greatest(*starts)
-    return accepted.groupBy(*keys, F.timestamp_micros(start).alias(PANE)).agg(*(p.lift.alias(p.name) for p in kept))
+    starts = [start(g, F.col(TIME), within.low_us, within.high_us) for g in family.cuts]
+    begun = starts[0] if len(starts) == 1 else F.greatest(*starts)
+    return accepted.groupBy(*keys, F.timestamp_micros(begun).alias(PANE)).agg(*(p.lift.alias(p.name) for p in kept))
 
 
 def fragments(accepted: DataFrame, keys: Sequence[str], gap_us: int, kept: Sequence[Part]) -> DataFrame:
@@ -80,6 +80,3 @@ def _input(source: Source, aggregate: Aggregate, schema: T.StructType) -> Input:
     order = [F.col(TIME), *(F.col(f"`{c}`") for c in (source.event_id, *source.order_by) if c)]
     return Input(name, clean.try_cast("double") if text else clean, T.DoubleType() if text else kind, tuple(order), aggregate.argument)
 
-
-def _wide(within: Range) -> tuple[int, int]:
-    return within.low_us, within.high_us

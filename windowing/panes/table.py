@@ -75,6 +75,7 @@ def ids_before(spark: SparkSession, pipeline: Pipeline, stamp: Stamp, batch_ids:
     seen = delta.read(spark, pipeline.table(SEEN)).where(stamp.foreign)
     horizon = pipeline.watermark.dedupe_horizon_us
     if horizon is not None and stamp.judged_us is not None:
-        seen = seen.where(F.unix_micros("event_time") + F.lit(horizon) > F.lit(stamp.judged_us))
+        remembered = F.unix_micros("event_time") + F.lit(horizon) > F.lit(stamp.judged_us)
+        seen = seen.where(remembered | (F.col(RUN) == stamp.run) & (F.col(BATCH) != BACKFILLED))
     return seen.select("event_id").join(batch_ids, "event_id", "left_semi").distinct()
 

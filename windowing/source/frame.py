@@ -14,7 +14,10 @@ from windowing.spec.duration import Duration
 from windowing.spec.pipeline import Pipeline
 
 _UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
-_OFFSET = r"(?i)(z|[+-]\d\d(:?\d\d)?)$"
+_DATED = r"^\s*[+-]?\d{4}"
+"""What a text that names a day begins with; a time of day alone would be read as one of today."""
+_LOCAL = r"^\s*[+-]?\d+(-\d\d?(-\d\d?([T ](\d\d?:\d\d?(:\d\d?(\.\d*)?)?)?)?)?)?\s*$"
+"""A text that ends without an offset or a zone."""
 NAIVE = "__naive"
 """Local wall-clock time of a naive timestamp or text, microseconds; null where the row names an instant itself."""
 
@@ -28,9 +31,9 @@ def timed(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     if isinstance(kind, T.TimestampType):
         return rows.withColumn(TIME, F.unix_micros(value)).withColumn(NAIVE, none)
     if isinstance(kind, T.StringType):
-        parsed = F.unix_micros(value.try_cast("timestamp"))
-        aware = F.trim(value).rlike(_OFFSET) & value.contains(":")
-        return rows.withColumn(TIME, F.when(aware, parsed)).withColumn(NAIVE, F.when(~aware, parsed))
+        parsed = F.when(value.rlike(_DATED), F.unix_micros(value.try_cast("timestamp")))
+        local = value.rlike(_LOCAL)
+        return rows.withColumn(TIME, F.when(~local, parsed)).withColumn(NAIVE, F.when(local, parsed))
     return rows.withColumn(TIME, none).withColumn(NAIVE, F.unix_micros(value.cast("timestamp")))
 
 
@@ -50,7 +53,7 @@ def _scaled(value: Column, kind: T.DataType, unit_us: int) -> Column:
     """Numbers since 1970 as whole microseconds, rounded down; null where that is no 64-bit number."""
     if isinstance(kind, (T.FloatType, T.DoubleType)):
         return F.when(~F.isnan(value), F.floor(value * F.lit(float(unit_us))).try_cast("bigint"))
-    return F.floor(value.try_cast("decimal(38,6)") * F.lit(unit_us)).try_cast("bigint")
+    return F.floor(value.try_cast("decimal(32,6)") * F.lit(unit_us)).try_cast("bigint")
 
 
 def _instant(spans: Sequence[Span], local: Column) -> Column:
@@ -87,5 +90,5 @@ def _value_reasons(pipeline: Pipeline, schema: T.StructType) -> list[Column]:
     if pipeline.source.on_bad_value == "null":
         return []
     aggregates = dict.fromkeys(a for w in pipeline.windows for a in w.aggregates)
-    bad = {a.column: bad_value(pipeline.source, a, schema) for a in aggregates}
-    return [F.when(c, f"{name} is not a finite number") for name, c in bad.items() if c is not None]
+    bad = {a.column: c for a in aggregates if (c := bad_value(pipeline.source, a, schema)) is not None}
+    return [F.when(c, f"{name} is not a finite number") for name, c in bad.items()]

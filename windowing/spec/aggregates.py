@@ -13,6 +13,9 @@ LATER_FUNCTIONS = ("variance", "stddev", "min_by", "max_by", "top_k", "collect",
 OUTPUT_COLUMNS = ("window_start", "window_end", "last_event", "window_index", "revision", "run")
 """Columns every output has or may have, so keys and aggregates can't be called that."""
 
+STATE_COLUMNS = ("pane_start", "first_event", "rows", "generation", "batch", "judged_by")
+"""Columns of state tables, which stand beside the keys there."""
+
 _FEED_COLUMNS = ("_change_type", "_commit_version", "_commit_timestamp")
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(([^()]*)\)\s*", re.ASCII)
 _COLUMN = re.compile(r"[^\W\d]\w*")
@@ -42,7 +45,7 @@ def check_output_columns(key: tuple[str, ...], aggregates: tuple[str, ...]) -> N
     taken: dict[str, str] = {}
     fields = [(f"source.key[{i}]", name) for i, name in enumerate(key)] + [(f"aggregates.{name}", name) for name in aggregates]
     for field, name in fields:
-        _check_name(field, name)
+        _check_name(field, name, STATE_COLUMNS if field.startswith("source.key") else ())
         if name.lower() in taken:
             raise SpecError(
                 field,
@@ -51,11 +54,10 @@ def check_output_columns(key: tuple[str, ...], aggregates: tuple[str, ...]) -> N
         taken[name.lower()] = field
 
 
-def _check_name(field: str, name: str) -> None:
-    if name.lower() in OUTPUT_COLUMNS + _FEED_COLUMNS or name.startswith("__"):
-        raise SpecError(
-            field, f"{name!r} is reserved; not allowed are {listed(OUTPUT_COLUMNS + _FEED_COLUMNS)} and names that begin with '__'"
-        )
+def _check_name(field: str, name: str, more: tuple[str, ...]) -> None:
+    reserved = OUTPUT_COLUMNS + more + _FEED_COLUMNS
+    if name.lower() in reserved or name.startswith("__"):
+        raise SpecError(field, f"{name!r} is reserved; not allowed are {listed(reserved)} and names that begin with '__'")
     if not name or _NO_DELTA_NAME.search(name):
         raise SpecError(
             field, f"{shown(name)} can't be an output column; its name is not empty and has no space and none of , ; {{ }} ( ) = `"

@@ -78,7 +78,6 @@ def _sliding(field: str, name: str, written: SlidingDocument, aggregates: tuple[
 
 
 def _offset_us(field: str, written: GridDocument, step: str, step_us: int) -> int:
-    """Where boundary 0 lies: the offset modulo the step; without one 1970-01-01, or a Monday if the step is written in weeks."""
-    if written.offset is not None:
-        return fixed_us(f"{field}.offset", written.offset) % step_us
-    return MONDAY_US if _WEEKS.fullmatch(step) else 0
+    """Where boundary 0 lies: the offset, modulo the step, after 1970-01-01, or after a Monday if the step is written in weeks."""
+    begin = MONDAY_US if _WEEKS.fullmatch(step) else 0
+    return begin if written.offset is None else (begin + fixed_us(f"{field}.offset", written.offset)) % step_us

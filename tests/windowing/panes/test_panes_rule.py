@@ -1,13 +1,16 @@
 """Panes: finer than every window, no finer than needed, each instant in exactly one."""
 
+from datetime import UTC, datetime
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import oracle
 from tests.windowing.cases import COUNT, DAY, HOUR, MINUTE, Case, aligned, instants, pipeline, sliding, tumbling
 from windowing.grid.rule import Grid, boundary, index
+from windowing.grid.zone import micros
 from windowing.panes.rule import CHEAP, Family, cuts, families, pane_end, pane_start, shape, span
 from windowing.spec.pipeline import Aggregate, Session, Sliding, Tumbling
 
@@ -71,6 +74,14 @@ def test_the_steps_of_a_window_are_its_bounds(case: Case, t: int) -> None:
 @given(aligned(), instants)
 def test_the_span_is_never_shorter_than_a_window(case: Case, t: int) -> None:
     assert all(end - start <= span(case.ours) for start, end in oracle.spans(case.theirs, t))
+
+
+@pytest.mark.parametrize("step", [30 * MINUTE, HOUR, DAY])
+def test_the_span_covers_a_window_in_which_the_clock_goes_back(step: int) -> None:
+    case = tumbling(Grid(step, 0, 0, "Europe/Berlin"))
+    back = micros(datetime(2026, 10, 25, 1, tzinfo=UTC))
+    ((start, end),) = oracle.spans(case.theirs, back)
+    assert step < end - start <= span(case.ours)
 
 
 @settings(max_examples=100)

@@ -1,0 +1,3 @@
+"""The name of the table of outcomes, `_quality`: one row for each expectation and validation."""
+
+QUALITY = "_quality"

@@ -1,0 +1,192 @@
+"""A source that isn't there, doesn't fit or is no longer what was read, and a second writer: one refusal each, and nothing is written."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from pyspark.sql import SparkSession
+
+from jobs import lock
+from jobs.cli import main
+from jobs.run import run
+from tests.jobs.test_bad_input import ARRIVAL, Source
+from windowing import delta
+from windowing.errors import Busy, SourceMissing, SpecError, StateRefused, TidemarkError
+from windowing.ledger.table import story
+
+
+def test_a_missing_table_is_one_sentence_and_exit_2(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path)
+    with pytest.raises(SourceMissing, match="source.table: there is no Delta table at .*; create it or correct the path"):
+        run(source.spark, source.pipeline, ARRIVAL)
+    (source.root / "bad.yaml").write_text(json.dumps(source.spec()))
+    result = CliRunner().invoke(main, ["run", str(source.root / "bad.yaml")], prog_name="tidemark")
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"event_time": "when"}, "source.event_time: the source has no column 'when'; it has id, key, ts, value"),
+        ({"key": ["place"]}, "source.key: the source has no column 'place'"),
+        ({"event_id": "uuid"}, "source.event_id: the source has no column 'uuid'"),
+        ({"order_by": ["seq"]}, "source.order_by: the source has no column 'seq'"),
+        ({"event_time": "value"}, "source.event_time: 'value' is of type bigint; allowed are"),
+        ({"event_time": "id"}, "source.zone: 'id' holds times without a zone; name it"),
+    ],
+    ids=["event_time", "key", "event_id", "order_by", "type", "zone"],
+)
+def test_a_spec_that_does_not_fit_the_source_is_a_spec_error(idle: Source, change: dict[str, Any], sentence: str) -> None:
+    wrong = Source(idle.spark, idle.root, source=change)
+    with pytest.raises(SpecError, match=sentence) as refused:
+        wrong.run()
+    assert refused.value.exit_code == 2
+    assert not (idle.root / "lake").joinpath("bad", "_ledger").exists()
+
+
+def test_an_aggregate_of_a_column_that_is_not_there_or_no_number_is_a_spec_error(idle: Source) -> None:
+    for call, sentence in (("sum(fare)", "aggregates.x: the source has no column 'fare'"), ("sum(ts)", "'ts' is of type timestamp")):
+        with pytest.raises(SpecError, match=sentence):
+            Source(idle.spark, idle.root, aggregates={"x": call}).run()
+
+
+@pytest.fixture(scope="module")
+def idle(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Source:
+    """A source with one row that no run ever reads."""
+    source = Source(spark, tmp_path_factory.mktemp("idle"))
+    source.land("'a', 'a', timestamp'2026-01-01 10:00', 1")
+    return source
+
+
+@pytest.fixture(scope="module")
+def read_once(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Source:
+    """Two commits that one run has read."""
+    source = Source(spark, tmp_path_factory.mktemp("once"))
+    source.land("'a', 'a', timestamp'2026-01-01 10:00', 1", "'b', 'a', timestamp'2026-01-01 10:30', 2")
+    source.land("'c', 'a', timestamp'2026-01-01 11:00', 3")
+    assert source.run().accepted == 3
+    return source
+
+
+@pytest.fixture
+def once(read_once: Source) -> Iterator[Source]:
+    """`read_once`, whose source is put back afterwards and whose ledger nothing may have touched."""
+    kept, before = read_once.root / "kept", story(read_once.spark, read_once.pipeline)
+    shutil.copytree(read_once.table, kept)
+    yield read_once
+    assert story(read_once.spark, read_once.pipeline) == before, "a refused run wrote to the ledger"
+    shutil.rmtree(read_once.table, ignore_errors=True)
+    kept.rename(read_once.table)
+    read_once.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+
+
+def refuses(source: Source, sentence: str, error: type[TidemarkError] = StateRefused, code: int = 4) -> None:
+    """The next run is refused with this sentence, in one line."""
+    with pytest.raises(error, match=sentence) as refused:
+        run(source.spark, source.pipeline, ARRIVAL)
+    assert refused.value.exit_code == code
+    assert "\n" not in str(refused.value)
+
+
+def _overwrite(source: Source, select: str) -> None:
+    rows = source.spark.createDataFrame(delta.read(source.spark, source.table).selectExpr(*select.split(", ")).collect())
+    rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(source.table)
+
+
+def _recreate(source: Source) -> None:
+    shutil.rmtree(source.table)
+    source.land("'a', 'a', timestamp'2026-01-01 10:00', 1")
+    for n in "bcd":
+        source.land(f"'{n}', 'a', timestamp'2026-01-01 10:00', 1")
+
+
+def _forget_a_version(source: Source) -> None:
+    newest = max((Path(source.table) / "_delta_log").glob("*.json"))
+    newest.unlink()
+    (newest.parent / f".{newest.name}.crc").unlink(missing_ok=True)
+    newest.with_suffix(".crc").unlink(missing_ok=True)
+    source.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+
+
+def _renamed(source: Source) -> None:
+    table = f"delta.`{source.table}`"
+    source.spark.sql(f"alter table {table} set tblproperties ('delta.columnMapping.mode' = 'name')")
+    source.spark.sql(f"alter table {table} add columns (note string)")
+    source.spark.sql(f"alter table {table} rename column note to remark")
+    source.spark.sql(f"insert into {table} values ('w', 'a', timestamp'2026-01-01 11:30', 1, 'x')")
+
+
+def _sql(statement: str) -> Callable[[Source], None]:
+    return lambda source: source.spark.sql(statement.format(f"delta.`{source.table}`"))  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda s: _overwrite(s, "id, key, ts"), "the source has changed: aggregates.total: the source has no column 'value'"),
+        (lambda s: _overwrite(s, "id, key, ts, boolean(value) value"), "source has changed: aggregates.total: 'value' is of type boolean"),
+        (lambda s: _overwrite(s, "id, key, ts, string(value) value"), "rows of the source were|columns of the source"),
+        (_renamed, "columns of the source"),
+        (_sql("delete from {} where id = 'c'"), "rows of the source were deleted after they had been read"),
+        (_sql("delete from {} where id = 'a'"), "rows of the source were (updated or )?deleted after they had been read"),
+        (_sql("update {} set value = 9 where id = 'a'"), "rows of the source were updated or deleted after they had been read"),
+        (_recreate, "the source was dropped and created again since run 1; start over with it"),
+        (_forget_a_version, "the source is at version 0, but version 1 was read; restore it"),
+    ],
+    ids=["dropped", "unusable", "retyped", "renamed", "deleted file", "deleted row", "updated row", "recreated", "older version"],
+)
+def test_a_source_whose_past_changed_is_refused(once: Source, change: Callable[[Source], None], sentence: str) -> None:
+    change(once)
+    refuses(once, sentence)
+
+
+def test_a_source_that_is_gone_is_missing(once: Source) -> None:
+    shutil.rmtree(once.table)
+    refuses(once, "there is no Delta table at", SourceMissing, 2)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"aggregates": {"n": "count()"}},
+        {"source": {"event_id": None}},
+        {"source": {"on_bad_value": "null"}},
+    ],
+    ids=["aggregates", "event_id", "on_bad_value"],
+)
+def test_another_spec_over_the_same_state_is_refused(once: Source, changed: dict[str, Any]) -> None:
+    refuses(Source(once.spark, once.root, **changed), "differ from those of run 1.*; restore the spec, or give the pipeline a new name")
+
+
+def test_a_second_writer_is_busy_in_this_process_and_in_another(once: Source) -> None:
+    (once.root / "bad.yaml").write_text(json.dumps(once.spec()))
+    with lock.writer(once.spark, once.pipeline):
+        refuses(once, "bad: another writer holds .*_lock; try again", Busy, 75)
+        command = [sys.executable, "-m", "jobs", "run", str(once.root / "bad.yaml")]
+        other = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (other.returncode, other.stdout, other.stderr.count("\n")) == (75, "", 1), other.stderr
+    with lock.writer(once.spark, once.pipeline):
+        pass
+
+
+def test_after_every_refusal_the_next_run_goes_on(read_once: Source) -> None:
+    read_once.land("'d', 'a', timestamp'2026-01-01 11:30', 4")
+    report = read_once.run()
+    assert (report.run, report.read, report.accepted) == (2, 1, 1)
+    assert read_once.hours("n", "total") == [("a", 10, 2, 3), ("a", 11, 2, 7)]
+
+
+def test_a_column_that_was_widened_is_refused_before_anything_is_written(read_once: Source) -> None:
+    """The last test of `read_once`: a widened column can't be narrowed again."""
+    table, before = f"delta.`{read_once.table}`", story(read_once.spark, read_once.pipeline)
+    read_once.spark.sql(f"alter table {table} set tblproperties ('delta.enableTypeWidening' = 'true')")
+    read_once.spark.sql(f"alter table {table} alter column value type decimal(20, 0)")
+    read_once.land("'w', 'a', timestamp'2026-01-01 11:30', 1", schema="id string, key string, ts timestamp, value decimal(20,0)")
+    refuses(read_once, "the source has changed")
+    assert story(read_once.spark, read_once.pipeline) == before
