@@ -1,5 +1,7 @@
 """What must be true before anything is written: the source is there and unchanged, the spec is the one state was made by."""
 
+from json import dumps, loads
+
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -8,7 +10,7 @@ from windowing import delta
 from windowing.columns import END, LAST, REVISION, RUN, START
 from windowing.columns import T as TIME
 from windowing.errors import StateRefused
-from windowing.ledger.rule import Story
+from windowing.ledger.rule import OPEN, Story
 from windowing.ledger.table import LEDGER, ledger_schema, story
 from windowing.merge.frame import output
 from windowing.merge.table import create
@@ -24,6 +26,7 @@ def prepared(spark: SparkSession, pipeline: Pipeline) -> Story:
     past = story(spark, pipeline)
     source.check(pipeline, found, past)
     source.check_identity(pipeline, delta.table_id(spark, pipeline.source.table), delta.version(spark, pipeline.source.table), past)
+    _same_types(pipeline, found, past)
     _same_spec(pipeline, past)
     if not past.entries:
         _make_tables(spark, pipeline, found)
@@ -46,6 +49,25 @@ def _make_tables(spark: SparkSession, pipeline: Pipeline, found: T.StructType) -
     for window in pipeline.windows:
         create(spark, pipeline, window, output_schema(spark, pipeline, window, found))
     delta.create(spark, pipeline.table(LEDGER), ledger_schema(), {"delta.checkpointInterval": "50"})
+
+
+def used_types(pipeline: Pipeline, found: T.StructType) -> str:
+    """The types of the columns that state depends on, as the ledger keeps them."""
+    source = pipeline.source
+    inputs = [a.column for w in pipeline.windows for a in w.aggregates]
+    names = dict.fromkeys([*source.key, source.event_time.column, source.event_id, *source.order_by, *inputs])
+    return dumps({name: found[name].dataType.simpleString() for name in names if name is not None})
+
+
+def _same_types(pipeline: Pipeline, found: T.StructType, past: Story) -> None:
+    kept = next((e.note for e in reversed(past.entries) if e.step == OPEN and e.note), None)
+    before, now = loads(kept or "{}"), loads(used_types(pipeline, found))
+    changed = next((name for name in before if now.get(name, before[name]) != before[name]), None)
+    if changed is not None:
+        raise StateRefused(
+            f"{pipeline.source.table}: the source has changed: {changed!r} was of type {before[changed]} when state was made and is "
+            f"{now[changed]} now; restore the type, or give the pipeline a new name"
+        )
 
 
 def _same_spec(pipeline: Pipeline, past: Story) -> None:

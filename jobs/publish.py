@@ -37,7 +37,8 @@ class Publication:
 def publish(spark: SparkSession, pipeline: Pipeline, accept: str | None = None) -> Publication:
     """Publishes every output at the version that the newest finished run wrote, if its expectations passed.
 
-    `accept` publishes failed ones and is recorded; before the first finished run there is nothing to publish. Raises ExpectationsFailed, with nothing published, when they failed or were not checked.
+    `accept` publishes failed ones and is recorded; before the first finished run there is nothing to publish. Raises
+    ExpectationsFailed, with nothing published, when they failed or were not checked.
     """
     with lock.writer(spark, pipeline):
         past = story(spark, pipeline)

@@ -60,7 +60,7 @@ def counted(batch: Batch, chunk: Chunk) -> DataFrame:
     low, high = _extent(batch.pipeline, chunk, spans)
     rows = timed(batch, delta.read(batch.spark, batch.pipeline.source.table, chunk.version))
     rows = rows.where(F.col(WHY).isNull() & (F.col(TIME) >= F.lit(low)) & (F.col(TIME) < F.lit(high))).withColumn(INSIDE, chunk.holds())
-    history = with_history(rows, _refused(batch, rows.columns), _partial(batch, rows.columns))
+    history = with_history(rows, _refused(batch), _partial(batch))
     return accepted_again(history, _elsewhere(batch, chunk), batch.pipeline)
 
 
@@ -86,7 +86,7 @@ def resolve(batch: Batch, chunk: Chunk, events: DataFrame, label: str) -> None:
     for table in REFUSED:
         if not delta.exists(batch.spark, batch.pipeline.table(table)):
             continue
-        rows = _with_digest(batch, _in_chunk(delta.read(batch.spark, batch.pipeline.table(table)), chunk))
+        rows = _with_digest(batch, _between(delta.read(batch.spark, batch.pipeline.table(table)), "event_time", chunk))
         nth = F.row_number().over(Window.partitionBy(DIGEST, "outcome", F.col("resolved_by").isNull()).orderBy("run"))
         room = F.when(F.col("outcome") == PARTIAL, F.col("__n")).otherwise(F.col("__n") - F.col("__before"))
         due = F.col("resolved_by").isNull() & (F.col("__nth") <= F.coalesce(room, F.lit(0)))
@@ -114,19 +114,18 @@ def repair_family(batch: Batch, family: Family, chunk: Chunk, events: DataFrame)
 
 def accepted_in(batch: Batch, chunk: Chunk) -> int:
     """How many events of the chunk (widened to panes) the state holds."""
+    held = 0
     for family in families(batch.pipeline)[:1]:
-        wide = widened(family, chunk)
-        panes = _between(delta.read(batch.spark, batch.pipeline.table(family.table)), PANE, wide)
-        row = panes.agg(F.coalesce(F.sum(ROWS), F.lit(0))).first()
-        return int(row[0]) if row else 0
-    return 0
+        panes = _between(delta.read(batch.spark, batch.pipeline.table(family.table)), PANE, widened(family, chunk))
+        held = int(panes.agg(F.coalesce(F.sum(ROWS), F.lit(0))).collect()[0][0])
+    return held
 
 
 def partial_in(batch: Batch, chunk: Chunk) -> dict[str, int]:
     """How many events of the chunk missed each window and were not taken in since."""
     if not delta.exists(batch.spark, batch.pipeline.table("_late")):
         return {}
-    late = _in_chunk(delta.read(batch.spark, batch.pipeline.table("_late")), chunk)
+    late = _between(delta.read(batch.spark, batch.pipeline.table("_late")), "event_time", chunk)
     open_rows = late.where((F.col("outcome") == PARTIAL) & F.col("resolved_by").isNull())
     names = open_rows.select(F.explode("missed.window").alias("window")).groupBy("window").count()
     return {f"partial.{row['window']}": -int(row["count"]) for row in names.collect()}
@@ -206,7 +205,7 @@ def _extent(pipeline: Pipeline, chunk: Chunk, spans: list[DataFrame]) -> tuple[i
     return min(lows), max(highs)
 
 
-def _refused(batch: Batch, columns: list[str]) -> DataFrame:
+def _refused(batch: Batch) -> DataFrame:
     """The digests of rows that were refused and not taken in since, one for each row."""
     found = []
     for table in REFUSED:
@@ -216,7 +215,7 @@ def _refused(batch: Batch, columns: list[str]) -> DataFrame:
     return reduce(DataFrame.unionByName, found) if found else batch.spark.createDataFrame([], f"{DIGEST} bigint")
 
 
-def _partial(batch: Batch, columns: list[str]) -> DataFrame:
+def _partial(batch: Batch) -> DataFrame:
     """The partly late rows that were not taken in since: [digest, missed, watermark]."""
     if not delta.exists(batch.spark, batch.pipeline.table("_late")):
         return batch.spark.createDataFrame([], f"{DIGEST} bigint, missed array<struct<window:string,until:timestamp>>, watermark timestamp")
@@ -238,10 +237,6 @@ def _elsewhere(batch: Batch, chunk: Chunk) -> DataFrame | None:
     seen = delta.read(batch.spark, batch.pipeline.table(state.SEEN))
     at = F.col("event_time")
     return seen.where((at < F.lit(moment(chunk.start_us))) | (at >= F.lit(moment(chunk.end_us)))).select("event_id").distinct()
-
-
-def _in_chunk(rows: DataFrame, chunk: Chunk) -> DataFrame:
-    return _between(rows, "event_time", chunk)
 
 
 def _between(rows: DataFrame, column: str, chunk: Chunk) -> DataFrame:

@@ -15,7 +15,7 @@ from jobs import lock
 from jobs.admission import Batch
 from jobs.batch import process
 from jobs.chunk import finish
-from jobs.prepare import prepared
+from jobs.prepare import prepared, used_types
 from windowing import delta
 from windowing.admit.rule import advanced
 from windowing.errors import StateRefused
@@ -73,6 +73,8 @@ class Run:
                 f"{self.pipeline.table(CHECKPOINT)}: the stream is at batch {number}, which an earlier run finished; "
                 "the checkpoint was lost or is older than the ledger: restore it, or give the pipeline a new name"
             )
+        if self.story.intent(number) is None and rows.isEmpty():
+            return
         intent = self.story.intent(number) or self._intend(number)
         stamp = Stamp(self.number, number, GENERATION, intent.watermark_in)
         counts = process(Batch(self.spark, self.pipeline, stamp, intent.arrival or self.arrival_us), rows)
@@ -95,7 +97,8 @@ class Run:
     def _intend(self, number: int) -> Entry:
         """Records what the batch will be judged by, before anything else is written; opens the run with its first batch."""
         intent = self._entry(INTENT, number, offsets=_offsets(self.pipeline, number))
-        opening = [] if self.story.open_run else [self._entry(OPEN, None)]
+        types = used_types(self.pipeline, source.schema(self.spark, self.pipeline))
+        opening = [] if self.story.open_run else [self._entry(OPEN, None, note=types)]
         self._note(*opening, intent)
         return self.story.entries[-1]
 
@@ -148,6 +151,7 @@ def _refusal(pipeline: Pipeline, error: StreamingQueryException) -> Exception:
         "DELTA_SOURCE_IGNORE_DELETE": "rows of the source were deleted after they had been read",
         "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE": "the source was dropped and created again",
         "DELTA_SCHEMA_CHANGED": "the columns of the source changed while it was read",
+        "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE": "the columns of the source were renamed, dropped or changed their type",
         "DELTA_MISSING_FILES": "files or versions of the source that were not read yet have been vacuumed",
         "DELTA_VERSIONS_NOT_CONTIGUOUS": "versions of the source that were not read yet are gone",
     }

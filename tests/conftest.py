@@ -7,7 +7,6 @@ from pyspark.sql import SparkSession
 
 from jobs.session import spark_session
 
-
 SETTINGS = {
     "spark.master": "local[2]",
     "spark.sql.shuffle.partitions": "2",

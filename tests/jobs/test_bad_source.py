@@ -131,7 +131,7 @@ def _sql(statement: str) -> Callable[[Source], None]:
     [
         (lambda s: _overwrite(s, "id, key, ts"), "the source has changed: aggregates.total: the source has no column 'value'"),
         (lambda s: _overwrite(s, "id, key, ts, boolean(value) value"), "source has changed: aggregates.total: 'value' is of type boolean"),
-        (lambda s: _overwrite(s, "id, key, ts, string(value) value"), "rows of the source were|columns of the source"),
+        (lambda s: _overwrite(s, "id, key, ts, string(value) value"), "source has changed: 'value' was of type bigint when state was made"),
         (_renamed, "columns of the source"),
         (_sql("delete from {} where id = 'c'"), "rows of the source were deleted after they had been read"),
         (_sql("delete from {} where id = 'a'"), "rows of the source were (updated or )?deleted after they had been read"),

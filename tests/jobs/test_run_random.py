@@ -1,5 +1,6 @@
 """Random schedules through Spark and Delta: any split of any events, in any order, gives the oracle's tables."""
 
+import os
 from pathlib import Path
 from random import Random
 

@@ -59,7 +59,7 @@ def test_the_demo_departures() -> None:
     assert (pipeline.name, pipeline.schedule, pipeline.suite) == ("departures", "*/15 * * * *", "departures")
     assert pipeline.lake == str(ROOT / "lake")
     assert pipeline.source.table == str(ROOT / "lake" / "bronze" / "flights")
-    assert pipeline.watermark == Watermark(30 * MINUTE, None, HOUR, None)
+    assert pipeline.watermark == Watermark(30 * MINUTE, 4 * HOUR, HOUR, None)
     hourly, daily, rolling = pipeline.windows
     assert isinstance(hourly, Tumbling) and hourly.grid == Grid(HOUR, zone="America/New_York")
     assert isinstance(daily, Tumbling) and daily.grid == Grid(DAY, zone="America/New_York")
@@ -93,7 +93,7 @@ def test_the_demo_planes() -> None:
         ({"size": "1 day", "origin": date(1970, 1, 2)}, Grid(DAY, origin_us=DAY)),
         ({"size": "2 weeks"}, Grid(2 * WEEK, origin_us=4 * DAY)),
         ({"size": "14 days"}, Grid(2 * WEEK)),
-        ({"size": "1 week", "offset": "1 day"}, Grid(WEEK, origin_us=DAY)),
+        ({"size": "1 week", "offset": "1 day"}, Grid(WEEK, origin_us=5 * DAY)),
         ({"size": "1 week", "origin": "1970-01-04"}, Grid(WEEK, origin_us=3 * DAY)),
         ({"size": "1 month", "zone": "Asia/Kolkata"}, Grid(months=1, zone="Asia/Kolkata")),
         ({"size": "1 quarter", "origin": "1970-01-15"}, Grid(months=3, origin_us=14 * DAY)),
