@@ -52,7 +52,8 @@ class Admitted:
 
 def admit(batch: Batch, rows: DataFrame) -> Admitted:
     """One outcome for every row, counted before anything is written."""
-    checked = timed(batch, rows).persist()
+    event_id = batch.pipeline.source.event_id
+    checked = timed(batch, rows if event_id is None else digested(rows))
     facts = checked.agg(
         F.count("*").alias("n"), F.count(WHY).alias("bad"), *(f(F.when(F.col(WHY).isNull(), F.col(TIME))).alias(n) for f, n in _ENDS)
     ).first()
@@ -60,13 +61,12 @@ def admit(batch: Batch, rows: DataFrame) -> Admitted:
         raise TidemarkError("the batch could not be counted")
     late_before = suspicious_before(batch.pipeline, batch.stamp.judged_us)
     suspicious = late_before is not None and facts["low"] is not None and facts["low"] < late_before
-    if not suspicious and batch.pipeline.source.event_id is None:
+    if not suspicious and event_id is None:
         counts = {"read": facts["n"], "accepted": facts["n"] - facts["bad"], "quarantined": facts["bad"], QUARANTINED: facts["bad"]}
         within = None if facts["low"] is None else Range(facts["low"], facts["high"])
         return Admitted(plain(checked), rows.columns, rows.schema, {**counts, "late": 0, "duplicate": 0}, within)
     result = judged(checked, batch.pipeline, law(batch), memory(batch, checked, suspicious=suspicious)).persist()
     counted = _counted(result, batch.pipeline)
-    checked.unpersist()
     within = None if counted["low"] is None else Range(counted.pop("low"), counted.pop("high"))
     return Admitted(result, rows.columns, rows.schema, {k: v for k, v in counted.items() if v is not None}, within)
 
@@ -74,11 +74,15 @@ def admit(batch: Batch, rows: DataFrame) -> Admitted:
 _ENDS = ((F.min, "low"), (F.max, "high"))
 
 
+def digested(rows: DataFrame) -> DataFrame:
+    """Adds a digest of the whole row, `__digest`, by which copies that differ are told apart."""
+    return rows.withColumn(DIGEST, F.xxhash64(*(f"`{f.name}`" for f in rows.schema.fields if not isinstance(f.dataType, T.MapType))))
+
+
 def timed(batch: Batch, rows: DataFrame) -> DataFrame:
-    """Rows with an event time or a reason: rows -> rows + [__t, __why, __digest]."""
+    """Rows with an event time or a reason: rows -> rows + [__t, __why]."""
     pipeline = batch.pipeline
-    marked = rows.withColumn(DIGEST, F.xxhash64(*(f"`{f.name}`" for f in rows.schema.fields if not isinstance(f.dataType, T.MapType))))
-    read = source.timed(marked, pipeline)
+    read = source.timed(rows, pipeline)
     ends = None
     if pipeline.source.zone is not None and not isinstance(rows.schema[pipeline.source.event_time.column].dataType, T.TimestampType):
         ends = read.agg(F.min(source.NAIVE), F.max(source.NAIVE)).first()

@@ -13,7 +13,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from jobs.admission import Batch, timed
+from jobs.admission import Batch, digested, timed
 from jobs.contribution import named
 from windowing import delta
 from windowing.admit.again import INSIDE, LIVE, accepted_again, with_history
@@ -58,7 +58,7 @@ def counted(batch: Batch, chunk: Chunk) -> DataFrame:
     """
     spans = [near_sessions(batch, w, chunk) for w in batch.pipeline.sessions]
     low, high = _extent(batch.pipeline, chunk, spans)
-    rows = timed(batch, delta.read(batch.spark, batch.pipeline.source.table, chunk.version))
+    rows = timed(batch, digested(delta.read(batch.spark, batch.pipeline.source.table, chunk.version)))
     rows = rows.where(F.col(WHY).isNull() & (F.col(TIME) >= F.lit(low)) & (F.col(TIME) < F.lit(high))).withColumn(INSIDE, chunk.holds())
     history = with_history(rows, _refused(batch), _partial(batch))
     return accepted_again(history, _elsewhere(batch, chunk), batch.pipeline)
