@@ -21,7 +21,7 @@ DEFAULTS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.shuffle.partitions": "4",
     "spark.databricks.delta.snapshotPartitions": "2",
-    "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "1000000",
+    "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "20000",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.databricks.delta.merge.materializeSource": "none",
     "spark.ui.enabled": "false",
