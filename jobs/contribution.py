@@ -19,7 +19,7 @@ from windowing.panes import frame as partials
 from windowing.panes import table as state
 from windowing.panes.algebra import Algebra, Part
 from windowing.panes.frame import Range
-from windowing.panes.rule import Family
+from windowing.panes.rule import Family, span
 from windowing.spec.pipeline import Session, Sliding, Tumbling, Window
 from windowing.windows import aligned, session
 
@@ -40,8 +40,8 @@ class Panes:
 
     def outputs(self) -> list[Callable[[], dict[str, int]]]:
         """One step for each output: every window that holds a fresh pane is recomputed and written if it changed."""
-        span = max(aligned.reach_us(w) for w in self.family.windows)
-        low, high = moment(self.within.low_us - span), moment(self.within.high_us + span)
+        reach = max(span(w) for w in self.family.windows)
+        low, high = moment(self.within.low_us - reach), moment(self.within.high_us + reach)
         before = state.panes_before(self.batch.spark, self.batch.pipeline, self.family.table, self.batch.stamp, low, high)
         return [partial(self._output, window, before) for window in self.family.windows]
 
@@ -109,8 +109,8 @@ def publishable(batch: Batch, window: Tumbling | Sliding, new: DataFrame, within
     if delta.is_new(batch.spark, path):
         changed = merges.inserts(new, window, batch.keys)
     else:
-        span = timedelta(microseconds=aligned.reach_us(window))
-        stored = outputs.stored(batch.spark, batch.pipeline, window, moment(within.low_us) - span, moment(within.high_us) + span)
+        reach = timedelta(microseconds=span(window))
+        stored = outputs.stored(batch.spark, batch.pipeline, window, moment(within.low_us) - reach, moment(within.high_us) + reach)
         changed = merges.corrections(new, stored, window, batch.keys)
     return named(window, outputs.write(batch.spark, batch.pipeline, window, changed, batch.stamp.run))
 

@@ -28,7 +28,7 @@ from windowing.panes import frame as partials
 from windowing.panes import table as state
 from windowing.panes.algebra import Algebra
 from windowing.panes.frame import Range
-from windowing.panes.rule import Family, families, pane_end, pane_start
+from windowing.panes.rule import Family, families, pane_end, pane_start, span
 from windowing.spec.pipeline import Pipeline, Session, Sliding, Tumbling
 from windowing.windows import aligned, session
 
@@ -181,8 +181,8 @@ def _swap_fragments(batch: Batch, window: Session, old: DataFrame, new: DataFram
 def _recompute(
     batch: Batch, window: Tumbling | Sliding, family: Family, wide: Chunk, algebras: dict[str, Algebra]
 ) -> dict[str, int]:
-    span, kept = aligned.reach_us(window), partials.parts(algebras.values())
-    reach = Chunk(wide.start_us - span, wide.end_us + span, wide.version)
+    beyond, kept = span(window), partials.parts(algebras.values())
+    reach = Chunk(wide.start_us - beyond, wide.end_us + beyond, wide.version)
     panes = _between(delta.read(batch.spark, batch.pipeline.table(family.table)), PANE, reach)
     lateness = batch.pipeline.watermark.allowed_lateness_us
     touched = panes.withColumn(TOUCHED, F.lit(1).cast("bigint"))

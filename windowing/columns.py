@@ -17,7 +17,3 @@ ROWS = "rows"
 GENERATION, BATCH, JUDGED = "generation", "batch", "judged_by"
 TOUCHED = "__touched"
 OP = "__op"
-
-RESERVED = frozenset({START, END, LAST, "window_index", REVISION, RUN, PANE, FIRST, ROWS, GENERATION, BATCH, JUDGED})
-STAMP = (RUN, GENERATION, BATCH, JUDGED)
-"""What every state row carries besides its partials."""

@@ -96,12 +96,6 @@ def _bounds(form: Shape, within: Range, span_us: int) -> tuple[Column, Column]:
     return F.timestamp_micros(start), F.timestamp_micros(end)
 
 
-
-def reach_us(window: Tumbling | Sliding) -> int:
-    """How far, at most, a window that holds an event begins before it or ends after it, microseconds."""
-    return span(window)
-
-
 def beside(before: DataFrame, fresh: DataFrame, window: Tumbling | Sliding, keys: Sequence[str], within: Range) -> DataFrame:
     """The stored panes that share a window with a fresh one of the same key; now and then a few more."""
     block = neighbourhood(window, within)
