@@ -1,157 +1,63 @@
-"""The expectations every output has to meet, whatever its pipeline: one Great Expectations type per rule of its law.
+"""What every output has to meet, whatever its pipeline: window, pipeline, facts -> the builtin expectations that apply, in words."""
 
-All of one output share one metric, so Spark reads the output once for them together.
-"""
+from typing import Any
 
-from typing import Any, ClassVar
-
-from great_expectations.execution_engine.sparkdf_execution_engine import SparkDFExecutionEngine
 from great_expectations.expectations.expectation import BatchExpectation
 from great_expectations.expectations.metadata_types import FailureSeverity
-from great_expectations.expectations.metrics.metric_provider import metric_value
-from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
 
-from expectations.law import Breaches, Law, breaches, law_from, law_of, missing
+from expectations.law import Law, law_of
 from expectations.outcome import Facts
+from expectations.promises import (
+    ExpectGlobalWindowsToHaveNoBounds,
+    ExpectSessionsNotToOverlap,
+    ExpectSessionsToEndGapAfterLastEvent,
+    ExpectWindowColumnsToExist,
+    ExpectWindowCountsNotToBeNegative,
+    ExpectWindowCountsToAddUp,
+    ExpectWindowIndexNotToBeNegative,
+    ExpectWindowKeyAndBoundsNotToBeNull,
+    ExpectWindowsOnceEventsWereAccepted,
+    ExpectWindowStartBeforeEnd,
+    ExpectWindowsToBeUnique,
+    ExpectWindowsToFollowEventOrder,
+    ExpectWindowsToLieOnGrid,
+    WindowExpectation,
+)
 from windowing.spec.duration import Duration
-from windowing.spec.pipeline import Pipeline, Session, Sliding, Tumbling, Window
+from windowing.spec.kinds import Aligned, CappedSession, Counted, Cumulate, Global, Punctuation, RecordSliding, Session, Sliding, Window
+from windowing.spec.pipeline import Pipeline
 
 SUITE = "builtin"
-_METRIC = "window.breaches"
-
-
-class WindowBreaches(TableMetricProvider):
-    """Frame of one output -> how many of its rows break each rule of `law`, and the names of columns it lacks."""
-
-    metric_name = _METRIC
-    value_keys = ("law",)
-
-    @metric_value(engine=SparkDFExecutionEngine)
-    def _spark(cls, execution_engine: Any, metric_domain_kwargs: Any, metric_value_kwargs: Any, **_: Any) -> dict[str, Any]:
-        frame, law = execution_engine.get_domain_records(domain_kwargs=metric_domain_kwargs), law_from(metric_value_kwargs["law"])
-        lacking = missing(law, frame.columns)
-        return {"missing": lacking, "found": None if lacking else breaches(frame, law)}
-
-
-class _WindowExpectation(BatchExpectation):
-    """Meets its rule if no row of the output breaks it; can't be evaluated if columns are missing."""
-
-    law: dict[str, Any]
-
-    metric_dependencies = (_METRIC,)
-    success_keys: ClassVar[tuple[str, ...]] = ("law",)
-    breach: ClassVar[str] = "rows"
-
-    def _validate(
-        self,
-        metrics: dict[str, Any],
-        runtime_configuration: Any = None,
-        execution_engine: Any = None,
-    ) -> dict[str, Any]:
-        success, observed = self._judge(**metrics[_METRIC])
-        return {"success": success, "result": {"observed_value": observed}}
-
-    def _judge(self, missing: list[str], found: Breaches | None) -> tuple[bool, str]:
-        """Whether the output meets the rule, and what was seen."""
-        if found is None:
-            raise LookupError(f"the output lacks {', '.join(missing)}")
-        return self._weigh(found)
-
-    def _weigh(self, found: Breaches) -> tuple[bool, str]:
-        return found[self.breach] == 0, f"{found[self.breach]} of {_plural(found['rows'])}"
-
-
-class ExpectWindowColumnsToExist(_WindowExpectation):
-    """The key, the bounds, the aggregates, `revision` and `run` are there."""
-
-    def _judge(self, missing: list[str], found: Breaches | None) -> tuple[bool, str]:
-        return not missing, f"lacks {', '.join(missing)}" if missing else "all there"
-
-
-class ExpectWindowKeyAndBoundsNotToBeNull(_WindowExpectation):
-    """No NULL in the key or the bounds."""
-
-    breach = "null"
-
-
-class ExpectWindowStartBeforeEnd(_WindowExpectation):
-    """`window_start` lies before `window_end`."""
-
-    breach = "order"
-
-
-class ExpectWindowsToBeUnique(_WindowExpectation):
-    """No two rows are the same window of the same key."""
-
-    breach = "twice"
-
-
-class ExpectWindowsToLieOnGrid(_WindowExpectation):
-    """Start and end are boundaries of the window's grid, one size apart."""
-
-    breach = "grid"
-
-
-class ExpectWindowCountsNotToBeNegative(_WindowExpectation):
-    """Counts are there and not below zero."""
-
-    breach = "negative"
-
-
-class ExpectSessionsNotToOverlap(_WindowExpectation):
-    """A key's sessions lie more than the gap apart."""
-
-    breach = "overlap"
-
-
-class ExpectSessionsToEndGapAfterLastEvent(_WindowExpectation):
-    """`window_end` is `last_event` plus the gap, and `last_event` isn't before `window_start`."""
-
-    breach = "end"
-
-
-class ExpectWindowsOnceEventsWereAccepted(_WindowExpectation):
-    """At least `least` rows, so that an empty output doesn't pass everything else."""
-
-    least: int
-    success_keys = ("law", "least")
-
-    def _weigh(self, found: Breaches) -> tuple[bool, str]:
-        return found["rows"] >= self.least, _plural(found["rows"])
-
-
-class ExpectWindowCountsToAddUp(_WindowExpectation):
-    """The counts in `column` add up to `total`: every accepted event counts once."""
-
-    column: str
-    total: int
-    success_keys = ("law", "total")
-
-    def _weigh(self, found: Breaches) -> tuple[bool, str]:
-        total = found[f"total.{self.column}"]
-        return total == self.total, f"{total}"
-
-
-TYPES = frozenset(kind.expectation_type for kind in _WindowExpectation.__subclasses__())
-"""The names of all builtin expectations."""
 
 
 def builtin(window: Window, pipeline: Pipeline, facts: Facts) -> list[BatchExpectation]:
     """What the output of `window` must meet after the run that `facts` tell of; all critical."""
     law = law_of(window, pipeline.source.key)
-    on_grid = [] if isinstance(window, Session) else [_expect(ExpectWindowsToLieOnGrid, law, _grid_text(window))]
     counts = [_expect(ExpectWindowCountsNotToBeNegative, law, f"{', '.join(law.counts)}: never below zero")] if law.counts else []
     return [
         _expect(ExpectWindowColumnsToExist, law, f"Has the columns {', '.join(law.columns)}"),
-        _expect(ExpectWindowKeyAndBoundsNotToBeNull, law, f"No NULL in {', '.join((*law.key, *law.bounds))}"),
-        _expect(ExpectWindowStartBeforeEnd, law, "window_start lies before window_end"),
+        _expect(ExpectWindowKeyAndBoundsNotToBeNull, law, f"No NULL in {', '.join(law.filled)}"),
+        *([_expect(ExpectWindowStartBeforeEnd, law, "window_start lies before window_end")] if law.bounded else []),
         _expect(ExpectWindowsToBeUnique, law, f"One row per {', '.join(law.identity)}"),
-        *on_grid,
-        *(_session(window, law) if isinstance(window, Session) else []),
+        *_place(window, law),
         *counts,
-        _floor(window, law, facts),
-        *(_conservation(window, law, facts) if isinstance(window, Tumbling) else []),
+        *_floor(window, law, facts),
+        *_conservation(window, law, facts),
     ]
+
+
+def _place(window: Window, law: Law) -> list[BatchExpectation]:
+    """Where windows of this kind may lie."""
+    match window:
+        case Global():
+            return [_expect(ExpectGlobalWindowsToHaveNoBounds, law, "window_start and window_end are NULL")]
+        case Session():
+            return _session(window, law)
+        case CappedSession():
+            return _capped(window, law)
+        case _ if isinstance(window, Counted):
+            return _in_turn(law)
+    return [_expect(ExpectWindowsToLieOnGrid, law, _grid_text(window))]
 
 
 def _session(window: Session, law: Law) -> list[BatchExpectation]:
@@ -162,33 +68,53 @@ def _session(window: Session, law: Law) -> list[BatchExpectation]:
     ]
 
 
-def _floor(window: Window, law: Law, facts: Facts) -> BatchExpectation:
+def _capped(window: CappedSession, law: Law) -> list[BatchExpectation]:
+    gap, longest = Duration(window.gap_us), Duration(window.longest_us)
+    begins = f"A key's session begins more than {gap} after the last event of the one before, or {longest} or more after its start"
+    ends = f"window_end is last_event plus {gap}, but at most window_start plus {longest}, and last_event lies in between"
+    return [_expect(ExpectSessionsNotToOverlap, law, begins), _expect(ExpectSessionsToEndGapAfterLastEvent, law, ends)]
+
+
+def _in_turn(law: Law) -> list[BatchExpectation]:
+    apart = "A key's windows, by window_index, don't overlap; the last event of one and the first of the next may share an instant"
+    forward = "A key's windows, by window_index, neither begin nor end before the one before"
+    return [
+        _expect(ExpectWindowIndexNotToBeNegative, law, "window_index is 0 or more"),
+        _expect(ExpectWindowsToFollowEventOrder, law, apart if law.apart else forward),
+    ]
+
+
+def _floor(window: Window, law: Law, facts: Facts) -> list[BatchExpectation]:
+    """Nothing where windows with events need not be shown, or accepted events may be markers, which are in no window."""
+    if not window.shown.whole or isinstance(window, Punctuation):
+        return []
     least = 1 if facts.counted(window.name) > 0 else 0
     text = "Holds a window, since events were accepted" if least else "May be empty: no accepted event counts here"
-    return _expect(ExpectWindowsOnceEventsWereAccepted, law, text, least=least)
+    return [_expect(ExpectWindowsOnceEventsWereAccepted, law, text, least=least)]
 
 
-def _conservation(window: Tumbling, law: Law, facts: Facts) -> list[BatchExpectation]:
+def _conservation(window: Window, law: Law, facts: Facts) -> list[BatchExpectation]:
     total, missed = facts.counted(window.name), facts.partial.get(window.name, 0)
     text = f"adds up to the accepted events that count here: {facts.accepted} - {missed} = {total}"
-    counting = [a.name for a in window.aggregates if a.function == "count" and a.column is None]
-    return [_expect(ExpectWindowCountsToAddUp, law, f"{name} {text}", column=name, total=total) for name in counting]
+    return [_expect(ExpectWindowCountsToAddUp, law, f"{name} {text}", column=name, total=total) for name in law.totals]
 
 
-def _expect(kind: type[_WindowExpectation], law: Law, description: str, **more: Any) -> BatchExpectation:
+def _expect(kind: type[WindowExpectation], law: Law, description: str, **more: Any) -> BatchExpectation:
     return kind(law=law.as_mapping(), description=description, severity=FailureSeverity.CRITICAL, **more)
 
 
-def _grid_text(window: Tumbling | Sliding) -> str:
+def _grid_text(window: Aligned | RecordSliding) -> str:
+    if isinstance(window, RecordSliding):
+        tick, size = Duration(window.tick_us), Duration(window.difference_us + window.tick_us)
+        return f"Windows begin at whole multiples of {tick} and last {size}"
     grid = window.grid
-    step = Duration(grid.step_us, grid.months)
-    span = (
-        f"begin every {step} and last {Duration(window.size_us)}"
-        if isinstance(window, Sliding)
-        else f"run from one boundary to the next, every {step}"
-    )
-    return f"Windows {span} on the clock of {grid.zone or 'UTC'}"
+    return f"Windows {_span_text(window, Duration(grid.step_us, grid.months))} on the clock of {grid.zone or 'UTC'}"
 
 
-def _plural(rows: int) -> str:
-    return "1 row" if rows == 1 else f"{rows} rows"
+def _span_text(window: Aligned, step: Duration) -> str:
+    if isinstance(window, Sliding):
+        return f"begin every {step} and last {Duration(window.size_us)}"
+    if isinstance(window, Cumulate):
+        inner = Duration(window.grid.inner_us, window.grid.inner_months)
+        return f"begin every {step} and last until a boundary every {inner} from there, at most until the next beginning,"
+    return f"run from one boundary to the next, every {step}"

@@ -18,8 +18,9 @@ gx = library()
 
 from great_expectations.data_context.types.base import ProgressBarsConfig  # noqa: E402
 
-from expectations.builtin import SUITE, TYPES, builtin  # noqa: E402
+from expectations.builtin import SUITE, builtin  # noqa: E402
 from expectations.docs import directory, prune, write_site  # noqa: E402
+from expectations.promises import TYPES  # noqa: E402
 from expectations.redact import redacted, why  # noqa: E402
 from expectations.suite import load_suite  # noqa: E402
 

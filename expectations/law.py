@@ -1,52 +1,87 @@
-"""What must hold of every output of a kind, as Spark columns.
+"""What an output has to be, as values: the names of its columns and the arithmetic its rows follow, for every kind of window.
 
-window, key -> Law -> rules(law): name -> what must be true of a row -> breaches(frame, law): name -> rows that break it
+window, key -> Law -> breaches(frame, law) (breaches.py): name of a rule -> rows that break it
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from functools import reduce
-from operator import and_
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.window import Window as Over
-
-from expectations.boundaries import is_plain, off_grid, on_grid
-from windowing.grid.frame import index as frame_index
+from windowing.columns import END, INDEX, LAST, REVISION, RUN, START
 from windowing.grid.rule import Grid
-from windowing.spec.pipeline import Session, Sliding, Window
+from windowing.spec.kinds import (
+    Aggregate,
+    CappedSession,
+    Count,
+    Cumulate,
+    Delta,
+    Global,
+    Punctuation,
+    RecordSliding,
+    Session,
+    Sliding,
+    Tumbling,
+    Window,
+)
 
-Breaches = dict[str, int]
-_MARK, _PREVIOUS_START, _PREVIOUS_LAST = "mark.", "previous.start", "previous.last"
+_LISTS = ("key", "aggregates", "counts", "totals")
 
 
 @dataclass(frozen=True)
 class Law:
-    """The names and the arithmetic of one output; `grid` for windows on a grid, `size_us` if they slide, `gap_us` for sessions."""
+    """The names and the arithmetic of one output.
+
+    `counts` are never below zero, `totals` add up to the accepted events. Windows on a grid have a `grid` (`size_us` if they last longer
+    or shorter than its steps), sessions a `gap_us` (`longest_us` if they are cut), windows in event order are `indexed` (`apart` if no
+    two hold the same event); a global window has none of these.
+    """
 
     key: tuple[str, ...]
     aggregates: tuple[str, ...]
-    counts: tuple[str, ...]
+    counts: tuple[str, ...] = ()
+    totals: tuple[str, ...] = ()
     grid: Grid | None = None
     size_us: int | None = None
     gap_us: int | None = None
+    longest_us: int | None = None
+    indexed: bool = False
+    apart: bool = False
+
+    @property
+    def bounded(self) -> bool:
+        """Whether windows begin and end; global ones don't."""
+        return self.grid is not None or self.sequential
+
+    @property
+    def sequential(self) -> bool:
+        """Whether a window's place depends on the one before it."""
+        return self.indexed or self.gap_us is not None
 
     @property
     def bounds(self) -> tuple[str, ...]:
-        """The columns that say where a window lies."""
-        return ("window_start", "window_end") if self.gap_us is None else ("window_start", "window_end", "last_event")
+        """The columns that say which window a row is."""
+        if self.indexed:
+            return START, END, INDEX
+        return (START, END) if self.gap_us is None else (START, END, LAST)
+
+    @property
+    def filled(self) -> tuple[str, ...]:
+        """The columns that are never NULL."""
+        return (*self.key, *self.bounds) if self.bounded else self.key
 
     @property
     def identity(self) -> tuple[str, ...]:
         """The columns no two rows share."""
-        return (*self.key, "window_start") if self.gap_us is not None else (*self.key, "window_start", "window_end")
+        if self.indexed:
+            return (*self.key, INDEX)
+        if self.gap_us is not None:
+            return (*self.key, START)
+        return (*self.key, START, END) if self.bounded else self.key
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column the output has to have."""
-        return (*self.key, *self.bounds, *self.aggregates, "revision", "run")
+        return (*self.key, *self.bounds, *self.aggregates, REVISION, RUN)
 
     def as_mapping(self) -> dict[str, Any]:
         """The law as JSON can hold it."""
@@ -55,18 +90,30 @@ class Law:
 
 def law_of(window: Window, key: tuple[str, ...]) -> Law:
     """The law of the outputs of `window`."""
-    names = tuple(a.name for a in window.aggregates)
-    counts = tuple(a.name for a in window.aggregates if a.function == "count")
-    if isinstance(window, Session):
-        return Law(key, names, counts, gap_us=window.gap_us)
-    return Law(key, names, counts, window.grid, window.size_us if isinstance(window, Sliding) else None)
+    law = Law(key, tuple(a.name for a in window.aggregates), _counts(window), _totals(window))
+    match window:
+        case Tumbling() | Cumulate():
+            return replace(law, grid=window.grid)
+        case Sliding():
+            return replace(law, grid=window.grid, size_us=window.size_us)
+        case RecordSliding():
+            return replace(law, grid=Grid(window.tick_us), size_us=window.difference_us + window.tick_us)
+        case Session():
+            return replace(law, gap_us=window.gap_us)
+        case CappedSession():
+            return replace(law, gap_us=window.gap_us, longest_us=window.longest_us)
+        case Count():
+            return replace(law, indexed=True, apart=window.every >= window.count)
+        case Delta() | Punctuation():
+            return replace(law, indexed=True, apart=True)
+        case Global():
+            return law
 
 
 def law_from(mapping: Mapping[str, Any]) -> Law:
     """The law that `as_mapping` wrote."""
-    grid = mapping["grid"] and Grid(**mapping["grid"])
-    lists = {name: tuple(mapping[name]) for name in ("key", "aggregates", "counts")}
-    return Law(**lists, grid=grid, size_us=mapping["size_us"], gap_us=mapping["gap_us"])
+    lists = {name: tuple(mapping[name]) for name in _LISTS}
+    return Law(**{**mapping, **lists, "grid": mapping["grid"] and Grid(**mapping["grid"])})
 
 
 def missing(law: Law, names: list[str]) -> list[str]:
@@ -74,60 +121,15 @@ def missing(law: Law, names: list[str]) -> list[str]:
     return [column for column in law.columns if column not in names]
 
 
-def breaches(frame: DataFrame, law: Law) -> Breaches:
-    """How many rows of the output `frame` break each rule; `rows`, and `total.{count}` for each count, come with it.
-
-    `frame` has all of `law.columns`. One pass over it; a second one if the grid is no plain arithmetic.
-    """
-    marks = {name: F.when(good, F.lit(0)).otherwise(F.lit(1)) for name, good in rules(law).items()}
-    marks |= {f"total.{name}": F.col(_quoted(name)) for name in law.counts}
-    before = frame if law.gap_us is None else _with_previous(frame, law)
-    marked = before.select(*map(_quoted, law.identity), *(mark.alias(_MARK + name) for name, mark in marks.items()))
-    sums = [F.sum(_quoted(_MARK + name)).alias(_MARK + name) for name in marks]
-    row = (_by_identity(marked, law, sums) if law.gap_us is None else marked.agg(_rows(), *sums)).collect()[0]
-    found = {name.removeprefix(_MARK): int(value or 0) for name, value in row.asDict().items()}
-    return found if law.grid is None or "grid" in found else found | {"grid": off_grid(frame, law.grid, law.size_us)}
+def _counts(window: Window) -> tuple[str, ...]:
+    return tuple(a.name for a in window.aggregates if a.function in ("count", "count_if"))
 
 
-def rules(law: Law) -> dict[str, Column]:
-    """Name -> what must be true of a row; NULL is not true. `grid` is among them if the grid is plain arithmetic."""
-    start, end = F.unix_micros("window_start"), F.unix_micros("window_end")
-    found = {"null": _all(F.col(_quoted(c)).isNotNull() for c in (*law.key, *law.bounds)), "order": start < end}
-    if law.counts:
-        found["negative"] = _all(F.col(_quoted(c)) >= 0 for c in law.counts)
-    if law.grid is not None and is_plain(law.grid):
-        found["grid"] = on_grid(start, end, lambda grid, t: frame_index(grid, t, 0, 0), law.grid, law.size_us)
-    return found if law.gap_us is None else found | _chain(law.gap_us, start, end)
+def _totals(window: Window) -> tuple[str, ...]:
+    """Only where every event is in exactly one window and every window that has an event is shown."""
+    whole = isinstance(window, Tumbling) and window.shown.whole
+    return tuple(a.name for a in window.aggregates if _counts_all(a)) if whole else ()
 
 
-def _chain(gap_us: int, start: Column, end: Column) -> dict[str, Column]:
-    last, first = F.unix_micros("last_event"), F.col(_quoted(_PREVIOUS_START)).isNull()
-    return {
-        "end": (end == last + gap_us) & (last >= start),
-        "overlap": first | (start > F.unix_micros(F.col(_quoted(_PREVIOUS_LAST))) + gap_us),
-        "twice": first | (F.col(_quoted(_PREVIOUS_START)) != F.col("window_start")),
-    }
-
-
-def _with_previous(frame: DataFrame, law: Law) -> DataFrame:
-    over = Over.partitionBy(*map(_quoted, law.key)).orderBy("window_start", "last_event")
-    return frame.withColumns({_PREVIOUS_START: F.lag("window_start").over(over), _PREVIOUS_LAST: F.lag("last_event").over(over)})
-
-
-def _by_identity(marked: DataFrame, law: Law, sums: list[Column]) -> DataFrame:
-    """One row, by way of one row per identity, so that identities that occur twice show without sorting."""
-    groups = marked.groupBy(*map(_quoted, law.identity)).agg(_rows(), *sums)
-    twice = F.sum(F.col(_quoted(_MARK + "rows")) - 1).alias(_MARK + "twice")
-    return groups.agg(F.sum(_quoted(_MARK + "rows")).alias(_MARK + "rows"), twice, *sums)
-
-
-def _rows() -> Column:
-    return F.count(F.lit(1)).alias(_MARK + "rows")
-
-
-def _all(conditions: Iterable[Column]) -> Column:
-    return reduce(and_, conditions)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+def _counts_all(aggregate: Aggregate) -> bool:
+    return aggregate.function == "count" and aggregate.column is None and aggregate.where is None

@@ -13,6 +13,7 @@ from windowing.admit.rule import cuts, suspicious_before
 from windowing.columns import DIGEST, END, LAST, MISSED, OUTCOME, START, WHY
 from windowing.columns import T as TIME
 from windowing.errors import TidemarkError
+from windowing.merge.rule import complete
 from windowing.panes import table as state
 from windowing.panes.frame import Range
 from windowing.source import frame as source
@@ -53,7 +54,7 @@ class Admitted:
 def admit(batch: Batch, rows: DataFrame) -> Admitted:
     """One outcome for every row, counted before anything is written."""
     event_id = batch.pipeline.source.event_id
-    checked = timed(batch, rows if event_id is None else digested(rows))
+    checked = timed(batch, digested(rows) if event_id is not None or batch.pipeline.ordered else rows)
     facts = checked.agg(
         F.count("*").alias("n"), F.count(WHY).alias("bad"), *(f(F.when(F.col(WHY).isNull(), F.col(TIME))).alias(n) for f, n in _ENDS)
     ).first()
@@ -65,7 +66,7 @@ def admit(batch: Batch, rows: DataFrame) -> Admitted:
         counts = {"read": facts["n"], "accepted": facts["n"] - facts["bad"], "quarantined": facts["bad"], QUARANTINED: facts["bad"]}
         within = None if facts["low"] is None else Range(facts["low"], facts["high"])
         return Admitted(plain(checked), rows.columns, rows.schema, {**counts, "late": 0, "duplicate": 0}, within)
-    result = judged(checked, batch.pipeline, law(batch), memory(batch, checked, suspicious=suspicious)).persist()
+    result = judged(checked, batch.pipeline, law(batch), memory(batch, checked, suspicious=suspicious)).localCheckpoint(eager=True)
     counted = _counted(result, batch.pipeline)
     within = None if counted["low"] is None else Range(counted.pop("low"), counted.pop("high"))
     return Admitted(result, rows.columns, rows.schema, {k: v for k, v in counted.items() if v is not None}, within)
@@ -82,9 +83,11 @@ def digested(rows: DataFrame) -> DataFrame:
 def timed(batch: Batch, rows: DataFrame) -> DataFrame:
     """Rows with an event time or a reason: rows -> rows + [__t, __why]."""
     pipeline = batch.pipeline
-    read = source.timed(rows, pipeline)
-    ends = None
-    if pipeline.source.zone is not None and not isinstance(rows.schema[pipeline.source.event_time.column].dataType, T.TimestampType):
+    column = pipeline.source.event_time.column
+    if column is None:
+        return source.checked(source.arrived(rows, batch.arrival_us), pipeline, rows.schema, batch.arrival_us)
+    read, ends = source.timed(rows, pipeline), None
+    if pipeline.source.zone is not None and not isinstance(rows.schema[column].dataType, T.TimestampType):
         ends = read.agg(F.min(source.NAIVE), F.max(source.NAIVE)).first()
     if ends is not None and ends[0] is not None:
         read = source.placed(read, pipeline.source.zone, ends[0], ends[1])
@@ -105,8 +108,9 @@ def memory(batch: Batch, checked: DataFrame, *, suspicious: bool) -> Memory:
         ids = state.ids_before(batch.spark, batch.pipeline, batch.stamp, named)
     stored = {}
     if suspicious:
-        for window in batch.pipeline.sessions:
-            stored[window.name] = delta.read(batch.spark, batch.pipeline.table(window.name)).select(*batch.keys, START, END, LAST)
+        for window in batch.pipeline.chained:
+            kept = delta.read(batch.spark, complete(batch.pipeline, window).path)
+            stored[window.name] = kept.select(*batch.keys, START, END, LAST)
     return Memory(ids, stored)
 
 

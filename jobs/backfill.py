@@ -21,7 +21,8 @@ from windowing.ledger.rule import INTENT, Story
 from windowing.ledger.table import story
 from windowing.panes.rule import families, pane_end, pane_start, span
 from windowing.report.rule import RunReport, report
-from windowing.spec.pipeline import Pipeline, Session
+from windowing.spec.kinds import CappedSession, Cumulate, RecordSliding, Session, Sliding, Tumbling
+from windowing.spec.pipeline import Pipeline
 
 CHUNK = timedelta(days=31)
 Progress = Callable[[int, int], None]
@@ -59,6 +60,8 @@ def backfill(
 
     Reads the source as the last run left it. A run or backfill that was left open is finished first. `progress` hears (chunks done, all).
     """
+    if pipeline.source.event_time.column is None:
+        raise UsageError(f"{pipeline.name}: events happen when they arrive (event_time: arrival), so there is no past to backfill")
     with lock.writer(spark, pipeline):
         past = _finished(spark, pipeline, prepared(spark, pipeline))
         version, chunks = _read_version(pipeline, past), _chunks(*_checked(start, end))
@@ -107,8 +110,12 @@ def _read_version(pipeline: Pipeline, past: Story) -> int:
 
 
 def _reach(pipeline: Pipeline, name: str, low: int, high: int) -> tuple[datetime, datetime]:
+    """The times between which windows may change; of windows that count events in order, and of global ones, all after `low`."""
     window = pipeline.window(name)
-    if isinstance(window, Session):
-        return moment(low - window.gap_us), moment(high + window.gap_us)
-    family = next(f for f in families(pipeline) if window in f.windows)
-    return moment(pane_start(family, low) - span(window)), moment(pane_end(family, high - 1) + span(window))
+    match window:
+        case Session(gap_us=far) | CappedSession(gap_us=far) | RecordSliding(difference_us=far):
+            return moment(low - far), moment(high + far)
+        case Tumbling() | Sliding() | Cumulate():
+            family = next(f for f in families(pipeline) if window in f.windows)
+            return moment(pane_start(family, low) - span(window)), moment(pane_end(family, high - 1) + span(window))
+    return moment(low), datetime.max.replace(tzinfo=UTC)

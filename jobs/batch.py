@@ -4,38 +4,48 @@ Each write is one commit and carries the batch in its transaction, so a replayed
 state, so a repeated MERGE changes nothing.
 """
 
+from collections.abc import Callable
+from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from jobs.admission import Admitted, Batch, admit
 from jobs.contribution import Fragments, Panes, partial_of
+from jobs.ordered import Events, events_of
 from jobs.together import together
 from windowing.admit import table as refused_rows
 from windowing.columns import DIGEST
 from windowing.columns import T as TIME
+from windowing.ledger.rule import MAX_TIME, MIN_TIME
 from windowing.panes import table as state
 from windowing.panes.rule import Family, families
-from windowing.spec.pipeline import Session
+from windowing.source import frame as source
+from windowing.spec.kinds import Session
 
 
 def process(batch: Batch, rows: DataFrame) -> dict[str, int]:
-    """Carries one micro-batch through every stage; returns its counts, among them `max_event_time` in microseconds."""
-    admitted = admit(batch, rows)
+    """Carries one micro-batch through every stage; returns its counts, among them its first and last event time in microseconds."""
+    admitted = admit(batch, source.shaped(rows, batch.pipeline))
     counts = dict(admitted.counts)
     if admitted.within is None:
         refuse(batch, admitted)
     else:
-        counts["max_event_time"] = admitted.within.high_us
-        subjects: list[Family | Session] = [*families(batch.pipeline), *batch.pipeline.sessions]
-        parts: list[Panes | Fragments] = [partial_of(batch, admitted, subject) for subject in subjects]
+        counts |= {MIN_TIME: admitted.within.low_us, MAX_TIME: admitted.within.high_us}
+        parts = contributions(batch, admitted)
+        for checked in together([p.check for p in parts]):
+            counts |= checked
         together([lambda: refuse(batch, admitted), lambda: remember(batch, admitted), *(p.store for p in parts)])
         for changed in together([output for part in parts for output in part.outputs()]):
             counts |= changed
-        for part in parts:
-            part.fresh.unpersist()
-    admitted.rows.unpersist()
     return counts
+
+
+def contributions(batch: Batch, admitted: Admitted) -> list[Panes | Fragments | Events]:
+    """What the batch brings to each kind of state."""
+    subjects: list[Family | Session] = [*families(batch.pipeline), *batch.pipeline.sessions]
+    steps: list[Callable[[], Panes | Fragments | Events]] = [partial(partial_of, batch, admitted, subject) for subject in subjects]
+    return together([*steps, partial(events_of, batch, admitted)] if batch.pipeline.ordered else steps)
 
 
 def refuse(batch: Batch, admitted: Admitted) -> None:

@@ -9,13 +9,14 @@ from pyspark.sql import functions as F
 
 from jobs import repair
 from jobs.admission import Batch
+from jobs.closing import Closing
+from jobs.prepare import versions
+from jobs.rebuild import rebuild
 from jobs.repair import Chunk
-from windowing import delta
 from windowing.admit.again import INSIDE
 from windowing.grid.zone import micros
 from windowing.ledger.rule import BACKFILL_DONE, BACKFILL_INTENT, GENERATION, Entry, Story
 from windowing.ledger.table import record
-from windowing.panes.rule import families
 from windowing.panes.table import BACKFILLED, Stamp
 from windowing.spec.pipeline import Pipeline
 
@@ -41,22 +42,18 @@ def one(spark: SparkSession, pipeline: Pipeline, past: Story, chunk: Chunk, begu
         intent = Entry(BACKFILL_INTENT, generation=GENERATION, run=past.last_run, at=arrival, arrival=arrival, counts=counts, note=note)
         past = record(spark, pipeline, past, [intent])
         begun = past.entries[-1]
-    changed = _repaired(batch, chunk, f"backfill {begun.seq}")
+    changed = _repaired(batch, chunk, past.watermark, f"backfill {begun.seq}")
     partial = {name: n for name, n in begun.counts.items() if name.startswith("partial.")}
     accepted = repair.accepted_in(batch, chunk) - begun.counts.get("before", 0)
-    versions = {w.name: delta.version(spark, pipeline.table(w.name)) for w in pipeline.windows}
-    done = replace(begun, step=BACKFILL_DONE, counts={**changed, **partial, "accepted": accepted}, versions=versions)
+    counts = {**changed, **partial, "accepted": accepted}
+    done = replace(begun, step=BACKFILL_DONE, counts=counts, versions=versions(spark, pipeline))
     past = record(spark, pipeline, past, [done])
     return past, done
 
 
-def _repaired(batch: Batch, chunk: Chunk, label: str) -> dict[str, int]:
+def _repaired(batch: Batch, chunk: Chunk, watermark_us: int | None, label: str) -> dict[str, int]:
     events = repair.counted(batch, chunk).localCheckpoint(eager=True)
-    counts: dict[str, int] = {}
-    for family in families(batch.pipeline):
-        counts |= repair.repair_family(batch, family, chunk, events)
-    for window in batch.pipeline.sessions:
-        counts |= repair.repair_sessions(batch, window, chunk, events)
+    counts = rebuild(Closing(batch, watermark_us, watermark_us, None), chunk, events)
     repair.swap_ids(batch, chunk, events)
     repair.resolve(batch, chunk, events, label)
     return {**counts, "read": events.where(F.col(INSIDE)).count()}

@@ -1,4 +1,4 @@
-"""The second half of a micro-batch: what its accepted events bring to state, and the outputs that follow from it."""
+"""What one micro-batch brings to the windows made from partial aggregates: fresh panes and fragments, and the windows they touch."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,20 +8,24 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from jobs import filling
 from jobs.admission import Admitted, Batch
 from windowing import delta
 from windowing.admit.frame import admitted_to
-from windowing.columns import END, LAST, START, TOUCHED
+from windowing.columns import END, JUDGED, LAST, PANE, START, TOUCHED
 from windowing.grid.zone import moment
 from windowing.merge import frame as merges
 from windowing.merge import table as outputs
+from windowing.merge.rule import Target, bounds, complete, output
 from windowing.panes import frame as partials
 from windowing.panes import table as state
 from windowing.panes.algebra import Algebra, Part
 from windowing.panes.frame import Range
 from windowing.panes.rule import Family, span
-from windowing.spec.pipeline import Session, Sliding, Tumbling, Window
-from windowing.windows import aligned, session
+from windowing.spec.kinds import ON_CHANGE, Aligned, Global, Session, Sliding, Tumbling, Window
+from windowing.windows import aligned, session, whole
+
+Step = Callable[[], dict[str, int]]
 
 
 @dataclass(frozen=True)
@@ -34,21 +38,55 @@ class Panes:
     algebras: Mapping[str, Algebra]
     fresh: DataFrame
 
+    def check(self) -> dict[str, int]:
+        """How many windows without events each output gets; raises before anything is written if that is beyond its limit."""
+        filled = [w for w in self.family.windows if isinstance(w, Tumbling | Sliding) and w.shown.empty_limit is not None]
+        return {f"{w.name}.empty": filling.checked(self.batch, w, self.family.table, self._touched(), self.within) for w in filled}
+
     def store(self) -> None:
         """Appends the panes to state."""
         state.store(self.fresh, self.batch.pipeline, self.family.table, self.batch.stamp, "pane_start")
 
-    def outputs(self) -> list[Callable[[], dict[str, int]]]:
-        """One step for each output: every window that holds a fresh pane is recomputed and written if it changed."""
-        reach = max(span(w) for w in self.family.windows)
-        low, high = moment(self.within.low_us - reach), moment(self.within.high_us + reach)
-        before = state.panes_before(self.batch.spark, self.batch.pipeline, self.family.table, self.batch.stamp, low, high)
-        return [partial(self._output, window, before) for window in self.family.windows]
+    def outputs(self) -> list[Step]:
+        """One step for each output that shows changes at once: every window that holds a fresh pane is recomputed."""
+        return [partial(self._output, window) for window in self.family.windows if window.shown.emit == ON_CHANGE]
 
-    def _output(self, window: Tumbling | Sliding, before: DataFrame | None) -> dict[str, int]:
+    def _output(self, window: Aligned | Global) -> dict[str, int]:
         own = {a.name: self.algebras[a.name] for a in window.aggregates}
-        new = aligned_windows(self.batch, window, self.fresh, before, self.within, partials.parts(own.values()))
-        return publishable(self.batch, window, merges.values(new, window, self.batch.keys, own), self.within)
+        kept, columns = partials.parts(own.values()), [*self.batch.keys, *bounds(window)]
+        new, within = (self._whole(kept), self.within) if isinstance(window, Global) else self._aligned(window, kept)
+        return publishable(self.batch, window, merges.values(new, columns, window.aggregates, own), within)
+
+    def _touched(self) -> DataFrame:
+        return self.batch.stamp.on(self.fresh).withColumn(TOUCHED, F.lit(1).cast("bigint"))
+
+    def _near(self, others: DataFrame | None, kept: list[Part]) -> DataFrame:
+        """The fresh panes and those of `others`, marked as not touched."""
+        columns = [*self.batch.keys, PANE, JUDGED, *(p.name for p in kept)]
+        near = self._touched().select(*columns, TOUCHED)
+        if others is None:
+            return near
+        return near.unionByName(others.select(*columns, F.lit(0).cast("bigint").alias(TOUCHED)))
+
+    def _aligned(self, window: Aligned, kept: list[Part]) -> tuple[DataFrame, Range]:
+        """Every window that a fresh pane is in, the windows without events that come with it, and the times they span."""
+        batch, wide = self.batch, aligned.reach(window, self.within)
+        low, high = moment(wide.low_us), moment(wide.high_us)
+        before = state.panes_before(batch.spark, batch.pipeline, self.family.table, batch.stamp, low, high)
+        others = None if before is None else aligned.beside(before, self.fresh, window, batch.keys, self.within)
+        lateness = batch.pipeline.watermark.allowed_lateness_us
+        runs = aligned.stretches(self._near(others, kept), window, batch.keys, kept, lateness, wide).where(F.col(TOUCHED) > 0)
+        if isinstance(window, Tumbling | Sliding) and window.shown.empty_limit is not None:
+            gaps, wide = filling.gaps(batch, window, self.family.table, self._touched(), self.within)
+            runs = runs.unionByName(aligned.empties(gaps, runs, window, batch.keys, kept))
+            return aligned.windows(runs, window, wide), wide
+        return aligned.windows(runs, window, wide), self.within
+
+    def _whole(self, kept: list[Part]) -> DataFrame:
+        """The window of every key that has a fresh pane."""
+        before = state.panes_of(self.batch.spark, self.batch.pipeline, self.family.table, self.batch.stamp)
+        others = None if before is None else before.join(self.fresh.select(*self.batch.keys).distinct(), [*self.batch.keys], "left_semi")
+        return whole.windows(self._near(others, kept), self.batch.keys, kept)
 
 
 @dataclass(frozen=True)
@@ -61,69 +99,66 @@ class Fragments:
     algebras: Mapping[str, Algebra]
     fresh: DataFrame
 
+    def check(self) -> dict[str, int]:
+        """Nothing can be too much."""
+        return {}
+
     def store(self) -> None:
         """Appends the fragments to state."""
         state.store(self.fresh, self.batch.pipeline, state.fragments_table(self.window), self.batch.stamp, "first_event")
 
-    def outputs(self) -> list[Callable[[], dict[str, int]]]:
+    def outputs(self) -> list[Step]:
         """One step: the sessions that a fresh fragment is in, absorbed ones deleted."""
         return [self._output]
 
     def _output(self) -> dict[str, int]:
-        batch, window = self.batch, self.window
+        batch, window, target = self.batch, self.window, complete(self.batch.pipeline, self.window)
         new, old = sessions(batch, window, self.fresh, partials.parts(self.algebras.values()), self.within)
-        valued = merges.values(new, window, batch.keys, self.algebras)
-        changed = merges.inserts(valued, window, batch.keys) if old is None else merges.replacements(valued, old, window, batch.keys)
-        return named(window, outputs.write(batch.spark, batch.pipeline, window, changed, batch.stamp.run))
+        valued = merges.values(new, [*batch.keys, *bounds(window)], window.aggregates, self.algebras)
+        changed = merges.inserts(valued, target) if old is None else merges.replacements(valued, old, target)
+        return written(batch, window, target, changed)
 
 
 def partial_of(batch: Batch, admitted: Admitted, subject: Family | Session) -> Panes | Fragments:
-    """The batch's accepted events as partials of one family or one session window."""
+    """The batch's accepted events as partials of one family or one session window; computed here, so that plans made of them stay small."""
     within = admitted.within or Range(0, 0)
     algebras = partials.algebras(batch.pipeline, subject.aggregates, admitted.schema)
     kept = partials.parts(algebras.values())
     if isinstance(subject, Family):
-        return Panes(batch, subject, within, algebras, partials.panes(admitted.accepted, batch.keys, subject, kept, within).persist())
+        panes = partials.panes(admitted.accepted, batch.keys, subject, kept, within)
+        return Panes(batch, subject, within, algebras, panes.localCheckpoint(eager=True))
     events = admitted_to(admitted.accepted, subject.name)
-    return Fragments(batch, subject, within, algebras, partials.fragments(events, batch.keys, subject.gap_us, kept).persist())
+    fragments = partials.fragments(events, batch.keys, subject.gap_us, kept)
+    return Fragments(batch, subject, within, algebras, fragments.localCheckpoint(eager=True))
 
 
-def aligned_windows(
-    batch: Batch, window: Tumbling | Sliding, fresh: DataFrame, before: DataFrame | None, within: Range, kept: list[Part]
-) -> DataFrame:
-    """Every window of `window` that a pane of this batch is in: [keys, start, end, rows, parts]."""
-    touched = batch.stamp.on(fresh).withColumn(TOUCHED, F.lit(1).cast("bigint"))
-    columns = [*batch.keys, "pane_start", "judged_by", *(p.name for p in kept)]
-    near = touched.select(*columns, TOUCHED)
-    if before is not None:
-        others = aligned.beside(before, fresh, window, batch.keys, within).select(*columns, F.lit(0).cast("bigint").alias(TOUCHED))
-        near = near.unionByName(others)
-    lateness = batch.pipeline.watermark.allowed_lateness_us
-    found = aligned.windows(near, window, batch.keys, kept, lateness, aligned.reach(window, within))
-    return found.where(F.col(TOUCHED) > 0)
-
-
-def publishable(batch: Batch, window: Tumbling | Sliding, new: DataFrame, within: Range) -> dict[str, int]:
-    """Writes what changed in an aligned output."""
-    path = batch.pipeline.table(window.name)
-    if delta.is_new(batch.spark, path):
-        changed = merges.inserts(new, window, batch.keys)
+def publishable(batch: Batch, window: Aligned | Global, new: DataFrame, within: Range) -> dict[str, int]:
+    """Writes what changed among the windows `new` of an output on a clock; those that do not qualify are not shown."""
+    target = output(batch.pipeline, window)
+    shown = merges.qualifying(new, window.shown.having)
+    if delta.is_new(batch.spark, target.path):
+        return written(batch, window, target, merges.inserts(shown, target))
+    if isinstance(window, Global):
+        stored = delta.read(batch.spark, target.path)
     else:
         reach = timedelta(microseconds=span(window))
-        stored = outputs.stored(batch.spark, batch.pipeline, window, moment(within.low_us) - reach, moment(within.high_us) + reach)
-        changed = merges.corrections(new, stored, window, batch.keys)
-    return named(window, outputs.write(batch.spark, batch.pipeline, window, changed, batch.stamp.run))
+        stored = outputs.stored(batch.spark, target, moment(within.low_us) - reach, moment(within.high_us) + reach)
+    if window.shown.having is None:
+        return written(batch, window, target, merges.corrections(shown, stored, target))
+    same = [F.col(f"s.`{c}`").eqNullSafe(F.col(f"n.`{c}`")) for c in target.identity]
+    recomputed = stored.alias("s").join(new.select(*target.identity).alias("n"), same, "left_semi")
+    return written(batch, window, target, merges.replacements(shown, recomputed, target))
 
 
 def sessions(
     batch: Batch, window: Session, fresh: DataFrame, kept: list[Part], within: Range
 ) -> tuple[DataFrame, DataFrame | None]:
     """The sessions that the fragments `fresh` make, and the stored sessions they replace (None: there are none)."""
-    marked = fresh.withColumn(TOUCHED, F.lit(1).cast("bigint"))
-    if delta.is_new(batch.spark, batch.pipeline.table(window.name)):
+    marked, path = fresh.withColumn(TOUCHED, F.lit(1).cast("bigint")), complete(batch.pipeline, window).path
+    if delta.is_new(batch.spark, path):
         return session.windows(marked, batch.keys, window.gap_us, kept), None
     early, late = F.lit(moment(within.low_us)), F.lit(moment(within.high_us + window.gap_us))
-    stored = delta.read(batch.spark, batch.pipeline.table(window.name)).where((F.col(END) >= early) & (F.col(START) <= late))
+    stored = delta.read(batch.spark, path).where((F.col(END) >= early) & (F.col(START) <= late))
     old = session.touched(stored, fresh, batch.keys, window.gap_us).localCheckpoint(eager=True)
     extent = old.agg(F.min(START), F.max(LAST)).first()
     if extent is not None and extent[0] is not None:
@@ -134,7 +169,10 @@ def sessions(
     return session.windows(marked, batch.keys, window.gap_us, kept), old
 
 
-def named(window: Window, written: outputs.Changes) -> dict[str, int]:
-    """The changes of one output as ledger counts."""
-    counts = {"inserted": written.inserted, "updated": written.updated, "deleted": written.deleted, "overflow": written.overflow}
-    return {f"{window.name}.{kind}": n for kind, n in counts.items()}
+def written(batch: Batch, window: Window, target: Target, changed: DataFrame) -> dict[str, int]:
+    """Writes what changed; counts of the output by the ledger's names, and none for a table that users do not read."""
+    counts = outputs.write(batch.spark, target, changed, batch.stamp.run)
+    if target.path != batch.pipeline.table(window.name):
+        return {}
+    named = {"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted, "overflow": counts.overflow}
+    return {f"{window.name}.{kind}": n for kind, n in named.items()}

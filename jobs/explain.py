@@ -21,12 +21,13 @@ from windowing.grid.rule import boundary, index
 from windowing.grid.zone import micros, moment
 from windowing.ledger.rule import DONE, Story
 from windowing.ledger.table import story
-from windowing.panes.rule import shape
+from windowing.panes.rule import Shape, shape
 from windowing.report.commits import Commit, commit, total
 from windowing.report.text import backfilled, kind, plain
 from windowing.source import table as source
 from windowing.spec.fingerprint import fingerprint
-from windowing.spec.pipeline import Pipeline, Session, Window
+from windowing.spec.kinds import CappedSession, Cumulate, RecordSliding, Session, Sliding, Tumbling, Window
+from windowing.spec.pipeline import Pipeline
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ def _commits(spark: SparkSession, pipeline: Pipeline, since: int, version: int) 
         return []
     log = _location(spark, pipeline.source.table) / "_delta_log"
     files = [(v, log / f"{v:020d}.json") for v in range(since, version + 1)]
-    return [commit(v, f.read_text(), pipeline.source.event_time.column) if f.exists() else None for v, f in files]
+    return [commit(v, f.read_text(), pipeline.source.event_time.column or "") if f.exists() else None for v, f in files]
 
 
 def _location(spark: SparkSession, table: str) -> Path:
@@ -196,11 +197,20 @@ def touched(window: Window, low: datetime, high: datetime) -> tuple[datetime, da
     """From the start of the first to the end of the last window that an event from `low` to `high`, both inside, can be in."""
     low_us, high_us = micros(low), micros(high)
     try:
-        if isinstance(window, Session):
-            return moment(low_us - window.gap_us), moment(high_us + window.gap_us)
-        form = shape(window)
-        first = (index(form.grid, low_us) + form.slide - form.size) // form.slide
-        last = index(form.grid, high_us) // form.slide
-        return moment(boundary(form.grid, first * form.slide)), moment(boundary(form.grid, last * form.slide + form.size))
+        match window:
+            case Session(gap_us=far) | CappedSession(gap_us=far) | RecordSliding(difference_us=far):
+                return moment(low_us - far), moment(high_us + far)
+            case Tumbling() | Sliding():
+                return _steps(shape(window), low_us, high_us)
+            case Cumulate(grid=grid):
+                periods = grid.periods
+                return moment(boundary(periods, index(periods, low_us))), moment(boundary(periods, index(periods, high_us) + 1))
     except (OverflowError, IndexError):
         return None
+    return None
+
+
+def _steps(form: Shape, low_us: int, high_us: int) -> tuple[datetime, datetime]:
+    first = (index(form.grid, low_us) + form.slide - form.size) // form.slide
+    last = index(form.grid, high_us) // form.slide
+    return moment(boundary(form.grid, first * form.slide)), moment(boundary(form.grid, last * form.slide + form.size))

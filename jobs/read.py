@@ -1,15 +1,19 @@
 """Reading an output: the version that was published, or the newest, with what the watermark says of each row."""
 
-from pyspark.sql import DataFrame, SparkSession
+from collections.abc import Mapping
+
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windowing import delta
-from windowing.columns import END
+from windowing.columns import CLOSED_BY, END, INDEX, LAST
 from windowing.errors import UsageError
 from windowing.grid.zone import moment
 from windowing.ledger.rule import Story
 from windowing.ledger.table import story
-from windowing.spec.pipeline import Pipeline, Session
+from windowing.merge.rule import complete
+from windowing.spec.kinds import Chained, Counted, Global, Window
+from windowing.spec.pipeline import Pipeline
 
 
 def read(spark: SparkSession, pipeline: Pipeline, window: str, published: bool = True) -> DataFrame:  # noqa: FBT001, FBT002 (fixed by contract)
@@ -20,20 +24,45 @@ def read(spark: SparkSession, pipeline: Pipeline, window: str, published: bool =
     """
     past = story(spark, pipeline)
     rows = _rows(spark, pipeline, window, _version(pipeline, past, window) if published else None)
-    as_of = past.watermark_of(past.published.run) if published and past.published else past.watermark
-    return with_finality(rows, pipeline, window, as_of)
+    entry = past.published if published else None
+    as_of = past.watermark if entry is None else past.watermark_of(entry.run)
+    return with_finality(rows, pipeline, window, as_of, whole_of(spark, pipeline, window, entry.versions if entry else None))
 
 
-def with_finality(rows: DataFrame, pipeline: Pipeline, window: str, watermark: int | None) -> DataFrame:
-    """Adds `is_closed` and `is_final` for rows that were written when W stood at `watermark` (microseconds; None: minus infinity)."""
-    lateness = pipeline.watermark.allowed_lateness_us
+def with_finality(rows: DataFrame, pipeline: Pipeline, window: str, watermark: int | None, whole: DataFrame | None = None) -> DataFrame:
+    """Adds `is_closed` and `is_final` for rows that were written when W stood at `watermark` (microseconds; None: minus infinity).
+
+    Count, delta and punctuation windows are final only when complete, which `whole`, the table of all their windows, says.
+    """
+    lateness, found = pipeline.watermark.allowed_lateness_us, pipeline.window(window)
     if watermark is None:
         return rows.withColumns({"is_closed": F.lit(False), "is_final": F.lit(False)})
-    found = pipeline.window(window)
-    extra = found.gap_us if isinstance(found, Session) else 0
-    closed = F.col(END) <= F.lit(moment(watermark))
-    final = F.lit(False) if lateness is None else F.unix_micros(END) + F.lit(extra + lateness) <= F.lit(watermark)
-    return rows.withColumns({"is_closed": closed, "is_final": final})
+    by, names = F.lit(moment(watermark)), list(rows.columns)
+    closed = F.coalesce(F.col(END) <= by, F.lit(False))
+    if lateness is None or isinstance(found, Global):
+        return rows.withColumns({"is_closed": closed, "is_final": F.lit(False)})
+    last = _settled(found)
+    if isinstance(found, Counted) and whole is not None:
+        ids = [*pipeline.source.key, INDEX]
+        rows = rows.join(whole.select(*ids, CLOSED_BY), ids, "left")
+    final = F.coalesce(last + F.lit(lateness) <= F.lit(watermark), F.lit(False))
+    return rows.withColumns({"is_closed": closed, "is_final": final}).select(*names, "is_closed", "is_final")
+
+
+def _settled(window: Window) -> Column:
+    """The watermark, less the allowed lateness, from which on no event can change a row."""
+    if isinstance(window, Chained):
+        return F.unix_micros(LAST) + F.lit(2 * window.gap_us)
+    return F.unix_micros(CLOSED_BY) + F.lit(1) if isinstance(window, Counted) else F.unix_micros(END)
+
+
+def whole_of(spark: SparkSession, pipeline: Pipeline, window: str, versions: Mapping[str, int] | None) -> DataFrame | None:
+    """The table of all windows of a kind whose finality it says, as of `versions` (None: newest)."""
+    if not isinstance(pipeline.window(window), Counted):
+        return None
+    path = complete(pipeline, pipeline.window(window)).path
+    name = path.removeprefix(f"{pipeline.root}/")
+    return delta.read(spark, path, None if versions is None else versions.get(name))
 
 
 def _rows(spark: SparkSession, pipeline: Pipeline, window: str, version: int | None) -> DataFrame:

@@ -15,14 +15,17 @@ from jobs import lock
 from jobs.admission import Batch
 from jobs.batch import process
 from jobs.chunk import finish
-from jobs.prepare import prepared, used_types
+from jobs.closing import Closing
+from jobs.emission import emit
+from jobs.prepare import prepared, used_types, versions
 from windowing import delta
-from windowing.admit.rule import advanced
+from windowing.admit.rule import Quiet, advanced, idled, later
 from windowing.errors import StateRefused
 from windowing.grid.zone import micros
-from windowing.ledger.rule import CLOSE, DONE, GENERATION, INTENT, OPEN, Entry, Story, summed
+from windowing.ledger.rule import CLOSE, DONE, GENERATION, INTENT, MAX_TIME, MIN_TIME, OPEN, Entry, Story, summed, total
 from windowing.ledger.table import record, record_watermark
-from windowing.panes.table import Stamp
+from windowing.panes.frame import Range
+from windowing.panes.table import NO_BATCH, Stamp
 from windowing.report.rule import RunReport, report
 from windowing.source import table as source
 from windowing.spec.fingerprint import fingerprint
@@ -80,27 +83,51 @@ class Run:
         counts = process(Batch(self.spark, self.pipeline, stamp, intent.arrival or self.arrival_us), rows)
         self._note(replace(intent, step=DONE, counts=counts, versions=self._versions()))
 
-    def close(self) -> RunReport:
-        """Ends the run: the watermark advances by everything it accepted. A run that read nothing leaves no trace."""
+    def close(self, told_us: int | None = None) -> RunReport:
+        """Ends the run: the watermark advances by everything it accepted, or by `told_us`, and windows close by it.
+
+        A run that read nothing and moves no watermark leaves no trace.
+        """
         done, names = self.story.done(self.number), [w.name for w in self.pipeline.windows]
-        if not done and self.story.open_run is None:
-            return report(None, 0, {}, self.story.watermark, names)
-        highest = max((e.counts["max_event_time"] for e in done if "max_event_time" in e.counts), default=None)
+        after = self._watermark(done, told_us)
+        if self.story.open_run is None:
+            if after == self.story.watermark:
+                return report(None, 0, {}, after, names)
+            self._note(self._entry(OPEN, None, note=self._types()))
         arrival = max((e.arrival for e in done if e.arrival is not None), default=self.arrival_us)
-        after = advanced(self.story.watermark, highest, arrival, self.pipeline.watermark.delay_us)
-        counts = {name: n for name, n in summed(done).items() if name != "max_event_time"}
+        counts = {name: n for name, n in summed(done).items() if name not in (MIN_TIME, MAX_TIME)}
+        counts = total([counts, emit(self._closing(done, after))])
         closed = self._entry(CLOSE, None, counts=counts, watermark_out=after, versions=self._versions(), arrival=arrival)
-        record_watermark(self.spark, self.pipeline, self.number, closed, highest)
+        record_watermark(self.spark, self.pipeline, self.number, closed, _highest(done))
         self._note(closed)
         return report(self.number, len(done), counts, after, names)
+
+    def _watermark(self, done: tuple[Entry, ...], told_us: int | None) -> int | None:
+        """W at the end of the run."""
+        before, highest = self.story.watermark, _highest(done)
+        if told_us is not None:
+            return later(before, told_us)
+        if highest is None:
+            quiet = None if self.story.quiet_since is None else Quiet(*self.story.quiet_since)
+            return idled(before, quiet, self.arrival_us, self.pipeline.watermark)
+        arrival = max((e.arrival for e in done if e.arrival is not None), default=self.arrival_us)
+        return advanced(before, highest, arrival, self.pipeline.watermark.delay_us)
+
+    def _closing(self, done: tuple[Entry, ...], after: int | None) -> Closing:
+        lows = [e.counts[MIN_TIME] for e in done if MIN_TIME in e.counts]
+        within = Range(min(lows), _highest(done) or 0) if lows else None
+        stamp = Stamp(self.number, NO_BATCH, GENERATION, self.story.watermark)
+        return Closing(Batch(self.spark, self.pipeline, stamp, self.arrival_us), self.story.watermark, after, within)
 
     def _intend(self, number: int) -> Entry:
         """Records what the batch will be judged by, before anything else is written; opens the run with its first batch."""
         intent = self._entry(INTENT, number, offsets=_offsets(self.pipeline, number))
-        types = used_types(self.pipeline, source.schema(self.spark, self.pipeline))
-        opening = [] if self.story.open_run else [self._entry(OPEN, None, note=types)]
+        opening = [] if self.story.open_run else [self._entry(OPEN, None, note=self._types())]
         self._note(*opening, intent)
         return self.story.entries[-1]
+
+    def _types(self) -> str:
+        return used_types(self.pipeline, source.schema(self.spark, self.pipeline))
 
     def _entry(self, step: str, batch: int | None, **more: object) -> Entry:
         entry = Entry(
@@ -118,10 +145,14 @@ class Run:
         return replace(entry, **more)  # type: ignore[arg-type]
 
     def _versions(self) -> dict[str, int]:
-        return {w.name: delta.version(self.spark, self.pipeline.table(w.name)) for w in self.pipeline.windows}
+        return versions(self.spark, self.pipeline)
 
     def _note(self, *entries: Entry) -> None:
         self.story = record(self.spark, self.pipeline, self.story, entries)
+
+
+def _highest(done: tuple[Entry, ...]) -> int | None:
+    return max((e.counts[MAX_TIME] for e in done if MAX_TIME in e.counts), default=None)
 
 
 def _caught(body: Callable[[DataFrame, int], None], failures: Failures) -> Callable[[DataFrame, int], None]:

@@ -9,18 +9,19 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from jobs.read import with_finality
+from jobs.read import whole_of, with_finality
 from windowing import delta
 from windowing.admit.table import REFUSED
-from windowing.columns import BATCH, END, FIRST, PANE, RUN, START
+from windowing.columns import BATCH, END, EVENT_TIME, FIRST, PANE, RUN, START
 from windowing.errors import UsageError
 from windowing.ledger.rule import BACKFILL_DONE, CLOSE, Story
 from windowing.ledger.table import story
 from windowing.panes.rule import families
-from windowing.panes.table import SEEN, fragments_table
+from windowing.panes.table import EVENTS, SEEN, fragments_table
 from windowing.report.frame import records
 from windowing.report.rows import NO_ROWS, Refused, Rows, Seen, StateTable, Version
-from windowing.spec.pipeline import Pipeline, Window
+from windowing.spec.kinds import Window
+from windowing.spec.pipeline import Pipeline
 
 Keys = Mapping[str, tuple[str, ...]]
 """For each key column the values that are wanted, any of them; columns left out match all."""
@@ -51,8 +52,15 @@ def look(spark: SparkSession, pipeline: Pipeline, window: Window, wanted: Wanted
         number = _published(past, pipeline, window) if published else delta.version(spark, pipeline.table(window.name))
     run = past.published.run if published and past.published else past.last_run or None
     mark = past.watermark_of(run) if published else past.watermark
-    rows = with_finality(delta.read(spark, pipeline.table(window.name), number), pipeline, window.name, mark)
+    versions = _versions(past, window, number)
+    rows = delta.read(spark, pipeline.table(window.name), number)
+    rows = with_finality(rows, pipeline, window.name, mark, whole_of(spark, pipeline, window.name, versions))
     return Seen(chosen(rows, pipeline, wanted), Version(number, run, mark))
+
+
+def _versions(past: Story, window: Window, number: int) -> Mapping[str, int] | None:
+    """The versions of all tables when the output had version `number`; None for the newest."""
+    return next((e.versions for e in reversed(past.entries) if e.versions.get(window.name) == number), None)
 
 
 def _published(past: Story, pipeline: Pipeline, window: Window) -> int:
@@ -132,8 +140,9 @@ def state_names(pipeline: Pipeline) -> dict[str, tuple[str, ...]]:
     """The name of every state table and the windows made from it."""
     panes = {f.table: tuple(w.name for w in f.windows) for f in families(pipeline)}
     fragments = {fragments_table(s): (s.name,) for s in pipeline.sessions}
+    events = {EVENTS: tuple(w.name for w in pipeline.ordered)} if pipeline.ordered else {}
     seen = {SEEN: tuple(w.name for w in pipeline.windows)} if pipeline.source.event_id else {}
-    return panes | fragments | seen
+    return panes | fragments | events | seen
 
 
 def state_of(pipeline: Pipeline, window: Window) -> str:
@@ -149,7 +158,7 @@ def partials(spark: SparkSession, pipeline: Pipeline, window: Window, keys: Keys
     rows = of_keys(delta.read(spark, pipeline.table(table)), keys)
     sketches = [f.name for f in rows.schema.fields if isinstance(f.dataType, T.BinaryType)]
     sized = rows.withColumns({name: F.concat(F.octet_length(f"`{name}`").cast("string"), F.lit(" bytes")) for name in sketches})
-    time = PANE if PANE in rows.columns else FIRST
+    time = next(c for c in (PANE, FIRST, EVENT_TIME) if c in rows.columns)
     return _first(sized, [F.desc(time), *(F.col(f"`{k}`") for k in pipeline.source.key)], limit)
 
 

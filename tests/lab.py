@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from jobs.backfill import backfill
+from jobs.read import read
 from jobs.run import run
 from tests import oracle
 from windowing import delta
@@ -17,7 +18,7 @@ from windowing.grid.zone import micros, moment
 from windowing.report.rule import RunReport
 from windowing.spec.load import load_pipeline
 
-SCHEMA = "id string, key string, ts timestamp, value bigint, seq bigint"
+SCHEMA = "id string, key string, ts timestamp, value bigint, seq bigint, attr bigint, mark boolean"
 AGGREGATES = {
     "n": "count()",
     "total": "sum(value)",
@@ -38,6 +39,7 @@ _ORACLE = {
     "opening": "first",
     "closing": "last",
 }
+_OURS = {theirs: ours for ours, theirs in _ORACLE.items()}
 SECOND = 1_000_000
 ARRIVAL = micros(datetime(2030, 1, 1, tzinfo=UTC))
 
@@ -57,38 +59,43 @@ class Lab:
     lateness: int | None = None
     delay: int = 0
     ids: bool = True
+    idle_after: int | None = None
     landed: list[oracle.Event] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.truth = oracle.Oracle(self.delay, self.lateness, 10**15, None, self.windows)
+        self.truth = oracle.Oracle(self.delay, self.lateness, 10**15, None, self.windows, self.idle_after)
         self.pipeline = load_pipeline(self.spec())
 
     def spec(self) -> dict[str, Any]:
         """The spec as a user would write it."""
-        lateness = "forever" if self.lateness is None else f"{self.lateness} microseconds"
+        lateness = "forever" if self.lateness is None else _us(self.lateness)
         source = {"table": str(self.root / "source"), "event_time": "ts", "key": ["key"], "order_by": ["seq"]}
+        idle = {} if self.idle_after is None else {"idle_after": _us(self.idle_after)}
         return {
             "name": "lab",
             "lake": str(self.root / "lake"),
             "source": source | ({"event_id": "id"} if self.ids else {}),
-            "watermark": {"delay": f"{self.delay} microseconds", "allowed_lateness": lateness, "max_future": f"{10**15} microseconds"},
+            "watermark": {"delay": _us(self.delay), "allowed_lateness": lateness, "max_future": _us(10**15), **idle},
             "aggregates": AGGREGATES,
-            "windows": {w.name: _written(w) for w in self.windows},
+            "windows": {w.name: written(w) for w in self.windows},
         }
 
     def land(self, events: Iterable[oracle.Event]) -> list[oracle.Event]:
         """Appends events to the source table; without ids they lose theirs."""
         new = [e if self.ids else replace(e, id=None) for e in events]
-        rows = [(e.id, e.key, None if e.t is None else moment(e.t), e.value, e.order) for e in new]
-        delta.append(self.spark.createDataFrame(rows, SCHEMA).coalesce(1), str(self.root / "source"))
+        rows = [
+            {"id": e.id, "key": e.key, "ts": None if e.t is None else moment(e.t), "value": e.value, "seq": e.order, "attr": e.attr, "mark": e.mark}
+            for e in new
+        ]
+        delta.append(delta.rows(self.spark, rows, SCHEMA), str(self.root / "source"))
         self.landed += new
         return new
 
-    def run(self, events: Iterable[oracle.Event]) -> RunReport:
+    def run(self, events: Iterable[oracle.Event], arrival: int = ARRIVAL) -> RunReport:
         """Lands events, runs the pipeline and the oracle, and compares the counts."""
         new = self.land(events)
-        report = run(self.spark, self.pipeline, moment(ARRIVAL))
-        expected = self.truth.run(new, ARRIVAL)
+        report = run(self.spark, self.pipeline, moment(arrival))
+        expected = self.truth.run(new, arrival)
         found = {name: getattr(report, name) for name in expected}
         assert found == expected, f"counts {found}, expected {expected}"
         assert report.read == report.accepted + report.late + report.duplicate + report.quarantined
@@ -103,33 +110,81 @@ class Lab:
         return report
 
     def check(self) -> None:
-        """Every output equals the oracle's table."""
+        """Every output equals the oracle's table, and so does what is closed and final in it."""
         for window in self.windows:
             assert self.table(window.name) == _rounded(self.truth.table(window.name)), window
+            assert self.closed_final(window.name) == self.truth.closed_final(window.name), window
 
-    def table(self, name: str) -> dict[tuple[str, int, int], dict[str, Any]]:
-        """The rows of one output by (key, start, end), as the oracle names them."""
+    def table(self, name: str) -> dict[tuple[Any, ...], dict[str, Any]]:
+        """The rows of one output by (key, start, end), and index where windows have one, as the oracle names them."""
         rows = [row.asDict() for row in delta.read(self.spark, self.pipeline.table(name)).collect()]
-        out = {(row["key"], _us(row["window_start"]), _us(row["window_end"])): _values(row) for row in rows}
+        out = {_place(row): _values(row) for row in rows}
         assert len(out) == len(rows), f"{name} has a window twice"
         return out
 
+    def closed_final(self, name: str) -> dict[tuple[Any, ...], tuple[bool, bool]]:
+        """For each row of one output whether it is closed and whether it is final."""
+        rows = [row.asDict() for row in read(self.spark, self.pipeline, name, published=False).collect()]
+        return {_place(row): (row["is_closed"], row["is_final"]) for row in rows}
 
-def _written(window: oracle.Window) -> dict[str, Any]:
-    zone = {"zone": window.zone} if not isinstance(window, oracle.Session) and window.zone else {}
-    if isinstance(window, oracle.Session):
-        return {"kind": "session", "gap": f"{window.gap} microseconds"}
-    if isinstance(window, oracle.Sliding):
-        shape = {"size": f"{window.size} microseconds", "slide": f"{window.slide} microseconds", "offset": f"{window.origin} microseconds"}
-        return {"kind": "sliding", **shape, **zone}
-    if window.months:
-        return {"kind": "tumbling", "size": f"{window.months} months", "origin": moment(window.origin).date().isoformat(), **zone}
-    return {"kind": "tumbling", "size": f"{window.size} microseconds", "offset": f"{window.origin} microseconds", **zone}
+
+def _place(row: dict[str, Any]) -> tuple[Any, ...]:
+    index = (row["window_index"],) if "window_index" in row else ()
+    return (row["key"], _instant(row["window_start"]), _instant(row["window_end"]), *index)
+
+
+def written(window: oracle.Window) -> dict[str, Any]:
+    """The window as a spec says it."""
+    shown: dict[str, Any] = {} if window.emit == "on_change" else {"emit": window.emit}
+    if window.having is not None:
+        shown["having"] = " ".join(map(str, (_OURS[window.having[0]], *window.having[1:])))
+    if window.empty:
+        shown["empty"] = True
+    return {**_kind(window), **shown}
+
+
+def _kind(window: oracle.Window) -> dict[str, Any]:
+    match window:
+        case oracle.Session(gap=gap, max_duration=longest):
+            return {"kind": "session", "gap": _us(gap), **({} if longest is None else {"max_duration": _us(longest)})}
+        case oracle.Sliding():
+            return {"kind": "sliding", "size": _us(window.size), "slide": _us(window.slide), "offset": _us(window.origin), **_zone(window)}
+        case oracle.Tumbling():
+            return {"kind": "tumbling", **_size("size", window.size, window.months), **_origin(window), **_zone(window)}
+        case oracle.Cumulate():
+            step = _size("step", window.step, window.step_months)
+            return {"kind": "cumulate", **_size("max_size", window.size, window.months), **step, **_origin(window), **_zone(window)}
+        case oracle.RecordSliding():
+            return {"kind": "record_sliding", "difference": _us(window.difference), "tick": _us(window.tick)}
+        case oracle.Count():
+            return {"kind": "count", "count": window.count, **({} if window.every is None else {"every": window.every})}
+        case oracle.Delta():
+            return {"kind": "delta", "attribute": "attr", "delta": window.delta}
+        case oracle.Punctuation():
+            return {"kind": "punctuation", "marker": "mark"}
+    return {"kind": "global"}
+
+
+def _size(name: str, size: int, months: int) -> dict[str, str]:
+    return {name: f"{months} months" if months else _us(size)}
+
+
+def _origin(window: oracle.Tumbling | oracle.Cumulate) -> dict[str, str]:
+    return {"origin": moment(window.origin).date().isoformat()} if window.months else {"offset": _us(window.origin)}
+
+
+def _zone(window: oracle.Tumbling | oracle.Sliding | oracle.Cumulate) -> dict[str, str]:
+    return {"zone": window.zone} if window.zone else {}
+
+
+def _us(n: int) -> str:
+    return f"{n} microseconds"
 
 
 def _values(row: dict[str, Any]) -> dict[str, Any]:
-    last = {"last_event": _us(row["last_event"])} if "last_event" in row else {}
-    return {theirs: _number(row[ours]) for ours, theirs in _ORACLE.items()} | last
+    more = {"last_event": _instant(row["last_event"])} if "last_event" in row else {}
+    more |= {"window_index": row["window_index"]} if "window_index" in row else {}
+    return {theirs: _number(row[ours]) for ours, theirs in _ORACLE.items()} | more
 
 
 def _rounded(table: dict[Any, dict[str, Any]]) -> dict[Any, dict[str, Any]]:
@@ -140,5 +195,5 @@ def _number(value: Any) -> Any:
     return float(f"{value:.9g}") if isinstance(value, float) and not isclose(value, 0) else value
 
 
-def _us(value: datetime) -> int:
-    return micros(value.replace(tzinfo=UTC))
+def _instant(value: datetime | None) -> int | None:
+    return None if value is None else micros(value.replace(tzinfo=UTC))

@@ -1,43 +1,51 @@
-"""What the output must be, by loops over every event ever accepted: slow, plain, and the referee of all other tests.
+"""The referee of all other tests: what the output must be, by plain loops over every event ever accepted, in whole microseconds."""
 
-All times are integer microseconds: instants since 1970-01-01T00:00Z, or readings of a wall clock since 1970-01-01T00:00 on that clock.
-Every window is half-open, `[start, end)`. A watermark of None is minus infinity, a lateness of None is forever.
-"""
-
+import operator
+from bisect import bisect_left
 from calendar import monthrange
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from zoneinfo import ZoneInfo
 
-Key = tuple[object, ...] | str
-Place = tuple[Key, int]  # (key, event time): all that lateness depends on
-Refusal = tuple["Event", str, int]  # (event, reason, run)
-Row = dict[str, int | float | None]
+Row = dict[str, float | None]
 
-MICROSECOND = timedelta(microseconds=1)
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-DAY = timedelta(days=1) // MICROSECOND
+EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
+OPERATORS = {"<": operator.lt, "<=": operator.le, "=": operator.eq, "!=": operator.ne, ">=": operator.ge, ">": operator.gt}
 
 
 @dataclass(frozen=True)
 class Event:
-    """One source row; `bad` is the reason why it cannot be read, `order` stands for the columns the spec orders by."""
+    """A source row: `bad` says why it cannot be read, `order` stands for `order_by`, `attr` is Delta's attribute, `mark` Punctuation's."""
 
-    key: Key
+    key: object
     t: int | None
-    value: int | float | None = None
+    value: float | None = None
     id: str | None = None
     order: int = 0
     bad: str | None = None
+    attr: float | None = None
+    mark: bool = False
+
+    def __lt__(self, other: "Event") -> bool:  # event order; a null id comes first
+        return (self.t, self.id is not None, self.id or "", self.order) < (other.t, other.id is not None, other.id or "", other.order)
 
 
 @dataclass(frozen=True)
-class Tumbling:
-    """Boundary k lies `k * size`, or `k * months` calendar months, after `origin` on the wall clock of `zone` (None: UTC)."""
+class Window:
+    """Half-open. `emit` is on_change, on_close or changes, `having` (aggregate, operator, number), `empty` fills the holes of a key."""
 
     name: str
+    emit: str = field(default="on_change", kw_only=True)
+    having: tuple[str, str, float] | None = field(default=None, kw_only=True)
+    empty: bool = field(default=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Tumbling(Window):
+    """Boundary k lies `k * size`, or `k * months` calendar months, after `origin` on the wall clock of `zone` (None: UTC)."""
+
     size: int = 0
     months: int = 0
     origin: int = 0
@@ -45,10 +53,9 @@ class Tumbling:
 
 
 @dataclass(frozen=True)
-class Sliding:
+class Sliding(Window):
     """Window k runs from `origin + k * slide` for `size` on the wall clock of `zone` (None: UTC)."""
 
-    name: str
     size: int
     slide: int
     origin: int = 0
@@ -56,113 +63,147 @@ class Sliding:
 
 
 @dataclass(frozen=True)
-class Session:
-    """Maximal chains of one key's events whose neighbours are at most `gap` apart: `[first, last + gap)`."""
+class Cumulate(Window):
+    """In every period, a window of Tumbling, those from its start to 1, 2, … times `step`, or `step_months`, later, and to its end."""
 
-    name: str
+    size: int = 0
+    months: int = 0
+    step: int = 0
+    step_months: int = 0
+    origin: int = 0
+    zone: str | None = None
+
+
+@dataclass(frozen=True)
+class Session(Window):
+    """Maximal chains of neighbours at most `gap` apart, `[first, last + gap)`; an event `max_duration` after the first begins anew."""
+
     gap: int
+    max_duration: int | None = None
 
 
-Window = Tumbling | Sliding | Session
+@dataclass(frozen=True)
+class RecordSliding(Window):
+    """For every t, floored to the tick, `[t - difference, t]` and `[t + tick, t + tick + difference]` if it holds an event; ends too."""
+
+    difference: int
+    tick: int = 1000
+
+
+@dataclass(frozen=True)
+class Count(Window):
+    """In event order, window i holds `count` events from the one at `i * every` (default: `count`) on."""
+
+    count: int
+    every: int | None = None
+
+
+@dataclass(frozen=True)
+class Delta(Window):
+    """In event order, an event whose `attr` exceeds that of the window's first by more than `delta` closes it and opens the next."""
+
+    delta: float
+
+
+class Punctuation(Window):
+    """In event order, a marked event closes the window and is in none."""
+
+
+class Global(Window):
+    """One window for all time."""
 
 
 def wall(t: int, zone: str | None) -> int:
-    """What the wall clock of `zone` shows at the instant t."""
-    if zone is None:
-        return t
-    return ((EPOCH + t * MICROSECOND).astimezone(ZoneInfo(zone)).replace(tzinfo=UTC) - EPOCH) // MICROSECOND
+    """What the wall clock of `zone` shows at the instant t, as microseconds since it showed 1970-01-01T00:00."""
+    return t if zone is None else ((EPOCH + t * MICROSECOND).astimezone(ZoneInfo(zone)).replace(tzinfo=UTC) - EPOCH) // MICROSECOND
 
 
+@cache
 def instant(local: int, zone: str | None) -> int:
     """The first instant at which the wall clock of `zone` shows `local` or later: the earlier in a fold, the transition in a gap."""
     if zone is None:
         return local
-    reading = (EPOCH + local * MICROSECOND).replace(tzinfo=ZoneInfo(zone))
-    earlier = (reading.astimezone(UTC) - EPOCH) // MICROSECOND
-    if wall(earlier, zone) == local:
-        return earlier
-    # The clock jumped over `local`: read with the offset after the jump it lies before the transition, with the one before not before it.
-    before, after = (reading.replace(fold=1).astimezone(UTC) - EPOCH) // MICROSECOND, earlier
-    while after - before > 1:
-        middle = (before + after) // 2
-        before, after = (middle, after) if wall(middle, zone) < local else (before, middle)
-    return after
+    clock = (EPOCH + local * MICROSECOND).replace(tzinfo=ZoneInfo(zone))
+    first, second = ((clock.replace(fold=fold) - EPOCH) // MICROSECOND for fold in (0, 1))  # only in a gap the second comes first
+    return first if first <= second else second + bisect_left(range(second, first), local, key=lambda t: wall(t, zone))
 
 
-def boundary(window: Tumbling, k: int) -> int:
-    """The instant of boundary k; months step from the origin, not from each other, and are clamped to the month's last day."""
-    if not window.months:
-        return instant(window.origin + k * window.size, window.zone)
+def reading(window: Window, k: int) -> int:
+    """What the wall clock shows at boundary k; months step from the origin, not from each other, clamped to the month's last day."""
+    if isinstance(window, Sliding) or not window.months:
+        return window.origin + k * (window.slide if isinstance(window, Sliding) else window.size)
     origin = EPOCH + window.origin * MICROSECOND
     year, month = divmod(origin.year * 12 + origin.month - 1 + k * window.months, 12)
     day = min(origin.day, monthrange(year, month + 1)[1])
-    return instant((origin.replace(year=year, month=month + 1, day=day) - EPOCH) // MICROSECOND, window.zone)
+    return (origin.replace(year=year, month=month + 1, day=day) - EPOCH) // MICROSECOND
 
 
-def span(window: Tumbling | Sliding, k: int) -> tuple[int, int]:
-    """Window k of a grid; empty, `[start, start)`, where its two boundaries coincide."""
-    if isinstance(window, Tumbling):
-        return boundary(window, k), boundary(window, k + 1)
-    start = window.origin + k * window.slide
-    return instant(start, window.zone), instant(start + window.size, window.zone)
+def span(window: Window, k: int) -> tuple[int, int]:
+    """Window k, or period k of Cumulate; empty, `[start, start)`, where its two boundaries coincide."""
+    end = reading(window, k) + window.size if isinstance(window, Sliding) else reading(window, k + 1)
+    return instant(reading(window, k), window.zone), instant(end, window.zone)
 
 
-def spans(window: Tumbling | Sliding, t: int) -> set[tuple[int, int]]:
-    """Every `[start, end)` of the grid with `start <= t < end`; windows whose both ends coincide are one."""
-    step = window.slide if isinstance(window, Sliding) else window.size or window.months * 30 * DAY
-    k = (wall(t, window.zone) - window.origin) // step
-    while span(window, k + 1)[0] <= t:
-        k += 1
-    found = set()
-    while span(window, k)[1] > t:
-        found.add(span(window, k))
+def between(window: Window, first: int, last: int) -> list[tuple[int, int]]:
+    """In order, the windows that end after `first` and begin at or before `last`: none empty, those whose both ends coincide are one."""
+    found, k = set(), (wall(first, window.zone) - window.origin) // (reading(window, 1) - window.origin)
+    while span(window, k)[1] > first:
         k -= 1
-    return {(start, end) for start, end in found if start <= t}
+    while (whole := span(window, k))[0] <= last:
+        found.add(whole)
+        if isinstance(window, Cumulate):
+            steps = Tumbling("steps", window.step, window.step_months, reading(window, k), window.zone)
+            found |= {(whole[0], min(end, whole[1])) for _, end in between(steps, whole[0], whole[1] - 1)}
+        k += 1
+    return sorted((start, end) for start, end in found if start < end and first < end)
 
 
-def chains(times: Iterable[int], gap: int) -> list[list[int]]:
-    """The distinct times cut wherever two neighbours are more than `gap` apart."""
-    found: list[list[int]] = []
-    for t in sorted(set(times)):
-        if found and t - found[-1][-1] <= gap:
-            found[-1].append(t)
-        else:
-            found.append([t])
-    return found
+def spans(window: Window, t: int) -> set[tuple[int, int]]:
+    """Every `[start, end)` of a grid with `start <= t < end`; of RecordSliding the two windows that an event at t makes."""
+    if not isinstance(window, RecordSliding):
+        return set(between(window, t, t))
+    t -= t % window.tick
+    return {(start, start + window.difference + window.tick) for start in (t - window.difference, t + window.tick)}
 
 
-def at(event: Event) -> int:
-    """The event time of an event that is not quarantined."""
-    assert event.t is not None
-    return event.t
+def ends(window: Window, t: int) -> list[int | None]:
+    """What an event at t is judged by, but for Session: it is late for the window when it is late for all of them."""
+    if isinstance(window, RecordSliding):
+        return [t - t % window.tick + window.tick + reach for reach in (0, window.difference)]
+    if isinstance(window, Tumbling | Sliding | Cumulate):
+        return [end for _, end in spans(window, t)]
+    return [None if isinstance(window, Global) else t + 1]
 
 
-def event_order(event: Event) -> tuple[int, bool, str, int]:
-    """(event time, event id with null first, order)."""
-    return at(event), event.id is not None, event.id or "", event.order
-
-
-def total(values: list[int | float]) -> int | float | None:
-    """The exact sum; None without values, or when an integer sum does not fit 64 bits."""
-    if not values:
-        return None
-    result = sum(values)
-    return None if isinstance(result, int) and not -(2**63) <= result < 2**63 else result
+def in_turn(window: Window, events: list[Event]) -> list[tuple[list[Event], Event | None]]:
+    """The windows that events in event order fill one after the other, each with the event that completes it, if there is one."""
+    if isinstance(window, Count):
+        parts = [events[n : n + window.count] for n in range(0, len(events), window.every or window.count)]
+        return [(held, held[-1] if len(held) == window.count else None) for held in parts]
+    done, held = [], []
+    for e in events:
+        marked = isinstance(window, Punctuation) and e.mark
+        apart = isinstance(window, Session) and held and (e.t > held[-1].t + window.gap or passed(held[0].t, window.max_duration, e.t))
+        if held and (marked or apart or (isinstance(window, Delta) and e.attr - held[0].attr > window.delta)):
+            done, held = [*done, (held, e)], []
+        held = held if marked else [*held, e]
+    return [*done, (held, None)] if held else done
 
 
 def aggregates(events: list[Event]) -> Row:
-    """The row of one window: `count` counts events, the others skip null values."""
-    values = [e.value for e in sorted(events, key=event_order) if e.value is not None]
-    return {
-        "count": len(events),
-        "sum": total(values),
-        "min": min(values, default=None),
-        "max": max(values, default=None),
-        "avg": sum(values) / len(values) if values else None,
-        "distinct": len(set(values)),
-        "first": values[0] if values else None,
-        "last": values[-1] if values else None,
-    }
+    """The row of one window: `count` counts events, the others skip null values; an integer sum beyond 64 bits is None."""
+    values = [e.value for e in sorted(events) if e.value is not None]
+    row = {"count": len(events), "distinct": len(set(values))}
+    if not values:
+        return row | dict.fromkeys(("sum", "min", "max", "avg", "first", "last"))
+    total = sum(values)
+    exact = total if isinstance(total, float) or -(2**63) <= total < 2**63 else None
+    return row | {"sum": exact, "avg": total / len(values), "first": values[0], "last": values[-1], "min": min(values), "max": max(values)}
+
+
+def passed(t: int | None, by: int | None, now: int | None) -> bool:
+    """Whether `t + by <= now`; never with a None."""
+    return None not in (t, by, now) and t + by <= now
 
 
 @dataclass(frozen=True)
@@ -176,147 +217,134 @@ class Admitted:
 
 @dataclass
 class Oracle:
-    """Remembers every accepted event; a table is computed from those and nothing else."""
+    """Remembers every row read and its outcome; tables are computed from the accepted events and the watermark, and nothing else."""
 
     delay: int
-    lateness: int | None
+    lateness: int | None  # None: forever
     max_future: int
     horizon: int | None
     windows: tuple[Window, ...]
-    watermark: int | None = None
+    idle_after: int | None = None
+    by_arrival: bool = False
+    watermark: int | None = None  # None: minus infinity
     arrival: int | None = None
-    runs: int = 0
-    read: Counter[Event] = field(default_factory=Counter)
+    reached: int | None = None  # the highest event time of any run, none beyond the arrival of its run
+    active: int | None = None  # the arrival of the last run that accepted a row
+    outcomes: list[tuple[Event, str]] = field(default_factory=list)
     accepted: list[Admitted] = field(default_factory=list)
-    late: list[Refusal] = field(default_factory=list)
-    duplicates: list[Refusal] = field(default_factory=list)
-    quarantine: list[Refusal] = field(default_factory=list)
-    partial: list[tuple[Event, list[tuple[str, int]]]] = field(default_factory=list)
-    resolved: list[Event] = field(default_factory=list)
 
     def run(self, batch: list[Event], arrival: int) -> dict[str, int]:
         """Judges every row by the watermark of the run before, then moves the watermark once; gives the counts of the run."""
-        self.runs += 1
-        self.arrival = arrival if self.arrival is None else max(arrival, self.arrival)
-        self.read.update(replace(e, bad=None) for e in batch)
-        remembered, fresh = self._remembered(), []
-        for e in batch:
-            if reason := self._unfit(e, self.arrival):
-                self.quarantine.append((e, reason, self.runs))
-            elif e.id in remembered:
-                self.duplicates.append((e, "its id was accepted before", self.runs))
+        self.arrival = max({arrival, self.arrival} - {None})
+        judged = self._judge([replace(e, t=self.arrival) for e in batch] if self.by_arrival else batch)
+        self.outcomes += judged
+        if times := [e.t for e, outcome in judged if outcome == "accepted"]:
+            self.active, self.reached = self.arrival, max({self.reached, min(max(times), self.arrival)} - {None})
+        if times or passed(self.active, self.idle_after, self.arrival):
+            self.watermark = max({self.watermark, self.reached + self.arrival - self.active - self.delay} - {None})
+        return {"read": len(batch)} | {o: [said for _, said in judged].count(o) for o in ("accepted", "late", "duplicate", "quarantined")}
+
+    def _judge(self, batch: list[Event]) -> list[tuple[Event, str]]:
+        """The outcome of every row; of the copies of an id the first in event order that is not late is accepted."""
+        known = {a.event.id for a in self.accepted if not passed(a.event.t, self.horizon, self.watermark)} - {None}
+        unfit = [e for e in batch if self._unfit(e, self.arrival)]
+        fresh = [e for e in batch if e not in unfit and e.id not in known]
+        missed = {e: self._missed(e, fresh) for e in fresh}
+        judged = [(e, "quarantined" if e in unfit else "duplicate") for e in batch if e not in missed]
+        for e in sorted(fresh, key=lambda e: (missed[e][1], e)):
+            outcome = "duplicate" if e.id in known else "late" if missed[e][1] else "accepted"
+            judged.append((e, outcome))
+            if outcome == "accepted":
+                known |= {e.id} - {None}
+                self.accepted.append(Admitted(e, self.watermark, missed[e][0]))
+        return judged
+
+    def _unfit(self, e: Event, arrival: int) -> bool:
+        lacks = any(isinstance(w, Delta) for w in self.windows) and (e.attr is None or e.attr != e.attr)
+        null = None in (e.t, *(e.key if isinstance(e.key, tuple) else (e.key,)))
+        return e.bad is not None or null or lacks or e.t > arrival + self.max_future
+
+    def _missed(self, e: Event, fresh: list[Event]) -> tuple[tuple[tuple[str, int], ...], bool]:
+        """The windows the event is late for, as (name, end of the last one missed); and whether it is late for all it belongs to."""
+        missed, in_time = [], False
+        for window in (w for w in self.windows if not (isinstance(w, Punctuation) and e.mark)):
+            own = [self._chain_end(window, e, fresh)] if isinstance(window, Session) else ends(window, e.t)
+            gone = [end for end in own if passed(end, self.lateness, self.watermark)]
+            missed += [(window.name, max(gone))] if gone else []
+            in_time = in_time or len(gone) < len(own)
+        return tuple(missed), bool(missed) and not in_time
+
+    def _chain_end(self, window: Session, event: Event, fresh: list[Event]) -> int:
+        """The end of the final session that the event touches, or else of its chain among the run's events and the other sessions."""
+        gap, held = window.gap, [a.event for a in self._held(window, event.key)]
+        final = [c for c, _ in in_turn(window, held) if passed(c[-1].t + 2 * gap, self.lateness, self.watermark)]
+        walls = {e: [c[-1].t for c in final if c[0].t - gap <= e.t <= c[-1].t + gap] for e in fresh if e.key == event.key}
+        free = [e for e in walls if not walls[e]] + held[sum(len(c) for c in final) :]
+        chains = in_turn(replace(window, max_duration=None), sorted(free))
+        return gap + max(walls[event] or [c[-1].t for c, _ in chains if c[0].t <= event.t <= c[-1].t])
+
+    def _held(self, window: Window, key: object) -> list[Admitted]:
+        """The events of a key, in event order, but for those late for every window of this kind."""
+        mine = sorted((a for a in self.accepted if a.event.key == key), key=lambda a: a.event)
+        if isinstance(window, Session):
+            return [a for a in mine if window.name not in dict(a.missed)]
+        return [a for a in mine if not all(passed(end, self.lateness, a.watermark) for end in ends(window, a.event.t))]
+
+    def _aligned(self, window: Window, held: list[Admitted]) -> dict[tuple[int | None, ...], tuple[Row, int | None]]:
+        """The windows that hold an event; with `empty` those between them too; for changes those that differ from the one before."""
+        rows, before, period = {}, aggregates([]), None
+        made = {place for a in held for place in spans(window, a.event.t) if not passed(place[1], self.lateness, a.watermark)}
+        for start, end in between(window, min(made)[0], max(made)[1]) if made and (window.empty or window.emit == "changes") else made:
+            row = aggregates([a.event for a in held if start <= a.event.t < end and not passed(end, self.lateness, a.watermark)])
+            before = aggregates([]) if isinstance(window, Cumulate) and start != period else before
+            hole = window.empty and min(made) <= (start, end) <= max(made)
+            if (row != before) if window.emit == "changes" else (row["count"] or hole):
+                rows[start, end] = row, end
+            before, period = row, start
+        return rows
+
+    def _sequential(self, window: Window, held: list[Admitted]) -> dict[tuple[int | None, ...], tuple[Row, int | None]]:
+        """The windows that events in event order fill one after the other."""
+        rows = {}
+        for n, (events, closing) in enumerate(in_turn(window, [a.event for a in held])):
+            first, last, row = events[0].t, events[-1].t, aggregates(events)
+            if isinstance(window, Session):
+                end = last + window.gap if window.max_duration is None else min(last + window.gap, first + window.max_duration)
+                rows[first, end] = row | {"last_event": last}, last + 2 * window.gap
+            elif isinstance(window, Global):
+                rows[None, None] = row, None
             else:
-                fresh.append(e)
-        times = [at(e) for e in self._admit(fresh)]
-        if times:
-            reached = min(max(times), self.arrival) - self.delay
-            self.watermark = reached if self.watermark is None else max(self.watermark, reached)
-        refused = {"late": self.late, "duplicate": self.duplicates, "quarantined": self.quarantine}
-        counts = {name: sum(run == self.runs for _, _, run in rows) for name, rows in refused.items()}
-        return {"read": len(batch), "accepted": len(times)} | counts
+                rows[first, last + 1, n] = row | {"window_index": n}, closing and closing.t + 1
+        return rows
 
-    def _unfit(self, event: Event, arrival: int) -> str | None:
-        if event.bad is not None:
-            return event.bad
-        if event.t is None or event.key is None or None in (event.key if isinstance(event.key, tuple) else ()):
-            return "event time or a key part is null"
-        return "too far ahead of the arrival" if event.t > arrival + self.max_future else None
+    def closed_final(self, name: str) -> dict[tuple[object, ...], tuple[bool, bool]]:
+        """For each row of the table whether W has passed its end, and whether nothing but a backfill can change it any more."""
+        return {place: (closed, final) for place, (_, closed, final) in self._shown(name).items()}
 
-    def _remembered(self) -> set[str]:
-        """The ids of accepted events, but for those whose `t + horizon <= W`."""
-        events = [a.event for a in self.accepted]
-        if self.horizon is not None and self.watermark is not None:
-            events = [e for e in events if at(e) + self.horizon > self.watermark]
-        return {e.id for e in events if e.id is not None}
+    def table(self, name: str) -> dict[tuple[object, ...], Row]:
+        """The rows by (key, start, end); by (key, start, end, window_index) for Count, Delta and Punctuation, which can coincide."""
+        return {place: row for place, (row, _, _) in self._shown(name).items()}
 
-    def _admit(self, fresh: list[Event]) -> list[Event]:
-        """Accepts, of every id, the first event in event order that is not late for all its windows."""
-        missed, late = self._judge({(e.key, at(e)) for e in fresh})
-        in_time = {e.id for e in fresh if e.id is not None and (e.key, at(e)) not in late}
-        winners: list[Event] = []
-        taken: set[str] = set()
-        for e in sorted(fresh, key=event_order):
-            place = e.key, at(e)
-            if place in late and e.id not in in_time:
-                self.late.append((e, "late for " + ", ".join(name for name, _ in missed[place]), self.runs))
-            elif place in late or e.id in taken:
-                self.duplicates.append((e, "a copy of it is accepted", self.runs))
-            else:
-                winners.append(e)
-                taken |= {e.id} if e.id is not None else set()
-                self.accepted.append(Admitted(e, self.watermark, tuple(missed[place])))
-                self.partial += [(e, missed[place])] if missed[place] else []
-        return winners
-
-    def _is_late(self, end: int, watermark: int | None) -> bool:
-        return self.lateness is not None and watermark is not None and end + self.lateness <= watermark
-
-    def _judge(self, places: set[Place]) -> tuple[dict[Place, list[tuple[str, int]]], set[Place]]:
-        """For each place the windows it is late for, as (name, end of the last one missed); and the places late for every window."""
-        missed: dict[Place, list[tuple[str, int]]] = {place: [] for place in places}
-        late = set(places)
-        for window in self.windows:
-            for place, ends in self._ends(window, places).items():
-                gone = [end for end in ends if self._is_late(end, self.watermark)]
-                missed[place] += [(window.name, max(gone))] if gone else []
-                late -= {place} if len(gone) < len(ends) else set()
-        return missed, late
-
-    def _ends(self, window: Window, places: set[Place]) -> dict[Place, list[int]]:
-        """The ends of the windows each place would be in: for a session that of a final one it touches, else of its whole chain."""
-        if not isinstance(window, Session):
-            return {place: [end for _, end in spans(window, place[1])] for place in places}
-        ends: dict[Place, list[int]] = {}
-        stored = self._stored(window)
-        for key in {key for key, _ in places}:
-            new = {t for k, t in places if k == key}
-            final = [c for c in stored.get(key, []) if self._is_late(c[-1] + 2 * window.gap, self.watermark)]
-            chain_of = {t: c for t in new for c in final if c[0] - window.gap <= t <= c[-1] + window.gap}
-            free = (new - set(chain_of)).union(*(c for c in stored.get(key, []) if c not in final))
-            chain_of |= {t: c for c in chains(free, window.gap) for t in c}
-            ends |= {(key, t): [chain_of[t][-1] + window.gap] for t in new}
-        return ends
-
-    def _stored(self, window: Session) -> dict[Key, list[list[int]]]:
-        """The sessions of each key, each as the times of its events."""
-        times: dict[Key, list[int]] = {}
-        for a in self.accepted:
-            if window.name not in dict(a.missed):
-                times.setdefault(a.event.key, []).append(at(a.event))
-        return {key: chains(found, window.gap) for key, found in times.items()}
-
-    def table(self, window_name: str) -> dict[tuple[Key, int, int], Row]:
-        """The rows of one output by (key, start, end); those of sessions also have `last_event`."""
-        (window,) = (w for w in self.windows if w.name == window_name)
-        rows = defaultdict(list)
-        for a, start, end in self._sessions(window) if isinstance(window, Session) else self._grid(window):
-            rows[a.event.key, start, end].append(a.event)
-        last_event = {row: {"last_event": row[2] - window.gap} if isinstance(window, Session) else {} for row in rows}
-        return {row: aggregates(events) | last_event[row] for row, events in rows.items()}
-
-    def _grid(self, window: Tumbling | Sliding) -> Iterator[tuple[Admitted, int, int]]:
-        for a in self.accepted:
-            yield from ((a, start, end) for start, end in spans(window, at(a.event)) if not self._is_late(end, a.watermark))
-
-    def _sessions(self, window: Session) -> Iterator[tuple[Admitted, int, int]]:
-        stored = self._stored(window)
-        for a in self.accepted:
-            if window.name not in dict(a.missed):
-                chain = next(c for c in stored[a.event.key] if at(a.event) in c)
-                yield a, chain[0], chain[-1] + window.gap
+    def _shown(self, name: str) -> dict[tuple[object, ...], tuple[Row, bool, bool]]:
+        """The rows that `emit`, `empty` and `having` let through, each with whether it is closed and whether it is final."""
+        window, shown = next(w for w in self.windows if w.name == name), {}
+        aggregate, compare, number = window.having or ("count", ">=", 0)
+        for key in {a.event.key for a in self.accepted}:
+            rows = self._aligned if isinstance(window, Tumbling | Sliding | Cumulate | RecordSliding) else self._sequential
+            for place, (row, by) in rows(window, self._held(window, key)).items():
+                closed, final = passed(place[1], 0, self.watermark), passed(by, self.lateness, self.watermark)
+                fits = row[aggregate] is not None and OPERATORS[compare](row[aggregate], number)
+                if fits and (window.emit == "on_change" or (closed and by is not None)):
+                    shown[key, *place] = row, closed, final
+        return shown
 
     def backfill(self, source: list[Event], start: int, end: int, arrival: int) -> None:
         """Makes each event of `[start, end)` that a run has read, and `source` still has, as if it had been on time; W stays."""
-        fit = [e for e in source if self._unfit(e, arrival) is None and start <= at(e) < end]
-        outside = [a for a in self.accepted if not start <= at(a.event) < end]
-        inside = [a for a in self.accepted if start <= at(a.event) < end]
-        live, elsewhere = Counter(a.event for a in inside), {a.event.id for a in outside}
-        copies = defaultdict(list)
-        for e in (Counter(fit) & self.read).elements():
-            copies[e.id].append(e)
-        winners = copies.pop(None, [])
-        for name, found in copies.items():
-            kept = list((Counter(found) & live).elements())
-            winners += kept or [min(found, key=event_order)] * (name not in elsewhere)
-        self.resolved += (Counter(winners) - Counter(a.event for a in inside if not a.missed)).elements()
-        self.accepted = outside + [Admitted(e) for e in winners]
+        live = Counter(a.event for a in self.accepted if start <= a.event.t < end)
+        self.accepted = [a for a in self.accepted if a.event not in live]
+        taken, was_read = {a.event.id for a in self.accepted} - {None}, Counter(replace(e, bad=None) for e, _ in self.outcomes)
+        found = [e for e in (Counter(source) & was_read).elements() if not self._unfit(e, arrival) and start <= e.t < end]
+        for e in sorted(found, key=lambda e: (live[e] == 0, e)):
+            if live[e] > 0 or e.id not in taken:
+                live[e], taken = live[e] - 1, taken | ({e.id} - {None})
+                self.accepted.append(Admitted(e))

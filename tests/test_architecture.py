@@ -19,7 +19,16 @@ WRITERS = {"write", "writeStream", "writeTo"}
 CLOCKS = {"now", "today", "utcnow"}
 
 # Files whose stage keeps its frames under other names.
-FRAMES = ("windowing/admit/again.py", "windowing/panes/algebra.py", "windowing/windows/aligned.py", "windowing/windows/session.py")
+FRAMES = (
+    "windowing/admit/again.py",
+    "windowing/panes/aggregates.py",
+    "windowing/panes/algebra.py",
+    "windowing/panes/picks.py",
+    "windowing/panes/sketches.py",
+    "windowing/panes/sums.py",
+    "windowing/windows/aligned.py",
+    "windowing/windows/session.py",
+)
 # Pure files that need no stage of their own.
 RULES = ("windowing/grid/zone.py", "windowing/report/rows.py", "windowing/report/curve.py", "windowing/columns.py", "windowing/errors.py")
 # Rows leave Spark as plain values here, by one collect.

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 import click
 
 from windowing.errors import UsageError
-from windowing.spec.pipeline import Pipeline, Window
+from windowing.spec.kinds import Window
+from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import listed, near, shown
 
 F = TypeVar("F", bound=Callable[..., Any])

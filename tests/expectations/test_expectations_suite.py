@@ -10,7 +10,8 @@ from expectations.library import preload
 from expectations.suite import load_suite
 from windowing.errors import SpecError
 from windowing.grid.rule import Grid
-from windowing.spec.pipeline import Aggregate, EventTime, Pipeline, Session, Sliding, Source, Tumbling, Watermark
+from windowing.spec.kinds import Aggregate, Session, Sliding, Tumbling
+from windowing.spec.pipeline import EventTime, Pipeline, Source, Watermark
 
 HOUR_US = 3_600_000_000
 NAMES = ("flights", "delay_minutes", "worst", "mean_delay", "p95", "planes")

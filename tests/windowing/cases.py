@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from tests import oracle
 from windowing.grid.rule import Grid
 from windowing.grid.zone import micros
-from windowing.spec.pipeline import Aggregate, EventTime, Pipeline, Session, Sliding, Source, Tumbling, Watermark
+from windowing.spec.kinds import Aggregate, Session, Sliding, Tumbling
+from windowing.spec.pipeline import EventTime, Pipeline, Source, Watermark
 
 SECOND = 1_000_000
 MINUTE, HOUR, DAY = 60 * SECOND, 3_600 * SECOND, 86_400 * SECOND

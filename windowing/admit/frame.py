@@ -5,14 +5,16 @@ Judged in the order of the law: quarantined, duplicate of an accepted event, lat
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from windowing.admit.rule import Cut
-from windowing.columns import DIGEST, END, FIRST, LAST, MISSED, OUTCOME, START, WHY
+from windowing.columns import DIGEST, FIRST, LAST, MISSED, OUTCOME, START, WHY
 from windowing.columns import T as TIME
-from windowing.spec.pipeline import Pipeline, Session
+from windowing.spec.kinds import Chained, Punctuation
+from windowing.spec.pipeline import Pipeline
 from windowing.windows.session import chained
 
 ACCEPTED, LATE, DUPLICATE, QUARANTINED, PARTIAL = "accepted", "late", "duplicate", "quarantined", "partial"
@@ -47,7 +49,7 @@ def judged(checked: DataFrame, pipeline: Pipeline, law: Law, memory: Memory) -> 
     known = _with_known(checked, pipeline.source.event_id, memory.ids)
     fresh = F.col(WHY).isNull() & ~F.col(_KNOWN)
     missed = _with_missed(known, pipeline, law, memory, fresh)
-    late = fresh & (F.size(MISSED) == len(pipeline.windows)) & _every_window_closed(law)
+    late = fresh & (F.size(MISSED) > 0) & (F.size(MISSED) == _belongs(pipeline)) & _every_window_closed(law, pipeline)
     outcome = (
         F.when(F.col(WHY).isNotNull(), QUARANTINED).when(F.col(_KNOWN), DUPLICATE).when(late, LATE).otherwise(ACCEPTED)
     )
@@ -75,12 +77,28 @@ def _with_known(rows: DataFrame, event_id: str | None, ids: DataFrame | None) ->
 
 
 def _with_missed(rows: DataFrame, pipeline: Pipeline, law: Law, memory: Memory, fresh: Column) -> DataFrame:
-    entries = [_entry(F.col(TIME) < F.lit(c.some_us), c.window, c.some_us) for c in law.cuts]
-    for session in pipeline.sessions if law.can_be_late else ():
-        rows = _with_session_flag(rows, session, pipeline.source.key, law, memory.sessions.get(session.name), fresh)
-        entries.append(_entry(F.col(_flag(session)), session.name, None))
+    entries = [_entry(_before(c.some_us, c.window, pipeline), c.window, c.some_us) for c in law.cuts]
+    for window in pipeline.chained if law.can_be_late else ():
+        rows = _with_session_flag(rows, window, pipeline.source.key, law, memory.sessions.get(window.name), fresh)
+        entries.append(_entry(F.col(_flag(window)), window.name, None))
     every = F.filter(F.array(*entries), lambda m: m.isNotNull()) if entries else F.array()
-    return rows.withColumn(MISSED, every.cast(_NO_MISSED)).drop(*(_flag(s) for s in pipeline.sessions))
+    return rows.withColumn(MISSED, every.cast(_NO_MISSED)).drop(*(_flag(s) for s in pipeline.chained))
+
+
+def _before(cut_us: int, window: str, pipeline: Pipeline) -> Column:
+    """True for rows of `window` before the cut; a marker is in no window that it ends."""
+    found, early = pipeline.window(window), F.col(TIME) < F.lit(cut_us)
+    return early & ~_marks(found) if isinstance(found, Punctuation) else early
+
+
+def _marks(window: Punctuation) -> Column:
+    return F.coalesce(F.col(f"`{window.marker}`"), F.lit(False))
+
+
+def _belongs(pipeline: Pipeline) -> Column:
+    """How many of the pipeline's outputs a row has a window in."""
+    ends = [_marks(w).cast("int") for w in pipeline.windows if isinstance(w, Punctuation)]
+    return reduce(lambda x, y: x - y, ends, F.lit(len(pipeline.windows)))
 
 
 def _entry(missed: Column, window: str, until_us: int | None) -> Column:
@@ -88,20 +106,22 @@ def _entry(missed: Column, window: str, until_us: int | None) -> Column:
     return F.when(missed, F.struct(F.lit(window).alias("window"), until.alias("until")))
 
 
-def _every_window_closed(law: Law) -> Column:
-    """True where the event's last window is late in every aligned window (sessions have one window each)."""
+def _every_window_closed(law: Law, pipeline: Pipeline) -> Column:
+    """True where the event's last window is late in every output that has a cut (sessions have one window for each event)."""
     closed = F.lit(True)
     for cut in law.cuts:
-        closed = closed & (F.col(TIME) < F.lit(cut.all_us))
+        found = pipeline.window(cut.window)
+        past = F.col(TIME) < F.lit(cut.all_us)
+        closed = closed & (past | _marks(found) if isinstance(found, Punctuation) else past)
     return closed
 
 
-def _flag(session: Session) -> str:
+def _flag(session: Chained) -> str:
     return f"__late_{session.name}"
 
 
 def _with_session_flag(
-    rows: DataFrame, session: Session, keys: Sequence[str], law: Law, stored: DataFrame | None, fresh: Column
+    rows: DataFrame, session: Chained, keys: Sequence[str], law: Law, stored: DataFrame | None, fresh: Column
 ) -> DataFrame:
     """Marks the events that touch a final session or whose chain has closed beyond the allowed lateness."""
     late = late_points(rows.where(fresh).select(*keys, TIME), stored, keys, session.gap_us, law)
@@ -117,14 +137,15 @@ def late_points(points: DataFrame, stored: DataFrame | None, keys: Sequence[str]
     if stored is None:
         return _late_chains(pool, pool.limit(0), keys, gap_us, closed_us)
     near = stored.join(suspects, [*keys], "left_semi")
-    final = F.unix_micros(END) + F.lit(gap_us) <= F.lit(closed_us)
+    final = F.unix_micros(LAST) + F.lit(2 * gap_us) <= F.lit(closed_us)
     walled = _touching(pool, near.where(final), keys, gap_us)
     free = pool.join(walled, [*keys, TIME], "left_anti")
     return walled.unionByName(_late_chains(free, near.where(~final), keys, gap_us, closed_us))
 
 
 def _touching(points: DataFrame, final: DataFrame, keys: Sequence[str], gap_us: int) -> DataFrame:
-    bounds = final.select(*keys, (F.unix_micros(START) - gap_us).alias("__low"), F.unix_micros(END).alias("__high"))
+    reach = F.unix_micros(LAST) + F.lit(gap_us)
+    bounds = final.select(*keys, (F.unix_micros(START) - F.lit(gap_us)).alias("__low"), reach.alias("__high"))
     same = [F.col(f"p.`{k}`") == F.col(f"f.`{k}`") for k in keys]
     return points.alias("p").join(bounds.alias("f"), [*same, F.col(TIME).between(F.col("__low"), F.col("__high"))], "left_semi")
 

@@ -1,13 +1,14 @@
 """When an event is late, as plain instants: what `W` and the allowed lateness leave open. No Spark, no clock.
 
-A window is late when window_end + lateness <= W. Windows of one grid end in order, so lateness is a cut: events before it are late.
+A window is late when window_end + lateness <= W. Windows of one kind end in order, so lateness is a cut: events before it are late.
 """
 
 from dataclasses import dataclass
 
 from windowing.grid.rule import boundary, index
 from windowing.panes.rule import shape
-from windowing.spec.pipeline import Pipeline, Sliding, Tumbling
+from windowing.spec.kinds import Aligned, Count, Counted, Cumulate, Delta, Punctuation, RecordSliding
+from windowing.spec.pipeline import Pipeline, Watermark
 
 
 @dataclass(frozen=True)
@@ -19,19 +20,41 @@ class Cut:
     some_us: int
 
 
-def cut(window: Tumbling | Sliding, watermark_us: int, lateness_us: int) -> Cut:
-    """Where lateness begins for `window` once the watermark stands at `watermark_us`."""
+@dataclass(frozen=True)
+class Quiet:
+    """Arrival of the last accepted row, and the highest event time accepted so far (each at most its run's arrival)."""
+
+    since_us: int
+    reached_us: int
+
+
+def cut(window: Aligned | RecordSliding | Counted, closed_us: int) -> Cut:
+    """Where lateness begins for `window` when those that ended by `closed_us` (W - allowed lateness) are late."""
+    match window:
+        case Count() | Delta() | Punctuation():
+            return Cut(window.name, closed_us, closed_us)
+        case RecordSliding(difference_us=difference, tick_us=tick):
+            last = closed_us - tick
+            return Cut(window.name, _ticked(last - difference, tick), _ticked(last, tick))
+        case Cumulate(grid=grid):
+            periods = grid.periods
+            return Cut(window.name, boundary(periods, index(periods, closed_us)), boundary(grid, index(grid, closed_us)))
     form = shape(window)
-    closed = (index(form.grid, watermark_us - lateness_us) - form.size) // form.slide
+    closed = (index(form.grid, closed_us) - form.size) // form.slide
     return Cut(window.name, boundary(form.grid, (closed + 1) * form.slide), boundary(form.grid, closed * form.slide + form.size))
 
 
+def _ticked(last_us: int, tick_us: int) -> int:
+    """The first instant whose tick is after `last_us`."""
+    return (last_us // tick_us + 1) * tick_us
+
+
 def cuts(pipeline: Pipeline, watermark_us: int | None) -> tuple[Cut, ...]:
-    """The cut of every aligned window; none while nothing can be late."""
+    """The cut of every window that has one: sessions are judged by their chains, global windows never close; none while nothing is late."""
     lateness = pipeline.watermark.allowed_lateness_us
     if watermark_us is None or lateness is None:
         return ()
-    return tuple(cut(w, watermark_us, lateness) for w in pipeline.aligned)
+    return tuple(cut(w, watermark_us - lateness) for w in pipeline.windows if isinstance(w, Aligned | RecordSliding | Counted))
 
 
 def suspicious_before(pipeline: Pipeline, watermark_us: int | None) -> int | None:
@@ -39,14 +62,25 @@ def suspicious_before(pipeline: Pipeline, watermark_us: int | None) -> int | Non
     lateness = pipeline.watermark.allowed_lateness_us
     if watermark_us is None or lateness is None:
         return None
-    aligned = [c.some_us for c in cuts(pipeline, watermark_us)]
-    sessions = [watermark_us - lateness - s.gap_us + 1 for s in pipeline.sessions]
-    return max([*aligned, *sessions])
+    cut_off = [c.some_us for c in cuts(pipeline, watermark_us)]
+    chained = [watermark_us - lateness - s.gap_us + 1 for s in pipeline.chained]
+    return max([*cut_off, *chained], default=None)
 
 
 def advanced(before_us: int | None, max_event_us: int | None, arrival_us: int, delay_us: int) -> int | None:
     """W after a run: never lower than before; the highest accepted event time, at most the arrival, less the delay."""
     if max_event_us is None:
         return before_us
-    reached = min(max_event_us, arrival_us) - delay_us
-    return reached if before_us is None else max(before_us, reached)
+    return later(before_us, min(max_event_us, arrival_us) - delay_us)
+
+
+def idled(before_us: int | None, quiet: Quiet | None, arrival_us: int, watermark: Watermark) -> int | None:
+    """W after a run that accepted nothing: once the source has been quiet for `idle_after`, W goes on as the clock does."""
+    if quiet is None or watermark.idle_after_us is None or arrival_us - quiet.since_us < watermark.idle_after_us:
+        return before_us
+    return later(before_us, quiet.reached_us + (arrival_us - quiet.since_us) - watermark.delay_us)
+
+
+def later(before_us: int | None, reached_us: int) -> int:
+    """The later of W before and what is reached now."""
+    return reached_us if before_us is None else max(before_us, reached_us)

@@ -31,20 +31,27 @@ def boundary(grid: Grid, k: Column, low_us: int, high_us: int) -> Column:
 def _index_in(run: Run, t: Column) -> Column:
     if not run.step_us:
         return F.lit(run.last).cast("bigint")
-    k = F.lit(run.first) + div(t - F.lit(run.at_us), run.step_us)
+    into = t - F.lit(run.at_us)
+    k = F.lit(run.first) + div(into, run.step_us) * F.lit(run.per)
+    if run.per > 1:
+        k = k + div(F.pmod(into, F.lit(run.step_us)), run.inner_us)
     return (k if run.last is None else F.least(k, F.lit(run.last))).cast("bigint")
 
 
 def _start_in(run: Run, t: Column) -> Column:
     if not run.step_us:
         return F.lit(run.at_us).cast("bigint")
-    into = t - F.lit(run.at_us)
-    begun = t - F.pmod(into, F.lit(run.step_us))
+    into = F.pmod(t - F.lit(run.at_us), F.lit(run.step_us))
+    begun = t - (F.pmod(into, F.lit(run.inner_us)) if run.per > 1 else into)
     return begun if run.last is None else F.least(begun, F.lit(run.at_us + (run.last - run.first) * run.step_us))
 
 
 def _boundary_in(run: Run, k: Column) -> Column:
-    return (F.lit(run.at_us) + (k - F.lit(run.first)) * F.lit(run.step_us)).cast("bigint")
+    nth = k - F.lit(run.first)
+    if run.per == 1:
+        return (F.lit(run.at_us) + nth * F.lit(run.step_us)).cast("bigint")
+    inside = F.pmod(nth, F.lit(run.per)) * F.lit(run.inner_us)
+    return (F.lit(run.at_us) + div(nth, run.per) * F.lit(run.step_us) + inside).cast("bigint")
 
 
 def _tree(pieces: Sequence[Run], by: Column, begin: Callable[[Run], int], value: Callable[[Run], Column]) -> Column:

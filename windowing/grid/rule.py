@@ -19,29 +19,58 @@ MARGIN_US = 3 * 24 * HOUR_US
 
 @dataclass(frozen=True)
 class Grid:
-    """Boundaries on a wall clock: every `step_us`, or every `months`; boundary 0 at the local time `origin_us`; zone None = UTC."""
+    """Boundaries on a wall clock: every `step_us`, or every `months`; boundary 0 at the local time `origin_us`; zone None = UTC.
+
+    With `inner_us` or `inner_months` each step is a period that has boundaries of its own, counted from its beginning and ended by the
+    next period's: `per` of them, of which those that would lie beyond the period coincide with its end.
+    """
 
     step_us: int = 0
     months: int = 0
     origin_us: int = 0
     zone: str | None = None
+    inner_us: int = 0
+    inner_months: int = 0
 
     def __post_init__(self) -> None:
         if (self.step_us > 0) == (self.months > 0):
             raise ValueError(f"a grid has a positive step or positive months, not step_us={self.step_us}, months={self.months}")
+
+    @property
+    def per(self) -> int:
+        """How many boundaries a period has, its own first one included."""
+        if self.inner_months:
+            return -(-self.months // self.inner_months)
+        longest = self.step_us or self.months * 31 * 24 * HOUR_US
+        return -(-longest // self.inner_us) if self.inner_us else 1
+
+    @property
+    def periods(self) -> "Grid":
+        """The grid without its inner boundaries."""
+        return Grid(self.step_us, self.months, self.origin_us, self.zone)
+
+    @property
+    def plain(self) -> "Grid":
+        """A grid without periods that has the same boundaries under the same numbers, if there is one; else this grid."""
+        if self.inner_us and self.step_us and self.step_us % self.inner_us == 0:
+            return Grid(self.inner_us, 0, self.origin_us, self.zone)
+        return self.periods if self.per == 1 else self
 
 
 @dataclass(frozen=True)
 class Run:
     """Boundaries first..last that are `step_us` apart from the instant `at_us` on; step 0: all of them at `at_us`.
 
-    `last` None: the run never ends, in both directions.
+    `last` None: the run never ends, in both directions. With `per` > 1 it is periods that are `step_us` apart, each with `per`
+    boundaries `inner_us` apart.
     """
 
     first: int
     last: int | None
     at_us: int
     step_us: int
+    per: int = 1
+    inner_us: int = 0
 
 
 @dataclass(frozen=True)
@@ -56,26 +85,34 @@ class Span:
 
 def runs(grid: Grid, low_us: int, high_us: int) -> tuple[Run, ...]:
     """The runs that say every boundary from the last one <= `low_us` to the first one > `high_us`."""
+    grid = grid.plain
     if grid.zone is None and grid.step_us:
-        return (Run(0, None, grid.origin_us, grid.step_us),)
+        return (Run(0, None, grid.origin_us, grid.step_us, grid.per, grid.inner_us),)
     low, high = low_us - _reach(grid), high_us + _reach(grid)
     spans = local_spans(grid.zone, low, high)
+    if grid.per > 1:
+        return tuple(_nested(grid, spans))
     return tuple(run for span in spans for run in (_stepped(grid, span) if grid.step_us else _calendar(grid, span)))
 
 
 def boundary(grid: Grid, k: int) -> int:
     """The instant of boundary `k`, in microseconds since 1970."""
-    local = _local(grid, k)
-    found = [r for r in runs(grid, local - MARGIN_US, local + MARGIN_US) if r.last is None or r.first <= k <= r.last]
-    return found[0].at_us + (k - found[0].first) * found[0].step_us
+    grid = grid.plain
+    local = _local(grid.periods, k // grid.per)
+    margin = MARGIN_US + _reach(grid) if grid.per > 1 else MARGIN_US
+    found = [r for r in runs(grid, local - margin, local + margin) if r.last is None or r.first <= k <= r.last]
+    periods, inner = divmod(k - found[0].first, found[0].per)
+    return found[0].at_us + periods * found[0].step_us + inner * found[0].inner_us
 
 
 def index(grid: Grid, t_us: int) -> int:
     """The greatest k whose boundary is at or before the instant `t_us`."""
     run = [r for r in runs(grid, t_us, t_us) if r.last is None or r.at_us <= t_us][-1]
+    into = t_us - run.at_us
     if run.last is None:
-        return run.first + (t_us - run.at_us) // run.step_us
-    return min(run.last, run.first + (t_us - run.at_us) // run.step_us) if run.step_us else run.last
+        inner = into % run.step_us // run.inner_us if run.per > 1 else 0
+        return run.first + into // run.step_us * run.per + inner
+    return min(run.last, run.first + into // run.step_us) if run.step_us else run.last
 
 
 _EARLIEST = micros(datetime(FIRST_YEAR, 1, 1, tzinfo=UTC))
@@ -120,6 +157,54 @@ def _calendar(grid: Grid, span: Span) -> list[Run]:
             out.append(Run(k, k, span.at_us + (local - span.low_us if span.on_clock else 0), 0))
         k += 1
     return out
+
+
+def _nested(grid: Grid, spans: tuple[Span, ...]) -> list[Run]:
+    """The runs of every period that begins within `spans`, the boundaries that coincide with its end among them."""
+    out: list[Run] = []
+    k = _first_period(grid, max(spans[0].low_us, _EARLIEST))
+    while _local(grid, k) < min(spans[-1].high_us, _LATEST):
+        end, inner = _local(grid, k + 1), _inner(grid, k)
+        out += [Run(k * grid.per + i, k * grid.per + j, at, step) for i, j, at, step in _within(inner, end, spans)]
+        beyond = sum(local < end for local in inner)
+        if beyond < grid.per and (at_end := _first_instant(end, spans)) is not None:
+            out.append(Run(k * grid.per + beyond, (k + 1) * grid.per - 1, at_end, 0))
+        k += 1
+    return out
+
+
+def _inner(grid: Grid, k: int) -> list[int]:
+    """The local times of the boundaries of period `k`, those beyond its end included."""
+    begin = _local(grid, k)
+    if grid.inner_us:
+        return [begin + i * grid.inner_us for i in range(grid.per)]
+    months = Grid(0, grid.inner_months, begin)
+    return [_local(months, i) for i in range(grid.per)]
+
+
+def _within(inner: list[int], end: int, spans: tuple[Span, ...]) -> list[tuple[int, int, int, int]]:
+    """(first, last, instant, step) of the stretches of `inner` that lie before `end`, each in one span and evenly spaced."""
+    out: list[tuple[int, int, int, int]] = []
+    for i, local in enumerate(inner):
+        at = _first_instant(local, spans)
+        if at is None or local >= end:
+            continue
+        first, last, began, step = out[-1] if out else (i, i - 2, 0, 0)
+        apart = at - (began + (last - first) * step)
+        if last == i - 1 and (last == first or apart == step):
+            out[-1] = (first, i, began, apart)
+        else:
+            out.append((i, i, at, 0))
+    return out
+
+
+def _first_instant(local: int, spans: tuple[Span, ...]) -> int | None:
+    span = next((s for s in spans if s.low_us <= local < s.high_us), None)
+    return None if span is None else span.at_us + (local - span.low_us if span.on_clock else 0)
+
+
+def _first_period(grid: Grid, local_us: int) -> int:
+    return (local_us - grid.origin_us) // grid.step_us if grid.step_us else _month_index(grid, local_us)
 
 
 def _local(grid: Grid, k: int) -> int:

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -53,6 +54,12 @@ def transitions(zone: str, low_us: int, high_us: int) -> list[tuple[int, int]]:
         if jump[1] != found[-1][1] and jump[0] > found[-1][0]:
             found.append(jump)
     return found
+
+
+def longest_jump_us(zone: str | None, low_us: int, high_us: int) -> int:
+    """How far the zone's clock jumps ahead at most between two instants, in microseconds."""
+    offsets = [offset for _, offset in transitions(zone, low_us, high_us)] if zone else [0]
+    return max([0, *(after - before for before, after in pairwise(offsets))])
 
 
 @lru_cache(maxsize=8192)

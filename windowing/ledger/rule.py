@@ -12,6 +12,8 @@ OPEN, INTENT, DONE, CLOSE = "open", "intent", "done", "close"
 BACKFILL_INTENT, BACKFILL_DONE, PUBLISH = "backfill_intent", "backfill_done", "publish"
 GENERATION = 1
 """Part of every transaction id and state row, so that a pipeline that starts over never meets its own past."""
+MIN_TIME, MAX_TIME = "min_event_time", "max_event_time"
+"""Among the counts of a batch: its first and its last accepted event time, microseconds."""
 COUNTS = ("read", "accepted", "late", "duplicate", "quarantined")
 
 
@@ -58,6 +60,12 @@ class Story:
     def last_arrival(self) -> int | None:
         """The highest arrival of any live batch so far."""
         return max((e.arrival for e in self._of(OPEN, INTENT, CLOSE) if e.arrival is not None), default=None)
+
+    @property
+    def quiet_since(self) -> tuple[int, int] | None:
+        """Arrival of the last run that accepted a row, and the highest event time accepted so far, each at most its run's arrival."""
+        heard = [(e.arrival, e.counts[MAX_TIME]) for e in self._of(DONE) if MAX_TIME in e.counts and e.arrival is not None]
+        return (max(at for at, _ in heard), max(min(at, t) for at, t in heard)) if heard else None
 
     @property
     def open_run(self) -> Entry | None:
@@ -134,8 +142,13 @@ class Story:
 
 def summed(entries: Iterable[Entry]) -> dict[str, int]:
     """The counts of several batches together."""
+    return total(entry.counts for entry in entries)
+
+
+def total(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Several counts added up by name."""
     out: dict[str, int] = {}
-    for entry in entries:
-        for name, n in entry.counts.items():
+    for some in counts:
+        for name, n in some.items():
             out[name] = out.get(name, 0) + n
     return out

@@ -3,67 +3,83 @@
 from collections.abc import Mapping, Sequence
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from windowing.columns import END, LAST, OP, REVISION, RUN, START
+from windowing.columns import OP, REVISION, START
+from windowing.merge.rule import Target
 from windowing.panes.algebra import Algebra
-from windowing.spec.pipeline import Session, Window
+from windowing.spec.kinds import Aggregate, Having
 
 INSERT, UPDATE, DELETE = "I", "U", "D"
 OVERFLOW = "__overflow"
+BEGUN = "__begun"
+"""Where the stored row begins; where there is none, where the new one does."""
+_OPERATORS = {
+    "=": Column.__eq__,
+    "!=": Column.__ne__,
+    "<": Column.__lt__,
+    "<=": Column.__le__,
+    ">": Column.__gt__,
+    ">=": Column.__ge__,
+}
 
 
-def identity(window: Window, keys: Sequence[str]) -> list[str]:
-    """The columns that tell one row of an output from another."""
-    return [*keys, START] if isinstance(window, Session) else [*keys, START, END]
-
-
-def bounds(window: Window) -> list[str]:
-    """The time columns of an output."""
-    return [START, END, LAST] if isinstance(window, Session) else [START, END]
-
-
-def values(merged: DataFrame, window: Window, keys: Sequence[str], algebras: Mapping[str, Algebra]) -> DataFrame:
-    """Lowers partials to what users see. [keys, bounds, parts] -> [keys, bounds, aggregates, __overflow]."""
-    lowered = [algebras[a.name].lower.alias(a.name) for a in window.aggregates]
-    lost = [o for a in window.aggregates if (o := algebras[a.name].overflow) is not None]
+def values(merged: DataFrame, columns: Sequence[str], aggregates: Sequence[Aggregate], algebras: Mapping[str, Algebra]) -> DataFrame:
+    """Lowers partials to what users see. [columns, parts] -> [columns, aggregates, __overflow]."""
+    lowered = [algebras[a.name].lower.alias(a.name) for a in aggregates]
+    lost = [o for a in aggregates if (o := algebras[a.name].overflow) is not None]
     overflow = reduce(lambda x, y: x | y, lost) if lost else F.lit(False)
-    return merged.select(*keys, *bounds(window), *lowered, F.coalesce(overflow, F.lit(False)).alias(OVERFLOW))
+    return merged.select(*columns, *lowered, F.coalesce(overflow, F.lit(False)).alias(OVERFLOW))
 
 
-def corrections(new: DataFrame, stored: DataFrame, window: Window, keys: Sequence[str]) -> DataFrame:
-    """The rows to insert or update so that `stored` holds `new`: [op, keys, bounds, aggregates, revision]; unchanged rows are left out."""
-    return _compared(new, stored, window, keys, "left")
+def qualifying(rows: DataFrame, having: Having | None) -> DataFrame:
+    """The rows whose aggregate compares as `having` asks; null does not."""
+    if having is None:
+        return rows
+    number = F.lit(having.number).try_cast("double" if rows.schema[having.aggregate].dataType.typeName() in _FRACTIONS else "decimal(38,9)")
+    return rows.where(_OPERATORS[having.operator](F.col(f"`{having.aggregate}`"), number))
 
 
-def replacements(new: DataFrame, stored: DataFrame, window: Window, keys: Sequence[str]) -> DataFrame:
+_FRACTIONS = ("float", "double")
+
+
+def differing(points: DataFrame, group: Sequence[str], order: Sequence[str], shown: Sequence[str], before: str) -> DataFrame:
+    """The rows of `points` that differ in some `shown` column from the one before in their group; those marked `before` only compare."""
+    ordered = Window.partitionBy(*group).orderBy(*order)
+    same = [F.col(f"`{c}`").eqNullSafe(F.lag(f"`{c}`").over(ordered)) for c in shown]
+    marked = points.withColumn("__same", reduce(lambda x, y: x & y, same))
+    return marked.where(~F.col("__same") & ~F.col(before)).drop("__same")
+
+
+def corrections(new: DataFrame, stored: DataFrame, target: Target) -> DataFrame:
+    """The rows to insert or update so that `stored` holds `new`: [op, row, revision, overflow]; unchanged rows are left out."""
+    return _compared(new, stored, target, "left")
+
+
+def replacements(new: DataFrame, stored: DataFrame, target: Target) -> DataFrame:
     """`corrections`, and every row of `stored` that is not in `new` deleted; a deleted row carries its old values."""
-    return _compared(new, stored, window, keys, "full_outer")
+    return _compared(new, stored, target, "full_outer")
 
 
-def _compared(new: DataFrame, stored: DataFrame, window: Window, keys: Sequence[str], how: str) -> DataFrame:
-    ids, shown = identity(window, keys), [a.name for a in window.aggregates]
-    rest = [c for c in bounds(window) if c not in ids] + shown
-    old = stored.select(*ids, *(F.col(c).alias(f"__old_{c}") for c in rest), F.col(REVISION).alias("__old"), F.lit(True).alias("__was"))
+def _compared(new: DataFrame, stored: DataFrame, target: Target, how: str) -> DataFrame:
+    ids, rest = list(target.identity), [c for c in target.shown if c not in target.identity]
+    kept = [F.col(f"`{c}`").alias(f"__old_{c}") for c in rest]
+    old = stored.select(*ids, *kept, F.col(REVISION).alias("__old"), F.lit(True).alias("__was"))
     both = new.withColumn("__is", F.lit(True)).join(old, ids, how)
     op = F.when(F.col("__was").isNull(), INSERT).when(F.col("__is").isNull(), DELETE).when(_differs(rest), UPDATE)
-    row: list[Column] = [*map(F.col, ids), *(F.when(F.col("__is"), F.col(c)).otherwise(F.col(f"__old_{c}")).alias(c) for c in rest)]
+    row = [*map(F.col, ids), *(F.when(F.col("__is"), F.col(f"`{c}`")).otherwise(F.col(f"`__old_{c}`")).alias(c) for c in rest)]
     revision = F.coalesce(F.col("__old") + 1, F.lit(0)).cast("bigint").alias(REVISION)
-    return both.select(op.alias(OP), *row, revision, F.coalesce(OVERFLOW, F.lit(False)).alias(OVERFLOW)).where(F.col(OP).isNotNull())
+    begun = F.coalesce(f"__old_{START}" if START in rest else START, START).alias(BEGUN)
+    lost = F.coalesce(OVERFLOW, F.lit(False)).alias(OVERFLOW)
+    return both.select(op.alias(OP), *row, revision, begun, lost).where(F.col(OP).isNotNull())
 
 
-def inserts(new: DataFrame, window: Window, keys: Sequence[str]) -> DataFrame:
+def inserts(new: DataFrame, target: Target) -> DataFrame:
     """`corrections` against an empty table."""
-    shown = [*keys, *bounds(window), *(a.name for a in window.aggregates)]
-    return new.select(F.lit(INSERT).alias(OP), *shown, F.lit(0).cast("bigint").alias(REVISION), OVERFLOW)
-
-
-def output(window: Window, keys: Sequence[str]) -> list[str]:
-    """The columns of an output table, in order."""
-    return [*keys, *bounds(window), *(a.name for a in window.aggregates), REVISION, RUN]
+    return new.select(F.lit(INSERT).alias(OP), *target.shown, F.lit(0).cast("bigint").alias(REVISION), F.col(START).alias(BEGUN), OVERFLOW)
 
 
 def _differs(columns: Sequence[str]) -> Column:
-    same = [F.col(c).eqNullSafe(F.col(f"__old_{c}")) for c in columns]
-    return ~reduce(lambda x, y: x & y, same)
+    same = [F.col(f"`{c}`").eqNullSafe(F.col(f"`__old_{c}`")) for c in columns]
+    return ~reduce(lambda x, y: x & y, same) if same else F.lit(False)

@@ -1,46 +1,67 @@
-"""Aggregates as an algebra: lift (events -> partial), merge (partials -> partial), lower (partial -> value), all Spark expressions.
-
-An aggregate is one entry of `AGGREGATES`: a function from its input column to the parts it keeps and how they become a value. Parts are
-named after the column they come from, so two aggregates of one column share them. `merge` is associative and commutative.
+"""What an aggregate is: lift (events -> partial), merge (partials -> partial), lower (partial -> value), all Spark expressions.
 
     sum of {3, null, 4}:  lift -> (sum 7, n 2)   merge with (sum 1, n 1) -> (sum 8, n 3)   lower -> 8   (lower of n 0 -> null)
+
+An aggregate keeps parts. Parts are named after what they are made from, so two aggregates that need the same part share it. Merging is
+associative and commutative: exactly, or within the error docs/aggregates.md states.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from pyspark.sql import Column
+from pyspark.sql import Column, WindowSpec
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.columns import ROWS
-from windowing.spec.pipeline import Aggregate
 
-Merge = Callable[[Column], Column]
-_HALF = 32
+Step = Callable[[Column], Column]
 INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 FRACTIONS = (T.FloatType, T.DoubleType)
+NUMERIC = ("sum", "avg", "variance", "stddev", "quantile")
+"""Aggregates of numbers: they read text as doubles."""
+
+
+def _same(merged: Column) -> Column:
+    return merged
 
 
 @dataclass(frozen=True)
 class Part:
-    """One stored column of a partial; `invertible` parts may be taken back by subtraction without loss."""
+    """One stored column of a partial.
+
+    `merge` is an aggregate function of partials, `fold` what is left to do with its result. `invertible` parts may be taken back by
+    subtraction without loss.
+    """
 
     name: str
     lift: Column
-    merge: Merge
+    merge: Step
     invertible: bool = False
+    fold: Step = _same
+
+    def merged(self) -> Column:
+        """The part of a group of partials, for `agg`."""
+        return self.fold(self.merge(F.col(self.name))).alias(self.name)
+
+    def running(self, over: WindowSpec) -> Column:
+        """The part of the partials in each frame of `over`; a frame holds at least one."""
+        return self.fold(self.merge(F.col(self.name)).over(over)).alias(self.name)
 
 
 @dataclass(frozen=True)
 class Input:
-    """What an aggregate is fed: a clean column (bad values already null), its type and the event order."""
+    """What an aggregate is fed: `value` and `by` are null where the value is bad or the event is left out by `where`.
+
+    `name` is what parts are called after: the same for aggregates with the same value, `by` and `where`, different for all others.
+    """
 
     name: str
     value: Column
     type: T.DataType
     order: tuple[Column, ...]
     argument: float | None = None
+    by: Column | None = None
 
 
 @dataclass(frozen=True)
@@ -57,114 +78,6 @@ def rows_part() -> Part:
     return Part(ROWS, F.count(F.lit(1)), F.sum, invertible=True)
 
 
-def algebra(aggregate: Aggregate, inputs: Input | None) -> Algebra:
-    """The algebra of one output column; `inputs` is None only for count()."""
-    if inputs is None:
-        return Algebra((rows_part(),), F.coalesce(F.col(ROWS), F.lit(0)))
-    return AGGREGATES[aggregate.function](inputs)
-
-
-def _count_part(i: Input) -> Part:
+def count_part(i: Input) -> Part:
+    """The number of events whose value is not null."""
     return Part(f"{i.name}__n", F.count(i.value), F.sum, invertible=True)
-
-
-def _sum(i: Input) -> Algebra:
-    parts, total, overflow = _total(i)
-    value = F.when(F.col(f"{i.name}__n") > 0, total)
-    return Algebra((*parts, _count_part(i)), value, None if overflow is None else (F.col(f"{i.name}__n") > 0) & overflow)
-
-
-def _avg(i: Input) -> Algebra:
-    parts, _, _ = _total(i)
-    n = F.col(f"{i.name}__n")
-    return Algebra((*parts, _count_part(i)), F.when(n > 0, _wide(i) / n))
-
-
-def _total(i: Input) -> tuple[tuple[Part, ...], Column, Column | None]:
-    """Parts of a sum, its value in the result type, and where that overflowed."""
-    if isinstance(i.type, T.LongType):
-        high, low = f"{i.name}__high", f"{i.name}__low"
-        parts = (
-            Part(high, F.sum(F.shiftright(i.value, _HALF)), F.sum, invertible=True),
-            Part(low, F.sum(i.value.bitwiseAND(F.lit((1 << _HALF) - 1))), F.sum, invertible=True),
-        )
-        value = _exact(i).try_cast("bigint")
-        return parts, value, value.isNull()
-    if isinstance(i.type, INTEGERS):
-        return (Part(f"{i.name}__sum", F.sum(i.value), F.sum, invertible=True),), F.col(f"{i.name}__sum"), None
-    if isinstance(i.type, T.DecimalType):
-        total, lost = f"{i.name}__sum", f"{i.name}__lost"
-        wide = i.value.cast(T.DecimalType(38, i.type.scale))
-        summed = F.try_sum(wide)
-        parts = (Part(total, summed, F.try_sum), Part(lost, (F.count(wide) > 0).__and__(summed.isNull()).cast("bigint"), F.sum))
-        value = F.when(F.col(lost) == 0, F.col(total))
-        return parts, value, value.isNull()
-    return (Part(f"{i.name}__sum", F.sum(i.value), F.sum),), F.col(f"{i.name}__sum"), None
-
-
-def _exact(i: Input) -> Column:
-    """The whole sum of 64-bit integers, kept as two halves that can't overflow themselves."""
-    high, low = F.col(f"{i.name}__high"), F.col(f"{i.name}__low")
-    return high.cast("decimal(38,0)") * F.lit(1 << _HALF).cast("decimal(11,0)") + low.cast("decimal(38,0)")
-
-
-def _wide(i: Input) -> Column:
-    if isinstance(i.type, T.LongType):
-        return F.col(f"{i.name}__high").cast("double") * F.lit(float(1 << _HALF)) + F.col(f"{i.name}__low").cast("double")
-    if isinstance(i.type, T.DecimalType):
-        return F.when(F.col(f"{i.name}__lost") == 0, F.col(f"{i.name}__sum"))
-    return F.col(f"{i.name}__sum").cast("double")
-
-
-def _min(i: Input) -> Algebra:
-    return Algebra((Part(f"{i.name}__min", F.min(i.value), F.min),), F.col(f"{i.name}__min"))
-
-
-def _max(i: Input) -> Algebra:
-    return Algebra((Part(f"{i.name}__max", F.max(i.value), F.max),), F.col(f"{i.name}__max"))
-
-
-def _first(i: Input) -> Algebra:
-    name = f"{i.name}__first"
-    return Algebra((Part(name, F.min(_placed(i)), F.min),), F.col(name)["value"])
-
-
-def _last(i: Input) -> Algebra:
-    name = f"{i.name}__last"
-    return Algebra((Part(name, F.max(_placed(i)), F.max),), F.col(name)["value"])
-
-
-def _placed(i: Input) -> Column:
-    """The value with its place in event order in front, or null where the value is null."""
-    place = [column.alias(f"at{n}") for n, column in enumerate(i.order)]
-    return F.when(i.value.isNotNull(), F.struct(*place, i.value.alias("value")))
-
-
-def _count_distinct(i: Input) -> Algebra:
-    """A theta sketch: merged sketches keep the smallest hashes, so the estimate does not depend on merge order."""
-    name = f"{i.name}__theta"
-    hashed = i.value if isinstance(i.type, (T.StringType, T.IntegerType, T.LongType, T.DoubleType)) else i.value.cast("string")
-    part = Part(name, F.theta_sketch_agg(hashed), F.theta_union_agg)
-    return Algebra((part,), F.coalesce(F.theta_sketch_estimate(F.col(name)), F.lit(0)).cast("bigint"))
-
-
-def _quantile(i: Input) -> Algebra:
-    """A KLL sketch, k = 200: the smallest value whose rank is at least the argument, within 1.65 % of rank."""
-    whole = isinstance(i.type, INTEGERS)
-    kind, name = ("bigint", f"{i.name}__kll") if whole else ("double", f"{i.name}__kll")
-    sketch = F.call_function(f"kll_sketch_agg_{kind}", i.value.cast(kind))
-    sized = F.call_function(f"kll_sketch_get_n_{kind}", F.col(name)) > 0
-    value = F.call_function(f"kll_sketch_get_quantile_{kind}", F.col(name), F.lit(i.argument))
-    return Algebra((Part(name, sketch, lambda c: F.call_function(f"kll_merge_agg_{kind}", c)),), F.when(sized, value))
-
-
-AGGREGATES: Mapping[str, Callable[[Input], Algebra]] = {
-    "sum": _sum,
-    "avg": _avg,
-    "min": _min,
-    "max": _max,
-    "first": _first,
-    "last": _last,
-    "count_distinct": _count_distinct,
-    "quantile": _quantile,
-}

@@ -2,17 +2,24 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from hashlib import sha256
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.columns import FIRST, LAST, PANE
+from windowing.columns import FIRST, LAST, PANE, ROWS
 from windowing.columns import T as TIME
 from windowing.grid.frame import start
-from windowing.panes.algebra import Algebra, Input, Part, algebra, rows_part
+from windowing.panes.aggregates import AGGREGATES
+from windowing.panes.algebra import FRACTIONS, NUMERIC, Algebra, Input, Part, rows_part
+from windowing.panes.expression import condition
 from windowing.panes.rule import Family
-from windowing.spec.pipeline import Aggregate, Pipeline, Source
+from windowing.spec.kinds import Aggregate
+from windowing.spec.pipeline import Pipeline, Source
+
+_COMPARING = ("min", "max", "min_by", "max_by")
 
 
 @dataclass(frozen=True)
@@ -25,7 +32,7 @@ class Range:
 
 def algebras(pipeline: Pipeline, aggregates: Iterable[Aggregate], schema: T.StructType) -> dict[str, Algebra]:
     """The algebra of each aggregate, by name, for a source of this schema."""
-    return {a.name: algebra(a, None if a.column is None else _input(pipeline.source, a, schema)) for a in aggregates}
+    return {a.name: _algebra(pipeline.source, a, schema) for a in aggregates}
 
 
 def parts(algebras_of: Iterable[Algebra]) -> list[Part]:
@@ -54,29 +61,55 @@ def fragments(accepted: DataFrame, keys: Sequence[str], gap_us: int, kept: Seque
     return numbered.groupBy(*keys, "__chain").agg(*bounds, *(p.lift.alias(p.name) for p in kept)).drop("__chain")
 
 
-def bad_value(source: Source, aggregate: Aggregate, schema: T.StructType) -> Column | None:
-    """True where the input of `aggregate` is NaN, infinite or text that is no number; None where that can't be."""
-    if aggregate.column is None or aggregate.function in ("first", "last", "count_distinct"):
-        return None
-    kind, value = schema[aggregate.column].dataType, F.col(f"`{aggregate.column}`")
-    if isinstance(kind, (T.FloatType, T.DoubleType)):
-        return _not_finite(value)
-    if isinstance(kind, T.StringType) and aggregate.function in ("sum", "avg", "quantile"):
+def bad_value(aggregate: Aggregate, schema: T.StructType) -> dict[str, Column]:
+    """The columns of `aggregate` that can hold a bad value, and where they do: NaN, infinity, text where a number is needed.
+
+    A bad value is bad in every row, also where the aggregate's `where` does not hold.
+    """
+    column = aggregate.by if aggregate.by is not None else aggregate.column
+    if column is None or aggregate.function not in (*NUMERIC, *_COMPARING):
+        return {}
+    kind, value = schema[column].dataType, F.col(f"`{column}`")
+    if isinstance(kind, FRACTIONS):
+        return {column: not_finite(value)}
+    if isinstance(kind, T.StringType) and aggregate.function in NUMERIC:
         number = value.try_cast("double")
-        return value.isNotNull() & (number.isNull() | _not_finite(number))
-    return None
+        return {column: value.isNotNull() & (number.isNull() | not_finite(number))}
+    return {}
 
 
-def _not_finite(value: Column) -> Column:
+def not_finite(value: Column) -> Column:
+    """True for NaN and both infinities."""
     return F.coalesce(F.isnan(value) | (F.abs(value) == F.lit(float("inf"))), F.lit(False))
 
 
-def _input(source: Source, aggregate: Aggregate, schema: T.StructType) -> Input:
-    name = aggregate.column or ""
-    kind, value = schema[name].dataType, F.col(f"`{name}`")
-    text = isinstance(kind, T.StringType) and aggregate.function in ("sum", "avg", "quantile")
-    bad = bad_value(source, aggregate, schema)
-    clean = value if bad is None else F.when(~bad, value)
-    order = [F.col(TIME), *(F.col(f"`{c}`") for c in (source.event_id, *source.order_by) if c)]
-    return Input(name, clean.try_cast("double") if text else clean, T.DoubleType() if text else kind, tuple(order), aggregate.argument)
+def _algebra(source: Source, aggregate: Aggregate, schema: T.StructType) -> Algebra:
+    return AGGREGATES[aggregate.function](_input(source, aggregate, schema))
 
+
+def _input(source: Source, aggregate: Aggregate, schema: T.StructType) -> Input:
+    kind = T.LongType() if aggregate.column is None else schema[aggregate.column].dataType
+    text = isinstance(kind, T.StringType) and aggregate.function in NUMERIC
+    value = _clean(aggregate, aggregate.column, schema)
+    by = None if aggregate.by is None else _clean(aggregate, aggregate.by, schema)
+    order = [F.col(TIME), *(F.col(f"`{c}`") for c in (source.event_id, *source.order_by) if c)]
+    known = value.try_cast("double") if text else value
+    return Input(_stem(aggregate), known, T.DoubleType() if text else kind, tuple(order), aggregate.argument, by)
+
+
+def _clean(aggregate: Aggregate, column: str | None, schema: T.StructType) -> Column:
+    """The column where its value isn't bad and `where` holds, else null; 1 for no column."""
+    value, bad = F.lit(1) if column is None else F.col(f"`{column}`"), bad_value(aggregate, schema).get(column or "")
+    counted = [] if bad is None else [~bad]
+    if aggregate.where is not None:
+        counted.append(condition(aggregate.where, schema, f"aggregates.{aggregate.name}.where"))
+    return F.when(reduce(lambda x, y: x & y, counted), value) if counted else value
+
+
+def _stem(aggregate: Aggregate) -> str:
+    """What the parts of `aggregate` are called after: its column, and a digest of what else its value depends on."""
+    column, where = aggregate.column or ROWS, aggregate.where
+    if aggregate.by is None and where is None:
+        return column
+    said = repr((aggregate.column, aggregate.by, None if where is None else where.sql))
+    return f"{column}__{sha256(said.encode()).hexdigest()[:8]}"

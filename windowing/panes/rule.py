@@ -9,7 +9,8 @@ from math import gcd
 
 from windowing.grid.rule import Grid, boundary, index
 from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND
-from windowing.spec.pipeline import Aggregate, Pipeline, Sliding, Tumbling
+from windowing.spec.kinds import Aggregate, Aligned, Global, Sliding, Tumbling
+from windowing.spec.pipeline import Pipeline
 
 CHEAP = 1_000
 """A window joins a family of finer panes if it then spans at most this many of them."""
@@ -22,7 +23,7 @@ class Family:
 
     table: str
     cuts: tuple[Grid, ...]
-    windows: tuple[Tumbling | Sliding, ...]
+    windows: tuple[Aligned | Global, ...]
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:
@@ -31,21 +32,23 @@ class Family:
 
 
 def families(pipeline: Pipeline) -> tuple[Family, ...]:
-    """The pane tables of `pipeline`, finest first."""
-    groups: list[list[Tumbling | Sliding]] = []
+    """The pane tables of `pipeline`, finest first; global windows have their own, of calendar months."""
+    groups: list[list[Aligned]] = []
     for window in sorted(pipeline.aligned, key=lambda w: (_finest(w), w.name)):
         home = next((g for g in groups if _finest(window) == _finest(g[0]) or _span(window) <= CHEAP * _finest(g[0])), None)
         if home is None:
             groups.append([window])
         else:
             home.append(window)
-    return tuple(Family(f"_panes_{_label(_finest(g[0]))}", _needed([c for w in g for c in cuts(w)]), tuple(g)) for g in groups)
+    found = [Family(f"_panes_{_label(_finest(g[0]))}", _needed([c for w in g for c in cuts(w)]), tuple(g)) for g in groups]
+    endless = tuple(w for w in pipeline.windows if isinstance(w, Global))
+    return (*found, *([Family("_panes_global", (Grid(0, 1),), endless)] if endless else []))
 
 
-def cuts(window: Tumbling | Sliding) -> tuple[Grid, ...]:
+def cuts(window: Aligned) -> tuple[Grid, ...]:
     """The grids at whose boundaries `window` begins or ends."""
-    if isinstance(window, Tumbling):
-        return (window.grid,)
+    if not isinstance(window, Sliding):
+        return (window.grid.plain,)
     end = window.size_us % window.grid.step_us
     begins = window.grid
     return (begins,) if not end else (begins, Grid(begins.step_us, 0, begins.origin_us + end, begins.zone))
@@ -78,19 +81,20 @@ def shape(window: Tumbling | Sliding) -> Shape:
     return Shape(Grid(step, 0, window.grid.origin_us, window.grid.zone), window.size_us // step, window.grid.step_us // step)
 
 
-def span(window: Tumbling | Sliding) -> int:
+def span(window: Aligned) -> int:
     """An upper bound of the window's length in microseconds, clock jumps included."""
     return _span(window) + 2 * DAY if window.grid.zone or window.grid.months else _span(window)
 
 
-def _span(window: Tumbling | Sliding) -> int:
+def _span(window: Aligned) -> int:
     if isinstance(window, Sliding):
         return window.size_us
     return window.grid.step_us or window.grid.months * 31 * DAY
 
 
-def _finest(window: Tumbling | Sliding) -> int:
-    return window.grid.step_us or window.grid.months * _MONTH_US
+def _finest(window: Aligned) -> int:
+    grid = window.grid.plain
+    return grid.inner_us or grid.inner_months * _MONTH_US or grid.step_us or grid.months * _MONTH_US
 
 
 def _needed(grids: list[Grid]) -> tuple[Grid, ...]:
@@ -100,6 +104,8 @@ def _needed(grids: list[Grid]) -> tuple[Grid, ...]:
 
 
 def _refines(fine: Grid, coarse: Grid) -> bool:
+    if fine.per > 1 or coarse.per > 1:
+        return fine.periods == coarse
     if fine.zone != coarse.zone or not fine.step_us or not coarse.step_us or coarse.step_us % fine.step_us:
         return False
     same = coarse.step_us == fine.step_us

@@ -9,11 +9,14 @@ from pyspark.sql import functions as F
 from windowing import delta
 from windowing.columns import BATCH, FIRST, GENERATION, JUDGED, LAST, PANE, RUN
 from windowing.grid.zone import moment
-from windowing.spec.pipeline import Pipeline, Session
+from windowing.spec.kinds import Session
+from windowing.spec.pipeline import Pipeline
 
-SEEN = "_seen"
+SEEN, EVENTS = "_seen", "_events"
 BACKFILLED = -1
 """The batch number of state that a backfill wrote."""
+NO_BATCH = -2
+"""The batch number of what reads state between batches."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,16 @@ def panes_before(spark: SparkSession, pipeline: Pipeline, table: str, stamp: Sta
         return None
     rows = delta.read(spark, pipeline.table(table))
     return rows.where(F.col(PANE).between(F.lit(low), F.lit(high)) & stamp.foreign)
+
+
+def panes_of(spark: SparkSession, pipeline: Pipeline, table: str, stamp: Stamp) -> DataFrame | None:
+    """All stored panes of other batches; None if there is no state yet."""
+    return delta.read(spark, pipeline.table(table)).where(stamp.foreign) if delta.exists(spark, pipeline.table(table)) else None
+
+
+def events_before(spark: SparkSession, pipeline: Pipeline, stamp: Stamp) -> DataFrame | None:
+    """All buffered events of other batches; None if there are none yet."""
+    return panes_of(spark, pipeline, EVENTS, stamp)
 
 
 def fragments_before(spark: SparkSession, pipeline: Pipeline, session: Session, stamp: Stamp, low: datetime, high: datetime) -> DataFrame:

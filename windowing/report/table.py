@@ -14,7 +14,8 @@ from windowing.ledger.table import WATERMARKS, story
 from windowing.report.frame import records
 from windowing.report.rule import Changed
 from windowing.report.text import backfilled, kind
-from windowing.spec.pipeline import Pipeline, Window
+from windowing.spec.kinds import Window
+from windowing.spec.pipeline import Pipeline
 
 QUALITY = "_quality"
 _CHANGES = ("inserted", "updated", "deleted")

@@ -10,7 +10,19 @@ from typing import Any
 from windowing.grid.rule import Grid
 from windowing.grid.zone import moment
 from windowing.spec.duration import Duration
-from windowing.spec.pipeline import Session, Sliding, Window
+from windowing.spec.kinds import (
+    CappedSession,
+    Count,
+    Cumulate,
+    Delta,
+    Global,
+    Punctuation,
+    RecordSliding,
+    Session,
+    Sliding,
+    Tumbling,
+    Window,
+)
 
 NONE = "-"
 """How a table shows a value that isn't there."""
@@ -138,11 +150,26 @@ def count(n: int | None, one: str, many: str | None = None) -> str:
 def kind(window: Window) -> str:
     """What a window is, as its spec says it."""
     match window:
-        case Session():
-            return f"session, gap {Duration(window.gap_us)}"
-        case Sliding():
-            return f"sliding, {Duration(window.size_us)} every {_length(window.grid)}{_zone(window.grid)}"
-    return f"tumbling, {_length(window.grid)}{_zone(window.grid)}"
+        case Tumbling(grid=grid):
+            return f"tumbling, {_length(grid)}{_zone(grid)}"
+        case Sliding(grid=grid, size_us=size_us):
+            return f"sliding, {Duration(size_us)} every {_length(grid)}{_zone(grid)}"
+        case Cumulate(grid=grid):
+            return f"cumulate, {_length(grid)} by {Duration(grid.inner_us, grid.inner_months)}{_zone(grid)}"
+        case Session(gap_us=gap_us):
+            return f"session, gap {Duration(gap_us)}"
+        case CappedSession(gap_us=gap_us, longest_us=longest_us):
+            return f"session, gap {Duration(gap_us)}, at most {Duration(longest_us)}"
+        case RecordSliding(difference_us=difference_us):
+            return f"record_sliding, difference {Duration(difference_us)}"
+        case Count(count=n, every=every):
+            return f"count, {n} events" + ("" if n == every else f" every {every}")
+        case Delta(attribute=attribute, delta=number, delta_us=delta_us):
+            return f"delta, {attribute} by more than {number if delta_us is None else Duration(delta_us)}"
+        case Punctuation(marker=marker):
+            return f"punctuation, by {marker}"
+        case Global():
+            return "global"
 
 
 def _length(grid: Grid) -> str:

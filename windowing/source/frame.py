@@ -9,8 +9,10 @@ from pyspark.sql import types as T
 from windowing.columns import WHY
 from windowing.columns import T as TIME
 from windowing.grid.rule import Span, local_spans
-from windowing.panes.frame import bad_value
+from windowing.panes.expression import column, condition
+from windowing.panes.frame import bad_value, not_finite
 from windowing.spec.duration import Duration
+from windowing.spec.kinds import Delta
 from windowing.spec.pipeline import Pipeline
 
 _UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
@@ -22,10 +24,24 @@ NAIVE = "__naive"
 """Local wall-clock time of a naive timestamp or text, microseconds; null where the row names an instant itself."""
 
 
+def shaped(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """Adds the computed columns and leaves out rows that are no events. rows -> rows + columns."""
+    schema = rows.schema
+    computed = {name: column(e, schema, f"source.columns.{name}") for name, e in pipeline.source.columns}
+    wider = rows.withColumns(computed) if computed else rows
+    where = pipeline.source.where
+    return wider if where is None else wider.where(condition(where, wider.schema, "source.where"))
+
+
+def arrived(rows: DataFrame, arrival_us: int) -> DataFrame:
+    """Every row happens when it arrives. rows -> rows + [__t, __naive]."""
+    return rows.withColumns({TIME: F.lit(arrival_us).cast("bigint"), NAIVE: F.lit(None).cast("bigint")})
+
+
 def timed(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     """Adds the event time `__t` where the row names an instant, else the local time `__naive`. rows -> rows + [__t, __naive]."""
-    event_time, kind = pipeline.source.event_time, rows.schema[pipeline.source.event_time.column].dataType
-    value, none = F.col(f"`{event_time.column}`"), F.lit(None).cast("bigint")
+    event_time, name = pipeline.source.event_time, pipeline.source.event_time.column or ""
+    kind, value, none = rows.schema[name].dataType, F.col(f"`{name}`"), F.lit(None).cast("bigint")
     if event_time.unit:
         return rows.withColumn(TIME, _scaled(value, kind, _UNITS[event_time.unit])).withColumn(NAIVE, none)
     if isinstance(kind, T.TimestampType):
@@ -45,7 +61,8 @@ def placed(rows: DataFrame, zone: str | None, low_us: int, high_us: int) -> Data
 
 def checked(rows: DataFrame, pipeline: Pipeline, schema: T.StructType, arrival_us: int) -> DataFrame:
     """Adds `__why`: the reason to quarantine a row, or null. rows[..., __t, __naive] -> rows[..., __t, __why]."""
-    reasons = [*_time_reasons(pipeline, arrival_us), *_key_reasons(pipeline, schema), *_value_reasons(pipeline, schema)]
+    reasons = [*_time_reasons(pipeline, arrival_us), *_key_reasons(pipeline, schema), *_attribute_reasons(pipeline, schema)]
+    reasons += _value_reasons(pipeline, schema)
     return rows.withColumn(WHY, F.coalesce(*reasons, F.lit(None).cast("string"))).drop(NAIVE)
 
 
@@ -67,6 +84,8 @@ def _instant(spans: Sequence[Span], local: Column) -> Column:
 
 def _time_reasons(pipeline: Pipeline, arrival_us: int) -> list[Column]:
     name, zone = pipeline.source.event_time.column, pipeline.source.zone
+    if name is None:
+        return []
     ahead = Duration(pipeline.watermark.max_future_us)
     gap = F.col(NAIVE).isNotNull() & F.col(TIME).isNull()
     return [
@@ -86,9 +105,20 @@ def _key_reasons(pipeline: Pipeline, schema: T.StructType) -> list[Column]:
     return [F.when(F.col(f"`{k}`").isNull(), f"{k} is null") for k in pipeline.source.key]
 
 
+def _attribute_reasons(pipeline: Pipeline, schema: T.StructType) -> list[Column]:
+    """An event without an attribute is in no delta window."""
+    names = dict.fromkeys(w.attribute for w in pipeline.windows if isinstance(w, Delta))
+    missing = [F.when(F.col(f"`{name}`").isNull(), f"{name} is null") for name in names]
+    unfit = [F.when(not_finite(F.col(f"`{name}`")), f"{name} is not a finite number") for name in names if _fraction(schema, name)]
+    return [*missing, *unfit]
+
+
+def _fraction(schema: T.StructType, name: str) -> bool:
+    return isinstance(schema[name].dataType, (T.FloatType, T.DoubleType))
+
+
 def _value_reasons(pipeline: Pipeline, schema: T.StructType) -> list[Column]:
     if pipeline.source.on_bad_value == "null":
         return []
-    aggregates = dict.fromkeys(a for w in pipeline.windows for a in w.aggregates)
-    bad = {a.column: c for a in aggregates if (c := bad_value(pipeline.source, a, schema)) is not None}
-    return [F.when(c, f"{name} is not a finite number") for name, c in bad.items()]
+    bad = {name: found for a in pipeline.aggregates for name, found in bad_value(a, schema).items()}
+    return [F.when(found, f"{name} is not a finite number") for name, found in bad.items()]

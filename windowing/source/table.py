@@ -6,18 +6,23 @@ from pyspark.sql import types as T
 from windowing import delta
 from windowing.errors import SourceMissing, SpecError, StateRefused
 from windowing.ledger.rule import Story
-from windowing.panes.algebra import INTEGERS
-from windowing.spec.pipeline import Aggregate, Pipeline
+from windowing.panes.algebra import INTEGERS, NUMERIC
+from windowing.panes.expression import condition
+from windowing.source.frame import shaped
+from windowing.spec.kinds import Aggregate, Delta, Punctuation, Window
+from windowing.spec.pipeline import Pipeline, Source
 
 _KEYS = (T.StringType, *INTEGERS, T.BooleanType, T.DateType, T.TimestampType, T.DecimalType)
 _TIMES = (T.TimestampType, T.TimestampNTZType, T.StringType, T.DateType)
 _NUMBERS = (*INTEGERS, T.FloatType, T.DoubleType, T.DecimalType)
 _SUMMED = (*_NUMBERS, T.StringType)
 _ORDERED = (*_SUMMED, T.BooleanType, T.DateType, T.TimestampType)
+_FED = {**dict.fromkeys(NUMERIC, _SUMMED), "count_if": (T.BooleanType,)}
+"""What an aggregate takes that does not take every ordered type."""
 
 
 def stream(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
-    """What is new in the source since the checkpoint."""
+    """What is new in the source since the checkpoint, as it is stored."""
     reader = spark.readStream.format("delta").option("maxFilesPerTrigger", 1_000_000)
     return reader.load(pipeline.source.table) if "/" in pipeline.source.table else reader.table(pipeline.source.table)
 
@@ -27,7 +32,20 @@ def schema(spark: SparkSession, pipeline: Pipeline) -> T.StructType:
     if not delta.exists(spark, pipeline.source.table):
         where = f"{pipeline.file}: " if pipeline.file else ""
         raise SourceMissing(f"{where}source.table: there is no Delta table at {pipeline.source.table!r}; create it or correct the path")
-    return delta.read(spark, pipeline.source.table).schema
+    return read(spark, pipeline).schema
+
+
+def read(spark: SparkSession, pipeline: Pipeline, version: int | None = None) -> DataFrame:
+    """The events of the source, newest or at a version: computed columns added, rows that `where` leaves out gone."""
+    stored = delta.read(spark, pipeline.source.table, version)
+    names = {f.name.lower() for f in stored.schema.fields}
+    taken = next((name for name, _ in pipeline.source.columns if name.lower() in names), None)
+    if taken is not None:
+        raise SpecError(f"source.columns.{taken}", "is a column of the source already; name the computed one otherwise", pipeline.file)
+    try:
+        return shaped(stored, pipeline)
+    except SpecError as error:
+        raise SpecError(error.field, error.message, pipeline.file) from None
 
 
 def check(pipeline: Pipeline, found: T.StructType, story: Story) -> None:
@@ -58,23 +76,49 @@ def _problems(pipeline: Pipeline, found: T.StructType) -> list[tuple[str, str] |
     source, types = pipeline.source, {f.name: f.dataType for f in found.fields}
     helpers = next((name for name in types if name.startswith("__")), None)
     out = [None if helpers is None else ("source.table", f"its column {helpers!r} begins with '__', which is kept for helpers; rename it")]
-    time = source.event_time
-    out.append(_typed("source.event_time", time.column, types, _NUMBERS + (T.StringType,) if time.unit else _TIMES))
-    naive = isinstance(types.get(time.column), (T.TimestampNTZType, T.StringType, T.DateType)) and not time.unit
-    if naive and not source.zone:
-        unknown = f"{time.column!r} holds times without a zone; name it, for example 'zone: Europe/Berlin' or 'zone: UTC'"
-        out.append(("source.zone", unknown))
+    out += _time_problems(source, types) if source.event_time.column else []
     out += [_typed("source.key", k, types, _KEYS) for k in source.key]
     out += [_typed("source.event_id", source.event_id, types, _ORDERED)] if source.event_id else []
     out += [_typed("source.order_by", c, types, _ORDERED) for c in source.order_by]
-    return out + [_aggregate(a, types) for a in dict.fromkeys(a for w in pipeline.windows for a in w.aggregates)]
+    out += [_aggregate(a, types) for a in pipeline.aggregates] + [_condition(a, found) for a in pipeline.aggregates]
+    return out + [_window(w, types) for w in pipeline.windows]
+
+
+def _time_problems(source: Source, types: dict[str, T.DataType]) -> list[tuple[str, str] | None]:
+    time, name = source.event_time, source.event_time.column or ""
+    wrong = _typed("source.event_time", name, types, _NUMBERS + (T.StringType,) if time.unit else _TIMES)
+    naive = isinstance(types.get(name), (T.TimestampNTZType, T.StringType, T.DateType)) and not time.unit
+    unknown = f"{name!r} holds times without a zone; name it, for example 'zone: Europe/Berlin' or 'zone: UTC'"
+    return [wrong, ("source.zone", unknown) if naive and not source.zone else None]
+
+
+def _window(window: Window, types: dict[str, T.DataType]) -> tuple[str, str] | None:
+    """What is wrong with the columns that end windows."""
+    match window:
+        case Punctuation(marker=marker):
+            return _typed(f"windows.{window.name}.marker", marker, types, (T.BooleanType,))
+        case Delta(attribute=attribute, delta_us=None):
+            return _typed(f"windows.{window.name}.attribute", attribute, types, _NUMBERS)
+        case Delta(attribute=attribute):
+            return _typed(f"windows.{window.name}.attribute", attribute, types, (T.TimestampType,))
+    return None
+
+
+def _condition(aggregate: Aggregate, found: T.StructType) -> tuple[str, str] | None:
+    try:
+        if aggregate.where is not None:
+            condition(aggregate.where, found, f"aggregates.{aggregate.name}.where")
+    except SpecError as error:
+        return error.field, error.message
+    return None
 
 
 def _aggregate(aggregate: Aggregate, types: dict[str, T.DataType]) -> tuple[str, str] | None:
     if aggregate.column is None:
         return None
-    allowed = _SUMMED if aggregate.function in ("sum", "avg", "quantile") else _ORDERED
-    return _typed(f"aggregates.{aggregate.name}", aggregate.column, types, allowed)
+    field = f"aggregates.{aggregate.name}"
+    ordered = None if aggregate.by is None else _typed(field, aggregate.by, types, _ORDERED)
+    return _typed(field, aggregate.column, types, _FED.get(aggregate.function, _ORDERED)) or ordered
 
 
 def _typed(field: str, column: str, types: dict[str, T.DataType], allowed: tuple[type[T.DataType], ...]) -> tuple[str, str] | None:

@@ -13,16 +13,26 @@ from pydantic import ValidationError
 
 from windowing.errors import SpecError
 from windowing.spec.aggregates import aggregate, check_output_columns
-from windowing.spec.document import NAME_PATTERN, EventTimeDocument, PipelineDocument, RetentionDocument, SourceDocument, WatermarkDocument
-from windowing.spec.duration import Duration
+from windowing.spec.document import (
+    AggregateDocument,
+    EventTimeDocument,
+    PipelineDocument,
+    RetentionDocument,
+    SourceDocument,
+    WatermarkDocument,
+)
+from windowing.spec.expression import expression
+from windowing.spec.fields import ARRIVAL, NAME_PATTERN
 from windowing.spec.file import document
+from windowing.spec.kinds import Aggregate
 from windowing.spec.later import refuse_what_comes_later
-from windowing.spec.pipeline import Aggregate, EventTime, Pipeline, Retention, Source, Watermark, Window
+from windowing.spec.pipeline import EventTime, Pipeline, Retention, Source, Watermark
 from windowing.spec.places import directory, table
+from windowing.spec.retention import check_state
 from windowing.spec.schedule import schedule
 from windowing.spec.sentence import first_sentence
 from windowing.spec.times import kept_us, not_negative_us, or_forever, zone
-from windowing.spec.windows import longest_window_us, window
+from windowing.spec.windows import window
 from windowing.spec.words import shown
 
 
@@ -73,7 +83,7 @@ def _pipeline(written: PipelineDocument, base: str | None, file: str | None) -> 
         check_name(f"windows.{name}", name)
     windows = tuple(window(name, given, aggregates) for name, given in written.windows.items())
     watermark, retention = _watermark(written.watermark), _retention(written.retention)
-    _check_state(written, watermark, retention, windows)
+    check_state(written.retention.state, watermark, retention, windows)
     if written.expectations:
         check_name("expectations.suite", written.expectations.suite)
     pipeline = Pipeline(
@@ -98,16 +108,24 @@ def check_name(field: str, name: str) -> None:
 
 
 def _source(written: SourceDocument, base: str | None) -> Source:
-    at = written.event_time
     return Source(
         table=table("source.table", written.table, base),
-        event_time=EventTime(at.column, at.unit) if isinstance(at, EventTimeDocument) else EventTime(at),
+        event_time=_event_time(written),
         key=tuple(written.key),
         zone=zone("source.zone", written.zone),
         event_id=written.event_id,
         order_by=_once("source.order_by", written.order_by),
         on_bad_value=written.on_bad_value or "null",
+        columns=tuple((name, expression(f"source.columns.{name}", text)) for name, text in (written.columns or {}).items()),
+        where=None if written.where is None else expression("source.where", written.where),
     )
+
+
+def _event_time(written: SourceDocument) -> EventTime:
+    at = written.event_time
+    if isinstance(at, EventTimeDocument):
+        return EventTime(at.column, at.unit)
+    return EventTime(None if at == ARRIVAL else at)
 
 
 def _once(field: str, columns: list[str]) -> tuple[str, ...]:
@@ -118,9 +136,14 @@ def _once(field: str, columns: list[str]) -> tuple[str, ...]:
 
 
 def _aggregates(written: PipelineDocument) -> tuple[Aggregate, ...]:
-    calls = {name: given if isinstance(given, str) else given.call for name, given in written.aggregates.items()}
-    fields = {name: f"aggregates.{name}" + ("" if isinstance(given, str) else ".call") for name, given in written.aggregates.items()}
-    return tuple(aggregate(fields[name], name, call) for name, call in calls.items())
+    return tuple(_aggregate(f"aggregates.{name}", name, given) for name, given in written.aggregates.items())
+
+
+def _aggregate(field: str, name: str, given: str | AggregateDocument) -> Aggregate:
+    if isinstance(given, str):
+        return aggregate(field, name, given)
+    where = None if given.where is None else expression(f"{field}.where", given.where)
+    return aggregate(f"{field}.call", name, given.call, where)
 
 
 def _watermark(written: WatermarkDocument) -> Watermark:
@@ -130,6 +153,7 @@ def _watermark(written: WatermarkDocument) -> Watermark:
         allowed_lateness_us=or_forever("watermark.allowed_lateness", written.allowed_lateness, not_negative_us),
         max_future_us=not_negative_us("watermark.max_future", written.max_future),
         dedupe_horizon_us=None if horizon is None else not_negative_us("watermark.dedupe_horizon", horizon),
+        idle_after_us=None if written.idle_after is None else not_negative_us("watermark.idle_after", written.idle_after),
     )
 
 
@@ -139,22 +163,6 @@ def _retention(written: RetentionDocument) -> Retention:
         refused_us=or_forever("retention.refused", written.refused, kept_us),
         output_us=or_forever("retention.output", written.output, kept_us),
     )
-
-
-def _check_state(written: PipelineDocument, watermark: Watermark, retention: Retention, windows: tuple[Window, ...]) -> None:
-    """State lives as long as an event can still change a window: forever, or allowed lateness + the longest window."""
-    if retention.state_us is None:
-        return
-    given, lateness = f"{written.retention.state!r}", watermark.allowed_lateness_us
-    if lateness is None:
-        raise SpecError("retention.state", f"{given} is given, but allowed_lateness: forever needs state: forever; change one of them")
-    needed = lateness + max(longest_window_us(w) for w in windows)
-    if retention.state_us < needed:
-        raise SpecError(
-            "retention.state",
-            f"{given} is shorter than allowed_lateness + the longest window (a session counts twice its gap);"
-            f" write at least '{Duration(needed)}' or forever",
-        )
 
 
 def _check_source(pipeline: Pipeline, given: str) -> None:

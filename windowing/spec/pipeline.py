@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from windowing.grid.rule import Grid
+from windowing.spec.kinds import Aggregate, Aligned, Chained, Counted, Expression, Ordered, Session, Window
 
 FOREVER = None
 """A duration that never ends: allowed lateness, retention."""
@@ -10,9 +10,12 @@ FOREVER = None
 
 @dataclass(frozen=True)
 class EventTime:
-    """The column that says when an event happened; `unit` (s, ms, us) if it holds numbers since 1970, else None."""
+    """The column that says when an event happened; `unit` (s, ms, us) if it holds numbers since 1970, else None.
 
-    column: str
+    Without a column the time is that of the run in which the event arrived.
+    """
+
+    column: str | None
     unit: str | None = None
 
 
@@ -27,6 +30,8 @@ class Source:
     event_id: str | None = None
     order_by: tuple[str, ...] = ()
     on_bad_value: str = "quarantine"
+    columns: tuple[tuple[str, Expression], ...] = ()
+    where: Expression | None = None
 
 
 @dataclass(frozen=True)
@@ -37,54 +42,7 @@ class Watermark:
     allowed_lateness_us: int | None
     max_future_us: int
     dedupe_horizon_us: int | None = FOREVER
-
-
-@dataclass(frozen=True)
-class Aggregate:
-    """One output column: `function(column, argument)`, e.g. quantile(delay, 0.95)."""
-
-    name: str
-    function: str
-    column: str | None = None
-    argument: float | None = None
-
-    def __str__(self) -> str:
-        parts = [self.column, None if self.argument is None else f"{self.argument:g}"]
-        return f"{self.function}({', '.join(p for p in parts if p)})"
-
-
-@dataclass(frozen=True)
-class Tumbling:
-    """Windows [boundary k, boundary k+1) of `grid`."""
-
-    name: str
-    grid: Grid
-    aggregates: tuple[Aggregate, ...]
-    change_feed: bool = True
-
-
-@dataclass(frozen=True)
-class Sliding:
-    """Windows that begin at every boundary of `grid` (its step is the slide) and last `size_us` on the same clock."""
-
-    name: str
-    grid: Grid
-    size_us: int
-    aggregates: tuple[Aggregate, ...]
-    change_feed: bool = True
-
-
-@dataclass(frozen=True)
-class Session:
-    """Maximal chains of one key's events whose neighbours are at most `gap_us` apart: [first, last + gap)."""
-
-    name: str
-    gap_us: int
-    aggregates: tuple[Aggregate, ...]
-    change_feed: bool = True
-
-
-Window = Tumbling | Sliding | Session
+    idle_after_us: int | None = None
 
 
 @dataclass(frozen=True)
@@ -127,13 +85,31 @@ class Pipeline:
         return found[0]
 
     @property
+    def aligned(self) -> tuple[Aligned, ...]:
+        """The windows whose bounds are the same for every key."""
+        return tuple(w for w in self.windows if isinstance(w, Aligned))
+
+    @property
     def sessions(self) -> tuple[Session, ...]:
-        """The windows whose bounds come from the data."""
+        """The sessions without a longest duration."""
         return tuple(w for w in self.windows if isinstance(w, Session))
 
     @property
-    def aligned(self) -> tuple[Tumbling | Sliding, ...]:
-        """The windows whose bounds are the same for every key."""
-        return tuple(w for w in self.windows if not isinstance(w, Session))
+    def chained(self) -> tuple[Chained, ...]:
+        """Sessions of both kinds."""
+        return tuple(w for w in self.windows if isinstance(w, Chained))
 
+    @property
+    def counted(self) -> tuple[Counted, ...]:
+        """The windows that run from their first event to their last, in event order."""
+        return tuple(w for w in self.windows if isinstance(w, Counted))
 
+    @property
+    def ordered(self) -> tuple[Ordered, ...]:
+        """The windows that are made from events, not from partial aggregates."""
+        return tuple(w for w in self.windows if isinstance(w, Ordered))
+
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        """Every aggregate that some window shows, each once."""
+        return tuple(dict.fromkeys(a for w in self.windows for a in w.aggregates))

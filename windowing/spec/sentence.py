@@ -3,10 +3,10 @@
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from windowing.spec.document import KINDS, LATER, Loc, PipelineDocument, model_at
+from windowing.spec.document import Loc, PipelineDocument, model_at
+from windowing.spec.fields import LATER
+from windowing.spec.window_document import KINDS
 from windowing.spec.words import listed, near, shown
-
-LATER_KINDS = ("cumulate", "record_sliding", "count", "delta", "punctuation", "global")
 
 
 def first_sentence(error: ValidationError) -> tuple[str, str]:
@@ -60,14 +60,12 @@ def _unknown(loc: Loc, given: str) -> str:
 
 
 def _kind(window: object) -> str:
-    """Why no kind could be told; the kinds that are known but not here yet are named as such."""
+    """Why no kind could be told."""
     if not isinstance(window, dict):
         return f"{shown(window)} is not a mapping; write kind ({listed(KINDS)}) and its fields"
     if "kind" not in window:
         return f"is missing; write one of {listed(KINDS)}"
     kind = window["kind"]
-    if kind in LATER_KINDS:
-        return f"kind {shown(kind)} is not supported yet; use tumbling, sliding or session"
     return f"{shown(kind)} is not a kind of window{near(str(kind), KINDS)}; allowed: {listed(KINDS)}"
 
 

@@ -1,80 +1,175 @@
 """Windows as written -> windows as values: sizes, grids, and which aggregates."""
 
 import re
+from decimal import Decimal
 
 from windowing.errors import SpecError
 from windowing.grid.rule import Grid
-from windowing.spec.document import AnyWindow, GridDocument, SessionDocument, SlidingDocument, TumblingDocument
-from windowing.spec.duration import DAY, Duration
-from windowing.spec.pipeline import Aggregate, Session, Sliding, Tumbling, Window
-from windowing.spec.times import duration, fixed_us, longest_us, origin_us, positive, positive_us, zone
-from windowing.spec.words import listed, near, shown
+from windowing.spec.duration import DAY
+from windowing.spec.fields import STEP
+from windowing.spec.kinds import (
+    Aggregate,
+    CappedSession,
+    Count,
+    Cumulate,
+    Delta,
+    Global,
+    Punctuation,
+    RecordSliding,
+    Session,
+    Shown,
+    Sliding,
+    Tumbling,
+    Window,
+)
+from windowing.spec.shown import shown
+from windowing.spec.times import LONGEST_US, duration, fixed_us, origin_us, positive, positive_us, zone
+from windowing.spec.window_document import (
+    AnyWindow,
+    CountDocument,
+    CumulateDocument,
+    DeltaDocument,
+    GlobalDocument,
+    GridDocument,
+    PunctuationDocument,
+    RecordSlidingDocument,
+    SessionDocument,
+    SlidingDocument,
+    TumblingDocument,
+)
+from windowing.spec.words import listed, near
+from windowing.spec.words import shown as quoted
 
 MONDAY_US = 4 * DAY
 """1970-01-05, where weeks begin."""
 
 _WEEKS = re.compile(r"\s*\+?\d+\s+weeks?\s*", re.IGNORECASE)
+_MANY = 1_000_000_000
 
 
 def window(name: str, written: AnyWindow, aggregates: tuple[Aggregate, ...]) -> Window:
     """The window called `name`; `aggregates` are the pipeline's. A sliding window whose slide is its size is tumbling."""
     field = f"windows.{name}"
     chosen = _chosen(f"{field}.aggregates", written.aggregates, aggregates)
+    output = shown(field, written, chosen)
     match written:
         case TumblingDocument():
-            return Tumbling(name, _tumbling_grid(field, written), chosen, written.change_feed)
+            return Tumbling(name, _grid(field, "size", written.size, written), chosen, output)
         case SlidingDocument():
-            return _sliding(field, name, written, chosen)
+            return _sliding(field, name, written, chosen, output)
+        case CumulateDocument():
+            return Cumulate(name, _cumulate_grid(field, written), chosen, output)
         case SessionDocument():
-            return Session(name, positive_us(f"{field}.gap", written.gap), chosen, written.change_feed)
-
-
-def longest_window_us(window: Window) -> int:
-    """How long state of `window` is needed after its first event: the size, or two gaps of a session (until it is final)."""
-    match window:
-        case Tumbling(grid=grid):
-            return longest_us(Duration(grid.step_us, grid.months))
-        case Sliding(size_us=size):
-            return size
-        case Session(gap_us=gap):
-            return 2 * gap
+            return _session(field, name, written, chosen, output)
+        case RecordSlidingDocument():
+            return _record_sliding(field, name, written, chosen, output)
+        case CountDocument():
+            return _count(field, name, written, chosen, output)
+        case DeltaDocument():
+            return Delta(name, written.attribute, *_delta(f"{field}.delta", written.delta), chosen, output)
+        case PunctuationDocument():
+            return Punctuation(name, written.marker, chosen, output)
+        case GlobalDocument():
+            return Global(name, chosen, output)
 
 
 def _chosen(field: str, names: list[str] | None, aggregates: tuple[Aggregate, ...]) -> tuple[Aggregate, ...]:
     known = {a.name: a for a in aggregates}
     for i, name in enumerate(names or []):
         if name not in known:
-            raise SpecError(f"{field}[{i}]", f"{shown(name)} is not defined under aggregates{near(name, known)}; allowed: {listed(known)}")
+            raise SpecError(f"{field}[{i}]", f"{quoted(name)} is not defined under aggregates{near(name, known)}; allowed: {listed(known)}")
     repeated = [name for i, name in enumerate(names or []) if name in (names or [])[:i]]
     if repeated:
         raise SpecError(field, f"{repeated[0]!r} is given twice; name each aggregate once")
     return aggregates if names is None else tuple(known[name] for name in names)
 
 
-def _tumbling_grid(field: str, written: TumblingDocument) -> Grid:
-    size = duration(f"{field}.size", written.size)
-    positive(f"{field}.size", written.size, size.us or size.months)
+def _grid(field: str, part: str, text: str, written: TumblingDocument | CumulateDocument) -> Grid:
+    """The grid whose step is the length `text`, given as the field `part`."""
+    size = duration(f"{field}.{part}", text)
+    positive(f"{field}.{part}", text, size.us or size.months)
     if written.offset is not None and written.origin is not None:
         raise SpecError(f"{field}.offset", f"{written.offset!r} and origin {written.origin!r} are both given; use one of them")
     if size.months and written.offset is not None:
         raise SpecError(
             f"{field}.offset", f"{written.offset!r} can't shift months, whose lengths differ; use origin, as in origin: 2024-01-15"
         )
-    origin = _offset_us(field, written, written.size, size.us)
+    origin = _offset_us(field, written, text, size.us)
     if written.origin is not None:
         origin = origin_us(f"{field}.origin", written.origin)
     return Grid(size.us, size.months, origin, zone(f"{field}.zone", written.zone))
 
 
-def _sliding(field: str, name: str, written: SlidingDocument, aggregates: tuple[Aggregate, ...]) -> Window:
+def _cumulate_grid(field: str, written: CumulateDocument) -> Grid:
+    periods = _grid(field, "max_size", written.max_size, written)
+    step = duration(f"{field}.step", written.step)
+    positive(f"{field}.step", written.step, step.us or step.months)
+    if step.months and periods.step_us:
+        raise SpecError(f"{field}.step", f"{written.step!r} has no fixed length, but max_size {written.max_size!r} has; use days")
+    grid = Grid(periods.step_us, periods.months, periods.origin_us, periods.zone, step.us, step.months)
+    if step.months > periods.months or step.us > _longest_us(periods):
+        raise SpecError(f"{field}.step", f"{written.step!r} is longer than max_size {written.max_size!r}; it must be at most as long")
+    if grid.zone is not None and 0 < grid.step_us < DAY and grid.plain.inner_us:
+        raise SpecError(
+            f"{field}.step", f"{written.step!r} does not divide max_size {written.max_size!r}; in a zone it must, under a day"
+        )
+    return grid
+
+
+def _longest_us(grid: Grid) -> int:
+    return grid.step_us or grid.months * 31 * DAY
+
+
+def _sliding(field: str, name: str, written: SlidingDocument, aggregates: tuple[Aggregate, ...], output: Shown) -> Window:
     size, slide = positive_us(f"{field}.size", written.size), positive_us(f"{field}.slide", written.slide)
     if slide > size:
         raise SpecError(f"{field}.slide", f"{written.slide!r} is longer than size {written.size!r}; events between windows would be lost")
     origin = _offset_us(field, written, written.slide, slide)
     grid = Grid(slide, 0, origin, zone(f"{field}.zone", written.zone))
-    if slide == size:
-        return Tumbling(name, grid, aggregates, written.change_feed)
-    return Sliding(name, grid, size, aggregates, written.change_feed)
+    if slide == size and output.emit != "changes":
+        return Tumbling(name, grid, aggregates, output)
+    return Sliding(name, grid, size, aggregates, output)
+
+
+def _session(field: str, name: str, written: SessionDocument, aggregates: tuple[Aggregate, ...], output: Shown) -> Window:
+    gap = positive_us(f"{field}.gap", written.gap)
+    if written.max_duration is None:
+        return Session(name, gap, aggregates, output)
+    longest = positive_us(f"{field}.max_duration", written.max_duration)
+    if longest < gap:
+        raise SpecError(f"{field}.max_duration", f"{written.max_duration!r} is shorter than gap {written.gap!r}; make it at least as long")
+    return CappedSession(name, gap, longest, aggregates, output)
+
+
+def _record_sliding(
+    field: str, name: str, written: RecordSlidingDocument, aggregates: tuple[Aggregate, ...], output: Shown
+) -> RecordSliding:
+    tick, difference = positive_us(f"{field}.tick", written.tick), positive_us(f"{field}.difference", written.difference)
+    if difference % tick:
+        raise SpecError(f"{field}.difference", f"{written.difference!r} is not a multiple of tick {written.tick!r}; change one of them")
+    return RecordSliding(name, difference, tick, aggregates, output)
+
+
+def _count(field: str, name: str, written: CountDocument, aggregates: tuple[Aggregate, ...], output: Shown) -> Count:
+    if not 1 <= written.count <= _MANY:
+        raise SpecError(f"{field}.count", f"{written.count} is not a number of events; it must be from 1 to {_MANY}")
+    every = written.count if written.every is None else written.every
+    if not 1 <= every <= written.count:
+        raise SpecError(f"{field}.every", f"{every} must be from 1 to count, {written.count}, or events between windows would be lost")
+    return Count(name, written.count, every, aggregates, output)
+
+
+def _delta(field: str, given: float | str) -> tuple[str | None, int | None]:
+    """The step as a decimal text, or as microseconds."""
+    if isinstance(given, str):
+        length = fixed_us(field, given)
+        if length < 0:
+            raise SpecError(field, f"{given!r} is negative; it must be '0 seconds' or longer")
+        return None, length
+    number = Decimal(str(given))
+    if not number.is_finite() or not 0 <= number <= LONGEST_US:
+        raise SpecError(field, f"{given} is not {STEP}; it must be 0 or more")
+    return f"{number:f}", None
 
 
 def _offset_us(field: str, written: GridDocument, step: str, step_us: int) -> int:

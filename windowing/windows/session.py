@@ -42,7 +42,7 @@ def windows(fragments: DataFrame, keys: Sequence[str], gap_us: int, kept: Sequen
     fragments[keys, first_event, last_event, rows, parts, touched] -> [keys, window_start, window_end, last_event, rows, parts, touched].
     """
     chains = chained(fragments, keys, gap_us)
-    merges = [p.merge(F.col(p.name)).alias(p.name) for p in kept]
+    merges = [p.merged() for p in kept]
     bounds = (F.min(FIRST).alias(START), F.max(LAST).alias("__last"))
     merged = chains.groupBy(*keys, "__chain").agg(*bounds, *merges, F.max(TOUCHED).alias(TOUCHED))
     return merged.withColumn(END, later(F.col("__last"), gap_us)).withColumnRenamed("__last", LAST).drop("__chain")

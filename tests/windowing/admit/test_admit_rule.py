@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests import oracle
 from tests.windowing.cases import COUNT, DAY, HOUR, MINUTE, Case, aligned, instants, pipeline
 from windowing.admit.rule import advanced, cut, cuts, suspicious_before
-from windowing.spec.pipeline import Session
+from windowing.spec.kinds import Session
 
 lateness = st.one_of(st.just(0), st.sampled_from([1, 10 * MINUTE, HOUR, 40 * DAY]), st.integers(0, 3 * DAY))
 beside = st.integers(-3 * DAY, 3 * DAY)

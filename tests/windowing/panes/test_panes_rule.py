@@ -12,7 +12,7 @@ from tests.windowing.cases import COUNT, DAY, HOUR, MINUTE, Case, aligned, insta
 from windowing.grid.rule import Grid, boundary, index
 from windowing.grid.zone import micros
 from windowing.panes.rule import CHEAP, Family, cuts, families, pane_end, pane_start, shape, span
-from windowing.spec.pipeline import Aggregate, Session, Sliding, Tumbling
+from windowing.spec.kinds import Aggregate, Session, Sliding, Tumbling
 
 several = st.lists(aligned(), min_size=1, max_size=4).map(lambda cases: [_named(c, f"w{n}") for n, c in enumerate(cases)])
 

@@ -15,7 +15,8 @@ from windowing.errors import SpecError
 from windowing.grid.rule import Grid
 from windowing.spec.duration import DAY, HOUR, MINUTE, WEEK
 from windowing.spec.load import load_pipeline
-from windowing.spec.pipeline import Aggregate, EventTime, Retention, Session, Sliding, Tumbling, Watermark, Window
+from windowing.spec.kinds import Aggregate, Session, Sliding, Tumbling, Window
+from windowing.spec.pipeline import EventTime, Retention, Watermark
 
 ROOT = Path(__file__).parents[3]
 SMALL: dict[str, Any] = {

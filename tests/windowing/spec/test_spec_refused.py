@@ -224,7 +224,7 @@ CASES: list[tuple[dict[str, Any], str, str]] = [
     ({"aggregates/a": "summ(a)"}, "aggregates.a", "unknown function 'summ', did you mean 'sum'; allowed: count, sum, min, max, avg,"),
     ({"aggregates/a": "SUM(a)"}, "aggregates.a", "did you mean 'sum'"),
     ({"aggregates/a": "exec(a)"}, "aggregates.a", "unknown function 'exec'; allowed"),
-    ({"aggregates/a": "stddev(a)"}, "aggregates.a", "stddev in 'stddev(a)' is not supported yet; use count, sum"),
+    ({"aggregates/a": "stddev()"}, "aggregates.a", "'stddev()' needs exactly one column, as in stddev(delay)"),
     ({"aggregates/a": "count(a)"}, "aggregates.a", "'count(a)' has an argument, but count() counts rows and takes no column"),
     ({"aggregates/a": "sum()"}, "aggregates.a", "'sum()' needs exactly one column, as in sum(delay)"),
     ({"aggregates/a": "sum(a, b)"}, "aggregates.a", "'sum(a, b)' needs exactly one column"),

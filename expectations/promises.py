@@ -1,0 +1,154 @@
+"""The builtin expectations: one Great Expectations type per rule of an output's law.
+
+All of one output share one metric, so Spark reads the output once for them together.
+"""
+
+from typing import Any, ClassVar
+
+from great_expectations.execution_engine.sparkdf_execution_engine import SparkDFExecutionEngine
+from great_expectations.expectations.expectation import BatchExpectation
+from great_expectations.expectations.metrics.metric_provider import metric_value
+from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
+
+from expectations.breaches import Breaches, breaches
+from expectations.law import law_from, missing
+
+_METRIC = "window.breaches"
+
+
+class WindowBreaches(TableMetricProvider):
+    """Frame of one output -> how many of its rows break each rule of `law`, and the names of columns it lacks."""
+
+    metric_name = _METRIC
+    value_keys = ("law",)
+
+    @metric_value(engine=SparkDFExecutionEngine)
+    def _spark(cls, execution_engine: Any, metric_domain_kwargs: Any, metric_value_kwargs: Any, **_: Any) -> dict[str, Any]:
+        frame, law = execution_engine.get_domain_records(domain_kwargs=metric_domain_kwargs), law_from(metric_value_kwargs["law"])
+        lacking = missing(law, frame.columns)
+        return {"missing": lacking, "found": None if lacking else breaches(frame, law)}
+
+
+class WindowExpectation(BatchExpectation):
+    """Meets its rule if no row of the output breaks it; can't be evaluated if columns are missing."""
+
+    law: dict[str, Any]
+
+    metric_dependencies = (_METRIC,)
+    success_keys: ClassVar[tuple[str, ...]] = ("law",)
+    breach: ClassVar[str] = "rows"
+
+    def _validate(
+        self,
+        metrics: dict[str, Any],
+        runtime_configuration: Any = None,
+        execution_engine: Any = None,
+    ) -> dict[str, Any]:
+        success, observed = self._judge(**metrics[_METRIC])
+        return {"success": success, "result": {"observed_value": observed}}
+
+    def _judge(self, missing: list[str], found: Breaches | None) -> tuple[bool, str]:
+        """Whether the output meets the rule, and what was seen."""
+        if found is None:
+            raise LookupError(f"the output lacks {', '.join(missing)}")
+        return self._weigh(found)
+
+    def _weigh(self, found: Breaches) -> tuple[bool, str]:
+        return found[self.breach] == 0, f"{found[self.breach]} of {_plural(found['rows'])}"
+
+
+class ExpectWindowColumnsToExist(WindowExpectation):
+    """The key, the bounds, the aggregates, `revision` and `run` are there."""
+
+    def _judge(self, missing: list[str], found: Breaches | None) -> tuple[bool, str]:
+        return not missing, f"lacks {', '.join(missing)}" if missing else "all there"
+
+
+class ExpectWindowKeyAndBoundsNotToBeNull(WindowExpectation):
+    """No NULL in the key or, where windows have them, the bounds."""
+
+    breach = "null"
+
+
+class ExpectWindowStartBeforeEnd(WindowExpectation):
+    """`window_start` lies before `window_end`."""
+
+    breach = "order"
+
+
+class ExpectWindowsToBeUnique(WindowExpectation):
+    """No two rows are the same window of the same key."""
+
+    breach = "twice"
+
+
+class ExpectWindowsToLieOnGrid(WindowExpectation):
+    """Start and end are boundaries of the window's grid that belong together."""
+
+    breach = "grid"
+
+
+class ExpectWindowCountsNotToBeNegative(WindowExpectation):
+    """Counts are there and not below zero."""
+
+    breach = "negative"
+
+
+class ExpectSessionsNotToOverlap(WindowExpectation):
+    """A key's session begins more than the gap after the last event of the one before, or where that one was cut."""
+
+    breach = "overlap"
+
+
+class ExpectSessionsToEndGapAfterLastEvent(WindowExpectation):
+    """`window_end` is `last_event` plus the gap, or where the session is cut; `last_event` lies inside."""
+
+    breach = "end"
+
+
+class ExpectWindowIndexNotToBeNegative(WindowExpectation):
+    """`window_index` is 0 or more."""
+
+    breach = "index"
+
+
+class ExpectWindowsToFollowEventOrder(WindowExpectation):
+    """A key's windows, by `window_index`, go forward in time."""
+
+    breach = "sequence"
+
+
+class ExpectGlobalWindowsToHaveNoBounds(WindowExpectation):
+    """`window_start` and `window_end` are NULL."""
+
+    breach = "endless"
+
+
+class ExpectWindowsOnceEventsWereAccepted(WindowExpectation):
+    """At least `least` rows, so that an empty output doesn't pass everything else."""
+
+    least: int
+    success_keys = ("law", "least")
+
+    def _weigh(self, found: Breaches) -> tuple[bool, str]:
+        return found["rows"] >= self.least, _plural(found["rows"])
+
+
+class ExpectWindowCountsToAddUp(WindowExpectation):
+    """The counts in `column` add up to `total`: every accepted event counts once."""
+
+    column: str
+    total: int
+    success_keys = ("law", "total")
+
+    def _weigh(self, found: Breaches) -> tuple[bool, str]:
+        total = found[f"total.{self.column}"]
+        return total == self.total, f"{total}"
+
+
+TYPES = frozenset(kind.expectation_type for kind in WindowExpectation.__subclasses__())
+"""The names of all builtin expectations."""
+
+
+def _plural(rows: int) -> str:
+    return "1 row" if rows == 1 else f"{rows} rows"

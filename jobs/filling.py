@@ -1,0 +1,101 @@
+"""Windows without events: where a key's first and last event leave gaps, and whether a run would add too many of them."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from jobs.admission import Batch
+from jobs.closing import Closing
+from windowing import delta
+from windowing.columns import BATCH, FROM, HIGH, LOW, PANE, RUN, TO
+from windowing.errors import StateRefused
+from windowing.grid.rule import index
+from windowing.panes import table as state
+from windowing.panes.algebra import rows_part
+from windowing.panes.frame import Range
+from windowing.panes.rule import shape
+from windowing.spec.kinds import Sliding, Tumbling
+from windowing.windows import aligned, sliding
+
+Filled = Tumbling | Sliding
+_OLD_LOW, _OLD_HIGH = "__old_low", "__old_high"
+
+
+def extents(panes: DataFrame, window: Filled, batch: Batch, within: Range) -> DataFrame:
+    """The numbers of the first and the last window that hold a pane: [keys, __low, __high]."""
+    placed = sliding.placed(panes, window, batch.pipeline.watermark.allowed_lateness_us, within)
+    return placed.groupBy(*batch.keys).agg(F.min(LOW).alias(LOW), F.max(HIGH).alias(HIGH))
+
+
+def grown(batch: Batch, window: Filled, table: str, fresh: DataFrame, within: Range) -> tuple[DataFrame, Range]:
+    """The extent of every key of `fresh` before and with it: [keys, __low, __high, __old_low, __old_high], and the times it spans."""
+    before = state.panes_of(batch.spark, batch.pipeline, table, batch.stamp)
+    keys, columns = list(batch.keys), [*batch.keys, PANE, "judged_by"]
+    others = fresh.limit(0) if before is None else before.join(fresh.select(*keys).distinct(), keys, "left_semi")
+    old, new = others.select(*columns), fresh.select(*columns)
+    wide = spanned(old.unionByName(new), within)
+    was = extents(old, window, batch, wide).withColumnsRenamed({LOW: _OLD_LOW, HIGH: _OLD_HIGH})
+    return extents(old.unionByName(new), window, batch, wide).join(was, keys, "left"), wide
+
+
+def spanned(panes: DataFrame, within: Range) -> Range:
+    """`within`, widened to every pane of `panes`."""
+    ends = panes.agg(F.min(F.unix_micros(PANE)), F.max(F.unix_micros(PANE))).first()
+    if ends is None or ends[0] is None:
+        return within
+    return Range(min(within.low_us, ends[0]), max(within.high_us, ends[1]))
+
+
+def gaps(batch: Batch, window: Filled, table: str, fresh: DataFrame, within: Range) -> tuple[DataFrame, Range]:
+    """The windows that a key's extent has grown by: [keys, __low, __high], both inside, and the times they span."""
+    found, wide = grown(batch, window, table, fresh, within)
+    return _ranges(found, batch), wide
+
+
+def _ranges(found: DataFrame, batch: Batch) -> DataFrame:
+    keys = batch.keys
+    whole = found.where(F.col(_OLD_LOW).isNull()).select(*keys, LOW, HIGH)
+    earlier = found.select(*keys, LOW, (F.col(_OLD_LOW) - 1).alias(HIGH))
+    later = found.select(*keys, (F.col(_OLD_HIGH) + 1).alias(LOW), HIGH)
+    return whole.unionByName(earlier).unionByName(later).where(F.col(LOW) <= F.col(HIGH))
+
+
+def checked(batch: Batch, window: Filled, table: str, fresh: DataFrame, within: Range) -> int:
+    """How many windows without events the batch adds; StateRefused if they are more than the output's limit."""
+    ranges, wide = gaps(batch, window, table, fresh, within)
+    kept = [rows_part()]
+    runs = aligned.stretches(fresh, window, batch.keys, kept, batch.pipeline.watermark.allowed_lateness_us, wide)
+    both = ranges.alias("g").join(runs.alias("r"), [F.col(f"g.`{k}`") == F.col(f"r.`{k}`") for k in batch.keys])
+    overlap = F.least(f"r.{TO}", f"g.{HIGH}") - F.greatest(f"r.{FROM}", f"g.{LOW}") + 1
+    filled = both.where(overlap > 0).agg(F.coalesce(F.sum(overlap), F.lit(0))).collect()[0][0]
+    all_of = ranges.agg(F.coalesce(F.sum(F.col(HIGH) - F.col(LOW) + 1), F.lit(0))).collect()[0][0]
+    added, limit = int(all_of - filled), window.shown.empty_limit or 0
+    if added > limit:
+        raise StateRefused(
+            f"windows.{window.name}.empty_limit: the run would add {added:,} windows without events, more than {limit:,}; "
+            "raise the limit, or leave empty out; nothing was written"
+        )
+    return added
+
+
+
+
+def closing_gaps(closing: Closing, window: Filled, table: str) -> tuple[DataFrame, Range]:
+    """The windows up to W that a key's extent grew by in this run, or that W passed: [keys, __low, __high], and the times they span."""
+    batch = closing.batch
+    panes = delta.read(batch.spark, batch.pipeline.table(table))
+    wide = spanned(panes, Range(closing.after_us or 0, closing.after_us or 0))
+    fresh = (F.col(RUN) == batch.stamp.run) & (F.col(BATCH) >= 0)
+    was = extents(panes.where(~fresh), window, batch, wide).withColumnsRenamed({LOW: _OLD_LOW, HIGH: _OLD_HIGH})
+    found = extents(panes, window, batch, wide).join(was, list(batch.keys), "left")
+    last = last_closed(window, closing.after_us or 0)
+    grown_by = _ranges(found, batch)
+    if closing.before_us is not None:
+        since = F.greatest(F.col(LOW), F.lit(last_closed(window, closing.before_us) + 1))
+        grown_by = grown_by.unionByName(found.select(*batch.keys, since.alias(LOW), HIGH))
+    return grown_by.withColumn(HIGH, F.least(HIGH, F.lit(last))).where(F.col(LOW) <= F.col(HIGH)), wide
+
+
+def last_closed(window: Filled, watermark_us: int) -> int:
+    """The number of the last window that ended by the watermark."""
+    form = shape(window)
+    return (index(form.grid, watermark_us) - form.size) // form.slide

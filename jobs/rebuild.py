@@ -1,0 +1,172 @@
+"""One chunk of a backfill, its state and windows: the state of the range is swapped, the windows that overlap are recomputed.
+
+Every write replaces a range or is a MERGE of what differs, so a chunk that was killed is simply done again.
+"""
+
+from collections.abc import Iterable
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from jobs.admission import Batch
+from jobs.closing import Closing
+from jobs.contribution import written
+from jobs.derived import rederive
+from jobs.emission import changes
+from jobs.filling import extents, spanned
+from jobs.ordered import recomputed
+from jobs.repair import Chunk, between, near_sessions, replace, widened
+from windowing import delta
+from windowing.admit.again import INSIDE
+from windowing.columns import END, FIRST, JUDGED, LAST, MISSED, PANE, START, TOUCHED
+from windowing.columns import T as TIME
+from windowing.grid.zone import moment
+from windowing.merge import frame as merges
+from windowing.merge.rule import bounds, complete, in_output, output
+from windowing.panes import events as buffer
+from windowing.panes import frame as partials
+from windowing.panes import table as state
+from windowing.panes.algebra import Algebra
+from windowing.panes.frame import Range
+from windowing.panes.rule import Family, families, span
+from windowing.source import table as source
+from windowing.spec.kinds import CHANGES, ON_CHANGE, Aligned, Global, Session, Sliding, Tumbling
+from windowing.windows import aligned, session, whole
+
+
+def rebuild(closing: Closing, chunk: Chunk, events: DataFrame) -> dict[str, int]:
+    """Swaps the state of the chunk and corrects every output; `events` are those that count now. Returns the counts of the outputs."""
+    batch = closing.batch
+    counts: dict[str, int] = {}
+    for family in families(batch.pipeline):
+        counts |= panes(closing, family, chunk, events)
+    for session_window in batch.pipeline.sessions:
+        counts |= sessions(batch, session_window, chunk, events)
+    if batch.pipeline.ordered:
+        counts |= buffered(batch, chunk, events)
+    for window in batch.pipeline.windows:
+        if not in_output(window):
+            counts |= rederive(closing, window)
+    return counts
+
+
+def panes(closing: Closing, family: Family, chunk: Chunk, events: DataFrame) -> dict[str, int]:
+    """Swaps the panes of the chunk and recomputes every window that overlaps them."""
+    batch, wide = closing.batch, widened(family, chunk)
+    schema = source.read(batch.spark, batch.pipeline, chunk.version).schema
+    algebras = partials.algebras(batch.pipeline, family.aggregates, schema)
+    within = Range(wide.start_us, wide.end_us)
+    kept = partials.parts(algebras.values())
+    fresh = partials.panes(events.where(wide.holds()), (*batch.keys, JUDGED), family, kept, within)
+    stamped = batch.stamp.on(fresh.withColumnRenamed(JUDGED, "__judged")).withColumn(JUDGED, F.col("__judged")).drop("__judged")
+    replace(batch, family.table, stamped, PANE, wide)
+    counts: dict[str, int] = {}
+    for window in family.windows:
+        own = {a.name: algebras[a.name] for a in window.aggregates}
+        counts |= _endless(batch, window, family, own) if isinstance(window, Global) else _overlapping(closing, window, family, wide, own)
+    return counts
+
+
+def _endless(batch: Batch, window: Global, family: Family, algebras: dict[str, Algebra]) -> dict[str, int]:
+    target = output(batch.pipeline, window)
+    state_rows = delta.read(batch.spark, batch.pipeline.table(family.table)).withColumn(TOUCHED, F.lit(1).cast("bigint"))
+    found = whole.windows(state_rows, batch.keys, partials.parts(algebras.values()))
+    valued = merges.values(found, [*batch.keys, *bounds(window)], window.aggregates, algebras)
+    shown = merges.qualifying(valued, window.shown.having)
+    return written(batch, window, target, merges.replacements(shown, delta.read(batch.spark, target.path), target))
+
+
+def _overlapping(closing: Closing, window: Aligned, family: Family, wide: Chunk, algebras: dict[str, Algebra]) -> dict[str, int]:
+    batch, target, kept = closing.batch, output(closing.batch.pipeline, window), partials.parts(algebras.values())
+    stored, state_rows = delta.read(batch.spark, target.path), delta.read(batch.spark, batch.pipeline.table(family.table))
+    if isinstance(window, Tumbling | Sliding) and window.shown.empty_limit is not None:
+        ends = spanned(state_rows, Range(wide.start_us, wide.end_us))
+        near, reach, over = state_rows, Range(ends.low_us - span(window), ends.high_us + span(window)), F.lit(True)
+    else:
+        reach = aligned.reach(window, Range(wide.start_us, wide.end_us))
+        near = between(state_rows, PANE, Chunk(reach.low_us, reach.high_us, wide.version))
+        over = _over(window, wide, reach)
+    panes_of = near.withColumn(TOUCHED, F.lit(1).cast("bigint"))
+    lateness = batch.pipeline.watermark.allowed_lateness_us
+    runs = aligned.stretches(panes_of, window, batch.keys, kept, lateness, reach)
+    if isinstance(window, Tumbling | Sliding) and window.shown.empty_limit is not None:
+        runs = runs.unionByName(aligned.empties(extents(near, window, batch, reach), runs, window, batch.keys, kept))
+    if window.shown.emit == CHANGES:
+        rows = changes(runs, window, batch, algebras, reach)
+    else:
+        rows = merges.values(aligned.windows(runs, window, reach), [*batch.keys, *bounds(window)], window.aggregates, algebras)
+    shown = merges.qualifying(rows if window.shown.emit == ON_CHANGE else rows.where(closing.closed(F.col(END))), window.shown.having)
+    return written(batch, window, target, merges.replacements(shown.where(over), stored.where(over), target))
+
+
+def _over(window: Aligned, wide: Chunk, reach: Range) -> Column:
+    """True for windows that overlap the chunk or, where they are compared with the one before, follow one that does."""
+    overlaps = (F.col(START) < F.lit(moment(wide.end_us))) & (F.col(END) > F.lit(moment(wide.start_us)))
+    if window.shown.emit != CHANGES:
+        return overlaps
+    after = aligned.kind(window).following(window, F.lit(wide.end_us - 1), reach)
+    return overlaps if after is None else overlaps | (F.unix_micros(START) == after)
+
+
+def buffered(batch: Batch, chunk: Chunk, events: DataFrame) -> dict[str, int]:
+    """Swaps the buffered events of the chunk and recomputes the windows of every key that has or had one there."""
+    pipeline, spark = batch.pipeline, batch.spark
+    held = between(delta.read(spark, pipeline.table(state.EVENTS)), "event_time", chunk).select(*batch.keys)
+    now = buffer.stored(events.where(INSIDE), pipeline)
+    keys = held.unionByName(now.select(*batch.keys)).distinct().localCheckpoint(eager=True)
+    replace(batch, state.EVENTS, batch.stamp.on(now), "event_time", chunk)
+    reached = keys.withColumns({"__t0": F.lit(chunk.start_us), "__t1": F.lit(chunk.end_us - 1)})
+    schema = source.read(spark, pipeline, chunk.version).schema
+    counts: dict[str, int] = {}
+    for window in pipeline.ordered:
+        counts |= recomputed(batch, window, reached, delta.read(spark, pipeline.table(state.EVENTS)), None, schema)
+    return counts
+
+
+def sessions(batch: Batch, window: Session, chunk: Chunk, events: DataFrame) -> dict[str, int]:
+    """Swaps the fragments of every session with an event time in the chunk and recomputes what they and the new ones touch."""
+    algebras = partials.algebras(batch.pipeline, window.aggregates, source.read(batch.spark, batch.pipeline, chunk.version).schema)
+    target = complete(batch.pipeline, window)
+    kept = partials.parts(algebras.values())
+    spans = near_sessions(batch, window, chunk).localCheckpoint(eager=True)
+    fresh = partials.fragments(_members(events, spans, window, batch.keys), batch.keys, window.gap_us, kept).localCheckpoint(eager=True)
+    stored = delta.read(batch.spark, target.path)
+    joined = session.touched(stored, fresh, batch.keys, window.gap_us).join(spans, [*batch.keys, START], "left_anti")
+    joined = joined.localCheckpoint(eager=True)
+    fragments = delta.read(batch.spark, batch.pipeline.table(state.fragments_table(window)))
+    others = session.members(fragments, joined, batch.keys).select(*fresh.columns).localCheckpoint(eager=True)
+    _swap_fragments(batch, window, _leaving(batch, fragments, spans, chunk), fresh)
+    marked = fresh.unionByName(others).withColumn(TOUCHED, F.lit(1).cast("bigint"))
+    found = session.windows(marked, batch.keys, window.gap_us, kept)
+    new = merges.values(found, [*batch.keys, *bounds(window)], window.aggregates, algebras)
+    changed = merges.replacements(new, spans.unionByName(joined.select(*spans.columns)), target)
+    return written(batch, window, target, changed)
+
+
+def _members(events: DataFrame, spans: DataFrame, window: Session, keys: Iterable[str]) -> DataFrame:
+    """The events of the chunk and those of the sessions it reaches into, as far as they were admitted to `window`."""
+    bounds = spans.select(*keys, F.unix_micros(START).alias("__low"), F.unix_micros(LAST).alias("__high"))
+    same = [F.col(f"e.`{k}`") == F.col(f"s.`{k}`") for k in keys]
+    near = F.col(TIME).between(F.col("__low"), F.col("__high"))
+    outside = events.where(~F.col(INSIDE) & ~F.coalesce(F.array_contains(MISSED, window.name), F.lit(False)))
+    return events.where(INSIDE).unionByName(outside.alias("e").join(bounds.alias("s"), [*same, near], "left_semi"))
+
+
+def _leaving(batch: Batch, fragments: DataFrame, spans: DataFrame, chunk: Chunk) -> DataFrame:
+    """The fragments that the chunk's new ones replace: those of `spans`, and what a try that was killed had put into the chunk."""
+    over = (F.col(FIRST) < F.lit(moment(chunk.end_us))) & (F.col(LAST) >= F.lit(moment(chunk.start_us)))
+    return session.members(fragments, spans, batch.keys).unionByName(fragments.where(over)).distinct()
+
+
+def _swap_fragments(batch: Batch, window: Session, old: DataFrame, new: DataFrame) -> None:
+    """One commit: the fragments `old` go, `new` come."""
+    path = batch.pipeline.table(state.fragments_table(window))
+    stamped = batch.stamp.on(new)
+    leaving = old.select(*stamped.columns).withColumn("__op", F.lit("D"))
+    source = leaving.unionByName(stamped.withColumn("__op", F.lit("I"))).localCheckpoint(eager=True)
+    ids = [*batch.keys, FIRST, LAST, "generation", "batch"]
+    same = " and ".join([*(f"t.`{c}` = s.`{c}`" for c in ids), "s.__op = 'D'"])
+    values: dict[str, str | Column] = {f"`{c}`": f"s.`{c}`" for c in stamped.columns}
+    target = DeltaTable.forPath(batch.spark, path).alias("t")
+    target.merge(source.alias("s"), same).whenMatchedDelete().whenNotMatchedInsert("s.__op = 'I'", values).execute()

@@ -1,0 +1,64 @@
+"""What the tables of a window are made of: its output, and where that does not show every window, the table that does. No Spark."""
+
+from dataclasses import dataclass
+
+from windowing.columns import CLOSED_BY, END, INDEX, LAST, REVISION, RUN, START
+from windowing.spec.kinds import Aligned, Chained, Counted, Global, Window
+from windowing.spec.pipeline import Pipeline
+
+
+@dataclass(frozen=True)
+class Target:
+    """A table of windows: where it lies, the columns that tell one row from another, and all that are compared and shown."""
+
+    path: str
+    identity: tuple[str, ...]
+    shown: tuple[str, ...]
+    change_feed: bool
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns, in order."""
+        return (*self.shown, REVISION, RUN)
+
+
+def output(pipeline: Pipeline, window: Window) -> Target:
+    """The table users read."""
+    keys = pipeline.source.key
+    shown = (*keys, *bounds(window), *(a.name for a in window.aggregates))
+    return Target(pipeline.table(window.name), identity(window, keys), shown, window.shown.change_feed)
+
+
+def complete(pipeline: Pipeline, window: Window) -> Target:
+    """The table that holds every window: the output, unless that shows fewer or can't say which windows are complete."""
+    users = output(pipeline, window)
+    if in_output(window):
+        return users
+    closing = (CLOSED_BY,) if isinstance(window, Counted) else ()
+    return Target(pipeline.table(f"_windows_{window.name}"), users.identity, (*users.shown, *closing), change_feed=False)
+
+
+def in_output(window: Window) -> bool:
+    """Whether the output itself is the complete table; windows on a clock need none, they are made from panes."""
+    if isinstance(window, Aligned | Global):
+        return True
+    return window.shown.whole and not isinstance(window, Counted)
+
+
+def identity(window: Window, keys: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns that tell one row of an output from another."""
+    match window:
+        case _ if isinstance(window, Counted):
+            return (*keys, INDEX)
+        case _ if isinstance(window, Chained):
+            return (*keys, START)
+        case Global():
+            return keys
+    return (*keys, START, END)
+
+
+def bounds(window: Window) -> tuple[str, ...]:
+    """The columns that say which window a row is."""
+    if isinstance(window, Counted):
+        return START, END, INDEX
+    return (START, END, LAST) if isinstance(window, Chained) else (START, END)

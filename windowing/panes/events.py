@@ -1,0 +1,73 @@
+"""The slim event buffer: what windows that depend on the order of events are made from.
+
+    accepted[key, t, inputs, digest] -> stored[key, event_time, digest, inputs, missed] -> events[key, t, order, inputs, judged]
+"""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from windowing.columns import DIGEST, EVENT_TIME, EVENTS_JUDGED, INPUTS, JUDGED, MISSED, ORDER
+from windowing.columns import T as TIME
+from windowing.spec.kinds import Chained, Counted, Delta, Ordered, Punctuation
+from windowing.spec.pipeline import Pipeline
+
+
+def inputs(pipeline: Pipeline) -> tuple[str, ...]:
+    """The source columns that ordered windows need besides key and event time."""
+    source, found = pipeline.source, []
+    for window in pipeline.ordered:
+        for a in window.aggregates:
+            found += [a.column, a.by, *(a.where.columns if a.where else ())]
+        found += [window.attribute] if isinstance(window, Delta) else [window.marker] if isinstance(window, Punctuation) else []
+    named = dict.fromkeys(name for name in (*found, source.event_id, *source.order_by) if name is not None)
+    return tuple(name for name in named if name not in source.key)
+
+
+def stored(accepted: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """What is kept of accepted events: one row each."""
+    kept = [F.col(f"`{name}`").alias(name) for name in inputs(pipeline)]
+    values = F.struct(*kept) if kept else F.lit(None).cast("struct<none:boolean>")
+    names = F.col(MISSED)["window"] if _structs(accepted) else F.col(MISSED)
+    missed = F.coalesce(names, F.array().cast("array<string>"))
+    at = F.timestamp_micros(TIME).alias(EVENT_TIME)
+    return accepted.select(*pipeline.source.key, at, F.col(DIGEST).alias("digest"), values.alias(INPUTS), missed.alias("missed"))
+
+
+def _structs(rows: DataFrame) -> bool:
+    return "struct" in rows.schema[MISSED].dataType.simpleString()
+
+
+def events(kept: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """Stored rows as events again: [key, t, order, inputs, __judged, __missed]."""
+    names = inputs(pipeline)
+    place = [F.unix_micros(EVENT_TIME), *(_input(n, pipeline) for n in (pipeline.source.event_id, *pipeline.source.order_by) if n)]
+    order = F.struct(*(c.alias(f"at{i}") for i, c in enumerate([*place, F.col("digest")]))).alias(ORDER)
+    values = [F.col(INPUTS)[name].alias(name) for name in names]
+    time, judged = F.unix_micros(EVENT_TIME).alias(TIME), F.col(JUDGED).alias(EVENTS_JUDGED)
+    return kept.select(*pipeline.source.key, time, order, *values, judged, F.col("missed").alias(MISSED))
+
+
+def _input(name: str, pipeline: Pipeline) -> Column:
+    return F.col(f"`{name}`") if name in pipeline.source.key else F.col(INPUTS)[name]
+
+
+def admitted(found: DataFrame, window: Ordered, lateness_us: int | None) -> DataFrame:
+    """The events that were not late for `window`; record_sliding judges window by window."""
+    if lateness_us is None:
+        return found
+    if isinstance(window, Chained):
+        return found.where(~F.array_contains(MISSED, window.name))
+    if isinstance(window, Counted):
+        judged = F.col(EVENTS_JUDGED)
+        return found.where(judged.isNull() | (F.col(TIME) + F.lit(1 + lateness_us) > F.unix_micros(judged)))
+    return found
+
+
+def near(kept: DataFrame, regions: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """The stored rows inside the regions [keys, __low, __high) of event time, microseconds."""
+    same = [F.col(f"e.`{k}`") == F.col(f"r.`{k}`") for k in keys]
+    at = F.unix_micros(f"e.{EVENT_TIME}")
+    inside = (at >= F.col("r.__low")) & (at < F.col("r.__high"))
+    return kept.alias("e").join(regions.select(*keys, "__low", "__high").alias("r"), [*same, inside], "left_semi")

@@ -1,0 +1,197 @@
+"""`delay > 60 and gate is not null` -> a tree of names, literals and calls, and nothing else; its canonical text reads back as that tree.
+
+text -> tree (syntax.py) -> canonical text. Text is never executed: whoever needs the expression builds it from the tree.
+"""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from typing import Union
+
+from windowing.errors import SpecError
+from windowing.spec.kinds import Expression, Having
+from windowing.spec.words import listed, near, shown
+
+ANY_NUMBER = 100
+FUNCTIONS = {
+    **dict.fromkeys(("abs", "floor", "ceil", "lower", "upper", "trim", "length", "year", "month", "day", "hour"), (1, 1)),
+    **dict.fromkeys(("coalesce", "concat"), (1, ANY_NUMBER)),
+    **dict.fromkeys(("least", "greatest"), (2, ANY_NUMBER)),
+    **{"round": (1, 2), "nullif": (2, 2), "substring": (2, 3), "if": (3, 3), "replace": (3, 3)},
+}
+"""Every function and the fewest and most arguments it takes; `cast` has a syntax of its own."""
+
+COMPARISONS = ("=", "!=", "<=>", "<", "<=", ">", ">=")
+ARITHMETIC = ("+", "-", "*", "/", "%")
+PREDICATES = ("in", "between", "like", "is null")
+HEAVIEST = 1_000
+"""How many nodes the column of an expression may have."""
+
+HAVING_FORM = "an aggregate, one of = != < <= > >= and a number of up to 18 digits before and after the point, as in flights >= 3"
+
+_REPEATS = {"abs": 3, "floor": 2, "ceil": 2, "between": 2, "nullif": 2}
+_BINDS = {"or": 1, "and": 2, "not": 3, **dict.fromkeys((*COMPARISONS, *PREDICATES), 4), "+": 5, "-": 5, "*": 6, "/": 6, "%": 6, "negate": 7}
+_SUM, _WHOLE = 5, 8
+_OPERATORS = {"==": "=", "<>": "!="}
+_HAVING = re.compile(r"\s*(?:`([^`]+)`|([^\W\d]\w*))\s*(==?|!=|<>|<=|>=|<|>)\s*([+-]?\s*[0-9]{1,18}(?:\.[0-9]{1,18})?)\s*")
+
+
+@dataclass(frozen=True)
+class Name:
+    """A column; `quoted` if it was written in backticks."""
+
+    name: str
+    quoted: bool = False
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A constant: text, a whole number (int), a decimal (Decimal), a number with an exponent (float), true, false or null (None)."""
+
+    value: str | int | Decimal | float | bool | None
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operator, a predicate or a function of its arguments, at least one.
+
+    `case` has (condition, value)*, else; `case of` has operand, (compared, value)*, else; `cast` ends with its type as a text.
+    """
+
+    operation: str
+    arguments: tuple["Node", ...]
+
+
+Node = Union[Name, Literal, Call]  # noqa: UP007 -- Call names it before it is bound
+
+
+def expression(field: str, text: str) -> Expression:
+    """What `text` says, checked; SpecError at `field` for anything but columns, literals, operators and FUNCTIONS.
+
+    >>> expression("source.where", "NOT `gate` IN ('A1') AND -delay<>1.50")
+    Expression(sql="`gate` not in ('A1') and -delay != 1.50", columns=('gate', 'delay'))
+    """
+    from windowing.spec import syntax
+
+    node = syntax.parsed(field, text)
+    if _weight(node) > HEAVIEST:
+        raise SpecError(field, f"{shown(text)} nests case, between, nullif or abs so that it grows too large; write it flatter")
+    canonical = printed(node)
+    syntax.parsed(field, canonical, longest=None)
+    return Expression(canonical, tuple(dict.fromkeys(_columns(node))))
+
+
+@lru_cache(maxsize=256)
+def tree(checked: Expression) -> Node:
+    """The tree of an expression."""
+    from windowing.spec import syntax
+
+    return syntax.parsed("expression", checked.sql, longest=None)
+
+
+def having(field: str, text: str, aggregates: Collection[str]) -> Having:
+    """One comparison of one of `aggregates` with one number.
+
+    >>> having("windows.busy.having", "flights>=3", ["flights", "worst"])
+    Having(aggregate='flights', operator='>=', number='3')
+    """
+    match = _HAVING.fullmatch(text)
+    if match is None:
+        raise SpecError(field, f"{shown(text)} is not {HAVING_FORM}")
+    quoted, plain, operator, number = match.groups()
+    name = quoted or plain
+    if name not in aggregates:
+        known = f"{near(name, aggregates)}; the window has {listed(aggregates)}"
+        raise SpecError(field, f"{shown(text)} compares {shown(name)}, which is none of its aggregates{known}")
+    return Having(name, _OPERATORS.get(operator, operator), _plain(Decimal(re.sub(r"[\s+]", "", number))))
+
+
+def printed(node: Node) -> str:
+    """The canonical text of a tree, with no more parentheses than it needs.
+
+    >>> printed(Call("*", (Call("+", (Name("a"), Literal(1))), Literal(Decimal("0.50")))))
+    '(a + 1) * 0.50'
+    """
+    if isinstance(node, Name):
+        return f"`{node.name.replace('`', '``')}`" if node.quoted else node.name
+    if isinstance(node, Literal):
+        return _constant(node)
+    match node.operation, node.arguments:
+        case "not", (Call(operation) as inner,) if operation in PREDICATES:
+            return _predicate(inner, "not ")
+        case "not", (inner,):
+            return f"not {_part(inner, _BINDS['not'])}"
+        case "negate", (inner,):
+            text = _part(inner, _BINDS["negate"])
+            return f"- {text}" if text.startswith("-") else f"-{text}"
+        case "case", arms:
+            return f"case {_arms(arms)}"
+        case "case of", (operand, *arms):
+            return f"case {printed(operand)} {_arms(tuple(arms))}"
+        case "cast", (inner, Literal(kind)):
+            return f"cast({printed(inner)} as {kind})"
+        case operation, _ if operation in PREDICATES:
+            return _predicate(node, "")
+        case operation, (left, right) if operation in _BINDS:
+            binds = _BINDS[operation]
+            chains = operation not in COMPARISONS
+            return f"{_part(left, binds if chains else _SUM)} {operation} {_part(right, binds + 1)}"
+    return f"{node.operation}({', '.join(map(printed, node.arguments))})"
+
+
+def _predicate(node: Call, negation: str) -> str:
+    subject, *others = (_part(argument, _SUM) for argument in node.arguments)
+    match node.operation:
+        case "in":
+            return f"{subject} {negation}in ({', '.join(map(printed, node.arguments[1:]))})"
+        case "between":
+            return f"{subject} {negation}between {others[0]} and {others[1]}"
+        case "like":
+            return f"{subject} {negation}like {others[0]}"
+    return f"{subject} is {negation}null"
+
+
+def _arms(arguments: tuple[Node, ...]) -> str:
+    *pairs, otherwise = map(printed, arguments)
+    arms = [f"when {when} then {then}" for when, then in zip(pairs[::2], pairs[1::2], strict=True)]
+    return " ".join([*arms, f"else {otherwise}", "end"])
+
+
+def _part(node: Node, least: int) -> str:
+    """`node` in parentheses if it binds less than `least`."""
+    binds = _BINDS.get(node.operation, _WHOLE) if isinstance(node, Call) else _WHOLE
+    return printed(node) if binds >= least else f"({printed(node)})"
+
+
+def _constant(node: Literal) -> str:
+    value = node.value
+    if isinstance(value, str):
+        return "'{}'".format(value.replace("\\", "\\\\").replace("'", "\\'"))
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, float):
+        return repr(value) if "e" in repr(value) else f"{value!r}e0"
+    return "null" if value is None else str(value).lower()
+
+
+def _plain(number: Decimal) -> str:
+    """Without a point that nothing follows, leading and trailing zeros and the sign of zero."""
+    text = format(abs(number) if number.is_zero() else number, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _columns(node: Node) -> list[str]:
+    if isinstance(node, Call):
+        return [name for argument in node.arguments for name in _columns(argument)]
+    return [node.name] if isinstance(node, Name) else []
+
+
+def _weight(node: Node) -> int:
+    """How many nodes are left when each operation that looks at its first argument more than once has a copy of it for each time."""
+    if not isinstance(node, Call):
+        return 1
+    first, *others = map(_weight, node.arguments)
+    times = (len(others) - 1) // 2 if node.operation == "case of" else _REPEATS.get(node.operation, 1)
+    return 1 + times * first + sum(others)

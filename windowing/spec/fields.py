@@ -1,0 +1,55 @@
+"""The fields documents are made of: texts and lengths that are refused in one sentence when they can't be right."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic_core import PydanticCustomError
+
+from windowing.spec.aggregates import FORM as CALL
+from windowing.spec.duration import FORM as DURATION
+from windowing.spec.times import ORIGIN_FORM, ZONE_FORM
+from windowing.spec.words import shown
+
+NAME_PATTERN = "[a-z][a-z0-9_]{0,63}"
+LATER = "(not supported yet)"
+ARRIVAL = "arrival"
+"""What event_time says where events happen when they arrive."""
+
+
+def text(form: str) -> BeforeValidator:
+    """Lets only non-empty text through; the sentence for anything else says `form`."""
+
+    def check(value: object) -> object:
+        if isinstance(value, str) and value.strip():
+            return value
+        raise PydanticCustomError("sentence", "{given} is not {form}", {"given": shown(value), "form": form})
+
+    return BeforeValidator(check)
+
+
+Name = Annotated[str, text("a name: a small letter, then small letters, digits and _, at most 64")]
+Column = Annotated[str, text("the name of a column")]
+Place = Annotated[str, text("a path such as ../lake or /data/lake")]
+Length = Annotated[str, text(DURATION)]
+LengthOrForever = Annotated[str, text(f"{DURATION}, or forever")]
+Zone = Annotated[str, text(ZONE_FORM)]
+Origin = Annotated[str, text(ORIGIN_FORM)]
+Call = Annotated[str, text(CALL)]
+Expression = Annotated[str, text("an expression such as 'distance > 0'")]
+
+
+def _step(value: object) -> object:
+    """Lets numbers and texts through."""
+    if isinstance(value, (int, float, str)) and not isinstance(value, bool):
+        return value
+    raise PydanticCustomError("sentence", "{given} is not {form}", {"given": shown(value), "form": STEP})
+
+
+STEP = "a number such as 10, or a duration such as '5 minutes' for timestamps"
+Step = Annotated[int | float | str, BeforeValidator(_step)]
+
+
+class Document(BaseModel):
+    """A mapping with known fields only."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)

@@ -1,0 +1,175 @@
+"""Windows and aggregates as values: what each kind is, frozen. `_us` is whole microseconds, every window is half-open, [start, end)."""
+
+from dataclasses import dataclass
+
+from windowing.grid.rule import Grid
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A checked expression: `sql` is its canonical text, `columns` the columns it names, in order of appearance."""
+
+    sql: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One output column: `function(column, by, argument)`, e.g. quantile(delay, 0.95) or max_by(gate, delay), of events with `where`."""
+
+    name: str
+    function: str
+    column: str | None = None
+    argument: float | None = None
+    by: str | None = None
+    where: Expression | None = None
+
+    def __str__(self) -> str:
+        parts = [self.column, self.by, None if self.argument is None else f"{self.argument:g}"]
+        call = f"{self.function}({', '.join(p for p in parts if p)})"
+        return f"{call} where {self.where.sql}" if self.where else call
+
+
+@dataclass(frozen=True)
+class Having:
+    """Only windows whose `aggregate` compares so with `number` (a decimal as text) are shown: flights >= 3."""
+
+    aggregate: str
+    operator: str
+    number: str
+
+
+ON_CHANGE, ON_CLOSE, CHANGES = "on_change", "on_close", "changes"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Which windows of an output are rows of it; `empty_limit` None: windows without events are not."""
+
+    emit: str = ON_CHANGE
+    having: Having | None = None
+    empty_limit: int | None = None
+    change_feed: bool = True
+
+    @property
+    def whole(self) -> bool:
+        """Whether the output holds every window that has an event."""
+        return self.emit == ON_CHANGE and self.having is None
+
+
+@dataclass(frozen=True)
+class Tumbling:
+    """Windows [boundary k, boundary k+1) of `grid`."""
+
+    name: str
+    grid: Grid
+    aggregates: tuple[Aggregate, ...]
+    shown: Shown = Shown()
+
+
+@dataclass(frozen=True)
+class Sliding:
+    """Windows that begin at every boundary of `grid` (its step is the slide) and last `size_us` on the same clock."""
+
+    name: str
+    grid: Grid
+    size_us: int
+    aggregates: tuple[Aggregate, ...]
+    shown: Shown = Shown()
+
+
+@dataclass(frozen=True)
+class Cumulate:
+    """Windows from the beginning of each period of `grid` to each of its inner boundaries; the last one ends with the period."""
+
+    name: str
+    grid: Grid
+    aggregates: tuple[Aggregate, ...]
+    shown: Shown = Shown()
+
+
+@dataclass(frozen=True)
+class Global:
+    """One window for each key, for all time."""
+
+    name: str
+    aggregates: tuple[Aggregate, ...]
+    shown: Shown = Shown()
+
+
+@dataclass(frozen=True)
+class Session:
+    """Maximal chains of one key's events whose neighbours are at most `gap_us` apart: [first, last + gap)."""
+
+    name: str
+    gap_us: int
+    aggregates: tuple[Aggregate, ...]
+    shown: Shown = Shown()
+
+
+@dataclass(frozen=True)
+class CappedSession:
+    """Sessions cut from their first event on: an event at or after start + `longest_us` begins the next one."""
+
+    name: str
+    gap_us: int
+    longest_us: int
+    aggregates: tuple[Aggregate, ...]
+    shown: Shown = Shown()
+
+
+@dataclass(frozen=True)
+class RecordSliding:
+    """For every distinct t (floored to the tick) the windows including [t - difference, t] and [t + tick, t + tick + difference]."""
+
+    name: str
+    difference_us: int
+    tick_us: int
+    aggregates: tuple[Aggregate, ...]
+    shown: Shown = Shown()
+
+
+@dataclass(frozen=True)
+class Count:
+    """In event order, the i-th window holds events [i * every, i * every + count) of a key."""
+
+    name: str
+    count: int
+    every: int
+    aggregates: tuple[Aggregate, ...]
+    shown: Shown = Shown()
+
+
+@dataclass(frozen=True)
+class Delta:
+    """In event order, an event whose attribute exceeds that of the open window's first event by more than `delta` opens the next window.
+
+    `delta` is a decimal as text for numbers, or `delta_us` a duration for timestamps.
+    """
+
+    name: str
+    attribute: str
+    delta: str | None
+    delta_us: int | None
+    aggregates: tuple[Aggregate, ...]
+    shown: Shown = Shown()
+
+
+@dataclass(frozen=True)
+class Punctuation:
+    """In event order, a row whose `marker` is true closes the open window and is in none."""
+
+    name: str
+    marker: str
+    aggregates: tuple[Aggregate, ...]
+    shown: Shown = Shown()
+
+
+Aligned = Tumbling | Sliding | Cumulate
+"""Windows whose bounds are the same for every key."""
+Chained = Session | CappedSession
+Counted = Count | Delta | Punctuation
+"""Windows of events in order, which run from their first to their last event."""
+Ordered = CappedSession | RecordSliding | Counted
+"""Windows that are made from events, not from partial aggregates of them."""
+Window = Aligned | Global | Session | Ordered

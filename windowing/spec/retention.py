@@ -1,0 +1,42 @@
+"""How long state must live: as long as an event can still change a window."""
+
+from windowing.errors import SpecError
+from windowing.spec.duration import Duration
+from windowing.spec.kinds import CappedSession, Cumulate, RecordSliding, Session, Sliding, Tumbling, Window
+from windowing.spec.pipeline import Retention, Watermark
+from windowing.spec.times import longest_us
+
+
+def check_state(given: str, watermark: Watermark, retention: Retention, windows: tuple[Window, ...]) -> None:
+    """SpecError unless state lives forever, or as long as allowed lateness + the longest window."""
+    if retention.state_us is None:
+        return
+    lateness = watermark.allowed_lateness_us
+    if lateness is None:
+        raise SpecError("retention.state", f"{given!r} is given, but allowed_lateness: forever needs state: forever; change one of them")
+    endless = next((w for w in windows if longest_window_us(w) is None), None)
+    if endless is not None:
+        raise SpecError("retention.state", f"{given!r} is given, but windows.{endless.name} can last forever; write forever")
+    needed = lateness + max(longest_window_us(w) or 0 for w in windows)
+    if retention.state_us < needed:
+        raise SpecError(
+            "retention.state",
+            f"{given!r} is shorter than allowed_lateness + the longest window (a session counts twice its gap);"
+            f" write at least '{Duration(needed)}' or forever",
+        )
+
+
+def longest_window_us(window: Window) -> int | None:
+    """How long state of `window` is needed after its first event, None for no bound: the size; of sessions two gaps (until final)."""
+    match window:
+        case Tumbling(grid=grid) | Cumulate(grid=grid):
+            return longest_us(Duration(grid.step_us, grid.months))
+        case Sliding(size_us=size):
+            return size
+        case Session(gap_us=gap):
+            return 2 * gap
+        case CappedSession(gap_us=gap, longest_us=longest):
+            return longest + 2 * gap
+        case RecordSliding(difference_us=difference, tick_us=tick):
+            return 2 * (difference + tick)
+    return None

@@ -1,0 +1,217 @@
+"""Tokens -> tree of windowing.spec.expression: sqlglot parses, then every node is one that is known here or the text is refused.
+
+Only windowing.spec.expression imports this, once there is an expression to read: sqlglot takes a while to load.
+"""
+
+import re
+from decimal import Decimal
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ErrorLevel, ParseError, TokenError
+from sqlglot.parsers.spark import SparkParser
+
+from windowing.errors import SpecError
+from windowing.spec.expression import ANY_NUMBER, FUNCTIONS, Call, Literal, Name, Node
+from windowing.spec.tokens import FORM, LONGEST, MOST_DIGITS, Refused, tokens
+from windowing.spec.words import shown
+
+LONGEST_CHAIN = 100
+"""How many operators may follow each other, as in a + b + c."""
+TYPES = f"bigint, double, string and decimal(p, s) with up to {MOST_DIGITS} digits"
+
+_BINARY: dict[type[exp.Expr], str] = {
+    exp.And: "and", exp.Or: "or", exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%",
+}  # fmt: skip
+_COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=", exp.NEQ: "!=", exp.NullSafeEQ: "<=>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
+}  # fmt: skip
+_COMPARED = (*_COMPARISONS, exp.Is, exp.In, exp.Between, exp.Like, exp.Not)
+_TYPES = {exp.DType.BIGINT: "bigint", exp.DType.DOUBLE: "double", exp.DType.TEXT: "string"}
+_FLAGS = {"typed", "safe", "negate"}
+"""What sqlglot notes about a node beside its parts."""
+
+_PATTERN = re.compile(r"(?:[^\\]|\\[\\%_])*")
+
+
+class _Parser(SparkParser):
+    """Spark's grammar without Spark's functions: each call is a name and its arguments."""
+
+    FUNCTIONS = {}
+    NO_PAREN_FUNCTIONS = {}
+    FUNCTION_PARSERS = {name: SparkParser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST")}
+    NO_PAREN_FUNCTION_PARSERS = {"CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
+
+
+def parsed(field: str, text: str, longest: int | None = LONGEST) -> Node:
+    """The tree that `text` spells, or a SpecError at `field`, whatever the text."""
+    try:
+        return _tree(text, longest)
+    except Refused as refused:
+        problem = str(refused)
+    except TokenError:
+        problem = "has a quote, a backtick or a comment that is not closed"
+    except ParseError as error:
+        near = (error.errors or [{}])[0].get("highlight")
+        problem = f"can't be read{f' near {shown(near)}' if near else ''}; {FORM}"
+    except RecursionError:
+        problem = "is nested too deeply; write it flatter"
+    raise SpecError(field, f"{shown(text)} {problem}")
+
+
+def _tree(text: str, longest: int | None) -> Node:
+    parser = _Parser(dialect=Spark(), error_level=ErrorLevel.IMMEDIATE)
+    roots = parser.parse_into(exp.Condition, tokens(text, longest), text)
+    if len(roots) != 1 or roots[0] is None:
+        raise Refused(f"is not one expression; {FORM}")
+    _check_chains(roots[0])
+    return _node(roots[0])
+
+
+def _check_chains(root: exp.Expr) -> None:
+    level, depth = [root], 0
+    while level:
+        level, depth = [child for node in level for child in node.iter_expressions()], depth + 1
+    if depth > LONGEST_CHAIN:
+        raise Refused(f"has more than {LONGEST_CHAIN} operators in a row; for many values write in ('a', 'b')")
+
+
+def _node(found: exp.Expr) -> Node:
+    if type(found) in _BINARY:
+        return Call(_BINARY[type(found)], tuple(map(_node, _parts(found, "this", "expression"))))
+    if type(found) in _COMPARISONS:
+        return Call(_COMPARISONS[type(found)], tuple(map(_node, _compared(found, "this", "expression"))))
+    match found:
+        case exp.Paren():
+            return _node(*_parts(found, "this"))
+        case exp.Column():
+            return _name(*_parts(found, "this"))
+        case exp.Null() | exp.Boolean() | exp.Literal():
+            return _literal(found)
+        case exp.Neg():
+            return _negated(_node(*_parts(found, "this")))
+        case exp.Not():
+            return Call("not", (_node(*_parts(found, "this")),))
+    return _predicate(found) or _call(found)
+
+
+def _parts(found: exp.Expr, *names: str) -> list[exp.Expr]:
+    """The children under `names`, in their order; refuses a node that says more than these."""
+    said = {key: value for key, value in found.args.items() if value is not None and value is not False and value != []}
+    if said.keys() - {*names} - _FLAGS:
+        raise _unknown(found)
+    values = [said[name] for name in names if name in said]
+    return [child for value in values for child in (value if isinstance(value, list) else [value])]
+
+
+def _compared(found: exp.Expr, *names: str) -> tuple[exp.Expr, ...]:
+    """The sides of a comparison; refuses one that is a comparison itself without parentheses."""
+    return _sides(*_parts(found, *names))
+
+
+def _sides(*parts: exp.Expr) -> tuple[exp.Expr, ...]:
+    if any(isinstance(part, _COMPARED) for part in parts):
+        raise Refused("has comparisons side by side; put one of them in parentheses or write and between them")
+    return parts
+
+
+def _unknown(found: exp.Expr) -> Refused:
+    said = re.sub("(?<=[a-z])(?=[A-Z])", " ", type(found).__name__).lower()
+    return Refused(f"has an operation that is not allowed ({said}); {FORM}")
+
+
+def _name(found: exp.Expr) -> Name:
+    if not isinstance(found, exp.Identifier):
+        raise _unknown(found)
+    return Name(found.name, bool(found.args.get("quoted")))
+
+
+def _literal(found: exp.Expr) -> Literal:
+    if isinstance(found, exp.Null):
+        return Literal(None)
+    if isinstance(found, exp.Boolean) or found.is_string:
+        return Literal(found.this)
+    text = found.name
+    if "e" in text.lower():
+        return Literal(float(text))
+    return Literal(Decimal(text) if "." in text else int(text))
+
+
+def _negated(node: Node) -> Node:
+    """Minus a number is a number: -5 and - 5 are one literal."""
+    match node:
+        case Literal(Decimal() as number):
+            return Literal(number.copy_negate())
+        case Literal(int() | float() as number) if not isinstance(number, bool):
+            return Literal(-number)
+    return Call("negate", (node,))
+
+
+def _predicate(found: exp.Expr) -> Node | None:
+    match found:
+        case exp.Is():
+            subject, null = _compared(found, "this", "expression")
+            if not isinstance(null, exp.Null):
+                raise Refused("has is before something else than null; write is null, is not null, = or <=>")
+            return Call("is null", (_node(subject),))
+        case exp.In():
+            if not found.expressions:
+                raise Refused("has in without a list of values; write in ('a', 'b')")
+            _parts(found, "this", "expressions")
+            return Call("in", tuple(map(_node, [*_sides(found.this), *found.expressions])))
+        case exp.Between():
+            return Call("between", tuple(map(_node, _compared(found, "this", "low", "high"))))
+        case exp.Like():
+            subject, pattern = _compared(found, "this", "expression")
+            like = Call("like", (_node(subject), _pattern(pattern)))
+            return Call("not", (like,)) if found.args.get("negate") else like
+    return None
+
+
+def _pattern(found: exp.Expr) -> Literal:
+    if not isinstance(found, exp.Literal) or not found.is_string:
+        raise Refused("has like before something else than a text; write like 'A%'")
+    if not _PATTERN.fullmatch(found.name):
+        raise Refused("has a like with a backslash that stands before neither % nor _ nor another one, where it would mean nothing")
+    return _literal(found)
+
+
+def _call(found: exp.Expr) -> Node:
+    match found:
+        case exp.Case():
+            return _case(found)
+        case exp.Cast():
+            subject, kind = _parts(found, "this", "to")
+            return Call("cast", (_node(subject), _type(kind)))
+        case exp.Anonymous() if isinstance(found.this, str) and found.this.lower() in FUNCTIONS:
+            return _function(found.this.lower(), tuple(map(_node, found.expressions)))
+    raise _unknown(found)
+
+
+def _case(found: exp.Case) -> Call:
+    _parts(found, "this", "ifs", "default")
+    operand, default = found.args.get("this"), found.args.get("default")
+    arms = [_node(part) for arm in found.args["ifs"] for part in _parts(arm, "this", "true")]
+    otherwise = Literal(None) if default is None else _node(default)
+    return Call("case", (*arms, otherwise)) if operand is None else Call("case of", (_node(operand), *arms, otherwise))
+
+
+def _type(found: exp.Expr) -> Literal:
+    if found.this in _TYPES and not found.expressions:
+        return Literal(_TYPES[found.this])
+    digits = [int(size.name) for size in found.expressions if size.name.isdecimal()]
+    if found.this != exp.DType.DECIMAL or len(digits) != 2 or not 0 <= digits[1] <= digits[0] <= MOST_DIGITS or not digits[0]:
+        raise Refused(f"casts to {shown(found.sql('spark').lower())}; allowed are {TYPES}")
+    return Literal(f"decimal({digits[0]}, {digits[1]})")
+
+
+def _function(name: str, arguments: tuple[Node, ...]) -> Call:
+    fewest, most = FUNCTIONS[name]
+    if not fewest <= len(arguments) <= most:
+        wanted = f"{fewest}" if fewest == most else f"{fewest} or more" if most == ANY_NUMBER else f"{fewest} or {most}"
+        raise Refused(f"gives {name} {len(arguments)} arguments, but it takes {wanted}")
+    if name == "round" and len(arguments) == 2:
+        digits = arguments[1].value if isinstance(arguments[1], Literal) else None
+        if type(digits) is not int or not 0 <= digits <= 18:
+            raise Refused("has a round to something else than 0 to 18 digits, as in round(delay, 2)")
+    return Call(name, arguments)

@@ -1,0 +1,146 @@
+"""Text -> tokens of sqlglot, each of which an expression may have: checked before a parser sees them, so that none is surprised by them.
+
+Only windowing.spec.syntax imports this.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from math import isfinite
+
+from sqlglot import Token, TokenType
+from sqlglot.dialects.spark import Spark
+
+from windowing.spec.expression import FUNCTIONS
+from windowing.spec.words import listed, near, shown
+
+LONGEST = 1_000
+DEEPEST = 16
+"""How many brackets, cases and signs may stand inside each other."""
+MOST_DIGITS = 38
+FORM = (
+    "an expression is made of columns, literals, comparisons, arithmetic, and, or, not, in, between, like, is null, case, cast"
+    f" and {listed(FUNCTIONS)}"
+)
+
+_CALLED = (*FUNCTIONS, "cast", "try_cast")
+_KNOWN = ("and", "or", "not", "in", "between", "like", "is", "null", "case", "when", "then", "else", "end", "true", "false", "as")
+_MARKS = ("(", ")", ",", "+", "-", "*", "/", "%", "=", "==", "!=", "<>", "<", "<=", ">", ">=", "<=>")
+_AGGREGATES = ("count", "sum", "min", "max", "avg", "mean", "median", "quantile", "first", "last", "stddev", "variance")
+_PARAMETERS = dict.fromkeys("?:@$", "a parameter")
+_MEANT = {".": "a field of a struct or a number without its zero", ";": "a second statement", "->": "a lambda", **_PARAMETERS}
+_CALLS_MEANT = {"over": "a window function", "exists": "a subquery", **dict.fromkeys(_AGGREGATES, "an aggregate")}
+_NAME = re.compile(r"[^\W\d]\w*")
+_NUMBER = re.compile(r"(\d+)(\.\d+)?(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+_TEXT = re.compile(r"(?:[^\\]|\\[\\'\"%_])*")
+
+
+class Refused(Exception):
+    """Raised with what is wrong with a text, as the rest of a sentence that begins with it."""
+
+
+def tokens(text: str, longest: int | None = LONGEST) -> list[Token]:
+    """The tokens of `text`: names, literals, operators, known words and calls of known functions, none nested too deeply."""
+    if not text.strip():
+        raise Refused("is empty; write an expression such as delay > 60")
+    if longest is not None and len(text) > longest:
+        raise Refused(f"has {len(text):,} characters; an expression has at most {longest:,}")
+    hidden = next((c for c in text if not c.isprintable() and c not in "\n\t"), None)
+    if hidden is not None:
+        raise Refused(f"holds the invisible character U+{ord(hidden):04X}; write visible characters, blanks and line ends")
+    found = Spark().tokenize(text)
+    _check_gaps(text, found)
+    _check_nesting(found)
+    for before, token in pairwise([None, *found]):
+        if token is not None:
+            _check_token(text[token.start : token.end + 1], token, before)
+    _check_calls(found)
+    return found
+
+
+def _check_gaps(text: str, found: Sequence[Token]) -> None:
+    """Between two tokens stands nothing but white space."""
+    starts, ends = [*(t.start for t in found), len(text)], [0, *(t.end + 1 for t in found)]
+    if any(text[end:start].strip() for start, end in zip(starts, ends, strict=True)):
+        raise Refused("has a comment; write comments outside of the expression")
+
+
+def _check_nesting(found: Iterable[Token]) -> None:
+    opened: list[tuple[str, int]] = []
+    signs = 0
+    for token in found:
+        word = _word(token)
+        if word in ("(", "case"):
+            opened.append((word, 1 + signs))
+        elif word == ")" and (not opened or opened.pop()[0] != "("):
+            raise Refused("has a parenthesis that closes nothing; check the parentheses")
+        elif word == "end" and opened and opened[-1][0] == "case":
+            opened.pop()
+        signs = signs + 1 if word in ("not", "-", "+") else 0
+        if signs + sum(depth for _, depth in opened) > DEEPEST:
+            raise Refused(f"is nested more than {DEEPEST} deep; write it flatter")
+    if opened:
+        raise Refused(f"has a {shown(opened[-1][0])} that is not closed; check the parentheses and the ends of cases")
+
+
+def _check_token(written: str, token: Token, before: Token | None) -> None:
+    kind = token.token_type
+    if kind == TokenType.STRING and written[0] not in "'\"":
+        raise Refused("begins with a command; write a column of that name in backticks, as in `show` > 1")
+    if kind == TokenType.STRING:
+        _check_text(written[1:-1], before)
+    elif kind == TokenType.NUMBER:
+        _check_number(written)
+    elif kind == TokenType.IDENTIFIER or (_NAME.fullmatch(written) and written == token.text):
+        _check_name(token)
+    elif token.text not in _MARKS or written != token.text:
+        meant = _MEANT.get(written)
+        raise Refused(f"has {shown(written)}{f', {meant}' if meant else ''}; {FORM}")
+
+
+def _check_text(inside: str, before: Token | None) -> None:
+    if before is not None and _word(before) not in (*_MARKS[:1], *_MARKS[2:], *_KNOWN):
+        form = "times are texts without a word before them, a quote inside a text is written \\'"
+        raise Refused(f"has the text {shown(inside)} where an operator is needed; {form}")
+    if not _TEXT.fullmatch(inside):
+        raise Refused("has a backslash in a text that stands before none of \\ ' \" % _; write \\\\ for one that is meant")
+
+
+def _check_number(written: str) -> None:
+    match = _NUMBER.fullmatch(written)
+    if match is None:
+        raise Refused(f"has {written!r}; a number is written 5, 0.5 or 5e3")
+    whole, fraction, exponent = match.groups()
+    if exponent:
+        fits = isfinite(float(written))
+    elif fraction:
+        fits = len(whole + fraction) - 1 <= MOST_DIGITS
+    else:
+        fits = len(whole) <= MOST_DIGITS and int(whole) < 2**63
+    if not fits:
+        limits = f"a whole number is below 2^63, a decimal has up to {MOST_DIGITS} digits"
+        raise Refused(f"has the number {shown(written)}, which is too large; {limits}")
+
+
+def _check_name(token: Token) -> None:
+    if token.text.startswith("__"):
+        raise Refused(f"names {token.text!r}, but names that begin with '__' are reserved; rename the column")
+    if _word(token) == "select":
+        raise Refused("has a subquery; an expression looks at one row of the source")
+
+
+def _check_calls(found: Sequence[Token]) -> None:
+    for before, token, after in zip([None, *found], found, found[1:], strict=False):
+        word = _word(token)
+        named = token.token_type == TokenType.IDENTIFIER or _NAME.fullmatch(word)
+        type_of_cast = before is not None and _word(before) == "as"
+        if not named or _word(after) != "(" or word in (*_CALLED, *_KNOWN) or type_of_cast:
+            continue
+        meant = _CALLS_MEANT.get(word)
+        hint = f", {meant}, but an expression looks at one row" if meant else near(word, _CALLED)
+        raise Refused(f"calls {token.text!r}{hint}; the functions are {listed(_CALLED[:-1])}")
+
+
+def _word(token: Token) -> str:
+    """An operator or an unquoted word in lower case, nothing for what is quoted."""
+    return "" if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER) else token.text.lower()

@@ -1,0 +1,19 @@
+"""The global window: one for each key, for all time; its bounds are null.
+
+    panes[key, rows, parts, touched] -> windows[key, start, end, rows, parts, touched]
+"""
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from windowing.columns import END, START, TOUCHED
+from windowing.panes.algebra import Part
+
+
+def windows(panes: DataFrame, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
+    """One row for each key of `panes`."""
+    merged = panes.groupBy(*keys).agg(*(p.merged() for p in kept), F.max(TOUCHED).alias(TOUCHED))
+    never = F.lit(None).cast("timestamp")
+    return merged.withColumns({START: never, END: never})
