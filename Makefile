@@ -7,7 +7,7 @@ PY := .venv/bin/python
 export TZ := UTC
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test lint bench airflow clean lock schema
+.PHONY: help setup demo test test-deep lint bench airflow clean lock schema
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -19,6 +19,9 @@ demo: setup ## real flights through Airflow, Spark and Delta: late rows correct 
 
 test: setup ## lint, unit, property, Spark, Delta, Airflow and Great Expectations tests
 	@bin/check
+
+test-deep: setup ## 500 random schedules of every kind of window against plain loops (hours)
+	@TIDEMARK_SCHEDULES=$${TIDEMARK_SCHEDULES:-500} $(PY) -m pytest -q tests/jobs/test_schedules.py -p no:cacheprovider
 
 lint: setup ## ruff, mypy, import contracts
 	@bin/lint

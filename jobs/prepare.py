@@ -7,7 +7,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from jobs.show import state_names
 from windowing import delta
+from windowing.admit.table import REFUSED
 from windowing.columns import CLOSED_BY, END, INDEX, LAST, REVISION, RUN, START
 from windowing.columns import T as TIME
 from windowing.errors import SpecError, StateRefused
@@ -66,9 +68,11 @@ def tables(pipeline: Pipeline, window: Window) -> tuple[Target, ...]:
 
 
 def versions(spark: SparkSession, pipeline: Pipeline) -> dict[str, int]:
-    """The newest version of every output, and of the tables that hold all windows of those that show fewer."""
-    found = [t.path for w in pipeline.windows for t in tables(pipeline, w)]
-    return {path.removeprefix(f"{pipeline.root}/"): delta.version(spark, path) for path in found}
+    """The newest version of every table of the pipeline but the ledger's own, by name."""
+    found = [t.path.removeprefix(f"{pipeline.root}/") for w in pipeline.windows for t in tables(pipeline, w)]
+    others = [*state_names(pipeline), *REFUSED]
+    there = [name for name in others if delta.exists(spark, pipeline.table(name))]
+    return {name: delta.version(spark, pipeline.table(name)) for name in (*found, *there)}
 
 
 def _make_tables(spark: SparkSession, pipeline: Pipeline) -> None:

@@ -1,8 +1,9 @@
 """Looks at what a pipeline holds: rows of an output, refused rows, state. Reads only."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -11,8 +12,8 @@ from pyspark.sql import types as T
 
 from jobs.read import whole_of, with_finality
 from windowing import delta
-from windowing.admit.table import REFUSED
-from windowing.columns import BATCH, END, EVENT_TIME, FIRST, PANE, RUN, START
+from windowing.admit.table import REFUSED, kept_name
+from windowing.columns import BATCH, END, EVENT_TIME, FIRST, INDEX, PANE, RUN, START
 from windowing.errors import UsageError
 from windowing.ledger.rule import BACKFILL_DONE, CLOSE, Story
 from windowing.ledger.table import story
@@ -71,28 +72,58 @@ def _published(past: Story, pipeline: Pipeline, window: Window) -> int:
 
 def _at(spark: SparkSession, past: Story, pipeline: Pipeline, window: Window, text: str) -> tuple[Story, int]:
     """The story until `text`, which is a run's number or v and a version's, and the version of the output then."""
-    newest, asked = delta.version(spark, pipeline.table(window.name)), int(text.removeprefix("v"))
-    by_version = text.startswith("v")
-    if by_version and asked > newest:
+    if not text.startswith("v"):
+        then = past.until_run(_run(past, text))
+        return then, (then.entries[-1].versions)[window.name]
+    newest, asked = delta.version(spark, pipeline.table(window.name)), int(text[1:])
+    if asked > newest:
         raise UsageError(f"--as-of: {window.name} has the versions 0 to {newest}, not {asked}")
-    steps = [e for e in past.entries if e.step in (CLOSE, BACKFILL_DONE) and window.name in e.versions]
-    until = [e for e in steps if (e.versions[window.name] <= asked if by_version else e.run == asked and e.step == CLOSE)]
-    if not until and not by_version:
-        runs = [e.run for e in steps if e.run is not None]
-        raise UsageError(f"--as-of: run {asked} did not finish or never was; {f'runs 1 to {max(runs)} did' if runs else 'no run has'}")
-    then = Story(tuple(e for e in past.entries if until and e.seq <= until[-1].seq))
-    return then, asked if by_version else until[-1].versions[window.name]
+    steps = [e for e in past.entries if e.step in (CLOSE, BACKFILL_DONE) and e.versions.get(window.name, asked + 1) <= asked]
+    return Story(tuple(e for e in past.entries if steps and e.seq <= steps[-1].seq)), asked
+
+
+def _run(past: Story, text: str) -> int:
+    """The finished run that `text` names."""
+    runs = [e.run for e in past.entries if e.step == CLOSE and e.run is not None]
+    if not text.isdigit() or int(text) not in runs:
+        raise UsageError(f"--as-of: run {text} did not finish or never was; {f'runs 1 to {max(runs)} did' if runs else 'no run has'}")
+    return int(text)
+
+
+def _then(spark: SparkSession, pipeline: Pipeline, table: str, as_of: str | None) -> DataFrame | None:
+    """An internal table, newest or as the run `as_of` left it; None where it was not there."""
+    if as_of is None:
+        return delta.read(spark, pipeline.table(table)) if delta.exists(spark, pipeline.table(table)) else None
+    past = story(spark, pipeline)
+    version = past.until_run(_run(past, as_of)).entries[-1].versions.get(table)
+    return None if version is None else delta.read(spark, pipeline.table(table), version)
 
 
 def chosen(output: DataFrame, pipeline: Pipeline, wanted: Wanted) -> Rows:
-    """The rows of an output that are wanted, in order of window and key. output[keys, window_start, window_end, ...] -> Rows."""
+    """The rows of an output that are wanted, in order of window and key. output[keys, window_start, window_end, ...] -> Rows.
+
+    A window without bounds overlaps every range.
+    """
     rows = of_keys(output, wanted.keys)
     if wanted.start is not None:
-        rows = rows.where(F.col(END) > F.lit(wanted.start))
+        rows = rows.where(F.col(END).isNull() | (F.col(END) > F.lit(wanted.start)))
     if wanted.end is not None:
-        rows = rows.where(F.col(START) < F.lit(wanted.end))
-    order = [F.col(f"`{c}`") for c in (START, END, *pipeline.source.key)]
+        rows = rows.where(F.col(START).isNull() | (F.col(START) < F.lit(wanted.end)))
+    index = [INDEX] if INDEX in output.columns else []
+    return _ordered(rows, [START, END, *index, *pipeline.source.key], wanted)
+
+
+def _ordered(rows: DataFrame, columns: Iterable[str], wanted: Wanted) -> Rows:
+    order = [F.col(f"`{c}`") for c in columns]
     return _first(rows, [c.desc() for c in order] if wanted.newest_first else order, wanted.limit)
+
+
+def _during(rows: DataFrame, column: str, wanted: Wanted) -> DataFrame:
+    """The rows of the wanted keys whose `column` lies in [start, end)."""
+    found = of_keys(rows, wanted.keys)
+    if wanted.start is not None:
+        found = found.where(F.col(column) >= F.lit(wanted.start))
+    return found if wanted.end is None else found.where(F.col(column) < F.lit(wanted.end))
 
 
 def of_keys(rows: DataFrame, keys: Keys) -> DataFrame:
@@ -117,17 +148,19 @@ def _first(rows: DataFrame, order: Iterable[Column], limit: int) -> Rows:
     return Rows(tuple(rows.columns), tuple(records(rows.orderBy(*order), limit)), rows.count())
 
 
-def refused(spark: SparkSession, pipeline: Pipeline, outcomes: tuple[str, ...], limit: int) -> Refused:
-    """The newest `limit` rows with one of `outcomes`, whole."""
-    counts, rows = dict.fromkeys(outcomes, 0), []
+def refused(spark: SparkSession, pipeline: Pipeline, outcomes: tuple[str, ...], wanted: Wanted, as_of: str | None = None) -> Refused:
+    """The rows with one of `outcomes` that are wanted, whole, in order of run; a range is one of event times."""
+    counts = dict.fromkeys(outcomes, 0)
+    rows: list[Mapping[str, Any]] = []
+    keys = {kept_name(column): values for column, values in wanted.keys.items()}
     for table in (t for t, its in REFUSED.items() if set(its) & set(outcomes)):
-        path = pipeline.table(table)
-        if delta.exists(spark, path):
-            kept = delta.read(spark, path).where(F.col("outcome").isin(*outcomes))
+        kept = _then(spark, pipeline, table, as_of)
+        if kept is not None:
+            kept = _during(kept, "event_time", replace(wanted, keys=keys)).where(F.col("outcome").isin(*outcomes))
             counts |= {row["outcome"]: row["count"] for row in kept.groupBy("outcome").count().collect()}
-            rows += records(kept.orderBy(F.desc(RUN), F.desc(BATCH), "event_time"), limit)
-    newest = sorted(rows, key=lambda row: (-row[RUN], -row[BATCH]))
-    return Refused(counts, tuple(newest[:limit]))
+            rows += _ordered(kept, (RUN, BATCH, "event_time"), wanted).rows
+    ordered = sorted(rows, key=lambda row: (row[RUN], row[BATCH]), reverse=wanted.newest_first)
+    return Refused(counts, tuple(ordered[: wanted.limit]))
 
 
 def state_tables(spark: SparkSession, pipeline: Pipeline) -> tuple[StateTable, ...]:
@@ -150,16 +183,16 @@ def state_of(pipeline: Pipeline, window: Window) -> str:
     return next(table for table, windows in state_names(pipeline).items() if window.name in windows)
 
 
-def partials(spark: SparkSession, pipeline: Pipeline, window: Window, keys: Keys, limit: int) -> Rows:
-    """The newest rows of the state `window` is made from; sketches come as their length."""
-    table = state_of(pipeline, window)
-    if not delta.exists(spark, pipeline.table(table)):
+def partials(spark: SparkSession, pipeline: Pipeline, window: Window, wanted: Wanted, as_of: str | None = None) -> Rows:
+    """The wanted rows of the state `window` is made from, in order of time; sketches come as their length."""
+    found = _then(spark, pipeline, state_of(pipeline, window), as_of)
+    if found is None:
         return NO_ROWS
-    rows = of_keys(delta.read(spark, pipeline.table(table)), keys)
+    time = next(c for c in (PANE, FIRST, EVENT_TIME) if c in found.columns)
+    rows = _during(found, time, wanted)
     sketches = [f.name for f in rows.schema.fields if isinstance(f.dataType, T.BinaryType)]
     sized = rows.withColumns({name: F.concat(F.octet_length(f"`{name}`").cast("string"), F.lit(" bytes")) for name in sketches})
-    time = next(c for c in (PANE, FIRST, EVENT_TIME) if c in rows.columns)
-    return _first(sized, [F.desc(time), *(F.col(f"`{k}`") for k in pipeline.source.key)], limit)
+    return _ordered(sized, (time, *pipeline.source.key), wanted)
 
 
 def _state(spark: SparkSession, pipeline: Pipeline, table: str, windows: tuple[str, ...]) -> StateTable:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.commands.engine import spark
-from jobs.commands.options import TIMES, Instant, common, key_option, keys_of, limit_option, ordered, window_of
+from jobs.commands.options import TIMES, Instant, as_of_option, common, key_option, keys_of, limit_option, ordered, range_options, window_of
 from jobs.commands.output import Printer
 from windowing.columns import END, LAST, START
 from windowing.errors import UsageError
@@ -78,6 +78,8 @@ def _windows(found: "Rows", keys: Sequence[str]) -> tuple[list[str], list[list[A
 
 def _bounds(row: Mapping[str, Any]) -> str:
     start, end = row[START], row[END]
+    if start is None and end is None:
+        return "all time"
     return interval(start, end) if isinstance(start, datetime) and isinstance(end, datetime) else f"[{start}, {end})"
 
 
@@ -94,16 +96,32 @@ def _how_many(found: "Rows") -> str:
 @click.command()
 @common
 @click.option("--outcome", "outcomes", type=click.Choice(OUTCOMES), multiple=True, help="Only rows with this outcome. May be repeated.")
+@key_option
+@range_options("event times")
+@as_of_option("As run RUN left it.")
 @limit_option
-def late(pipeline: "Pipeline", *, as_json: bool, outcomes: tuple[str, ...], limit: int) -> None:
+def late(
+    pipeline: "Pipeline",
+    *,
+    as_json: bool,
+    outcomes: tuple[str, ...],
+    keys: tuple[str, ...],
+    start: datetime | None,
+    end: datetime | None,
+    reverse: bool,
+    as_of: str | None,
+    limit: int,
+) -> None:
     """Rows that were refused, newest run first.
 
     late: for every window; partial: for some of its windows; duplicate: its id was accepted before; quarantined: for a reason.
     """
+    wanted_keys = keys_of(pipeline, keys)
+    ordered(start, end)
     session = spark()
-    from jobs.show import refused
+    from jobs.show import Wanted, refused
 
-    found = refused(session, pipeline, outcomes or OUTCOMES, limit)
+    found = refused(session, pipeline, outcomes or OUTCOMES, Wanted(wanted_keys, start, end, not reverse, limit), as_of)
     printer = Printer(as_json=as_json)
     printer.line(f"{pipeline.name}: " + ", ".join(f"{n:,} {outcome}" for outcome, n in found.counts.items()))
     if found.rows:
@@ -121,16 +139,30 @@ def _refused(row: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
 
 @click.command()
 @common
-@click.option("--window", help="Also show the newest partial aggregates this window is made from.")
+@click.option("--window", help="Also show what this window is made from: partial aggregates, or events where their order counts.")
 @key_option
+@range_options("state")
+@as_of_option("As run RUN left it; with --window.")
 @limit_option
-def state(pipeline: "Pipeline", *, as_json: bool, window: str | None, keys: tuple[str, ...], limit: int) -> None:
-    """The tables of partial aggregates that outputs are made from."""
-    if keys and window is None:
-        raise UsageError("--key needs --window, which says whose partial aggregates to show")
+def state(
+    pipeline: "Pipeline",
+    *,
+    as_json: bool,
+    window: str | None,
+    keys: tuple[str, ...],
+    start: datetime | None,
+    end: datetime | None,
+    reverse: bool,
+    as_of: str | None,
+    limit: int,
+) -> None:
+    """Tables that outputs are made from; --window: their newest rows."""
+    if window is None and (keys or start or end or as_of):
+        raise UsageError("--key, --from, --to and --as-of need --window, which says whose state to show")
     chosen, wanted_keys = None if window is None else window_of(pipeline, window), keys_of(pipeline, keys)
+    ordered(start, end)
     session = spark()
-    from jobs.show import partials, state_tables
+    from jobs.show import Wanted, partials, state_tables
 
     tables = state_tables(session, pipeline)
     printer = Printer(as_json=as_json)
@@ -141,7 +173,7 @@ def state(pipeline: "Pipeline", *, as_json: bool, window: str | None, keys: tupl
     else:
         printer.line(f"{pipeline.name}: no state, there is no run yet")
     if chosen is not None:
-        found = partials(session, pipeline, chosen, wanted_keys, limit)
+        found = partials(session, pipeline, chosen, Wanted(wanted_keys, start, end, not reverse, limit), as_of)
         if tables:
             printer.data(found.columns, [[row[c] for c in found.columns] for row in found.rows], f"what {chosen.name} is made from")
             printer.line(_how_many(found))

@@ -75,6 +75,19 @@ def key_option(command: F) -> F:
     return click.option("--key", "keys", multiple=True, metavar="KEY", help=text)(command)
 
 
+def range_options(of: str) -> Callable[[F], F]:
+    """Adds --from, --to and --reverse, about `of` such as windows."""
+    since = click.option("--from", "start", type=Instant(), help=f"Only {of} from this time on. {TIMES}")
+    until = click.option("--to", "end", type=Instant(), help=f"Only {of} before this time.")
+    reverse = click.option("--reverse", is_flag=True, help="The other way round.")
+    return lambda command: since(until(reverse(command)))
+
+
+def as_of_option(text: str) -> Callable[[F], F]:
+    """Adds --as-of."""
+    return click.option("--as-of", metavar="RUN", help=text)
+
+
 def limit_option(command: F) -> F:
     """Adds --limit."""
     return click.option("--limit", type=click.IntRange(1, 1_000_000), default=20, show_default=True, help="Rows to show.")(command)

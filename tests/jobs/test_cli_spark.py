@@ -152,6 +152,18 @@ def test_state_lists_tables_and_partials(trips: Cli) -> None:
     assert [r["rows"] for r in found["partials"]["rows"]] == [1, 1, 1]
 
 
+def test_refused_rows_and_state_are_found_by_key_time_and_run(trips: Cli) -> None:
+    assert [r["id"] for r in trips.json("late", "--key", "EWR", "--reverse")["rows"]] == ["late", "c"]
+    assert [r["id"] for r in trips.json("late", "--from", "2013-01-01T07:00", "--outcome", "duplicate")["rows"]] == ["c"]
+    assert trips.json("late", "--to", "2013-01-01T05:00")["total"] == 0
+    assert trips.json("late", "--as-of", "1")["total"] == 0
+    oldest = trips.json("state", "--window", "hourly", "--key", "EWR", "--reverse")["partials"]
+    assert [r["pane_start"] for r in oldest["rows"]] == sorted(r["pane_start"] for r in oldest["rows"])
+    assert trips.json("state", "--window", "hourly", "--from", "2013-01-01T07:00")["partials"]["total"] == 2
+    assert trips.json("state", "--window", "hourly", "--as-of", "1")["partials"]["total"] == 3
+    assert "runs 1 to 2 did" in trips("state", "--window", "hourly", "--as-of", "9", code=2).stderr
+
+
 def test_validated_versions_can_be_published_and_shown(trips: Cli) -> None:
     refused = trips("publish", code=3)
     assert "has not been validated" in refused.stderr

@@ -110,7 +110,7 @@ WRONG = [
     (["show", "{spec}", "hourly", "--as-of", "yesterday"], "'yesterday' is not a run"),
     (["show", "{spec}", "hourly", "--as-of", "3", "--published"], "--published"),
     (["late", "{spec}", "--outcome", "lost"], "'lost' is not one of"),
-    (["state", "{spec}", "--key", "place=EWR"], "--key needs --window"),
+    (["state", "{spec}", "--key", "place=EWR"], "--key, --from, --to and --as-of need --window"),
     (["state", "{spec}", "--window", "weekly"], "no window 'weekly'"),
 ]
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests import oracle
 from windowing.grid.rule import Grid
 from windowing.grid.zone import micros
-from windowing.spec.kinds import Aggregate, Session, Sliding, Tumbling
+from windowing.spec.kinds import Aggregate, Cumulate, Sliding, Tumbling, Window
 from windowing.spec.pipeline import EventTime, Pipeline, Source, Watermark
 
 SECOND = 1_000_000
@@ -49,8 +49,8 @@ steps = st.one_of(
 class Case:
     """One window, as the pipeline says it and as the oracle says it."""
 
-    ours: Tumbling | Sliding
-    theirs: oracle.Tumbling | oracle.Sliding
+    ours: Tumbling | Sliding | Cumulate
+    theirs: oracle.Tumbling | oracle.Sliding | oracle.Cumulate
 
 
 def tumbling(grid: Grid, name: str = "w") -> Case:
@@ -61,6 +61,12 @@ def tumbling(grid: Grid, name: str = "w") -> Case:
 def sliding(grid: Grid, size_us: int, name: str = "w") -> Case:
     """The sliding window of `size_us` whose slide is the step of `grid`."""
     return Case(Sliding(name, grid, size_us, COUNT), oracle.Sliding(name, size_us, grid.step_us, grid.origin_us, grid.zone))
+
+
+def cumulate(grid: Grid, name: str = "w") -> Case:
+    """The cumulating window of the periods of `grid`, by its inner steps."""
+    theirs = oracle.Cumulate(name, grid.step_us, grid.months, grid.inner_us, grid.inner_months, grid.origin_us, grid.zone)
+    return Case(Cumulate(name, grid, COUNT), theirs)
 
 
 @st.composite
@@ -80,9 +86,27 @@ def monthly(draw: st.DrawFn) -> Grid:
 
 
 @st.composite
+def nested(draw: st.DrawFn) -> Grid:
+    """A grid whose periods have steps of their own, which divide them or not; a period in a zone that they do not divide lasts a day."""
+    kind = draw(st.sampled_from(["fixed", "fixed", "months of steps", "months of months"]))
+    if kind == "fixed":
+        grid = draw(stepped())
+        inner = draw(st.sampled_from([grid.step_us, -(-grid.step_us // 2), -(-grid.step_us // 3), -(-grid.step_us // 7)]))
+        if grid.zone is not None and grid.step_us < DAY and grid.step_us % inner:
+            inner = grid.step_us
+        return Grid(grid.step_us, 0, grid.origin_us, grid.zone, inner)
+    grid = draw(monthly())
+    if kind == "months of steps":
+        return Grid(0, grid.months, grid.origin_us, grid.zone, draw(st.sampled_from([DAY, 2 * DAY, 7 * DAY, 40 * DAY])))
+    return Grid(0, grid.months, grid.origin_us, grid.zone, 0, draw(st.integers(1, grid.months)))
+
+
+@st.composite
 def aligned(draw: st.DrawFn, name: str = "w") -> Case:
-    """A tumbling or sliding window; the size of a sliding one need not be a multiple of its slide."""
-    kind = draw(st.sampled_from(["tumbling", "sliding", "sliding", "monthly"]))
+    """A tumbling, sliding or cumulating window; the size of a sliding one need not be a multiple of its slide."""
+    kind = draw(st.sampled_from(["tumbling", "sliding", "sliding", "monthly", "cumulate"]))
+    if kind == "cumulate":
+        return cumulate(draw(nested()), name)
     if kind == "monthly":
         return tumbling(draw(monthly()), name)
     grid = draw(stepped())
@@ -92,7 +116,7 @@ def aligned(draw: st.DrawFn, name: str = "w") -> Case:
     return sliding(grid, size + (size == grid.step_us), name)
 
 
-def pipeline(*windows: Tumbling | Sliding | Session, lateness_us: int | None = 0) -> Pipeline:
+def pipeline(*windows: Window, lateness_us: int | None = 0) -> Pipeline:
     """A pipeline with these windows."""
     source = Source("/source", EventTime("ts"), ("key",))
     return Pipeline("p", "/lake", source, Watermark(0, lateness_us, HOUR), windows)

@@ -38,9 +38,9 @@ class Grid:
 
     @property
     def per(self) -> int:
-        """How many boundaries a period has, its own first one included."""
+        """The most boundaries a period can have, its own first one included: one more where a month's end was clamped at its beginning."""
         if self.inner_months:
-            return -(-self.months // self.inner_months)
+            return self.months // self.inner_months + 1
         longest = self.step_us or self.months * 31 * 24 * HOUR_US
         return -(-longest // self.inner_us) if self.inner_us else 1
 

@@ -127,6 +127,11 @@ class Story:
         left = self.open_run
         return self if left is None else Story(tuple(e for e in self.entries if e.run != left.run or e.seq < left.seq))
 
+    def until_run(self, run: int) -> "Story":
+        """The story up to the end of `run`, which is closed."""
+        closed = next(e for e in reversed(self._of(CLOSE)) if e.run == run)
+        return Story(tuple(e for e in self.entries if e.seq <= closed.seq))
+
     def watermark_of(self, run: int | None) -> int | None:
         """W at the end of `run`."""
         return next((e.watermark_out for e in reversed(self._of(CLOSE)) if e.run == run), None)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from windowing.columns import BASE, END, INDEX, LAST, START
+from windowing.columns import BASE, CLOSED_BY, END, INDEX, LAST, START
 from windowing.spec.kinds import CappedSession, Count, Counted, Ordered, RecordSliding
 
 _LEAST, _MOST = -(2**62), 2**62
@@ -58,11 +58,12 @@ def _clean(window: CappedSession | Counted, keys: Sequence[str]) -> Column:
     if not isinstance(window, Count) or window.every == window.count:
         before = F.lag(END).over(order)
         return before.isNull() | (before <= F.col(START))
+    first = F.col(INDEX) == F.lit(0)
     if window.count % window.every:
-        return F.col(INDEX) == F.lit(0)
-    apart = (F.col(INDEX) == 0) | (F.lag(END, window.count // window.every).over(order) <= F.col(START))
-    alone = F.coalesce(F.unix_micros(F.lag(END).over(order)) <= F.col("__t0"), F.lit(True))
-    return F.coalesce(apart, F.lit(False)) & alone
+        return first
+    apart = F.lag(END, window.count // window.every).over(order) <= F.col(START)
+    done = F.lag(CLOSED_BY).over(order).isNotNull() & (F.unix_micros(F.lag(END).over(order)) <= F.col("__t0"))
+    return first | F.coalesce(apart & done, F.lit(False))
 
 
 def _index(window: CappedSession | Counted) -> Column:

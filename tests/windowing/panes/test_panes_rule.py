@@ -8,17 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import oracle
-from tests.windowing.cases import COUNT, DAY, HOUR, MINUTE, Case, aligned, instants, pipeline, sliding, tumbling
+from tests.windowing.cases import COUNT, DAY, HOUR, MINUTE, Case, aligned, cumulate, instants, nested, pipeline, sliding, tumbling
 from windowing.grid.rule import Grid, boundary, index
 from windowing.grid.zone import micros
 from windowing.panes.rule import CHEAP, Family, cuts, families, pane_end, pane_start, shape, span
-from windowing.spec.kinds import Aggregate, Session, Sliding, Tumbling
+from windowing.spec.kinds import Aggregate, Cumulate, Global, Session, Sliding, Tumbling
 
 several = st.lists(aligned(), min_size=1, max_size=4).map(lambda cases: [_named(c, f"w{n}") for n, c in enumerate(cases)])
 
 
 def _named(case: Case, name: str) -> Case:
     ours = case.ours
+    if isinstance(ours, Cumulate):
+        return cumulate(ours.grid, name)
     return sliding(ours.grid, ours.size_us, name) if isinstance(ours, Sliding) else tumbling(ours.grid, name)
 
 
@@ -60,7 +62,7 @@ def test_families_share_out_the_windows_and_have_their_own_tables(cases: list[Ca
 
 
 @settings(max_examples=300)
-@given(aligned(), instants)
+@given(aligned().filter(lambda case: not isinstance(case.ours, Cumulate)), instants)
 def test_the_steps_of_a_window_are_its_bounds(case: Case, t: int) -> None:
     form = shape(case.ours)
     assert form.size >= form.slide >= 1
@@ -120,3 +122,19 @@ def test_a_family_shows_each_aggregate_once() -> None:
     hourly, daily = Tumbling("hourly", Grid(HOUR), (*COUNT, total)), Tumbling("daily", Grid(DAY), (total,))
     (family,) = families(pipeline(hourly, daily))
     assert family.aggregates == (*COUNT, total)
+
+
+@settings(max_examples=400)
+@given(nested(), instants)
+def test_the_windows_of_a_period_run_from_its_beginning_to_each_inner_boundary(grid: Grid, t: int) -> None:
+    period, k = index(grid.periods, t), index(grid, t)
+    start = boundary(grid.periods, period)
+    ends = {boundary(grid, n) for n in range(k + 1, (k // grid.per + 1) * grid.per + 1)}
+    assert period == k // grid.per
+    assert {(start, end) for end in ends} == oracle.spans(cumulate(grid).theirs, t)
+
+
+def test_global_windows_have_panes_of_their_own() -> None:
+    hourly, all_time = Tumbling("hourly", Grid(HOUR), COUNT), Global("all_time", COUNT)
+    found = families(pipeline(hourly, all_time))
+    assert [(f.table, f.windows) for f in found] == [("_panes_1h", (hourly,)), ("_panes_global", (all_time,))]

@@ -1,0 +1,44 @@
+"""Random schedules through Spark and Delta: any windows, any split of any events, copies, quiet times, backfills: the oracle's tables.
+
+TIDEMARK_SCHEDULES=500 runs more of them; the number in brackets is the seed. TIDEMARK_FIRST_SEED begins elsewhere.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.lab import ARRIVAL, Lab
+from tests.schedules import KINDS, schedule
+
+USUAL = 20
+FIRST = int(os.environ.get("TIDEMARK_FIRST_SEED", "0"))
+SEEDS = range(FIRST, FIRST + int(os.environ.get("TIDEMARK_SCHEDULES", str(USUAL))))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_random_schedule_gives_the_oracles_tables(seed: int, spark: SparkSession, tmp_path: Path) -> None:
+    drawn = schedule(seed)
+    lab = Lab(spark, tmp_path, drawn.windows, drawn.lateness, drawn.delay, drawn.ids, drawn.idle_after)
+    arrival = ARRIVAL
+    for step in drawn.steps:
+        arrival += step.idle
+        lab.run(step.batch, arrival)
+        if step.backfill is not None:
+            lab.check()
+            lab.backfill(*step.backfill)
+    lab.check()
+
+
+def test_the_usual_schedules_hold_every_kind_emission_and_lateness() -> None:
+    drawn = [schedule(seed) for seed in range(USUAL)]
+    windows = [w for s in drawn for w in s.windows]
+    assert len({type(w) for w in windows}) == len(set(KINDS)) - 1  # sessions with and without a cap are one type of the oracle
+    assert {w.emit for w in windows} == {"on_change", "on_close", "changes"}
+    assert any(w.empty for w in windows)
+    assert any(w.having for w in windows)
+    assert {s.lateness is None for s in drawn} == {True, False}
+    assert 0 in {s.lateness for s in drawn}
+    assert any(s.idle_after for s in drawn)
+    assert sum(step.backfill is not None for s in drawn for step in s.steps) >= 10
