@@ -4,6 +4,7 @@ Every write replaces a range or is a MERGE of what differs, so a chunk that was 
 """
 
 from collections.abc import Iterable
+from functools import reduce
 
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame
@@ -19,7 +20,7 @@ from jobs.ordered import recomputed
 from jobs.repair import Chunk, between, near_sessions, replace, widened
 from windowing import delta
 from windowing.admit.again import INSIDE
-from windowing.columns import END, FIRST, JUDGED, LAST, MISSED, PANE, START, TOUCHED
+from windowing.columns import CLOSED_BY, END, FIRST, JUDGED, LAST, MISSED, PANE, START, TOUCHED
 from windowing.columns import T as TIME
 from windowing.grid.zone import moment
 from windowing.merge import frame as merges
@@ -31,7 +32,7 @@ from windowing.panes.algebra import Algebra
 from windowing.panes.frame import Range
 from windowing.panes.rule import Family, families, span
 from windowing.source import table as source
-from windowing.spec.kinds import CHANGES, ON_CHANGE, Aligned, Global, Session, Sliding, Tumbling
+from windowing.spec.kinds import CHANGES, ON_CHANGE, Aligned, Counted, Global, Ordered, Session, Sliding, Tumbling
 from windowing.windows import aligned, session, whole
 
 
@@ -112,9 +113,9 @@ def _over(window: Aligned, wide: Chunk, reach: Range) -> Column:
 def buffered(batch: Batch, chunk: Chunk, events: DataFrame) -> dict[str, int]:
     """Swaps the buffered events of the chunk and recomputes the windows of every key that has or had one there."""
     pipeline, spark = batch.pipeline, batch.spark
-    held = between(delta.read(spark, pipeline.table(state.EVENTS)), "event_time", chunk).select(*batch.keys)
     now = buffer.stored(events.where(INSIDE), pipeline)
-    keys = held.unionByName(now.select(*batch.keys)).distinct().localCheckpoint(eager=True)
+    held = [_keys_in(batch, window, chunk) for window in pipeline.ordered]
+    keys = reduce(DataFrame.unionByName, held, now.select(*batch.keys)).distinct().localCheckpoint(eager=True)
     replace(batch, state.EVENTS, batch.stamp.on(now), "event_time", chunk)
     reached = keys.withColumns({"__t0": F.lit(chunk.start_us), "__t1": F.lit(chunk.end_us - 1)})
     schema = source.read(spark, pipeline, chunk.version).schema
@@ -122,6 +123,15 @@ def buffered(batch: Batch, chunk: Chunk, events: DataFrame) -> dict[str, int]:
     for window in pipeline.ordered:
         counts |= recomputed(batch, window, reached, delta.read(spark, pipeline.table(state.EVENTS)), None, schema)
     return counts
+
+
+def _keys_in(batch: Batch, window: Ordered, chunk: Chunk) -> DataFrame:
+    """The keys that have a window over the chunk, or one that was closed there: as the last finished step left them."""
+    stored = delta.read(batch.spark, complete(batch.pipeline, window).path)
+    over = (F.col(START) < F.lit(moment(chunk.end_us))) & (F.col(END) > F.lit(moment(chunk.start_us)))
+    if isinstance(window, Counted):
+        over = over | F.col(CLOSED_BY).between(F.lit(moment(chunk.start_us)), F.lit(moment(chunk.end_us)))
+    return stored.where(over).select(*batch.keys)
 
 
 def sessions(batch: Batch, window: Session, chunk: Chunk, events: DataFrame) -> dict[str, int]:

@@ -40,6 +40,9 @@ _ORACLE = {
     "closing": "last",
 }
 _OURS = {theirs: ours for ours, theirs in _ORACLE.items()}
+_SUMMED = ("n", "total")
+SUMS = "_sums"
+"""The end of the name of windows that show only what can be added up, and taken back by subtraction."""
 SECOND = 1_000_000
 ARRIVAL = micros(datetime(2030, 1, 1, tzinfo=UTC))
 
@@ -83,10 +86,7 @@ class Lab:
     def land(self, events: Iterable[oracle.Event]) -> list[oracle.Event]:
         """Appends events to the source table; without ids they lose theirs."""
         new = [e if self.ids else replace(e, id=None) for e in events]
-        rows = [
-            {"id": e.id, "key": e.key, "ts": None if e.t is None else moment(e.t), "value": e.value, "seq": e.order, "attr": e.attr, "mark": e.mark}
-            for e in new
-        ]
+        rows = [_row(e) for e in new]
         delta.append(delta.rows(self.spark, rows, SCHEMA), str(self.root / "source"))
         self.landed += new
         return new
@@ -112,7 +112,7 @@ class Lab:
     def check(self) -> None:
         """Every output equals the oracle's table, and so does what is closed and final in it."""
         for window in self.windows:
-            assert self.table(window.name) == _rounded(self.truth.table(window.name)), window
+            assert self.table(window.name) == expected(self.truth, window), window
             assert self.closed_final(window.name) == self.truth.closed_final(window.name), window
 
     def table(self, name: str) -> dict[tuple[Any, ...], dict[str, Any]]:
@@ -128,6 +128,11 @@ class Lab:
         return {_place(row): (row["is_closed"], row["is_final"]) for row in rows}
 
 
+def _row(e: oracle.Event) -> dict[str, Any]:
+    time = None if e.t is None else moment(e.t)
+    return {"id": e.id, "key": e.key, "ts": time, "value": e.value, "seq": e.order, "attr": e.attr, "mark": e.mark}
+
+
 def _place(row: dict[str, Any]) -> tuple[Any, ...]:
     index = (row["window_index"],) if "window_index" in row else ()
     return (row["key"], _instant(row["window_start"]), _instant(row["window_end"]), *index)
@@ -140,6 +145,8 @@ def written(window: oracle.Window) -> dict[str, Any]:
         shown["having"] = " ".join(map(str, (_OURS[window.having[0]], *window.having[1:])))
     if window.empty:
         shown["empty"] = True
+    if window.name.endswith(SUMS):
+        shown["aggregates"] = list(_SUMMED)
     return {**_kind(window), **shown}
 
 
@@ -184,11 +191,14 @@ def _us(n: int) -> str:
 def _values(row: dict[str, Any]) -> dict[str, Any]:
     more = {"last_event": _instant(row["last_event"])} if "last_event" in row else {}
     more |= {"window_index": row["window_index"]} if "window_index" in row else {}
-    return {theirs: _number(row[ours]) for ours, theirs in _ORACLE.items()} | more
+    return {theirs: _number(row[ours]) for ours, theirs in _ORACLE.items() if ours in row} | more
 
 
-def _rounded(table: dict[Any, dict[str, Any]]) -> dict[Any, dict[str, Any]]:
-    return {k: {name: _number(v) for name, v in row.items()} for k, row in table.items()}
+def expected(truth: oracle.Oracle, window: oracle.Window) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """What the output of `window` must hold, as `Lab.table` gives it."""
+    hidden = set(_OURS) - {_ORACLE[name] for name in _SUMMED} if window.name.endswith(SUMS) else set()
+    table = truth.table(window.name)
+    return {place: {name: _number(v) for name, v in row.items() if name not in hidden} for place, row in table.items()}
 
 
 def _number(value: Any) -> Any:

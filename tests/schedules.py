@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from tests.lab import SECOND, us
+from tests.lab import SECOND, SUMS, us
 from tests.oracle import (
     Count,
     Cumulate,
@@ -83,6 +83,8 @@ def _shown(rng: Random, kind: str) -> dict[str, Any]:
 def drawn(rng: Random, name: str, kind: str) -> Window:
     """A window of `kind`, with an emission it can have."""
     shown = _shown(rng, kind)
+    if shown.get("emit") != "changes" and (shown.get("having") or ("count",))[0] in ("count", "sum") and rng.random() < 0.3:
+        name += SUMS
     match kind:
         case "tumbling":
             size, zone = rng.choice([(HOUR, NEW_YORK), (25 * MINUTE, None), (DAY, NEW_YORK)])

@@ -23,17 +23,27 @@ FRAMES = (
     "windowing/admit/again.py",
     "windowing/panes/aggregates.py",
     "windowing/panes/algebra.py",
+    "windowing/panes/arithmetic.py",
+    "windowing/panes/events.py",
+    "windowing/panes/expression.py",
     "windowing/panes/picks.py",
     "windowing/panes/sketches.py",
     "windowing/panes/sums.py",
+    "windowing/panes/value.py",
     "windowing/windows/aligned.py",
+    "windowing/windows/cumulate.py",
+    "windowing/windows/ordered.py",
+    "windowing/windows/record.py",
+    "windowing/windows/region.py",
     "windowing/windows/session.py",
+    "windowing/windows/sliding.py",
+    "windowing/windows/whole.py",
 )
 # Pure files that need no stage of their own.
 RULES = ("windowing/grid/zone.py", "windowing/report/rows.py", "windowing/report/curve.py", "windowing/columns.py", "windowing/errors.py")
 # Rows leave Spark as plain values here, by one collect.
 LEAVES_SPARK = ("windowing/report/frame.py",)
-# The spec is read from a file, so these two may look at paths.
+# The spec is read from a file, so these may look at paths.
 READS_FILES = ("windowing/spec/file.py", "windowing/spec/load.py", "windowing/spec/places.py")
 # One referee of every law stays one file.
 WHOLE = ("tests/test_oracle.py",)
@@ -137,6 +147,11 @@ def test_every_stage_file_says_what_it_may_do() -> None:
     known = {*RULE_FILES, *FRAME_FILES, Path("windowing/delta.py")}
     other = [f for f in files("windowing") if f not in known and f.name not in ("table.py", "__init__.py") and f.parent.name != "report"]
     assert not other, "name them rule.py, frame.py or table.py, or list them above with a reason"
+
+
+@pytest.mark.parametrize("path", [*FRAMES, *RULES, *LEAVES_SPARK, *READS_FILES, *WHOLE])
+def test_files_with_a_reason_are_there(path: str) -> None:
+    assert (ROOT / path).is_file()
 
 
 @pytest.mark.parametrize("path", [f for f in files(*PRODUCT, "tests") if f.name == "__init__.py"], ids=named)

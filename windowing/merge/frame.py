@@ -37,7 +37,9 @@ def qualifying(rows: DataFrame, having: Having | None) -> DataFrame:
     """The rows whose aggregate compares as `having` asks; null does not."""
     if having is None:
         return rows
-    number = F.lit(having.number).try_cast("double" if rows.schema[having.aggregate].dataType.typeName() in _FRACTIONS else "decimal(38,9)")
+    digits, places = len(having.number.strip("-").replace(".", "")), len(having.number.partition(".")[2])
+    fraction = rows.schema[having.aggregate].dataType.typeName() in _FRACTIONS
+    number = F.lit(having.number).cast("double" if fraction else f"decimal({digits},{places})")
     return rows.where(_OPERATORS[having.operator](F.col(f"`{having.aggregate}`"), number))
 
 

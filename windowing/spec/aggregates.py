@@ -1,7 +1,7 @@
 """`quantile(delay, 0.95)` -> Aggregate: a function, then its columns and numbers, and nothing else."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from windowing.errors import SpecError
@@ -15,10 +15,10 @@ FUNCTIONS = ("count", *ONE_COLUMN, *TWO_COLUMNS, "quantile", "top_k", "collect")
 MOST_VALUES, LONGEST_LIST, USUAL_LIST = 100, 10_000, 100
 """What top_k and collect show at most, and what collect shows if it isn't told."""
 
-OUTPUT_COLUMNS = ("window_start", "window_end", "last_event", "window_index", "revision", "run")
-"""Columns every output has or may have, so keys and aggregates can't be called that."""
+OUTPUT_COLUMNS = ("window_start", "window_end", "last_event", "window_index", "revision", "run", "closed_by", "is_closed", "is_final")
+"""Columns that tables of windows have or that reading adds, so keys and aggregates can't be called that."""
 
-STATE_COLUMNS = ("pane_start", "first_event", "rows", "generation", "batch", "judged_by")
+STATE_COLUMNS = ("pane_start", "first_event", "rows", "event_time", "digest", "inputs", "missed", "generation", "batch", "judged_by")
 """Columns of state tables, which stand beside the keys there."""
 
 _FEED_COLUMNS = ("_change_type", "_commit_version", "_commit_timestamp")
@@ -87,14 +87,29 @@ def check_output_columns(key: tuple[str, ...], aggregates: tuple[str, ...]) -> N
         taken[name.lower()] = field
 
 
+def check_computed_columns(names: Iterable[str]) -> None:
+    """Raises unless every name can be a column beside those of the source."""
+    taken: dict[str, str] = {}
+    for name in names:
+        field = f"source.columns.{name}"
+        if name.startswith("__"):
+            raise SpecError(field, f"{name!r} is reserved; not allowed are names that begin with '__'")
+        _check_spelling(field, name, "a column")
+        other = taken.setdefault(name.lower(), name)
+        if other != name:
+            raise SpecError(field, f"{name!r} differs from {other!r} by case alone; give it another name")
+
+
 def _check_name(field: str, name: str, more: tuple[str, ...]) -> None:
     reserved = OUTPUT_COLUMNS + more + _FEED_COLUMNS
     if name.lower() in reserved or name.startswith("__"):
         raise SpecError(field, f"{name!r} is reserved; not allowed are {listed(reserved)} and names that begin with '__'")
+    _check_spelling(field, name, "an output column")
+
+
+def _check_spelling(field: str, name: str, what: str) -> None:
     if not name or _NO_DELTA_NAME.search(name):
-        raise SpecError(
-            field, f"{shown(name)} can't be an output column; its name is not empty and has no space and none of , ; {{ }} ( ) = `"
-        )
+        raise SpecError(field, f"{shown(name)} can't be {what}; its name is not empty and has no space and none of , ; {{ }} ( ) = `")
 
 
 def _call(field: str, call: str) -> _Call:

@@ -36,6 +36,8 @@ Zone = Annotated[str, text(ZONE_FORM)]
 Origin = Annotated[str, text(ORIGIN_FORM)]
 Call = Annotated[str, text(CALL)]
 Expression = Annotated[str, text("an expression such as 'distance > 0'")]
+Condition = Annotated[str, text("a condition such as 'flights >= 3'")]
+Output = Annotated[str, text("the name of an aggregate")]
 
 
 def _step(value: object) -> object:

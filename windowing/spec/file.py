@@ -27,6 +27,12 @@ def document(path: str) -> Any:
         raise SpecError(error.field, error.message, path) if error.field else SpecError("", f"{path}: {error.message}") from None
 
 
+def lines(path: str, field: str) -> list[int]:
+    """The line on which each item of the list `field` begins, at the top of a file that `document` could read."""
+    root = YAML(typ="safe", pure=True).compose(_read(path))
+    return [item.start_mark.line + 1 for key, value in root.value if key.value == field for item in value.value]
+
+
 def _read(path: str) -> str:
     try:
         with open(path, "rb") as file:

@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import asdict
+from typing import Any
 
 from windowing.spec.pipeline import Pipeline
 
@@ -12,4 +13,10 @@ def fingerprint(pipeline: Pipeline) -> str:
     """A digest of every part of the spec that state and outputs depend on; where tables lie is no part of it."""
     parts = {name: value for name, value in asdict(pipeline).items() if name not in _FREE}
     parts["source"] = {name: value for name, value in parts["source"].items() if name != "table"}
+    parts["windows"] = [window | {"shown": _deciding(window["shown"])} for window in parts["windows"]]
     return hashlib.sha256(repr(sorted(parts.items())).encode()).hexdigest()[:16]
+
+
+def _deciding(shown: dict[str, Any]) -> dict[str, Any]:
+    """Whether windows without events are shown, not how many a run may add; and no change feed, which records rows but makes none."""
+    return {"emit": shown["emit"], "having": shown["having"], "empty": shown["empty_limit"] is not None}

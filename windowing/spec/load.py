@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from windowing.errors import SpecError
-from windowing.spec.aggregates import aggregate, check_output_columns
+from windowing.spec.aggregates import aggregate, check_computed_columns, check_output_columns
 from windowing.spec.document import (
     AggregateDocument,
     EventTimeDocument,
@@ -24,7 +24,7 @@ from windowing.spec.document import (
 from windowing.spec.expression import expression
 from windowing.spec.fields import ARRIVAL, NAME_PATTERN
 from windowing.spec.file import document
-from windowing.spec.kinds import Aggregate
+from windowing.spec.kinds import Aggregate, Expression
 from windowing.spec.later import refuse_what_comes_later
 from windowing.spec.pipeline import EventTime, Pipeline, Retention, Source, Watermark
 from windowing.spec.places import directory, table
@@ -82,7 +82,8 @@ def _pipeline(written: PipelineDocument, base: str | None, file: str | None) -> 
     for name in written.windows:
         check_name(f"windows.{name}", name)
     windows = tuple(window(name, given, aggregates) for name, given in written.windows.items())
-    watermark, retention = _watermark(written.watermark), _retention(written.retention)
+    retention = _retention(written.retention)
+    watermark = _watermark(written.watermark, retention)
     check_state(written.retention.state, watermark, retention, windows)
     if written.expectations:
         check_name("expectations.suite", written.expectations.suite)
@@ -116,7 +117,7 @@ def _source(written: SourceDocument, base: str | None) -> Source:
         event_id=written.event_id,
         order_by=_once("source.order_by", written.order_by),
         on_bad_value=written.on_bad_value or "null",
-        columns=tuple((name, expression(f"source.columns.{name}", text)) for name, text in (written.columns or {}).items()),
+        columns=_computed(written.columns or {}),
         where=None if written.where is None else expression("source.where", written.where),
     )
 
@@ -126,6 +127,11 @@ def _event_time(written: SourceDocument) -> EventTime:
     if isinstance(at, EventTimeDocument):
         return EventTime(at.column, at.unit)
     return EventTime(None if at == ARRIVAL else at)
+
+
+def _computed(columns: Mapping[str, str]) -> tuple[tuple[str, Expression], ...]:
+    check_computed_columns(columns)
+    return tuple((name, expression(f"source.columns.{name}", text)) for name, text in columns.items())
 
 
 def _once(field: str, columns: list[str]) -> tuple[str, ...]:
@@ -146,13 +152,13 @@ def _aggregate(field: str, name: str, given: str | AggregateDocument) -> Aggrega
     return aggregate(f"{field}.call", name, given.call, where)
 
 
-def _watermark(written: WatermarkDocument) -> Watermark:
+def _watermark(written: WatermarkDocument, retention: Retention) -> Watermark:
     horizon = written.dedupe_horizon
     return Watermark(
         delay_us=not_negative_us("watermark.delay", written.delay),
         allowed_lateness_us=or_forever("watermark.allowed_lateness", written.allowed_lateness, not_negative_us),
         max_future_us=not_negative_us("watermark.max_future", written.max_future),
-        dedupe_horizon_us=None if horizon is None else not_negative_us("watermark.dedupe_horizon", horizon),
+        dedupe_horizon_us=retention.state_us if horizon is None else not_negative_us("watermark.dedupe_horizon", horizon),
         idle_after_us=None if written.idle_after is None else not_negative_us("watermark.idle_after", written.idle_after),
     )
 

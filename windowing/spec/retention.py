@@ -8,7 +8,7 @@ from windowing.spec.times import longest_us
 
 
 def check_state(given: str, watermark: Watermark, retention: Retention, windows: tuple[Window, ...]) -> None:
-    """SpecError unless state lives forever, or as long as allowed lateness + the longest window."""
+    """SpecError unless state lives forever, or as long as allowed lateness + what the windows need."""
     if retention.state_us is None:
         return
     lateness = watermark.allowed_lateness_us
@@ -17,17 +17,17 @@ def check_state(given: str, watermark: Watermark, retention: Retention, windows:
     endless = next((w for w in windows if longest_window_us(w) is None), None)
     if endless is not None:
         raise SpecError("retention.state", f"{given!r} is given, but windows.{endless.name} can last forever; write forever")
-    needed = lateness + max(longest_window_us(w) or 0 for w in windows)
-    if retention.state_us < needed:
+    span, name = max((longest_window_us(w) or 0, w.name) for w in windows)
+    if retention.state_us < lateness + span:
         raise SpecError(
             "retention.state",
-            f"{given!r} is shorter than allowed_lateness + the longest window (a session counts twice its gap);"
-            f" write at least '{Duration(needed)}' or forever",
+            f"{given!r} is shorter than allowed_lateness + the '{Duration(span)}' that windows.{name} needs;"
+            f" write at least '{Duration(lateness + span)}' or forever",
         )
 
 
 def longest_window_us(window: Window) -> int | None:
-    """How long state of `window` is needed after its first event, None for no bound: the size; of sessions two gaps (until final)."""
+    """How long state of `window` is needed, lateness aside, None for no bound: its size; of sessions until they are final, two gaps on."""
     match window:
         case Tumbling(grid=grid) | Cumulate(grid=grid):
             return longest_us(Duration(grid.step_us, grid.months))

@@ -1,21 +1,26 @@
 """What is wrong with a document's shape, as (field, one sentence), from pydantic's findings."""
 
+from collections.abc import Callable
+
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from windowing.spec.document import Loc, PipelineDocument, model_at
-from windowing.spec.fields import LATER
+from windowing.spec.fields import LATER, Document
 from windowing.spec.window_document import KINDS
 from windowing.spec.words import listed, near, shown
 
+Models = Callable[[Loc], type[Document] | None]
+"""The model of the mapping at a location of a document."""
 
-def first_sentence(error: ValidationError) -> tuple[str, str]:
+
+def first_sentence(error: ValidationError, models: Models = model_at) -> tuple[str, str]:
     """The field and the sentence of one finding; unknown fields first, since a typo there explains a missing field."""
     found = error.errors(include_url=False)
     unknown = [e for e in found if e["type"] == "extra_forbidden"]
     chosen = (unknown or found)[0]
     kindless = chosen["type"] == "union_tag_not_found" and isinstance(chosen["input"], dict)
-    return _path(chosen["loc"], chosen["type"]) + (".kind" if kindless else ""), _sentence(chosen)
+    return _path(chosen["loc"], chosen["type"]) + (".kind" if kindless else ""), _sentence(chosen, models)
 
 
 def _path(loc: Loc, finding: str) -> str:
@@ -26,7 +31,7 @@ def _path(loc: Loc, finding: str) -> str:
     return "".join(f"[{p}]" if isinstance(p, int) and indexed else f".{p}" for i, p in enumerate(steps)).removeprefix(".")
 
 
-def _sentence(error: ErrorDetails) -> str:
+def _sentence(error: ErrorDetails, models: Models) -> str:
     given = shown(error["input"])
     if error["loc"][-1:] == ("[key]",):
         return f"{given} is not a name; quote it if it is meant as text"
@@ -34,9 +39,9 @@ def _sentence(error: ErrorDetails) -> str:
         case "sentence":
             return error["msg"]
         case "extra_forbidden" | "invalid_key":
-            return _unknown(error["loc"], given)
+            return _unknown(error["loc"], given, models)
         case "missing":
-            return f"is missing; write {_described(error['loc'])}"
+            return f"is missing; write {_described(error['loc'], models)}"
         case "union_tag_not_found":
             return _kind(error["input"])
         case "literal_error":
@@ -46,17 +51,21 @@ def _sentence(error: ErrorDetails) -> str:
         case "int_type":
             return f"{given} is not a whole number"
         case "too_short":
-            return f"{given} is empty; write at least one: {_described(error['loc'])}"
+            return f"{given} is empty; write at least one: {_described(error['loc'], models)}"
         case "list_type":
-            return f"{given} is not a list; write {_described(error['loc'])}"
-    return f"{given} is not a mapping; write {_mapping(error['loc'])}"
+            return f"{given} is not a list; write {_described(error['loc'], models)}"
+    return f"{given} is not a mapping; write {_mapping(error['loc'], models)}"
 
 
-def _unknown(loc: Loc, given: str) -> str:
-    model, name = model_at(loc[:-1]) or PipelineDocument, str(loc[-1])
+def _unknown(loc: Loc, given: str, models: Models) -> str:
+    model, name = models(loc[:-1]) or PipelineDocument, str(loc[-1])
     others = [kind for kind, other in KINDS.items() if name in other.model_fields and issubclass(model, tuple(KINDS.values()))]
-    hint = f", it belongs to {' and '.join(others)} windows" if others else near(name, model.model_fields)
+    hint = f", it belongs to {_both(others)} windows" if others else near(name, model.model_fields)
     return f"is not a field here (given {given}){hint}; allowed: {listed(model.model_fields)}"
+
+
+def _both(names: list[str]) -> str:
+    return " and ".join(part for part in (listed(names[:-1]), names[-1]) if part)
 
 
 def _kind(window: object) -> str:
@@ -69,12 +78,12 @@ def _kind(window: object) -> str:
     return f"{shown(kind)} is not a kind of window{near(str(kind), KINDS)}; allowed: {listed(KINDS)}"
 
 
-def _described(loc: Loc) -> str:
-    model = model_at(loc[:-1])
+def _described(loc: Loc, models: Models) -> str:
+    model = models(loc[:-1])
     field = model.model_fields.get(str(loc[-1])) if model else None
     return (field.description or "it").removesuffix(f" {LATER}") if field else "it"
 
 
-def _mapping(loc: Loc) -> str:
-    model = model_at(loc)
-    return f"fields among {listed(model.model_fields)}" if model else _described(loc)
+def _mapping(loc: Loc, models: Models) -> str:
+    model = models(loc)
+    return f"fields among {listed(model.model_fields)}" if model else _described(loc, models)

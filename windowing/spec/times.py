@@ -12,6 +12,7 @@ from windowing.spec.words import near, shown
 
 ORIGIN_FORM = "a local date or time such as '2024-01-01' or '2024-01-01 06:00'"
 ZONE_FORM = "a zone such as 'America/New_York' or 'UTC'"
+INSTANT_FORM = "a time such as 2013-03-10 05:00, which is UTC, or 2013-03-10T00:00-05:00"
 LONGEST_US = 9_999 * 366 * DAY
 """No length is longer than the calendar."""
 
@@ -95,3 +96,16 @@ def origin_us(field: str, text: str) -> int:
         return micros(datetime.fromisoformat(text).replace(tzinfo=UTC))
     except ValueError:
         raise SpecError(field, f"{shown(text)} is not {ORIGIN_FORM}, without a zone of its own") from None
+
+
+def instant(text: str) -> datetime | None:
+    """The UTC instant that an ISO 8601 text names, UTC where it says no offset; None for any other text.
+
+    >>> instant("2013-03-10T00:00-05:00") == instant("2013-03-10 05:00")
+    True
+    """
+    try:
+        at = datetime.fromisoformat(text.strip())
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None

@@ -4,19 +4,21 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from windowing.spec.fields import Column, Document, Expression, Length, Name, Origin, Step, Zone
+from windowing.spec.fields import Column, Condition, Document, Length, Origin, Output, Step, Zone
 
 
 class WindowDocument(Document):
     """What every kind of window has."""
 
-    aggregates: list[Name] | None = Field(None, min_length=1, description="which of the pipeline's aggregates; without it all of them")
+    aggregates: list[Output] | None = Field(None, min_length=1, description="which of the pipeline's aggregates; without it all of them")
     change_feed: bool = Field(default=True, description="whether the output table records a change feed")
     emit: Literal["on_change", "on_close", "changes"] = Field(
         "on_change",
         description="when rows appear: with every change, once the watermark passed their end, or (sliding, cumulate) where values change",
     )
-    having: Expression | None = Field(None, description="shows only windows such as 'flights >= 3'", examples=["flights >= 3"])
+    having: Condition | None = Field(
+        None, description="shows only windows whose aggregate compares so with a number", examples=["flights >= 3"]
+    )
 
 
 class GridDocument(WindowDocument):
@@ -32,7 +34,7 @@ class FilledDocument(GridDocument):
     """What windows have that can be shown without events."""
 
     empty: bool = Field(default=False, description="whether windows without events are shown, between a key's first and last event")
-    empty_limit: int | None = Field(None, description="the most windows without events that a run may add; without it 1000000")
+    empty_limit: int | None = Field(None, description="the most windows without events that a run may add; without it 1,000,000")
 
 
 class TumblingDocument(FilledDocument):

@@ -2,6 +2,7 @@
 
 import re
 from decimal import Decimal
+from math import isfinite
 
 from windowing.errors import SpecError
 from windowing.grid.rule import Grid
@@ -23,7 +24,7 @@ from windowing.spec.kinds import (
     Window,
 )
 from windowing.spec.shown import shown
-from windowing.spec.times import LONGEST_US, duration, fixed_us, origin_us, positive, positive_us, zone
+from windowing.spec.times import duration, fixed_us, not_negative_us, origin_us, positive, positive_us, zone
 from windowing.spec.window_document import (
     AnyWindow,
     CountDocument,
@@ -44,7 +45,10 @@ MONDAY_US = 4 * DAY
 """1970-01-05, where weeks begin."""
 
 _WEEKS = re.compile(r"\s*\+?\d+\s+weeks?\s*", re.IGNORECASE)
+_QUOTED_NUMBER = re.compile(r"\s*[+-]?\d+(\.\d+)?\s*", re.ASCII)
 _MANY = 1_000_000_000
+_STEPS = 100_000
+_BEYOND, _PLACES = 10**18, 9
 
 
 def window(name: str, written: AnyWindow, aggregates: tuple[Aggregate, ...]) -> Window:
@@ -109,10 +113,11 @@ def _cumulate_grid(field: str, written: CumulateDocument) -> Grid:
     grid = Grid(periods.step_us, periods.months, periods.origin_us, periods.zone, step.us, step.months)
     if step.months > periods.months or step.us > _longest_us(periods):
         raise SpecError(f"{field}.step", f"{written.step!r} is longer than max_size {written.max_size!r}; it must be at most as long")
+    if (grid.zone is not None or grid.months) and grid.plain.per > _STEPS:
+        raise SpecError(f"{field}.step", f"{written.step!r} makes more than {_STEPS:,} steps of {written.max_size!r}; write a longer step")
     if grid.zone is not None and 0 < grid.step_us < DAY and grid.plain.inner_us:
-        raise SpecError(
-            f"{field}.step", f"{written.step!r} does not divide max_size {written.max_size!r}; in a zone it must, under a day"
-        )
+        wrong = f"{written.step!r} does not divide max_size {written.max_size!r}"
+        raise SpecError(f"{field}.step", f"{wrong}; in a zone it must, unless max_size is a day or longer")
     return grid
 
 
@@ -152,24 +157,29 @@ def _record_sliding(
 
 def _count(field: str, name: str, written: CountDocument, aggregates: tuple[Aggregate, ...], output: Shown) -> Count:
     if not 1 <= written.count <= _MANY:
-        raise SpecError(f"{field}.count", f"{written.count} is not a number of events; it must be from 1 to {_MANY}")
+        raise SpecError(f"{field}.count", f"{quoted(written.count)} is not a number of events; it must be from 1 to {_MANY:,}")
     every = written.count if written.every is None else written.every
-    if not 1 <= every <= written.count:
-        raise SpecError(f"{field}.every", f"{every} must be from 1 to count, {written.count}, or events between windows would be lost")
+    if every < 1:
+        raise SpecError(f"{field}.every", f"{quoted(every)} is not a number of events; it must be from 1 to count {written.count}")
+    if every > written.count:
+        raise SpecError(f"{field}.every", f"{quoted(every)} is more than count {written.count}; events between windows would be lost")
     return Count(name, written.count, every, aggregates, output)
 
 
 def _delta(field: str, given: float | str) -> tuple[str | None, int | None]:
     """The step as a decimal text, or as microseconds."""
     if isinstance(given, str):
-        length = fixed_us(field, given)
-        if length < 0:
-            raise SpecError(field, f"{given!r} is negative; it must be '0 seconds' or longer")
-        return None, length
-    number = Decimal(str(given))
-    if not number.is_finite() or not 0 <= number <= LONGEST_US:
-        raise SpecError(field, f"{given} is not {STEP}; it must be 0 or more")
-    return f"{number:f}", None
+        if _QUOTED_NUMBER.fullmatch(given):
+            raise SpecError(field, f"{given!r} is text; write a number without quotes, or a duration such as '5 minutes'")
+        return None, not_negative_us(field, given)
+    if isinstance(given, float) and not isfinite(given):
+        raise SpecError(field, f"{given} is not {STEP}")
+    if given < 0:
+        raise SpecError(field, f"{quoted(given)} is negative; it must be 0 or more")
+    number = Decimal(str(given) if given < _BEYOND else _BEYOND).normalize()
+    if number >= _BEYOND or number != round(number, _PLACES):
+        raise SpecError(field, f"{quoted(given)} has too many digits; a number has up to 18 before and {_PLACES} after the point")
+    return f"{abs(number):f}", None
 
 
 def _offset_us(field: str, written: GridDocument, step: str, step_us: int) -> int:

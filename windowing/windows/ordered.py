@@ -18,7 +18,7 @@ from windowing.panes.algebra import Part
 from windowing.spec.kinds import CappedSession, Count, Counted, Delta, Punctuation
 from windowing.windows.session import later
 
-_NTH, _OPENS, _FIRST, _MARKS = "__nth", "__opens", "__first", "__marks"
+_NTH, _OPENS, _FIRST, _MARKS, _INDEX = "__nth", "__opens", "__first", "__marks", "__index"
 
 
 def windows(events: DataFrame, window: CappedSession | Counted, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
@@ -43,7 +43,7 @@ def windows(events: DataFrame, window: CappedSession | Counted, keys: Sequence[s
 def _built(events: DataFrame, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
     """Windows from the first event to just after the last, numbered on from their base."""
     bounds = (F.timestamp_micros(F.min(TIME)).alias(START), F.timestamp_micros(F.max(TIME) + 1).alias(END))
-    return events.groupBy(*keys, INDEX).agg(*bounds, *(p.lift.alias(p.name) for p in kept))
+    return events.groupBy(*keys, F.col(_INDEX).alias(INDEX)).agg(*bounds, *(p.lift.alias(p.name) for p in kept))
 
 
 def _in_order(keys: Sequence[str]) -> WindowSpec:
@@ -53,7 +53,7 @@ def _in_order(keys: Sequence[str]) -> WindowSpec:
 def _counted(events: DataFrame, window: Count, keys: Sequence[str]) -> DataFrame:
     numbered, nth = events.withColumn(_NTH, F.row_number().over(_in_order(keys)) - F.lit(1)), F.col(_NTH)
     first = F.greatest(F.lit(0).cast("bigint"), div(nth - F.lit(window.count), window.every) + F.lit(1))
-    return numbered.withColumn(INDEX, F.explode(F.sequence(F.col(BASE) + first, F.col(BASE) + div(nth, window.every))))
+    return numbered.withColumn(_INDEX, F.explode(F.sequence(F.col(BASE) + first, F.col(BASE) + div(nth, window.every))))
 
 
 def _grown(events: DataFrame, window: Delta, keys: Sequence[str]) -> DataFrame:
@@ -63,7 +63,7 @@ def _grown(events: DataFrame, window: Delta, keys: Sequence[str]) -> DataFrame:
     else:
         number, step = _number(value, events, window.attribute), F.lit(window.delta).cast("decimal(38,9)")
     opened = _folded(events.withColumn(_FIRST, number), keys, lambda now, first: now - first > step)
-    return opened.withColumn(INDEX, F.col(_OPENS) - F.lit(1) + F.col(BASE))
+    return opened.withColumn(_INDEX, F.col(_OPENS) - F.lit(1) + F.col(BASE))
 
 
 def _number(value: Column, events: DataFrame, attribute: str) -> Column:
@@ -111,7 +111,7 @@ def _punctuated(events: DataFrame, window: Punctuation, keys: Sequence[str], kep
     running = _in_order(keys).rowsBetween(Window.unboundedPreceding, 0)
     counted = events.withColumn(_MARKS, F.count_if(marker).over(running))
     inside = counted.where(~marker)
-    numbered = inside.withColumn(INDEX, F.dense_rank().over(Window.partitionBy(*keys).orderBy(_MARKS)) - F.lit(1) + F.col(BASE))
+    numbered = inside.withColumn(_INDEX, F.dense_rank().over(Window.partitionBy(*keys).orderBy(_MARKS)) - F.lit(1) + F.col(BASE))
     found = _built(numbered, [*keys, _MARKS], kept)
     closing = counted.where(marker).select(*keys, (F.col(_MARKS) - 1).alias(_MARKS), F.timestamp_micros(TIME).alias(CLOSED_BY))
     return found.join(closing, [*keys, _MARKS], "left").drop(_MARKS)

@@ -13,9 +13,9 @@ from windowing.grid.frame import boundary, div, index
 from windowing.panes.algebra import Part
 from windowing.panes.frame import Range
 from windowing.panes.rule import Shape, shape, span
-from windowing.spec.kinds import Sliding, Tumbling
+from windowing.spec.kinds import CHANGES, Sliding, Tumbling
 
-_NEXT = "__next"
+_NEXT, _BLOCK = "__next", "__in"
 
 
 def placed(panes: DataFrame, window: Tumbling | Sliding, lateness_us: int | None, within: Range) -> DataFrame:
@@ -31,8 +31,11 @@ def placed(panes: DataFrame, window: Tumbling | Sliding, lateness_us: int | None
 
 def stretches(placed_panes: DataFrame, window: Tumbling | Sliding, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
     """Runs of windows `__from`..`__to` that hold the same panes; windows without a pane are in none."""
-    if shape(window).size > shape(window).slide and all(p.invertible for p in kept):
+    form = shape(window)
+    if form.size > form.slide and all(p.invertible for p in kept):
         return _by_change(placed_panes, keys, kept)
+    if window.shown.emit == CHANGES:
+        return _by_point(placed_panes, keys, kept, -(-form.size // form.slide))
     return _by_window(placed_panes, keys, kept)
 
 
@@ -91,3 +94,17 @@ def _by_change(panes: DataFrame, keys: Sequence[str], kept: Sequence[Part]) -> D
     )
     lasting = summed.where((F.col(ROWS) > 0) & (F.col(_NEXT) > F.col(FROM)))
     return lasting.withColumn(TO, F.col(_NEXT) - 1).drop(_NEXT)
+
+
+def _by_point(panes: DataFrame, keys: Sequence[str], kept: Sequence[Part], wide: int) -> DataFrame:
+    """A merge for each pane and window at which something enters or leaves: for parts that can't be subtracted, shown where they change.
+
+    Windows meet panes in blocks of `wide` numbers, of which a pane lies in two at most.
+    """
+    edges = panes.select(*keys, F.col(LOW).alias(FROM)).unionByName(panes.select(*keys, (F.col(HIGH) + 1).alias(FROM))).distinct()
+    order = Window.partitionBy(*keys).orderBy(FROM)
+    points = edges.withColumn(TO, F.lead(FROM).over(order) - 1).withColumn(_BLOCK, div(F.col(FROM), wide))
+    blocks = F.explode(F.sequence(div(F.col(LOW), wide), div(F.col(HIGH), wide)))
+    held = (F.col(LOW) <= F.col(FROM)) & (F.col(FROM) <= F.col(HIGH))
+    pairs = points.join(panes.withColumn(_BLOCK, blocks), [*keys, _BLOCK]).where(held)
+    return pairs.groupBy(*keys, FROM, TO).agg(*(p.merged() for p in kept), F.max(TOUCHED).alias(TOUCHED))

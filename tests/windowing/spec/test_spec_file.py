@@ -93,12 +93,43 @@ def test_repeated_fields(tmp_path: Path, old: str, new: str, field: str, line: i
         ("name: \0\n", "", "is not YAML (unacceptable character"),
         ("x: " + "y" * LIMIT, "", "is larger than 256 KB"),
         (RIGHT.replace("size: 1 hour", "size: 15"), "windows.w.size", "15 is not a duration such as '15 minutes'"),
+        (RIGHT.replace("size: 1 hour", "size: 1 hour, empty: yes"), "windows.w.empty", "'yes' is not true or false"),
+        (RIGHT.replace("1 hour}", "1 hour, empty_limit: 1.0}"), "windows.w.empty_limit", "1.0 is not a whole number"),
+        (RIGHT.replace("1 hour}", "1 hour, having: 3}"), "windows.w.having", "3 is not a condition such as 'flights >= 3'"),
+        (RIGHT.replace("tumbling, size: 1 hour", "delta, attribute: x, delta: .nan"), "windows.w.delta", "nan is not a number such as 10"),
+        (
+            RIGHT.replace("tumbling, size: 1 hour", "delta, attribute: x, delta: '1'"),
+            "windows.w.delta",
+            "'1' is text; write a number without",
+        ),
+        (RIGHT.replace("  event_time: ts", "  event_time: ts\n  where: true"), "source.where", "true is not an expression such as"),
+        (RIGHT.replace("  event_time: ts", "  event_time: ts\n  where: a > 1 # x\n  where: b"), "source.where", "is given twice"),
+        (RIGHT.replace("  event_time: ts", "  event_time: ts\n  where: a = 'x' and"), "source.where", "can't be read near 'and'"),
+        (
+            RIGHT.replace("  event_time: ts", "  event_time: ts\n  changes: feed"),
+            "source.changes",
+            "'feed' is not supported yet; use refuse",
+        ),
         (RIGHT.replace("lake: lake", "lake: s3://b/l"), "lake", "'s3://b/l' lies in s3:, which is not supported yet"),
     ],
 )
 def test_files_that_are_no_specs(tmp_path: Path, text: str | bytes, field: str, sentence: str) -> None:
     error = refused(tmp_path, text)
     assert (error.field, sentence in str(error)) == (field, True), str(error)
+
+
+def test_expressions_as_yaml_spells_them(tmp_path: Path) -> None:
+    path = tmp_path / "p.yaml"
+    folded = "  event_time: ts\n  where: >\n    a > 1\n    and b\n"
+    path.write_text(RIGHT.replace("  event_time: ts\n", folded + "  columns: {late: delay > 60, gate: \"coalesce(gate, 'none')\"}\n"))
+    source = load_pipeline(path).source
+    assert source.where is not None and source.where.sql == "a > 1 and b"
+    assert [(name, e.sql) for name, e in source.columns] == [("late", "delay > 60"), ("gate", "coalesce(gate, 'none')")]
+
+
+def test_a_comment_in_folded_text_is_text(tmp_path: Path) -> None:
+    error = refused(tmp_path, RIGHT.replace("  event_time: ts\n", "  event_time: ts\n  where: >\n    a > 1  # if so\n"))
+    assert error.field == "source.where" and "has '#'" in error.message
 
 
 def test_a_whole_file_behind_an_anchor(tmp_path: Path) -> None:

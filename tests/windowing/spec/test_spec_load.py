@@ -1,4 +1,4 @@
-"""load_pipeline: what a lawful spec becomes. Every unlawful one is in test_spec_refused.py."""
+"""load_pipeline: what a lawful spec becomes. Windows other than grids: test_spec_windows.py; unlawful specs: test_spec_refused*.py."""
 
 import copy
 import os
@@ -13,9 +13,9 @@ import pytest
 
 from windowing.errors import SpecError
 from windowing.grid.rule import Grid
-from windowing.spec.duration import DAY, HOUR, MINUTE, WEEK
+from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND, WEEK
+from windowing.spec.kinds import Aggregate, Expression, Shown, Sliding, Tumbling, Window
 from windowing.spec.load import load_pipeline
-from windowing.spec.kinds import Aggregate, Session, Sliding, Tumbling, Window
 from windowing.spec.pipeline import EventTime, Retention, Watermark
 
 ROOT = Path(__file__).parents[3]
@@ -45,14 +45,14 @@ def grid(**fields: Any) -> Grid:
 
 def test_a_small_spec_has_the_documented_defaults() -> None:
     pipeline = load_pipeline(SMALL)
-    assert pipeline.watermark == Watermark(0, None, HOUR, None)
+    assert pipeline.watermark == Watermark(0, None, HOUR, dedupe_horizon_us=None, idle_after_us=None)
     assert pipeline.retention == Retention(None, 366 * DAY, None)
     assert (pipeline.schedule, pipeline.suite, pipeline.file) == (None, None, None)
     assert (pipeline.source.zone, pipeline.source.event_id, pipeline.source.order_by) == (None, None, ())
-    assert pipeline.source.on_bad_value == "quarantine"
-    assert pipeline.windows == (
-        Tumbling("hourly", Grid(HOUR), (Aggregate("flights", "count"), Aggregate("worst", "max", "delay")), change_feed=True),
-    )
+    assert (pipeline.source.on_bad_value, pipeline.source.columns, pipeline.source.where) == ("quarantine", (), None)
+    counted, worst = Aggregate("flights", "count"), Aggregate("worst", "max", "delay")
+    shown = Shown("on_change", having=None, empty_limit=None, change_feed=True)
+    assert pipeline.windows == (Tumbling("hourly", Grid(HOUR), (counted, worst), shown),)
 
 
 def test_the_demo_departures() -> None:
@@ -110,7 +110,8 @@ def test_tumbling_grids(fields: dict[str, Any], expected: Grid) -> None:
 def test_sliding_windows_begin_at_every_slide() -> None:
     window = only_window(kind="sliding", size="1 hour", slide="25 minutes", offset="-5 minutes", zone="UTC", change_feed=False)
     assert isinstance(window, Sliding)
-    assert (window.grid, window.size_us, window.change_feed) == (Grid(25 * MINUTE, origin_us=20 * MINUTE, zone="UTC"), HOUR, False)
+    assert (window.grid, window.size_us) == (Grid(25 * MINUTE, origin_us=20 * MINUTE, zone="UTC"), HOUR)
+    assert window.shown == Shown(change_feed=False)
 
 
 def test_sliding_by_weeks_begins_on_mondays() -> None:
@@ -120,11 +121,6 @@ def test_sliding_by_weeks_begins_on_mondays() -> None:
 def test_sliding_by_its_size_is_tumbling() -> None:
     slid = only_window(kind="sliding", size="1 hour", slide="60 minutes", offset="10 minutes")
     assert slid == only_window(kind="tumbling", size="1 hour", offset="10 minutes")
-
-
-def test_a_session() -> None:
-    window = only_window(kind="session", gap="30 minutes", aggregates=["worst"])
-    assert window == Session("w", 30 * MINUTE, (Aggregate("worst", "max", "delay"),), change_feed=True)
 
 
 @pytest.mark.parametrize(
@@ -141,6 +137,9 @@ def test_a_session() -> None:
         ("quantile(delay, 5e-2)", ("quantile", "delay", 0.05)),
         ({"call": "first(gate)"}, ("first", "gate", None)),
         ({"call": "last(gate)", "where": None}, ("last", "gate", None)),
+        ("top_k(gate, 3)", ("top_k", "gate", 3)),
+        ("max_by(gate, delay)", ("max_by", "gate", None, "delay")),
+        ({"call": "count()", "where": "delay>60"}, ("count", None, None, None, Expression("delay > 60", ("delay",)))),
     ],
 )
 def test_aggregates(call: Any, expected: tuple[Any, ...]) -> None:
@@ -154,6 +153,9 @@ def test_aggregates(call: Any, expected: tuple[Any, ...]) -> None:
         ({"column": "ts", "unit": "ms"}, EventTime("ts", "ms")),
         ({"column": "ts", "unit": "s"}, EventTime("ts", "s")),
         ({"column": "ts", "unit": "us"}, EventTime("ts", "us")),
+        ({"column": "arrival", "unit": "s"}, EventTime("arrival", "s")),
+        ("arrival", EventTime(None)),
+        ("Arrival", EventTime("Arrival")),
     ],
 )
 def test_event_times(given: Any, expected: EventTime) -> None:
@@ -167,6 +169,16 @@ def test_a_source_with_everything() -> None:
     assert source.key == ("origin", "dest")
 
 
+def test_computed_columns_and_a_filter() -> None:
+    columns = {"late": "NOT delay<=60 AND `gate` is not null", "größe": "a+b*2"}
+    source = load_pipeline(having(source=SMALL["source"] | {"columns": columns, "where": "distance>0"})).source
+    assert source.columns == (
+        ("late", Expression("not delay <= 60 and `gate` is not null", ("delay", "gate"))),
+        ("größe", Expression("a + b * 2", ("a", "b"))),
+    )
+    assert source.where == Expression("distance > 0", ("distance",))
+
+
 @pytest.mark.parametrize("choice", ["quarantine", "null"])
 def test_bad_values_as_text(choice: str) -> None:
     assert load_pipeline(having(source=SMALL["source"] | {"on_bad_value": choice})).source.on_bad_value == choice
@@ -174,7 +186,9 @@ def test_bad_values_as_text(choice: str) -> None:
 
 def test_a_watermark_with_everything() -> None:
     written = {"delay": "10 minutes", "allowed_lateness": "0 seconds", "max_future": "0 seconds", "dedupe_horizon": "30 days"}
-    assert load_pipeline(having(watermark=written)).watermark == Watermark(10 * MINUTE, 0, 0, 30 * DAY)
+    assert load_pipeline(having(watermark=written)).watermark == Watermark(10 * MINUTE, 0, 0, 30 * DAY, None)
+    written["idle_after"] = "15 minutes"
+    assert load_pipeline(having(watermark=written)).watermark == Watermark(10 * MINUTE, 0, 0, 30 * DAY, 15 * MINUTE)
 
 
 @pytest.mark.parametrize(
@@ -185,6 +199,12 @@ def test_a_watermark_with_everything() -> None:
         ("0 seconds", "1 year", {"kind": "tumbling", "size": "1 year"}, 366 * DAY),
         ("1 hour", "4 hours", {"kind": "sliding", "size": "3 hours", "slide": "1 hour"}, 4 * HOUR),
         ("1 hour", "3 hours", {"kind": "session", "gap": "1 hour"}, 3 * HOUR),
+        ("1 hour", "5 hours", {"kind": "session", "gap": "1 hour", "max_duration": "2 hours"}, 5 * HOUR),
+        ("1 hour", "25 hours", {"kind": "cumulate", "max_size": "1 day", "step": "1 hour"}, 25 * HOUR),
+        ("1 hour", "2 years", {"kind": "cumulate", "max_size": "1 year", "step": "1 month"}, 732 * DAY),
+        ("0 seconds", "4 seconds", {"kind": "record_sliding", "difference": "1 second", "tick": "1 second"}, 4 * SECOND),
+        ("1 hour", "forever", {"kind": "global"}, None),
+        ("forever", "forever", {"kind": "count", "count": 3}, None),
     ],
 )
 def test_state_that_is_just_long_enough(lateness: str, state: str, window: dict[str, Any], kept: int | None) -> None:

@@ -8,7 +8,10 @@ import jsonschema
 import pytest
 from ruamel.yaml import YAML
 
+from tests.windowing.spec.specs import KINDS as SPECS
+from tests.windowing.spec.specs import RIGHT, with_window
 from windowing.spec.document import KINDS, PipelineDocument, model_at
+from windowing.spec.load import load_pipeline
 from windowing.spec.schema import json_schema, schema_text
 
 PIPELINES = Path(__file__).parents[3] / "pipelines"
@@ -39,11 +42,54 @@ def test_the_specs_that_ship_fit_it(path: Path) -> None:
         {"windows": {"_w": {"kind": "session", "gap": "1 hour"}}},
         {"windows": {}},
         {"aggregates": {"a": 5}},
+        {"aggregates": {"a": {"where": "b > 1"}}},
+        {"windows": {"w": {"kind": "tumblin", "size": "1 hour"}}},
+        {"windows": {"w": {"kind": "tumbling", "size": "1 hour", "emit": "never"}}},
+        {"windows": {"w": {"kind": "tumbling", "size": "1 hour", "empty": "yes"}}},
+        {"windows": {"w": {"kind": "tumbling", "size": "1 hour", "aggregates": []}}},
+        {"windows": {"w": {"kind": "session", "gap": "1 hour", "empty": True}}},
+        {"windows": {"w": {"kind": "count", "count": "3"}}},
+        {"windows": {"w": {"kind": "delta", "attribute": "miles"}}},
+        {"windows": {"w": {"kind": "delta", "attribute": "miles", "delta": True}}},
+        {"windows": {"w": {"kind": "global", "zone": "UTC"}}},
     ],
 )
 def test_it_refuses_wrong_specs(wrong: dict[str, Any]) -> None:
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(_yaml(PIPELINES / "departures.yaml") | wrong, json_schema())
+
+
+FULL: dict[str, dict[str, Any]] = {
+    "tumbling": {"offset": "1 minute", "zone": "UTC", "empty": True, "empty_limit": 5},
+    "sliding": {"offset": "1 minute", "zone": "UTC", "empty": True, "empty_limit": 5},
+    "cumulate": {"origin": "2024-01-01", "zone": "UTC", "emit": "changes"},
+    "session": {"max_duration": "12 hours", "emit": "on_close"},
+    "record_sliding": {"tick": "1 second"},
+    "count": {"every": 10},
+    "delta": {"delta": "5 minutes"},
+}
+
+
+@pytest.mark.parametrize("kind", SPECS)
+def test_it_takes_every_kind(kind: str) -> None:
+    every = {"aggregates": ["flights"], "change_feed": False}
+    for spec in (with_window(kind), with_window(kind, **every), with_window(kind, **every, **FULL.get(kind, {}))):
+        jsonschema.validate(spec, json_schema())
+        assert load_pipeline(spec).windows[0].name == "w"
+
+
+def test_it_takes_expressions() -> None:
+    source = RIGHT["source"] | {"event_time": "arrival", "columns": {"late": "delay > 60"}, "where": "distance > 0"}
+    bad = {"bad": {"call": "count()", "where": "late"}}
+    spec = RIGHT | {"source": source, "watermark": {"idle_after": "15 minutes"}, "aggregates": RIGHT["aggregates"] | bad}
+    jsonschema.validate(spec, json_schema())
+    assert load_pipeline(spec).watermark.idle_after_us == 900_000_000
+
+
+def test_one_thing_is_not_supported_yet() -> None:
+    assert schema_text().count("not supported yet") == 1
+    changes = json_schema()["$defs"]["SourceDocument"]["properties"]["changes"]
+    assert changes["description"].endswith("refuse, or feed (not supported yet)")
 
 
 def test_every_field_is_described() -> None:

@@ -1,0 +1,70 @@
+"""Which changes of a spec are another spec: those that state or outputs depend on."""
+
+from typing import Any
+
+import pytest
+
+from tests.windowing.spec.specs import GONE, changed, with_window
+from windowing.spec.fingerprint import fingerprint
+from windowing.spec.load import load_pipeline
+
+
+def of(spec: dict[str, Any]) -> str:
+    return fingerprint(load_pipeline(spec))
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        {"lake": "/elsewhere"},
+        {"source/table": "/data/bronze/others"},
+        {"schedule": GONE},
+        {"expectations/suite": "others"},
+        {"retention": {"refused": "1 day", "output": "2 days"}},
+        {"windows/hourly/change_feed": False},
+        {"windows/hourly/emit": "on_change"},
+        {"windows/hourly/zone": None},
+        {"windows/hourly/size": "60 minutes"},
+        {"source/where": None},
+        {"source/order_by": []},
+    ],
+)
+def test_what_may_change(paths: dict[str, Any]) -> None:
+    assert of(changed(**paths)) == of(changed())
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        {"name": "others"},
+        {"source/key": ["dest"]},
+        {"source/event_time": "arrival"},
+        {"source/where": "distance > 0"},
+        {"source/columns": {"delay": "a + b"}},
+        {"watermark/delay": "11 minutes"},
+        {"watermark/idle_after": "15 minutes"},
+        {"aggregates/flights": {"call": "count()", "where": "delay > 60"}},
+        {"aggregates/worst": "min(delay)"},
+        {"windows/hourly/size": "2 hours"},
+        {"windows/hourly/emit": "on_close"},
+        {"windows/hourly/having": "flights > 3"},
+        {"windows/hourly/empty": True},
+        {"windows/busy/max_duration": "12 hours"},
+        {"windows/busy": GONE},
+    ],
+)
+def test_what_is_another_spec(paths: dict[str, Any]) -> None:
+    assert of(changed(**paths)) != of(changed())
+
+
+@pytest.mark.parametrize("kind", ["tumbling", "sliding"])
+def test_a_limit_of_empty_windows_may_be_raised(kind: str) -> None:
+    limits = [with_window(kind, empty=True, **limit) for limit in ({}, {"empty_limit": 5}, {"empty_limit": 10**9})]
+    assert len({of(spec) for spec in limits}) == 1
+    assert of(limits[0]) != of(with_window(kind))
+
+
+def test_numbers_that_are_equal_are_one_spec() -> None:
+    assert of(with_window("delta", delta=10)) == of(with_window("delta", delta=10.0)) != of(with_window("delta", delta="10 seconds"))
+    assert of(with_window("global", having="flights>3")) == of(with_window("global", having=" flights > 3.0"))
+    assert of(changed(**{"source/where": "a<>1"})) == of(changed(**{"source/where": "a  !=  1"}))

@@ -1,0 +1,49 @@
+"""Whether what a transcript expects can be compared at all: its tables and columns exist, its times are times. No Spark."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from windowing.errors import SpecError
+from windowing.spec.times import INSTANT_FORM, instant
+from windowing.spec.transcript import WATERMARK, Transcript
+from windowing.spec.words import listed, near, shown
+
+Columns = Mapping[str, Sequence[str]]
+"""For each table that may be expected, its columns."""
+_TIMES = ("window_start", "window_end", "last_event", "event_time", "watermark")
+
+
+def check_expected(transcript: Transcript, tables: Columns) -> None:
+    """SpecError for the first table, column or time of some `expect` that can't be."""
+    for i, step in enumerate(transcript.steps):
+        for name, rows in step.expect.items():
+            where = f"steps[{i}].expect.{name}"
+            if name == WATERMARK:
+                _check_watermark(where, rows)
+            else:
+                _check_table(where, name, rows, tables)
+
+
+def _check_watermark(where: str, value: Any) -> None:
+    if value is not None and (not isinstance(value, str) or instant(value) is None):
+        raise SpecError(where, f"{shown(value)} is not {INSTANT_FORM}; null says there is none yet")
+
+
+def _check_table(where: str, name: str, rows: Any, tables: Columns) -> None:
+    if name not in tables:
+        known = [*tables, WATERMARK]
+        raise SpecError(where, f"is not a table of this pipeline{near(name, known)}; allowed: {listed(known)}")
+    if not isinstance(rows, list):
+        raise SpecError(where, f"{shown(rows)} is not a list of rows; write all rows of {name}, or [] if it has none")
+    for n, row in enumerate(rows):
+        if not isinstance(row, dict) or not row:
+            raise SpecError(f"{where}[{n}]", f"{shown(row)} is not a row; write a mapping with some of {listed(tables[name])}")
+        _check_row(f"{where}[{n}]", name, row, tables[name])
+
+
+def _check_row(where: str, table: str, row: Mapping[Any, Any], columns: Sequence[str]) -> None:
+    for name, value in row.items():
+        if name not in columns:
+            raise SpecError(f"{where}.{name}", f"is not a column of {table}{near(str(name), columns)}; allowed: {listed(columns)}")
+        if name in _TIMES and value is not None and (not isinstance(value, str) or instant(value) is None):
+            raise SpecError(f"{where}.{name}", f"{shown(value)} is not {INSTANT_FORM}")

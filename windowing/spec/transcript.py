@@ -1,0 +1,163 @@
+"""A transcript: steps that bring rows, move the watermark or backfill, and what the tables then hold.
+
+text -> plain values (file.py) -> TranscriptDocument (shape) -> Transcript; values.py and expected.py say what its rows mean
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, ValidationError
+from pydantic_core import PydanticCustomError
+
+from windowing.errors import SpecError
+from windowing.spec.document import Loc
+from windowing.spec.fields import Document, Place, text
+from windowing.spec.file import document, lines
+from windowing.spec.places import directory
+from windowing.spec.sentence import first_sentence
+from windowing.spec.times import INSTANT_FORM, instant
+from windowing.spec.words import shown
+
+LATEST = datetime(9000, 1, 1, tzinfo=UTC)
+"""When rows arrive in a transcript that doesn't say: no event time is ahead of it."""
+WATERMARK = "_watermark"
+"""What `expect` calls the watermark."""
+
+Row = Mapping[str, Any]
+Times = tuple[datetime, datetime]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A run over `rows` at whose end W is at least `watermark`, or a `backfill` of [from, to); then `expect` holds. Times are aware."""
+
+    line: int
+    arrival: datetime
+    rows: tuple[Row, ...] = ()
+    watermark: datetime | None = None
+    backfill: Times | None = None
+    expect: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """One file. `spec` is an absolute path, `columns` the Spark types that the file itself says."""
+
+    file: str
+    name: str
+    spec: str
+    columns: Mapping[str, str]
+    steps: tuple[Step, ...]
+
+
+def _time(value: object) -> datetime:
+    found = instant(value) if isinstance(value, str) else None
+    if found is None:
+        raise _refused(value, INSTANT_FORM)
+    return found
+
+
+def _range(value: object) -> Times:
+    """The two instants of a backfill."""
+    if not isinstance(value, dict) or set(value) != {"from", "to"}:
+        raise _refused(value, "a range; write {from: 2013-03-10, to: 2013-03-11}")
+    start, end = _time(value["from"]), _time(value["to"])
+    if start >= end:
+        raise _refused(value, "a range; from must be before to")
+    return start, end
+
+
+def _mapping(value: object) -> object:
+    if isinstance(value, dict):
+        return value
+    raise _refused(value, "a row; write a mapping such as {origin: JFK, departed_at: 2013-03-10 05:10}")
+
+
+def _refused(value: object, form: str) -> PydanticCustomError:
+    return PydanticCustomError("sentence", "{given} is not {form}", {"given": shown(value), "form": form})
+
+
+Time = Annotated[datetime, BeforeValidator(_time)]
+Range = Annotated[Times, BeforeValidator(_range)]
+AnyRow = Annotated[dict[str, Any], BeforeValidator(_mapping)]
+TypeName = Annotated[str, text("a type such as string, bigint, double or timestamp")]
+
+
+class StepDocument(Document):
+    """One run, or one backfill, and what the tables hold after it."""
+
+    input: list[AnyRow] | None = Field(None, description="a list of rows of the source")
+    watermark: Time | None = Field(None, description="the watermark moves on to here, as if events of other keys had moved it")
+    arrival: Time | None = Field(None, description="the clock of the run")
+    backfill: Range | None = Field(None, description="the event times to count again, {from: ..., to: ...}")
+    expect: dict[str, Any] | None = Field(None, description="tables and all their rows, such as {hourly: [{origin: JFK, flights: 2}]}")
+
+
+class TranscriptDocument(Document):
+    """What goes into a pipeline step by step, and what must come out."""
+
+    spec: Place = Field(description="the pipeline's file, relative to this one")
+    name: Annotated[str, text("a text that says what is tested")] | None = Field(None, description="what is tested")
+    columns: dict[str, TypeName] | None = Field(None, description="types of columns of the source, such as {delay: bigint}")
+    steps: list[StepDocument] = Field(min_length=1, description="a list of steps, each with input, watermark, arrival or backfill")
+
+
+def model_at(loc: Loc) -> type[Document] | None:
+    """The model of the mapping at pydantic's location `loc`, if it is one."""
+    match loc:
+        case ():
+            return TranscriptDocument
+        case ("steps", int()):
+            return StepDocument
+    return None
+
+
+def is_transcript(values: Any) -> bool:
+    """Whether the values of a file mean to be a transcript."""
+    return isinstance(values, dict) and "steps" in values
+
+
+def load_transcript(file: str, base: str, name: str) -> Transcript:
+    """The transcript in `file`, whose directory is `base`; it is called `name` unless it says otherwise. SpecError: one sentence."""
+    values = document(file)
+    if not isinstance(values, dict):
+        raise SpecError("line 1", f"{shown(values)} is not a transcript; write a mapping with spec and steps", file)
+    try:
+        written = TranscriptDocument.model_validate(values)
+        steps = _steps(written.steps, lines(file, "steps"))
+        return Transcript(file, written.name or name, directory("spec", written.spec, base), written.columns or {}, steps)
+    except ValidationError as error:
+        raise SpecError(*first_sentence(error, model_at), file) from None
+    except SpecError as error:
+        raise SpecError(error.field, error.message, file) from None
+
+
+def _steps(written: Sequence[StepDocument], at: Sequence[int]) -> tuple[Step, ...]:
+    """The steps, each with its arrival: what it says, else what the one before said."""
+    arrival = LATEST if all(step.arrival is None for step in written) else None
+    out: list[Step] = []
+    for i, (step, line) in enumerate(zip(written, at, strict=True)):
+        _check_one_thing(f"steps[{i}]", step)
+        arrival = _arrival(f"steps[{i}].arrival", step.arrival, arrival)
+        out.append(Step(line, arrival, tuple(step.input or ()), step.watermark, step.backfill, step.expect or {}))
+    return tuple(out)
+
+
+def _check_one_thing(where: str, step: StepDocument) -> None:
+    runs = [name for name in ("input", "watermark", "arrival") if getattr(step, name) is not None]
+    if step.backfill is None and not runs:
+        raise SpecError(where, "does nothing; write input, watermark, arrival or backfill")
+    if step.backfill is not None and runs:
+        raise SpecError(where, f"has {runs[0]} and backfill; give the backfill a step of its own")
+
+
+def _arrival(where: str, given: datetime | None, before: datetime | None) -> datetime:
+    if given is None and before is None:
+        raise SpecError(where, "is missing; once a step says its arrival, the first one must, since arrivals never go back")
+    if given is not None and before is not None and given < before:
+        raise SpecError(
+            where, f"{given.isoformat()} is before {before.isoformat()}, the arrival of an earlier step; arrivals never go back"
+        )
+    return given or before or LATEST

@@ -1,0 +1,172 @@
+"""Rows of a transcript -> values of Spark's types: the type `columns` says, else the one the spec asks for, else that of the values."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from windowing.errors import SpecError
+from windowing.spec.kinds import Delta, Punctuation
+from windowing.spec.pipeline import Pipeline
+from windowing.spec.times import INSTANT_FORM, instant
+from windowing.spec.transcript import Transcript
+from windowing.spec.words import listed, near, shown
+
+_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+_FORMS = {
+    "string": "text; quote it if it is meant as text",
+    "boolean": "true or false",
+    **{name: f"a whole number of {bits} bits" for name, bits in _BITS.items()},
+    "double": "a number",
+    "float": "a number",
+    "timestamp": INSTANT_FORM,
+    "timestamp_ntz": "a time without an offset such as 2013-03-10 05:00",
+    "date": "a date such as 2013-03-10",
+}
+TYPES = (*_FORMS, "decimal(p, s)")
+_DECIMAL = re.compile(r"decimal\((\d{1,2}), ?(\d{1,2})\)", re.ASCII)
+_NAME = re.compile(r"[^ ,;{}()\n\t=`]+")
+_BY_VALUE: Mapping[frozenset[type], str] = {
+    frozenset({bool}): "boolean",
+    frozenset({int}): "bigint",
+    frozenset({float}): "double",
+    frozenset({int, float}): "double",
+    frozenset({str}): "string",
+}
+_SAID = {bool: "true and false", int: "whole numbers", float: "numbers", str: "text", list: "lists", dict: "mappings"}
+
+
+def types(transcript: Transcript, pipeline: Pipeline) -> dict[str, str]:
+    """The type of each column of the source: of those that the spec uses and those that `columns` names.
+
+    SpecError for a column that is neither, and for one whose type nothing says.
+    """
+    said = {name: _type(f"columns.{name}", kind) for name, kind in transcript.columns.items()}
+    needed = {**used(pipeline), **said}
+    _check_names(needed)
+    given = _given(transcript, needed)
+    found = {name: kind or _inferred(name, given.get(name, [])) for name, kind in needed.items()}
+    unknown = [name for name, kind in found.items() if kind is None]
+    if unknown:
+        example = ", ".join(f"{name}: bigint" for name in unknown)
+        raise SpecError("columns", f"the spec uses {listed(unknown)}, but no row gives a value; say the type, as in columns: {{{example}}}")
+    return {name: kind for name, kind in found.items() if kind is not None}
+
+
+def typed(transcript: Transcript, columns: Mapping[str, str]) -> list[list[dict[str, Any]]]:
+    """For each step its rows, with a value or None for every column. SpecError for a value that its column can't hold."""
+    return [
+        [{c: _value(f"steps[{i}].input[{n}].{c}", kind, row.get(c)) for c, kind in columns.items()} for n, row in enumerate(step.rows)]
+        for i, step in enumerate(transcript.steps)
+    ]
+
+
+def used(pipeline: Pipeline) -> dict[str, str | None]:
+    """The columns of the source that the spec names, each with the type the spec asks for, if it does."""
+    computed, found = {name for name, _ in pipeline.source.columns}, dict[str, str | None]()
+    for name, kind in _asked(pipeline):
+        if name is not None and name not in computed:
+            found[name] = found.get(name) or kind
+    return found
+
+
+def _asked(pipeline: Pipeline) -> Iterator[tuple[str | None, str | None]]:
+    source = pipeline.source
+    yield from ((name, None) for name in (*source.key, source.event_id, *source.order_by))
+    yield source.event_time.column, None if source.event_time.unit else "string" if source.zone else "timestamp"
+    for expression in (*(e for _, e in source.columns), source.where, *(a.where for a in pipeline.aggregates)):
+        yield from ((name, None) for name in (expression.columns if expression else ()))
+    for a in pipeline.aggregates:
+        yield from ((a.column, "boolean" if a.function == "count_if" else None), (a.by, None))
+    for window in pipeline.windows:
+        match window:
+            case Punctuation(marker=marker):
+                yield marker, "boolean"
+            case Delta(attribute=attribute, delta_us=length):
+                yield attribute, None if length is None else "timestamp"
+
+
+def _type(field: str, written: str) -> str:
+    kind = written.strip().lower()
+    number = _DECIMAL.fullmatch(kind)
+    if kind in _FORMS or (number and 0 <= int(number[2]) <= int(number[1]) <= 38 and int(number[1])):
+        return kind
+    raise SpecError(field, f"{shown(written)} is not a type{near(kind, _FORMS)}; allowed: {listed(TYPES)}")
+
+
+def _check_names(names: Iterable[str]) -> None:
+    taken: dict[str, str] = {}
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise SpecError(f"columns.{name}", "can't be a column of a Delta table; it has no space and none of , ; { } ( ) = `")
+        if name.lower() in taken:
+            raise SpecError(f"columns.{name}", f"differs from {taken[name.lower()]!r} by case only; name a column in one way")
+        taken[name.lower()] = name
+
+
+def _given(transcript: Transcript, known: Mapping[str, object]) -> dict[str, list[Any]]:
+    """The values that rows give to each column, without nulls. SpecError for a column that isn't known."""
+    found: dict[str, list[Any]] = {}
+    for i, step in enumerate(transcript.steps):
+        for n, row in enumerate(step.rows):
+            for name, value in row.items():
+                if name not in known:
+                    hint = f"{near(name, known)}; if it is meant, say its type under columns"
+                    raise SpecError(f"steps[{i}].input[{n}].{name}", f"the spec does not use this column{hint}")
+                found.setdefault(name, []).extend([] if value is None else [value])
+    return found
+
+
+def _inferred(name: str, values: list[Any]) -> str | None:
+    """The type that holds all `values`; None if there are none."""
+    kinds = frozenset(map(type, values))
+    if not kinds:
+        return None
+    if kinds not in _BY_VALUE:
+        said = " and ".join(sorted(_SAID[kind] for kind in kinds))
+        raise SpecError(f"columns.{name}", f"is missing, and the rows give {said}; say its type, one of {listed(TYPES)}")
+    return _BY_VALUE[kinds]
+
+
+def _value(field: str, kind: str, value: Any) -> Any:
+    if value is None:
+        return None
+    try:
+        found = _decimal(kind, value) if kind.startswith("decimal") else _converted(kind, value)
+    except (ValueError, OverflowError, InvalidOperation):
+        found = None
+    if found is None:
+        form = f"a number that {kind} holds without rounding" if kind.startswith("decimal") else _FORMS[kind]
+        raise SpecError(field, f"{shown(value)} is not {form}")
+    return found
+
+
+def _converted(kind: str, value: Any) -> Any:
+    """The value as `kind` has it; None, or ValueError, if it can't be one."""
+    match value:
+        case bool():
+            return value if kind == "boolean" else None
+        case int() if kind in _BITS:
+            return value if -(2 ** (_BITS[kind] - 1)) <= value < 2 ** (_BITS[kind] - 1) else None
+        case int() | float() if kind in ("double", "float"):
+            return float(value)
+        case str() if kind == "string":
+            return value
+        case str() if kind == "timestamp":
+            return instant(value)
+        case str() if kind == "timestamp_ntz":
+            at = datetime.fromisoformat(value)
+            return at if at.tzinfo is None else None
+        case str() if kind == "date":
+            return date.fromisoformat(value)
+    return None
+
+
+def _decimal(kind: str, value: Any) -> Decimal | None:
+    precision, scale = (int(n) for n in re.findall(r"\d+", kind))
+    number = Decimal(str(value)) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else None
+    if number is None or not number.is_finite() or abs(number) >= Decimal(10) ** (precision - scale):
+        return None
+    exact = number.quantize(Decimal(1).scaleb(-scale))
+    return exact if exact == number else None
