@@ -7,7 +7,7 @@ PY := .venv/bin/python
 export TZ := UTC
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test test-deep lint bench airflow clean lock schema
+.PHONY: help setup demo test test-deep lint bench pictures airflow clean lock schema
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -28,6 +28,9 @@ lint: setup ## ruff, mypy, import contracts
 
 bench: setup ## ratios against Spark's own window() and a batch recompute
 	@$(PY) -m bench
+
+pictures: setup ## draws the windows of the documentation anew, from what the engine writes
+	@$(PY) -m docs.draw
 
 airflow: setup ## the Airflow web page on 127.0.0.1
 	@$(PY) -m jobs.webui

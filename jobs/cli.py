@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from jobs.commands.check import check
 from jobs.commands.failure import Failure, explained, usage
 from jobs.commands.look import late, show, state
 from jobs.commands.options import debug, debugging
@@ -70,5 +71,5 @@ def main() -> None:
     """
 
 
-for command in (run, backfill, validate, publish, explain, show, late, state, report):
+for command in (run, backfill, validate, publish, explain, show, late, state, report, check):
     main.add_command(command)

@@ -28,12 +28,12 @@ def writing(pipeline: "Pipeline") -> "SparkSession":
     return spark()
 
 
-def spark() -> "SparkSession":
+def spark(**conf: str) -> "SparkSession":
     """The session; the JVM ends with this process. What it logs is kept from stderr, and so are Python's logs, unless --debug asks."""
     if debugging():
         from jobs.session import spark_session
 
-        return spark_session()
+        return spark_session(**conf)
     click.get_current_context().with_resource(_silence())
     with stderr_aside() as aside:
         from pyspark.errors import PySparkRuntimeError
@@ -41,7 +41,7 @@ def spark() -> "SparkSession":
         from jobs.session import spark_session
 
         try:
-            return spark_session()
+            return spark_session(**conf)
         except PySparkRuntimeError as error:
             aside.seek(0)
             raise TidemarkError(_not_started(aside.read().decode(errors="replace"))) from error

@@ -16,7 +16,7 @@ from jobs.commands.failure import explained
 from jobs.commands.options import Instant
 from windowing.errors import Busy, ExpectationsFailed, SpecError, StateRefused, UsageError
 
-COMMANDS = ("run", "backfill", "validate", "publish", "explain", "show", "late", "state", "report")
+COMMANDS = ("run", "backfill", "validate", "publish", "explain", "show", "late", "state", "report", "test")
 SPEC = """
 name: trips
 lake: lake

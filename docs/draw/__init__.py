@@ -1,0 +1,1 @@
+"""Pictures and tables of the documentation, made from what the engine wrote."""
