@@ -1,6 +1,6 @@
 """How delta windows are cut: the fold over a key's sorted values in Spark expressions, beside the same cut in Python, key by key.
 
-    python -m bench.fold [--rounds 5]
+    python -m bench.fold [--rounds 8]
 
 Both read the same cached events and make the same windows with a count and a sum; their tables are compared before anything is timed.
 """
@@ -128,7 +128,7 @@ def measured(load: Load, rounds: int) -> list[list[object]]:
 def main() -> int:
     """Prints a table for each shape."""
     asked = argparse.ArgumentParser(description="the fold of delta windows beside applyInPandas")
-    asked.add_argument("--rounds", type=int, default=5)
+    asked.add_argument("--rounds", type=int, default=8)
     rounds = asked.parse_args().rounds
     spark, printer = spark_session("fold"), Printer(as_json=False)
     for title, (keys, each, delta) in SHAPES.items():

@@ -72,7 +72,7 @@ def test_help_names_every_command() -> None:
 def test_every_command_explains_itself(command: str) -> None:
     result = tidemark(command, "-h")
     assert result.exit_code == 0
-    assert all(option in result.stdout for option in ("SPEC", "--json", "--debug"))
+    assert all(option in result.stdout for option in ("TRANSCRIPT" if command == "test" else "SPEC", "--json", "--debug"))
 
 
 def test_no_command_is_bad_usage_and_prints_the_help() -> None:
