@@ -32,10 +32,14 @@ from windowing.spec.transcript import WATERMARK, Step
 
 TINY = {
     "spark.master": "local[2]",
-    "spark.driver.memory": "1g",
+    "spark.driver.memory": "2g",
     "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.shuffle.partitions": "1",
+    "spark.sql.ui.retainedExecutions": "10",
+    "spark.ui.retainedJobs": "10",
+    "spark.ui.retainedStages": "10",
+    "spark.ui.retainedTasks": "100",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -96,7 +100,10 @@ def one(spark: SparkSession, play: Play) -> Verdict:
     begun, script = time.monotonic(), play.transcript
     with TemporaryDirectory(prefix="tidemark-test-") as home:
         stage = Stage(spark, play, Path(home))
-        missed = [_step(stage, n) for n in range(len(script.steps))]
+        try:
+            missed = [_step(stage, n) for n in range(len(script.steps))]
+        finally:
+            delta.forget(spark, Path(home))
     return Verdict(script.name, script.file, time.monotonic() - begun, tuple(m for m in missed if m is not None))
 
 

@@ -72,6 +72,14 @@ def append(rows: DataFrame, path: str, transaction: tuple[str, int] | None = Non
     writer.save(path)
 
 
+def forget(spark: SparkSession, directory: Path) -> None:
+    """The JVM keeps nothing of the tables in `directory`, which are about to go."""
+    jvm, session = spark._jvm, spark._jsparkSession
+    delta_log = getattr(jvm, "org.apache.spark.sql.delta.DeltaLog")
+    for log in directory.rglob("_delta_log"):
+        delta_log.invalidateCache(session, getattr(jvm, "org.apache.hadoop.fs.Path")(str(log.parent)))
+
+
 def reason(error: AnalysisException) -> str:
     """The first sentence of what Spark says, without its plan."""
     return str(error).splitlines()[0].strip()
