@@ -5,16 +5,15 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+from jobs.play import TINY
 from jobs.session import spark_session
 
 SETTINGS = {
-    "spark.master": "local[2]",
+    **TINY,
     "spark.sql.shuffle.partitions": "2",
     "spark.driver.memory": "3g",
-    # Tables of a few rows: compiling and re-planning each query costs more than running it.
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # The suite runs long enough for the optimizing compiler to pay.
+    "spark.driver.defaultJavaOptions": "",
 }
 
 
@@ -24,3 +23,12 @@ def spark() -> Iterator[SparkSession]:
     session = spark_session("tests", **SETTINGS)
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True)
+def forgotten(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After a test with a lake of its own the JVM forgets all tables; it would keep the plans of every snapshot for an hour."""
+    yield
+    if {"spark", "tmp_path"} <= set(request.fixturenames):
+        session: SparkSession = request.getfixturevalue("spark")
+        getattr(session._jvm, "org.apache.spark.sql.delta.DeltaLog").clearCache()

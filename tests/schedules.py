@@ -46,11 +46,11 @@ class Schedule:
     steps: tuple[Step, ...]
 
 
-def schedule(seed: int, many: int = 4) -> Schedule:
+def schedule(seed: int, many: int = 3) -> Schedule:
     """The schedule of a seed, with `many` windows."""
     rng = Random(seed)
     windows = tuple(drawn(rng, f"w{n}", kind) for n, kind in enumerate(rng.sample(KINDS, many)))
-    events = [event(rng, n) for n in range(rng.randrange(15, 40))]
+    events = [event(rng, n) for n in range(rng.randrange(12, 30))]
     idle_after = rng.choice([None, None, 10 * MINUTE])
     batches = split(events, rng)
     steps = tuple(_step(rng, batch, events, idle_after) for batch in batches)
@@ -61,7 +61,7 @@ def schedule(seed: int, many: int = 4) -> Schedule:
 def _step(rng: Random, batch: list[Event], events: list[Event], idle_after: int | None) -> Step:
     copies = [rng.choice(events) for _ in range(rng.randrange(3))]
     start = BASE + rng.randrange(150) * MINUTE
-    backfill = (start, start + rng.choice([7 * MINUTE, HOUR, 3 * HOUR])) if rng.random() < 0.3 else None
+    backfill = (start, start + rng.choice([7 * MINUTE, HOUR, 3 * HOUR])) if rng.random() < 0.45 else None
     quiet = rng.choice([0, 0, 12 * MINUTE]) if idle_after else 0
     return Step(tuple(batch + copies), quiet, backfill)
 
@@ -122,11 +122,11 @@ def event(rng: Random, n: int) -> Event:
 
 
 def split(events: list[Event], rng: Random) -> list[list[Event]]:
-    """In landing order, shuffled a little or wholly, cut in one to four batches."""
+    """In landing order, shuffled a little or wholly, cut in one to three batches."""
 
     def loose(e: Event) -> float:
         return (e.t or BASE) + rng.choice([0, 20 * MINUTE, 3 * HOUR]) * rng.random()
 
     landed = sorted(events, key=loose)
-    cuts = sorted(rng.randrange(1, len(events)) for _ in range(rng.choice([0, 1, 1, 2, 2, 3])))
+    cuts = sorted(rng.randrange(1, len(events)) for _ in range(rng.choice([0, 1, 1, 2])))
     return [landed[a:b] for a, b in zip([0, *cuts], [*cuts, len(events)], strict=True) if b > a]

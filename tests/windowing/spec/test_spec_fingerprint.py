@@ -57,6 +57,14 @@ def test_what_is_another_spec(paths: dict[str, Any]) -> None:
     assert of(changed(**paths)) != of(changed())
 
 
+@pytest.mark.parametrize("field", ["windows", "aggregates"])
+def test_the_order_of_what_has_names_is_free(field: str) -> None:
+    spec = changed()
+    turned = spec | {field: dict(reversed(spec[field].items()))}
+    assert list(turned[field]) != list(spec[field])
+    assert of(turned) == of(spec)
+
+
 @pytest.mark.parametrize("kind", ["tumbling", "sliding"])
 def test_a_limit_of_empty_windows_may_be_raised(kind: str) -> None:
     limits = [with_window(kind, empty=True, **limit) for limit in ({}, {"empty_limit": 5}, {"empty_limit": 10**9})]

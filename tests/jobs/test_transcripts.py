@@ -1,0 +1,76 @@
+"""Every transcript that ships with the project agrees with what the engine writes; one that says something else is told so, row by row."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from pyspark.sql import SparkSession
+
+from jobs.cli import main
+from jobs.play import Verdict, played
+from jobs.transcript import plays
+from windowing.report.difference import lines
+
+ROOT = Path(__file__).parents[2]
+FILES = [file for folder in ("pipelines/transcripts", "tests/transcripts") for file in (ROOT / folder).rglob("*.yaml")]
+PLAYS = {Path(play.transcript.file).relative_to(ROOT).as_posix(): play for play in plays([str(ROOT / "pipelines"), str(ROOT / "tests")])}
+
+SPEC = """
+name: trips
+lake: nowhere
+source: {table: nowhere/bronze/trips, event_time: at, key: [place]}
+watermark: {allowed_lateness: 0 seconds}
+aggregates: {n: count(), total: sum(fare)}
+windows:
+  hourly: {kind: tumbling, size: 1 hour}
+"""
+WRONG = """
+spec: trips.yaml
+name: three mistakes
+steps:
+  - input:
+      - {place: EWR, at: 2013-01-01 05:10, fare: 3}
+      - {place: JFK, at: 2013-01-01 06:10, fare: 4}
+    expect:
+      hourly:
+        - {place: EWR, window_start: 2013-01-01 05:00, n: 1, total: 4}
+        - {place: LGA, window_start: 2013-01-01 05:00, n: 1}
+      _watermark: 2013-01-01 06:10
+  - input: [{place: EWR, at: 2013-01-01 05:10, fare: 3}]
+    expect:
+      _late: [{place: EWR, outcome: late}]
+"""
+SAID = """
+  {file}:5: after step 1
+    hourly: {{place: EWR, window_start: 2013-01-01 05:00Z}} differs in total: expected 4, found 3
+    hourly: {{place: LGA, window_start: 2013-01-01 05:00, n: 1}} is missing
+    hourly: {{place: JFK, window_start: 2013-01-01 06:00Z, n: 1, total: 4}} was not expected
+"""
+
+
+@pytest.fixture(scope="module")
+def verdicts(spark: SparkSession) -> dict[str, Verdict]:
+    """What came of each file."""
+    return dict(zip(PLAYS, played(spark, list(PLAYS.values())), strict=True))
+
+
+@pytest.mark.parametrize("file", PLAYS)
+def test_a_transcript_agrees(file: str, verdicts: dict[str, Verdict]) -> None:
+    told = [(m.line, line) for m in verdicts[file].missed for d in m.differences for line in lines(d)]
+    assert not told
+
+
+def test_no_transcript_is_left_out() -> None:
+    specs = [file for file in FILES if file.parent.name == "specs"]
+    assert len(PLAYS) == len(FILES) - len(specs)
+
+
+def test_a_wrong_transcript_fails_where_it_is_wrong(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "trips.yaml").write_text(SPEC)
+    (file := tmp_path / "wrong.yaml").write_text(WRONG)
+    result = CliRunner().invoke(main, ["test", str(tmp_path)], prog_name="tidemark")
+    assert result.exit_code == 3, result.output
+    assert SAID.format(file=file) in result.stdout.replace("FAILED", "", 1)
+    assert "after step 2" not in result.stdout
+    assert result.stderr == "tidemark: 1 of 1 transcript failed: three mistakes\n"
+    assert not (tmp_path / "nowhere").exists()
