@@ -42,7 +42,7 @@ def builtin(window: Window, pipeline: Pipeline, facts: Facts) -> list[BatchExpec
         *_place(window, law),
         *counts,
         *_floor(window, law, facts),
-        *_conservation(window, law, facts),
+        *(_conservation(window, law, facts) if pipeline.retention.output_us is None else []),
     ]
 
 

@@ -6,18 +6,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from json import loads
 
 from pyspark.sql import SparkSession
 
 from jobs import lock
-from jobs.chunk import finish, one
-from jobs.prepare import prepared
+from jobs.chunk import one
+from jobs.evolve import ready
 from jobs.repair import Chunk
 from jobs.run import Run
 from windowing.errors import UsageError
 from windowing.grid.zone import micros, moment
-from windowing.ledger.rule import INTENT, Story
+from windowing.ledger.rule import Story
 from windowing.ledger.table import story
 from windowing.panes.rule import families, pane_end, pane_start, span
 from windowing.report.rule import RunReport, report
@@ -63,7 +62,7 @@ def backfill(
     if pipeline.source.event_time.column is None:
         raise UsageError(f"{pipeline.name}: events happen when they arrive (event_time: arrival), so there is no past to backfill")
     with lock.writer(spark, pipeline):
-        past = _finished(spark, pipeline, prepared(spark, pipeline))
+        past = finished(spark, pipeline, ready(spark, pipeline))
         version, chunks = _read_version(pipeline, past), _chunks(*_checked(start, end))
         counts: dict[str, int] = {}
         for n, (low, high) in enumerate(chunks):
@@ -74,8 +73,8 @@ def backfill(
         return report(past.last_run, len(chunks), counts, past.watermark, [w.name for w in pipeline.windows])
 
 
-def _finished(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
-    past = finish(spark, pipeline, past)
+def finished(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
+    """The story once a run that was left open is closed."""
     if past.open_run is None:
         return past
     unfinished = Run(spark, pipeline, past, max(micros(datetime.now(UTC)), past.last_arrival or 0))
@@ -101,12 +100,9 @@ def _chunks(low: datetime, high: datetime) -> tuple[tuple[datetime, datetime], .
 
 def _read_version(pipeline: Pipeline, past: Story) -> int:
     """The source version that the last run had drained."""
-    last = next((e for e in reversed(past.entries) if e.step == INTENT and e.offsets), None)
-    if last is None or last.offsets is None:
+    if past.read_version is None:
         raise UsageError(f"{pipeline.name}: nothing has been read yet, so there is nothing to backfill; `tidemark run` first")
-    offset = loads(last.offsets.splitlines()[-1])
-    version = int(offset["reservoirVersion"])
-    return version - 1 if int(offset["index"]) < 0 and not offset["isStartingVersion"] else version
+    return past.read_version
 
 
 def _reach(pipeline: Pipeline, name: str, low: int, high: int) -> tuple[datetime, datetime]:

@@ -17,6 +17,7 @@ from jobs.together import together
 from windowing.admit import table as refused_rows
 from windowing.columns import DIGEST
 from windowing.columns import T as TIME
+from windowing.crash import crashpoint
 from windowing.ledger.rule import MAX_TIME, MIN_TIME
 from windowing.panes import table as state
 from windowing.panes.rule import Family, families
@@ -27,6 +28,7 @@ from windowing.spec.kinds import Session
 def process(batch: Batch, rows: DataFrame) -> dict[str, int]:
     """Carries one micro-batch through every stage; returns its counts, among them its first and last event time in microseconds."""
     admitted = admit(batch, source.shaped(rows, batch.pipeline))
+    crashpoint("batch.judged")
     counts = dict(admitted.counts)
     if admitted.within is None:
         refuse(batch, admitted)
@@ -52,6 +54,7 @@ def refuse(batch: Batch, admitted: Admitted) -> None:
     """Keeps the refused and the partly late rows."""
     rows = refused_rows.refused(admitted.rows, admitted.columns, batch.stamp)
     refused_rows.store(rows, batch.pipeline, admitted.counts, batch.stamp)
+    crashpoint("batch.refused")
 
 
 def remember(batch: Batch, admitted: Admitted) -> None:
@@ -61,3 +64,4 @@ def remember(batch: Batch, admitted: Admitted) -> None:
         ids = admitted.accepted.where(F.col(f"`{event_id}`").isNotNull())
         kept = ids.select(F.col(f"`{event_id}`").cast("string").alias("event_id"), F.timestamp_micros(TIME).alias("event_time"), DIGEST)
         state.store(kept.withColumnRenamed(DIGEST, "digest"), batch.pipeline, state.SEEN, batch.stamp, "event_id")
+        crashpoint("batch.remembered")

@@ -17,6 +17,8 @@ from jobs.commands.look import late, show, state
 from jobs.commands.options import debug, debugging
 from jobs.commands.plan import explain, report
 from jobs.commands.quality import publish, validate
+from jobs.commands.repair import doctor, erase, recover, reset
+from jobs.commands.tend import maintain
 from jobs.commands.write import backfill, run
 
 INTERRUPTED = 130
@@ -71,5 +73,5 @@ def main() -> None:
     """
 
 
-for command in (run, backfill, validate, publish, explain, show, late, state, report, check):
+for command in (run, backfill, validate, publish, explain, show, late, state, report, check, maintain, doctor, recover, reset, erase):
     main.add_command(command)

@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.backfill import backfill
-from jobs.commands.engine import stderr_aside
+from jobs.commands.engine import aside
 from jobs.commands.output import Printer
 from jobs.flights import Arrival, flights, land
 from jobs.publish import publish
@@ -111,8 +111,8 @@ def prepare(home: Path) -> Demo:
     shutil.copy(ROOT / "pipelines" / "departures.yaml", home / "pipelines" / "departures.yaml")
     pipeline = load_pipeline(home / "pipelines" / "departures.yaml")
     out.print("Airflow's embedded database (SQLite, nothing listens) is made ready ...")
-    with ThreadPoolExecutor(1) as aside, stderr_aside():
-        migrated = aside.submit(airflow, home, "db", "migrate")
+    with ThreadPoolExecutor(1) as others, aside():
+        migrated = others.submit(airflow, home, "db", "migrate")
         session = spark_session("demo", **{"spark.driver.memory": "1g"})
     migrated.result()
     return Demo(home, session, pipeline)

@@ -50,13 +50,13 @@ def _aligned(closing: Closing, family: Family, window: Aligned) -> dict[str, int
     path = batch.pipeline.table(family.table)
     if not delta.exists(batch.spark, path):
         return {}
-    pool, within = _pool(closing, delta.read(batch.spark, path), window)
     algebras = partials.algebras(batch.pipeline, window.aggregates, source.schema(batch.spark, batch.pipeline))
     kept = partials.parts(algebras.values())
-    panes = pool.select(*batch.keys, PANE, JUDGED, TOUCHED, *(p.name for p in kept))
-    runs = aligned.stretches(panes, window, batch.keys, kept, batch.pipeline.watermark.allowed_lateness_us, within)
+    found, within = _pool(closing, delta.read(batch.spark, path), window)
+    pool = found.select(*batch.keys, PANE, JUDGED, TOUCHED, *(p.name for p in kept)).localCheckpoint(eager=True)
+    runs = aligned.stretches(pool, window, batch.keys, kept, batch.pipeline.watermark.allowed_lateness_us, within)
     if window.shown.emit == CHANGES:
-        rows = _affected(closing, window, pool, within, changes(runs, window, batch, algebras, within))
+        rows = _affected(closing, window, pool, within, changes(runs.localCheckpoint(eager=True), window, batch, algebras, within))
     else:
         found = _closed(closing, family, window, runs, kept, within)
         rows = found.where((F.col(TOUCHED) > 0) | closing.since(F.col(END)))

@@ -3,7 +3,6 @@
     ledger -> where the last run stopped -> commits of the source since then -> event times -> windows they touch
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,18 +13,19 @@ from urllib.parse import unquote
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
+from jobs.prepare import difference
 from jobs.show import state_names, state_of
 from windowing import delta
 from windowing.admit.rule import cuts
 from windowing.grid.rule import boundary, index
 from windowing.grid.zone import micros, moment
-from windowing.ledger.rule import DONE, Story
+from windowing.ledger.rule import Story
 from windowing.ledger.table import story
 from windowing.panes.rule import Shape, shape
 from windowing.report.commits import Commit, commit, total
-from windowing.report.text import backfilled, kind, plain
+from windowing.report.text import instant, kind, left_open, plain
 from windowing.source import table as source
-from windowing.spec.fingerprint import fingerprint
+from windowing.spec.fingerprint import Evolution
 from windowing.spec.kinds import CappedSession, Cumulate, RecordSliding, Session, Sliding, Tumbling, Window
 from windowing.spec.pipeline import Pipeline
 
@@ -68,7 +68,7 @@ class Plan:
     outputs: tuple[Touched, ...]
     tables: Mapping[str, tuple[str, ...]]
     left_open: tuple[str, ...]
-    spec_differs: bool
+    spec: Evolution
 
     def as_json(self) -> dict[str, object]:
         """The plan as plain JSON values."""
@@ -82,7 +82,7 @@ class Plan:
             "windows": {o.name: plain({k: v for k, v in vars(o).items() if k != "name"}) for o in self.outputs},
             "state": {table: list(windows) for table, windows in self.tables.items()},
             "left_open": list(self.left_open),
-            "spec_differs": self.spec_differs,
+            "spec": plain(vars(self.spec)),
         }
 
 
@@ -101,13 +101,13 @@ def explain(spark: SparkSession, pipeline: Pipeline) -> Plan:
         outputs=tuple(_output(pipeline, w, past, fresh) for w in pipeline.windows),
         tables=state_names(pipeline),
         left_open=left_open(past),
-        spec_differs=_spec_differs(pipeline, past),
+        spec=difference(pipeline, past),
     )
 
 
 def news(spark: SparkSession, pipeline: Pipeline, past: Story, version: int) -> News:
     """What the source got since the last finished batch; before the first one, all it holds."""
-    since = next_version(past)
+    since = past.next_version
     if since is None:
         table = _delta_table(spark, pipeline.source.table)
         files = int(_detail(table, "numFiles"))
@@ -127,26 +127,12 @@ def news(spark: SparkSession, pipeline: Pipeline, past: Story, version: int) -> 
     )
 
 
-def next_version(past: Story) -> int | None:
-    """The first version of the source that no finished batch has read; None before the first."""
-    last = next((e for e in reversed(past.entries) if e.step == DONE and e.offsets), None)
-    if last is None or last.offsets is None:
-        return None
-    offset = json.loads(last.offsets.splitlines()[-1])
-    return int(offset["reservoirVersion"])
-
-
-def left_open(past: Story) -> tuple[str, ...]:
-    """What was begun and not finished, in words."""
-    run, backfill = past.open_run, past.open_backfill
-    begun = None if run is None or run.run is None else f"run {run.run}: the next run finishes it"
-    chunk = None if backfill is None else f"the backfill of {backfilled(backfill.note)}: the next run or backfill finishes it"
-    return tuple(text for text in (begun, chunk) if text)
-
-
-def _spec_differs(pipeline: Pipeline, past: Story) -> bool:
-    before = next((e.spec for e in reversed(past.entries) if e.spec), None)
-    return before is not None and before != fingerprint(pipeline)
+def rewrites(spark: SparkSession, pipeline: Pipeline, past: Story) -> str:
+    """The commits not read yet that took away rows, with the event times they may be of: version 3 (UPDATE, 10:00 to 11:00), ..."""
+    new = _commits(spark, pipeline, past.next_version or 0, delta.version(spark, pipeline.source.table))
+    found = [c for c in new if c is not None and c.rewrites]
+    times = {c.version: f", {instant(c.low)} to {instant(c.high)}" if c.low and c.high else "" for c in found}
+    return ", ".join(f"version {c.version} ({c.operation}{times[c.version]})" for c in found)
 
 
 def _delta_table(spark: SparkSession, table: str) -> DeltaTable:

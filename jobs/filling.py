@@ -71,12 +71,11 @@ def checked(batch: Batch, window: Filled, table: str, fresh: DataFrame, within: 
     added, limit = int(all_of - filled), window.shown.empty_limit or 0
     if added > limit:
         raise StateRefused(
+            "EMPTY_LIMIT",
             f"windows.{window.name}.empty_limit: the run would add {added:,} windows without events, more than {limit:,}; "
-            "raise the limit, or leave empty out; nothing was written"
+            "raise the limit, or leave empty out; nothing was written",
         )
     return added
-
-
 
 
 def closing_gaps(closing: Closing, window: Filled, table: str) -> tuple[DataFrame, Range]:

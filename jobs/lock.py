@@ -11,7 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from windowing.delta import local_path
-from windowing.errors import Busy
+from windowing.errors import Busy, UsageError
 from windowing.spec.pipeline import Pipeline
 
 _FILE = "_lock"
@@ -24,8 +24,11 @@ _HERE: set[Path] = set()
 def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
     """Holds the pipeline's lock inside the block; Busy when another process, or another block of this JVM, holds it."""
     path = local_path(pipeline.table(_FILE))
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with _writable(pipeline):
+        path.parent.mkdir(parents=True, exist_ok=True)
     with _first_here(pipeline, path.resolve()):
+        with _writable(pipeline):
+            path.touch()
         jvm: Any = spark._jvm
         channel = jvm.java.io.RandomAccessFile(str(path), "rw").getChannel()
         try:
@@ -40,6 +43,18 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
         finally:
             held.release()
             channel.close()
+
+
+@contextmanager
+def held_here(pipeline: Pipeline) -> Iterator[None]:
+    """Holds the pipeline's lock by this process, for what is done without a JVM; Busy when another one holds it."""
+    path = local_path(pipeline.table(_FILE))
+    with _first_here(pipeline, path.resolve()), path.open("a+b") as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as held:
+            raise _busy(pipeline) from held
+        yield
 
 
 @contextmanager
@@ -63,12 +78,21 @@ def probe(pipeline: Pipeline) -> None:
     path = local_path(pipeline.table(_FILE))
     if not path.exists():
         return
-    with path.open("r+b") as file:
+    with _writable(pipeline), path.open("r+b") as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as held:
             raise _busy(pipeline) from held
         fcntl.lockf(file, fcntl.LOCK_UN)
+
+
+@contextmanager
+def _writable(pipeline: Pipeline) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        told = f"{pipeline.root} can't be written to ({error.strerror}): {error.filename}"
+        raise UsageError(f"{told}; the lake is a directory that whoever runs this may write to") from error
 
 
 def _busy(pipeline: Pipeline) -> Busy:

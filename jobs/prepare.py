@@ -1,112 +1,103 @@
 """What must be true before anything is written: the source is there and unchanged, the spec is the one state was made by."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator
 from json import dumps, loads
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from jobs.show import state_names
+from jobs import doctor, tables
 from windowing import delta
-from windowing.admit.table import REFUSED
-from windowing.columns import CLOSED_BY, END, INDEX, LAST, REVISION, RUN, START
-from windowing.columns import T as TIME
-from windowing.errors import SpecError, StateRefused
-from windowing.ledger.rule import OPEN, Story
-from windowing.ledger.table import LEDGER, ledger_schema, story
-from windowing.merge.rule import Target, complete, output
-from windowing.merge.table import create
+from windowing.doctor.rule import advice
+from windowing.errors import StateRefused
+from windowing.ledger.rule import Story
+from windowing.ledger.table import story
 from windowing.panes.events import inputs as buffered
-from windowing.panes.frame import algebras
+from windowing.report.text import left_open
 from windowing.source import table as source
-from windowing.spec.fingerprint import fingerprint
-from windowing.spec.kinds import Window
+from windowing.spec.fingerprint import Evolution, evolution, parts
 from windowing.spec.pipeline import Pipeline
+from windowing.spec.words import listed
 
 
 def prepared(spark: SparkSession, pipeline: Pipeline) -> Story:
     """The ledger's story, once source and spec agree with it; makes ledger and outputs on a first run."""
-    found = source.schema(spark, pipeline)
     past = story(spark, pipeline)
-    source.check(pipeline, found, past)
-    source.check_identity(pipeline, delta.table_id(spark, pipeline.source.table), delta.version(spark, pipeline.source.table), past)
-    _same_types(pipeline, found, past)
-    _same_spec(pipeline, past)
+    for refused in problems(spark, pipeline, past):
+        raise refused
     if not past.entries:
-        _make_tables(spark, pipeline)
+        tables.make(spark, pipeline)
     return past
 
 
-def output_schema(spark: SparkSession, pipeline: Pipeline, window: Window, target: Target) -> T.StructType:
-    """The columns of a table of `window`. SpecError where `having` compares something that is no number."""
-    found = source.read(spark, pipeline)
-    types = algebras(pipeline, window.aggregates, found.schema)
-    kept = {p.name: p.lift for a in types.values() for p in a.parts}
-    empty = found.limit(0).withColumn(TIME, F.lit(0).cast("bigint"))
-    parts = empty.agg(*(lift.alias(name) for name, lift in kept.items()))
-    values = {f.name: f.dataType for f in parts.select(*(types[a.name].lower.alias(a.name) for a in window.aggregates)).schema.fields}
-    _check_having(pipeline, window, values)
-    times = dict.fromkeys((START, END, LAST, CLOSED_BY), T.TimestampType())
-    known = {**times, INDEX: T.LongType(), REVISION: T.LongType(), RUN: T.LongType()}
-    keys = {k: found.schema[k].dataType for k in pipeline.source.key}
-    return T.StructType([T.StructField(c, {**known, **values, **keys}[c]) for c in target.columns])
+def diagnosis(spark: SparkSession, pipeline: Pipeline) -> tuple[StateRefused, ...]:
+    """Everything for which a run would be refused now; nothing is written."""
+    return tuple(problems(spark, pipeline, story(spark, pipeline)))
 
 
-def _check_having(pipeline: Pipeline, window: Window, values: Mapping[str, T.DataType]) -> None:
-    having = window.shown.having
-    if having is not None and not isinstance(values[having.aggregate], T.NumericType):
-        kind = values[having.aggregate].simpleString()
-        raise SpecError(
-            f"windows.{window.name}.having", f"{having.aggregate!r} is of type {kind}; having compares numbers only", pipeline.file
-        )
+def problems(spark: SparkSession, pipeline: Pipeline, past: Story) -> Iterator[StateRefused]:
+    """Whatever doesn't fit the ledger's story, looked for as far as it is asked for. SourceMissing and SpecError are raised."""
+    found = source.schema(spark, pipeline)
+    table_id, version = delta.table_id(spark, pipeline.source.table), delta.version(spark, pipeline.source.table)
+    read_by = Story() if difference(pipeline, past) else past
+    yield from _raised(lambda: source.check(pipeline, found, read_by))
+    source.check_feed(spark, pipeline)
+    yield from _raised(lambda: source.check_identity(pipeline, table_id, version, past))
+    yield from (doctor.refused(pipeline, finding) for finding in doctor.examine(spark, pipeline, past))
+    yield from _raised(lambda: _same_types(pipeline, found, past))
+    yield from _raised(lambda: _same_spec(pipeline, past))
 
 
-def tables(pipeline: Pipeline, window: Window) -> tuple[Target, ...]:
-    """The output of `window`, and the table that holds all its windows if that is another."""
-    return tuple(dict.fromkeys([output(pipeline, window), complete(pipeline, window)]))
+def _raised(check: Callable[[], None]) -> Iterator[StateRefused]:
+    try:
+        check()
+    except StateRefused as refused:
+        yield refused
 
 
-def versions(spark: SparkSession, pipeline: Pipeline) -> dict[str, int]:
-    """The newest version of every table of the pipeline but the ledger's own, by name."""
-    found = [t.path.removeprefix(f"{pipeline.root}/") for w in pipeline.windows for t in tables(pipeline, w)]
-    others = [*state_names(pipeline), *REFUSED]
-    there = [name for name in others if delta.exists(spark, pipeline.table(name))]
-    return {name: delta.version(spark, pipeline.table(name)) for name in (*found, *there)}
-
-
-def _make_tables(spark: SparkSession, pipeline: Pipeline) -> None:
-    made = [(target, output_schema(spark, pipeline, w, target)) for w in pipeline.windows for target in tables(pipeline, w)]
-    for target, schema in made:
-        create(spark, target, schema)
-    delta.create(spark, pipeline.table(LEDGER), ledger_schema(), {"delta.checkpointInterval": "50"})
-
-
-def used_types(pipeline: Pipeline, found: T.StructType) -> str:
-    """The types of the columns that state depends on, as the ledger keeps them."""
+def made_by(pipeline: Pipeline, found: T.StructType) -> str:
+    """What state is made by, as the ledger keeps it: the types of the columns it depends on, and the parts of the spec."""
     source = pipeline.source
     wanted = [n for a in pipeline.aggregates for n in (a.column, a.by, *(a.where.columns if a.where else ()))]
     names = dict.fromkeys([*source.key, source.event_time.column, source.event_id, *source.order_by, *wanted, *buffered(pipeline)])
-    return dumps({name: found[name].dataType.simpleString() for name in names if name is not None})
+    return dumps({"types": {name: found[name].dataType.simpleString() for name in names if name is not None}, "parts": parts(pipeline)})
+
+
+def difference(pipeline: Pipeline, past: Story) -> Evolution:
+    """How the spec differs from the one that made the state; not at all before there is any."""
+    made = past.made_by
+    return evolution(loads(made.note or "{}")["parts"] if made else parts(pipeline), parts(pipeline))
 
 
 def _same_types(pipeline: Pipeline, found: T.StructType, past: Story) -> None:
-    kept = next((e.note for e in reversed(past.entries) if e.step == OPEN and e.note), None)
-    before, now = loads(kept or "{}"), loads(used_types(pipeline, found))
+    made = past.made_by
+    before = loads(made.note or "{}")["types"] if made else {}
+    now = {f.name: f.dataType.simpleString() for f in found.fields}
     changed = next((name for name in before if now.get(name, before[name]) != before[name]), None)
     if changed is not None:
         raise StateRefused(
-            f"{pipeline.source.table}: the source has changed: {changed!r} was of type {before[changed]} when state was made and is "
-            f"{now[changed]} now; restore the type, or give the pipeline a new name"
+            "SOURCE_CHANGED",
+            f"{pipeline.source.table}: {changed!r} was of type {before[changed]} when state was made and is {now[changed]} now; "
+            f"restore the type, or {advice(pipeline)}",
         )
 
 
 def _same_spec(pipeline: Pipeline, past: Story) -> None:
-    before = next((e for e in reversed(past.entries) if e.spec), None)
-    if before is None or before.spec == fingerprint(pipeline):
+    """Windows and aggregates may come and go while nothing is left half-way; whatever has a name stays what it is."""
+    found, where = difference(pipeline, past), pipeline.file or pipeline.name
+    if found.changed:
+        said = f"{where}: {listed(found.changed)} differ from what made the state in {pipeline.root}" + _renamed(found)
+    elif found and past.is_open:
+        said = f"{where}: the spec has changed and {'; '.join(left_open(past))}; restore the spec, run, then change it"
+    elif found and pipeline.source.event_time.column is None:
+        said = f"{where}: {listed(found.added or found.removed)} changed, and events that happen when they arrive can't be counted again"
+    else:
         return
-    where = pipeline.file or pipeline.name
-    raise StateRefused(
-        f"{where}: source, watermark, windows or aggregates differ from those of run {before.run}, "
-        f"which made the state in {pipeline.root}; restore the spec, or give the pipeline a new name"
-    )
+    raise StateRefused("SPEC_CHANGED", f"{said}; {advice(pipeline)}")
+
+
+def _renamed(found: Evolution) -> str:
+    """What to do about parts that are not what they were."""
+    if {"source", "watermark"} & set(found.changed):
+        return "; restore them, or give the pipeline a new name"
+    return "; restore them, or give what changed a new name, under which it fills itself"

@@ -1,7 +1,8 @@
 """Points readers at validated versions: one ledger row is the truth, `_published.json` its copy."""
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from json import dumps
 
@@ -11,6 +12,7 @@ from pyspark.sql import functions as F
 from jobs import lock
 from jobs.quality import QUALITY
 from windowing import delta
+from windowing.crash import crashpoint
 from windowing.delta import local_path
 from windowing.errors import ExpectationsFailed
 from windowing.grid.zone import micros
@@ -47,12 +49,28 @@ def publish(spark: SparkSession, pipeline: Pipeline, accept: str | None = None) 
             return Publication(0, {})
         if accept is None:
             _must_have_passed(spark, pipeline, subject)
-        rows = {w.name: delta.read(spark, pipeline.table(w.name), subject.versions[w.name]).count() for w in pipeline.windows}
+        named = [w.name for w in pipeline.windows if w.name in subject.versions]
+        rows = {name: delta.read(spark, pipeline.table(name), subject.versions[name]).count() for name in named}
         result = Publication(subject.run or 0, {n: {"version": subject.versions[n], "rows": rows[n]} for n in rows}, accept)
         if past.published is None or past.published.versions != subject.versions or accept is not None:
             past = _note(spark, pipeline, past, subject, accept)
+            crashpoint("publish.noted")
         _point(pipeline, result, past.published)
         return result
+
+
+def follow(spark: SparkSession, pipeline: Pipeline, past: Story, versions: Mapping[str, int]) -> Story:
+    """Points readers at `versions`, which hold what they are pointed at but for what was erased."""
+    before = past.published
+    if before is None:
+        return past
+    named = [w.name for w in pipeline.windows if w.name in before.versions]
+    rows = {name: delta.read(spark, pipeline.table(name), versions[name]).count() for name in named}
+    entry = replace(before, at=micros(datetime.now(UTC)), versions=versions)
+    past = record(spark, pipeline, past, [entry])
+    crashpoint("publish.noted")
+    _point(pipeline, Publication(before.run or 0, {n: {"version": versions[n], "rows": rows[n]} for n in rows}), past.published)
+    return past
 
 
 def _must_have_passed(spark: SparkSession, pipeline: Pipeline, subject: Entry) -> None:
@@ -92,7 +110,9 @@ def _point(pipeline: Pipeline, result: Publication, entry: Entry | None) -> None
         file.write(text + "\n")
         file.flush()
         os.fsync(file.fileno())
+    crashpoint("publish.drafted")
     os.replace(draft, path)
     directory = os.open(path.parent, os.O_RDONLY)
     os.fsync(directory)
     os.close(directory)
+    crashpoint("publish.pointed")

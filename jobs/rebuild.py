@@ -3,7 +3,7 @@
 Every write replaces a range or is a MERGE of what differs, so a chunk that was killed is simply done again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import reduce
 
 from delta.tables import DeltaTable
@@ -22,6 +22,7 @@ from windowing import delta
 from windowing.admit.again import INSIDE
 from windowing.columns import CLOSED_BY, END, FIRST, JUDGED, LAST, MISSED, PANE, START, TOUCHED
 from windowing.columns import T as TIME
+from windowing.crash import crashpoint
 from windowing.grid.zone import moment
 from windowing.merge import frame as merges
 from windowing.merge.rule import bounds, complete, in_output, output
@@ -35,9 +36,14 @@ from windowing.source import table as source
 from windowing.spec.kinds import CHANGES, ON_CHANGE, Aligned, Counted, Global, Ordered, Session, Sliding, Tumbling
 from windowing.windows import aligned, session, whole
 
+Sessions = Callable[[Batch, Session, Chunk, DataFrame], dict[str, int]]
 
-def rebuild(closing: Closing, chunk: Chunk, events: DataFrame) -> dict[str, int]:
-    """Swaps the state of the chunk and corrects every output; `events` are those that count now. Returns the counts of the outputs."""
+
+def rebuild(closing: Closing, chunk: Chunk, events: DataFrame, sessions: Sessions) -> dict[str, int]:
+    """Swaps the state of the chunk and corrects every output; `events` are those that count now, `sessions` does it for sessions.
+
+    Returns the counts of the outputs.
+    """
     batch = closing.batch
     counts: dict[str, int] = {}
     for family in families(batch.pipeline):
@@ -60,8 +66,7 @@ def panes(closing: Closing, family: Family, chunk: Chunk, events: DataFrame) -> 
     within = Range(wide.start_us, wide.end_us)
     kept = partials.parts(algebras.values())
     fresh = partials.panes(events.where(wide.holds()), (*batch.keys, JUDGED), family, kept, within)
-    stamped = batch.stamp.on(fresh.withColumnRenamed(JUDGED, "__judged")).withColumn(JUDGED, F.col("__judged")).drop("__judged")
-    replace(batch, family.table, stamped, PANE, wide)
+    replace(batch, family.table, batch.stamp.beside(fresh), PANE, wide)
     counts: dict[str, int] = {}
     for window in family.windows:
         own = {a.name: algebras[a.name] for a in window.aggregates}
@@ -113,10 +118,10 @@ def _over(window: Aligned, wide: Chunk, reach: Range) -> Column:
 def buffered(batch: Batch, chunk: Chunk, events: DataFrame) -> dict[str, int]:
     """Swaps the buffered events of the chunk and recomputes the windows of every key that has or had one there."""
     pipeline, spark = batch.pipeline, batch.spark
-    now = buffer.stored(events.where(INSIDE), pipeline)
+    now = buffer.stored(events.where(INSIDE), pipeline, JUDGED)
     held = [_keys_in(batch, window, chunk) for window in pipeline.ordered]
     keys = reduce(DataFrame.unionByName, held, now.select(*batch.keys)).distinct().localCheckpoint(eager=True)
-    replace(batch, state.EVENTS, batch.stamp.on(now), "event_time", chunk)
+    replace(batch, state.EVENTS, batch.stamp.beside(now), "event_time", chunk)
     reached = keys.withColumns({"__t0": F.lit(chunk.start_us), "__t1": F.lit(chunk.end_us - 1)})
     schema = source.read(spark, pipeline, chunk.version).schema
     counts: dict[str, int] = {}
@@ -180,3 +185,4 @@ def _swap_fragments(batch: Batch, window: Session, old: DataFrame, new: DataFram
     values: dict[str, str | Column] = {f"`{c}`": f"s.`{c}`" for c in stamped.columns}
     target = DeltaTable.forPath(batch.spark, path).alias("t")
     target.merge(source.alias("s"), same).whenMatchedDelete().whenNotMatchedInsert("s.__op = 'I'", values).execute()
+    crashpoint("state.swapped")

@@ -3,6 +3,7 @@
     source at a version -> counted again -> ids swapped, refused rows resolved; state and windows follow in rebuild.py
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 
@@ -16,6 +17,7 @@ from windowing.admit.frame import PARTIAL
 from windowing.admit.table import REFUSED, kept_name
 from windowing.columns import DIGEST, LAST, PANE, ROWS, START, WHY
 from windowing.columns import T as TIME
+from windowing.crash import crashpoint
 from windowing.grid.zone import moment
 from windowing.merge.rule import complete
 from windowing.panes import table as state
@@ -32,15 +34,21 @@ class Chunk:
     start_us: int
     end_us: int
     version: int
+    batch: int | None = None
+    """The batch whose changes of the source ask for it; None where someone does."""
 
     def holds(self) -> Column:
         """True for events of the chunk."""
         return (F.col(TIME) >= F.lit(self.start_us)) & (F.col(TIME) < F.lit(self.end_us))
 
 
+class Everything(Chunk):
+    """All events there are: state is overwritten whole, columns included."""
+
+
 def widened(family: Family, chunk: Chunk) -> Chunk:
     """The chunk, widened to whole panes of `family`."""
-    return Chunk(pane_start(family, chunk.start_us), pane_end(family, chunk.end_us - 1), chunk.version)
+    return type(chunk)(pane_start(family, chunk.start_us), pane_end(family, chunk.end_us - 1), chunk.version)
 
 
 def counted(batch: Batch, chunk: Chunk) -> DataFrame:
@@ -52,7 +60,7 @@ def counted(batch: Batch, chunk: Chunk) -> DataFrame:
     low, high = _extent(batch.pipeline, chunk, spans)
     rows = timed(batch, digested(source.read(batch.spark, batch.pipeline, chunk.version)))
     rows = rows.where(F.col(WHY).isNull() & (F.col(TIME) >= F.lit(low)) & (F.col(TIME) < F.lit(high))).withColumn(INSIDE, chunk.holds())
-    history = with_history(rows, _refused(batch), _partial(batch))
+    history = with_history(rows, refused_digests(batch), partly_late(batch))
     return accepted_again(history, _elsewhere(batch, chunk), batch.pipeline)
 
 
@@ -88,23 +96,42 @@ def resolve(batch: Batch, chunk: Chunk, events: DataFrame, label: str) -> None:
 
 
 def accepted_in(batch: Batch, chunk: Chunk) -> int:
-    """How many events of the chunk (widened to panes) the state holds."""
+    """How many events of the chunk (widened to panes) the state holds; where only sessions do, all there are."""
     for family in families(batch.pipeline)[:1]:
-        panes = between(delta.read(batch.spark, batch.pipeline.table(family.table)), PANE, widened(family, chunk))
-        return int(panes.agg(F.coalesce(F.sum(ROWS), F.lit(0))).collect()[0][0])
+        return _summed(between(delta.read(batch.spark, batch.pipeline.table(family.table)), PANE, widened(family, chunk)))
     if batch.pipeline.ordered:
         return between(delta.read(batch.spark, batch.pipeline.table(state.EVENTS)), "event_time", chunk).count()
-    return 0
+    return held(batch)
+
+
+def held(batch: Batch) -> int:
+    """How many events the state holds; each window of a pipeline counts the same ones, but for those it missed."""
+    tables = [*(f.table for f in families(batch.pipeline)[:1]), *map(state.fragments_table, batch.pipeline.sessions[:1])]
+    there = [table for table in tables if delta.exists(batch.spark, batch.pipeline.table(table))]
+    if there:
+        return _summed(delta.read(batch.spark, batch.pipeline.table(there[0])))
+    events = batch.pipeline.table(state.EVENTS)
+    return delta.read(batch.spark, events).count() if delta.exists(batch.spark, events) else 0
+
+
+def _summed(partials: DataFrame) -> int:
+    return int(partials.agg(F.coalesce(F.sum(ROWS), F.lit(0))).collect()[0][0])
 
 
 def partial_in(batch: Batch, chunk: Chunk) -> dict[str, int]:
-    """How many events of the chunk missed each window and were not taken in since."""
+    """How many events of the chunk missed each window and were not taken in since, as the ledger counts them back."""
+    found = still_partial(batch, lambda late: between(late, "event_time", chunk))
+    return {f"partial.{name}": -n for name, n in found.items()}
+
+
+def still_partial(batch: Batch, of: Callable[[DataFrame], DataFrame] = lambda late: late) -> dict[str, int]:
+    """By window how many events missed it and were not taken in since, among the rows that `of` leaves of `_late`."""
     if not delta.exists(batch.spark, batch.pipeline.table("_late")):
         return {}
-    late = between(delta.read(batch.spark, batch.pipeline.table("_late")), "event_time", chunk)
+    late = of(delta.read(batch.spark, batch.pipeline.table("_late")))
     open_rows = late.where((F.col("outcome") == PARTIAL) & F.col("resolved_by").isNull())
     names = open_rows.select(F.explode("missed.window").alias("window")).groupBy("window").count()
-    return {f"partial.{row['window']}": -int(row["count"]) for row in names.collect()}
+    return {str(row["window"]): int(row["count"]) for row in names.collect()}
 
 
 def _extent(pipeline: Pipeline, chunk: Chunk, spans: list[DataFrame]) -> tuple[int, int]:
@@ -119,7 +146,7 @@ def _extent(pipeline: Pipeline, chunk: Chunk, spans: list[DataFrame]) -> tuple[i
     return min(lows), max(highs)
 
 
-def _refused(batch: Batch) -> DataFrame:
+def refused_digests(batch: Batch) -> DataFrame:
     """The digests of rows that were refused and not taken in since, one for each row."""
     found = []
     for table in REFUSED:
@@ -129,7 +156,7 @@ def _refused(batch: Batch) -> DataFrame:
     return reduce(DataFrame.unionByName, found) if found else batch.spark.createDataFrame([], f"{DIGEST} bigint")
 
 
-def _partial(batch: Batch) -> DataFrame:
+def partly_late(batch: Batch) -> DataFrame:
     """The partly late rows that were not taken in since: [digest, missed, watermark]."""
     if not delta.exists(batch.spark, batch.pipeline.table("_late")):
         return batch.spark.createDataFrame([], f"{DIGEST} bigint, missed array<struct<window:string,until:timestamp>>, watermark timestamp")
@@ -160,6 +187,10 @@ def between(rows: DataFrame, column: str, chunk: Chunk) -> DataFrame:
 
 def replace(batch: Batch, table: str, rows: DataFrame, column: str, chunk: Chunk) -> None:
     """One commit: the rows of `table` whose `column` lies in the chunk become `rows`."""
-    low, high = (moment(us).isoformat(sep=" ") for us in (chunk.start_us, chunk.end_us))
-    where = f"`{column}` >= timestamp'{low}' and `{column}` < timestamp'{high}'"
-    rows.write.format("delta").mode("overwrite").option("replaceWhere", where).save(batch.pipeline.table(table))
+    writer, path = rows.write.format("delta").mode("overwrite"), batch.pipeline.table(table)
+    if isinstance(chunk, Everything):
+        writer.option("overwriteSchema", "true").options(**delta.pruned(rows.columns)).save(path)
+    else:
+        low, high = (moment(us).isoformat(sep=" ") for us in (chunk.start_us, chunk.end_us))
+        writer.option("replaceWhere", f"`{column}` >= timestamp'{low}' and `{column}` < timestamp'{high}'").save(path)
+    crashpoint("state.swapped")

@@ -6,32 +6,33 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs import lock
+from jobs import checkpoint, lock
 from jobs.admission import Batch
 from jobs.batch import process
-from jobs.chunk import finish
 from jobs.closing import Closing
 from jobs.emission import emit
-from jobs.prepare import prepared, used_types, versions
+from jobs.evolve import ready
+from jobs.feed import corrected, inserted, note_of
+from jobs.prepare import made_by
+from jobs.refusal import refusal
+from jobs.tables import versions
 from windowing import delta
 from windowing.admit.rule import Quiet, advanced, idled, later
-from windowing.errors import StateRefused
+from windowing.crash import crashpoint
 from windowing.grid.zone import micros
-from windowing.ledger.rule import CLOSE, DONE, GENERATION, INTENT, MAX_TIME, MIN_TIME, OPEN, Entry, Story, summed, total
+from windowing.ledger.rule import CLOSE, DONE, GENERATION, INTENT, MAX_TIME, MIN_TIME, OPEN, SKIP, Entry, Story, summed, total
 from windowing.ledger.table import record, record_watermark
 from windowing.panes.frame import Range
 from windowing.panes.table import NO_BATCH, Stamp
-from windowing.report.rule import RunReport, report
+from windowing.report.rule import RunReport, corrections, report
 from windowing.source import table as source
 from windowing.spec.fingerprint import fingerprint
 from windowing.spec.pipeline import Pipeline
 
-CHECKPOINT = "_checkpoint"
 Failures = list[BaseException]
 
 
@@ -41,11 +42,14 @@ def run(spark: SparkSession, pipeline: Pipeline, arrival: datetime | None = None
     `arrival` (aware) stands for the host clock. Raises SourceMissing, StateRefused, Busy, SpecError; a failed run is finished by the next.
     """
     with lock.writer(spark, pipeline):
-        story = finish(spark, pipeline, prepared(spark, pipeline))
+        crashpoint("run.locked")
+        story = ready(spark, pipeline)
+        crashpoint("run.prepared")
         clock = micros(arrival or datetime.now(UTC))
         session = Run(spark, pipeline, story, max(clock, story.last_arrival or clock))
         session.drain()
-        return session.close()
+        found = session.close()
+        return corrections(found, [end.counts for end in corrected(spark, pipeline, session.story)])
 
 
 class Run:
@@ -59,29 +63,31 @@ class Run:
     def drain(self) -> None:
         """Streams what is new through `batch`; the first error of a batch is raised as it was."""
         failures: Failures = []
-        checkpoint = self.pipeline.table(CHECKPOINT)
-        writer = source.stream(self.spark, self.pipeline).writeStream.option("checkpointLocation", checkpoint)
+        home = self.pipeline.table(checkpoint.CHECKPOINT)
+        writer = source.stream(self.spark, self.pipeline).writeStream.option("checkpointLocation", home)
         query = writer.trigger(availableNow=True).foreachBatch(_caught(self.batch, failures)).start()
         try:
             query.awaitTermination()
         except StreamingQueryException as error:
-            raise (failures[0] if failures else _refusal(self.pipeline, error)) from error
+            raise (failures[0] if failures else refusal(self.spark, self.pipeline, self.story, error)) from error
+        crashpoint("run.drained")
 
     def batch(self, rows: DataFrame, number: int) -> None:
         """One micro-batch between its intent and its done; a batch that was done before is passed over."""
-        if any(e.batch == number for e in self.story.done(self.number)):
+        if number <= self.story.last_batch:
             return
-        if self.story.done_before(number, self.number):
-            raise StateRefused(
-                f"{self.pipeline.table(CHECKPOINT)}: the stream is at batch {number}, which an earlier run finished; "
-                "the checkpoint was lost or is older than the ledger: restore it, or give the pipeline a new name"
-            )
         if self.story.intent(number) is None and rows.isEmpty():
+            self._note(self._entry(SKIP, number, run=None, **self._position(number)))
             return
+        crashpoint("batch.begun")
         intent = self.story.intent(number) or self._intend(number)
+        crashpoint("batch.intended")
         stamp = Stamp(self.number, number, GENERATION, intent.watermark_in)
-        counts = process(Batch(self.spark, self.pipeline, stamp, intent.arrival or self.arrival_us), rows)
-        self._note(replace(intent, step=DONE, counts=counts, versions=self._versions()))
+        batch = Batch(self.spark, self.pipeline, stamp, intent.arrival or self.arrival_us)
+        counts, note = process(batch, inserted(rows)), note_of(batch, rows)
+        crashpoint("batch.processed")
+        self._note(replace(intent, step=DONE, counts=counts, versions=self._versions(), note=note))
+        crashpoint("batch.done")
 
     def close(self, told_us: int | None = None) -> RunReport:
         """Ends the run: the watermark advances by everything it accepted, or by `told_us`, and windows close by it.
@@ -93,13 +99,16 @@ class Run:
         if self.story.open_run is None:
             if after == self.story.watermark:
                 return report(None, 0, {}, after, names)
-            self._note(self._entry(OPEN, None, note=self._types()))
+            self._note(self._entry(OPEN, None, note=self._made_by()))
         arrival = max((e.arrival for e in done if e.arrival is not None), default=self.arrival_us)
         counts = {name: n for name, n in summed(done).items() if name not in (MIN_TIME, MAX_TIME)}
         counts = total([counts, emit(self._closing(done, after))])
+        crashpoint("run.emitted")
         closed = self._entry(CLOSE, None, counts=counts, watermark_out=after, versions=self._versions(), arrival=arrival)
         record_watermark(self.spark, self.pipeline, self.number, closed, _highest(done))
+        crashpoint("run.marked")
         self._note(closed)
+        crashpoint("run.closed")
         return report(self.number, len(done), counts, after, names)
 
     def _watermark(self, done: tuple[Entry, ...], told_us: int | None) -> int | None:
@@ -121,13 +130,17 @@ class Run:
 
     def _intend(self, number: int) -> Entry:
         """Records what the batch will be judged by, before anything else is written; opens the run with its first batch."""
-        intent = self._entry(INTENT, number, offsets=_offsets(self.pipeline, number))
-        opening = [] if self.story.open_run else [self._entry(OPEN, None, note=self._types())]
+        intent = self._entry(INTENT, number, **self._position(number))
+        opening = [] if self.story.open_run else [self._entry(OPEN, None, note=self._made_by())]
         self._note(*opening, intent)
         return self.story.entries[-1]
 
-    def _types(self) -> str:
-        return used_types(self.pipeline, source.schema(self.spark, self.pipeline))
+    def _position(self, number: int) -> dict[str, str | None]:
+        """Where the stream stands at the end of a batch, and which stream it is."""
+        return {"offsets": checkpoint.offsets(self.pipeline, number), "note": checkpoint.query(self.pipeline)}
+
+    def _made_by(self) -> str:
+        return made_by(self.pipeline, source.schema(self.spark, self.pipeline))
 
     def _entry(self, step: str, batch: int | None, **more: object) -> Entry:
         entry = Entry(
@@ -166,27 +179,3 @@ def _caught(body: Callable[[DataFrame, int], None], failures: Failures) -> Calla
             raise
 
     return guarded
-
-
-def _offsets(pipeline: Pipeline, number: int) -> str | None:
-    """The batch's offsets as the checkpoint has them."""
-    file = Path(delta.local_path(pipeline.table(CHECKPOINT))) / "offsets" / str(number)
-    return file.read_text() if file.exists() else None
-
-
-def _refusal(pipeline: Pipeline, error: StreamingQueryException) -> Exception:
-    """What the stream itself refused, in one sentence."""
-    text = str(error)
-    known = {
-        "DELTA_SOURCE_TABLE_IGNORE_CHANGES": "rows of the source were updated or deleted after they had been read",
-        "DELTA_SOURCE_IGNORE_DELETE": "rows of the source were deleted after they had been read",
-        "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE": "the source was dropped and created again",
-        "DELTA_SCHEMA_CHANGED": "the columns of the source changed while it was read",
-        "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE": "the columns of the source were renamed, dropped or changed their type",
-        "DELTA_MISSING_FILES": "files or versions of the source that were not read yet have been vacuumed",
-        "DELTA_VERSIONS_NOT_CONTIGUOUS": "versions of the source that were not read yet are gone",
-    }
-    said = next((meaning for code, meaning in known.items() if code in text), None)
-    if said is None:
-        return error
-    return StateRefused(f"{pipeline.source.table}: {said}; `source.changes: refuse` allows appends only")

@@ -15,7 +15,7 @@ from windowing import delta
 from windowing.admit.table import REFUSED, kept_name
 from windowing.columns import BATCH, END, EVENT_TIME, FIRST, INDEX, PANE, RUN, START
 from windowing.errors import UsageError
-from windowing.ledger.rule import BACKFILL_DONE, CLOSE, Story
+from windowing.ledger.rule import CLOSE, FINISHED, Story
 from windowing.ledger.table import story
 from windowing.panes.rule import families
 from windowing.panes.table import EVENTS, SEEN, fragments_table
@@ -78,7 +78,7 @@ def _at(spark: SparkSession, past: Story, pipeline: Pipeline, window: Window, te
     newest, asked = delta.version(spark, pipeline.table(window.name)), int(text[1:])
     if asked > newest:
         raise UsageError(f"--as-of: {window.name} has the versions 0 to {newest}, not {asked}")
-    steps = [e for e in past.entries if e.step in (CLOSE, BACKFILL_DONE) and e.versions.get(window.name, asked + 1) <= asked]
+    steps = [e for e in past.entries if e.step in FINISHED and e.versions.get(window.name, asked + 1) <= asked]
     return Story(tuple(e for e in past.entries if steps and e.seq <= steps[-1].seq)), asked
 
 
@@ -130,15 +130,16 @@ def of_keys(rows: DataFrame, keys: Keys) -> DataFrame:
     """The rows of `keys`. UsageError where a value can't be one of its column."""
     for column, values in keys.items():
         kind = rows.schema[column].dataType
-        rows = rows.where(F.col(f"`{column}`").isin(*(_literal(rows, column, kind, value) for value in values)))
+        rows = rows.where(F.col(f"`{column}`").isin(*(literal(rows.sparkSession, column, kind, value) for value in values)))
     return rows
 
 
-def _literal(rows: DataFrame, column: str, kind: T.DataType, value: str) -> Column:
+def literal(spark: SparkSession, column: str, kind: T.DataType, value: str) -> Column:
+    """The text `value` as a value of a key column of type `kind`; UsageError where it can't be one."""
     if isinstance(kind, T.StringType):
         return F.lit(value)
     typed = F.lit(value).try_cast(kind)
-    fits = rows.sparkSession.range(1).select(typed.isNotNull()).first()
+    fits = spark.range(1).select(typed.isNotNull()).first()
     if not (fits and fits[0]):
         raise UsageError(f"--key: {value!r} is not a value of {column!r}, which is of type {kind.simpleString()}")
     return typed

@@ -11,6 +11,7 @@ from expectations.outcome import Facts, Outcome, passed
 from jobs import lock
 from jobs.quality import QUALITY
 from windowing import delta
+from windowing.crash import crashpoint
 from windowing.delta import local_path
 from windowing.ledger.rule import Entry, Story
 from windowing.ledger.table import story
@@ -57,12 +58,15 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None
         subject = past.newest
         if subject is None:
             return Validation(0, -1, (), "")
-        outputs = {w.name: delta.read(spark, pipeline.table(w.name), subject.versions[w.name]) for w in pipeline.windows}
+        named = [w.name for w in pipeline.windows if w.name in subject.versions]
+        outputs = {name: delta.read(spark, pipeline.table(name), subject.versions[name]) for name in named}
         docs = local_path(pipeline.table(DOCS))
         name, where = f"run {subject.run} entry {subject.seq}", suites or suites_of(pipeline)
         verdict = evaluate(outputs, pipeline, facts(pipeline, past), docs, name, where)
         result = Validation(subject.run or 0, subject.seq, (*verdict.outcomes, *_overflows(pipeline, subject)), str(verdict.docs_index))
+        crashpoint("validate.evaluated")
         _record(spark, pipeline, subject, result)
+        crashpoint("validate.recorded")
         return result
 
 

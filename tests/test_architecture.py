@@ -40,7 +40,14 @@ FRAMES = (
     "windowing/windows/whole.py",
 )
 # Pure files that need no stage of their own.
-RULES = ("windowing/grid/zone.py", "windowing/report/rows.py", "windowing/report/curve.py", "windowing/columns.py", "windowing/errors.py")
+RULES = (
+    "windowing/grid/zone.py",
+    "windowing/report/rows.py",
+    "windowing/report/curve.py",
+    "windowing/columns.py",
+    "windowing/crash.py",
+    "windowing/errors.py",
+)
 # Rows leave Spark as plain values here, by one collect.
 LEAVES_SPARK = ("windowing/report/frame.py",)
 # The spec is read from a file, so these may look at paths.

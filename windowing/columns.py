@@ -21,6 +21,8 @@ FROM, TO = "__from", "__to"
 """The first and the last number of a run of windows."""
 LOW, HIGH = "__low", "__high"
 """The first and the last number of the windows an event or a pane counts in."""
+PRUNED = (START, END, LAST, PANE, FIRST, "event_time", RUN)
+"""Columns whose least and greatest values a table's log keeps for each file; keys are not among them, so that no log names one."""
 INDEX, CLOSED_BY = "window_index", "closed_by"
 ORDER, BASE = "__order", "__base"
 """An event's place in event order, a struct; the index of the first window that a key's events are cut into."""

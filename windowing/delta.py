@@ -1,6 +1,6 @@
 """Delta tables by path: the few reads and writes every stage's table.py is made of."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
+
+from windowing.columns import PRUNED
 
 
 def exists(spark: SparkSession, path: str) -> bool:
@@ -37,6 +39,12 @@ def table_id(spark: SparkSession, path: str) -> str:
     return str(_snapshot(spark, path).metadata().id())
 
 
+def setting(spark: SparkSession, path: str, name: str) -> str | None:
+    """A property of the table at `path`; None where it is not set."""
+    found = _snapshot(spark, path).metadata().configuration().get(name)
+    return str(found.get()) if found.isDefined() else None
+
+
 def is_new(spark: SparkSession, path: str) -> bool:
     """Whether the table was made and never written to."""
     return version(spark, path) <= 0
@@ -61,14 +69,19 @@ def rows(spark: SparkSession, values: Sequence[Mapping[str, Any]], schema: str) 
     return spark.createDataFrame(table, parsed).coalesce(1)
 
 
+def pruned(columns: Iterable[str]) -> dict[str, str]:
+    """The property of a table whose log keeps the least and greatest values of those `columns` that say when, and of no others."""
+    return {"delta.dataSkippingStatsColumns": ",".join(c for c in columns if c in PRUNED)}
+
+
 def append(rows: DataFrame, path: str, transaction: tuple[str, int] | None = None, *, widen: bool = False) -> None:
     """Appends `rows` in one commit, making the table if need be; with a transaction (application, version) a repetition writes nothing.
 
-    `widen` lets columns that the source has got since join the table.
+    `widen` lets columns that the source has got since join the table. With a transaction the table is one of ours, and is made `pruned`.
     """
     writer = rows.write.format("delta").mode("append").option("mergeSchema", str(widen).lower())
     if transaction is not None:
-        writer = writer.option("txnAppId", transaction[0]).option("txnVersion", transaction[1])
+        writer = writer.option("txnAppId", transaction[0]).option("txnVersion", transaction[1]).options(**pruned(rows.columns))
     writer.save(path)
 
 

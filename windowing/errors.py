@@ -36,9 +36,13 @@ class ExpectationsFailed(TidemarkError):
 
 
 class StateRefused(TidemarkError):
-    """Raised when source, checkpoint, ledger and tables don't tell one story; nothing was written."""
+    """Raised when source, checkpoint, ledger and tables don't tell one story; carries the name of what doesn't fit. Nothing was written."""
 
     exit_code = 4
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code, self.message = code, message
+        super().__init__(f"{code}: {message}")
 
 
 class Busy(TidemarkError):

@@ -29,13 +29,13 @@ def writing(pipeline: "Pipeline") -> "SparkSession":
 
 
 def spark(**conf: str) -> "SparkSession":
-    """The session; the JVM ends with this process. What it logs is kept from stderr, and so are Python's logs, unless --debug asks."""
+    """The session; the JVM ends with this process. What it says, and Python's logs, are kept from the terminal unless --debug asks."""
     if debugging():
         from jobs.session import spark_session
 
         return spark_session(**conf)
     click.get_current_context().with_resource(_silence())
-    with stderr_aside() as aside:
+    with aside() as said:
         from pyspark.errors import PySparkRuntimeError
 
         from jobs.session import spark_session
@@ -43,8 +43,8 @@ def spark(**conf: str) -> "SparkSession":
         try:
             return spark_session(**conf)
         except PySparkRuntimeError as error:
-            aside.seek(0)
-            raise TidemarkError(_not_started(aside.read().decode(errors="replace"))) from error
+            said.seek(0)
+            raise TidemarkError(_not_started(said.read().decode(errors="replace"))) from error
 
 
 def _not_started(said: str) -> str:
@@ -68,17 +68,21 @@ def _silence() -> Iterator[None]:
 
 
 @contextmanager
-def stderr_aside() -> Iterator[IO[bytes]]:
-    """Processes started inside the block write their stderr to a file without a name, for as long as they live.
+def aside() -> Iterator[IO[bytes]]:
+    """Processes started inside the block write stdout and stderr to a file without a name, for as long as they live.
 
-    The JVM says on stderr which of its own modules it loads, before any logger is set up that could be told not to.
+    The JVM says on stderr which of its own modules it loads, before any logger is set up that could be told not to; Delta says on stdout
+    what VACUUM deleted.
     """
+    sys.stdout.flush()
     sys.stderr.flush()
-    kept = os.dup(2)
-    with tempfile.TemporaryFile() as aside:
-        os.dup2(aside.fileno(), 2)
+    kept = os.dup(1), os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
         try:
-            yield aside
+            yield file
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+            for own, to in zip(kept, (1, 2), strict=True):
+                os.dup2(own, to)
+                os.close(own)

@@ -10,6 +10,7 @@ from jobs.commands.options import common
 from jobs.commands.output import Printer
 from windowing.errors import UsageError
 from windowing.report.text import count, instant, interval
+from windowing.spec.words import listed
 
 if TYPE_CHECKING:
     from jobs.explain import News, Plan, Touched
@@ -47,8 +48,10 @@ def _facts(plan: "Plan") -> dict[str, str]:
     if news.refused:
         versions = ", ".join(f"{version} ({operation})" for version, operation in news.refused)
         facts["refused"] = f"versions that change rows already in the source: {versions}"
-    if plan.spec_differs:
-        facts["spec"] = "differs from the one that made the state, so the run will be refused"
+    if plan.spec.changed:
+        facts["spec"] = f"{listed(plan.spec.changed)} differ from what made the state, so the run will be refused"
+    elif plan.spec:
+        facts["spec"] = f"{listed((*plan.spec.added, *plan.spec.removed))} came or went; the run makes state anew first"
     return facts | {f"left open {n}".removesuffix(" 1"): text for n, text in enumerate(plan.left_open, 1)}
 
 

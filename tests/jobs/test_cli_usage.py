@@ -16,7 +16,10 @@ from jobs.commands.failure import explained
 from jobs.commands.options import Instant
 from windowing.errors import Busy, ExpectationsFailed, SpecError, StateRefused, UsageError
 
-COMMANDS = ("run", "backfill", "validate", "publish", "explain", "show", "late", "state", "report", "test")
+COMMANDS = (
+    *("run", "backfill", "validate", "publish", "explain", "show", "late", "state", "report", "test"),
+    *("maintain", "doctor", "recover", "reset", "erase"),
+)
 SPEC = """
 name: trips
 lake: lake
@@ -186,7 +189,13 @@ def test_a_reader_that_leaves_early_hears_nothing_more() -> None:
 
 @pytest.mark.parametrize(
     ("error", "code"),
-    [(SpecError("name", "is bad"), 2), (UsageError("no"), 2), (ExpectationsFailed("no"), 3), (StateRefused("no"), 4), (Busy("no"), 75)],
+    [
+        (SpecError("name", "is bad"), 2),
+        (UsageError("no"), 2),
+        (ExpectationsFailed("no"), 3),
+        (StateRefused("TABLE_LOST", "no"), 4),
+        (Busy("no"), 75),
+    ],
 )
 def test_errors_of_ours_say_what_they_say(error: Exception, code: int) -> None:
     failure = explained(error)

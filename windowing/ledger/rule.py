@@ -2,14 +2,25 @@
 
     open -> (intent -> done)* -> close    one run, numbered from 1, over batches numbered from 0
     backfill_intent -> backfill_done      one chunk of a backfill
+    evolve_intent -> evolve_done          the spec has changed, state and outputs with it
+    erase_intent -> erase_done            one key is gone from every table
+    maintain_intent -> maintain_done      state was compacted, files too; no number has changed
+    skip                                  the stream moved on and brought no row
     publish                               versions that readers may see
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from json import loads
+from typing import Any
 
 OPEN, INTENT, DONE, CLOSE = "open", "intent", "done", "close"
-BACKFILL_INTENT, BACKFILL_DONE, PUBLISH = "backfill_intent", "backfill_done", "publish"
+BACKFILL_INTENT, BACKFILL_DONE, PUBLISH, SKIP = "backfill_intent", "backfill_done", "publish", "skip"
+EVOLVE_INTENT, EVOLVE_DONE = "evolve_intent", "evolve_done"
+MAINTAIN_INTENT, MAINTAIN_DONE = "maintain_intent", "maintain_done"
+ERASE_INTENT, ERASE_DONE = "erase_intent", "erase_done"
+FINISHED = (CLOSE, BACKFILL_DONE, EVOLVE_DONE, ERASE_DONE)
+"""Steps after which tables are whole and name their versions."""
 GENERATION = 1
 """Part of every transaction id and state row, so that a pipeline that starts over never meets its own past."""
 MIN_TIME, MAX_TIME = "min_event_time", "max_event_time"
@@ -78,6 +89,60 @@ class Story:
         """The number of the newest run; 0 before the first."""
         return max((e.run or 0 for e in self._of(OPEN)), default=0)
 
+    @property
+    def last_batch(self) -> int:
+        """The newest batch that is done, or was skipped; -1 before the first."""
+        return max((e.batch for e in self._of(DONE, SKIP) if e.batch is not None), default=-1)
+
+    @property
+    def open_batch(self) -> int | None:
+        """The batch that was begun and not finished."""
+        begun = max((e.batch for e in self._of(INTENT) if e.batch is not None), default=-1)
+        return begun if begun > self.last_batch else None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something that was begun is not finished."""
+        maintenance = self._left(MAINTAIN_INTENT, MAINTAIN_DONE, *FINISHED)
+        left = (self.open_run, self.open_backfill, self.open_evolution, self.open_erasure, maintenance)
+        return any(entry is not None for entry in left)
+
+    @property
+    def query(self) -> str | None:
+        """The id of the stream, as far as it is known."""
+        return next((e.note for e in reversed(self._of(INTENT, SKIP)) if e.note), None)
+
+    @property
+    def versions(self) -> Mapping[str, int]:
+        """By table the newest version that the ledger has seen."""
+        return next((e.versions for e in reversed(self._of(DONE, *FINISHED, MAINTAIN_DONE)) if e.versions), {})
+
+    @property
+    def next_version(self) -> int | None:
+        """The first version of the source that no finished batch has read; None before the first."""
+        offset = self._offset
+        return None if offset is None else int(offset["reservoirVersion"])
+
+    @property
+    def read_version(self) -> int | None:
+        """The version of the source that was read last; None before the first finished batch."""
+        offset = self._offset
+        if offset is None:
+            return None
+        begun = int(offset["index"]) >= 0 or bool(offset["isStartingVersion"])
+        return int(offset["reservoirVersion"]) - (not begun)
+
+    @property
+    def _offset(self) -> Mapping[str, Any] | None:
+        """Where the stream stood at the end of the last finished batch, as Delta says it."""
+        text = self.offsets(self.last_batch)
+        found: Mapping[str, Any] | None = None if text is None else loads(text.splitlines()[-1])
+        return found
+
+    def offsets(self, batch: int) -> str | None:
+        """Where the stream stood at the end of `batch`."""
+        return next((e.offsets for e in reversed(self._of(INTENT, SKIP)) if e.batch == batch), None)
+
     def intent(self, batch: int) -> Entry | None:
         """What was intended for `batch`, if it was begun."""
         return next((e for e in reversed(self._of(INTENT)) if e.batch == batch), None)
@@ -85,10 +150,6 @@ class Story:
     def done(self, run: int) -> tuple[Entry, ...]:
         """The finished batches of `run`, each once."""
         return tuple({e.batch: e for e in self._of(DONE) if e.run == run}.values())
-
-    def done_before(self, batch: int, run: int) -> bool:
-        """Whether another run than `run` finished `batch`."""
-        return any(e.batch == batch and e.run != run for e in self._of(DONE))
 
     @property
     def any_done(self) -> bool:
@@ -98,8 +159,22 @@ class Story:
     @property
     def open_backfill(self) -> Entry | None:
         """A chunk of a backfill that was begun and not finished."""
-        begun, ended = self._of(BACKFILL_INTENT), self._of(BACKFILL_DONE)
-        return begun[-1] if begun and (not ended or ended[-1].seq < begun[-1].seq) else None
+        return self._left(BACKFILL_INTENT, BACKFILL_DONE)
+
+    @property
+    def open_evolution(self) -> Entry | None:
+        """A change of the spec that was begun and not finished."""
+        return self._left(EVOLVE_INTENT, EVOLVE_DONE)
+
+    @property
+    def open_erasure(self) -> Entry | None:
+        """An erasure that was begun and not finished."""
+        return self._left(ERASE_INTENT, ERASE_DONE)
+
+    @property
+    def made_by(self) -> Entry | None:
+        """The newest entry whose note says by which spec state was made."""
+        return next((e for e in reversed(self._of(OPEN, EVOLVE_INTENT)) if e.note), None)
 
     @property
     def source(self) -> Entry | None:
@@ -118,8 +193,8 @@ class Story:
 
     @property
     def newest(self) -> Entry | None:
-        """The newest entry that names output versions: a closed run or a backfilled chunk."""
-        return next((e for e in reversed(self.entries) if e.step in (CLOSE, BACKFILL_DONE)), None)
+        """The newest entry that names output versions: a closed run, a backfilled chunk or a changed spec."""
+        return next((e for e in reversed(self.entries) if e.step in FINISHED), None)
 
     @property
     def settled(self) -> "Story":
@@ -137,9 +212,13 @@ class Story:
         return next((e.watermark_out for e in reversed(self._of(CLOSE)) if e.run == run), None)
 
     def total(self, name: str) -> int:
-        """The sum of one count over every finished batch and backfill."""
+        """The sum of one count over every finished batch, backfill, change of the spec and erasure."""
         batches = {(e.generation, e.batch): e for e in self._of(DONE)}.values()
-        return sum(e.counts.get(name, 0) for e in [*batches, *self._of(BACKFILL_DONE)])
+        return sum(e.counts.get(name, 0) for e in [*batches, *self._of(BACKFILL_DONE, EVOLVE_DONE, ERASE_DONE)])
+
+    def _left(self, intent: str, *ends: str) -> Entry | None:
+        begun, ended = self._of(intent), self._of(*ends)
+        return begun[-1] if begun and (not ended or ended[-1].seq < begun[-1].seq) else None
 
     def _of(self, *steps: str) -> tuple[Entry, ...]:
         return tuple(e for e in self.entries if e.step in steps)

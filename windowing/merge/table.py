@@ -10,6 +10,7 @@ from pyspark.sql import types as T
 
 from windowing import delta
 from windowing.columns import OP, RUN, START
+from windowing.crash import crashpoint
 from windowing.merge.frame import BEGUN, DELETE, INSERT, OVERFLOW, UPDATE
 from windowing.merge.rule import Target
 
@@ -31,6 +32,7 @@ def create(spark: SparkSession, target: Target, schema: T.StructType) -> None:
         "delta.enableChangeDataFeed": str(target.change_feed).lower(),
         "delta.deletedFileRetentionDuration": "interval 30 days",
         "delta.checkpointInterval": "50",
+        **delta.pruned(target.columns),
     }
     delta.create(spark, target.path, schema, properties)
 
@@ -47,6 +49,7 @@ def write(spark: SparkSession, target: Target, changed: DataFrame, run: int) -> 
         _merge(spark, target, frozen, extent)
     elif counts.inserted:
         delta.append(frozen.select(*target.columns).sortWithinPartitions(START), target.path)
+    crashpoint("output.corrected")
     return counts
 
 

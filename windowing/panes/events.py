@@ -25,14 +25,14 @@ def inputs(pipeline: Pipeline) -> tuple[str, ...]:
     return tuple(name for name in named if name not in source.key)
 
 
-def stored(accepted: DataFrame, pipeline: Pipeline) -> DataFrame:
-    """What is kept of accepted events: one row each."""
+def stored(accepted: DataFrame, pipeline: Pipeline, *more: str) -> DataFrame:
+    """What is kept of accepted events: one row each, with columns of its own that it has `more`."""
     kept = [F.col(f"`{name}`").alias(name) for name in inputs(pipeline)]
     values = F.struct(*kept) if kept else F.lit(None).cast("struct<none:boolean>")
     names = F.col(MISSED)["window"] if _structs(accepted) else F.col(MISSED)
     missed = F.coalesce(names, F.array().cast("array<string>"))
     at = F.timestamp_micros(TIME).alias(EVENT_TIME)
-    return accepted.select(*pipeline.source.key, at, F.col(DIGEST).alias("digest"), values.alias(INPUTS), missed.alias("missed"))
+    return accepted.select(*pipeline.source.key, at, F.col(DIGEST).alias("digest"), values.alias(INPUTS), missed.alias("missed"), *more)
 
 
 def _structs(rows: DataFrame) -> bool:

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from windowing import delta
 from windowing.columns import BATCH, FIRST, GENERATION, JUDGED, LAST, PANE, RUN
+from windowing.crash import crashpoint
 from windowing.grid.zone import moment
 from windowing.spec.kinds import Session
 from windowing.spec.pipeline import Pipeline
@@ -15,6 +16,8 @@ from windowing.spec.pipeline import Pipeline
 SEEN, EVENTS = "_seen", "_events"
 BACKFILLED = -1
 """The batch number of state that a backfill wrote."""
+COMPACTED = -3
+"""The batch number of state that maintenance merged from several rows."""
 NO_BATCH = -2
 """The batch number of what reads state between batches."""
 
@@ -40,6 +43,11 @@ class Stamp:
             }
         )
 
+    def beside(self, rows: DataFrame) -> DataFrame:
+        """`rows` with the stamp's columns, but each with the W that it brings."""
+        own = self.on(rows.withColumnRenamed(JUDGED, "__judged"))
+        return own.withColumn(JUDGED, F.col("__judged")).drop("__judged")
+
     @property
     def foreign(self) -> Column:
         """True for rows of other batches: what stood before this one, also when it is replayed."""
@@ -55,6 +63,7 @@ def store(rows: DataFrame, pipeline: Pipeline, table: str, stamp: Stamp, sort: s
     """Appends stamped state rows; a repetition of the same batch writes nothing."""
     transaction = (f"{pipeline.name}:{table}:{stamp.generation}", stamp.batch)
     delta.append(stamp.on(rows).sortWithinPartitions(sort), pipeline.table(table), transaction)
+    crashpoint("state.stored")
 
 
 def panes_before(spark: SparkSession, pipeline: Pipeline, table: str, stamp: Stamp, low: datetime, high: datetime) -> DataFrame | None:
@@ -91,4 +100,3 @@ def ids_before(spark: SparkSession, pipeline: Pipeline, stamp: Stamp, batch_ids:
         remembered = F.unix_micros("event_time") + F.lit(horizon) > F.lit(stamp.judged_us)
         seen = seen.where(remembered | (F.col(RUN) == stamp.run) & (F.col(BATCH) != BACKFILLED))
     return seen.select("event_id").join(batch_ids, "event_id", "left_semi").distinct()
-

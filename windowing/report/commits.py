@@ -11,7 +11,7 @@ from typing import Any
 class Commit:
     """Files and rows a commit added; `rows` None where a file has no statistics. `rewrites`: it took away rows that were there.
 
-    `low` and `high`: event times of the added rows, to the millisecond; None where the statistics don't say.
+    `low` and `high`: event times of the rows in the files it added or took away, to the millisecond; None where statistics don't say.
     """
 
     version: int
@@ -30,7 +30,8 @@ def commit(version: int, text: str, event_time: str) -> Commit:
     stats = [json.loads(a["stats"]) if a.get("stats") else {} for a in added]
     info: dict[str, Any] = next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
     rewrites = any(a["remove"].get("dataChange", True) for a in actions if "remove" in a)
-    low, high = (_times(stats, end, event_time) for end in ("minValues", "maxValues"))
+    gone = [json.loads(a["remove"]["stats"]) for a in actions if a.get("remove", {}).get("stats") and a["remove"].get("dataChange", True)]
+    low, high = (_times([*stats, *gone], end, event_time) for end in ("minValues", "maxValues"))
     rows, operation = total(s.get("numRecords") for s in stats), str(info.get("operation", "unknown"))
     return Commit(version, operation, len(added), rows, rewrites, min(low, default=None), max(high, default=None))
 

@@ -1,7 +1,7 @@
 """What one command did, as values: the run's figures and each output's changes."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from windowing.grid.zone import moment
@@ -22,7 +22,10 @@ class Changed:
 
 @dataclass(frozen=True)
 class RunReport:
-    """The figures of one run or backfill; read = accepted + late + duplicate + quarantined for a run."""
+    """The figures of one run or backfill; read = accepted + late + duplicate + quarantined for a run.
+
+    `corrections` are ranges that were counted again because the source changed its past; what that changed is part of `windows`.
+    """
 
     run: int | None
     batches: int = 0
@@ -33,13 +36,15 @@ class RunReport:
     quarantined: int = 0
     watermark: datetime | None = None
     windows: Mapping[str, Changed] = field(default_factory=dict)
+    corrections: int = 0
 
     def as_json(self) -> dict[str, object]:
         """The report as plain JSON values; times are ISO 8601 in UTC."""
         counts = {name: getattr(self, name) for name in COUNTS}
         windows = {name: vars_of(change) for name, change in self.windows.items()}
         mark = self.watermark.isoformat() if self.watermark else None
-        return {"run": self.run, "batches": self.batches, **counts, "watermark": mark, "windows": windows}
+        figures = {"run": self.run, "batches": self.batches, **counts, "watermark": mark}
+        return {**figures, "windows": windows, "corrections": self.corrections}
 
 
 def vars_of(change: Changed) -> dict[str, int]:
@@ -49,7 +54,17 @@ def vars_of(change: Changed) -> dict[str, int]:
 
 def report(run: int | None, batches: int, counts: Mapping[str, int], watermark_us: int | None, names: list[str]) -> RunReport:
     """A report from a ledger's counts (`read`, ..., `hourly.inserted`, ...)."""
-    windows = {n: Changed(*(counts.get(f"{n}.{kind}", 0) for kind in ("inserted", "updated", "deleted"))) for n in names}
+    windows = _windows(counts, names)
     outcomes = {name: counts.get(name, 0) for name in COUNTS}
     mark = None if watermark_us is None else moment(watermark_us)
     return RunReport(run=run, batches=batches, **outcomes, watermark=mark, windows=windows)
+
+
+def corrections(found: RunReport, counts: Sequence[Mapping[str, int]]) -> RunReport:
+    """The report of a run after which ranges were counted again; `counts` are those of each."""
+    windows = {name: sum((_windows(each, [name])[name] for each in counts), start=change) for name, change in found.windows.items()}
+    return replace(found, windows=windows, corrections=len(counts))
+
+
+def _windows(counts: Mapping[str, int], names: Iterable[str]) -> dict[str, Changed]:
+    return {n: Changed(*(counts.get(f"{n}.{kind}", 0) for kind in ("inserted", "updated", "deleted"))) for n in names}

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from windowing import delta
 from windowing.admit.table import REFUSED
-from windowing.ledger.rule import BACKFILL_DONE, CLOSE, COUNTS, Entry, Story
+from windowing.ledger.rule import BACKFILL_DONE, CLOSE, COUNTS, ERASE_DONE, EVOLVE_DONE, FINISHED, Entry, Story
 from windowing.ledger.table import WATERMARKS, story
 from windowing.report.frame import records
 from windowing.report.rule import Changed
@@ -141,7 +141,7 @@ def _runs(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[Ran, ..
 def _output(spark: SparkSession, pipeline: Pipeline, window: Window, past: Story) -> Output:
     path = pipeline.table(window.name)
     there = delta.exists(spark, path)
-    steps = [e for e in past.entries if e.step in (CLOSE, BACKFILL_DONE)][::-1][:5]
+    steps = [e for e in past.entries if e.step in FINISHED][::-1][:5]
     return Output(
         name=window.name,
         kind=kind(window),
@@ -153,6 +153,8 @@ def _output(spark: SparkSession, pipeline: Pipeline, window: Window, past: Story
 
 
 def _step(entry: Entry) -> str:
+    if entry.step in (EVOLVE_DONE, ERASE_DONE):
+        return "change of the spec" if entry.step == EVOLVE_DONE else "erasure"
     return f"run {entry.run}" if entry.step == CLOSE else f"backfill of {backfilled(entry.note)}"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from windowing.grid.rule import Grid
 from windowing.grid.zone import moment
+from windowing.ledger.rule import Story
 from windowing.spec.duration import Duration
 from windowing.spec.kinds import (
     CappedSession,
@@ -67,6 +68,16 @@ def backfilled(note: str | None) -> str:
     if not {"from_us", "to_us"} <= said.keys():
         return "a range that the ledger does not name"
     return interval(moment_or_none(said["from_us"]), moment_or_none(said["to_us"]))
+
+
+def left_open(past: Story) -> tuple[str, ...]:
+    """What was begun and not finished."""
+    run, backfill, evolution = past.open_run, past.open_backfill, past.open_evolution
+    begun = None if run is None or run.run is None else f"run {run.run}: the next run finishes it"
+    chunk = None if backfill is None else f"the backfill of {backfilled(backfill.note)}: the next run or backfill finishes it"
+    change = None if evolution is None else "a change of the spec: the next run or backfill finishes it"
+    erasure = None if past.open_erasure is None else "an erasure: ask for it again"
+    return tuple(text for text in (begun, chunk, change, erasure) if text)
 
 
 def moment_or_none(us: int) -> datetime | None:

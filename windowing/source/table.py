@@ -4,6 +4,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from windowing import delta
+from windowing.doctor.rule import advice
 from windowing.errors import SourceMissing, SpecError, StateRefused
 from windowing.ledger.rule import Story
 from windowing.panes.algebra import INTEGERS, NUMERIC
@@ -24,6 +25,8 @@ _FED = {**dict.fromkeys(NUMERIC, _SUMMED), "count_if": (T.BooleanType,)}
 def stream(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
     """What is new in the source since the checkpoint, as it is stored."""
     reader = spark.readStream.format("delta").option("maxFilesPerTrigger", 1_000_000)
+    if pipeline.source.changes == "feed":
+        reader = reader.option("readChangeFeed", "true")
     return reader.load(pipeline.source.table) if "/" in pipeline.source.table else reader.table(pipeline.source.table)
 
 
@@ -55,8 +58,16 @@ def check(pipeline: Pipeline, found: T.StructType, story: Story) -> None:
         return
     field, message = problem
     if story.any_done:
-        raise StateRefused(f"{pipeline.source.table}: the source has changed: {field}: {message}; restore the column or start over")
+        raise StateRefused("SOURCE_CHANGED", f"{pipeline.source.table}: {field}: {message}; restore the column, or {advice(pipeline)}")
     raise SpecError(field, message, pipeline.file)
+
+
+def check_feed(spark: SparkSession, pipeline: Pipeline) -> None:
+    """SpecError where the change feed is asked for and the source records none."""
+    on = "delta.enableChangeDataFeed"
+    if pipeline.source.changes == "feed" and delta.setting(spark, pipeline.source.table, on) != "true":
+        how = f"set its property {on} to true, or use refuse"
+        raise SpecError("source.changes", f"feed: {pipeline.source.table} records no change feed; {how}", pipeline.file)
 
 
 def check_identity(pipeline: Pipeline, table_id: str, version: int, story: Story) -> None:
@@ -65,11 +76,11 @@ def check_identity(pipeline: Pipeline, table_id: str, version: int, story: Story
     if before is None:
         return
     if before.source_id != table_id:
-        raise StateRefused(f"{pipeline.source.table}: the source was dropped and created again since run {before.run}; start over with it")
+        told = f"{pipeline.source.table}: the source was dropped and created again since run {before.run}"
+        raise StateRefused("SOURCE_RECREATED", f"{told}; put the old one back, or {advice(pipeline)}")
     if before.source_version is not None and version < before.source_version:
-        raise StateRefused(
-            f"{pipeline.source.table}: the source is at version {version}, but version {before.source_version} was read; restore it"
-        )
+        told = f"{pipeline.source.table}: the source is at version {version}, but version {before.source_version} was read"
+        raise StateRefused("SOURCE_OLDER", f"{told}; restore it, or {advice(pipeline)}")
 
 
 def _problems(pipeline: Pipeline, found: T.StructType) -> list[tuple[str, str] | None]:

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from windowing.spec.fields import LATER, NAME_PATTERN, Call, Column, Document, Expression, Length, LengthOrForever, Name, Place, Zone, text
+from windowing.spec.fields import NAME_PATTERN, Call, Column, Document, Expression, Length, LengthOrForever, Name, Place, Zone, text
 from windowing.spec.window_document import KINDS, AnyWindow
 
 
@@ -37,7 +37,9 @@ class SourceDocument(Document):
         None, description="columns computed from others", examples=[{"delay": "dep_delay + taxi"}]
     )
     where: Expression | None = Field(None, description="which rows of the table are events", examples=["distance > 0"])
-    changes: Literal["refuse", "feed"] = Field("refuse", description=f"updates and deletes in the source: refuse, or feed {LATER}")
+    changes: Literal["refuse", "feed"] = Field(
+        "refuse", description="updates and deletes in the source: refuse them, or feed: count what they touch again"
+    )
     on_bad_value: Literal["quarantine", "null"] | None = Field(
         "quarantine", description="NaN or infinity where a number is needed: quarantine the row, or null to skip the value"
     )

@@ -11,7 +11,6 @@ from windowing.spec.times import ORIGIN_FORM, ZONE_FORM
 from windowing.spec.words import shown
 
 NAME_PATTERN = "[a-z][a-z0-9_]{0,63}"
-LATER = "(not supported yet)"
 ARRIVAL = "arrival"
 """What event_time says where events happen when they arrive."""
 

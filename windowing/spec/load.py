@@ -25,7 +25,6 @@ from windowing.spec.expression import expression
 from windowing.spec.fields import ARRIVAL, NAME_PATTERN
 from windowing.spec.file import document
 from windowing.spec.kinds import Aggregate, Expression
-from windowing.spec.later import refuse_what_comes_later
 from windowing.spec.pipeline import EventTime, Pipeline, Retention, Source, Watermark
 from windowing.spec.places import directory, table
 from windowing.spec.retention import check_state
@@ -76,7 +75,6 @@ def _written(values: Any) -> PipelineDocument:
 
 def _pipeline(written: PipelineDocument, base: str | None, file: str | None) -> Pipeline:
     check_name("name", written.name)
-    refuse_what_comes_later(written)
     source, aggregates = _source(written.source, base), _aggregates(written)
     check_output_columns(source.key, tuple(a.name for a in aggregates))
     for name in written.windows:
@@ -116,10 +114,17 @@ def _source(written: SourceDocument, base: str | None) -> Source:
         zone=zone("source.zone", written.zone),
         event_id=written.event_id,
         order_by=_once("source.order_by", written.order_by),
+        changes=_changes(written),
         on_bad_value=written.on_bad_value or "null",
         columns=_computed(written.columns or {}),
         where=None if written.where is None else expression("source.where", written.where),
     )
+
+
+def _changes(written: SourceDocument) -> str:
+    if written.changes == "feed" and written.event_time == ARRIVAL:
+        raise SpecError("source.changes", "'feed' counts events again, which can't be done with event_time: arrival; use refuse")
+    return written.changes
 
 
 def _event_time(written: SourceDocument) -> EventTime:

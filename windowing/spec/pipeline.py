@@ -21,7 +21,10 @@ class EventTime:
 
 @dataclass(frozen=True)
 class Source:
-    """The Delta table events are read from; event order is (event time, `event_id`, `order_by`)."""
+    """The Delta table events are read from; event order is (event time, `event_id`, `order_by`).
+
+    `changes`: what happens when rows are updated or deleted there, refuse or feed.
+    """
 
     table: str
     event_time: EventTime
@@ -32,6 +35,7 @@ class Source:
     on_bad_value: str = "quarantine"
     columns: tuple[tuple[str, Expression], ...] = ()
     where: Expression | None = None
+    changes: str = "refuse"
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,10 @@ class Pipeline:
     def table(self, name: str) -> str:
         """Where the table `name` lies (an output window, or `_ledger`, `_late`, ...)."""
         return f"{self.root}/{name}"
+
+    def name_of(self, path: str) -> str:
+        """The name of the table that lies at `path`."""
+        return path.removeprefix(f"{self.root}/")
 
     def window(self, name: str) -> Window:
         """The window called `name`; KeyError with the names there are."""

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from windowing.spec.document import Loc, PipelineDocument, model_at
-from windowing.spec.fields import LATER, Document
+from windowing.spec.fields import Document
 from windowing.spec.window_document import KINDS
 from windowing.spec.words import listed, near, shown
 
@@ -81,7 +81,7 @@ def _kind(window: object) -> str:
 def _described(loc: Loc, models: Models) -> str:
     model = models(loc[:-1])
     field = model.model_fields.get(str(loc[-1])) if model else None
-    return (field.description or "it").removesuffix(f" {LATER}") if field else "it"
+    return field.description or "it" if field else "it"
 
 
 def _mapping(loc: Loc, models: Models) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.windowing.spec.specs import GONE, changed, with_window
-from windowing.spec.fingerprint import fingerprint
+from windowing.spec.fingerprint import evolution, fingerprint, parts
 from windowing.spec.load import load_pipeline
 
 
@@ -18,6 +18,7 @@ def of(spec: dict[str, Any]) -> str:
     [
         {"lake": "/elsewhere"},
         {"source/table": "/data/bronze/others"},
+        {"source/changes": "feed"},
         {"schedule": GONE},
         {"expectations/suite": "others"},
         {"retention": {"refused": "1 day", "output": "2 days"}},
@@ -76,3 +77,26 @@ def test_numbers_that_are_equal_are_one_spec() -> None:
     assert of(with_window("delta", delta=10)) == of(with_window("delta", delta=10.0)) != of(with_window("delta", delta="10 seconds"))
     assert of(with_window("global", having="flights>3")) == of(with_window("global", having=" flights > 3.0"))
     assert of(changed(**{"source/where": "a<>1"})) == of(changed(**{"source/where": "a  !=  1"}))
+
+
+@pytest.mark.parametrize(
+    ("paths", "added", "removed", "altered"),
+    [
+        ({"schedule": GONE}, [], [], []),
+        ({"windows/daily": {"kind": "tumbling", "size": "1 day"}}, ["windows.daily", "windows.daily aggregate flights",
+                                                                    "windows.daily aggregate worst"], [], []),
+        ({"windows/busy": GONE}, [], ["windows.busy", "windows.busy aggregate flights", "windows.busy aggregate worst"], []),
+        ({"windows/hourly/size": "2 hours"}, [], [], ["windows.hourly"]),
+        ({"windows/hourly/kind": "cumulate", "windows/hourly/size": GONE, "windows/hourly/max_size": "1 day",
+          "windows/hourly/step": "1 hour"}, [], [], ["windows.hourly"]),
+        ({"windows/hourly/aggregates": ["flights"]}, [], ["windows.hourly aggregate worst"], []),
+        ({"aggregates/best": "min(delay)"}, [f"windows.{w} aggregate best" for w in ("hourly", "rolling", "busy")], [], []),
+        ({"aggregates/worst": "min(delay)"}, [], [], [f"windows.{w} aggregate worst" for w in ("hourly", "rolling", "busy")]),
+        ({"watermark/delay": "11 minutes"}, [], [], ["watermark"]),
+        ({"source/key": ["dest"]}, [], [], ["source"]),
+    ],
+)  # fmt: skip
+def test_what_came_what_went_and_what_is_another(paths: dict[str, Any], added: list[str], removed: list[str], altered: list[str]) -> None:
+    found = evolution(parts(load_pipeline(changed())), parts(load_pipeline(changed(**paths))))
+    assert (list(found.added), list(found.removed), list(found.changed)) == (added, removed, altered)
+    assert bool(found) is bool(added or removed or altered)

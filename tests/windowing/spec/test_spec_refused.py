@@ -282,7 +282,11 @@ EXPRESSIONS: list[tuple[dict[str, Any], str, str]] = [
         "aggregates.bad.call",
         "is missing; write a call such as count(), sum(delay) or quantile(delay, 0.95)",
     ),
-    ({"source/changes": "feed"}, "source.changes", "'feed' is not supported yet; use refuse"),
+    (
+        {"source/changes": "feed", "source/event_time": "arrival"},
+        "source.changes",
+        "'feed' counts events again, which can't be done with event_time: arrival; use refuse",
+    ),
 ]
 
 

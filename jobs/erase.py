@@ -1,0 +1,161 @@
+"""One key gone from everything a pipeline holds: state, outputs, refused rows, and the files that older versions were made of.
+
+    lock -> nothing left half-way -> intent -> rows deleted, state first -> readers pointed at what is left -> old files deleted -> done
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from jobs import lock, tables
+from jobs.admission import Batch
+from jobs.backfill import finished
+from jobs.evolve import ready
+from jobs.publish import follow
+from jobs.repair import held, still_partial
+from jobs.show import literal, state_names
+from windowing import delta
+from windowing.admit.table import REFUSED, kept_name
+from windowing.crash import crashpoint
+from windowing.errors import UsageError
+from windowing.ledger.rule import ERASE_DONE, ERASE_INTENT, GENERATION, Entry, Story
+from windowing.ledger.table import record
+from windowing.panes.table import NO_BATCH, SEEN, Stamp
+from windowing.source import table as source
+from windowing.spec.pipeline import Pipeline
+from windowing.spec.words import listed
+
+_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
+
+
+@dataclass(frozen=True)
+class Erased:
+    """How many rows went, by table."""
+
+    rows: Mapping[str, int]
+
+    def as_json(self) -> dict[str, object]:
+        """The same as plain JSON values."""
+        return {"rows": dict(self.rows)}
+
+
+def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Erased:
+    """Deletes every row of `key` (each key column and its value as text) and the files that held one; asked for again, it goes on.
+
+    Time travel before it is gone for every table. The source is left alone: what is still there comes back with a backfill that
+    reaches it. The ledger keeps that something was erased, not what. UsageError where a key column is missing, or where readers are
+    pointed at an older run than the newest.
+    """
+    lacking = [column for column in pipeline.source.key if column not in key]
+    if lacking:
+        raise UsageError(f"--key: erase needs a value for every key column of {pipeline.name}; {listed(lacking)} is missing")
+    with lock.writer(spark, pipeline):
+        past = finished(spark, pipeline, ready(spark, pipeline))
+        if past.newest is None:
+            return Erased({})
+        batch = Batch(spark, pipeline, Stamp(past.last_run, NO_BATCH, GENERATION, None), past.last_arrival or 0)
+        past, begun = _intended(batch, past)
+        rows = _rows(batch, key)
+        _rewrite(batch)
+        versions = tables.versions(spark, pipeline)
+        past = past if past.published is None else follow(spark, pipeline, past, versions)
+        _forget(batch)
+        done = replace(begun, step=ERASE_DONE, versions=versions, counts=_counts(batch, past))
+        record(spark, pipeline, past, [done])
+        crashpoint("erase.done")
+        return Erased(rows)
+
+
+def _intended(batch: Batch, past: Story) -> tuple[Story, Entry]:
+    """The story with an intent, and that, unless one was left; UsageError where what readers see could not be kept without the key."""
+    if past.open_erasure is not None:
+        return past, past.open_erasure
+    if past.published is not None and past.newest is not None and past.published.versions != past.newest.versions:
+        raise UsageError(
+            f"{batch.pipeline.name}: readers are pointed at run {past.published.run}, older than what there is, and would lose it; "
+            "`tidemark publish` (or `--accept REASON`) first"
+        )
+    intent = Entry(ERASE_INTENT, generation=GENERATION, run=past.last_run, at=batch.arrival_us)
+    past = record(batch.spark, batch.pipeline, past, [intent])
+    crashpoint("erase.intended")
+    return past, past.entries[-1]
+
+
+def _counts(batch: Batch, past: Story) -> dict[str, int]:
+    """What the sums of the ledger have to change by to be those of what is held now."""
+    partial = {w.name: 0 for w in batch.pipeline.windows} | still_partial(batch)
+    counts = {f"partial.{name}": n - past.total(f"partial.{name}") for name, n in partial.items()}
+    return counts | {"accepted": held(batch) - past.total("accepted")}
+
+
+def _rewrite(batch: Batch) -> None:
+    """Writes files anew in which deleted rows are only marked."""
+    for name in tables.versions(batch.spark, batch.pipeline):
+        batch.spark.sql(f"reorg table delta.`{batch.pipeline.table(name)}` apply (purge)")
+
+
+def _forget(batch: Batch) -> None:
+    """Deletes every file that the newest versions don't need."""
+    spark, pipeline = batch.spark, batch.pipeline
+    spark.conf.set(_CHECK, "false")
+    try:
+        for name in tables.versions(spark, pipeline):
+            DeltaTable.forPath(spark, pipeline.table(name)).vacuum(0)
+            crashpoint("erase.vacuumed")
+    finally:
+        spark.conf.unset(_CHECK)
+
+
+def _rows(batch: Batch, key: Mapping[str, str]) -> dict[str, int]:
+    """Deletes the rows of the key in every table; ids first, as long as something tells whose they are."""
+    pipeline = batch.pipeline
+    refused = {table: {kept_name(c): v for c, v in key.items()} for table in REFUSED}
+    state = {table: key for table in state_names(pipeline) if table != SEEN}
+    outputs = {pipeline.name_of(t.path): key for w in pipeline.windows for t in tables.tables(pipeline, w)}
+    found = {SEEN: _ids(batch, key)} if pipeline.source.event_id else {}
+    for table, where in {**state, **outputs, **refused}.items():
+        found[table] = _delete(batch, table, where)
+        crashpoint("erase.deleted")
+    return found
+
+
+def _ids(batch: Batch, key: Mapping[str, str]) -> int:
+    """The ids of the key's events, as far as the source still has them."""
+    event_id, path = f"`{batch.pipeline.source.event_id}`", batch.pipeline.table(SEEN)
+    if not delta.exists(batch.spark, path):
+        return 0
+    events = source.read(batch.spark, batch.pipeline)
+    ids = events.where(_same(batch, events.schema, key)).select(F.col(event_id).cast("string").alias("id")).distinct()
+    n = delta.read(batch.spark, path).join(ids, F.col("event_id") == F.col("id"), "left_semi").count()
+    DeltaTable.forPath(batch.spark, path).alias("t").merge(ids.alias("s"), "t.event_id = s.id").whenMatchedDelete().execute()
+    return n
+
+
+def _delete(batch: Batch, table: str, key: Mapping[str, str]) -> int:
+    path = batch.pipeline.table(table)
+    if not delta.exists(batch.spark, path):
+        return 0
+    rows = delta.read(batch.spark, path)
+    same = _same(batch, rows.schema, key)
+    n = rows.where(same).count()
+    if n:
+        _without(batch, path, rows, key)
+    return n
+
+
+def _without(batch: Batch, path: str, rows: DataFrame, key: Mapping[str, str]) -> None:
+    """Deletes by a MERGE with the key in its source: what a DELETE was asked for would stay in the table's log."""
+    one = batch.spark.range(1).select(*(literal(batch.spark, c, rows.schema[c].dataType, v).alias(c) for c, v in key.items()))
+    same = " and ".join(f"t.`{c}` = s.`{c}`" for c in key)
+    target = DeltaTable.forPath(batch.spark, path).alias("t")
+    target.merge(one.localCheckpoint(eager=True).alias("s"), same).whenMatchedDelete().execute()
+
+
+def _same(batch: Batch, schema: T.StructType, key: Mapping[str, str]) -> Column:
+    """True for rows of the key. UsageError where a value can't be one of its column."""
+    return reduce(lambda a, b: a & b, [F.col(f"`{c}`") == literal(batch.spark, c, schema[c].dataType, v) for c, v in key.items()])

@@ -1,0 +1,107 @@
+"""A spec that has gained or lost windows or aggregates: state and outputs become what that spec asks for, from the events accepted so far.
+
+    spec, beside the one that made the state -> intent -> columns -> accepted events -> state, windows -> done
+"""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import reduce
+from json import dumps, loads
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from jobs import refill, tables
+from jobs.admission import Batch
+from jobs.chunk import finish
+from jobs.closing import Closing
+from jobs.prepare import difference, made_by, prepared
+from windowing.admit.rule import cuts
+from windowing.columns import JUDGED, WHY
+from windowing.columns import T as TIME
+from windowing.crash import crashpoint
+from windowing.doctor.rule import advice
+from windowing.errors import StateRefused
+from windowing.grid.zone import micros
+from windowing.ledger.rule import EVOLVE_DONE, EVOLVE_INTENT, GENERATION, Entry, Story
+from windowing.ledger.table import record
+from windowing.panes.table import BACKFILLED, Stamp
+from windowing.source import table as source
+from windowing.spec.fingerprint import AGGREGATE, fingerprint
+from windowing.spec.pipeline import Pipeline
+from windowing.spec.words import listed
+
+
+def ready(spark: SparkSession, pipeline: Pipeline) -> Story:
+    """The story once spec, source, ledger and tables fit together, and nothing but a run is left half-way. StateRefused otherwise."""
+    return finish(spark, pipeline, evolved(spark, pipeline, prepared(spark, pipeline)))
+
+
+def evolved(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
+    """The story once state and outputs are what the spec asks for.
+
+    A window that is new holds what was accepted so far; one that is gone leaves its table. Admissions stay what they were: rows refused
+    as late stay refused, and no other window changes. StateRefused, with nothing written, where the new spec can't take them.
+    """
+    if past.open_evolution is None and not difference(pipeline, past):
+        return past
+    arrival = max(micros(datetime.now(UTC)), past.last_arrival or 0)
+    batch = Batch(spark, pipeline, Stamp(past.last_run, BACKFILLED, GENERATION, None), arrival)
+    events = _countable(batch, past)
+    past, begun = _intended(batch, past)
+    tables.make(spark, pipeline)
+    crashpoint("evolve.widened")
+    mark, version = past.watermark, past.read_version
+    counts: dict[str, int] = {}
+    if events is not None and version is not None:
+        counts = refill.refill(Closing(batch, mark, mark, None), events, version) | _partial(batch, events, past, begun)
+    crashpoint("evolve.filled")
+    done = replace(begun, step=EVOLVE_DONE, counts=counts, versions=tables.versions(spark, pipeline), note=None)
+    past = record(spark, pipeline, past, [done])
+    crashpoint("evolve.done")
+    return past
+
+
+def _countable(batch: Batch, past: Story) -> DataFrame | None:
+    """The events accepted so far, unless there are none yet; StateRefused where the spec would refuse one, or asks for another type."""
+    pipeline, where = batch.pipeline, batch.pipeline.file or batch.pipeline.name
+    other = tables.retyped(batch.spark, pipeline)
+    if other:
+        said = f"{where}: {listed(other)} had another type in an earlier spec; name it otherwise"
+        raise StateRefused("SPEC_CHANGED", f"{said}, or {advice(pipeline)}")
+    if past.read_version is None:
+        return None
+    events = refill.accepted(batch, past.read_version).localCheckpoint(eager=True)
+    reasons = [row[0] for row in events.where(F.col(WHY).isNotNull()).groupBy(WHY).count().orderBy(F.desc("count"), WHY).collect()]
+    if reasons:
+        said = f"{where}: events that were accepted would be refused now ({reasons[0]}); leave out what needs that column"
+        raise StateRefused("SPEC_CHANGED", f"{said}, or {advice(pipeline)}")
+    return events
+
+
+def _intended(batch: Batch, past: Story) -> tuple[Story, Entry]:
+    """The story with an intent that is this spec's, and the intent."""
+    if past.open_evolution is not None:
+        return past, past.open_evolution
+    spark, pipeline = batch.spark, batch.pipeline
+    found = difference(pipeline, past)
+    came = [name.removeprefix("windows.") for name in found.added if AGGREGATE not in name]
+    note = dumps(loads(made_by(pipeline, source.schema(spark, pipeline))) | {"came": came, "went": list(found.removed)})
+    run, arrival = past.last_run, batch.arrival_us
+    intent = Entry(EVOLVE_INTENT, generation=GENERATION, run=run, at=arrival, arrival=arrival, spec=fingerprint(pipeline), note=note)
+    past = record(spark, pipeline, past, [intent])
+    crashpoint("evolve.intended")
+    return past, past.entries[-1]
+
+
+def _partial(batch: Batch, events: DataFrame, past: Story, begun: Entry) -> dict[str, int]:
+    """How many of the events each new window missed, being over when they came: more by that than the ledger says already."""
+    came = loads(begun.note or "{}")["came"]
+    marks = [row[0] for row in events.where(F.col(JUDGED).isNotNull()).select(F.unix_micros(JUDGED)).distinct().collect()]
+    late = {(mark, c.window): c.some_us for mark in marks for c in cuts(batch.pipeline, mark)}
+    counts = {}
+    for name in came:
+        missed = [(F.unix_micros(JUDGED) == mark) & (F.col(TIME) < until) for (mark, window), until in late.items() if window == name]
+        n = events.where(reduce(lambda a, b: a | b, missed)).count() if missed else 0
+        counts[f"partial.{name}"] = n - past.total(f"partial.{name}")
+    return counts

@@ -1,0 +1,67 @@
+"""What `retention` no longer keeps: refused rows by the arrival of their run, windows and state by the watermark."""
+
+from collections.abc import Mapping
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from jobs.admission import Batch
+from windowing import delta
+from windowing.admit.table import REFUSED
+from windowing.columns import END, PANE, RUN
+from windowing.crash import crashpoint
+from windowing.grid.zone import moment
+from windowing.ledger.table import WATERMARKS
+from windowing.panes.rule import families
+from windowing.panes.table import SEEN
+from windowing.spec.kinds import Aligned, Global, Sliding, Tumbling, Window
+
+
+def expire(batch: Batch, watermark_us: int | None) -> dict[str, int]:
+    """Deletes what is older than the spec keeps it; by table how many rows."""
+    pipeline, kept = batch.pipeline, batch.pipeline.retention
+    found: dict[str, int] = {}
+    if kept.refused_us is not None:
+        runs = _runs_before(batch, batch.arrival_us - kept.refused_us)
+        found |= {table: _delete(batch, table, F.col(RUN).isin(runs)) for table in REFUSED if runs}
+    if watermark_us is None:
+        return found
+    horizon = pipeline.watermark.dedupe_horizon_us
+    if pipeline.source.event_id is not None and horizon is not None:
+        found[SEEN] = _delete(batch, SEEN, F.col("event_time") <= F.lit(moment(watermark_us - horizon)))
+    if kept.output_us is not None:
+        old = F.col(END) <= F.lit(moment(watermark_us - kept.output_us))
+        found |= {w.name: _delete(batch, w.name, old) for w in pipeline.windows if isinstance(w, Aligned)}
+    if kept.state_us is not None:
+        found |= _panes(batch, watermark_us - kept.state_us)
+    return found
+
+
+def _runs_before(batch: Batch, arrival_us: int) -> list[int]:
+    marks = delta.read(batch.spark, batch.pipeline.table(WATERMARKS)).where(F.col("arrival") < F.lit(moment(arrival_us)))
+    return [row[RUN] for row in marks.select(RUN).distinct().collect()]
+
+
+def _panes(batch: Batch, until_us: int) -> Mapping[str, int]:
+    """Panes that began before `until_us`; those of families that show windows without events stay, their first event counts."""
+    found = {}
+    for family in families(batch.pipeline):
+        if not any(isinstance(w, Global) or _filled(w) for w in family.windows):
+            found[family.table] = _delete(batch, family.table, F.col(PANE) < F.lit(moment(until_us)))
+    return found
+
+
+def _filled(window: Window) -> bool:
+    return isinstance(window, Tumbling | Sliding) and window.shown.empty_limit is not None
+
+
+def _delete(batch: Batch, table: str, old: Column) -> int:
+    path = batch.pipeline.table(table)
+    if not delta.exists(batch.spark, path):
+        return 0
+    n = delta.read(batch.spark, path).where(old).count()
+    if n:
+        DeltaTable.forPath(batch.spark, path).delete(old)
+    crashpoint("maintain.expired")
+    return n

@@ -1,0 +1,73 @@
+"""A source that changes its past: what its change feed says was updated or deleted becomes backfills of the event times it was at.
+
+    rows of the feed -> inserts, which are events like any others
+                     -> updates, deletes -> few ranges of event time, kept with the batch -> after the run, a backfill of each
+"""
+
+from collections.abc import Iterator
+from json import dumps, loads
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from jobs.admission import Batch, timed
+from jobs.chunk import one
+from jobs.repair import Chunk
+from windowing.columns import T as TIME
+from windowing.ledger.rule import BACKFILL_DONE, DONE, Entry, Story
+from windowing.source import frame as source
+from windowing.source.rule import CHANGE, FEED, Span, merged
+from windowing.spec.pipeline import Pipeline
+
+_HOUR_US = 3_600_000_000
+
+
+def inserted(rows: DataFrame) -> DataFrame:
+    """The rows that are new; all of them where the source is read without its change feed."""
+    return rows.where(F.col(CHANGE) == "insert").drop(*FEED) if CHANGE in rows.columns else rows
+
+
+def note_of(batch: Batch, rows: DataFrame) -> str | None:
+    """What the ledger keeps of updates and deletes: the ranges to count again; None where there are none."""
+    spans = _spans(batch, rows) if CHANGE in rows.columns else ()
+    return dumps({"ranges": [[span.low_us, span.high_us + 1] for span in spans]}) if spans else None
+
+
+def corrected(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[Entry, ...]:
+    """Counts every range again that the source's changes touched; the ends of the backfills that did it."""
+    ends: list[Entry] = []
+    for batch, low, high in pending(past):
+        past, end = one(spark, pipeline, past, Chunk(low, high, past.read_version or 0, batch), None)
+        ends.append(end)
+    return tuple(ends)
+
+
+def pending(past: Story) -> Iterator[tuple[int, int, int]]:
+    """(batch, from, to) of every range that no backfill has counted again since, oldest first."""
+    noted = {e.batch: _said(e).get("ranges", ()) for e in past.entries if e.step == DONE and e.batch is not None}
+    ended = [_said(e) for e in past.entries if e.step == BACKFILL_DONE]
+    done = {(said.get("batch"), said.get("from_us")) for said in ended}
+    yield from ((batch, low, high) for batch, ranges in noted.items() for low, high in ranges if (batch, low) not in done)
+
+
+def _said(entry: Entry) -> dict[str, Any]:
+    said: dict[str, Any] = loads(entry.note) if entry.note and entry.note.startswith("{") else {}
+    return said
+
+
+def _spans(batch: Batch, rows: DataFrame) -> tuple[Span, ...]:
+    """The event times of rows that were changed or taken away, before and after, as few spans."""
+    moved = source.shaped(_moved(rows, batch.pipeline.source.event_id).drop(*FEED), batch.pipeline)
+    placed = timed(batch, moved).where(F.col(TIME).isNotNull())
+    hours = placed.groupBy((F.col(TIME) / _HOUR_US).cast("bigint")).agg(F.min(TIME).alias("low"), F.max(TIME).alias("high"))
+    return merged(Span(row["low"], row["high"]) for row in hours.collect())
+
+
+def _moved(rows: DataFrame, event_id: str | None) -> DataFrame:
+    """Updated and deleted rows, and the new place of events whose id was at another one before."""
+    changed = rows.where(F.col(CHANGE) != "insert")
+    if event_id is None:
+        return changed
+    ids = changed.select(event_id).distinct()
+    return changed.unionByName(rows.where(F.col(CHANGE) == "insert").join(ids, event_id, "left_semi"))

@@ -1,0 +1,113 @@
+"""Keeps a pipeline small over thousands of runs: fewer rows of state, what `retention` keeps and no more, fewer and newer files.
+
+    lock -> nothing left half-way -> intent -> merge partials -> delete what is old -> OPTIMIZE -> VACUUM -> done
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+
+from jobs import lock, tables
+from jobs.admission import Batch
+from jobs.backfill import finished
+from jobs.compaction import compact
+from jobs.evolve import ready
+from jobs.expiry import expire
+from jobs.quality import QUALITY
+from windowing import delta
+from windowing.crash import crashpoint
+from windowing.grid.zone import micros, moment
+from windowing.ledger.rule import GENERATION, MAINTAIN_DONE, MAINTAIN_INTENT, Entry, Story
+from windowing.ledger.table import LEDGER, WATERMARKS, record
+from windowing.panes.table import NO_BATCH, Stamp
+from windowing.spec.pipeline import Pipeline
+
+KEPT = timedelta(days=30)
+"""How long VACUUM leaves files that no newest version needs; longer where a reader is pointed at an older version."""
+
+
+@dataclass(frozen=True)
+class Tended:
+    """One table: the rows that were merged into others, the rows that were deleted, and its files and bytes before and after."""
+
+    name: str
+    merged: int
+    expired: int
+    files: tuple[int, int]
+    size: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Maintenance:
+    """What was done to every table."""
+
+    tables: tuple[Tended, ...]
+
+    def as_json(self) -> dict[str, object]:
+        """The same as plain JSON values."""
+        return {
+            t.name: {"merged": t.merged, "expired": t.expired, "files": list(t.files), "bytes": list(t.size)} for t in self.tables
+        }
+
+
+def maintain(spark: SparkSession, pipeline: Pipeline, now: datetime | None = None) -> Maintenance:
+    """Compacts state, enforces `retention`, compacts files and deletes those nobody needs; no number changes.
+
+    A run or backfill that was left open is finished first. `now` (aware) stands for the host clock. Raises as `run` does.
+    """
+    with lock.writer(spark, pipeline):
+        past = finished(spark, pipeline, ready(spark, pipeline))
+        if past.newest is None:
+            return Maintenance(())
+        clock = max(micros(now or datetime.now(UTC)), past.last_arrival or 0)
+        batch = Batch(spark, pipeline, Stamp(past.last_run, NO_BATCH, GENERATION, past.watermark), clock)
+        begun = Entry(MAINTAIN_INTENT, generation=GENERATION, run=past.last_run, at=clock, arrival=clock)
+        past = record(spark, pipeline, past, [begun])
+        crashpoint("maintain.intended")
+        return _tended(batch, past)
+
+
+def _tended(batch: Batch, past: Story) -> Maintenance:
+    spark, pipeline = batch.spark, batch.pipeline
+    names = [*tables.versions(spark, pipeline), LEDGER, WATERMARKS, *([QUALITY] if delta.exists(spark, pipeline.table(QUALITY)) else [])]
+    before = {name: _detail(spark, pipeline.table(name)) for name in names}
+    merged, expired = compact(batch), expire(batch, past.watermark)
+    for name in names:
+        _files(batch, name, past)
+    after = {name: _detail(spark, pipeline.table(name)) for name in names}
+    done = replace(past.entries[-1], step=MAINTAIN_DONE, counts=expired, versions=tables.versions(spark, pipeline))
+    record(spark, pipeline, past, [done])
+    crashpoint("maintain.done")
+    told = (
+        Tended(n, merged.get(n, 0), expired.get(n, 0), (before[n][0], after[n][0]), (before[n][1], after[n][1])) for n in names
+    )
+    return Maintenance(tuple(told))
+
+
+def _detail(spark: SparkSession, path: str) -> tuple[int, int]:
+    """Files and bytes of the newest version."""
+    row = DeltaTable.forPath(spark, path).detail().select("numFiles", "sizeInBytes").collect()[0]
+    return int(row[0]), int(row[1])
+
+
+def _files(batch: Batch, name: str, past: Story) -> None:
+    table = DeltaTable.forPath(batch.spark, batch.pipeline.table(name))
+    table.optimize().executeCompaction()
+    crashpoint("maintain.optimized")
+    table.vacuum(_kept(batch, name, past).total_seconds() / 3600)
+    crashpoint("maintain.vacuumed")
+
+
+def _kept(batch: Batch, name: str, past: Story) -> timedelta:
+    """Since when files are kept: as long as the version that readers are pointed at was the newest one, and never less than KEPT."""
+    pointed: Mapping[str, int] = past.published.versions if past.published else {}
+    read = {batch.pipeline.name_of(t.path) for w in batch.pipeline.windows for t in tables.tables(batch.pipeline, w)}
+    if name not in read or name not in pointed:
+        return KEPT
+    table = DeltaTable.forPath(batch.spark, batch.pipeline.table(name))
+    later = [row for row in table.history().select("version", "timestamp").collect() if row["version"] == pointed[name]]
+    since = later[0]["timestamp"].replace(tzinfo=UTC) if later else moment(0)
+    return max(KEPT, moment(batch.arrival_us) - since + timedelta(days=1))

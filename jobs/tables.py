@@ -1,0 +1,96 @@
+"""The tables a pipeline has, their columns, and how they get them."""
+
+from collections.abc import Mapping
+
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from jobs.show import state_names
+from windowing import delta
+from windowing.admit.table import REFUSED
+from windowing.columns import CLOSED_BY, END, INDEX, LAST, REVISION, RUN, START
+from windowing.columns import T as TIME
+from windowing.errors import SpecError
+from windowing.ledger.table import LEDGER, ledger_schema
+from windowing.merge.rule import Target, complete, output
+from windowing.merge.table import create
+from windowing.panes.frame import algebras
+from windowing.source import table as source
+from windowing.spec.kinds import Window
+from windowing.spec.pipeline import Pipeline
+
+
+def make(spark: SparkSession, pipeline: Pipeline) -> None:
+    """Ledger and outputs are there, outputs with every column the spec asks for; what an earlier spec asked for stays, but is null."""
+    schemas = [(target, output_schema(spark, pipeline, w, target)) for w in pipeline.windows for target in tables(pipeline, w)]
+    for target, schema in schemas:
+        create(spark, target, schema)
+        _widen(spark, target, schema)
+    delta.create(spark, pipeline.table(LEDGER), ledger_schema(), {"delta.checkpointInterval": "50"})
+
+
+def retyped(spark: SparkSession, pipeline: Pipeline) -> list[str]:
+    """Columns that an output has already, of another type than the spec asks for: as `{window}.{column}`."""
+    return [
+        f"{window.name}.{field.name}"
+        for window in pipeline.windows
+        for target in tables(pipeline, window)
+        for field in output_schema(spark, pipeline, window, target).fields
+        if field.dataType != _stored(spark, target).get(field.name, field.dataType)
+    ]
+
+
+def _stored(spark: SparkSession, target: Target) -> dict[str, T.DataType]:
+    there = delta.exists(spark, target.path)
+    return {f.name: f.dataType for f in delta.read(spark, target.path).schema.fields} if there else {}
+
+
+def _widen(spark: SparkSession, target: Target, schema: T.StructType) -> None:
+    """Columns that are missing are added; those that are no longer asked for hold null."""
+    stored = _stored(spark, target)
+    missing = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in schema.fields if f.name not in stored)
+    if missing:
+        spark.sql(f"alter table delta.`{target.path}` add columns ({missing})")
+    for name in (n for n in stored if n not in target.columns):
+        table = DeltaTable.forPath(spark, target.path)
+        if not table.toDF().where(F.col(f"`{name}`").isNotNull()).isEmpty():
+            table.update(set={f"`{name}`": F.lit(None)})
+
+
+def output_schema(spark: SparkSession, pipeline: Pipeline, window: Window, target: Target) -> T.StructType:
+    """The columns of a table of `window`. SpecError where `having` compares something that is no number."""
+    found = source.read(spark, pipeline)
+    types = algebras(pipeline, window.aggregates, found.schema)
+    kept = {p.name: p.lift for a in types.values() for p in a.parts}
+    empty = found.limit(0).withColumn(TIME, F.lit(0).cast("bigint"))
+    parts = empty.agg(*(lift.alias(name) for name, lift in kept.items()))
+    values = {f.name: f.dataType for f in parts.select(*(types[a.name].lower.alias(a.name) for a in window.aggregates)).schema.fields}
+    _check_having(pipeline, window, values)
+    times = dict.fromkeys((START, END, LAST, CLOSED_BY), T.TimestampType())
+    known = {**times, INDEX: T.LongType(), REVISION: T.LongType(), RUN: T.LongType()}
+    keys = {k: found.schema[k].dataType for k in pipeline.source.key}
+    return T.StructType([T.StructField(c, {**known, **values, **keys}[c]) for c in target.columns])
+
+
+def _check_having(pipeline: Pipeline, window: Window, values: Mapping[str, T.DataType]) -> None:
+    having = window.shown.having
+    if having is not None and not isinstance(values[having.aggregate], T.NumericType):
+        kind = values[having.aggregate].simpleString()
+        raise SpecError(
+            f"windows.{window.name}.having", f"{having.aggregate!r} is of type {kind}; having compares numbers only", pipeline.file
+        )
+
+
+def tables(pipeline: Pipeline, window: Window) -> tuple[Target, ...]:
+    """The output of `window`, and the table that holds all its windows if that is another."""
+    return tuple(dict.fromkeys([output(pipeline, window), complete(pipeline, window)]))
+
+
+def versions(spark: SparkSession, pipeline: Pipeline) -> dict[str, int]:
+    """The newest version of every table of the pipeline but the ledger's own, by name."""
+    found = [pipeline.name_of(t.path) for w in pipeline.windows for t in tables(pipeline, w)]
+    others = [*state_names(pipeline), *REFUSED]
+    there = [name for name in others if delta.exists(spark, pipeline.table(name))]
+    return {name: delta.version(spark, pipeline.table(name)) for name in (*found, *there)}

@@ -1,0 +1,247 @@
+"""Whatever was lost, put back or changed behind a pipeline's back: the next run is refused by a name, and the repair is exact."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from pyspark.sql import SparkSession
+
+from jobs.cli import main
+from jobs.doctor import recover
+from jobs.run import run
+from tests import oracle
+from tests.lab import ARRIVAL, Lab
+from tests.life import MINUTE, Crash, Crasher, Life, ends_at
+from windowing.errors import StateRefused
+from windowing.grid.zone import moment
+
+WINDOWS = (oracle.Tumbling("hourly", 60 * MINUTE),)
+CHECKPOINT, LEDGER = "_checkpoint", "_ledger"
+
+
+@pytest.fixture(scope="module")
+def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
+    """A pipeline after three runs; `first` is a copy of it after the first one."""
+    new = Life(Lab(spark, tmp_path_factory.mktemp("doctor"), WINDOWS, lateness=240 * MINUTE, delay=10 * MINUTE))
+    (new.lab.root / "lab.yaml").write_text(json.dumps(new.lab.spec()))
+    new.run()
+    new.copy("first")
+    new.run()
+    new.run()
+    return new
+
+
+def command(life: Life, *words: str) -> Result:
+    """The command line on the pipeline."""
+    return CliRunner().invoke(main, [words[0], str(life.lab.root / "lab.yaml"), *words[1:]], prog_name="tidemark")
+
+
+def refused(life: Life, code: str) -> None:
+    """The next run is refused by this name and writes nothing; the message names the repair."""
+    before = sorted(p for p in life.root.rglob("*.json"))
+    with pytest.raises(StateRefused) as error:
+        life.lab.go()
+    assert error.value.code == code, str(error.value)
+    assert "`tidemark recover lab`" in str(error.value) or "`tidemark reset lab`" in str(error.value)
+    assert sorted(p for p in life.root.rglob("*.json")) == before
+
+
+def newest(folder: Path) -> Path:
+    """The file of the newest batch."""
+    return max((f for f in folder.iterdir() if f.name.isdigit()), key=lambda f: int(f.name))
+
+
+def shorten(file: Path) -> None:
+    """Half of the file is gone, and the checksum beside it with it."""
+    file.write_text(file.read_text()[: file.stat().st_size // 2])
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+
+
+def gone(file: Path) -> None:
+    """The file and its checksum are gone."""
+    file.unlink()
+    file.with_name(f".{file.name}.crc").unlink()
+
+
+def flip(file: Path) -> None:
+    """One digit is another one; only the checksum tells."""
+    text = file.read_text()
+    digit = next(c for c in reversed(text) if c.isdigit())
+    at = text.rindex(digit)
+    file.write_text(text[:at] + str((int(digit) + 1) % 10) + text[at + 1 :])
+
+
+def older(life: Life) -> None:
+    life.put_back(life.lab.root / "first", CHECKPOINT)
+
+
+def of_another(life: Life) -> None:
+    """A checkpoint that some other query has made over the same source."""
+    spec = life.lab.spec() | {"name": "other"}
+    from windowing.spec.load import load_pipeline
+
+    run(life.lab.spark, load_pipeline(spec), moment(ARRIVAL))
+    shutil.rmtree(life.root / CHECKPOINT)
+    shutil.copytree(life.root.with_name("other") / CHECKPOINT, life.root / CHECKPOINT)
+    shutil.rmtree(life.root.with_name("other"))
+    for folder in ("offsets", "commits"):
+        for file in (life.root / CHECKPOINT / folder).glob("*"):
+            last = newest(life.lab.root / "kept" / CHECKPOINT / folder).name
+            file.rename(file.with_name(file.name.replace("0", last)))
+
+
+DAMAGES: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "no metadata": ("CHECKPOINT_DAMAGED", lambda home: (home / "metadata").unlink()),
+    "empty metadata": ("CHECKPOINT_DAMAGED", lambda home: (home / "metadata").write_text("")),
+    "half an offset": ("CHECKPOINT_DAMAGED", lambda home: shorten(newest(home / "offsets"))),
+    "empty offset": ("CHECKPOINT_DAMAGED", lambda home: newest(home / "offsets").write_text("")),
+    "half a commit": ("CHECKPOINT_DAMAGED", lambda home: shorten(newest(home / "commits"))),
+    "another digit": ("CHECKPOINT_DAMAGED", lambda home: flip(newest(home / "offsets"))),
+    "a checksum alone": ("CHECKPOINT_DAMAGED", lambda home: newest(home / "commits").unlink()),
+    "no files": ("CHECKPOINT_OLDER", lambda home: [f.unlink() for f in home.rglob("*") if f.is_file()]),
+    "nothing": ("CHECKPOINT_LOST", shutil.rmtree),
+    "no newest batch": ("CHECKPOINT_OLDER", lambda home: [gone(newest(home / f)) for f in ("offsets", "commits")]),
+}
+"""What happens to a checkpoint, and its name."""
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_broken_checkpoint_is_refused_and_made_anew(damage: str, life: Life) -> None:
+    code, does = DAMAGES[damage]
+    does(life.root / CHECKPOINT)
+    refused(life, code)
+    repaired = recover(life.lab.spark, life.lab.pipeline)
+    assert [f.code for f in repaired.findings] == [code]
+    assert recover(life.lab.spark, life.lab.pipeline).findings == ()
+    life.run()
+
+
+@pytest.mark.parametrize(("code", "change"), [("CHECKPOINT_OLDER", older), ("CHECKPOINT_FOREIGN", of_another)], ids=["older", "foreign"])
+def test_a_checkpoint_of_another_time_or_query_is_refused_and_made_anew(code: str, change: Callable[[Life], None], life: Life) -> None:
+    shutil.rmtree(life.lab.root / "kept", ignore_errors=True)
+    life.copy("kept")
+    change(life)
+    refused(life, code)
+    kept = recover(life.lab.spark, life.lab.pipeline).kept
+    assert kept is not None and Path(kept).is_dir()
+    life.run()
+
+
+@pytest.mark.parametrize("place", ["batch.begun", "batch.intended", "state.stored", "batch.done", "run.emitted"])
+def test_a_checkpoint_lost_half_way_through_a_run_is_made_so_that_the_run_is_finished(place: str, life: Life) -> None:
+    events = life.lab.land(life.batch())
+    ends_at(Crasher(place), life.lab.go)
+    more = life.lab.land(life.batch())
+    shutil.rmtree(life.root / CHECKPOINT)
+    refused(life, "CHECKPOINT_LOST")
+    recover(life.lab.spark, life.lab.pipeline)
+    life.lab.go()
+    life.lab.truth.run(events + more, ARRIVAL)
+    life.check()
+
+
+@pytest.mark.parametrize("place", ["recover.drafted", "recover.moved"])
+def test_a_repair_that_ends_half_way_is_asked_for_again(place: str, life: Life) -> None:
+    shorten(newest(life.root / CHECKPOINT / "offsets"))
+    ends_at(Crasher(place), lambda: recover(life.lab.spark, life.lab.pipeline))
+    recover(life.lab.spark, life.lab.pipeline)
+    life.run()
+
+
+def test_a_commit_that_is_gone_makes_the_stream_repeat_a_batch_and_nothing_is_written_twice(life: Life) -> None:
+    gone(newest(life.root / CHECKPOINT / "commits"))
+    before = life.copy("before")
+    life.lab.go()
+    files = {p.relative_to(life.root) for p in life.root.rglob("*.json")}
+    assert files == {p.relative_to(before) for p in before.rglob("*.json")}
+    life.check()
+    life.run()
+
+
+def sql(statement: str, table: str) -> Callable[[Life], object]:
+    """A statement on one table of the pipeline."""
+    return lambda life: life.lab.spark.sql(statement.format(f"delta.`{life.root / table}`"))
+
+
+LOSSES: dict[str, tuple[str, Callable[[Life], object]]] = {
+    "ledger": ("LEDGER_LOST", lambda life: life.put_back(Path("/nowhere"), LEDGER)),
+    "ledger and checkpoint": ("LEDGER_LOST", lambda life: life.put_back(Path("/nowhere"), LEDGER, CHECKPOINT)),
+    "older ledger": ("LEDGER_OLDER", lambda life: life.put_back(life.lab.root / "first", LEDGER)),
+    "older ledger and checkpoint": ("TABLE_CHANGED", lambda life: life.put_back(life.lab.root / "first", LEDGER, CHECKPOINT)),
+    "output": ("TABLE_LOST", lambda life: life.put_back(Path("/nowhere"), "hourly")),
+    "ids": ("TABLE_LOST", lambda life: life.put_back(Path("/nowhere"), "_seen")),
+    "older output": ("TABLE_OLDER", lambda life: life.put_back(life.lab.root / "first", "hourly")),
+    "rows": ("TABLE_CHANGED", sql("delete from {} where key = 'a'", "hourly")),
+    "values": ("TABLE_CHANGED", sql("update {} set n = n + 1", "hourly")),
+    "restored table": ("TABLE_CHANGED", sql("restore table {} to version as of 1", "hourly")),
+}
+"""What is lost, by the name it is refused with."""
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_what_no_ledger_can_tell_is_refused(loss: str, life: Life) -> None:
+    shutil.rmtree(life.lab.root / "kept", ignore_errors=True)
+    kept, (code, does) = life.copy("kept"), LOSSES[loss]
+    does(life)
+    refused(life, code)
+    with pytest.raises(StateRefused, match=f"{code}: .*`tidemark reset lab`"):
+        recover(life.lab.spark, life.lab.pipeline)
+    life.put_back(kept)
+
+
+def test_optimizing_and_vacuuming_a_table_from_outside_is_no_change(life: Life) -> None:
+    life.lab.spark.sql(f"optimize delta.`{life.root / 'hourly'}`")
+    life.lab.spark.sql(f"vacuum delta.`{life.root / 'hourly'}`")
+    life.run()
+
+
+def test_a_pipeline_put_back_as_a_whole_goes_on_from_there(life: Life) -> None:
+    life.put_back(life.copy("whole"))
+    life.run()
+
+
+def test_the_commands_say_what_is_wrong_and_repair_it(life: Life) -> None:
+    assert json.loads(command(life, "doctor", "--json").stdout) == {"pipeline": "lab", "healthy": True, "findings": []}
+    shutil.rmtree(life.root / CHECKPOINT)
+    sick = command(life, "doctor", "--json")
+    assert (sick.exit_code, [f["code"] for f in json.loads(sick.stdout)["findings"]]) == (4, ["CHECKPOINT_LOST"])
+    assert "no run will start until it is repaired" in sick.stderr
+    assert "CHECKPOINT_LOST" in command(life, "run").stderr
+    repaired = command(life, "recover")
+    assert (repaired.exit_code, repaired.stderr) == (0, "")
+    assert "repaired CHECKPOINT_LOST" in repaired.stdout
+    assert "nothing to repair" in command(life, "recover").stdout
+    life.run()
+
+
+def test_reset_asks_and_starts_over(life: Life) -> None:
+    """The last test: it ends this life."""
+    asked = command(life, "reset")
+    assert (asked.exit_code, asked.stdout) == (2, "")
+    assert "give --yes" in asked.stderr
+    life.check()
+    (life.root / "_checkpoint" / "metadata").unlink()
+    with pytest.raises(Crash):
+        ended_at_reset(life)
+    assert not life.root.exists()
+    gone = command(life, "reset", "--yes")
+    assert (gone.exit_code, gone.stdout) == (0, "lab: nothing to delete\n")
+    assert not list(life.root.parent.glob(".lab.*"))
+    life.forget()
+    again = oracle.Oracle(life.lab.delay, life.lab.lateness, 10**15, None, life.lab.windows, None)
+    life.lab.truth = again
+    life.lab.go()
+    again.run(life.lab.landed, ARRIVAL)
+    life.check()
+
+
+def ended_at_reset(life: Life) -> None:
+    """A reset that is killed when everything is out of sight."""
+    from jobs.reset import reset
+    from windowing.crash import armed
+
+    with armed(Crasher("reset.taken")):
+        reset(life.lab.pipeline)

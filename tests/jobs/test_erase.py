@@ -1,0 +1,111 @@
+"""One key gone from everything: tables, older versions, bytes on disk; the others' numbers stay, also when the erasure is killed."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from pyspark.sql import SparkSession
+
+from jobs.cli import main
+from jobs.erase import erase
+from jobs.publish import publish
+from jobs.read import read
+from jobs.validate import validate
+from tests import oracle
+from tests.lab import ARRIVAL, Lab
+from tests.life import BASE, MINUTE, Crasher, Life, ends_at
+from tests.oracle import Event
+from windowing import delta
+from windowing.errors import UsageError
+
+WINDOWS = (oracle.Tumbling("hourly", 60 * MINUTE), oracle.Session("visits", 10 * MINUTE, emit="on_close"), oracle.Count("pairs", 2))
+CANARY = "zz-canary-4711"
+
+
+@pytest.fixture(scope="module")
+def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
+    """Two published runs, in which the canary was on time, late, partly late, a copy and unreadable."""
+    lab = Lab(spark, tmp_path_factory.mktemp("erase"), WINDOWS)
+    lab.lateness, lab.delay = 60 * MINUTE, 10 * MINUTE
+    lab.__post_init__()
+    (lab.root / "lab.yaml").write_text(json.dumps(lab.spec()))
+    for run, times in enumerate([(0, 5, 180), (1, 100, 170, 5, None, 200)]):
+        keys = [(CANARY, f"c{run}"), ("a", f"a{run}")]
+        lab.land(Event(key, None if t is None else BASE + t * MINUTE, 1, f"{name}-{t}" if t != 5 else name[0], n)
+                 for key, name in keys for n, t in enumerate(times))  # fmt: skip
+        lab.go()
+    validate(spark, lab.pipeline)
+    publish(spark, lab.pipeline)
+    return Life(lab)
+
+
+def places(life: Life, text: str) -> list[str]:
+    """Every file of the pipeline that holds `text`."""
+    return [p.name for p in life.root.rglob("*") if p.is_file() and text.encode() in p.read_bytes()]
+
+
+def without_canary(life: Life) -> None:
+    """Outputs are those of an oracle that never met the canary, and readers see them."""
+    lab = life.lab
+    for window in lab.windows:
+        assert not any(place[0] == CANARY for place in lab.table(window.name))
+        assert read(lab.spark, lab.pipeline, window.name).count() == len(lab.table(window.name))
+    assert validate(lab.spark, lab.pipeline).passed
+
+
+def test_a_key_is_nowhere_any_more(life: Life) -> None:
+    others = {w.name: {k: v for k, v in life.lab.table(w.name).items() if k[0] != CANARY} for w in life.lab.windows}
+    for table in ("_late", "_quarantine", "_duplicates"):
+        assert delta.read(life.lab.spark, life.lab.pipeline.table(table)).where(f"key = '{CANARY}'").count() > 0, table
+    assert places(life, CANARY), "the canary can be found where it is"
+    for place in ("erase.deleted", "publish.noted", "erase.vacuumed"):
+        ends_at(Crasher(place), lambda: erase(life.lab.spark, life.lab.pipeline, {"key": CANARY}))
+    erase(life.lab.spark, life.lab.pipeline, {"key": CANARY})
+    life.forget()
+    without_canary(life)
+    assert {w.name: life.lab.table(w.name) for w in life.lab.windows} == others
+    assert places(life, CANARY) == []
+    ids = {row["event_id"] for row in delta.read(life.lab.spark, life.lab.pipeline.table("_seen")).collect()}
+    assert ids and not any(i.startswith("c") for i in ids)
+
+
+def test_the_next_run_goes_on_and_the_key_may_come_again(life: Life) -> None:
+    lab = life.lab
+    lab.land([Event("a", BASE + 210 * MINUTE, 1, "later"), Event(CANARY, BASE + 211 * MINUTE, 1, "again")])
+    assert lab.go(ARRIVAL).accepted == 2
+    assert [place[0] for place in lab.table("hourly")].count(CANARY) == 1
+
+
+def test_readers_that_see_an_older_run_come_first(life: Life) -> None:
+    with pytest.raises(UsageError, match="readers are pointed at run 2, older than what there is.*`tidemark publish`"):
+        erase(life.lab.spark, life.lab.pipeline, {"key": CANARY})
+
+
+def command(life: Life, *words: str) -> Result:
+    """`tidemark erase` on the pipeline."""
+    return CliRunner().invoke(main, ["erase", str(Path(life.lab.root / "lab.yaml")), *words], prog_name="tidemark")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ((), "erase takes one value for each key column of lab: --key COLUMN=VALUE"),
+        (("--key", "a", "--key", "b"), "erase takes one value for each key column"),
+        (("--key", "a"), "it asks first, and there is no terminal to ask on: give --yes"),
+        (("--key", "place=a"), "'place' is not a key column of lab"),
+    ],
+)
+def test_wrong_questions(words: tuple[str, ...], sentence: str, life: Life) -> None:
+    result = command(life, *words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert sentence in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_the_command_erases_what_is_published(life: Life) -> None:
+    validate(life.lab.spark, life.lab.pipeline)
+    publish(life.lab.spark, life.lab.pipeline)
+    result = command(life, "--key", CANARY, "--yes", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["rows"]["hourly"] == 1
+    without_canary(life)

@@ -1,0 +1,213 @@
+"""A source that changes its past, read by its change feed: outputs are those of what the source holds now, also when a run is killed."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.publish import publish
+from jobs.run import run
+from jobs.validate import validate
+from tests import oracle
+from tests.lab import ARRIVAL, SCHEMA, Lab, expected, us
+from tests.life import MINUTE, Crasher, ends_at
+from windowing import delta
+from windowing.errors import SpecError, StateRefused
+from windowing.grid.zone import micros, moment
+from windowing.source.rule import MOST, Span, merged
+from windowing.spec.load import load_pipeline
+
+WINDOWS = (
+    oracle.Tumbling("hourly", 60 * MINUTE),
+    oracle.Session("visits", 10 * MINUTE),
+)
+DAY = us("2026-01-05T00:00:00")
+FEED = {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "true"}
+
+
+class Changing(Lab):
+    """A lab whose source records its change feed and whose pipeline reads it."""
+
+    def __post_init__(self) -> None:
+        """Makes the source."""
+        super().__post_init__()
+        delta.create(self.spark, self.source, delta.rows(self.spark, [], SCHEMA).schema, FEED)
+
+    @property
+    def source(self) -> str:
+        """Where the source lies."""
+        return str(self.root / "source")
+
+    def spec(self) -> dict[str, Any]:
+        """The lab's, with the feed."""
+        spec = super().spec()
+        return spec | {"source": spec["source"] | {"changes": "feed"}}
+
+    def sql(self, statement: str) -> None:
+        """Changes the source."""
+        self.spark.sql(statement.format(f"delta.`{self.source}`"))
+
+    def holds_what_the_source_does(self) -> None:
+        """Outputs equal those of an oracle that reads the source as it is, at once; its watermark never met what is gone."""
+        rows = delta.read(self.spark, self.source).collect()
+        self.truth = oracle.Oracle(self.delay, self.lateness, 10**15, None, self.windows, None)
+        self.truth.run([_event(row.asDict()) for row in rows], ARRIVAL)
+        for window in self.windows:
+            assert self.table(window.name) == expected(self.truth, window), window
+
+
+def _event(row: dict[str, Any]) -> oracle.Event:
+    t = None if row["ts"] is None else micros(row["ts"].replace(tzinfo=UTC))
+    return oracle.Event(row["key"], t, row["value"], row["id"], row["seq"])
+
+
+@pytest.fixture(scope="module")
+def lab(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Changing:
+    """Two runs over a morning."""
+    new, rng = Changing(spark, tmp_path_factory.mktemp("feed"), WINDOWS, delay=10 * MINUTE), Random(3)
+    for hours in ((0, 4), (2, 8)):
+        times = [DAY + rng.randrange(hours[0] * 60, hours[1] * 60) * MINUTE for _ in range(8)]
+        new.land(oracle.Event(rng.choice("ab"), t, n, f"e{hours[1]}-{n}", n) for n, t in enumerate(times))
+        new.go()
+    new.holds_what_the_source_does()
+    return new
+
+
+MOVED = "values ('e4-1', 'a', timestamp'2026-01-05 13:07:00', 7, 1, null, false)"
+CHANGES = {
+    "update": ["update {} set value = value + 10 where id = 'e4-2'"],
+    "other key": ["update {} set key = 'c' where seq = 3"],
+    "delete": ["delete from {} where id in ('e4-0', 'e8-5')"],
+    "upsert": ["merge into {} t using (select 'e8-1' id, 99 v union all select 'new', 5) s on t.id = s.id"
+               " when matched then update set value = v when not matched then insert (id, key, ts, value, seq)"
+               " values (s.id, 'b', timestamp'2026-01-05 01:11:00', v, 50)"],
+    "delete and come back": ["delete from {} where id = 'e8-2'",
+                             "insert into {} values ('e8-2', 'b', timestamp'2026-01-05 05:00:00', 1, 2, null, false)"],
+    "move": ["delete from {} where id = 'e4-1'", "insert into {} " + MOVED],
+    "come and go": ["insert into {} values ('x', 'b', timestamp'2026-01-05 09:00:00', 1, 2, null, false)", "delete from {} where id = 'x'"],
+    "null and back": ["update {} set ts = null where id = 'e4-3'"],
+    "optimize": ["optimize {}", "insert into {} values ('y', 'a', timestamp'2026-01-05 09:10:00', 1, 2, null, false)"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_outputs_follow_what_the_source_holds(change: str, lab: Changing) -> None:
+    for statement in CHANGES[change]:
+        lab.sql(statement)
+    report = lab.go()
+    assert (report.corrections > 0) is (change != "optimize")
+    lab.holds_what_the_source_does()
+
+
+PLACES = ["batch.processed", "run.closed", "backfill.rebuilt"]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_run_that_ends_before_its_corrections_are_made_is_finished_by_the_next(place: str, lab: Changing) -> None:
+    lab.sql("update {} set value = value + 1 where key = 'a' or hour(ts) = 7")
+    ends_at(Crasher(place), lab.go)
+    lab.sql(f"delete from {{}} where seq = {PLACES.index(place)}")
+    lab.go()
+    lab.holds_what_the_source_does()
+    assert lab.go().corrections == 0
+
+
+def test_corrected_outputs_are_validated_and_published(lab: Changing) -> None:
+    found = validate(lab.spark, lab.pipeline)
+    assert found.passed, found.failed
+    publish(lab.spark, lab.pipeline)
+
+
+def test_a_source_without_a_feed_is_refused_before_anything_is_written(spark: SparkSession, tmp_path: Any) -> None:
+    plain = Lab(spark, tmp_path, WINDOWS[:1])
+    plain.land([oracle.Event("a", DAY, 1, "x")])
+    spec = plain.spec()
+    plain.pipeline = load_pipeline(spec | {"source": spec["source"] | {"changes": "feed"}})
+    with pytest.raises(SpecError, match=r"source.changes: feed: .*source records no change feed; set its property delta.enableChange"):
+        plain.go()
+    assert not (tmp_path / "lake").exists() or not list((tmp_path / "lake").glob("*/_ledger"))
+
+
+def test_a_refused_change_is_named_and_the_feed_heals_it(spark: SparkSession, tmp_path: Any) -> None:
+    lab = Changing(spark, tmp_path, WINDOWS[:1])
+    fed, spec = lab.pipeline, Lab.spec(lab)
+    lab.pipeline = load_pipeline(spec)
+    lab.land(oracle.Event("a", DAY + n * MINUTE, n, f"i{n}") for n in range(3))
+    lab.go()
+    lab.sql("update {} set value = 9 where id = 'i1'")
+    with pytest.raises(StateRefused, match=r"SOURCE_REWRITTEN: .* version 2 \(UPDATE.*`source.changes: feed`.*`tidemark reset lab`"):
+        lab.go()
+    lab.pipeline = fed
+    assert lab.go().corrections == 1
+    lab.holds_what_the_source_does()
+
+
+def test_few_spans_hold_many() -> None:
+    day = 1440 * MINUTE
+    many = [Span(n * 3 * day, n * 3 * day + (day if n % 10 else 5)) for n in range(50)]
+    found = merged(many)
+    assert len(found) == MOST
+    assert all(any(f.low_us <= s.low_us and s.high_us <= f.high_us for f in found) for s in many)
+    assert all(a.high_us < b.low_us for a, b in zip(found, found[1:], strict=False))
+    assert merged([Span(5, 9), Span(0, 4), Span(2 * day, 3 * day), Span(3 * day, 3 * day)]) == (Span(0, 9), Span(2 * day, 3 * day))
+    assert merged([]) == ()
+
+
+STAGES: list[Callable[[str], dict[str, Any]]] = [
+    lambda root: {
+        "name": "minutes",
+        "lake": f"{root}/lake",
+        "source": {"table": f"{root}/clicks", "event_time": "at", "key": ["region", "user"], "event_id": "id"},
+        "aggregates": {"n": "count()"},
+        "windows": {"minutely": {"kind": "tumbling", "size": "1 minute"}},
+    },
+    lambda root: {
+        "name": "hours",
+        "lake": f"{root}/lake",
+        "source": {"table": f"{root}/lake/minutes/minutely", "event_time": "window_start", "key": ["region"], "changes": "feed"},
+        "aggregates": {"clicks": "sum(n)", "busiest": "max(n)", "minutes": "count()", "middle": "quantile(n, 0.5)"},
+        "windows": {"hourly": {"kind": "tumbling", "size": "1 hour"}},
+    },
+]
+"""Clicks per user and minute, and from them percentiles over users per hour."""
+
+
+def test_a_pipeline_reads_another_and_corrections_flow_through_both(spark: SparkSession, tmp_path: Any) -> None:
+    first, second = (load_pipeline(stage(str(tmp_path))) for stage in STAGES)
+    rng, clicks = Random(5), list[tuple[str, str, str, int]]()
+    for step in range(3):
+        new = [_click(rng, step, n) for n in range(25)]
+        clicks += new
+        rows = [{"id": i, "region": r, "user": u, "at": moment(t)} for i, r, u, t in new]
+        delta.append(delta.rows(spark, rows, "id string, region string, user string, at timestamp"), f"{tmp_path}/clicks")
+        for pipeline in (first, second):
+            run(spark, pipeline, moment(ARRIVAL))
+        found = delta.read(spark, second.table("hourly")).collect()
+        assert {(row["region"], micros(row["window_start"].replace(tzinfo=UTC))): _shown(row.asDict()) for row in found} == in_one(clicks)
+
+
+def _click(rng: Random, step: int, n: int) -> tuple[str, str, str, int]:
+    """Mostly of the hour of the step, now and then of an earlier one, often twice in the same minute."""
+    t = DAY + (max(0, step - rng.choice([0, 0, 1, 2])) * 60 + rng.randrange(6)) * MINUTE
+    return f"{step}-{n}", rng.choice(["north", "south"]), rng.choice("xyz"), t
+
+
+def _shown(row: dict[str, Any]) -> tuple[int, int, int, int]:
+    return row["clicks"], row["busiest"], row["minutes"], row["middle"]
+
+
+def in_one(clicks: Iterable[tuple[str, str, str, int]]) -> dict[tuple[str, int], tuple[int, int, int, int]]:
+    """Both stages at once, by plain loops; the quantile is that of the sorted counts."""
+    minutes = Counter((region, user, t // MINUTE * MINUTE) for _, region, user, t in clicks)
+    hours = defaultdict[tuple[str, int], list[int]](list)
+    for (region, _, minute), n in sorted(minutes.items()):
+        hours[region, minute // (60 * MINUTE) * 60 * MINUTE].append(n)
+    return {place: (sum(c), max(c), len(c), sorted(c)[(len(c) + 1) // 2 - 1]) for place, c in hours.items()}
+
+
+def test_the_days_of_this_file_are_in_the_past() -> None:
+    assert moment(DAY) == datetime(2026, 1, 5, tzinfo=UTC)

@@ -1,0 +1,154 @@
+"""Processes that are killed, race each other or can't write: the next run finishes what they left, and nothing is lost or doubled."""
+
+import ctypes
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.run import run
+from tests.killed import jvm_of
+from tests.lab import ARRIVAL, Lab
+from tests.life import BASE, MINUTE, WINDOWS, Life
+from windowing.crash import armed
+from windowing.errors import Busy
+from windowing.grid.zone import moment
+
+KILLS, SEED = 8, 11
+PATIENCE = 60
+"""Seconds after which the JVM of a killed process must have gone."""
+
+
+@pytest.fixture(scope="module")
+def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
+    """A pipeline after one run, and its spec as a file."""
+    new = Life(Lab(spark, tmp_path_factory.mktemp("kills"), WINDOWS[:2], lateness=240 * MINUTE, delay=10 * MINUTE))
+    (new.lab.root / "lab.json").write_text(json.dumps(new.lab.spec()))
+    (new.lab.root / "lab.yaml").write_text(json.dumps(new.lab.spec()))
+    new.run()
+    return new
+
+
+def patiently(step: Callable[[], object]) -> None:
+    """Does the step as soon as the lock is free; what a killed process had started may hold it for a moment."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            step()
+            return
+        except Busy:
+            assert time.monotonic() < until, "the lock outlived its process"
+            time.sleep(0.2)
+
+
+def started(module: str, *words: str, **more: object) -> "subprocess.Popen[str]":
+    """A process of its own group."""
+    command = [sys.executable, "-m", module, *words]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, start_new_session=True, **pipes, **more)  # type: ignore[call-overload,no-any-return]
+
+
+@pytest.mark.parametrize("n", range(KILLS))
+def test_killed_anywhere_nothing_is_lost_and_nothing_doubled(n: int, life: Life) -> None:
+    lab, rng = life.lab, life.rng
+    whom, nth, step = rng.choice(["python", "jvm", "group"]), rng.randint(1, 22), rng.choice(["run", "run", "backfill"])
+    start, new = BASE + rng.randrange(life.runs * 30) * MINUTE, life.batch()
+    bounds = [str(start), str(start + 90 * MINUTE)] if step == "backfill" else []
+    events = lab.land(new) if step == "run" else []
+    process = started("tests.killed", str(lab.root / "lab.json"), str(nth), whom, step, *bounds)
+    out, err = process.communicate(timeout=240)
+    print(f"kill {n} of seed {SEED}: {whom} at {nth} of {step}: {out.split()}")
+    assert out or process.returncode == 0, err[-2000:]
+    assert (process.returncode != 0) is bool(out)
+    if step == "backfill":
+        patiently(lambda: lab.backfill(start, start + 90 * MINUTE))
+        events = lab.land(new)
+    patiently(lab.go)
+    lab.truth.run(events, ARRIVAL)
+    life.check()
+
+
+RACES: dict[str, Callable[[Life], Callable[[], object]]] = {
+    "run": lambda life: life.lab.go,
+    "backfill": lambda life: lambda: life.lab.backfill(BASE, BASE + 60 * MINUTE),
+}
+
+
+@pytest.mark.parametrize("other", RACES)
+def test_two_writers_at_once_are_one_after_the_other(other: str, life: Life) -> None:
+    events = life.lab.land(life.batch())
+    process = started("jobs", "run", str(life.lab.root / "lab.yaml"), "--arrival", moment(ARRIVAL).isoformat())
+    finished = 0
+    while process.poll() is None:
+        try:
+            RACES[other](life)()
+            finished += 1
+        except Busy:
+            time.sleep(0.05)
+    _, err = process.communicate()
+    assert process.returncode in (0, 75), err
+    assert finished or process.returncode == 0
+    patiently(life.lab.go)
+    life.lab.truth.run(events, ARRIVAL)
+    life.check()
+
+
+def test_of_two_processes_one_does_it(life: Life) -> None:
+    events = life.lab.land(life.batch())
+    words = ("run", str(life.lab.root / "lab.yaml"), "--arrival", moment(ARRIVAL).isoformat())
+    both = [started("jobs", *words) for _ in range(2)]
+    said = [process.communicate(timeout=240)[1] for process in both]
+    assert {0} <= {process.returncode for process in both} <= {0, 75}, said
+    life.lab.truth.run(events, ARRIVAL)
+    life.check()
+
+
+@pytest.mark.parametrize("place", ["batch.intended", "state.stored", "run.drained"])
+def test_a_disk_that_is_full_from_some_place_on_fails_the_run_and_nothing_else(place: str, life: Life) -> None:
+    events, jvm = life.lab.land(life.batch()), jvm_of(life.lab.spark)
+    filled = []
+
+    def fill(name: str) -> None:
+        if name == place and not filled:
+            filled.append(resource.prlimit(jvm, resource.RLIMIT_FSIZE))
+            resource.prlimit(jvm, resource.RLIMIT_FSIZE, (64, filled[0][1]))
+
+    try:
+        with armed(fill), pytest.raises(Exception, match=r"(?i)file too large|Py4J|STREAM_FAILED|WRITE"):
+            life.lab.go()
+    finally:
+        resource.prlimit(jvm, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert filled
+    life.lab.go()
+    life.lab.truth.run(events, ARRIVAL)
+    life.check()
+
+
+def as_anyone() -> None:
+    """File permissions count from here on, for root too."""
+    bounding_set_drop, override = 24, 1
+    ctypes.CDLL(None).prctl(bounding_set_drop, override, 0, 0, 0)
+
+
+def test_a_lake_that_can_not_be_written_to_is_one_sentence(life: Life) -> None:
+    events = life.lab.land(life.batch())
+    kept = {path: path.stat().st_mode for path in (life.root, *life.root.rglob("*"))}
+    for path in kept:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    try:
+        process = started("jobs", "run", str(life.lab.root / "lab.yaml"), preexec_fn=as_anyone if os.geteuid() == 0 else None)
+        out, err = process.communicate(timeout=240)
+    finally:
+        for path, mode in kept.items():
+            path.chmod(mode)
+    assert (process.returncode, out) == (2, "")
+    assert err.count("\n") == 1 and "can't be written to" in err and "Traceback" not in err, err
+    run(life.lab.spark, life.lab.pipeline, moment(ARRIVAL))
+    life.lab.truth.run(events, ARRIVAL)
+    life.check()

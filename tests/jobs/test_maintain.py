@@ -1,0 +1,130 @@
+"""Maintenance changes no number, is finished by whoever comes next, keeps what readers are pointed at, and keeps no more than asked."""
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from pyspark.sql import SparkSession
+
+from jobs import maintain as maintenance
+from jobs.cli import main
+from jobs.maintain import maintain
+from jobs.publish import publish
+from jobs.read import read
+from jobs.validate import validate
+from tests.lab import Lab
+from tests.life import BASE, MINUTE, Crasher, Life, ends_at
+from tests.oracle import Event, Session, Sliding
+from windowing import delta
+from windowing.ledger.table import story
+from windowing.spec.load import load_pipeline
+
+WINDOWS = (Sliding("rolling", 60 * MINUTE, 20 * MINUTE), Session("visits", 10 * MINUTE))
+CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
+
+
+@pytest.fixture(scope="module")
+def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
+    """Four runs with windows of every family, some of their events partly late."""
+    new = Life(Lab(spark, tmp_path_factory.mktemp("maintain"), WINDOWS, lateness=60 * MINUTE, delay=10 * MINUTE))
+    for _ in range(4):
+        new.run()
+    return new
+
+
+def rows(life: Life, table: str) -> int:
+    """How many a table has."""
+    return delta.read(life.lab.spark, life.lab.pipeline.table(table)).count()
+
+
+def tend(life: Life) -> dict[str, maintenance.Tended]:
+    """What maintenance did, by table."""
+    return {t.name: t for t in maintain(life.lab.spark, life.lab.pipeline).tables}
+
+
+def test_state_shrinks_and_no_number_changes(life: Life) -> None:
+    before = {name: rows(life, name) for name in ("_panes_20m", "_fragments_visits", "_seen")}
+    done = tend(life)
+    assert done["_panes_20m"].merged > 0 and done["_fragments_visits"].merged > 0
+    assert {name: n - done[name].merged for name, n in before.items()} == {name: rows(life, name) for name in before}
+    assert all(t.files[1] <= t.files[0] and t.files[1] <= 1 for t in done.values()), done
+    life.check()
+    again = tend(life)
+    assert all(t.merged == t.expired == 0 and t.files[0] == t.files[1] for t in again.values() if t.name != "_ledger")
+    life.run()
+    life.lab.backfill(BASE, BASE + 180 * MINUTE)
+    life.run()
+
+
+@pytest.mark.parametrize("place", ["compacted", "expired", "vacuumed"])
+def test_maintenance_that_ends_anywhere_harms_nothing(place: str, life: Life) -> None:
+    if place == "expired":
+        life.lab.pipeline = load_pipeline(life.lab.spec() | {"retention": {"output": "30 days"}})
+    ends_at(Crasher(f"maintain.{place}"), lambda: maintain(life.lab.spark, life.lab.pipeline))
+    life.lab.pipeline = load_pipeline(life.lab.spec())
+    if place == "vacuumed":
+        tend(life)
+    life.run()
+
+
+def test_a_run_that_was_left_open_is_finished_first(life: Life) -> None:
+    events = life.lab.land(life.batch())
+    ends_at(Crasher("batch.processed"), life.lab.go)
+    tend(life)
+    life.lab.truth.run(events, story(life.lab.spark, life.lab.pipeline).last_arrival or 0)
+    life.check()
+
+
+@pytest.fixture
+def at_once(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """VACUUM keeps nothing but what somebody is pointed at."""
+    monkeypatch.setattr(maintenance, "KEPT", timedelta(0))
+    spark.conf.set(CHECK, "false")
+    yield
+    spark.conf.unset(CHECK)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_what_readers_are_pointed_at_stays_and_other_old_files_go(life: Life) -> None:
+    lab = life.lab
+    validate(lab.spark, lab.pipeline)
+    publish(lab.spark, lab.pipeline)
+    names = [w.name for w in lab.windows]
+    seen = {name: sorted(map(str, read(lab.spark, lab.pipeline, name).collect())) for name in names}
+    life.run()
+    life.run()
+    parquet = len(list((life.root / "_panes_20m").glob("*.parquet")))
+    tend(life)
+    life.forget()
+    assert {name: sorted(map(str, read(lab.spark, lab.pipeline, name).collect())) for name in names} == seen
+    assert len(list((life.root / "_panes_20m").glob("*.parquet"))) == 1 < parquet
+    life.run()
+
+
+def test_retention_deletes_what_is_older(spark: SparkSession, tmp_path: Path) -> None:
+    lab = Lab(spark, tmp_path, WINDOWS[:1], lateness=60 * MINUTE, delay=10 * MINUTE)
+    kept = {"state": "1 day", "output": "2 days", "refused": "1 day"}
+    lab.pipeline = load_pipeline(lab.spec() | {"retention": kept})
+    days = [[Event("a", BASE + d * 1440 * MINUTE + n * MINUTE, 1, f"{d}-{n}", n) for n in range(3)] for d in range(5)]
+    for day in days:
+        lab.land([*day, Event("a", None, 1, f"bad{day[0].id}")])
+        lab.go()
+    done = {t.name: t for t in maintain(spark, lab.pipeline).tables}
+    assert done["_quarantine"].expired == 0, "its runs arrived today"
+    assert done["_panes_20m"].expired == 3
+    assert done["_seen"].expired == 9
+    assert done["rolling"].expired == 6
+    assert sorted({row["window_start"].day for row in delta.read(spark, lab.pipeline.table("rolling")).collect()}) == [6, 7, 8, 9]
+    assert validate(spark, lab.pipeline).passed
+    lab.land(days[0])
+    assert lab.go().late == 3
+
+
+def test_the_command_says_what_it_did(life: Life) -> None:
+    (life.lab.root / "lab.yaml").write_text(json.dumps(life.lab.spec()))
+    result = CliRunner().invoke(main, ["maintain", str(life.lab.root / "lab.yaml"), "--json"], prog_name="tidemark")
+    assert result.exit_code == 0, result.output
+    assert {"rolling", "_ledger", "_panes_20m"} <= json.loads(result.stdout)["tables"].keys()

@@ -1,0 +1,70 @@
+"""A process that does one step of a pipeline and is killed at the nth named place it comes to: itself, its JVM, or its process group.
+
+    python -m tests.killed SPEC NTH python|jvm|group run|backfill [FROM_US TO_US]
+"""
+
+import json
+import os
+import signal
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+
+from pyspark.sql import SparkSession
+
+from jobs.backfill import backfill
+from jobs.run import run
+from jobs.session import spark_session
+from tests.conftest import SETTINGS
+from windowing.crash import armed
+from windowing.grid.zone import moment
+from windowing.spec.load import load_pipeline
+
+ARRIVAL = moment(1_893_456_000_000_000)
+
+
+@dataclass
+class Killer:
+    """Kills at the nth place of all that are passed, in whatever thread."""
+
+    spark: SparkSession
+    nth: int
+    whom: str
+    seen: int = 0
+    turn: Lock = field(default_factory=Lock)
+
+    def __call__(self, name: str) -> None:
+        with self.turn:
+            self.seen += 1
+            if self.seen != self.nth:
+                return
+        print(name, flush=True)
+        self._kill()
+
+    def _kill(self) -> None:
+        if self.whom == "python":
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif self.whom == "group":
+            os.killpg(os.getpgid(0), signal.SIGKILL)
+        else:
+            os.kill(jvm_of(self.spark), signal.SIGKILL)
+
+
+def jvm_of(spark: SparkSession) -> int:
+    """The process id of the session's JVM."""
+    return int(spark._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
+
+
+def main(spec: str, nth: str, whom: str, step: str, *bounds: str) -> None:
+    """Does the step."""
+    spark, pipeline = spark_session("killed", **SETTINGS), load_pipeline(json.loads(Path(spec).read_text()))
+    with armed(Killer(spark, int(nth), whom)):
+        if step == "run":
+            run(spark, pipeline, ARRIVAL)
+        else:
+            backfill(spark, pipeline, *(moment(int(us)) for us in bounds))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,99 @@
+"""Which stories fit and which do not, one finding each, without files."""
+
+from dataclasses import replace
+
+import pytest
+
+from windowing.doctor.rule import REPAIRS, Stream, of_stream, of_tables, readable, same_cut
+from windowing.ledger.rule import CLOSE, DONE, INTENT, OPEN, SKIP, Entry, Story
+
+OFFSETS = 'v1\n{"batchWatermarkMs":0}\n{"reservoirVersion":%d,"index":-1}'
+
+
+def batches(*numbers: int) -> tuple[Entry, ...]:
+    """A run for each batch."""
+    return tuple(
+        entry
+        for n in numbers
+        for entry in (
+            Entry(OPEN, run=n + 1),
+            Entry(INTENT, run=n + 1, batch=n, offsets=OFFSETS % n, note="q"),
+            Entry(DONE, run=n + 1, batch=n, offsets=OFFSETS % n, note="q"),
+            Entry(CLOSE, run=n + 1),
+        )
+    )
+
+
+PAST = Story(batches(0, 1, 2))
+STREAM = Stream("q", {n: OFFSETS % n for n in (0, 1, 2)}, frozenset((0, 1, 2)))
+BEGUN = Story((*PAST.entries, Entry(OPEN, run=4), Entry(INTENT, run=4, batch=3, offsets=OFFSETS % 3, note="q")))
+FOREIGN_CUT = {**STREAM.offsets, 2: OFFSETS % 9}
+
+
+@pytest.mark.parametrize(
+    ("stream", "past"),
+    [
+        (Stream(there=False), Story()),
+        (Stream(), Story()),
+        (Stream("q", {0: OFFSETS % 0}), Story()),
+        (Stream("q", {0: OFFSETS % 0}), Story(BEGUN.entries[:2])),
+        (Stream("q", {0: OFFSETS % 0}), Story(BEGUN.entries[:3])),
+        (STREAM, PAST),
+        (replace(STREAM, commits=frozenset((0, 1))), PAST),
+        (replace(STREAM, offsets={**STREAM.offsets, 3: OFFSETS % 3}), PAST),
+        (replace(STREAM, offsets={**STREAM.offsets, 3: OFFSETS % 3}), BEGUN),
+        (replace(STREAM, offsets={2: OFFSETS % 2}), PAST),
+        (STREAM, Story((*PAST.entries[:-4], Entry(SKIP, batch=2, offsets=OFFSETS % 2, note="q")))),
+    ],
+    ids=["nothing", "empty", "first batch read", "first batch begun", "first batch done", "same", "not committed", "one more read",
+         "one more begun", "old files gone", "skipped"],
+)  # fmt: skip
+def test_what_a_run_can_go_on_from_is_no_finding(stream: Stream, past: Story) -> None:
+    assert of_stream(stream, past) == ()
+
+
+@pytest.mark.parametrize(
+    ("stream", "past", "code"),
+    [
+        (Stream(there=False), PAST, "CHECKPOINT_LOST"),
+        (Stream(there=False), Story(BEGUN.entries[-2:]), "CHECKPOINT_LOST"),
+        (Stream(), PAST, "CHECKPOINT_OLDER"),
+        (Stream("q", {0: OFFSETS % 0}, frozenset((0,))), PAST, "CHECKPOINT_OLDER"),
+        (replace(STREAM, commits=frozenset((0,))), PAST, "CHECKPOINT_OLDER"),
+        (STREAM, BEGUN, "CHECKPOINT_OLDER"),
+        (replace(STREAM, query="other"), PAST, "CHECKPOINT_FOREIGN"),
+        (replace(STREAM, offsets=FOREIGN_CUT), PAST, "CHECKPOINT_FOREIGN"),
+        (replace(STREAM, query=None), PAST, "CHECKPOINT_DAMAGED"),
+        (replace(STREAM, damaged=("offsets/2",)), PAST, "CHECKPOINT_DAMAGED"),
+        (replace(STREAM, offsets={**STREAM.offsets, 5: OFFSETS % 5}), PAST, "CHECKPOINT_DAMAGED"),
+        (STREAM, Story(), "LEDGER_LOST"),
+        (STREAM, Story(batches(0, 1)), "LEDGER_OLDER"),
+    ],
+)
+def test_what_does_not_fit_has_one_name(stream: Stream, past: Story, code: str) -> None:
+    (found,) = of_stream(stream, past)
+    assert found.code == code
+    assert found.repair == REPAIRS[code]
+
+
+def test_tables_are_there_and_at_least_as_new_as_the_ledger() -> None:
+    recorded = {"a": 3, "b": 4, "c": 5, "d": 6}
+    assert list(of_tables(recorded, recorded, {})) == []
+    found = list(of_tables(recorded, {"a": None, "b": 3, "c": 7, "d": 9}, {"c": "DELETE made version 6"}))
+    assert [(f.code, f.found.split()[0]) for f in found] == [("TABLE_LOST", "a"), ("TABLE_OLDER", "b"), ("TABLE_CHANGED", "c")]
+
+
+def test_two_cuts_are_the_same_by_the_place_of_the_source_alone() -> None:
+    assert same_cut('v1\n{"a":1}\n{"v":2}', 'v1\n{"a":2}\n{"v":2}')
+    assert same_cut(None, "v1")
+    assert not same_cut('v1\n{}\n{"v":2}', 'v1\n{}\n{"v":3}')
+
+
+@pytest.mark.parametrize("text", [OFFSETS % 1, "v1\n-\n{}"])
+def test_a_file_of_the_checkpoint_is_whole(text: str) -> None:
+    assert readable(text, 3)
+
+
+@pytest.mark.parametrize("text", ["", "v1\n{}", OFFSETS % 1 + "}", "v1\n{}\n[]", "\x00" * 40])
+def test_a_file_of_the_checkpoint_is_not_whole(text: str) -> None:
+    assert not readable(text, 3)

@@ -1,0 +1,1 @@
+"""Whether checkpoint, ledger and tables tell one story, before anything is written."""
