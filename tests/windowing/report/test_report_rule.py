@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windowing.ledger.rule import COUNTS
-from windowing.report.rule import Changed, RunReport, report
+from windowing.report.rule import Changed, RunReport, corrections, report
 
 numbers = st.integers(0, 10**12)
 changes = st.builds(Changed, numbers, numbers, numbers)
@@ -23,10 +23,18 @@ def test_a_report_says_what_the_ledger_counted(windows: dict[str, Changed], outc
     assert json.loads(json.dumps(found.as_json()))["watermark"] == "1970-01-01T00:00:01+00:00"
 
 
+def test_what_was_counted_again_is_part_of_the_run() -> None:
+    run = report(3, 1, {"hourly.inserted": 2, "accepted": 4}, None, ["hourly", "daily"])
+    found = corrections(run, [{"hourly.updated": 3, "read": 9}, {"hourly.inserted": 1, "daily.deleted": 5}])
+    assert (found.corrections, found.accepted, found.read) == (2, 4, 0)
+    assert dict(found.windows) == {"hourly": Changed(3, 3, 0), "daily": Changed(0, 0, 5)}
+    assert corrections(run, []) == run
+
+
 def test_a_report_of_nothing_is_all_zeros() -> None:
     assert report(None, 0, {}, None, ["hourly"]).as_json() == {
         "run": None, "batches": 0, "read": 0, "accepted": 0, "late": 0, "duplicate": 0, "quarantined": 0, "watermark": None,
-        "windows": {"hourly": {"inserted": 0, "updated": 0, "deleted": 0}},
+        "windows": {"hourly": {"inserted": 0, "updated": 0, "deleted": 0}}, "corrections": 0,
     }  # fmt: skip
     assert RunReport(None) == report(None, 0, {}, None, [])
 

@@ -106,9 +106,9 @@ def test_repeated_fields(tmp_path: Path, old: str, new: str, field: str, line: i
         (RIGHT.replace("  event_time: ts", "  event_time: ts\n  where: a > 1 # x\n  where: b"), "source.where", "is given twice"),
         (RIGHT.replace("  event_time: ts", "  event_time: ts\n  where: a = 'x' and"), "source.where", "can't be read near 'and'"),
         (
-            RIGHT.replace("  event_time: ts", "  event_time: ts\n  changes: feed"),
+            RIGHT.replace("  event_time: ts", "  event_time: arrival\n  changes: feed"),
             "source.changes",
-            "'feed' is not supported yet; use refuse",
+            "'feed' counts events again, which can't be done with event_time: arrival; use refuse",
         ),
         (RIGHT.replace("lake: lake", "lake: s3://b/l"), "lake", "'s3://b/l' lies in s3:, which is not supported yet"),
     ],
