@@ -7,7 +7,7 @@ PY := .venv/bin/python
 export TZ := UTC
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test test-deep lint bench pictures airflow clean lock schema
+.PHONY: help setup demo test test-deep seeded lint bench pictures airflow clean lock schema
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -22,6 +22,9 @@ test: setup ## lint, unit, property, Spark, Delta, Airflow and Great Expectation
 
 test-deep: setup ## 500 random schedules of every kind of window against plain loops (hours)
 	@TIDEMARK_SCHEDULES=$${TIDEMARK_SCHEDULES:-500} $(PY) -m pytest -q tests/jobs/test_schedules.py -p no:cacheprovider
+
+seeded: setup ## puts bugs into copies of the project, one by one; the tests must find each (half an hour)
+	@$(PY) -m tests.seeded
 
 lint: setup ## ruff, mypy, import contracts
 	@bin/lint

@@ -1,0 +1,124 @@
+"""Bugs that were never made, put into a copy of the project one by one: the tests named beside each must fail, or they can't be trusted.
+
+    python -m tests.seeded [TEXT...]    only bugs whose name holds a TEXT
+"""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+CRASHES, DOCTOR, MAINTAIN, FEED, EVOLVE = (f"tests/jobs/test_{name}.py" for name in ("crashpoints", "doctor", "maintain", "feed", "evolve"))
+
+
+@dataclass(frozen=True)
+class Bug:
+    """In `file` the text `right`, which is there once, becomes `wrong`; `tests` are pytest's arguments that must find it."""
+
+    name: str
+    file: str
+    right: str
+    wrong: str
+    tests: tuple[str, ...]
+
+
+def place(name: str) -> tuple[str, ...]:
+    """The run that ends at a place."""
+    return (f"{CRASHES}::test_a_run_that_ends_at_any_place_is_finished_by_the_next[{name}]",)
+
+
+def refill(name: str) -> tuple[str, ...]:
+    """The backfill that ends at a place."""
+    return (f"{CRASHES}::test_a_backfill_that_ends_at_any_place_is_finished[{name}]",)
+
+
+BUGS = (
+    Bug("appends carry no transaction", "windowing/delta.py", "if transaction is not None:", "if False:", place("state.stored")),
+    Bug("a run's watermark row is written again", "windowing/ledger/table.py",
+        'delta.append(frame, pipeline.table(WATERMARKS), (f"{pipeline.name}:watermarks:{closed.generation}", run))',
+        "delta.append(frame, pipeline.table(WATERMARKS))", place("run.marked")),
+    Bug("dedupe eats its own replay", "windowing/panes/table.py",
+        "return ~((F.col(GENERATION) == self.generation) & (F.col(BATCH) == self.batch))", "return F.lit(True)", place("batch.processed")),
+    Bug("a batch is counted once for each try", "windowing/ledger/rule.py",
+        "return tuple({e.batch: e for e in self._of(DONE) if e.run == run}.values())",
+        "return tuple(e for e in self._of(DONE, INTENT) if e.run == run)", place("batch.done")),
+    Bug("a finished batch is done again", "jobs/run.py", "if number <= self.story.last_batch:", "if False:", place("batch.done")),
+    Bug("a run that is finished opens another", "jobs/run.py",
+        "self.number = story.open_run.run if story.open_run and story.open_run.run else story.last_run + 1",
+        "self.number = story.last_run + 1", place("batch.done")),
+    Bug("the watermark forgets what an earlier try accepted", "jobs/run.py",
+        "done, names = self.story.done(self.number), [w.name for w in self.pipeline.windows]",
+        "done, names = self.story.done(self.number)[1:], [w.name for w in self.pipeline.windows]", place("batch.done")),
+    Bug("a backfill that was killed is forgotten", "jobs/chunk.py", "    if left is None:\n", "    if left is not None:\n",
+        refill("state.swapped")),
+    Bug("a backfill leaves the ids as they were", "jobs/repair.py", "    if event_id is None:\n        return\n    name, at",
+        "    if event_id is not None:\n        return\n    name, at", (CRASHES, "-k", "backfill")),
+    Bug("what is published need not be validated", "jobs/publish.py", "        if accept is None:\n", "        if False:\n",
+        ("tests/jobs/test_cli_spark.py",)),
+    Bug("nobody holds the lock", "jobs/lock.py", "            held = channel.tryLock()", "            held = channel",
+        ("tests/jobs/test_bad_source.py", "-k", "second_writer")),
+    Bug("nobody looks at checkpoint and tables", "jobs/prepare.py",
+        "    yield from (doctor.refused(pipeline, finding) for finding in doctor.examine(spark, pipeline, past))\n", "",
+        (f"{DOCTOR}::test_what_no_ledger_can_tell_is_refused",)),
+    Bug("a checkpoint made anew has no metadata", "jobs/checkpoint.py",
+        'return {"metadata": dumps({"id": past.query or str(uuid4())}), **cuts', 'return {"metadata": "{}"} and {**cuts',
+        (f"{DOCTOR}::test_a_broken_checkpoint_is_refused_and_made_anew",)),
+    Bug("compaction forgets what came late", "jobs/compaction.py",
+        "    return F.col(JUDGED).isNull() | (first_end > F.unix_micros(JUDGED))", "    return F.lit(True) | (first_end > 0)", (MAINTAIN,)),
+    Bug("VACUUM forgets the readers", "jobs/maintain.py", "    if name not in read or name not in pointed:\n", "    if True:\n",
+        (MAINTAIN, "-k", "pointed")),
+    Bug("corrections of a killed run are forgotten", "jobs/feed.py",
+        "yield from ((batch, low, high) for batch, ranges in noted.items()",
+        "yield from ((batch, low, high) for batch, ranges in [*noted.items()][-1:]", (FEED, "-k", "ends_before")),
+    Bug("a new window takes in what was refused", "jobs/refill.py", "history.where(LIVE)", "history.where(F.lit(True))", (EVOLVE,)),
+)  # fmt: skip
+
+
+def main(*texts: str) -> int:
+    """How many bugs were not found."""
+    chosen = [bug for bug in BUGS if not texts or any(text in bug.name for text in texts)]
+    missed = 0
+    for bug in chosen:
+        began = time.monotonic()
+        found = _found(bug)
+        missed += not found
+        print(f"{'found' if found else 'MISSED':<7}{time.monotonic() - began:6.0f} s  {bug.name}", flush=True)
+    print(f"{len(chosen) - missed} of {len(chosen)} bugs found")
+    return missed
+
+
+def _found(bug: Bug) -> bool:
+    """Whether the tests fail with the bug; they have to run, and not all to pass."""
+    with tempfile.TemporaryDirectory(prefix="seeded-") as home:
+        _copy(Path(home))
+        file = Path(home) / bug.file
+        text = file.read_text()
+        if text.count(bug.right) != 1:
+            raise SystemExit(f"{bug.name}: {bug.file} does not hold its text once; the code has changed, so must the bug")
+        file.write_text(text.replace(bug.right, bug.wrong))
+        command = [str(ROOT / ".venv" / "bin" / "python"), "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *bug.tests]
+        ended = subprocess.run(command, cwd=home, capture_output=True, text=True, check=False, env=_environment(home))
+        if ended.returncode not in (0, 1):
+            raise SystemExit(f"{bug.name}: the tests did not run:\n{ended.stdout[-2000:]}{ended.stderr[-2000:]}")
+        return ended.returncode == 1
+
+
+def _environment(home: str) -> dict[str, str]:
+    return {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(Path.home()), "TZ": "UTC", "PYTHONPATH": home}
+
+
+def _copy(home: Path) -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (home / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, home / name)
+    (home / ".venv").symlink_to(ROOT / ".venv")
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
