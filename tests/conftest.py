@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from jobs.play import TINY
@@ -30,5 +31,17 @@ def forgotten(request: pytest.FixtureRequest) -> Iterator[None]:
     """After a test with a lake of its own the JVM forgets all tables; it would keep the plans of every snapshot for an hour."""
     yield
     if {"spark", "tmp_path"} <= set(request.fixturenames):
-        session: SparkSession = request.getfixturevalue("spark")
-        getattr(session._jvm, "org.apache.spark.sql.delta.DeltaLog").clearCache()
+        _forget()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def forgotten_too() -> Iterator[None]:
+    """After a file whose tests share a lake as well."""
+    yield
+    _forget()
+
+
+def _forget() -> None:
+    context = SparkContext._active_spark_context
+    if context is not None:
+        getattr(context._jvm, "org.apache.spark.sql.delta.DeltaLog").clearCache()
