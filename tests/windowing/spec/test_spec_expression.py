@@ -340,7 +340,8 @@ def test_reading_says_nothing_in_logs(caplog: pytest.LogCaptureFixture) -> None:
                 expression(FIELD, text)
             except SpecError:
                 continue
-    assert caplog.records == []
+    # Python may collect objects of an earlier test's JVM meanwhile, which py4j logs.
+    assert [record for record in caplog.records if not record.name.startswith("py4j")] == []
 
 
 def test_the_parser_is_loaded_by_the_first_expression() -> None:
