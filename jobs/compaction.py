@@ -6,7 +6,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -22,7 +21,7 @@ from windowing.panes.rule import Family, families
 from windowing.source import table as source
 from windowing.spec.kinds import Session
 
-_GROUP, _N, _OP = "__group", "__n", "__op"
+_GROUP, _N = "__group", "__n"
 
 
 def compact(batch: Batch) -> dict[str, int]:
@@ -93,14 +92,6 @@ def _merged(path: str, rows: DataFrame, crowd: Crowd, kept: Sequence[Part]) -> i
     new = one.select(*columns).localCheckpoint(eager=True)
     before, after = old.count(), new.count()
     if before:
-        _swap(path, old.select(*columns), new, crowd.identity)
+        state.swap(path, old.select(*columns), new, crowd.identity)
     crashpoint("maintain.compacted")
     return before - after
-
-
-def _swap(path: str, old: DataFrame, new: DataFrame, identity: Sequence[str]) -> None:
-    source = old.withColumn(_OP, F.lit("D")).unionByName(new.withColumn(_OP, F.lit("I")))
-    same = " and ".join([f"s.{_OP} = 'D'", *(f"t.`{c}` <=> s.`{c}`" for c in identity)])
-    values: dict[str, str | Column] = {f"`{c}`": f"s.`{c}`" for c in new.columns}
-    target = DeltaTable.forPath(new.sparkSession, path).alias("t")
-    target.merge(source.alias("s"), same).whenMatchedDelete().whenNotMatchedInsert(f"s.{_OP} = 'I'", values).execute()

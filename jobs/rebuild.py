@@ -6,7 +6,6 @@ Every write replaces a range or is a MERGE of what differs, so a chunk that was 
 from collections.abc import Callable, Iterable
 from functools import reduce
 
-from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -178,11 +177,6 @@ def _swap_fragments(batch: Batch, window: Session, old: DataFrame, new: DataFram
     """One commit: the fragments `old` go, `new` come."""
     path = batch.pipeline.table(state.fragments_table(window))
     stamped = batch.stamp.on(new)
-    leaving = old.select(*stamped.columns).withColumn("__op", F.lit("D"))
-    source = leaving.unionByName(stamped.withColumn("__op", F.lit("I"))).localCheckpoint(eager=True)
     ids = [*batch.keys, FIRST, LAST, "generation", "batch"]
-    same = " and ".join([*(f"t.`{c}` = s.`{c}`" for c in ids), "s.__op = 'D'"])
-    values: dict[str, str | Column] = {f"`{c}`": f"s.`{c}`" for c in stamped.columns}
-    target = DeltaTable.forPath(batch.spark, path).alias("t")
-    target.merge(source.alias("s"), same).whenMatchedDelete().whenNotMatchedInsert("s.__op = 'I'", values).execute()
+    state.swap(path, old.select(*stamped.columns), stamped, ids)
     crashpoint("state.swapped")

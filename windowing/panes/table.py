@@ -1,13 +1,15 @@
 """State: the pane tables, the fragment tables and the ids that were accepted. Append-only while live; each row says its batch and W."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windowing import delta
-from windowing.columns import BATCH, FIRST, GENERATION, JUDGED, LAST, PANE, RUN
+from windowing.columns import BATCH, FIRST, GENERATION, JUDGED, LAST, OP, PANE, RUN
 from windowing.crash import crashpoint
 from windowing.grid.zone import moment
 from windowing.spec.kinds import Session
@@ -64,6 +66,15 @@ def store(rows: DataFrame, pipeline: Pipeline, table: str, stamp: Stamp, sort: s
     transaction = (f"{pipeline.name}:{table}:{stamp.generation}", stamp.batch)
     delta.append(stamp.on(rows).sortWithinPartitions(sort), pipeline.table(table), transaction)
     crashpoint("state.stored")
+
+
+def swap(path: str, old: DataFrame, new: DataFrame, identity: Sequence[str]) -> None:
+    """One commit: the rows `old` of a table, told apart by `identity`, go and the rows `new` come; both have all its columns."""
+    source = old.withColumn(OP, F.lit("D")).unionByName(new.withColumn(OP, F.lit("I"))).localCheckpoint(eager=True)
+    same = " and ".join([f"s.{OP} = 'D'", *(f"t.`{c}` <=> s.`{c}`" for c in identity)])
+    values: dict[str, str | Column] = {f"`{c}`": f"s.`{c}`" for c in new.columns}
+    target = DeltaTable.forPath(new.sparkSession, path).alias("t")
+    target.merge(source.alias("s"), same).whenMatchedDelete().whenNotMatchedInsert(f"s.{OP} = 'I'", values).execute()
 
 
 def panes_before(spark: SparkSession, pipeline: Pipeline, table: str, stamp: Stamp, low: datetime, high: datetime) -> DataFrame | None:
