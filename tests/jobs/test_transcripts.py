@@ -42,7 +42,7 @@ steps:
 """
 SAID = """
   {file}:5: after step 1
-    hourly: {{place: EWR, window_start: 2013-01-01 05:00Z}} differs in total: expected 4, found 3
+    hourly: {{place: EWR, window_start: 2013-01-01 05:00Z, window_end: 2013-01-01 06:00Z}} differs in total: expected 4, found 3
     hourly: {{place: LGA, window_start: 2013-01-01 05:00, n: 1}} is missing
     hourly: {{place: JFK, window_start: 2013-01-01 06:00Z, window_end: 2013-01-01 07:00Z, n: 1, total: 4}} was not expected
 """
