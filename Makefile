@@ -7,7 +7,7 @@ PY := .venv/bin/python
 export TZ := UTC
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test test-deep seeded lint bench pictures airflow clean lock schema
+.PHONY: help setup demo test test-deep seeded torture lint bench pictures airflow clean lock schema
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -25,6 +25,9 @@ test-deep: setup ## 500 random schedules of every kind of window against plain l
 
 seeded: setup ## puts bugs into copies of the project, one by one; the tests must find each (half an hour)
 	@$(PY) -m tests.seeded
+
+torture: setup ## kills, races and crowds for an hour (MINUTES=...), on from where the last one was stopped
+	@$(PY) -m tests.torture --minutes $${MINUTES:-60}
 
 lint: setup ## ruff, mypy, import contracts
 	@bin/lint

@@ -1,9 +1,10 @@
 """From specs to DAGs: spec file -> Pipeline -> steps (plain values) -> operators, made in one place.
 
-Each pipeline gets two DAGs: `{name}` runs on the spec's schedule and takes whatever is new, whatever its logical date;
-`{name}_backfill` is started by hand with a range. Both run the command line of the Spark environment, so nothing here
-imports Spark. One writer per pipeline is guaranteed by the command's own lock (exit code 75), which also holds against
-commands started by hand; Airflow's `max_active_runs` only spares most of the waiting. No pool needs to be set up.
+Each pipeline gets three DAGs: `{name}` runs on the spec's schedule and takes whatever is new, whatever its logical date;
+`{name}_backfill` is started by hand with a range; `{name}_maintain` keeps files and state few, once a day. All run the
+command line of the Spark environment, so nothing here imports Spark. One writer per pipeline is guaranteed by the command's
+own lock (exit code 75), which also holds against commands started by hand; Airflow's `max_active_runs` only spares most of the
+waiting. No pool needs to be set up.
 """
 
 import json
@@ -25,6 +26,8 @@ BUSY = 75
 RETRIES = 30
 UNEXPECTED_TRIES = 3
 RETRY_DELAY = timedelta(minutes=2)
+TENDED = "@daily"
+"""When maintenance runs; it waits for whoever holds the pipeline, as every task does."""
 FINAL = {
     2: "the spec, its arguments or the source table are wrong; the last lines of the log say which",
     3: "expectations failed, so nothing was published; `tidemark publish SPEC --accept REASON` publishes all the same",
@@ -56,6 +59,7 @@ def _checked(writer: str) -> tuple[Step, ...]:
 
 LIVE = (Step("run", timeout=timedelta(hours=12)), *_checked("run"))
 BACKFILL = (Step("backfill", params=("from", "to"), timeout=timedelta(days=3)), *_checked("backfill"))
+MAINTAIN = (Step("maintain", timeout=timedelta(hours=12)),)
 RANGE = {
     "from": Param(type="string", format="date-time", title="From", description="Start of event time; the instant itself is inside"),
     "to": Param(type="string", format="date-time", title="To", description="End of event time; the instant itself is outside"),
@@ -97,19 +101,23 @@ def _date_time(name: str, value: object) -> str:
         raise AirflowFailException(message) from None
 
 
-def dags_of(pipeline: Pipeline, cli: str) -> tuple[DAG, DAG]:
-    """The scheduled DAG and the backfill DAG of a pipeline, whose tasks run the command `cli`."""
-    live = DAG(dag_id=pipeline.name, schedule=pipeline.schedule, description="Everything that is new", **_common(pipeline))
-    late = DAG(dag_id=backfill_id(pipeline), schedule=None, params=RANGE, description="A range of event time", **_common(pipeline))
-    for dag, steps in ((live, LIVE), (late, BACKFILL)):
+def dags_of(pipeline: Pipeline, cli: str) -> tuple[DAG, DAG, DAG]:
+    """The scheduled DAG, the backfill DAG and the maintenance DAG of a pipeline, whose tasks run the command `cli`."""
+    live, late, tended = ids(pipeline)
+    made = (
+        DAG(dag_id=live, schedule=pipeline.schedule, description="Everything that is new", **_common(pipeline)),
+        DAG(dag_id=late, schedule=None, params=RANGE, description="A range of event time", **_common(pipeline)),
+        DAG(dag_id=tended, schedule=TENDED, description="Fewer files, fewer rows of state", **_common(pipeline)),
+    )
+    for dag, steps in zip(made, (LIVE, BACKFILL, MAINTAIN), strict=True):
         with dag:
             _wire(steps, pipeline, cli)
-    return live, late
+    return made
 
 
-def backfill_id(pipeline: Pipeline) -> str:
-    """The id of a pipeline's backfill DAG."""
-    return f"{pipeline.name}_backfill"
+def ids(pipeline: Pipeline) -> tuple[str, str, str]:
+    """The ids of a pipeline's DAGs."""
+    return pipeline.name, f"{pipeline.name}_backfill", f"{pipeline.name}_maintain"
 
 
 def assets_of(pipeline: Pipeline) -> dict[str, Asset]:
@@ -138,7 +146,8 @@ def _wire(steps: Iterable[Step], pipeline: Pipeline, cli: str) -> None:
         made[step.command] = _operator(step, str(pipeline.file), cli)
         if step.after:
             made[step.after] >> made[step.command]
-    _announce(assets_of(pipeline), made["publish"])
+    if "publish" in made:
+        _announce(assets_of(pipeline), made["publish"])
 
 
 def _operator(step: Step, spec: str, cli: str) -> Any:
@@ -194,8 +203,8 @@ def read_specs(directory: Path) -> Specs:
 
 
 def _distinct(pipeline: Pipeline, others: Iterable[Pipeline]) -> Pipeline:
-    taken = {dag_id: other.file for other in others for dag_id in (other.name, backfill_id(other))}
-    clash = [dag_id for dag_id in (pipeline.name, backfill_id(pipeline)) if dag_id in taken]
+    taken = {dag_id: other.file for other in others for dag_id in ids(other)}
+    clash = [dag_id for dag_id in ids(pipeline) if dag_id in taken]
     if clash:
         message = f"name: the DAG {clash[0]!r} already belongs to {taken[clash[0]]}; give one of the two pipelines another name"
         raise ValueError(message)

@@ -1,4 +1,4 @@
-"""Two Airflow DAGs for each pipeline spec: `{name}` on its schedule, `{name}_backfill` by hand.
+"""Three Airflow DAGs for each pipeline spec: `{name}` on its schedule, `{name}_backfill` by hand, `{name}_maintain` once a day.
 
 TIDEMARK_PIPELINES is the directory of the specs (default: pipelines/), TIDEMARK_BIN the command (default: .venv/bin/tidemark).
 """

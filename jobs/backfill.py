@@ -1,22 +1,25 @@
 """Backfill of [start, end): state and output become what they would be had every event of the range been on time.
 
-    lock -> finish what was left open -> plan: chunks -> each chunk: intent, repair, done
+    lock -> finish what was left open -> plan: chunks -> each chunk: rows staged without the lock -> lock -> intent, repair, done
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from json import loads
 
 from pyspark.sql import SparkSession
 
 from jobs import lock
+from jobs.admission import Batch
 from jobs.chunk import one
 from jobs.evolve import ready
-from jobs.repair import Chunk
+from jobs.repair import Chunk, refused_after
 from jobs.run import Run
+from jobs.staging import current, judge, stage
 from windowing.errors import UsageError
 from windowing.grid.zone import micros, moment
-from windowing.ledger.rule import Story
+from windowing.ledger.rule import BACKFILL_DONE, Entry, Story, summed
 from windowing.ledger.table import story
 from windowing.panes.rule import families, pane_end, pane_start, span
 from windowing.report.rule import RunReport, report
@@ -57,20 +60,56 @@ def backfill(
 ) -> RunReport:
     """Recounts every event of [start, end), late and refused ones included, and corrects state and outputs; never moves the watermark.
 
-    Reads the source as the last run left it. A run or backfill that was left open is finished first. `progress` hears (chunks done, all).
+    Reads the source as the last run left it. Runs go on while a chunk is read, and wait while its state and outputs are swapped. A run or
+    backfill that was left open is finished first; of the same range asked for before, chunks that were done are not done again unless
+    a row of theirs was refused since. `progress` hears (chunks done, all). Raises as `run` does.
     """
     if pipeline.source.event_time.column is None:
         raise UsageError(f"{pipeline.name}: events happen when they arrive (event_time: arrival), so there is no past to backfill")
+    bounds = chunks_of(start, end)
     with lock.writer(spark, pipeline):
         past = finished(spark, pipeline, ready(spark, pipeline))
-        version, chunks = _read_version(pipeline, past), _chunks(*_checked(start, end))
-        counts: dict[str, int] = {}
-        for n, (low, high) in enumerate(chunks):
-            progress(n, len(chunks))
-            past, done = one(spark, pipeline, past, Chunk(micros(low), micros(high), version), None)
-            counts = {name: counts.get(name, 0) + done.counts.get(name, 0) for name in {*counts, *done.counts}}
-        progress(len(chunks), len(chunks))
-        return report(past.last_run, len(chunks), counts, past.watermark, [w.name for w in pipeline.windows])
+    _read_version(pipeline, past)
+    asked = (bounds[0][0], bounds[-1][1])
+    ends: list[Entry] = []
+    for n, (low, high) in enumerate(bounds):
+        progress(n, len(bounds))
+        chunk = Chunk(low, high, _read_version(pipeline, past), asked=asked)
+        if not _done_before(judge(spark, pipeline, past), past, chunk):
+            past, end_of = _one(spark, pipeline, past, chunk)
+            ends.append(end_of)
+    progress(len(bounds), len(bounds))
+    return report(past.last_run, len(bounds), summed(ends), past.watermark, [w.name for w in pipeline.windows])
+
+
+def _one(spark: SparkSession, pipeline: Pipeline, past: Story, chunk: Chunk) -> tuple[Story, Entry]:
+    """The story with one chunk more, and the end of that."""
+    staged = stage(judge(spark, pipeline, past), past, chunk)
+    with lock.waiting(spark, pipeline):
+        past = finished(spark, pipeline, ready(spark, pipeline))
+        return one(spark, pipeline, past, current(judge(spark, pipeline, past, staged.arrival_us), past, staged), None)
+
+
+def _done_before(batch: Batch, past: Story, chunk: Chunk) -> bool:
+    """Whether the same range was asked for before and not finished, and this chunk of it was, and no row of it was refused since."""
+    ended = begun_before(past, chunk)
+    return ended is not None and not refused_after(batch, ended.run or 0, chunk)
+
+
+def begun_before(past: Story, chunk: Chunk) -> Entry | None:
+    """The end of `chunk` in a backfill of the same range that was not finished."""
+    for entry in reversed([e for e in past.entries if e.step == BACKFILL_DONE]):
+        said = loads(entry.note or "{}")
+        if chunk.asked is None or said.get("asked") != list(chunk.asked) or said["to_us"] == chunk.asked[1]:
+            return None
+        if said["from_us"] == chunk.start_us:
+            return entry
+    return None
+
+
+def chunks_of(start: datetime, end: datetime) -> tuple[tuple[int, int], ...]:
+    """The parts [from, to) that a backfill of [start, end) does one after the other, in microseconds."""
+    return tuple((micros(low), micros(high)) for low, high in _chunks(*_checked(start, end)))
 
 
 def finished(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:

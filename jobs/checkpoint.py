@@ -10,7 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from windowing.crash import crashpoint
-from windowing.delta import local_path
+from windowing.delta import aside, local_path
 from windowing.doctor.rule import Stream, readable
 from windowing.ledger.rule import Story
 from windowing.spec.pipeline import Pipeline
@@ -19,6 +19,8 @@ CHECKPOINT = "_checkpoint"
 _NEWEST = 3
 """How many batches back files are looked at; Spark itself reads two."""
 _COMMIT = 'v1\n{"nextBatchWatermarkMs":0}'
+_MAGIC, _PIECE = b"crc\x00", 512
+"""How Hadoop begins a file of checksums, and the bytes that each of them is of."""
 _LINES = {"metadata": 1, "offsets": 3, "commits": 2}
 
 
@@ -72,9 +74,12 @@ def _files(past: Story) -> Mapping[str, str]:
 
 
 def _write(file: Path, text: str) -> None:
+    """The file, synced, and its checksums beside it."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("w", encoding="utf-8") as out:
-        out.write(text)
+    data = text.encode()
+    _sums_of(file).write_bytes(_MAGIC + struct.pack(">i", _PIECE) + _sums(data, _PIECE))
+    with file.open("wb") as out:
+        out.write(data)
         out.flush()
         os.fsync(out.fileno())
 
@@ -82,7 +87,7 @@ def _write(file: Path, text: str) -> None:
 def _aside(home: Path) -> Path | None:
     if not home.exists():
         return None
-    kept = next(p for n in range(1, 10**6) if not (p := home.with_name(f"{CHECKPOINT}.old-{n}")).exists())
+    kept = aside(home, f"{CHECKPOINT}.old-{{n}}")
     os.replace(home, kept)
     return kept
 
@@ -119,12 +124,19 @@ def _whole(file: Path) -> bool:
 
 def _matches(file: Path, data: bytes) -> bool:
     """Whether the file's checksums, as Hadoop keeps them beside it, are those of `data`; true where it has none."""
-    beside = file.with_name(f".{file.name}.crc")
+    beside = _sums_of(file)
     if not beside.exists():
         return True
-    sums = beside.read_bytes()
-    if sums[:4] != b"crc\x00" or len(sums) < 8:
+    told = beside.read_bytes()
+    if told[:4] != _MAGIC or len(told) < 8:
         return False
-    (size,) = struct.unpack(">i", sums[4:8])
-    parts = [data[n : n + size] for n in range(0, len(data), size)] if size > 0 else []
-    return sums[8:] == b"".join(struct.pack(">I", zlib.crc32(part)) for part in parts)
+    (size,) = struct.unpack(">i", told[4:8])
+    return size > 0 and told[8:] == _sums(data, size)
+
+
+def _sums_of(file: Path) -> Path:
+    return file.with_name(f".{file.name}.crc")
+
+
+def _sums(data: bytes, size: int) -> bytes:
+    return b"".join(struct.pack(">I", zlib.crc32(data[n : n + size])) for n in range(0, len(data), size))

@@ -22,7 +22,7 @@ from windowing.panes import table as state
 from windowing.panes.algebra import Algebra, Part
 from windowing.panes.frame import Range
 from windowing.panes.rule import Family, span
-from windowing.spec.kinds import ON_CHANGE, Aligned, Global, Session, Sliding, Tumbling, Window
+from windowing.spec.kinds import ON_CHANGE, Aligned, Global, Session, Window
 from windowing.windows import aligned, session, whole
 
 Step = Callable[[], dict[str, int]]
@@ -40,7 +40,7 @@ class Panes:
 
     def check(self) -> dict[str, int]:
         """How many windows without events each output gets; raises before anything is written if that is beyond its limit."""
-        filled = [w for w in self.family.windows if isinstance(w, Tumbling | Sliding) and w.shown.empty_limit is not None]
+        filled = [w for w in self.family.windows if filling.filled(w)]
         return {f"{w.name}.empty": filling.checked(self.batch, w, self.family.table, self._touched(), self.within) for w in filled}
 
     def store(self) -> None:
@@ -76,7 +76,7 @@ class Panes:
         others = None if before is None else aligned.beside(before, self.fresh, window, batch.keys, self.within)
         lateness = batch.pipeline.watermark.allowed_lateness_us
         runs = aligned.stretches(self._near(others, kept), window, batch.keys, kept, lateness, wide).where(F.col(TOUCHED) > 0)
-        if isinstance(window, Tumbling | Sliding) and window.shown.empty_limit is not None:
+        if filling.filled(window):
             gaps, wide = filling.gaps(batch, window, self.family.table, self._touched(), self.within)
             runs = runs.unionByName(aligned.empties(gaps, runs, window, batch.keys, kept))
             return aligned.windows(runs, window, wide), wide

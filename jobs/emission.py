@@ -27,7 +27,7 @@ from windowing.panes.algebra import Algebra, Part
 from windowing.panes.frame import Range
 from windowing.panes.rule import Family, families, span
 from windowing.source import table as source
-from windowing.spec.kinds import CHANGES, ON_CHANGE, Aligned, Cumulate, Global
+from windowing.spec.kinds import CHANGES, ON_CHANGE, Aligned, Global
 from windowing.windows import aligned
 
 
@@ -80,7 +80,7 @@ def changes(runs: DataFrame, window: Aligned, batch: Batch, algebras: dict[str, 
 
 def _closed(closing: Closing, family: Family, window: Aligned, runs: DataFrame, kept: list[Part], within: Range) -> DataFrame:
     """Every window of `runs`, and where the output shows them the windows without events."""
-    if window.shown.empty_limit is None or isinstance(window, Cumulate):
+    if not filling.filled(window):
         return aligned.windows(runs, window, within)
     gaps, wide = filling.closing_gaps(closing, window, family.table)
     return aligned.windows(runs.unionByName(aligned.empties(gaps, runs, window, closing.batch.keys, kept)), window, wide)

@@ -5,7 +5,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -15,10 +15,12 @@ from pyspark.sql import types as T
 from jobs import lock, tables
 from jobs.admission import Batch
 from jobs.backfill import finished
+from jobs.check import sweep
 from jobs.evolve import ready
 from jobs.publish import follow
 from jobs.repair import held, still_partial
 from jobs.show import literal, state_names
+from jobs.together import together
 from windowing import delta
 from windowing.admit.table import REFUSED, kept_name
 from windowing.crash import crashpoint
@@ -56,6 +58,7 @@ def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Er
         raise UsageError(f"--key: erase needs a value for every key column of {pipeline.name}; {listed(lacking)} is missing")
     with lock.writer(spark, pipeline):
         past = finished(spark, pipeline, ready(spark, pipeline))
+        sweep(spark, pipeline)
         if past.newest is None:
             return Erased({})
         batch = Batch(spark, pipeline, Stamp(past.last_run, NO_BATCH, GENERATION, None), past.last_arrival or 0)
@@ -95,8 +98,8 @@ def _counts(batch: Batch, past: Story) -> dict[str, int]:
 
 def _rewrite(batch: Batch) -> None:
     """Writes files anew in which deleted rows are only marked."""
-    for name in tables.versions(batch.spark, batch.pipeline):
-        batch.spark.sql(f"reorg table delta.`{batch.pipeline.table(name)}` apply (purge)")
+    paths = [batch.pipeline.table(name) for name in tables.versions(batch.spark, batch.pipeline)]
+    together([partial(batch.spark.sql, f"reorg table delta.`{path}` apply (purge)") for path in paths])
 
 
 def _forget(batch: Batch) -> None:
@@ -104,11 +107,14 @@ def _forget(batch: Batch) -> None:
     spark, pipeline = batch.spark, batch.pipeline
     spark.conf.set(_CHECK, "false")
     try:
-        for name in tables.versions(spark, pipeline):
-            DeltaTable.forPath(spark, pipeline.table(name)).vacuum(0)
-            crashpoint("erase.vacuumed")
+        together([partial(_vacuum, spark, pipeline.table(name)) for name in tables.versions(spark, pipeline)])
     finally:
         spark.conf.unset(_CHECK)
+
+
+def _vacuum(spark: SparkSession, path: str) -> None:
+    DeltaTable.forPath(spark, path).vacuum(0)
+    crashpoint("erase.vacuumed")
 
 
 def _rows(batch: Batch, key: Mapping[str, str]) -> dict[str, int]:

@@ -7,6 +7,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from jobs.admission import Batch
+from jobs.filling import filled
 from windowing import delta
 from windowing.admit.table import REFUSED
 from windowing.columns import END, PANE, RUN
@@ -15,7 +16,7 @@ from windowing.grid.zone import moment
 from windowing.ledger.table import WATERMARKS
 from windowing.panes.rule import families
 from windowing.panes.table import SEEN
-from windowing.spec.kinds import Aligned, Global, Sliding, Tumbling, Window
+from windowing.spec.kinds import Aligned, Global
 
 
 def expire(batch: Batch, watermark_us: int | None) -> dict[str, int]:
@@ -47,13 +48,9 @@ def _panes(batch: Batch, until_us: int) -> Mapping[str, int]:
     """Panes that began before `until_us`; those of families that show windows without events stay, their first event counts."""
     found = {}
     for family in families(batch.pipeline):
-        if not any(isinstance(w, Global) or _filled(w) for w in family.windows):
+        if not any(isinstance(w, Global) or filled(w) for w in family.windows):
             found[family.table] = _delete(batch, family.table, F.col(PANE) < F.lit(moment(until_us)))
     return found
-
-
-def _filled(window: Window) -> bool:
-    return isinstance(window, Tumbling | Sliding) and window.shown.empty_limit is not None
 
 
 def _delete(batch: Batch, table: str, old: Column) -> int:

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from jobs.prepare import difference
+from jobs.prepare import difference, source_problems
 from jobs.show import state_names, state_of
 from windowing import delta
 from windowing.admit.rule import cuts
@@ -24,7 +24,6 @@ from windowing.ledger.table import story
 from windowing.panes.rule import Shape, shape
 from windowing.report.commits import Commit, commit, total
 from windowing.report.text import instant, kind, left_open, plain
-from windowing.source import table as source
 from windowing.spec.fingerprint import Evolution
 from windowing.spec.kinds import CappedSession, Cumulate, RecordSliding, Session, Sliding, Tumbling, Window
 from windowing.spec.pipeline import Pipeline
@@ -41,7 +40,7 @@ class News:
     files: int | None
     rows: int | None
     event_times: tuple[datetime, datetime] | None = None
-    refused: tuple[tuple[int, str], ...] = ()
+    rewrites: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,13 +71,13 @@ class Plan:
 
     def as_json(self) -> dict[str, object]:
         """The plan as plain JSON values."""
-        news = {k: v for k, v in vars(self.news).items() if k != "refused"}
-        refused = [{"version": version, "operation": operation} for version, operation in self.news.refused]
+        news = {k: v for k, v in vars(self.news).items() if k != "rewrites"}
+        rewrites = [{"version": version, "operation": operation} for version, operation in self.news.rewrites]
         return {
             "pipeline": self.pipeline,
             "run": self.run,
             "watermark": plain(self.watermark),
-            "source": {**plain(news), "refused": refused},
+            "source": {**plain(news), "rewrites": rewrites},
             "windows": {o.name: plain({k: v for k, v in vars(o).items() if k != "name"}) for o in self.outputs},
             "state": {table: list(windows) for table, windows in self.tables.items()},
             "left_open": list(self.left_open),
@@ -87,12 +86,11 @@ class Plan:
 
 
 def explain(spark: SparkSession, pipeline: Pipeline) -> Plan:
-    """What `run` would do now. Raises SourceMissing, SpecError and StateRefused where `run` would."""
-    found, past = source.schema(spark, pipeline), story(spark, pipeline)
-    source.check(pipeline, found, past)
-    version = delta.version(spark, pipeline.source.table)
-    source.check_identity(pipeline, delta.table_id(spark, pipeline.source.table), version, past)
-    fresh = news(spark, pipeline, past, version)
+    """What `run` would do now. Raises SourceMissing, SpecError and, where the source is why, StateRefused as `run` would."""
+    past = story(spark, pipeline)
+    for refused in source_problems(spark, pipeline, past):
+        raise refused
+    fresh = news(spark, pipeline, past, delta.version(spark, pipeline.source.table))
     return Plan(
         pipeline=pipeline.name,
         run=past.open_run.run if past.open_run and past.open_run.run else past.last_run + 1,
@@ -123,7 +121,7 @@ def news(spark: SparkSession, pipeline: Pipeline, past: Story, version: int) -> 
         files=sum(c.files for c in known) if complete else None,
         rows=total(c.rows for c in known) if complete else None,
         event_times=_event_times(known) if complete else None,
-        refused=tuple((c.version, c.operation) for c in known if c.rewrites),
+        rewrites=tuple((c.version, c.operation) for c in known if c.rewrites),
     )
 
 

@@ -1,4 +1,6 @@
-"""Windows without events: where a key's first and last event leave gaps, and whether a run would add too many of them."""
+"""Windows without events: which outputs show them, where a key's first and last event leave gaps, and how many a run may add."""
+
+from typing import TypeGuard
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -13,11 +15,16 @@ from windowing.panes import table as state
 from windowing.panes.algebra import rows_part
 from windowing.panes.frame import Range
 from windowing.panes.rule import shape
-from windowing.spec.kinds import Sliding, Tumbling
+from windowing.spec.kinds import Sliding, Tumbling, Window
 from windowing.windows import aligned, sliding
 
 Filled = Tumbling | Sliding
 _OLD_LOW, _OLD_HIGH = "__old_low", "__old_high"
+
+
+def filled(window: Window) -> TypeGuard[Filled]:
+    """Whether the output of `window` shows windows without events."""
+    return isinstance(window, Tumbling | Sliding) and window.shown.empty_limit is not None
 
 
 def extents(panes: DataFrame, window: Filled, batch: Batch, within: Range) -> DataFrame:
@@ -66,9 +73,9 @@ def checked(batch: Batch, window: Filled, table: str, fresh: DataFrame, within: 
     runs = aligned.stretches(fresh, window, batch.keys, kept, batch.pipeline.watermark.allowed_lateness_us, wide)
     both = ranges.alias("g").join(runs.alias("r"), [F.col(f"g.`{k}`") == F.col(f"r.`{k}`") for k in batch.keys])
     overlap = F.least(f"r.{TO}", f"g.{HIGH}") - F.greatest(f"r.{FROM}", f"g.{LOW}") + 1
-    filled = both.where(overlap > 0).agg(F.coalesce(F.sum(overlap), F.lit(0))).collect()[0][0]
+    with_events = both.where(overlap > 0).agg(F.coalesce(F.sum(overlap), F.lit(0))).collect()[0][0]
     all_of = ranges.agg(F.coalesce(F.sum(F.col(HIGH) - F.col(LOW) + 1), F.lit(0))).collect()[0][0]
-    added, limit = int(all_of - filled), window.shown.empty_limit or 0
+    added, limit = int(all_of - with_events), window.shown.empty_limit or 0
     if added > limit:
         raise StateRefused(
             "EMPTY_LIMIT",

@@ -2,19 +2,22 @@
 
 import fcntl
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from windowing.delta import local_path
 from windowing.errors import Busy, UsageError
 from windowing.spec.pipeline import Pipeline
 
 _FILE = "_lock"
+_PAUSE, _PATIENCE = 0.5, 3600.0
+"""Seconds between two looks at a lock that is held, and in all."""
 _TURN = Lock()
 _HERE: set[Path] = set()
 """The lock files that blocks of this process hold."""
@@ -43,6 +46,16 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
         finally:
             held.release()
             channel.close()
+
+
+@contextmanager
+def waiting(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
+    """Holds the lock as `writer` does, as soon as it is free; Busy when it has not been for an hour."""
+    held = ExitStack()
+    again = Retrying(retry=retry_if_exception_type(Busy), wait=wait_fixed(_PAUSE), stop=stop_after_delay(_PATIENCE), reraise=True)
+    again(lambda: held.enter_context(writer(spark, pipeline)))
+    with held:
+        yield
 
 
 @contextmanager

@@ -6,6 +6,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
@@ -13,10 +14,12 @@ from pyspark.sql import SparkSession
 from jobs import lock, tables
 from jobs.admission import Batch
 from jobs.backfill import finished
+from jobs.check import sweep
 from jobs.compaction import compact
 from jobs.evolve import ready
 from jobs.expiry import expire
 from jobs.quality import QUALITY
+from jobs.together import together
 from windowing import delta
 from windowing.crash import crashpoint
 from windowing.grid.zone import micros, moment
@@ -60,6 +63,7 @@ def maintain(spark: SparkSession, pipeline: Pipeline, now: datetime | None = Non
     """
     with lock.writer(spark, pipeline):
         past = finished(spark, pipeline, ready(spark, pipeline))
+        sweep(spark, pipeline)
         if past.newest is None:
             return Maintenance(())
         clock = max(micros(now or datetime.now(UTC)), past.last_arrival or 0)
@@ -73,11 +77,10 @@ def maintain(spark: SparkSession, pipeline: Pipeline, now: datetime | None = Non
 def _tended(batch: Batch, past: Story) -> Maintenance:
     spark, pipeline = batch.spark, batch.pipeline
     names = [*tables.versions(spark, pipeline), LEDGER, WATERMARKS, *([QUALITY] if delta.exists(spark, pipeline.table(QUALITY)) else [])]
-    before = {name: _detail(spark, pipeline.table(name)) for name in names}
+    before = {name: delta.size(spark, pipeline.table(name)) for name in names}
     merged, expired = compact(batch), expire(batch, past.watermark)
-    for name in names:
-        _files(batch, name, past)
-    after = {name: _detail(spark, pipeline.table(name)) for name in names}
+    together([partial(_files, batch, name, past) for name in names])
+    after = {name: delta.size(spark, pipeline.table(name)) for name in names}
     done = replace(past.entries[-1], step=MAINTAIN_DONE, counts=expired, versions=tables.versions(spark, pipeline))
     record(spark, pipeline, past, [done])
     crashpoint("maintain.done")
@@ -87,15 +90,10 @@ def _tended(batch: Batch, past: Story) -> Maintenance:
     return Maintenance(tuple(told))
 
 
-def _detail(spark: SparkSession, path: str) -> tuple[int, int]:
-    """Files and bytes of the newest version."""
-    row = DeltaTable.forPath(spark, path).detail().select("numFiles", "sizeInBytes").collect()[0]
-    return int(row[0]), int(row[1])
-
-
 def _files(batch: Batch, name: str, past: Story) -> None:
     table = DeltaTable.forPath(batch.spark, batch.pipeline.table(name))
-    table.optimize().executeCompaction()
+    if delta.size(batch.spark, batch.pipeline.table(name))[0] > 1:
+        table.optimize().executeCompaction()
     crashpoint("maintain.optimized")
     table.vacuum(_kept(batch, name, past).total_seconds() / 3600)
     crashpoint("maintain.vacuumed")
@@ -108,6 +106,6 @@ def _kept(batch: Batch, name: str, past: Story) -> timedelta:
     if name not in read or name not in pointed:
         return KEPT
     table = DeltaTable.forPath(batch.spark, batch.pipeline.table(name))
-    later = [row for row in table.history().select("version", "timestamp").collect() if row["version"] == pointed[name]]
-    since = later[0]["timestamp"].replace(tzinfo=UTC) if later else moment(0)
+    commits = {row["version"]: row["timestamp"] for row in table.history().select("version", "timestamp").collect()}
+    since = commits[pointed[name]].replace(tzinfo=UTC) if pointed[name] in commits else moment(0)
     return max(KEPT, moment(batch.arrival_us) - since + timedelta(days=1))

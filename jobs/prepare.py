@@ -38,14 +38,20 @@ def diagnosis(spark: SparkSession, pipeline: Pipeline) -> tuple[StateRefused, ..
 def problems(spark: SparkSession, pipeline: Pipeline, past: Story) -> Iterator[StateRefused]:
     """Whatever doesn't fit the ledger's story, looked for as far as it is asked for. SourceMissing and SpecError are raised."""
     found = source.schema(spark, pipeline)
+    yield from source_problems(spark, pipeline, past)
+    yield from (doctor.refused(pipeline, finding) for finding in doctor.examine(spark, pipeline, past))
+    yield from _raised(lambda: _same_types(pipeline, found, past))
+    yield from _raised(lambda: _same_spec(pipeline, past))
+
+
+def source_problems(spark: SparkSession, pipeline: Pipeline, past: Story) -> Iterator[StateRefused]:
+    """Whatever of the source doesn't fit spec and story. SourceMissing and SpecError are raised."""
+    found = source.schema(spark, pipeline)
     table_id, version = delta.table_id(spark, pipeline.source.table), delta.version(spark, pipeline.source.table)
     read_by = Story() if difference(pipeline, past) else past
     yield from _raised(lambda: source.check(pipeline, found, read_by))
     source.check_feed(spark, pipeline)
     yield from _raised(lambda: source.check_identity(pipeline, table_id, version, past))
-    yield from (doctor.refused(pipeline, finding) for finding in doctor.examine(spark, pipeline, past))
-    yield from _raised(lambda: _same_types(pipeline, found, past))
-    yield from _raised(lambda: _same_spec(pipeline, past))
 
 
 def _raised(check: Callable[[], None]) -> Iterator[StateRefused]:

@@ -14,7 +14,7 @@ from jobs.closing import Closing
 from jobs.contribution import written
 from jobs.derived import rederive
 from jobs.emission import changes
-from jobs.filling import extents, spanned
+from jobs.filling import extents, filled, spanned
 from jobs.ordered import recomputed
 from jobs.repair import Chunk, between, near_sessions, replace, widened
 from windowing import delta
@@ -32,7 +32,7 @@ from windowing.panes.algebra import Algebra
 from windowing.panes.frame import Range
 from windowing.panes.rule import Family, families, span
 from windowing.source import table as source
-from windowing.spec.kinds import CHANGES, ON_CHANGE, Aligned, Counted, Global, Ordered, Session, Sliding, Tumbling
+from windowing.spec.kinds import CHANGES, ON_CHANGE, Aligned, Counted, Global, Ordered, Session
 from windowing.windows import aligned, session, whole
 
 Sessions = Callable[[Batch, Session, Chunk, DataFrame], dict[str, int]]
@@ -85,7 +85,7 @@ def _endless(batch: Batch, window: Global, family: Family, algebras: dict[str, A
 def _overlapping(closing: Closing, window: Aligned, family: Family, wide: Chunk, algebras: dict[str, Algebra]) -> dict[str, int]:
     batch, target, kept = closing.batch, output(closing.batch.pipeline, window), partials.parts(algebras.values())
     stored, state_rows = delta.read(batch.spark, target.path), delta.read(batch.spark, batch.pipeline.table(family.table))
-    if isinstance(window, Tumbling | Sliding) and window.shown.empty_limit is not None:
+    if filled(window):
         ends = spanned(state_rows, Range(wide.start_us, wide.end_us))
         near, reach, over = state_rows, Range(ends.low_us - span(window), ends.high_us + span(window)), F.lit(True)
     else:
@@ -95,7 +95,7 @@ def _overlapping(closing: Closing, window: Aligned, family: Family, wide: Chunk,
     panes_of = near.withColumn(TOUCHED, F.lit(1).cast("bigint"))
     lateness = batch.pipeline.watermark.allowed_lateness_us
     runs = aligned.stretches(panes_of, window, batch.keys, kept, lateness, reach)
-    if isinstance(window, Tumbling | Sliding) and window.shown.empty_limit is not None:
+    if filled(window):
         runs = runs.unionByName(aligned.empties(extents(near, window, batch, reach), runs, window, batch.keys, kept))
     if window.shown.emit == CHANGES:
         rows = changes(runs, window, batch, algebras, reach)

@@ -24,7 +24,6 @@ from windowing.panes import table as state
 from windowing.panes.rule import Family, families, pane_end, pane_start
 from windowing.source import table as source
 from windowing.spec.kinds import Session
-from windowing.spec.pipeline import Pipeline
 
 
 @dataclass(frozen=True)
@@ -36,6 +35,8 @@ class Chunk:
     version: int
     batch: int | None = None
     """The batch whose changes of the source ask for it; None where someone does."""
+    asked: tuple[int, int] | None = None
+    """The whole range that someone asked for, of which this is a part."""
 
     def holds(self) -> Column:
         """True for events of the chunk."""
@@ -51,15 +52,21 @@ def widened(family: Family, chunk: Chunk) -> Chunk:
     return type(chunk)(pane_start(family, chunk.start_us), pane_end(family, chunk.end_us - 1), chunk.version)
 
 
-def counted(batch: Batch, chunk: Chunk) -> DataFrame:
-    """Every event that counts in the chunk and in what its panes and sessions reach beyond it.
+def nearby(batch: Batch, chunk: Chunk, low_us: int, high_us: int) -> DataFrame:
+    """Every row of the source that can count, with an event time from `low_us` to before `high_us`.
+
+    -> source rows + [t, why (null), digest, inside]
+    """
+    rows = timed(batch, digested(source.read(batch.spark, batch.pipeline, chunk.version)))
+    held = rows.where(F.col(WHY).isNull() & (F.col(TIME) >= F.lit(low_us)) & (F.col(TIME) < F.lit(high_us)))
+    return held.withColumn(INSIDE, chunk.holds())
+
+
+def counted(batch: Batch, chunk: Chunk, rows: DataFrame) -> DataFrame:
+    """Every event that counts in the chunk and in what its panes and sessions reach beyond it, of the `nearby` rows.
 
     -> source rows + [t, digest, inside, live, missed, judged_by]
     """
-    spans = [near_sessions(batch, w, chunk) for w in batch.pipeline.sessions]
-    low, high = _extent(batch.pipeline, chunk, spans)
-    rows = timed(batch, digested(source.read(batch.spark, batch.pipeline, chunk.version)))
-    rows = rows.where(F.col(WHY).isNull() & (F.col(TIME) >= F.lit(low)) & (F.col(TIME) < F.lit(high))).withColumn(INSIDE, chunk.holds())
     history = with_history(rows, refused_digests(batch), partly_late(batch))
     return accepted_again(history, _elsewhere(batch, chunk), batch.pipeline)
 
@@ -134,16 +141,25 @@ def still_partial(batch: Batch, of: Callable[[DataFrame], DataFrame] = lambda la
     return {str(row["window"]): int(row["count"]) for row in names.collect()}
 
 
-def _extent(pipeline: Pipeline, chunk: Chunk, spans: list[DataFrame]) -> tuple[int, int]:
-    """The event times [low, high) from which rows are needed."""
-    wide = [chunk, *(widened(f, chunk) for f in families(pipeline))]
+def extent(batch: Batch, chunk: Chunk) -> tuple[int, int]:
+    """The event times [low, high) from which rows are needed: the chunk, its panes and its sessions."""
+    wide = [chunk, *(widened(f, chunk) for f in families(batch.pipeline))]
     lows, highs = [c.start_us for c in wide], [c.end_us for c in wide]
-    for rows in spans:
-        ends = rows.agg(F.min(F.unix_micros(START)), F.max(F.unix_micros(LAST))).first()
+    for window in batch.pipeline.sessions:
+        ends = near_sessions(batch, window, chunk).agg(F.min(F.unix_micros(START)), F.max(F.unix_micros(LAST))).first()
         if ends is not None and ends[0] is not None:
             lows.append(ends[0])
             highs.append(ends[1] + 1)
     return min(lows), max(highs)
+
+
+def refused_after(batch: Batch, run: int, chunk: Chunk) -> bool:
+    """Whether a run after `run` refused a row with an event time in the chunk."""
+    there = [table for table in REFUSED if delta.exists(batch.spark, batch.pipeline.table(table))]
+    return any(
+        not between(delta.read(batch.spark, batch.pipeline.table(table)), "event_time", chunk).where(F.col("run") > run).isEmpty()
+        for table in there
+    )
 
 
 def refused_digests(batch: Batch) -> DataFrame:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jobs import lock
 from windowing.crash import crashpoint
-from windowing.delta import local_path
+from windowing.delta import aside, local_path
 from windowing.spec.pipeline import Pipeline
 
 
@@ -45,14 +45,10 @@ def reset(pipeline: Pipeline) -> Holding:
         return Holding(root, (), 0)
     with lock.held_here(pipeline):
         found = holding(pipeline)
-        os.replace(root, _aside(root))
+        os.replace(root, aside(root, f".{root.name}.reset-{{n}}"))
         crashpoint("reset.taken")
     _sweep(root)
     return found
-
-
-def _aside(root: Path) -> Path:
-    return next(p for n in range(1, 10**6) if not (p := root.with_name(f".{root.name}.reset-{n}")).exists())
 
 
 def _sweep(root: Path) -> None:

@@ -14,9 +14,9 @@ from threading import Lock
 from pyspark.sql import SparkSession
 
 from jobs.backfill import backfill
+from jobs.play import TINY
 from jobs.run import run
 from jobs.session import spark_session
-from tests.conftest import SETTINGS
 from windowing.crash import armed
 from windowing.grid.zone import moment
 from windowing.spec.load import load_pipeline
@@ -26,15 +26,18 @@ ARRIVAL = moment(1_893_456_000_000_000)
 
 @dataclass
 class Killer:
-    """Kills at the nth place of all that are passed, in whatever thread."""
+    """Kills at the nth place of all that are passed, or the nth time `place` is, in whatever thread."""
 
     spark: SparkSession
     nth: int
     whom: str
+    place: str | None = None
     seen: int = 0
     turn: Lock = field(default_factory=Lock)
 
     def __call__(self, name: str) -> None:
+        if self.place not in (None, name):
+            return
         with self.turn:
             self.seen += 1
             if self.seen != self.nth:
@@ -58,7 +61,7 @@ def jvm_of(spark: SparkSession) -> int:
 
 def main(spec: str, nth: str, whom: str, step: str, *bounds: str) -> None:
     """Does the step."""
-    spark, pipeline = spark_session("killed", **SETTINGS), load_pipeline(json.loads(Path(spec).read_text()))
+    spark, pipeline = spark_session("killed", **TINY), load_pipeline(json.loads(Path(spec).read_text()))
     with armed(Killer(spark, int(nth), whom)):
         if step == "run":
             run(spark, pipeline, ARRIVAL)

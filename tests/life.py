@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from threading import Lock
-from typing import Any
 
 import pytest
 
-from tests.lab import ARRIVAL, SECOND, Lab, expected, us
-from tests.oracle import Count, Event, Session, Sliding, Window
+from tests.lab import ARRIVAL, SECOND, Lab, us
+from tests.oracle import Count, Event, Session, Sliding
 from windowing import delta
 from windowing.crash import armed
 from windowing.delta import local_path
@@ -90,10 +89,6 @@ class Life:
         self.land()
         self.lab.go()
 
-    def expected(self, window: Window) -> dict[tuple[Any, ...], dict[str, Any]]:
-        """The oracle's table of `window`."""
-        return expected(self.lab.truth, window)
-
     def run(self, *crashers: Crasher) -> None:
         """One batch, whose run ends at each crasher in turn before it comes to its end."""
         events = self.lab.land(self.batch())
@@ -103,10 +98,11 @@ class Life:
         self.lab.truth.run(events, ARRIVAL)
         self.check()
 
-    def backfill(self, crasher: Crasher) -> None:
-        """A backfill that ends at the crasher and is asked for again."""
+    def backfill(self, *crashers: Crasher) -> None:
+        """A backfill that ends at each crasher in turn and is asked for again."""
         start = BASE + self.rng.randrange(self.runs * 30) * MINUTE
-        ends_at(crasher, lambda: self.lab.backfill(start, start + 90 * MINUTE))
+        for crasher in crashers:
+            ends_at(crasher, lambda: self.lab.backfill(start, start + 90 * MINUTE))
         self.lab.backfill(start, start + 90 * MINUTE)
         self.check()
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-CRASHES, DOCTOR, MAINTAIN, FEED, EVOLVE = (f"tests/jobs/test_{name}.py" for name in ("crashpoints", "doctor", "maintain", "feed", "evolve"))
+NAMES = ("crashpoints", "doctor", "maintain", "feed", "evolve", "backfill")
+CRASHES, DOCTOR, MAINTAIN, FEED, EVOLVE, BACKFILL = (f"tests/jobs/test_{name}.py" for name in NAMES)
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,12 @@ class Bug:
 
 def place(name: str) -> tuple[str, ...]:
     """The run that ends at a place."""
-    return (f"{CRASHES}::test_a_run_that_ends_at_any_place_is_finished_by_the_next[{name}]",)
+    return (CRASHES, "-k", f"finished_by_the_next and {name}")
 
 
 def refill(name: str) -> tuple[str, ...]:
     """The backfill that ends at a place."""
-    return (f"{CRASHES}::test_a_backfill_that_ends_at_any_place_is_finished[{name}]",)
+    return (CRASHES, "-k", f"backfill_that_ends and {name}")
 
 
 BUGS = (
@@ -76,6 +77,13 @@ BUGS = (
         "yield from ((batch, low, high) for batch, ranges in noted.items()",
         "yield from ((batch, low, high) for batch, ranges in [*noted.items()][-1:]", (FEED, "-k", "ends_before")),
     Bug("a new window takes in what was refused", "jobs/refill.py", "history.where(LIVE)", "history.where(F.lit(True))", (EVOLVE,)),
+    Bug("a chunk is swapped in whatever has come since it was read", "jobs/staging.py",
+        "    if past.next_seq == staged.seq or _same(batch, past, staged):", "    if True:", (BACKFILL, "-k", "runs_go_on or grew")),
+    Bug("a backfill that goes on passes over rows that came since", "jobs/backfill.py",
+        "return ended is not None and not refused_after(batch, ended.run or 0, chunk)",
+        "return ended is not None", (BACKFILL, "-k", "many_chunks")),
+    Bug("a check repairs what it finds", "jobs/check.py", "ends = _recounted(spark, copy, past,",
+        "ends = _recounted(spark, pipeline, past,", (BACKFILL, "-k", "check_says")),
 )  # fmt: skip
 
 

@@ -45,6 +45,12 @@ def setting(spark: SparkSession, path: str, name: str) -> str | None:
     return str(found.get()) if found.isDefined() else None
 
 
+def size(spark: SparkSession, path: str) -> tuple[int, int]:
+    """Files and bytes of the newest version of the table at `path`."""
+    snapshot = _snapshot(spark, path)
+    return int(snapshot.numOfFiles()), int(snapshot.sizeInBytes())
+
+
 def is_new(spark: SparkSession, path: str) -> bool:
     """Whether the table was made and never written to."""
     return version(spark, path) <= 0
@@ -91,6 +97,11 @@ def forget(spark: SparkSession, directory: Path) -> None:
     delta_log = getattr(jvm, "org.apache.spark.sql.delta.DeltaLog")
     for log in directory.rglob("_delta_log"):
         delta_log.invalidateCache(session, getattr(jvm, "org.apache.hadoop.fs.Path")(str(log.parent)))
+
+
+def aside(path: Path, kept: str) -> Path:
+    """A path beside `path` that nothing lies at: `kept` with the first free number for `{n}`."""
+    return next(p for n in range(1, 10**6) if not (p := path.with_name(kept.format(n=n))).exists())
 
 
 def reason(error: AnalysisException) -> str:

@@ -27,7 +27,7 @@ def explain(pipeline: "Pipeline", *, as_json: bool) -> None:
     plan = plan_of(session, pipeline)
     printer = Printer(as_json=as_json)
     printer.line(f"{pipeline.name}: run {plan.run} would read {_news(plan.news)}")
-    printer.facts(_facts(plan))
+    printer.facts(_facts(plan, feed=pipeline.source.changes == "feed"))
     columns = ["window", "kind", "made from", "version", "published", "closed until", "windows with new events"]
     printer.table(columns, [_row(output) for output in plan.outputs])
     printer.table(["state", "serves"], [[table, ", ".join(windows)] for table, windows in plan.tables.items()])
@@ -40,14 +40,15 @@ def _news(news: "News") -> str:
     return f"{count(news.rows, 'row')} in {count(news.files, 'file')} of {count(news.commits, 'commit')}"
 
 
-def _facts(plan: "Plan") -> dict[str, str]:
+def _facts(plan: "Plan", *, feed: bool) -> dict[str, str]:
     news, facts = plan.news, {"source": plan.news.table, "watermark": instant(plan.watermark)}
     facts["versions"] = f"{news.since} to {news.version}" if news.commits else f"none after {news.version}"
     if news.event_times:
         facts["event times"] = f"{instant(news.event_times[0])} to {instant(news.event_times[1])}"
-    if news.refused:
-        versions = ", ".join(f"{version} ({operation})" for version, operation in news.refused)
-        facts["refused"] = f"versions that change rows already in the source: {versions}"
+    if news.rewrites:
+        versions = ", ".join(f"{version} ({operation})" for version, operation in news.rewrites)
+        fate = "the ranges they touch will be counted again" if feed else "the run will be refused"
+        facts["rewrites"] = f"versions that change rows already in the source: {versions}; {fate}"
     if plan.spec.changed:
         facts["spec"] = f"{listed(plan.spec.changed)} differ from what made the state, so the run will be refused"
     elif plan.spec:

@@ -11,10 +11,12 @@ import click
 from jobs.commands.engine import spark, writing
 from jobs.commands.options import TIMES, Instant, common, ordered
 from jobs.commands.output import Printer, console
+from windowing.errors import ExpectationsFailed
 from windowing.report.text import count, instant, interval
 
 if TYPE_CHECKING:
     from jobs.backfill import BackfillPlan
+    from jobs.check import Checked
     from windowing.report.rule import RunReport
     from windowing.spec.pipeline import Pipeline
 
@@ -43,26 +45,55 @@ def run(pipeline: "Pipeline", *, as_json: bool, arrival: datetime | None) -> Non
 @common
 @click.option("--from", "start", type=Instant(), required=True, help="Start of event time; the instant itself is inside. " + TIMES)
 @click.option("--to", "end", type=Instant(), required=True, help="End of event time; the instant itself is outside.")
-@click.option("--dry-run", is_flag=True, help="Print what would be done and write nothing.")
-def backfill(pipeline: "Pipeline", *, as_json: bool, start: datetime, end: datetime, dry_run: bool) -> None:
+@click.option("--dry-run", "how", flag_value="plan", help="Print what would be done and write nothing.")
+@click.option("--check", "how", flag_value="check", help="Recompute on a copy and report what differs; exit 3 if anything does.")
+def backfill(pipeline: "Pipeline", *, as_json: bool, start: datetime, end: datetime, how: str | None) -> None:
     """Recompute a range of event time as if all had been on time.
 
-    Late and refused rows of the range are taken in; the watermark stays where it is.
+    Late and refused rows of the range are taken in; the watermark stays where it is. Scheduled runs go on meanwhile. Asked for again
+    after it was killed, it goes on where it was.
     """
     ordered(start, end)
-    if dry_run:
-        session = spark()
-        from jobs.backfill import plan
+    match how:
+        case "plan":
+            _plan(Printer(as_json=as_json), pipeline, start, end)
+        case "check":
+            _check(Printer(as_json=as_json), pipeline, start, end)
+        case _:
+            _backfill(Printer(as_json=as_json), pipeline, start, end)
 
-        planned = plan(session, pipeline, start, end)
-        _print_plan(Printer(as_json=as_json), pipeline, planned)
-        return
+
+def _plan(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetime) -> None:
+    session = spark()
+    from jobs.backfill import plan
+
+    _print_plan(printer, pipeline, plan(session, pipeline, start, end))
+
+
+def _check(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetime) -> None:
+    session = writing(pipeline)
+    from jobs.check import check
+    from windowing.report.difference import lines
+
+    with _progress(f"check {pipeline.name} {interval(start, end)}") as progress:
+        found = check(session, pipeline, start, end, progress)
+    said = "agrees with its events" if found.agrees else "is not what its events say"
+    printer.line(f"{pipeline.name}, {interval(start, end)}: {said}; {_recounted(found)}")
+    if not found.agrees:
+        _print_changes(printer, found)
+        for line in (line for example in found.examples for line in lines(example)):
+            printer.line(f"  {line}")
+    printer.finish(found.as_json())
+    if not found.agrees:
+        raise ExpectationsFailed(f"{pipeline.name}: `tidemark backfill` of the same range would make these changes")
+
+
+def _backfill(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetime) -> None:
     session = writing(pipeline)
     from jobs.backfill import backfill as backfill_range
 
     with _progress(f"{pipeline.name} {interval(start, end)}") as progress:
         report = backfill_range(session, pipeline, start, end, progress)
-    printer = Printer(as_json=as_json)
     printer.line(f"{pipeline.name}, backfill of {interval(start, end)}: {_recounted(report)}")
     _print_changes(printer, report)
     printer.finish(report.as_json())
@@ -73,12 +104,12 @@ def _print_report(printer: Printer, title: str, report: "RunReport") -> None:
     _print_changes(printer, report)
 
 
-def _recounted(report: "RunReport") -> str:
+def _recounted(report: "RunReport | Checked") -> str:
     """A backfill's `accepted` is how many more events count than before it."""
     return f"{count(report.read, 'event')} recounted, {report.accepted:+,} accepted"
 
 
-def _print_changes(printer: Printer, report: "RunReport") -> None:
+def _print_changes(printer: Printer, report: "RunReport | Checked") -> None:
     changes = [[name, c.inserted, c.updated, c.deleted] for name, c in report.windows.items()]
     printer.table(["window", "inserted", "updated", "deleted"], changes)
 

@@ -11,18 +11,23 @@ from typing import Any
 
 import pytest
 from airflow.models.asset import AssetEvent
+from airflow.models.renderedtifields import RenderedTaskInstanceFields
+from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
-from conftest import ROOT, SPEC, Outcome
+from conftest import HOME, ROOT, SPEC, Outcome
 
 CLI = Path(os.environ.get("TIDEMARK_E2E", ROOT / ".venv/bin/tidemark"))
 THERE = CLI.exists() and (ROOT / "jobs/cli.py").exists()
 pytestmark = pytest.mark.skipif(not THERE, reason=f"{CLI} is not there; run `make setup`")
 
+CANARIES = ("zz-shop-4711", "4712471247", "4713.4713")
+"""A key, an id and a price, which no one should find anywhere but in tables."""
 LAND = """
 import sys
 from jobs.session import spark_session
 
-rows = "('a', 1, '2013-01-01 10:05:00', 2.5), ('a', 2, '2013-01-01 10:20:00', 4.0), ('b', 3, '2013-01-01 11:10:00', 1.0)"
+rows = "('zz-shop-4711', 4712471247, '2013-01-01 10:05:00', 4713.4713), ('zz-shop-4711', 2, '2013-01-01 10:20:00', 4.0)"
+rows += ", ('b', 3, '2013-01-01 11:10:00', 1.0)"
 spark = spark_session()
 query = f"select shop, id, timestamp(at) at, price from values {rows} as rows (shop, id, at, price)"
 spark.sql(query).coalesce(1).write.format("delta").save(sys.argv[1])
@@ -52,6 +57,17 @@ def test_rows_land_and_readers_see_them(landed: Path, outcome: Callable[..., Out
     assert (done.state, set(done.tasks.values())) == ("success", {"success"})
     assert rows_told(done.run_id) == {"corner.hourly": 2, "corner.visits": 2}
     assert (landed.parent / "lake/corner/_published.json").exists()
+    assert not {canary for canary in CANARIES if canary in kept_of(done.run_id)}
+
+
+def kept_of(run_id: str) -> str:
+    """All that Airflow keeps of a run: results, rendered templates, logs."""
+    with create_session() as session:
+        results = [str(x.value) for x in session.query(XComModel).filter_by(run_id=run_id)]
+        rendered = [str(r.rendered_fields) for r in session.query(RenderedTaskInstanceFields).filter_by(run_id=run_id)]
+    logs = [file.read_text() for file in HOME.rglob("*.log")]
+    assert results and rendered
+    return "\n".join([*results, *rendered, *logs])
 
 
 def test_a_broken_expectation_turns_the_run_red_and_publishes_nothing(landed: Path, outcome: Callable[..., Outcome]) -> None:

@@ -38,7 +38,7 @@ def test_shipped_specs_are_dags_quickly_and_without_spark() -> None:
     done = subprocess.run([sys.executable, "-c", COST, str(DAGS)], env=env, capture_output=True, text=True, check=True)
     cost = json.loads(done.stdout.splitlines()[-1])
     assert cost["errors"] == {}
-    assert cost["dags"] == sorted(SHIPPED + [f"{name}_backfill" for name in SHIPPED])
+    assert cost["dags"] == sorted(SHIPPED + [f"{name}_{more}" for name in SHIPPED for more in ("backfill", "maintain")])
     assert SHIPPED
     assert cost["heavy"] == []
     assert cost["seconds"] < 1
@@ -50,7 +50,7 @@ def test_tasks_and_their_order(dags: dict[str, Any], dag_id: str, writer: str) -
     assert upstream == {writer: set(), "validate": {writer}, "publish": {"validate"}, "announce": {"publish"}, "report": {"publish"}}
 
 
-@pytest.mark.parametrize("dag_id", ["shop", "shop_backfill"])
+@pytest.mark.parametrize("dag_id", ["shop", "shop_backfill", "shop_maintain"])
 def test_one_run_at_a_time_and_no_catching_up(dags: dict[str, Any], dag_id: str) -> None:
     dag = dags[dag_id]
     assert (dag.max_active_runs, dag.catchup) == (1, False)
@@ -64,9 +64,15 @@ def test_the_schedule_is_the_specs(specs: Path, bag: Callable[[], Any]) -> None:
     assert {name: dags[name].schedule for name in dags} == {
         "shop": None,
         "shop_backfill": None,
+        "shop_maintain": "@daily",
         "bank": "*/5 * * * *",
         "bank_backfill": None,
+        "bank_maintain": "@daily",
     }
+
+
+def test_maintenance_is_one_task(dags: dict[str, Any]) -> None:
+    assert [task.task_id for task in dags["shop_maintain"].tasks] == ["maintain"]
 
 
 def test_a_backfill_asks_for_both_ends(dags: dict[str, Any]) -> None:
@@ -78,7 +84,7 @@ def test_a_backfill_asks_for_both_ends(dags: dict[str, Any]) -> None:
 
 
 def test_announcing_is_what_makes_assets(dags: dict[str, Any]) -> None:
-    for dag in dags.values():
+    for dag in (dags["shop"], dags["shop_backfill"]):
         assert {task.task_id: sorted(a.name for a in task.outlets) for task in dag.tasks if task.outlets} == {
             "announce": ["shop.hourly", "shop.visits"]
         }
@@ -92,7 +98,7 @@ def test_a_broken_spec_is_an_import_error_and_the_others_run_on(specs: Path, bag
     (specs / "broken.yaml").write_text(SPEC.format(name="broken").replace("30 minutes", "30 parsecs"))
     (specs / "no_yaml.yaml").write_text("name: [")
     read = bag()
-    assert sorted(read.dags) == ["shop", "shop_backfill"]
+    assert sorted(read.dags) == ["shop", "shop_backfill", "shop_maintain"]
     ((file, error),) = read.import_errors.items()
     assert file.endswith("broken_specs.py")
     lines = error.splitlines()
@@ -107,7 +113,7 @@ def test_an_id_has_one_owner(specs: Path, bag: Callable[[], Any]) -> None:
     (specs / "twin.yaml").write_text(SPEC.format(name="shop"))
     (specs / "zwilling.yaml").write_text(SPEC.format(name="shop_backfill"))
     read = bag()
-    assert sorted(read.dags) == ["shop", "shop_backfill"]
+    assert sorted(read.dags) == ["shop", "shop_backfill", "shop_maintain"]
     (error,) = read.import_errors.values()
     assert f"{specs}/twin.yaml: name: the DAG 'shop' already belongs to {specs}/shop.yaml" in error
     assert f"{specs}/zwilling.yaml: name: the DAG 'shop_backfill' already belongs to {specs}/shop.yaml" in error

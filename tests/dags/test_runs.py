@@ -79,6 +79,13 @@ def test_a_backfill_passes_its_range_and_publishes(cli: FakeCli, specs: Path, ou
     assert len(events(done.run_id)) == 2
 
 
+def test_maintenance_waits_for_the_other_writer(cli: FakeCli, specs: Path, outcome: Run) -> None:
+    cli.exits("maintain", 75)
+    done = outcome("shop_maintain")
+    assert (done.state, done.tasks, done.tries["maintain"]) == ("success", {"maintain": "success"}, 2)
+    assert cli.calls[-1] == f"maintain {specs / 'shop.yaml'} --json"
+
+
 def test_a_range_that_is_none_never_reaches_a_shell(cli: FakeCli, tmp_path: Path, outcome: Run) -> None:
     done = outcome("shop_backfill", **{"from": f"2013-01-01; touch {tmp_path}/gone", "to": "2013-02-01"})
     assert (done.state, done.tasks["backfill"], done.tries["backfill"]) == ("failed", "failed", 1)

@@ -13,7 +13,7 @@ from jobs.cli import main
 from jobs.doctor import recover
 from jobs.run import run
 from tests import oracle
-from tests.lab import ARRIVAL, Lab
+from tests.lab import ARRIVAL, FEW, Lab
 from tests.life import MINUTE, Crash, Crasher, Life, ends_at
 from windowing.errors import StateRefused
 from windowing.grid.zone import moment
@@ -25,7 +25,7 @@ CHECKPOINT, LEDGER = "_checkpoint", "_ledger"
 @pytest.fixture(scope="module")
 def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     """A pipeline after three runs; `first` is a copy of it after the first one."""
-    new = Life(Lab(spark, tmp_path_factory.mktemp("doctor"), WINDOWS, lateness=240 * MINUTE, delay=10 * MINUTE))
+    new = Life(Lab(spark, tmp_path_factory.mktemp("doctor"), WINDOWS, lateness=240 * MINUTE, delay=10 * MINUTE, shows=FEW))
     (new.lab.root / "lab.yaml").write_text(json.dumps(new.lab.spec()))
     new.run()
     new.copy("first")
@@ -94,18 +94,20 @@ def of_another(life: Life) -> None:
 
 
 DAMAGES: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "another digit": ("CHECKPOINT_DAMAGED", lambda home: flip(newest(home / "offsets"))),
+    "a checksum alone": ("CHECKPOINT_DAMAGED", lambda home: newest(home / "commits").unlink()),
     "no metadata": ("CHECKPOINT_DAMAGED", lambda home: (home / "metadata").unlink()),
     "empty metadata": ("CHECKPOINT_DAMAGED", lambda home: (home / "metadata").write_text("")),
     "half an offset": ("CHECKPOINT_DAMAGED", lambda home: shorten(newest(home / "offsets"))),
     "empty offset": ("CHECKPOINT_DAMAGED", lambda home: newest(home / "offsets").write_text("")),
     "half a commit": ("CHECKPOINT_DAMAGED", lambda home: shorten(newest(home / "commits"))),
-    "another digit": ("CHECKPOINT_DAMAGED", lambda home: flip(newest(home / "offsets"))),
-    "a checksum alone": ("CHECKPOINT_DAMAGED", lambda home: newest(home / "commits").unlink()),
     "no files": ("CHECKPOINT_OLDER", lambda home: [f.unlink() for f in home.rglob("*") if f.is_file()]),
     "nothing": ("CHECKPOINT_LOST", shutil.rmtree),
     "no newest batch": ("CHECKPOINT_OLDER", lambda home: [gone(newest(home / f)) for f in ("offsets", "commits")]),
 }
 """What happens to a checkpoint, and its name."""
+GOES_ON = ("another digit", "no files", "nothing")
+"""After these, one of each name, a run is made; a repair makes the same checkpoint after all of them."""
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -116,7 +118,8 @@ def test_a_broken_checkpoint_is_refused_and_made_anew(damage: str, life: Life) -
     repaired = recover(life.lab.spark, life.lab.pipeline)
     assert [f.code for f in repaired.findings] == [code]
     assert recover(life.lab.spark, life.lab.pipeline).findings == ()
-    life.run()
+    if damage in GOES_ON:
+        life.run()
 
 
 @pytest.mark.parametrize(("code", "change"), [("CHECKPOINT_OLDER", older), ("CHECKPOINT_FOREIGN", of_another)], ids=["older", "foreign"])
@@ -130,7 +133,7 @@ def test_a_checkpoint_of_another_time_or_query_is_refused_and_made_anew(code: st
     life.run()
 
 
-@pytest.mark.parametrize("place", ["batch.begun", "batch.intended", "state.stored", "batch.done", "run.emitted"])
+@pytest.mark.parametrize("place", ["batch.intended", "state.stored", "run.emitted"])
 def test_a_checkpoint_lost_half_way_through_a_run_is_made_so_that_the_run_is_finished(place: str, life: Life) -> None:
     events = life.lab.land(life.batch())
     ends_at(Crasher(place), life.lab.go)

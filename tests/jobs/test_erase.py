@@ -13,7 +13,7 @@ from jobs.publish import publish
 from jobs.read import read
 from jobs.validate import validate
 from tests import oracle
-from tests.lab import ARRIVAL, Lab
+from tests.lab import ARRIVAL, FEW, Lab
 from tests.life import BASE, MINUTE, Crasher, Life, ends_at
 from tests.oracle import Event
 from windowing import delta
@@ -26,9 +26,7 @@ CANARY = "zz-canary-4711"
 @pytest.fixture(scope="module")
 def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     """Two published runs, in which the canary was on time, late, partly late, a copy and unreadable."""
-    lab = Lab(spark, tmp_path_factory.mktemp("erase"), WINDOWS)
-    lab.lateness, lab.delay = 60 * MINUTE, 10 * MINUTE
-    lab.__post_init__()
+    lab = Lab(spark, tmp_path_factory.mktemp("erase"), WINDOWS, lateness=60 * MINUTE, delay=10 * MINUTE, shows=FEW)
     (lab.root / "lab.yaml").write_text(json.dumps(lab.spec()))
     for run, times in enumerate([(0, 5, 180), (1, 100, 170, 5, None, 200)]):
         keys = [(CANARY, f"c{run}"), ("a", f"a{run}")]

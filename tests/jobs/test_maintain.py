@@ -15,7 +15,7 @@ from jobs.maintain import maintain
 from jobs.publish import publish
 from jobs.read import read
 from jobs.validate import validate
-from tests.lab import Lab
+from tests.lab import FEW, Lab
 from tests.life import BASE, MINUTE, Crasher, Life, ends_at
 from tests.oracle import Event, Session, Sliding
 from windowing import delta
@@ -29,7 +29,7 @@ CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 @pytest.fixture(scope="module")
 def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     """Four runs with windows of every family, some of their events partly late."""
-    new = Life(Lab(spark, tmp_path_factory.mktemp("maintain"), WINDOWS, lateness=60 * MINUTE, delay=10 * MINUTE))
+    new = Life(Lab(spark, tmp_path_factory.mktemp("maintain"), WINDOWS, lateness=60 * MINUTE, delay=10 * MINUTE, shows=FEW))
     for _ in range(4):
         new.run()
     return new
@@ -105,7 +105,7 @@ def test_what_readers_are_pointed_at_stays_and_other_old_files_go(life: Life) ->
 
 
 def test_retention_deletes_what_is_older(spark: SparkSession, tmp_path: Path) -> None:
-    lab = Lab(spark, tmp_path, WINDOWS[:1], lateness=60 * MINUTE, delay=10 * MINUTE)
+    lab = Lab(spark, tmp_path, WINDOWS[:1], lateness=60 * MINUTE, delay=10 * MINUTE, shows=FEW)
     kept = {"state": "1 day", "output": "2 days", "refused": "1 day"}
     lab.pipeline = load_pipeline(lab.spec() | {"retention": kept})
     days = [[Event("a", BASE + d * 1440 * MINUTE + n * MINUTE, 1, f"{d}-{n}", n) for n in range(3)] for d in range(5)]

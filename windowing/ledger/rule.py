@@ -211,6 +211,13 @@ class Story:
         """W at the end of `run`."""
         return next((e.watermark_out for e in reversed(self._of(CLOSE)) if e.run == run), None)
 
+    def touched_since(self, seq: int, low_us: int, high_us: int) -> bool:
+        """Whether from step `seq` on a batch accepted times that may lie in [low, high), or more than batches changed the tables."""
+        later = [e for e in self.entries if e.seq >= seq]
+        times = [(e.counts[MIN_TIME], e.counts[MAX_TIME]) for e in later if e.step == DONE and MIN_TIME in e.counts]
+        rewritten = any(e.step in FINISHED and e.step != CLOSE for e in later)
+        return rewritten or any(first < high_us and last >= low_us for first, last in times)
+
     def total(self, name: str) -> int:
         """The sum of one count over every finished batch, backfill, change of the spec and erasure."""
         batches = {(e.generation, e.batch): e for e in self._of(DONE)}.values()

@@ -106,3 +106,16 @@ def test_any_history_is_told_as_it_was(history: list[tuple[int, bool, int]], kil
     assert told.total("accepted") == sum(batches * accepted for batches, _, accepted in history)
     assert [len(told.done(run)) for run in range(1, len(history) + 1)] == [batches for batches, _, _ in history]
     assert told.any_done == bool(history)
+
+
+def test_times_are_touched_by_batches_that_may_have_read_them_and_by_whatever_rewrites_tables() -> None:
+    batch = Entry(DONE, run=2, batch=1, counts={"min_event_time": 100, "max_event_time": 200})
+    past = story(*finished(1, 0), Entry(OPEN, run=2), batch, Entry(CLOSE, run=2), Entry(PUBLISH))
+    since = past.entries[4].seq
+    assert [past.touched_since(since, *span) for span in ((0, 100), (0, 101), (150, 160), (200, 300), (201, 300))] == [
+        False, True, True, True, False,
+    ]  # fmt: skip
+    assert not past.touched_since(past.next_seq, 0, 300)
+    assert not past.touched_since(since + 2, 0, 300)
+    swapped = Story((*past.entries, Entry(BACKFILL_DONE, seq=past.next_seq)))
+    assert swapped.touched_since(past.next_seq, 0, 1)

@@ -1,0 +1,64 @@
+"""What a chunk of a backfill reads from the source, read before the lock is taken: runs go on meanwhile, and what they bring is noticed.
+
+    source at a version -> rows of the chunk, and of what its panes and sessions reach beyond it -> kept until the chunk is swapped
+"""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from pyspark.sql import DataFrame, SparkSession
+
+from jobs import repair
+from jobs.admission import Batch
+from jobs.repair import Chunk
+from windowing.crash import crashpoint
+from windowing.grid.zone import micros
+from windowing.ledger.rule import GENERATION, Story
+from windowing.panes.table import BACKFILLED, Stamp
+from windowing.spec.pipeline import Pipeline
+
+
+@dataclass(frozen=True)
+class Staged:
+    """The rows with event times from `low_us` to before `high_us`, read when `run` was the newest and `seq` the ledger's next step.
+
+    `arrival_us` is what they were judged by; it stays the chunk's.
+    """
+
+    chunk: Chunk
+    low_us: int
+    high_us: int
+    arrival_us: int
+    run: int
+    seq: int
+    rows: DataFrame
+
+
+def judge(spark: SparkSession, pipeline: Pipeline, past: Story, arrival_us: int | None = None) -> Batch:
+    """What the rows of a chunk are judged by and stamped with."""
+    clock = max(micros(datetime.now(UTC)), past.last_arrival or 0)
+    return Batch(spark, pipeline, Stamp(past.last_run, BACKFILLED, GENERATION, None), arrival_us or clock)
+
+
+def stage(batch: Batch, past: Story, chunk: Chunk) -> Staged:
+    """Reads what `chunk` needs of the source; needs no lock."""
+    low, high = repair.extent(batch, chunk)
+    rows = repair.nearby(batch, chunk, low, high).localCheckpoint(eager=True)
+    crashpoint("backfill.staged")
+    return Staged(chunk, low, high, batch.arrival_us, past.last_run, past.next_seq, rows)
+
+
+def current(batch: Batch, past: Story, staged: Staged) -> Staged:
+    """What was staged, if it still is what the source holds up to `past`; else it is read anew."""
+    newest = replace(staged.chunk, version=past.read_version or staged.chunk.version)
+    if past.next_seq == staged.seq or _same(batch, past, staged):
+        return replace(staged, chunk=newest)
+    return stage(batch, past, newest)
+
+
+def _same(batch: Batch, past: Story, staged: Staged) -> bool:
+    """Whether no run since has read a row of these times, and no session has come to reach beyond them."""
+    low, high = repair.extent(batch, staged.chunk)
+    if low < staged.low_us or high > staged.high_us or past.touched_since(staged.seq, staged.low_us, staged.high_us):
+        return False
+    return not repair.refused_after(batch, staged.run, Chunk(staged.low_us, staged.high_us, staged.chunk.version))

@@ -1,0 +1,165 @@
+"""A backfill beside live runs, killed between its parts, and tried on a copy first."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event as Signal
+from threading import Thread, Timer
+
+import pytest
+from click.testing import CliRunner
+from pyspark.sql import SparkSession
+
+from jobs import lock
+from jobs.backfill import CHUNK
+from jobs.check import COPY, check
+from jobs.cli import main
+from jobs.maintain import maintain
+from tests.lab import ARRIVAL, FEW, Lab
+from tests.life import BASE, MINUTE, Crasher, Life, ends_at
+from tests.oracle import Event, Session, Tumbling
+from windowing.crash import armed
+from windowing.grid.zone import moment
+from windowing.ledger.table import story
+
+WINDOWS = (Tumbling("hourly", 60 * MINUTE), Session("visits", 10 * MINUTE))
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+
+
+@pytest.fixture(scope="module")
+def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
+    """Two runs over an afternoon; what is more than an hour behind is late."""
+    lab = Lab(spark, tmp_path_factory.mktemp("backfill"), WINDOWS, lateness=HOUR, delay=0, shows=FEW)
+    (lab.root / "lab.yaml").write_text(json.dumps(lab.spec()))
+    for run, minutes in enumerate([(0, 30, 300), (10, 100, 280, 310)]):
+        lab.run([event(f"{run}-{m}", m) for m in minutes])
+    return Life(lab)
+
+
+def event(name: str, minute: int, key: str = "a") -> Event:
+    """An event of an hour of this file's day."""
+    return Event(key, BASE + minute * MINUTE, 1, name, minute)
+
+
+@contextmanager
+def meanwhile(life: Life, *events: Event) -> Iterator[list[str]]:
+    """As soon as a chunk is staged, a run brings these events; the block hears how often anything was staged."""
+    seen: list[str] = []
+
+    def brings(name: str) -> None:
+        if name == "backfill.staged":
+            seen.append(name)
+            if len(seen) == 1:
+                life.lab.run(events)
+
+    with armed(brings):
+        yield seen
+
+
+@pytest.mark.parametrize(
+    ("minutes", "times"),
+    [((320, 340), 1), ((330, 20), 2), ((5, 15), 2)],
+    ids=["at other times", "some of it late and in the range", "nothing but late rows"],
+)
+def test_runs_go_on_while_a_chunk_is_read(minutes: tuple[int, ...], times: int, life: Life) -> None:
+    with meanwhile(life, *(event(f"{minutes}-{m}", m, "b") for m in minutes)) as staged:
+        life.lab.backfill(BASE, BASE + 2 * HOUR)
+    assert len(staged) == times
+    life.lab.check()
+
+
+def test_a_session_that_grew_meanwhile_is_read_whole(life: Life) -> None:
+    life.lab.run([event(f"chain-{m}", m, "c") for m in (300, 308, 316)])
+    with meanwhile(life, event("chain-323", 323, "c"), event("chain-330", 330, "c")) as staged:
+        life.lab.backfill(BASE + 300 * MINUTE, BASE + 310 * MINUTE)
+    assert len(staged) == 2
+    life.lab.check()
+
+
+def test_a_swap_waits_for_whoever_holds_the_lock(life: Life) -> None:
+    held, free = Signal(), Signal()
+
+    def holds() -> None:
+        with lock.writer(life.lab.spark, life.lab.pipeline):
+            held.set()
+            free.wait(30)
+
+    def looks(name: str) -> None:
+        if name == "backfill.staged" and not held.is_set():
+            other.start()
+            assert held.wait(30)
+            Timer(1.5, free.set).start()
+        elif name == "backfill.intended":
+            assert free.is_set()
+
+    other = Thread(target=holds)
+    with armed(looks):
+        life.lab.backfill(BASE, BASE + HOUR)
+    assert free.is_set()
+    life.lab.check()
+
+
+def intents(life: Life) -> int:
+    """How many chunks were begun so far."""
+    return sum(e.step == "backfill_intent" for e in story(life.lab.spark, life.lab.pipeline).entries)
+
+
+def test_a_backfill_of_many_chunks_goes_on_where_it_was_killed(life: Life) -> None:
+    days = CHUNK.days
+    life.lab.run([event("far", (days + 2) * 24 * 60, "d")])
+    life.lab.run([event(f"late-{d}", d * 24 * 60 + 1, "d") for d in (1, days + 1)])
+    wide = (BASE, BASE + (days + 3) * DAY)
+    before = intents(life)
+    ends_at(Crasher("backfill.rebuilt"), lambda: life.lab.backfill(*wide))
+    life.lab.backfill(*wide)
+    assert intents(life) - before == 2
+    life.lab.check()
+    ends_at(Crasher("backfill.staged", 2), lambda: life.lab.backfill(*wide))
+    assert intents(life) - before == 2 + 1, "a range that was finished begins anew"
+    life.lab.run([event("late again", 24 * 60 + 2, "d")])
+    life.lab.backfill(*wide)
+    assert intents(life) - before == 2 + 1 + 2, "the first chunk is done again, it has a late row since"
+    life.lab.check()
+
+
+def files(life: Life) -> set[Path]:
+    """Every commit of every table."""
+    return {p for p in life.root.rglob("*.json") if "_checkpoint" not in p.parts}
+
+
+def test_a_check_says_what_a_backfill_would_change_and_changes_nothing(life: Life) -> None:
+    lab = life.lab
+    lab.run([event("unseen", 42, "e"), event("unseen too", 300, "e")])
+    before, span = files(life), (BASE, BASE + 2 * HOUR)
+    ends_at(Crasher("check.cloned"), lambda: check(lab.spark, lab.pipeline, *map(moment, span)))
+    words = ["backfill", str(lab.root / "lab.yaml"), "--from", moment(span[0]).isoformat(), "--to", moment(span[1]).isoformat()]
+    said = CliRunner().invoke(main, [*words, "--check", "--json"], prog_name="tidemark")
+    assert said.exit_code == 3, said.output
+    told = json.loads(said.stdout.splitlines()[-1])
+    assert (told["agrees"], told["accepted"]) == (False, 1)
+    assert "hourly: {key: e, window_start: 2026-01-05 00:00Z, window_end: 2026-01-05 01:00Z" in said.stderr
+    assert "`tidemark backfill` of the same range would make these changes" in said.stderr
+    assert files(life) == before and not (life.root / COPY).exists()
+    report = lab.backfill(*span)
+    assert told["windows"] == {name: vars(c) for name, c in report.windows.items()}
+    again = check(lab.spark, lab.pipeline, *map(moment, span))
+    assert again.agrees and again.read == report.read
+    lab.check()
+
+
+def test_what_a_killed_check_left_goes_with_maintenance_and_a_run_left_open_comes_first(life: Life) -> None:
+    lab = life.lab
+    (life.root / COPY / "lab" / "hourly").mkdir(parents=True)
+    maintain(lab.spark, lab.pipeline)
+    assert not (life.root / COPY).exists()
+    events = lab.land([event("open", 400, "e")])
+    ends_at(Crasher("batch.processed"), lab.go)
+    words = ["backfill", str(lab.root / "lab.yaml"), "--from", "2026-01-05", "--to", "2026-01-06", "--check"]
+    said = CliRunner().invoke(main, words, prog_name="tidemark")
+    assert (said.exit_code, said.stdout) == (2, "")
+    assert "the next run finishes it; check after that" in said.stderr and said.stderr.count("\n") == 1
+    lab.go()
+    lab.truth.run(events, ARRIVAL)
+    lab.check()

@@ -1,0 +1,31 @@
+"""Tables and checkpoint of every release so far: this one goes on with them as if it had made them."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.doctor import examine
+from jobs.read import read
+from tests.golden import restored
+from tests.life import BASE, MINUTE
+from windowing.ledger.table import story
+
+DATA = Path(__file__).parents[1] / "data"
+LAKES = sorted(DATA.glob("lake-*.tar.xz"))
+
+
+@pytest.mark.parametrize("file", LAKES, ids=lambda file: file.name)
+def test_the_lake_of_a_release_goes_on(file: Path, spark: SparkSession, tmp_path: Path) -> None:
+    life = restored(spark, file, tmp_path)
+    lab = life.lab
+    assert examine(spark, lab.pipeline, story(spark, lab.pipeline)) == ()
+    lab.check()
+    assert {w.name: read(spark, lab.pipeline, w.name).count() for w in lab.windows} == {w.name: len(lab.table(w.name)) for w in lab.windows}
+    life.run()
+    lab.backfill(BASE + 60 * MINUTE, BASE + 180 * MINUTE)
+    life.check()
+
+
+def test_there_is_a_lake() -> None:
+    assert LAKES

@@ -1,0 +1,177 @@
+"""Tortures pipelines for a while; stopped or killed, it goes on where it was.
+
+    python -m tests.torture [--minutes 60] [--home build/torture] [--soak BATCHES]
+
+Each round is a process that finishes what the last one left, compares all there is with what must be, lives on for two runs, and is killed
+at a named place: itself, its JVM, or both. Every third round it is killed while it finishes, too. Every eighth round two runs race; every
+sixteenth a run, a backfill and a maintenance do, while somebody reads the pointer. The first difference ends it.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from argparse import ArgumentParser
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from itertools import product
+from pathlib import Path
+from random import Random
+
+from rich.console import Console
+from rich.table import Table
+
+from tests.lab import ARRIVAL
+from tests.torture.family import BASE, FAMILIES, MINUTE
+from windowing.crash import POINTS
+from windowing.grid.zone import moment
+
+ROOT = Path(__file__).parents[2]
+KINDS = ("python", "jvm", "group")
+STEPS = {"validate": "publish", "state": "run", "output": "run"}
+"""The step that comes by places of this name, where it has another."""
+OF = ("run", "batch", "state", "output", "backfill", "maintain", "validate", "publish")
+PLACES = [name for name in POINTS if name.split(".")[0] in OF]
+COMBINATIONS = list(product(PLACES, KINDS, FAMILIES))
+
+
+@dataclass
+class Tally:
+    """What was done so far, under one seed."""
+
+    seed: str
+    commits: list[str] = field(default_factory=list)
+    rounds: int = 0
+    seconds: float = 0
+    done: Counter[str] = field(default_factory=Counter)
+    kills: Counter[str] = field(default_factory=Counter)
+
+    def save(self, home: Path) -> None:
+        """Writes it down, whole or not at all."""
+        (draft := home / "tally.draft").write_text(json.dumps(asdict(self)))
+        draft.replace(home / "tally.json")
+
+    @classmethod
+    def of(cls, home: Path) -> "Tally":
+        """The one in `home`, or a new one."""
+        if not (home / "tally.json").exists():
+            return cls(f"{time.time_ns() % 1_000_000}")
+        said = json.loads((home / "tally.json").read_text())
+        return cls(**said | {"done": Counter(said["done"]), "kills": Counter(said["kills"])})
+
+
+def words(n: int, seed: str) -> dict[str, object]:
+    """The plan of round `n`: over the rounds every place meets every kind of kill in every family."""
+    rng = Random(f"{seed}:{n}")
+    order = Random(seed).sample(COMBINATIONS, len(COMBINATIONS))
+    place, whom, family = order[n % len(order)]
+    first = place.split(".")[0]
+    kill = {"nth": rng.choice([1, 1, 2]) if first in ("state", "output") else 1, "whom": whom, "place": place}
+    heal = {"nth": rng.randint(1, 16), "whom": rng.choice(KINDS)} if n % 3 == 2 else None
+    return {"family": family, "runs": 2, "step": STEPS.get(first, first), "heal": heal, "kill": kill}
+
+
+def start(*command: str) -> "subprocess.Popen[str]":
+    """A process of its own group."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, "-m", *command], cwd=ROOT, start_new_session=True, **pipes)  # type: ignore[call-overload,no-any-return]
+
+
+def round_of(tally: Tally, home: Path) -> None:
+    """One process, and if it was killed while it finished another one's work, a second that does."""
+    plan = words(tally.rounds, tally.seed)
+    for turn in ([plan, plan | {"heal": None}] if plan["heal"] else [plan]):
+        process = start("tests.torture.worker", str(home), tally.seed, json.dumps(turn))
+        out, err = process.communicate(timeout=1200)
+        died = [line for line in out.split("\n") if line in POINTS]
+        _count(tally, out)
+        if not died and process.returncode:
+            raise AssertionError(f"round {tally.rounds} of seed {tally.seed}, {turn}\n{err[-3000:]}")
+        tally.done["kills"] += len(died)
+        tally.done["double"] += bool(died) and "healed" not in out
+        for place in died:
+            whom = turn["kill"] if "healed" in out else turn["heal"]
+            tally.kills[f"{place} {whom['whom']} {turn['family']}"] += 1  # type: ignore[index]
+        if "survived" in out or (died and "healed" in out):
+            return
+
+
+def _count(tally: Tally, out: str) -> None:
+    for line in out.splitlines():
+        word, _, n = line.partition(" ")
+        if word == "checked":
+            tally.done["checks"] += 1
+            tally.done["events compared"] += int(n)
+        elif word in ("ran", "healed"):
+            tally.done["runs"] += 1
+
+
+def race(tally: Tally, home: Path, *, crowd: bool) -> None:
+    """Several commands at once on what the last round has left; each ends well or with 75, and the pointer can be read all the while."""
+    family = str(words(tally.rounds, tally.seed)["family"])
+    if not (home / family / "source").exists():
+        return
+    spec = home / family / "lab.json"
+    spec.write_text(_spec(home, family))
+    arrival, span = ("--arrival", moment(ARRIVAL).isoformat()), (moment(BASE).isoformat(), moment(BASE + 600 * MINUTE).isoformat())
+    live = ("run", str(spec), *arrival)
+    others = [("backfill", str(spec), "--from", span[0], "--to", span[1]), ("maintain", str(spec))] if crowd else [live]
+    racing = [start("jobs", *command) for command in (live, *others)]
+    pointer, read = home / family / "lake" / "lab" / "_published.json", 0
+    while any(process.poll() is None for process in racing):
+        if pointer.exists():
+            json.loads(pointer.read_text())
+            read += 1
+        time.sleep(0.05)
+    said = [process.communicate()[1][-500:] for process in racing]
+    codes = [process.returncode for process in racing]
+    assert 0 in codes and set(codes) <= {0, 75}, (tally.rounds, codes, said)
+    tally.done["crowds" if crowd else "races"] += 1
+    tally.done["pointer reads"] += read
+    tally.done["runs"] += codes.count(0)
+
+
+def _spec(home: Path, family: str) -> str:
+    from tests.torture.family import Family
+
+    return json.dumps(Family(None, home, family, "").lab.spec())  # type: ignore[arg-type]
+
+
+def main() -> None:
+    """Tortures until the time is up."""
+    parser = ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--home", type=Path, default=ROOT / "build" / "torture")
+    asked = parser.parse_args()
+    asked.home.mkdir(parents=True, exist_ok=True)
+    tally, began, before = Tally.of(asked.home), time.monotonic(), 0.0
+    tally.commits = list(dict.fromkeys([*tally.commits, _commit()]))
+    before = tally.seconds
+    while time.monotonic() - began < asked.minutes * 60:
+        round_of(tally, asked.home)
+        if tally.rounds % 4 == 3:
+            race(tally, asked.home, crowd=tally.rounds % 8 == 7)
+        tally.rounds += 1
+        tally.seconds = before + time.monotonic() - began
+        tally.save(asked.home)
+        print(f"{tally.rounds} rounds, {dict(tally.done)}", file=sys.stderr, flush=True)
+    show(tally)
+
+
+def show(tally: Tally) -> None:
+    """The figures."""
+    table = Table(title=f"seed {tally.seed}, commit {', '.join(tally.commits)}, {tally.seconds / 3600:.1f} hours")
+    table.add_column("what")
+    table.add_column("how many", justify="right")
+    for name, n in {"rounds": tally.rounds, **tally.done}.items():
+        table.add_row(name, f"{n:,}")
+    table.add_row("of place, kill and family, met", f"{len(tally.kills):,} of {len(COMBINATIONS):,}")
+    Console().print(table)
+
+
+def _commit() -> str:
+    return subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""The pipelines that are tortured, the events they get, and what must come of them: plain loops over a sample of keys, sums over all."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from random import Random
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from tests.lab import ARRIVAL, FEW, SECOND, Lab
+from tests.oracle import Admitted, Count, Cumulate, Event, Global, Oracle, Session, Sliding, Tumbling, Window
+from windowing import delta
+from windowing.ledger.rule import COUNTS
+from windowing.ledger.table import WATERMARKS, story
+
+MINUTE = 60 * SECOND
+BASE = 1_767_571_200 * SECOND
+DELAY = 10 * MINUTE
+KEYS = 200
+SAMPLE = 6
+EVERY = Global("all")
+FAMILIES: dict[str, tuple[int, tuple[Window, ...]]] = {
+    "clock": (6000, (Tumbling("hourly", 60 * MINUTE), Sliding("rolling", 60 * MINUTE, 20 * MINUTE, emit="changes"), EVERY)),
+    "steps": (6000, (Cumulate("daily", 1440 * MINUTE, step=360 * MINUTE, emit="on_close"), EVERY)),
+    "chains": (6000, (Session("visits", 10 * MINUTE), Session("stays", 5 * MINUTE, emit="on_close"), EVERY)),
+    "ordered": (300, (Count("triples", 3), Session("short", 30 * MINUTE, max_duration=60 * MINUTE), EVERY)),
+}
+"""By name: the events of a batch, and the windows."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """One of them, in a directory of its own."""
+
+    spark: SparkSession
+    home: Path
+    name: str
+    seed: str
+
+    @cached_property
+    def lab(self) -> Lab:
+        """The pipeline."""
+        return Lab(self.spark, self.home / self.name, FAMILIES[self.name][1], delay=DELAY, shows=FEW)
+
+    def batch(self, n: int) -> list[Event]:
+        """The events of batch `n`: around the newest ones, some of them hours late, some that no run can read."""
+        rng, size = Random(f"{self.seed}:{self.name}:{n}"), FAMILIES[self.name][0]
+        return [self._event(rng, n, i) for i in range(size)]
+
+    def landed_with(self, n: int) -> list[Event]:
+        """Batch `n` as it lands: with copies of events of the batch before."""
+        copies = Random(f"{self.seed}:{self.name}:{n}:copies").sample(self.batch(n - 1), 20) if n else []
+        return [*self.batch(n), *copies]
+
+    def _event(self, rng: Random, n: int, i: int) -> Event:
+        middle = BASE + n * 5 * MINUTE
+        t = middle + int(rng.triangular(-360, 5, 0) * MINUTE) // SECOND * SECOND
+        return Event(f"k{int(KEYS * rng.random() ** 2)}", None if rng.random() < 0.005 else t, rng.randrange(100), f"{n}-{i}", i)
+
+    @property
+    def batches(self) -> int:
+        """How many have landed: each is one commit of the source."""
+        return delta.version(self.spark, str(self.lab.root / "source")) + 1
+
+    def land(self) -> None:
+        """One batch more."""
+        self.lab.land(self.landed_with(self.batches))
+
+    def check(self) -> int:
+        """Ledger, watermark, sums over all keys, and every window of some keys; how many events that was."""
+        read = list(chain.from_iterable(self.landed_with(n) for n in range(self.batches)))
+        valid = {e.id: e for e in read if e.t is not None}
+        past = story(self.spark, self.lab.pipeline)
+        done = {(e.run, e.batch): e for e in past.entries if e.step == "done"}.values()
+        refused = sum(e.t is None for e in read)
+        found = {name: sum(e.counts.get(name, 0) for e in done) for name in COUNTS}
+        wanted = dict(zip(COUNTS, (len(read), len(valid), 0, len(read) - refused - len(valid), refused), strict=True))
+        assert found == wanted, f"counts {found}, expected {wanted}"
+        assert past.watermark == max(e.t or 0 for e in valid.values()) - DELAY
+        marks = [row["run"] for row in delta.read(self.spark, self.lab.pipeline.table(WATERMARKS)).collect()]
+        assert sorted(marks) == list(range(1, past.last_run + 1))
+        for what, n in self._totals():
+            assert n == len(valid), f"{what} counts {n} events, expected {len(valid)}"
+        self._sampled(list(valid.values()), past.watermark, past.next_seq)
+        return len(read)
+
+    def _totals(self) -> Iterator[tuple[str, int]]:
+        """The events in windows that hold each event once."""
+        for window in self.lab.windows:
+            if window.emit == "on_change" and isinstance(window, Tumbling | Session | Global):
+                rows = delta.read(self.spark, self.lab.pipeline.table(window.name))
+                yield window.name, int(rows.agg(F.sum("n")).collect()[0][0])
+
+    def _sampled(self, events: list[Event], watermark: int, turn: int) -> None:
+        keys = Random(f"{self.seed}:{turn}").sample(sorted({str(e.key) for e in events}), SAMPLE)
+        truth = Oracle(DELAY, None, 10**15, None, self.lab.windows, None)
+        truth.accepted = [Admitted(e) for e in events if e.key in keys]
+        truth.watermark, truth.arrival, self.lab.truth = watermark, ARRIVAL, truth
+        for window in self.lab.windows:
+            found, wanted = self.lab.table(window.name, keys), self.lab.expected(window)
+            wrong = [place for place in {*found, *wanted} if found.get(place) != wanted.get(place)]
+            assert not wrong, f"{window.name} {wrong[0]}: {found.get(wrong[0])}, expected {wanted.get(wrong[0])}; {len(wrong)} differ"

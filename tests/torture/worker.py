@@ -1,0 +1,75 @@
+"""One process: finishes what the last one left, compares, lives on for some runs, and then does a step that it may not survive.
+
+    python -m tests.torture.worker HOME SEED '{"family": "clock", "heal": null, "runs": 2, "step": "run", "place": "state.stored", ...}'
+
+Every line it prints is a word and a number: what it has done.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from jobs.maintain import maintain
+from jobs.play import TINY
+from jobs.publish import publish
+from jobs.session import spark_session
+from jobs.validate import validate
+from tests.killed import Killer
+from tests.torture.family import BASE, MINUTE, Family
+from windowing.crash import armed
+
+
+def tell(word: str, n: int = 1) -> None:
+    """One thing that was done."""
+    print(word, n, flush=True)
+
+
+def steps(family: Family, rng: Random) -> dict[str, Callable[[], object]]:
+    """What a process can be killed in."""
+    lab, end = family.lab, BASE + family.batches * 5 * MINUTE
+    start = rng.randrange(BASE - 360 * MINUTE, end)
+
+    def judged() -> None:
+        validate(lab.spark, lab.pipeline)
+        publish(lab.spark, lab.pipeline, "tortured")
+
+    return {
+        "run": lab.go,
+        "backfill": lambda: lab.backfill(start, start + 300 * MINUTE),
+        "maintain": lambda: maintain(lab.spark, lab.pipeline),
+        "publish": judged,
+    }
+
+
+def main(home: str, seed: str, plan: str) -> None:
+    """Does what `plan` says."""
+    asked: dict[str, Any] = json.loads(plan)
+    family = Family(spark_session("tortured", **TINY), Path(home), asked["family"], seed)
+    rng = Random(f"{seed}:{asked}")
+    killer = {which: _killer(family, asked[which]) for which in ("heal", "kill")}
+    with killer["heal"]:
+        if not family.batches:
+            family.land()
+        family.lab.go()
+        tell("healed")
+    tell("checked", family.check())
+    for _ in range(asked["runs"]):
+        family.land()
+        family.lab.go()
+        tell("ran")
+    family.land()
+    with killer["kill"]:
+        steps(family, rng)[asked["step"]]()
+        tell("survived")
+
+
+def _killer(family: Family, how: dict[str, Any] | None) -> Any:
+    return armed(Killer(family.spark, **how)) if how else nullcontext()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
