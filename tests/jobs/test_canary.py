@@ -18,7 +18,9 @@ CANARIES = (KEY, ID, str(VALUE), SECRET)
 SPEC = {
     "name": "birds",
     "lake": "/lake",
-    "source": {"table": "/lake/in/birds", "event_time": "at", "key": ["who"], "event_id": "id", "zone": "UTC", "on_bad_value": "quarantine"},
+    "source": {
+        "table": "/lake/in/birds", "event_time": "at", "key": ["who"], "event_id": "id", "zone": "UTC", "on_bad_value": "quarantine",
+    },
     "watermark": {"delay": "0 seconds", "allowed_lateness": "0 seconds"},
     "aggregates": {"n": "count()", "most": "max(weight)", "names": "count_distinct(ring)"},
     "expectations": {"suite": "birds"},
