@@ -13,10 +13,11 @@ import sys
 import time
 from argparse import ArgumentParser
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -28,8 +29,8 @@ from windowing.grid.zone import moment
 
 ROOT = Path(__file__).parents[2]
 KINDS = ("python", "jvm", "group")
-STEPS = {"validate": "publish", "state": "run", "output": "run"}
-"""The step that comes by places of this name, where it has another."""
+STEPS = {"validate": "publish", "batch": "run", "state": "run", "state.swapped": "backfill", "output": "run"}
+"""The step that comes by a place, or by places of this kind, where it has another name."""
 OF = ("run", "batch", "state", "output", "backfill", "maintain", "validate", "publish")
 PLACES = [name for name in POINTS if name.split(".")[0] in OF]
 COMBINATIONS = list(product(PLACES, KINDS, FAMILIES))
@@ -48,7 +49,7 @@ class Tally:
 
     def save(self, home: Path) -> None:
         """Writes it down, whole or not at all."""
-        (draft := home / "tally.draft").write_text(json.dumps(asdict(self)))
+        (draft := home / "tally.draft").write_text(json.dumps(vars(self)))
         draft.replace(home / "tally.json")
 
     @classmethod
@@ -60,7 +61,7 @@ class Tally:
         return cls(**said | {"done": Counter(said["done"]), "kills": Counter(said["kills"])})
 
 
-def words(n: int, seed: str) -> dict[str, object]:
+def round_plan(n: int, seed: str) -> dict[str, Any]:
     """The plan of round `n`: over the rounds every place meets every kind of kill in every family."""
     rng = Random(f"{seed}:{n}")
     order = Random(seed).sample(COMBINATIONS, len(COMBINATIONS))
@@ -68,7 +69,7 @@ def words(n: int, seed: str) -> dict[str, object]:
     first = place.split(".")[0]
     kill = {"nth": rng.choice([1, 1, 2]) if first in ("state", "output") else 1, "whom": whom, "place": place}
     heal = {"nth": rng.randint(1, 16), "whom": rng.choice(KINDS)} if n % 3 == 2 else None
-    return {"family": family, "runs": 2, "step": STEPS.get(first, first), "heal": heal, "kill": kill}
+    return {"family": family, "runs": 2, "step": STEPS.get(place, STEPS.get(first, first)), "heal": heal, "kill": kill}
 
 
 def start(*command: str) -> "subprocess.Popen[str]":
@@ -79,7 +80,7 @@ def start(*command: str) -> "subprocess.Popen[str]":
 
 def round_of(tally: Tally, home: Path) -> None:
     """One process, and if it was killed while it finished another one's work, a second that does."""
-    plan = words(tally.rounds, tally.seed)
+    plan = round_plan(tally.rounds, tally.seed)
     for turn in ([plan, plan | {"heal": None}] if plan["heal"] else [plan]):
         process = start("tests.torture.worker", str(home), tally.seed, json.dumps(turn))
         out, err = process.communicate(timeout=1200)
@@ -91,7 +92,7 @@ def round_of(tally: Tally, home: Path) -> None:
         tally.done["double"] += bool(died) and "healed" not in out
         for place in died:
             whom = turn["kill"] if "healed" in out else turn["heal"]
-            tally.kills[f"{place} {whom['whom']} {turn['family']}"] += 1  # type: ignore[index]
+            tally.kills[f"{place} {whom['whom']} {turn['family']}"] += 1
         if "survived" in out or (died and "healed" in out):
             return
 
@@ -108,10 +109,10 @@ def _count(tally: Tally, out: str) -> None:
 
 def race(tally: Tally, home: Path, *, crowd: bool) -> None:
     """Several commands at once on what the last round has left; each ends well or with 75, and the pointer can be read all the while."""
-    family = str(words(tally.rounds, tally.seed)["family"])
+    family = str(round_plan(tally.rounds, tally.seed)["family"])
     if not (home / family / "source").exists():
         return
-    spec = home / family / "lab.json"
+    spec = home / family / "lab.yaml"
     spec.write_text(_spec(home, family))
     arrival, span = ("--arrival", moment(ARRIVAL).isoformat()), (moment(BASE).isoformat(), moment(BASE + 600 * MINUTE).isoformat())
     live = ("run", str(spec), *arrival)
