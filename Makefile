@@ -7,7 +7,7 @@ PY := .venv/bin/python
 export TZ := UTC
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test test-deep seeded torture lint bench pictures airflow clean lock schema
+.PHONY: help setup demo test test-deep seeded torture soak lint bench pictures airflow clean lock schema
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -28,6 +28,9 @@ seeded: setup ## puts bugs into copies of the project, one by one; the tests mus
 
 torture: setup ## kills, races and crowds for an hour (MINUTES=...), on from where the last one was stopped
 	@$(PY) -m tests.torture --minutes $${MINUTES:-60}
+
+soak: setup ## thousands of batches through one pipeline: run times and files early and late (hours)
+	@$(PY) -m tests.torture.soak
 
 lint: setup ## ruff, mypy, import contracts
 	@bin/lint

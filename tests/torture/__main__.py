@@ -3,8 +3,8 @@
     python -m tests.torture [--minutes 60] [--home build/torture]
 
 Each round is a process that finishes what the last one left, compares all there is with what must be, lives on for two runs, and is killed
-at a named place: itself, its JVM, or both. Every third round it is killed while it finishes, too. After every fourth, in turn, two runs race, or
-a run, a backfill and a maintenance do, while somebody reads the pointer. The first difference ends it.
+at a named place: itself, its JVM, or both. Every third round it is killed while it finishes, too. After every fourth, in turn, two
+runs race, or a run, a backfill and a maintenance do, while somebody reads the pointer. The first difference ends it.
 """
 
 import json

@@ -29,6 +29,9 @@ FAMILIES: dict[str, tuple[int, tuple[Window, ...]]] = {
     "ordered": (300, (Count("triples", 3), Session("short", 30 * MINUTE, max_duration=60 * MINUTE), EVERY)),
 }
 """By name: the events of a batch, and the windows."""
+SOAK = {"soak": (200, (Tumbling("hourly", 60 * MINUTE), Session("visits", 10 * MINUTE), EVERY))}
+"""The pipeline that is not killed, but lives for long."""
+_ALL = {**FAMILIES, **SOAK}
 
 
 @dataclass(frozen=True)
@@ -43,11 +46,11 @@ class Family:
     @cached_property
     def lab(self) -> Lab:
         """The pipeline."""
-        return Lab(self.spark, self.home / self.name, FAMILIES[self.name][1], delay=DELAY, shows=FEW)
+        return Lab(self.spark, self.home / self.name, _ALL[self.name][1], delay=DELAY, shows=FEW)
 
     def batch(self, n: int) -> list[Event]:
         """The events of batch `n`: around the newest ones, some of them hours late, some that no run can read."""
-        rng, size = Random(f"{self.seed}:{self.name}:{n}"), FAMILIES[self.name][0]
+        rng, size = Random(f"{self.seed}:{self.name}:{n}"), _ALL[self.name][0]
         return [self._event(rng, n, i) for i in range(size)]
 
     def landed_with(self, n: int) -> list[Event]:
