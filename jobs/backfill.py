@@ -14,12 +14,14 @@ from jobs import lock
 from jobs.admission import Batch
 from jobs.chunk import one
 from jobs.evolve import ready
+from jobs.prepare import difference
 from jobs.repair import Chunk, refused_after
 from jobs.run import Run
 from jobs.staging import current, judge, stage
+from windowing.admit.table import REFUSED
 from windowing.errors import UsageError
 from windowing.grid.zone import micros, moment
-from windowing.ledger.rule import BACKFILL_DONE, Entry, Story, summed
+from windowing.ledger.rule import BACKFILL_DONE, ERASE_INTENT, MAINTAIN_DONE, Entry, Story, summed
 from windowing.ledger.table import story
 from windowing.panes.rule import families, pane_end, pane_start, span
 from windowing.report.rule import RunReport, report
@@ -49,10 +51,9 @@ class BackfillPlan:
 
 def plan(spark: SparkSession, pipeline: Pipeline, start: datetime, end: datetime) -> BackfillPlan:
     """The plan of `backfill` with the same arguments; writes nothing."""
-    past = story(spark, pipeline)
-    low, high = _checked(start, end)
-    reach = {w.name: _reach(pipeline, w.name, micros(low), micros(high)) for w in pipeline.windows}
-    return BackfillPlan(_chunks(low, high), _read_version(pipeline, past), reach)
+    past, chunks = story(spark, pipeline), chunks_of(pipeline, start, end)
+    reach = {w.name: _reach(pipeline, w.name, chunks[0][0], chunks[-1][1]) for w in pipeline.windows}
+    return BackfillPlan(tuple((moment(low), moment(high)) for low, high in chunks), _read_version(pipeline, past), reach)
 
 
 def backfill(
@@ -64,51 +65,71 @@ def backfill(
     backfill that was left open is finished first; of the same range asked for before, chunks that were done are not done again unless
     a row of theirs was refused since. `progress` hears (chunks done, all). Raises as `run` does.
     """
-    if pipeline.source.event_time.column is None:
-        raise UsageError(f"{pipeline.name}: events happen when they arrive (event_time: arrival), so there is no past to backfill")
-    bounds = chunks_of(start, end)
+    bounds = chunks_of(pipeline, start, end)
     with lock.writer(spark, pipeline):
-        past = finished(spark, pipeline, ready(spark, pipeline))
+        left = story(spark, pipeline)
+        past = began = finished(spark, pipeline, ready(spark, pipeline))
     _read_version(pipeline, past)
     asked = (bounds[0][0], bounds[-1][1])
     ends: list[Entry] = []
     for n, (low, high) in enumerate(bounds):
         progress(n, len(bounds))
         chunk = Chunk(low, high, _read_version(pipeline, past), asked=asked)
-        if not _done_before(judge(spark, pipeline, past), past, chunk):
-            past, end_of = _one(spark, pipeline, past, chunk)
+        if not _done_before(judge(spark, pipeline, past), left, chunk):
+            past, end_of = _one(spark, pipeline, began, past, chunk)
             ends.append(end_of)
     progress(len(bounds), len(bounds))
     return report(past.last_run, len(bounds), summed(ends), past.watermark, [w.name for w in pipeline.windows])
 
 
-def _one(spark: SparkSession, pipeline: Pipeline, past: Story, chunk: Chunk) -> tuple[Story, Entry]:
-    """The story with one chunk more, and the end of that."""
+def _one(spark: SparkSession, pipeline: Pipeline, began: Story, past: Story, chunk: Chunk) -> tuple[Story, Entry]:
+    """The story with one chunk more, and the end of that; `began` is the story when the backfill did."""
     staged = stage(judge(spark, pipeline, past), past, chunk)
     with lock.waiting(spark, pipeline):
+        must_be_the_same(pipeline, began, story(spark, pipeline))
         past = finished(spark, pipeline, ready(spark, pipeline))
         return one(spark, pipeline, past, current(judge(spark, pipeline, past, staged.arrival_us), past, staged), None)
 
 
-def _done_before(batch: Batch, past: Story, chunk: Chunk) -> bool:
+def must_be_the_same(pipeline: Pipeline, began: Story, now: Story) -> None:
+    """UsageError if the pipeline has become another one since the backfill began: started over, without a key, of another spec."""
+    same = now.entries[len(began.entries) - 1 : len(began.entries)]
+    if [(e.step, e.at) for e in same] != [(e.step, e.at) for e in began.entries[-1:]]:
+        why = "has started over"
+    elif any(e.step == ERASE_INTENT for e in now.entries[len(began.entries) :]):
+        why = "has had a key erased"
+    elif difference(pipeline, now):
+        why = "has another spec"
+    else:
+        return
+    raise UsageError(f"{pipeline.name} {why} since this backfill began, so what it had read can't be used; ask for it again")
+
+
+def _done_before(batch: Batch, left: Story, chunk: Chunk) -> bool:
     """Whether the same range was asked for before and not finished, and this chunk of it was, and no row of it was refused since."""
-    ended = begun_before(past, chunk)
-    return ended is not None and not refused_after(batch, ended.run or 0, chunk)
+    ended = begun_before(left, chunk)
+    if ended is None or any(e.seq > ended.seq and any(map(e.counts.get, REFUSED)) for e in left.entries if e.step == MAINTAIN_DONE):
+        return False
+    return not refused_after(batch, ended.run or 0, chunk)
 
 
-def begun_before(past: Story, chunk: Chunk) -> Entry | None:
-    """The end of `chunk` in a backfill of the same range that was not finished."""
-    for entry in reversed([e for e in past.entries if e.step == BACKFILL_DONE]):
+def begun_before(left: Story, chunk: Chunk) -> Entry | None:
+    """The end of `chunk`, or its intent if that was left open, in a backfill of the same range that was not finished."""
+    ends = [e for e in left.entries if e.step == BACKFILL_DONE]
+    for entry in reversed([*ends, *([left.open_backfill] if left.open_backfill else [])]):
         said = loads(entry.note or "{}")
-        if chunk.asked is None or said.get("asked") != list(chunk.asked) or said["to_us"] == chunk.asked[1]:
+        finished_it = entry.step == BACKFILL_DONE and said["to_us"] == (chunk.asked or (0, 0))[1]
+        if chunk.asked is None or said.get("asked") != list(chunk.asked) or finished_it:
             return None
         if said["from_us"] == chunk.start_us:
             return entry
     return None
 
 
-def chunks_of(start: datetime, end: datetime) -> tuple[tuple[int, int], ...]:
-    """The parts [from, to) that a backfill of [start, end) does one after the other, in microseconds."""
+def chunks_of(pipeline: Pipeline, start: datetime, end: datetime) -> tuple[tuple[int, int], ...]:
+    """The parts [from, to) that a backfill of [start, end) does one after the other, in microseconds; UsageError where it has none."""
+    if pipeline.source.event_time.column is None:
+        raise UsageError(f"{pipeline.name}: events happen when they arrive (event_time: arrival), so there is no past to backfill")
     return tuple((micros(low), micros(high)) for low, high in _chunks(*_checked(start, end)))
 
 

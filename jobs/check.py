@@ -1,6 +1,6 @@
 """Reconciles a range: what a backfill of it would change, found on a copy; the pipeline itself is only read.
 
-    lock -> shallow clones of every table -> unlocked: backfill of the copy -> its outputs beside the published ones -> copy deleted
+    lock -> shallow clones of every table -> without the lock: backfill of the copy -> its outputs beside the cloned ones -> copy deleted
 """
 
 import shutil
@@ -8,14 +8,13 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import reduce
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from jobs import lock
 from jobs.backfill import Progress, chunks_of
 from jobs.chunk import one
+from jobs.compare import compare
 from jobs.prepare import difference, problems
 from jobs.repair import Chunk
 from jobs.staging import judge, stage
@@ -26,17 +25,14 @@ from windowing.errors import UsageError
 from windowing.ledger.rule import Entry, Story, summed
 from windowing.ledger.table import story
 from windowing.merge.rule import output
-from windowing.report import difference as differences
 from windowing.report.difference import Difference
-from windowing.report.frame import records
-from windowing.report.rule import Changed, report
+from windowing.report.rule import Changed
 from windowing.report.text import left_open
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 
 COPY = "_check"
 """The directory of the copy, inside the pipeline's own."""
-_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -67,30 +63,31 @@ def check(
 
     Late and refused rows count as `backfill` would count them. UsageError while a run is left half-way, or the spec has changed since.
     """
-    chunks = chunks_of(start, end)
+    chunks = chunks_of(pipeline, start, end)
     with ExitStack() as held:
         with lock.writer(spark, pipeline):
-            past = _whole(spark, pipeline)
-            copy = _copy(pipeline)
+            past, copy = _whole(spark, pipeline), _copy(pipeline)
             held.enter_context(lock.writer(spark, copy))
-            held.callback(_delete, pipeline)
-            _clone(spark, pipeline, copy)
+            held.callback(_delete, spark, pipeline)
+            cloned = _clone(spark, pipeline, copy)
         crashpoint("check.cloned")
-        ends = _recounted(spark, copy, past, chunks, progress)
-        found = report(past.last_run, len(ends), summed(ends), past.watermark, [w.name for w in pipeline.windows])
-        examples = [_example(spark, pipeline, copy, w) for w in pipeline.windows if found.windows[w.name] != Changed()]
-        return Checked(found.read, found.accepted, found.windows, tuple(e for e in examples if e is not None))
+        counts = summed(_recounted(spark, copy, past, chunks, progress))
+        found = {w.name: _compared(spark, pipeline, copy, w, cloned[w.name]) for w in pipeline.windows}
+        changes, examples = {name: c for name, (c, _) in found.items()}, tuple(e for _, e in found.values() if e is not None)
+        return Checked(counts.get("read", 0), counts.get("accepted", 0), changes, examples)
 
 
 def sweep(spark: SparkSession, pipeline: Pipeline) -> None:
     """Deletes the copy that a killed check has left; Busy while a check is at work."""
     if delta.local_path(pipeline.table(COPY)).exists():
         with lock.writer(spark, _copy(pipeline)):
-            _delete(pipeline)
+            _delete(spark, pipeline)
 
 
-def _delete(pipeline: Pipeline) -> None:
-    shutil.rmtree(delta.local_path(pipeline.table(COPY)), ignore_errors=True)
+def _delete(spark: SparkSession, pipeline: Pipeline) -> None:
+    home = delta.local_path(pipeline.table(COPY))
+    delta.forget(spark, home)
+    shutil.rmtree(home, ignore_errors=True)
 
 
 def _copy(pipeline: Pipeline) -> Pipeline:
@@ -104,17 +101,29 @@ def _whole(spark: SparkSession, pipeline: Pipeline) -> Story:
         raise refused
     if past.read_version is None:
         raise UsageError(f"{pipeline.name}: nothing has been read yet, so there is nothing to check; `tidemark run` first")
-    if past.is_open or difference(pipeline, past):
-        why = "; ".join(left_open(past)) or "the spec has changed since the last run: the next run follows it"
-        raise UsageError(f"{pipeline.name}: {why}; check after that")
+    if (why := left_open(past)) or difference(pipeline, past):
+        told = "; ".join(why) or "the spec has changed since the last run: the next run follows it"
+        raise UsageError(f"{pipeline.name}: {told}; check after that")
     return past
 
 
-def _clone(spark: SparkSession, pipeline: Pipeline, copy: Pipeline) -> None:
-    """New tables over the same files; what is written to them goes to the copy."""
-    for name in versions(spark, pipeline):
-        shutil.rmtree(delta.local_path(copy.table(name)), ignore_errors=True)
-        spark.sql(f"create table delta.`{copy.table(name)}` shallow clone delta.`{pipeline.table(name)}`")
+def _clone(spark: SparkSession, pipeline: Pipeline, copy: Pipeline) -> Mapping[str, int]:
+    """New tables over the same files, what is written to them goes to the copy; the versions they are of."""
+    delta.forget(spark, delta.local_path(copy.root))
+    for left in (p for p in delta.local_path(copy.root).iterdir() if p.is_dir()):
+        shutil.rmtree(left)
+    found = versions(spark, pipeline)
+    for name, version in found.items():
+        source = f"delta.`{pipeline.table(name)}` version as of {version}"
+        spark.sql(f"create table delta.`{copy.table(name)}` shallow clone {source}")
+    return found
+
+
+def _compared(spark: SparkSession, pipeline: Pipeline, copy: Pipeline, window: Window, version: int) -> tuple[Changed, Difference | None]:
+    """An output as it was cloned, beside the copy's."""
+    target = output(pipeline, window)
+    found, wanted = delta.read(spark, target.path, version), delta.read(spark, output(copy, window).path)
+    return compare(found.select(*target.shown), wanted.select(*target.shown), window, target)
 
 
 def _recounted(
@@ -129,18 +138,3 @@ def _recounted(
         ends.append(done)
     progress(len(chunks), len(chunks))
     return ends
-
-
-def _example(spark: SparkSession, pipeline: Pipeline, copy: Pipeline, window: Window) -> Difference | None:
-    """The first windows of an output that are not what they should be."""
-    target, other = output(pipeline, window), output(copy, window)
-    found, wanted = (delta.read(spark, t.path).select(*target.shown) for t in (target, other))
-    differ = wanted.exceptAll(found).unionByName(found.exceptAll(wanted)).select(*target.identity).distinct()
-    first = differ.orderBy(*target.identity).limit(_SHOWN).localCheckpoint(eager=True)
-    rows = [records(_among(side, first, target.identity), 2 * _SHOWN) for side in (wanted, found)]
-    return differences.difference(window.name, rows[0], rows[1], target.identity)
-
-
-def _among(rows: DataFrame, some: DataFrame, identity: tuple[str, ...]) -> DataFrame:
-    same = [F.col(f"r.`{c}`").eqNullSafe(F.col(f"s.`{c}`")) for c in identity]
-    return rows.alias("r").join(some.alias("s"), reduce(lambda a, b: a & b, same), "left_semi")

@@ -1,12 +1,12 @@
 """Points readers at validated versions: one ledger row is the truth, `_published.json` its copy."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from json import dumps
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from jobs import lock
@@ -16,7 +16,7 @@ from windowing.crash import crashpoint
 from windowing.delta import local_path
 from windowing.errors import ExpectationsFailed
 from windowing.grid.zone import micros
-from windowing.ledger.rule import PUBLISH, Entry, Story
+from windowing.ledger.rule import BACKFILL_DONE, CLOSE, FINISHED, PUBLISH, Entry, Story
 from windowing.ledger.table import record, story
 from windowing.spec.pipeline import Pipeline
 
@@ -39,8 +39,9 @@ class Publication:
 def publish(spark: SparkSession, pipeline: Pipeline, accept: str | None = None) -> Publication:
     """Publishes every output at the version that the newest finished run wrote, if its expectations passed.
 
-    `accept` publishes failed ones and is recorded; before the first finished run there is nothing to publish. Raises
-    ExpectationsFailed, with nothing published, when they failed or were not checked.
+    Where a run or backfill came after the one that was validated, that one is published, unless it was already. `accept` publishes
+    failed ones and is recorded; before the first finished run there is nothing to publish. Raises ExpectationsFailed, with nothing
+    published, when they failed or were not checked.
     """
     with lock.writer(spark, pipeline):
         past = story(spark, pipeline)
@@ -48,7 +49,9 @@ def publish(spark: SparkSession, pipeline: Pipeline, accept: str | None = None) 
         if subject is None:
             return Publication(0, {})
         if accept is None:
-            _must_have_passed(spark, pipeline, subject)
+            outcomes = _outcomes(spark, pipeline, past)
+            subject = due(past, {row["seq"] for row in outcomes}) or subject
+            _must_have_passed(pipeline, subject, [row for row in outcomes if row["seq"] == subject.seq])
         named = [w.name for w in pipeline.windows if w.name in subject.versions]
         rows = {name: delta.read(spark, pipeline.table(name), subject.versions[name]).count() for name in named}
         result = Publication(subject.run or 0, {n: {"version": subject.versions[n], "rows": rows[n]} for n in rows}, accept)
@@ -73,16 +76,31 @@ def follow(spark: SparkSession, pipeline: Pipeline, past: Story, versions: Mappi
     return past
 
 
-def _must_have_passed(spark: SparkSession, pipeline: Pipeline, subject: Entry) -> None:
-    checked: list[str] = []
-    failed: list[str] = []
-    if delta.exists(spark, pipeline.table(QUALITY)):
-        quality = delta.read(spark, pipeline.table(QUALITY)).where(F.col("seq") == subject.seq)
-        rows = quality.select("window", "expectation", "severity", "success", "checked_at").collect()
-        latest = max((r["checked_at"] for r in rows), default=None)
-        checked = [r["window"] for r in rows]
-        failed = [f"{r['window']}: {r['expectation']}" for r in rows if _blocks(r["severity"], r["success"]) and r["checked_at"] == latest]
-    if not checked:
+def due(past: Story, validated: Container[int]) -> Entry | None:
+    """The newest step that was validated and is not published yet, when nothing but runs and backfills came after it."""
+    for entry in reversed([e for e in past.entries if e.step in (*FINISHED, PUBLISH)]):
+        if entry.step == PUBLISH:
+            return None
+        if entry.seq in validated:
+            return entry
+        if entry.step not in (CLOSE, BACKFILL_DONE):
+            return None
+    return None
+
+
+def _outcomes(spark: SparkSession, pipeline: Pipeline, past: Story) -> list[Row]:
+    """What every validation of a step not older than what is published has found."""
+    if not delta.exists(spark, pipeline.table(QUALITY)):
+        return []
+    since = min(e.seq if e else -1 for e in (past.published, past.newest))
+    quality = delta.read(spark, pipeline.table(QUALITY)).where(F.col("seq") >= since)
+    return quality.select("seq", "window", "expectation", "severity", "success", "checked_at").collect()
+
+
+def _must_have_passed(pipeline: Pipeline, subject: Entry, rows: list[Row]) -> None:
+    latest = max((r["checked_at"] for r in rows), default=None)
+    failed = [f"{r['window']}: {r['expectation']}" for r in rows if _blocks(r["severity"], r["success"]) and r["checked_at"] == latest]
+    if not rows:
         raise ExpectationsFailed(f"{pipeline.name}: run {subject.run} has not been validated; `tidemark validate` first")
     if failed:
         raise ExpectationsFailed(

@@ -49,11 +49,11 @@ def stage(batch: Batch, past: Story, chunk: Chunk) -> Staged:
 
 
 def current(batch: Batch, past: Story, staged: Staged) -> Staged:
-    """What was staged, if it still is what the source holds up to `past`; else it is read anew."""
+    """What was staged, if it still is what the source holds up to `past`; else it is read anew, and judged by the clock of now."""
     newest = replace(staged.chunk, version=past.read_version or staged.chunk.version)
     if past.next_seq == staged.seq or _same(batch, past, staged):
         return replace(staged, chunk=newest)
-    return stage(batch, past, newest)
+    return stage(judge(batch.spark, batch.pipeline, past), past, newest)
 
 
 def _same(batch: Batch, past: Story, staged: Staged) -> bool:

@@ -52,8 +52,8 @@ def size(spark: SparkSession, path: str) -> tuple[int, int]:
 
 
 def is_new(spark: SparkSession, path: str) -> bool:
-    """Whether the table was made and never written to."""
-    return version(spark, path) <= 0
+    """Whether the table was made and never written to; a clone is full although it was never written to."""
+    return version(spark, path) <= 0 and size(spark, path)[0] == 0
 
 
 def create(spark: SparkSession, path: str, schema: T.StructType, properties: Mapping[str, str]) -> None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event as Signal
 from threading import Thread, Timer
@@ -16,14 +17,17 @@ from jobs.backfill import CHUNK
 from jobs.check import COPY, check
 from jobs.cli import main
 from jobs.maintain import maintain
+from jobs.reset import reset
 from tests.lab import ARRIVAL, FEW, Lab
 from tests.life import BASE, MINUTE, Crasher, Life, ends_at
 from tests.oracle import Event, Session, Tumbling
 from windowing.crash import armed
-from windowing.grid.zone import moment
+from windowing.errors import UsageError
+from windowing.grid.zone import micros, moment
 from windowing.ledger.table import story
+from windowing.spec.load import load_pipeline
 
-WINDOWS = (Tumbling("hourly", 60 * MINUTE), Session("visits", 10 * MINUTE))
+WINDOWS = (Tumbling("hourly", 60 * MINUTE), Session("visits", 10 * MINUTE), Session("short", 10 * MINUTE, max_duration=15 * MINUTE))
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 
@@ -68,6 +72,38 @@ def test_runs_go_on_while_a_chunk_is_read(minutes: tuple[int, ...], times: int, 
         life.lab.backfill(BASE, BASE + 2 * HOUR)
     assert len(staged) == times
     life.lab.check()
+
+
+def test_what_was_ahead_of_the_clock_when_it_was_staged_is_not_lost(spark: SparkSession, tmp_path: Path) -> None:
+    lab = Lab(spark, tmp_path, WINDOWS[:1], delay=0, shows=FEW)
+    spec = lab.spec()
+    lab.pipeline = load_pipeline(spec | {"watermark": spec["watermark"] | {"max_future": "0 seconds"}})
+    begun = micros(datetime.now(UTC))
+    lab.run([Event("a", begun - HOUR, 1, "old")], begun)
+
+    def brings(name: str) -> None:
+        if name == "backfill.staged" and len(lab.landed) == 1:
+            now = micros(datetime.now(UTC))
+            lab.run([Event("a", now, 1, "new")], now)
+
+    with armed(brings):
+        lab.backfill(begun - 2 * HOUR, begun + HOUR)
+    lab.check()
+
+
+def test_a_pipeline_that_started_over_meanwhile_is_not_written_to(spark: SparkSession, tmp_path: Path) -> None:
+    lab = Lab(spark, tmp_path, WINDOWS[:1], shows=FEW)
+    lab.run([event("0", 0)])
+
+    def starts_over(name: str) -> None:
+        if name == "backfill.staged":
+            reset(lab.pipeline)
+            getattr(spark._jvm, "org.apache.spark.sql.delta.DeltaLog").clearCache()
+            lab.go()
+
+    with armed(starts_over), pytest.raises(UsageError, match="lab has started over since this backfill began"):
+        lab.backfill(BASE, BASE + HOUR)
+    lab.check()
 
 
 def test_a_session_that_grew_meanwhile_is_read_whole(life: Life) -> None:

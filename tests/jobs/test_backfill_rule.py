@@ -1,10 +1,16 @@
-"""Which chunks of a backfill are passed over when it is asked for again."""
+"""Which chunks of a backfill are passed over when it is asked for again, and what ends it."""
 
+from dataclasses import replace
 from json import dumps
 
-from jobs.backfill import begun_before
+import pytest
+
+from jobs.backfill import begun_before, must_be_the_same
 from jobs.repair import Chunk
-from windowing.ledger.rule import BACKFILL_DONE, BACKFILL_INTENT, CLOSE, Entry, Story
+from windowing.errors import UsageError
+from windowing.ledger.rule import BACKFILL_DONE, BACKFILL_INTENT, CLOSE, ERASE_INTENT, OPEN, Entry, Story
+from windowing.spec.fingerprint import parts
+from windowing.spec.load import load_pipeline
 
 ASKED = (0, 30)
 
@@ -39,3 +45,46 @@ def test_another_range_in_between_begins_anew() -> None:
     assert passed_over(ended(0, 10), ended(0, 10, (0, 10))) == []
     assert passed_over(ended(0, 10), ended(0, 10, None)) == []
     assert passed_over(ended(0, 10, (0, 40))) == []
+
+
+def test_a_last_chunk_that_was_left_open_is_finished_and_none_is_done_again() -> None:
+    begun = Entry(BACKFILL_INTENT, seq=7, run=20, note=ended(20, 30).note)
+    assert passed_over(replace(ended(0, 10), seq=3), replace(ended(10, 20), seq=5), begun) == [0, 10, 20]
+    other = Entry(BACKFILL_INTENT, seq=7, run=20, note=ended(20, 30, (20, 30)).note)
+    assert passed_over(replace(ended(0, 10), seq=3), other) == []
+
+
+PIPELINE = load_pipeline(
+    {
+        "name": "p",
+        "lake": "/lake",
+        "source": {"table": "/t", "event_time": "at", "key": ["k"]},
+        "aggregates": {"n": "count()"},
+        "windows": {"hourly": {"kind": "tumbling", "size": "1 hour"}, "daily": {"kind": "tumbling", "size": "1 day"}},
+    }
+)
+BEGAN = Story((Entry(OPEN, seq=0, at=1, note=dumps({"types": {}, "parts": parts(PIPELINE)})), Entry(CLOSE, seq=1, at=2)))
+
+
+def with_more(*entries: Entry) -> Story:
+    """The story when the lock is taken again."""
+    return Story((*BEGAN.entries, *(replace(e, seq=2 + n) for n, e in enumerate(entries))))
+
+
+def test_runs_may_come_meanwhile() -> None:
+    must_be_the_same(PIPELINE, BEGAN, BEGAN)
+    must_be_the_same(PIPELINE, BEGAN, with_more(Entry(CLOSE, at=3), ended(0, 10)))
+
+
+@pytest.mark.parametrize(
+    ("now", "why"),
+    [
+        (Story(), "has started over"),
+        (Story((BEGAN.entries[0], Entry(CLOSE, seq=1, at=9))), "has started over"),
+        (with_more(Entry(ERASE_INTENT)), "has had a key erased"),
+        (with_more(Entry(OPEN, note=dumps({"types": {}, "parts": {**parts(PIPELINE), "windows.weekly": "x"}}))), "has another spec"),
+    ],
+)
+def test_what_makes_it_another_pipeline_ends_a_backfill(now: Story, why: str) -> None:
+    with pytest.raises(UsageError, match=f"^p {why} since this backfill began.*ask for it again$"):
+        must_be_the_same(PIPELINE, BEGAN, now)

@@ -22,7 +22,7 @@ SEVERAL = {"state.stored": 2, "output.corrected": 3, "state.swapped": 2}
 OF_RUN = [name for name in POINTS if name.startswith(("run.", "batch.")) or name in ("state.stored", "output.corrected")]
 OF_BACKFILL = [n for n in POINTS if n.startswith("backfill.") or n in ("state.swapped", "output.corrected")]
 OF_READERS = [name for name in POINTS if name.startswith(("validate.", "publish."))]
-ELSEWHERE = [name for name in POINTS if name.startswith(("recover.", "reset.", "evolve.", "erase.", "maintain."))]
+ELSEWHERE = [name for name in POINTS if name.startswith(("recover.", "reset.", "evolve.", "erase.", "maintain.", "check."))]
 """See the tests of these commands."""
 
 

@@ -128,7 +128,7 @@ def _moment(value: Any) -> datetime | None:
 def _same_number(expected: Any, found: float | Decimal) -> bool:
     if isinstance(found, Decimal):
         try:
-            return isinstance(expected, (int, float, str)) and not isinstance(expected, bool) and Decimal(str(expected)) == found
+            return isinstance(expected, (int, float, str, Decimal)) and not isinstance(expected, bool) and Decimal(str(expected)) == found
         except ArithmeticError:
             return False
     if not isinstance(expected, (int, float)) or isinstance(expected, bool):

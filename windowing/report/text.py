@@ -71,7 +71,7 @@ def backfilled(note: str | None) -> str:
 
 
 def left_open(past: Story) -> tuple[str, ...]:
-    """What was begun and not finished."""
+    """What was begun and not finished; a maintenance is not among it, all numbers are the same half-way through."""
     run, backfill, evolution = past.open_run, past.open_backfill, past.open_evolution
     begun = None if run is None or run.run is None else f"run {run.run}: the next run finishes it"
     chunk = None if backfill is None else f"the backfill of {backfilled(backfill.note)}: the next run or backfill finishes it"

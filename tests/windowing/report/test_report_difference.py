@@ -13,7 +13,8 @@ FIVE = datetime(2013, 1, 1, 5, tzinfo=UTC)
 
 @pytest.mark.parametrize(("expected", "found"), [
     ("2013-01-01 05:00", FIVE), ("2013-01-01T00:00-05:00", FIVE), (1, 1), (1, 1.0), (0.3, 0.1 + 0.2), (None, None), (True, True),
-    (float("nan"), float("nan")), ("1.20", Decimal("1.2")), (1.2, Decimal("1.20")), ("EWR", "EWR"), ([1, 2], [1, 2]), ([], []),
+    (float("nan"), float("nan")), ("1.20", Decimal("1.2")), (1.2, Decimal("1.20")), (Decimal("1.2"), Decimal("1.20")), ("EWR", "EWR"), ([1, 2], [1, 2]),
+    ([], []),
     ([{"value": "a"}], [{"value": "a", "count": 3}]), ({"at": "2013-01-01 05:00"}, {"at": "2013-01-01T05:00:00Z"}),
 ])  # fmt: skip
 def test_values_that_agree(expected: Any, found: Any) -> None:
@@ -22,7 +23,8 @@ def test_values_that_agree(expected: Any, found: Any) -> None:
 
 @pytest.mark.parametrize(("expected", "found"), [
     ("2013-01-01 05:01", FIVE), ("noon", FIVE), (5, FIVE), (1, 2), (1.5, 1), (1, 1.01), ("1", 1), (1, "1"), (True, 1), (1, True),
-    (None, 0), (0, None), (False, None), ("1.21", Decimal("1.2")), ("x", Decimal(1)), (True, Decimal(1)), ("ewr", "EWR"), ([1], [1, 2]),
+    (None, 0), (0, None), (False, None), ("1.21", Decimal("1.2")), (Decimal("1.21"), Decimal("1.2")), ("x", Decimal(1)),
+    (True, Decimal(1)), ("ewr", "EWR"), ([1], [1, 2]),
     ([2, 1], [1, 2]), (1, [1]), ({"value": 1}, {}), ({"value": 1}, {"value": 2}), (float("nan"), 1.0),
 ])  # fmt: skip
 def test_values_that_do_not(expected: Any, found: Any) -> None:

@@ -1,0 +1,54 @@
+"""Two versions of an output side by side: what counts as a difference, and how the first ones are told."""
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from jobs.compare import compare
+from windowing.merge.rule import output
+from windowing.report.difference import lines
+from windowing.report.rule import Changed
+from windowing.spec.load import load_pipeline
+
+SPEC = {
+    "name": "p",
+    "lake": "/lake",
+    "source": {"table": "/t", "event_time": "at", "key": ["k"]},
+    "aggregates": {"n": "count()", "paid": "sum(a)", "ratio": "avg(b)", "middle": "quantile(b, 0.5)", "kinds": "collect(b, 3)"},
+    "windows": {"hourly": {"kind": "tumbling", "size": "1 hour"}},
+}
+COLUMNS = """k string, window_start timestamp, window_end timestamp, n bigint, paid decimal(10,2), ratio double, middle double,
+kinds array<double>"""
+SAME = ("'same', timestamp'2026-01-05 00:00', timestamp'2026-01-05 01:00', 3, 12.50, 0.1D, 5D, array(1D)")
+NULLS = "null, timestamp'2026-01-05 00:00', timestamp'2026-01-05 01:00', null, null, null, null, null"
+
+
+def rows(spark: SparkSession, *values: str) -> DataFrame:
+    """Rows of an output, each as SQL values."""
+    names = [column.split()[0] for column in COLUMNS.replace("\n", " ").split(", ")]
+    casts = ", ".join(f"cast({name} as {column.split()[1]}) {name}" for name, column in zip(names, COLUMNS.split(", "), strict=True))
+    body = ", ".join(f"({row})" for row in values)
+    return spark.sql(f"select {casts} from values {body} as t({', '.join(names)})")
+
+
+def test_rounding_and_estimates_are_no_difference_all_else_is(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = load_pipeline(SPEC)
+    window = pipeline.window("hourly")
+    found = rows(
+        spark, SAME, NULLS,
+        SAME.replace("same", "more"), SAME.replace("same", "paid"), SAME.replace("same", "list"), SAME.replace("same", "nothing"),
+    )  # fmt: skip
+    wanted = rows(
+        spark, SAME.replace("0.1D, 5D", "0.10000000000000002D, 6D"), NULLS,
+        SAME.replace("same", "less"), SAME.replace("same", "paid").replace("12.50", "12.51"),
+        SAME.replace("same", "list").replace("array(1D)", "array(2D)"), SAME.replace("same", "nothing").replace("0.1D", "null"),
+    )  # fmt: skip
+    changed, example = compare(found, wanted, window, output(pipeline, window))
+    assert changed == Changed(inserted=1, updated=3, deleted=1)
+    assert example is not None
+    told = "\n".join(lines(example))
+    assert "paid: expected 12.51, found 12.50" in told or "paid: expected 12.51, found 12.5" in told
+    assert "hourly: {k: less, window_start: 2026-01-05 00:00Z" in told and "is missing" in told
+    assert "{k: more," in told and "was not expected" in told
+    assert "middle" not in told and "same" not in told
+    assert compare(found, found, window, output(pipeline, window)) == (Changed(), None)
