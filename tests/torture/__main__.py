@@ -108,28 +108,36 @@ def _count(tally: Tally, out: str) -> None:
 
 
 def race(tally: Tally, home: Path, *, crowd: bool) -> None:
-    """Several commands at once on what the last round has left; each ends well or with 75, and the pointer can be read all the while."""
+    """Several commands at once on what the last round has left, and the pointer can be read all the while."""
     family = str(round_plan(tally.rounds, tally.seed)["family"])
     if not (home / family / "source").exists():
         return
     spec = home / family / "lab.yaml"
     spec.write_text(_spec(home, family))
-    arrival, span = ("--arrival", moment(ARRIVAL).isoformat()), (moment(BASE).isoformat(), moment(BASE + 600 * MINUTE).isoformat())
-    live = ("run", str(spec), *arrival)
-    others = [("backfill", str(spec), "--from", span[0], "--to", span[1]), ("maintain", str(spec))] if crowd else [live]
-    racing = [start("jobs", *command) for command in (live, *others)]
-    pointer, read = home / family / "lake" / "lab" / "_published.json", 0
-    while any(process.poll() is None for process in racing):
+    low, high = (moment(us).isoformat() for us in (BASE, BASE + 600 * MINUTE))
+    live = ("run", str(spec), "--arrival", moment(ARRIVAL).isoformat())
+    others = [("backfill", str(spec), "--from", low, "--to", high), ("maintain", str(spec))] if crowd else []
+    tally.done += at_once([live, live, *others], home / family / "lake" / "lab" / "_published.json", again=crowd)
+    tally.done["crowds" if crowd else "races"] += 1
+
+
+def at_once(commands: list[tuple[str, ...]], pointer: Path, *, again: bool) -> Counter[str]:
+    """What came of the commands, started together: each ends well or with 75; with `again` those with 75 are started anew."""
+    done, racing = Counter[str](), [start("jobs", *command) for command in commands]
+    while racing:
+        time.sleep(0.05)
         if pointer.exists():
             json.loads(pointer.read_text())
-            read += 1
-        time.sleep(0.05)
-    said = [process.communicate()[1][-500:] for process in racing]
-    codes = [process.returncode for process in racing]
-    assert 0 in codes and set(codes) <= {0, 75}, (tally.rounds, codes, said)
-    tally.done["crowds" if crowd else "races"] += 1
-    tally.done["pointer reads"] += read
-    tally.done["runs"] += codes.count(0)
+            done["pointer reads"] += 1
+        for process in [p for p in racing if p.poll() is not None]:
+            said = process.communicate()[1][-500:]
+            assert process.returncode in (0, 75), (process.args, process.returncode, said)
+            done["busy" if process.returncode else "runs"] += 1
+            racing.remove(process)
+            if again and process.returncode:
+                racing.append(start(*process.args[2:]))  # type: ignore[index]
+    assert done["runs"], commands
+    return done
 
 
 def _spec(home: Path, family: str) -> str:

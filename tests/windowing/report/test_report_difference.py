@@ -13,7 +13,8 @@ FIVE = datetime(2013, 1, 1, 5, tzinfo=UTC)
 
 @pytest.mark.parametrize(("expected", "found"), [
     ("2013-01-01 05:00", FIVE), ("2013-01-01T00:00-05:00", FIVE), (1, 1), (1, 1.0), (0.3, 0.1 + 0.2), (None, None), (True, True),
-    (float("nan"), float("nan")), ("1.20", Decimal("1.2")), (1.2, Decimal("1.20")), (Decimal("1.2"), Decimal("1.20")), ("EWR", "EWR"), ([1, 2], [1, 2]),
+    (float("nan"), float("nan")), ("1.20", Decimal("1.2")), (1.2, Decimal("1.20")), (Decimal("1.2"), Decimal("1.20")),
+    ("EWR", "EWR"), ([1, 2], [1, 2]),
     ([], []),
     ([{"value": "a"}], [{"value": "a", "count": 3}]), ({"at": "2013-01-01 05:00"}, {"at": "2013-01-01T05:00:00Z"}),
 ])  # fmt: skip
