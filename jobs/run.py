@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable
+from contextvars import copy_context
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -169,11 +170,12 @@ def _highest(done: tuple[Entry, ...]) -> int | None:
 
 
 def _caught(body: Callable[[DataFrame, int], None], failures: Failures) -> Callable[[DataFrame, int], None]:
-    """`body` that also keeps its error on this side of the JVM."""
+    """`body`, in the context of whoever asks for it, that also keeps its error on this side of the JVM."""
+    context = copy_context()
 
     def guarded(rows: DataFrame, number: int) -> None:
         try:
-            body(rows, number)
+            context.run(body, rows, number)
         except BaseException as error:
             failures.append(error)
             raise

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TypeVar
 
 R = TypeVar("R")
@@ -13,5 +14,5 @@ def together(steps: Sequence[Callable[[], R]]) -> list[R]:
     if len(steps) == 1:
         return [steps[0]()]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        running = [pool.submit(step) for step in steps]
+        running = [pool.submit(copy_context().run, step) for step in steps]
     return [step.result() for step in running]

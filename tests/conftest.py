@@ -1,6 +1,7 @@
 """One Spark session for the whole suite."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from pyspark import SparkContext
@@ -8,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from jobs.play import TINY
 from jobs.session import spark_session
+from tests.beside import Beside, Check
 
 SETTINGS = {
     **TINY,
@@ -18,12 +20,38 @@ SETTINGS = {
 }
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """The marker of tests whose work is done beside the others."""
+    config.addinivalue_line("markers", "beside(check): check(spark, *parameters) runs beside other tests; the test hears its result")
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """A local session with Delta, two cores, small shuffles."""
     session = spark_session("tests", **SETTINGS)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def beside(request: pytest.FixtureRequest) -> Iterator[Beside | None]:
+    """The checks of all chosen tests that are marked so; None, and no session, where there are none."""
+    marked = [(item, item.get_closest_marker("beside")) for item in request.session.items if isinstance(item, pytest.Function)]
+    checks = {i.nodeid: _check(mark.args[0], [*i.callspec.params.values()]) for i, mark in marked if mark is not None}
+    running = Beside(request.getfixturevalue("spark"), checks) if checks else None
+    yield running
+    if running is not None:
+        running.stop()
+
+
+def _check(body: Callable[..., Any], parameters: list[Any]) -> Check:
+    return lambda spark: body(spark, *parameters)
+
+
+@pytest.fixture
+def heard(request: pytest.FixtureRequest, beside: Beside) -> Any:
+    """What the test's own check gave; what it raised is raised."""
+    return beside.result(request.node.nodeid)
 
 
 @pytest.fixture(autouse=True)

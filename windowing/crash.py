@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 POINTS = {
     "run.locked": "the lock is held, nothing has been looked at",
@@ -53,20 +54,23 @@ POINTS = {
 """Every place: what has just happened there."""
 
 Hook = Callable[[str], None]
-_hooks: list[Hook] = []
+_HOOKS: ContextVar[tuple[Hook, ...]] = ContextVar("hooks", default=())
 
 
 def crashpoint(name: str) -> None:
     """Tells an armed test that the process has come to `name`; without one, nothing."""
-    for hook in _hooks:
+    for hook in _HOOKS.get():
         hook(name)
 
 
 @contextmanager
 def armed(hook: Hook) -> Iterator[None]:
-    """Calls `hook` with the name of every place that is reached inside the block; what it raises, or does, happens there."""
-    _hooks.append(hook)
+    """Calls `hook` with the name of every place that is reached inside the block; what it raises, or does, happens there.
+
+    Threads that the block's own steps start belong to it; others go their way unarmed.
+    """
+    before = _HOOKS.set((*_HOOKS.get(), hook))
     try:
         yield
     finally:
-        _hooks.remove(hook)
+        _HOOKS.reset(before)

@@ -7,12 +7,14 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 
 import pytest
 from pyspark.sql import SparkSession
 
 from jobs.run import run
+from tests.beside import Beside
 from tests.killed import jvm_of
 from tests.lab import ARRIVAL, FEW, Lab
 from tests.life import BASE, MINUTE, WINDOWS, Life
@@ -109,7 +111,15 @@ def test_of_two_processes_one_does_it(life: Life) -> None:
     life.check()
 
 
+@pytest.fixture
+def quiet(beside: Beside | None) -> Iterator[None]:
+    """Nothing else writes with this JVM."""
+    with beside.quiet() if beside else nullcontext():
+        yield
+
+
 @pytest.mark.parametrize("place", ["batch.intended", "state.stored"])
+@pytest.mark.usefixtures("quiet")
 def test_a_disk_that_is_full_from_some_place_on_fails_the_run_and_nothing_else(place: str, life: Life) -> None:
     events, jvm = life.lab.land(life.batch()), jvm_of(life.lab.spark)
     filled = []

@@ -4,8 +4,6 @@ TIDEMARK_SCHEDULES=500 runs more of them; the number in brackets is the seed. TI
 """
 
 import os
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,10 +17,6 @@ from windowing import delta
 USUAL = 20
 FIRST = int(os.environ.get("TIDEMARK_FIRST_SEED", "0"))
 SEEDS = range(FIRST, FIRST + int(os.environ.get("TIDEMARK_SCHEDULES", str(USUAL))))
-
-
-AT_ONCE = 2
-"""Schedules that run side by side; alone one leaves half of two cores idle."""
 
 
 def compare(spark: SparkSession, seed: int) -> None:
@@ -40,17 +34,11 @@ def compare(spark: SparkSession, seed: int) -> None:
         delta.forget(spark, Path(home))
 
 
-@pytest.fixture(scope="module")
-def compared(spark: SparkSession) -> Iterator[dict[int, Future[None]]]:
-    """What comes of each schedule, as soon as it is asked for."""
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        yield {seed: pool.submit(compare, spark, seed) for seed in SEEDS}
-        pool.shutdown(cancel_futures=True)
-
-
+@pytest.mark.beside(compare)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_random_schedule_gives_the_oracles_tables(seed: int, compared: dict[int, Future[None]]) -> None:
-    compared[seed].result()
+@pytest.mark.usefixtures("heard")
+def test_a_random_schedule_gives_the_oracles_tables(seed: int) -> None:
+    assert seed in SEEDS
 
 
 def test_the_usual_schedules_hold_every_kind_emission_and_lateness() -> None:
