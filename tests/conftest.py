@@ -22,7 +22,7 @@ SETTINGS = {
 
 def pytest_configure(config: pytest.Config) -> None:
     """The marker of tests whose work is done beside the others."""
-    config.addinivalue_line("markers", "beside(check): check(spark, *parameters) runs beside other tests; the test hears its result")
+    config.addinivalue_line("markers", "beside(check=...): check(spark, *parameters) runs beside other tests; the test hears its result")
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +37,7 @@ def spark() -> Iterator[SparkSession]:
 def beside(request: pytest.FixtureRequest) -> Iterator[Beside | None]:
     """The checks of all chosen tests that are marked so; None, and no session, where there are none."""
     marked = [(item, item.get_closest_marker("beside")) for item in request.session.items if isinstance(item, pytest.Function)]
-    checks = {i.nodeid: _check(mark.args[0], [*i.callspec.params.values()]) for i, mark in marked if mark is not None}
+    checks = {i.nodeid: _check(mark.kwargs["check"], [*i.callspec.params.values()]) for i, mark in marked if mark is not None}
     running = Beside(request.getfixturevalue("spark"), checks) if checks else None
     yield running
     if running is not None:

@@ -34,7 +34,7 @@ def compare(spark: SparkSession, seed: int) -> None:
         delta.forget(spark, Path(home))
 
 
-@pytest.mark.beside(compare)
+@pytest.mark.beside(check=compare)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.usefixtures("heard")
 def test_a_random_schedule_gives_the_oracles_tables(seed: int) -> None:

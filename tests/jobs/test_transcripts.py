@@ -53,7 +53,7 @@ def play(spark: SparkSession, file: str) -> Verdict:
     return one(spark, PLAYS[file])
 
 
-@pytest.mark.beside(play)
+@pytest.mark.beside(check=play)
 @pytest.mark.parametrize("file", PLAYS)
 def test_a_transcript_agrees(file: str, heard: Verdict) -> None:
     told = [(m.line, line) for m in heard.missed for d in m.differences for line in lines(d)]
