@@ -14,7 +14,7 @@ from tests.beside import Beside, Check
 SETTINGS = {
     **TINY,
     "spark.sql.shuffle.partitions": "2",
-    "spark.driver.memory": "3g",
+    "spark.driver.memory": "6g",
     # The suite runs long enough for the optimizing compiler to pay.
     "spark.driver.defaultJavaOptions": "",
 }

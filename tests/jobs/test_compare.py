@@ -17,18 +17,19 @@ SPEC = {
     "aggregates": {"n": "count()", "paid": "sum(a)", "ratio": "avg(b)", "middle": "quantile(b, 0.5)", "kinds": "collect(b, 3)"},
     "windows": {"hourly": {"kind": "tumbling", "size": "1 hour"}},
 }
-COLUMNS = """k string, window_start timestamp, window_end timestamp, n bigint, paid decimal(10,2), ratio double, middle double,
-kinds array<double>"""
-SAME = ("'same', timestamp'2026-01-05 00:00', timestamp'2026-01-05 01:00', 3, 12.50, 0.1D, 5D, array(1D)")
+COLUMNS = {
+    "k": "string", "window_start": "timestamp", "window_end": "timestamp", "n": "bigint", "paid": "decimal(10,2)", "ratio": "double",
+    "middle": "double", "kinds": "array<double>",
+}  # fmt: skip
+SAME = "'same', timestamp'2026-01-05 00:00', timestamp'2026-01-05 01:00', 3, 12.50, 0.1D, 5D, array(1D)"
 NULLS = "null, timestamp'2026-01-05 00:00', timestamp'2026-01-05 01:00', null, null, null, null, null"
 
 
 def rows(spark: SparkSession, *values: str) -> DataFrame:
     """Rows of an output, each as SQL values."""
-    names = [column.split()[0] for column in COLUMNS.replace("\n", " ").split(", ")]
-    casts = ", ".join(f"cast({name} as {column.split()[1]}) {name}" for name, column in zip(names, COLUMNS.split(", "), strict=True))
+    casts = ", ".join(f"cast({name} as {kind}) {name}" for name, kind in COLUMNS.items())
     body = ", ".join(f"({row})" for row in values)
-    return spark.sql(f"select {casts} from values {body} as t({', '.join(names)})")
+    return spark.sql(f"select {casts} from values {body} as t({', '.join(COLUMNS)})")
 
 
 def test_rounding_and_estimates_are_no_difference_all_else_is(spark: SparkSession, tmp_path: Path) -> None:
