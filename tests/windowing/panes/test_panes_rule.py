@@ -124,7 +124,7 @@ def test_a_family_shows_each_aggregate_once() -> None:
     assert family.aggregates == (*COUNT, total)
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)
 @given(nested(), instants)
 def test_the_windows_of_a_period_run_from_its_beginning_to_each_inner_boundary(grid: Grid, t: int) -> None:
     period, k = index(grid.periods, t), index(grid, t)
