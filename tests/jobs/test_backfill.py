@@ -20,14 +20,15 @@ from jobs.maintain import maintain
 from jobs.reset import reset
 from tests.lab import ARRIVAL, FEW, Lab
 from tests.life import BASE, MINUTE, Crasher, Life, ends_at
-from tests.oracle import Event, Session, Tumbling
+from tests.oracle import Count, Event, Session, Tumbling
 from windowing.crash import armed
 from windowing.errors import UsageError
 from windowing.grid.zone import micros, moment
 from windowing.ledger.table import story
 from windowing.spec.load import load_pipeline
 
-WINDOWS = (Tumbling("hourly", 60 * MINUTE), Session("visits", 10 * MINUTE), Session("short", 10 * MINUTE, max_duration=15 * MINUTE))
+WINDOWS = (Tumbling("hourly", 60 * MINUTE), Session("visits", 10 * MINUTE))
+ORDERED = (Session("short", 10 * MINUTE, max_duration=15 * MINUTE), Count("pairs", 2))
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 
@@ -182,6 +183,20 @@ def test_a_check_says_what_a_backfill_would_change_and_changes_nothing(life: Lif
     assert told["windows"] == {name: vars(c) for name, c in report.windows.items()}
     again = check(lab.spark, lab.pipeline, *map(moment, span))
     assert again.agrees and again.read == report.read
+    lab.check()
+
+
+def test_a_check_of_windows_made_from_events_finds_them_in_its_copy(spark: SparkSession, tmp_path: Path) -> None:
+    lab = Lab(spark, tmp_path, ORDERED, lateness=HOUR, shows=FEW)
+    lab.run([event(str(m), m) for m in (0, 8, 16, 24, 40)])
+    span = (moment(BASE), moment(BASE + 30 * MINUTE))
+    assert check(spark, lab.pipeline, *span).agrees
+    lab.run([event("far", 400)])
+    lab.run([event("late", 4)])
+    found = check(spark, lab.pipeline, *span)
+    assert (found.accepted, {e.table for e in found.examples}) == (1, {"short", "pairs"})
+    report = lab.backfill(BASE, BASE + 30 * MINUTE)
+    assert found.windows == report.windows
     lab.check()
 
 
