@@ -84,11 +84,11 @@ def backfill(
 
 def _one(spark: SparkSession, pipeline: Pipeline, began: Story, past: Story, chunk: Chunk) -> tuple[Story, Entry]:
     """The story with one chunk more, and the end of that; `began` is the story when the backfill did."""
-    staged = stage(judge(spark, pipeline, past), past, chunk)
+    staged = stage(spark, pipeline, past, chunk)
     with lock.waiting(spark, pipeline):
         must_be_the_same(pipeline, began, story(spark, pipeline))
         past = finished(spark, pipeline, ready(spark, pipeline))
-        return one(spark, pipeline, past, current(judge(spark, pipeline, past, staged.arrival_us), past, staged), None)
+        return one(spark, pipeline, past, current(spark, pipeline, past, staged), None)
 
 
 def must_be_the_same(pipeline: Pipeline, began: Story, now: Story) -> None:

@@ -17,7 +17,7 @@ from jobs.chunk import one
 from jobs.compare import compare
 from jobs.prepare import difference, problems
 from jobs.repair import Chunk
-from jobs.staging import judge, stage
+from jobs.staging import stage
 from jobs.tables import versions
 from windowing import delta
 from windowing.crash import crashpoint
@@ -26,7 +26,7 @@ from windowing.ledger.rule import Entry, Story, summed
 from windowing.ledger.table import story
 from windowing.merge.rule import output
 from windowing.report.difference import Difference
-from windowing.report.rule import Changed
+from windowing.report.rule import Changed, vars_of
 from windowing.report.text import left_open
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
@@ -47,11 +47,11 @@ class Checked:
     @property
     def agrees(self) -> bool:
         """Whether the range is what its events say it is."""
-        return not self.accepted and not any((c.inserted, c.updated, c.deleted) != (0, 0, 0) for c in self.windows.values())
+        return not self.accepted and all(change == Changed() for change in self.windows.values())
 
     def as_json(self) -> dict[str, object]:
         """The same as plain JSON values."""
-        changes = {name: {"inserted": c.inserted, "updated": c.updated, "deleted": c.deleted} for name, c in self.windows.items()}
+        changes = {name: vars_of(change) for name, change in self.windows.items()}
         examples = [example.as_json() for example in self.examples]
         return {"agrees": self.agrees, "read": self.read, "accepted": self.accepted, "windows": changes, "examples": examples}
 
@@ -134,7 +134,7 @@ def _recounted(
     for n, (low, high) in enumerate(chunks):
         progress(n, len(chunks))
         chunk = Chunk(low, high, past.read_version or 0)
-        past, done = one(spark, copy, past, stage(judge(spark, copy, past), past, chunk), None)
+        past, done = one(spark, copy, past, stage(spark, copy, past, chunk), None)
         ends.append(done)
     progress(len(chunks), len(chunks))
     return ends

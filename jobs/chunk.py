@@ -28,7 +28,7 @@ def finish(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
     said = loads(left.note or "{}")
     asked = said.get("asked")
     chunk = Chunk(said["from_us"], said["to_us"], said["version"], said.get("batch"), asked and (asked[0], asked[1]))
-    return one(spark, pipeline, past, stage(judge(spark, pipeline, past, left.arrival), past, chunk), left)[0]
+    return one(spark, pipeline, past, stage(spark, pipeline, past, chunk, left.arrival), left)[0]
 
 
 def one(spark: SparkSession, pipeline: Pipeline, past: Story, staged: Staged, begun: Entry | None) -> tuple[Story, Entry]:

@@ -33,7 +33,7 @@ def compare(found: DataFrame, wanted: DataFrame, window: Window, target: Target)
     same = [F.col(f"{_FOUND}.`{c}`").eqNullSafe(F.col(f"{_WANTED}.`{c}`")) for c in target.identity]
     change = _change(reduce(lambda a, b: a | b, (_differs(field) for field in compared), F.lit(False)))
     place = [F.coalesce(f"{_WANTED}.`{c}`", f"{_FOUND}.`{c}`").alias(c) for c in target.identity]
-    both = f.join(w, reduce(lambda a, b: a & b, same), "full_outer").select(*place, change.alias(_CHANGE))
+    both = f.join(w, same, "full_outer").select(*place, change.alias(_CHANGE))
     changed = both.where(F.col(_CHANGE).isNotNull()).localCheckpoint(eager=True)
     counts = {row[_CHANGE]: row["count"] for row in changed.groupBy(_CHANGE).count().collect()}
     if not counts:
@@ -60,4 +60,4 @@ def _differs(field: T.StructField) -> Column:
 
 def _among(rows: DataFrame, some: DataFrame, identity: tuple[str, ...]) -> DataFrame:
     same = [F.col(f"r.`{c}`").eqNullSafe(F.col(f"s.`{c}`")) for c in identity]
-    return rows.alias("r").join(some.alias("s"), reduce(lambda a, b: a & b, same), "left_semi")
+    return rows.alias("r").join(some.alias("s"), same, "left_semi")

@@ -24,6 +24,7 @@ from windowing.ledger.table import story
 from windowing.panes.rule import Shape, shape
 from windowing.report.commits import Commit, commit, total
 from windowing.report.text import instant, kind, left_open, plain
+from windowing.source import table as source
 from windowing.spec.fingerprint import Evolution
 from windowing.spec.kinds import CappedSession, Cumulate, RecordSliding, Session, Sliding, Tumbling, Window
 from windowing.spec.pipeline import Pipeline
@@ -88,7 +89,7 @@ class Plan:
 def explain(spark: SparkSession, pipeline: Pipeline) -> Plan:
     """What `run` would do now. Raises SourceMissing, SpecError and, where the source is why, StateRefused as `run` would."""
     past = story(spark, pipeline)
-    for refused in source_problems(spark, pipeline, past):
+    for refused in source_problems(spark, pipeline, source.schema(spark, pipeline), past):
         raise refused
     fresh = news(spark, pipeline, past, delta.version(spark, pipeline.source.table))
     return Plan(

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from jobs.admission import Batch, timed
 from jobs.chunk import one
 from jobs.repair import Chunk
-from jobs.staging import judge, stage
+from jobs.staging import stage
 from windowing.columns import T as TIME
 from windowing.ledger.rule import BACKFILL_DONE, DONE, Entry, Story
 from windowing.source import frame as source
@@ -39,7 +39,7 @@ def corrected(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[Ent
     """Counts every range again that the source's changes touched; the ends of the backfills that did it."""
     ends: list[Entry] = []
     for batch, low, high in pending(past):
-        staged = stage(judge(spark, pipeline, past), past, Chunk(low, high, past.read_version or 0, batch))
+        staged = stage(spark, pipeline, past, Chunk(low, high, past.read_version or 0, batch))
         past, end = one(spark, pipeline, past, staged, None)
         ends.append(end)
     return tuple(ends)

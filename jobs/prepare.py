@@ -38,15 +38,14 @@ def diagnosis(spark: SparkSession, pipeline: Pipeline) -> tuple[StateRefused, ..
 def problems(spark: SparkSession, pipeline: Pipeline, past: Story) -> Iterator[StateRefused]:
     """Whatever doesn't fit the ledger's story, looked for as far as it is asked for. SourceMissing and SpecError are raised."""
     found = source.schema(spark, pipeline)
-    yield from source_problems(spark, pipeline, past)
+    yield from source_problems(spark, pipeline, found, past)
     yield from (doctor.refused(pipeline, finding) for finding in doctor.examine(spark, pipeline, past))
     yield from _raised(lambda: _same_types(pipeline, found, past))
     yield from _raised(lambda: _same_spec(pipeline, past))
 
 
-def source_problems(spark: SparkSession, pipeline: Pipeline, past: Story) -> Iterator[StateRefused]:
-    """Whatever of the source doesn't fit spec and story. SourceMissing and SpecError are raised."""
-    found = source.schema(spark, pipeline)
+def source_problems(spark: SparkSession, pipeline: Pipeline, found: T.StructType, past: Story) -> Iterator[StateRefused]:
+    """Whatever of the source, whose columns are `found`, doesn't fit spec and story. SpecError is raised."""
     table_id, version = delta.table_id(spark, pipeline.source.table), delta.version(spark, pipeline.source.table)
     read_by = Story() if difference(pipeline, past) else past
     yield from _raised(lambda: source.check(pipeline, found, read_by))

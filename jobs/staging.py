@@ -40,20 +40,21 @@ def judge(spark: SparkSession, pipeline: Pipeline, past: Story, arrival_us: int 
     return Batch(spark, pipeline, Stamp(past.last_run, BACKFILLED, GENERATION, None), arrival_us or clock)
 
 
-def stage(batch: Batch, past: Story, chunk: Chunk) -> Staged:
-    """Reads what `chunk` needs of the source; needs no lock."""
+def stage(spark: SparkSession, pipeline: Pipeline, past: Story, chunk: Chunk, arrival_us: int | None = None) -> Staged:
+    """Reads what `chunk` needs of the source, judged by `arrival_us` or the clock of now; needs no lock."""
+    batch = judge(spark, pipeline, past, arrival_us)
     low, high = repair.extent(batch, chunk)
     rows = repair.nearby(batch, chunk, low, high).localCheckpoint(eager=True)
     crashpoint("backfill.staged")
     return Staged(chunk, low, high, batch.arrival_us, past.last_run, past.next_seq, rows)
 
 
-def current(batch: Batch, past: Story, staged: Staged) -> Staged:
+def current(spark: SparkSession, pipeline: Pipeline, past: Story, staged: Staged) -> Staged:
     """What was staged, if it still is what the source holds up to `past`; else it is read anew, and judged by the clock of now."""
     newest = replace(staged.chunk, version=past.read_version or staged.chunk.version)
-    if past.next_seq == staged.seq or _same(batch, past, staged):
+    if past.next_seq == staged.seq or _same(judge(spark, pipeline, past), past, staged):
         return replace(staged, chunk=newest)
-    return stage(judge(batch.spark, batch.pipeline, past), past, newest)
+    return stage(spark, pipeline, past, newest)
 
 
 def _same(batch: Batch, past: Story, staged: Staged) -> bool:

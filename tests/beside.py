@@ -1,6 +1,6 @@
 """Checks that need nothing but the session run beside the other tests, one after the other; their tests hear what came of them.
 
-A single run leaves nearly half of two cores idle, so most of these cost no time.
+A single run leaves part of two cores idle, which these use.
 """
 
 from collections.abc import Callable, Iterator, Mapping

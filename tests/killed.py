@@ -7,6 +7,8 @@ import json
 import os
 import signal
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -18,10 +20,13 @@ from jobs.play import TINY
 from jobs.run import run
 from jobs.session import spark_session
 from windowing.crash import armed
+from windowing.errors import Busy
 from windowing.grid.zone import moment
 from windowing.spec.load import load_pipeline
 
 ARRIVAL = moment(1_893_456_000_000_000)
+PATIENCE = 60
+"""Seconds after which the JVM of a killed process must have gone."""
 
 
 @dataclass
@@ -52,6 +57,18 @@ class Killer:
             os.killpg(os.getpgid(0), signal.SIGKILL)
         else:
             os.kill(jvm_of(self.spark), signal.SIGKILL)
+
+
+def patiently(step: Callable[[], object]) -> None:
+    """Does the step as soon as the lock is free; what a killed process had started may hold it for a moment."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            step()
+            return
+        except Busy:
+            assert time.monotonic() < until, "the lock outlived its process"
+            time.sleep(0.2)
 
 
 def jvm_of(spark: SparkSession) -> int:

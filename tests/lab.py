@@ -43,7 +43,7 @@ _ORACLE = {
 _OURS = {theirs: ours for ours, theirs in _ORACLE.items()}
 _SUMMED = ("n", "total")
 FEW = ("n", "total", "opening")
-"""Enough where what is tested is not the aggregates: one that adds up, one that doesn't; plans are half as large."""
+"""Enough where what is tested is not the aggregates: one that adds up, one that doesn't."""
 SUMS = "_sums"
 """The end of the name of windows that show only what can be added up, and taken back by subtraction."""
 SECOND = 1_000_000

@@ -54,13 +54,8 @@ def backfill(pipeline: "Pipeline", *, as_json: bool, start: datetime, end: datet
     after it was killed, it goes on where it was.
     """
     ordered(start, end)
-    match how:
-        case "plan":
-            _plan(Printer(as_json=as_json), pipeline, start, end)
-        case "check":
-            _check(Printer(as_json=as_json), pipeline, start, end)
-        case _:
-            _backfill(Printer(as_json=as_json), pipeline, start, end)
+    does = {"plan": _plan, "check": _check}.get(how or "", _backfill)
+    does(Printer(as_json=as_json), pipeline, start, end)
 
 
 def _plan(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetime) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from jobs.run import run
 from tests.beside import Beside
-from tests.killed import jvm_of
+from tests.killed import jvm_of, patiently
 from tests.lab import ARRIVAL, FEW, Lab
 from tests.life import BASE, MINUTE, WINDOWS, Life
 from windowing.crash import armed
@@ -23,8 +23,6 @@ from windowing.errors import Busy
 from windowing.grid.zone import moment
 
 KILLS, SEED = 8, 11
-PATIENCE = 60
-"""Seconds after which the JVM of a killed process must have gone."""
 
 
 @pytest.fixture(scope="module")
@@ -35,18 +33,6 @@ def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     (new.lab.root / "lab.yaml").write_text(json.dumps(new.lab.spec()))
     new.run()
     return new
-
-
-def patiently(step: Callable[[], object]) -> None:
-    """Does the step as soon as the lock is free; what a killed process had started may hold it for a moment."""
-    until = time.monotonic() + PATIENCE
-    while True:
-        try:
-            step()
-            return
-        except Busy:
-            assert time.monotonic() < until, "the lock outlived its process"
-            time.sleep(0.2)
 
 
 def started(module: str, *words: str, **more: object) -> "subprocess.Popen[str]":

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.lab import ARRIVAL
-from tests.torture.family import BASE, FAMILIES, MINUTE
+from tests.torture.family import BASE, FAMILIES, MINUTE, Family
 from windowing.crash import POINTS
 from windowing.grid.zone import moment
 
@@ -141,8 +141,6 @@ def at_once(commands: list[tuple[str, ...]], pointer: Path, *, again: bool) -> C
 
 
 def _spec(home: Path, family: str) -> str:
-    from tests.torture.family import Family
-
     return json.dumps(Family(None, home, family, "").lab.spec())  # type: ignore[arg-type]
 
 
@@ -153,7 +151,7 @@ def main() -> None:
     parser.add_argument("--home", type=Path, default=ROOT / "build" / "torture")
     asked = parser.parse_args()
     asked.home.mkdir(parents=True, exist_ok=True)
-    tally, began, before = Tally.of(asked.home), time.monotonic(), 0.0
+    tally, began = Tally.of(asked.home), time.monotonic()
     tally.commits = list(dict.fromkeys([*tally.commits, _commit()]))
     before = tally.seconds
     while time.monotonic() - began < asked.minutes * 60:

@@ -13,20 +13,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
-
 from jobs.maintain import maintain
 from jobs.play import TINY
 from jobs.publish import publish
 from jobs.session import spark_session
 from jobs.validate import validate
-from tests.killed import Killer
+from tests.killed import Killer, patiently
 from tests.torture.family import BASE, MINUTE, Family
 from windowing.crash import armed
-from windowing.errors import Busy
-
-PATIENCE = 60
-"""Seconds after which the JVM of a process that was killed must have gone."""
 
 
 def tell(word: str, n: int = 1) -> None:
@@ -60,8 +54,7 @@ def main(home: str, seed: str, plan: str) -> None:
     with killer["heal"]:
         if not family.batches:
             family.land()
-        free = Retrying(retry=retry_if_exception_type(Busy), wait=wait_fixed(0.2), stop=stop_after_delay(PATIENCE), reraise=True)
-        free(family.lab.go)
+        patiently(family.lab.go)
         tell("healed")
     tell("checked", family.check())
     for _ in range(asked["runs"]):
