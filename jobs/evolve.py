@@ -62,6 +62,15 @@ def evolved(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
     return past
 
 
+def unmet(pipeline: Pipeline, past: Story) -> tuple[str, ...]:
+    """The windows and aggregates that have come or gone and that `evolved` has yet to make, or to leave, to its end."""
+    if past.open_evolution is not None:
+        begun = loads(past.open_evolution.note or "{}")
+        return (*begun["came"], *begun["went"])
+    found = difference(pipeline, past)
+    return (*found.added, *found.removed)
+
+
 def _countable(batch: Batch, past: Story) -> DataFrame | None:
     """The events accepted so far, unless there are none yet; StateRefused where the spec would refuse one, or asks for another type."""
     pipeline, where = batch.pipeline, batch.pipeline.file or batch.pipeline.name
@@ -85,8 +94,8 @@ def _intended(batch: Batch, past: Story) -> tuple[Story, Entry]:
         return past, past.open_evolution
     spark, pipeline = batch.spark, batch.pipeline
     found = difference(pipeline, past)
-    came = [name.removeprefix("windows.") for name in found.added if AGGREGATE not in name]
-    note = dumps(loads(made_by(pipeline, source.schema(spark, pipeline))) | {"came": came, "went": list(found.removed)})
+    made = loads(made_by(pipeline, source.schema(spark, pipeline)))
+    note = dumps(made | {"came": list(found.added), "went": list(found.removed)})
     run, arrival = past.last_run, batch.arrival_us
     intent = Entry(EVOLVE_INTENT, generation=GENERATION, run=run, at=arrival, arrival=arrival, spec=fingerprint(pipeline), note=note)
     past = record(spark, pipeline, past, [intent])
@@ -96,7 +105,7 @@ def _intended(batch: Batch, past: Story) -> tuple[Story, Entry]:
 
 def _partial(batch: Batch, events: DataFrame, past: Story, begun: Entry) -> dict[str, int]:
     """How many of the events each new window missed, being over when they came: more by that than the ledger says already."""
-    came = loads(begun.note or "{}")["came"]
+    came = [name.removeprefix("windows.") for name in loads(begun.note or "{}")["came"] if AGGREGATE not in name]
     marks = [row[0] for row in events.where(F.col(JUDGED).isNotNull()).select(F.unix_micros(JUDGED)).distinct().collect()]
     late = {(mark, c.window): c.some_us for mark in marks for c in cuts(batch.pipeline, mark)}
     counts = {}

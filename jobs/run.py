@@ -14,11 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from jobs import checkpoint, lock
 from jobs.admission import Batch
 from jobs.batch import process
+from jobs.chunk import finish
 from jobs.closing import Closing
 from jobs.emission import emit
-from jobs.evolve import ready
+from jobs.evolve import evolved, unmet
 from jobs.feed import corrected, inserted, note_of
-from jobs.prepare import made_by
+from jobs.prepare import made_by, prepared
 from jobs.refusal import refusal
 from jobs.tables import versions
 from windowing import delta
@@ -44,12 +45,13 @@ def run(spark: SparkSession, pipeline: Pipeline, arrival: datetime | None = None
     """
     with lock.writer(spark, pipeline):
         crashpoint("run.locked")
-        story = ready(spark, pipeline)
+        before = prepared(spark, pipeline)
+        story = finish(spark, pipeline, evolved(spark, pipeline, before))
         crashpoint("run.prepared")
         clock = micros(arrival or datetime.now(UTC))
         session = Run(spark, pipeline, story, max(clock, story.last_arrival or clock))
         session.drain()
-        found = session.close()
+        found = replace(session.close(), evolved=unmet(pipeline, before))
         return corrections(found, [end.counts for end in corrected(spark, pipeline, session.story)])
 
 

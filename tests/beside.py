@@ -1,36 +1,46 @@
-"""Checks that need nothing but the session run beside the other tests, one after the other; their tests hear what came of them.
+"""Tests that need nothing but the session run beside the other tests, one after the other: a single run leaves part of two cores idle.
 
-A single run leaves part of two cores idle, which these use.
+They come last in the suite's order and are begun from the end; those that have not been when the suite comes to them run as any test does.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event, Lock
-from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
-Check = Callable[[SparkSession], Any]
+from windowing import delta
+
+MARK = "beside"
 
 
 class Beside:
-    """The checks of some tests, by the id of the test; they begin at once."""
+    """The marked tests of a suite; the last ones begin at once."""
 
-    def __init__(self, spark: SparkSession, checks: Mapping[str, Check]) -> None:
+    def __init__(self, spark: SparkSession, tests: Sequence[pytest.Function]) -> None:
         self._spark, self._turn, self._open = spark, Lock(), Event()
         self._open.set()
         self._pool = ThreadPoolExecutor(1)
-        self._ends: dict[str, Future[Any]] = {name: self._pool.submit(self._one, check) for name, check in checks.items()}
+        self._ends: dict[str, Future[None]] = {test.nodeid: self._pool.submit(self._one, test) for test in reversed(tests)}
 
-    def _one(self, check: Check) -> Any:
+    def _one(self, test: pytest.Function) -> None:
         self._open.wait()
-        with self._turn:
-            return check(self._spark)
+        with self._turn, TemporaryDirectory() as home:
+            given = {"spark": self._spark, "tmp_path": Path(home), **(test.callspec.params if hasattr(test, "callspec") else {})}
+            test.obj(**{name: given[name] for name in test.fixturenames if name in test.obj.__code__.co_varnames})
+            delta.forget(self._spark, Path(home))
 
-    def result(self, name: str) -> Any:
-        """What the check of a test gave, or raised."""
-        return self._ends[name].result()
+    def ended(self, test: pytest.Function) -> bool:
+        """Whether the test was run here, once it has ended; what it raised is raised. From now on it is not begun here."""
+        end = self._ends.get(test.nodeid)
+        if end is None or end.cancel():
+            return False
+        end.result()
+        return True
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
@@ -41,6 +51,6 @@ class Beside:
         self._open.set()
 
     def stop(self) -> None:
-        """Begins no other check, and waits for the one that was begun."""
+        """Begins no other test, and waits for the one that was begun."""
         self._open.set()
         self._pool.shutdown(cancel_futures=True)

@@ -1,7 +1,6 @@
 """One Spark session for the whole suite."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 from pyspark import SparkContext
@@ -9,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from jobs.play import TINY
 from jobs.session import spark_session
-from tests.beside import Beside, Check
+from tests.beside import MARK, Beside
 
 SETTINGS = {
     **TINY,
@@ -21,8 +20,20 @@ SETTINGS = {
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The marker of tests whose work is done beside the others."""
-    config.addinivalue_line("markers", "beside(check=...): check(spark, *parameters) runs beside other tests; the test hears its result")
+    """The marker of tests that can run beside the others."""
+    config.addinivalue_line("markers", f"{MARK}: takes the session, a directory and its parameters alone, so it can run beside other tests")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those tests come last."""
+    items.sort(key=lambda item: item.get_closest_marker(MARK) is not None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Those that were run already are not run again."""
+    running = pyfuncitem.funcargs.get("beside")
+    return True if running is not None and running.ended(pyfuncitem) else None
 
 
 @pytest.fixture(scope="session")
@@ -35,23 +46,12 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session", autouse=True)
 def beside(request: pytest.FixtureRequest) -> Iterator[Beside | None]:
-    """The checks of all chosen tests that are marked so; None, and no session, where there are none."""
-    marked = [(item, item.get_closest_marker("beside")) for item in request.session.items if isinstance(item, pytest.Function)]
-    checks = {i.nodeid: _check(mark.kwargs["check"], [*i.callspec.params.values()]) for i, mark in marked if mark is not None}
-    running = Beside(request.getfixturevalue("spark"), checks) if checks else None
+    """What runs the marked tests of all that were chosen; None, and no session, where there are none."""
+    marked = [item for item in request.session.items if isinstance(item, pytest.Function) and item.get_closest_marker(MARK)]
+    running = Beside(request.getfixturevalue("spark"), marked) if marked else None
     yield running
     if running is not None:
         running.stop()
-
-
-def _check(body: Callable[..., Any], parameters: list[Any]) -> Check:
-    return lambda spark: body(spark, *parameters)
-
-
-@pytest.fixture
-def heard(request: pytest.FixtureRequest, beside: Beside) -> Any:
-    """What the test's own check gave; what it raised is raised."""
-    return beside.result(request.node.nodeid)
 
 
 @pytest.fixture(autouse=True)

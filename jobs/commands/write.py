@@ -13,6 +13,7 @@ from jobs.commands.options import TIMES, Instant, common, ordered
 from jobs.commands.output import Printer, console
 from windowing.errors import ExpectationsFailed
 from windowing.report.text import count, instant, interval
+from windowing.spec.words import listed
 
 if TYPE_CHECKING:
     from jobs.backfill import BackfillPlan
@@ -34,6 +35,8 @@ def run(pipeline: "Pipeline", *, as_json: bool, arrival: datetime | None) -> Non
 
     report = run_once(session, pipeline, arrival)
     printer = Printer(as_json=as_json)
+    if report.evolved:
+        printer.line(f"{pipeline.name}: {listed(report.evolved)} came or went; state was made anew from the events accepted before")
     if report.run is None:
         printer.line(f"{pipeline.name}: nothing new; watermark {instant(report.watermark)}")
     else:

@@ -75,6 +75,7 @@ def test_runs_go_on_while_a_chunk_is_read(minutes: tuple[int, ...], times: int, 
     life.lab.check()
 
 
+@pytest.mark.beside
 def test_what_was_ahead_of_the_clock_when_it_was_staged_is_not_lost(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, WINDOWS[:1], delay=0, shows=FEW)
     spec = lab.spec()
@@ -92,6 +93,7 @@ def test_what_was_ahead_of_the_clock_when_it_was_staged_is_not_lost(spark: Spark
     lab.check()
 
 
+@pytest.mark.beside
 def test_a_pipeline_that_started_over_meanwhile_is_not_written_to(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, WINDOWS[:1], shows=FEW)
     lab.run([event("0", 0)])
@@ -186,6 +188,7 @@ def test_a_check_says_what_a_backfill_would_change_and_changes_nothing(life: Lif
     lab.check()
 
 
+@pytest.mark.beside
 def test_a_check_of_windows_made_from_events_finds_them_in_its_copy(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, ORDERED, lateness=HOUR, shows=FEW)
     lab.run([event(str(m), m) for m in (0, 8, 16, 24, 40)])

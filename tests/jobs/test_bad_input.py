@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from jobs.run import run
@@ -112,6 +113,7 @@ GOOD = (
 )
 
 
+@pytest.mark.beside
 def test_bad_rows_are_refused_with_a_reason_and_the_others_count(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path, WIDE, aggregates=AGGREGATES)
     source.land(
@@ -177,6 +179,7 @@ def _a_column_that_joins_the_source_is_kept_with_refused_rows(source: Source) ->
     assert source.hours("n")[-1] == ("o", 10, 2)
 
 
+@pytest.mark.beside
 def test_texts_without_an_offset_are_local_times(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path, "id string, key string, ts string", {"zone": "Europe/Berlin"}, {"n": "count()"})
     times = {
@@ -217,6 +220,7 @@ def test_texts_without_an_offset_are_local_times(spark: SparkSession, tmp_path: 
     assert (report.read, report.accepted, report.quarantined) == (14, 8, 6)
 
 
+@pytest.mark.beside
 def test_timestamps_without_a_zone_are_local_times_and_on_bad_value_null_skips_values(spark: SparkSession, tmp_path: Path) -> None:
     said = {"zone": "America/New_York", "on_bad_value": "null"}
     source = Source(spark, tmp_path, WIDE.replace("timestamp", "timestamp_ntz"), said, AGGREGATES)
@@ -238,6 +242,7 @@ def test_timestamps_without_a_zone_are_local_times_and_on_bad_value_null_skips_v
     ]
 
 
+@pytest.mark.beside
 def test_numbers_are_times_in_their_unit(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path, "id string, key string, ts double", {"event_time": {"column": "ts", "unit": "ms"}}, {"n": "count()"})
     rows = {"zero": "0", "before": "-0.5", "real": "1735689600000.25", "nan": "'NaN'", "inf": "'Infinity'", "huge": "1e300", "none": "null"}
@@ -249,6 +254,7 @@ def test_numbers_are_times_in_their_unit(spark: SparkSession, tmp_path: Path) ->
     assert source.refused() == {**dict.fromkeys(("nan", "inf", "huge"), unreadable), "none": quarantined("ts is null")}
 
 
+@pytest.mark.beside
 def test_texts_of_numbers_are_times_in_their_unit(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path, "id string, key string, ts string", {"event_time": {"column": "ts", "unit": "s"}}, {"n": "count()"})
     rows = {"zero": "0", "half": "1735689600.5", "word": "soon", "huge": "1e31", "date": "2025-01-01"}
@@ -258,13 +264,14 @@ def test_texts_of_numbers_are_times_in_their_unit(spark: SparkSession, tmp_path:
     assert source.refused() == dict.fromkeys(("word", "huge", "date"), quarantined("ts can't be read as a time"))
 
 
+@pytest.mark.beside
 def test_an_empty_source_is_a_run_of_nothing(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path)
     delta.append(source.spark.createDataFrame([], source.schema), source.table)
     report = source.run()
     assert report.as_json() == {
         "run": None, "batches": 0, "read": 0, "accepted": 0, "late": 0, "duplicate": 0, "quarantined": 0, "watermark": None,
-        "windows": {"hourly": {"inserted": 0, "updated": 0, "deleted": 0}}, "corrections": 0,
+        "windows": {"hourly": {"inserted": 0, "updated": 0, "deleted": 0}}, "corrections": 0, "evolved": [],
     }  # fmt: skip
     assert source.hours("n") == []
     assert [entry.step for entry in story(source.spark, source.pipeline).entries] == ["skip"]

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -16,6 +17,7 @@ CASES: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "
 AGGREGATES = {"count": "count()", "sum_value": "sum(value)", "max_value": "max(value)", "mean_value": "avg(value)"}
 
 
+@pytest.mark.beside
 def test_every_case_gives_the_rows_of_its_source(spark: SparkSession, tmp_path: Path) -> None:
     pipeline = load_pipeline(
         {

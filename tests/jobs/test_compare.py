@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs.compare import compare
@@ -32,6 +33,7 @@ def rows(spark: SparkSession, *values: str) -> DataFrame:
     return spark.sql(f"select {casts} from values {body} as t({', '.join(COLUMNS)})")
 
 
+@pytest.mark.beside
 def test_rounding_and_estimates_are_no_difference_all_else_is(spark: SparkSession, tmp_path: Path) -> None:
     pipeline = load_pipeline(SPEC)
     window = pipeline.window("hourly")

@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 from jobs.publish import POINTER, publish
 from jobs.read import read
 from jobs.validate import validate
-from tests.lab import FEW, Lab
-from tests.life import MINUTE, Crasher, Life, ends_at
-from tests.oracle import Session, Tumbling
+from tests.lab import ARRIVAL, FEW, Lab
+from tests.life import BASE, MINUTE, Crasher, Life, ends_at
+from tests.oracle import Event, Session, Tumbling
 from windowing.crash import POINTS
 from windowing.delta import local_path
 
@@ -74,6 +74,16 @@ def test_readers_never_see_what_was_not_validated(life: Life) -> None:
     publish(lab.spark, lab.pipeline)
     seen = {w.name: read(lab.spark, lab.pipeline, w.name).count() for w in lab.windows}
     assert seen == {w.name: len(lab.table(w.name)) for w in lab.windows}
+
+
+def test_what_comes_while_a_run_is_left_open_is_judged_by_the_watermark_it_began_with(life: Life) -> None:
+    lab, newest = life.lab, BASE + life.runs * 30 * MINUTE
+    ahead = lab.land([Event("a", newest + 600 * MINUTE, 1, "ahead")])
+    ends_at(Crasher("batch.done"), lab.go)
+    behind = lab.land([Event("a", newest + 20 * MINUTE, 1, "behind")])
+    assert lab.go().late == 0
+    lab.truth.run([*ahead, *behind], ARRIVAL)
+    life.check()
 
 
 def test_every_place_has_its_test() -> None:

@@ -15,6 +15,7 @@ from tests.lab import ARRIVAL, Lab
 from tests.life import BASE, MINUTE, Crasher, Life, ends_at
 from windowing import delta
 from windowing.errors import StateRefused
+from windowing.spec.fingerprint import AGGREGATE
 from windowing.spec.load import load_pipeline
 
 HOURLY = oracle.Tumbling("hourly", 60 * MINUTE)
@@ -75,7 +76,9 @@ def test_windows_and_aggregates_come_and_go(place: str, windows: tuple[oracle.Wi
     before = {name: v for name, v in versions(life).items() if name in had}
     become(life, *windows, few=few)
     ends_at(Crasher(place), life.lab.go)
-    life.lab.go()
+    evolved = life.lab.go().evolved
+    came_or_went = {f"windows.{name}" for name in had ^ {w.name for w in windows}} if place != "evolve.done" else set()
+    assert {name for name in evolved if AGGREGATE not in name} == came_or_went
     check(life, few)
     kept = {name: v for name, v in versions(life).items() if name in before and name not in few and place != "evolve.widened"}
     assert kept == {name: before[name] for name in kept}, "an output that did not change was written"

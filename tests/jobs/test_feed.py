@@ -121,6 +121,7 @@ def test_corrected_outputs_are_validated_and_published(lab: Changing) -> None:
     publish(lab.spark, lab.pipeline)
 
 
+@pytest.mark.beside
 def test_a_source_without_a_feed_is_refused_before_anything_is_written(spark: SparkSession, tmp_path: Any) -> None:
     plain = Lab(spark, tmp_path, WINDOWS[:1])
     plain.land([oracle.Event("a", DAY, 1, "x")])
@@ -131,6 +132,7 @@ def test_a_source_without_a_feed_is_refused_before_anything_is_written(spark: Sp
     assert not (tmp_path / "lake").exists() or not list((tmp_path / "lake").glob("*/_ledger"))
 
 
+@pytest.mark.beside
 def test_a_refused_change_is_named_and_the_feed_heals_it(spark: SparkSession, tmp_path: Any) -> None:
     lab = Changing(spark, tmp_path, WINDOWS[:1])
     fed, spec = lab.pipeline, Lab.spec(lab)
@@ -175,6 +177,7 @@ STAGES: list[Callable[[str], dict[str, Any]]] = [
 """Clicks per user and minute, and from them percentiles over users per hour."""
 
 
+@pytest.mark.beside
 def test_a_pipeline_reads_another_and_corrections_flow_through_both(spark: SparkSession, tmp_path: Any) -> None:
     first, second = (load_pipeline(stage(str(tmp_path))) for stage in STAGES)
     rng, clicks = Random(5), list[tuple[str, str, str, int]]()

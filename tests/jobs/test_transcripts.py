@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from jobs.cli import main
-from jobs.play import Verdict, one
+from jobs.play import one
 from jobs.transcript import plays
 from windowing.report.difference import lines
 
@@ -48,15 +48,10 @@ SAID = """
 """
 
 
-def play(spark: SparkSession, file: str) -> Verdict:
-    """What comes of one file."""
-    return one(spark, PLAYS[file])
-
-
-@pytest.mark.beside(check=play)
+@pytest.mark.beside
 @pytest.mark.parametrize("file", PLAYS)
-def test_a_transcript_agrees(file: str, heard: Verdict) -> None:
-    told = [(m.line, line) for m in heard.missed for d in m.differences for line in lines(d)]
+def test_a_transcript_agrees(file: str, spark: SparkSession) -> None:
+    told = [(m.line, line) for m in one(spark, PLAYS[file]).missed for d in m.differences for line in lines(d)]
     assert not told
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from windowing.grid.zone import moment
 from windowing.ledger.rule import COUNTS
@@ -25,6 +26,7 @@ class RunReport:
     """The figures of one run or backfill; read = accepted + late + duplicate + quarantined for a run.
 
     `corrections` are ranges that were counted again because the source changed its past; what that changed is part of `windows`.
+    `evolved` names the windows and aggregates of the spec that came or went, and were filled or left before the run read anything.
     """
 
     run: int | None
@@ -37,6 +39,7 @@ class RunReport:
     watermark: datetime | None = None
     windows: Mapping[str, Changed] = field(default_factory=dict)
     corrections: int = 0
+    evolved: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
         """The report as plain JSON values; times are ISO 8601 in UTC."""
@@ -44,7 +47,7 @@ class RunReport:
         windows = {name: vars_of(change) for name, change in self.windows.items()}
         mark = self.watermark.isoformat() if self.watermark else None
         figures = {"run": self.run, "batches": self.batches, **counts, "watermark": mark}
-        return {**figures, "windows": windows, "corrections": self.corrections}
+        return {**figures, "windows": windows, "corrections": self.corrections, "evolved": list(self.evolved)}
 
 
 def vars_of(change: Changed) -> dict[str, int]:
@@ -55,7 +58,7 @@ def vars_of(change: Changed) -> dict[str, int]:
 def report(run: int | None, batches: int, counts: Mapping[str, int], watermark_us: int | None, names: list[str]) -> RunReport:
     """A report from a ledger's counts (`read`, ..., `hourly.inserted`, ...)."""
     windows = _windows(counts, names)
-    outcomes = {name: counts.get(name, 0) for name in COUNTS}
+    outcomes: dict[str, Any] = {name: counts.get(name, 0) for name in COUNTS}
     mark = None if watermark_us is None else moment(watermark_us)
     return RunReport(run=run, batches=batches, **outcomes, watermark=mark, windows=windows)
 
