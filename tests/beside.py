@@ -6,6 +6,7 @@ They come last in the suite's order and are begun from the end; those that have 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Lock
@@ -30,8 +31,8 @@ class Beside:
     def _one(self, test: pytest.Function) -> None:
         self._open.wait()
         with self._turn, TemporaryDirectory() as home:
-            given = {"spark": self._spark, "tmp_path": Path(home), **(test.callspec.params if hasattr(test, "callspec") else {})}
-            test.obj(**{name: given[name] for name in test.fixturenames if name in test.obj.__code__.co_varnames})
+            given = {"spark": self._spark, "tmp_path": Path(home)} | (test.callspec.params if hasattr(test, "callspec") else {})
+            test.obj(**{name: given[name] for name in signature(test.obj).parameters})
             delta.forget(self._spark, Path(home))
 
     def ended(self, test: pytest.Function) -> bool:

@@ -33,7 +33,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Those that were run already are not run again."""
     running = pyfuncitem.funcargs.get("beside")
-    return True if running is not None and running.ended(pyfuncitem) else None
+    return True if isinstance(running, Beside) and running.ended(pyfuncitem) else None
 
 
 @pytest.fixture(scope="session")
