@@ -75,6 +75,14 @@ def test_runs_go_on_while_a_chunk_is_read(minutes: tuple[int, ...], times: int, 
     life.lab.check()
 
 
+def test_what_a_backfill_took_in_is_known_when_it_comes_again(life: Life) -> None:
+    late = event("known", 25, "c")
+    assert life.lab.run([late]).late == 1
+    life.lab.backfill(BASE, BASE + 2 * HOUR)
+    assert life.lab.run([late]).duplicate == 1
+    life.lab.check()
+
+
 @pytest.mark.beside
 def test_what_was_ahead_of_the_clock_when_it_was_staged_is_not_lost(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, WINDOWS[:1], delay=0, shows=FEW)

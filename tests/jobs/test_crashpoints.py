@@ -4,6 +4,8 @@ One pipeline lives through all of it. A batch, or a backfill, ends at up to thre
 every place but the first few is also one of a run that repeats; the tables are compared after each batch.
 """
 
+from pathlib import Path
+
 import pytest
 from pyspark.sql import SparkSession
 
@@ -88,3 +90,5 @@ def test_what_comes_while_a_run_is_left_open_is_judged_by_the_watermark_it_began
 
 def test_every_place_has_its_test() -> None:
     assert {*OF_RUN, *OF_BACKFILL, *OF_READERS, *ELSEWHERE} == set(POINTS)
+    others = "".join(file.read_text() for file in Path(__file__).parent.glob("test_*.py"))
+    assert [name for name in ELSEWHERE if f'"{name}"' not in others] == []

@@ -57,7 +57,7 @@ def test_a_key_is_nowhere_any_more(life: Life) -> None:
     for table in ("_late", "_quarantine", "_duplicates"):
         assert delta.read(life.lab.spark, life.lab.pipeline.table(table)).where(f"key = '{CANARY}'").count() > 0, table
     assert places(life, CANARY), "the canary can be found where it is"
-    for place in ("erase.deleted", "publish.noted", "erase.vacuumed"):
+    for place in ("erase.intended", "erase.deleted", "publish.noted", "erase.vacuumed", "erase.done"):
         ends_at(Crasher(place), lambda: erase(life.lab.spark, life.lab.pipeline, {"key": CANARY}))
     erase(life.lab.spark, life.lab.pipeline, {"key": CANARY})
     life.forget()
