@@ -122,8 +122,11 @@ def race(tally: Tally, home: Path, *, crowd: bool) -> None:
 
 
 def at_once(commands: list[tuple[str, ...]], pointer: Path, *, again: bool) -> Counter[str]:
-    """What came of the commands, started together: each ends well or with 75; with `again` those with 75 are started anew."""
-    done, racing = Counter[str](), [start("jobs", *command) for command in commands]
+    """What came of the commands, started together: each ends well or with 75.
+
+    With `again` those that ended with 75 are started anew, as soon as another one has ended well or none is left.
+    """
+    done, racing, busy = Counter[str](), [start("jobs", *command) for command in commands], list[list[str]]()
     while racing:
         time.sleep(0.05)
         if pointer.exists():
@@ -134,8 +137,11 @@ def at_once(commands: list[tuple[str, ...]], pointer: Path, *, again: bool) -> C
             assert process.returncode in (0, 75), (process.args, process.returncode, said)
             done["busy" if process.returncode else "runs"] += 1
             racing.remove(process)
-            if again and process.returncode:
-                racing.append(start(*process.args[2:]))  # type: ignore[index]
+            if process.returncode:
+                busy.append(process.args[2:])  # type: ignore[index]
+            if again and busy and not (process.returncode and racing):
+                racing += [start(*command) for command in busy]
+                busy.clear()
     assert done["runs"], commands
     return done
 
