@@ -45,7 +45,7 @@ airflow: setup ## the Airflow web page on 127.0.0.1
 	@$(PY) -m jobs.webui
 
 clean: ## removes what demo, tests and airflow made; environments stay
-	rm -rf lake .airflow build .pytest_cache .ruff_cache .mypy_cache .hypothesis spark-warehouse
+	rm -rf .airflow build .pytest_cache .ruff_cache .mypy_cache .hypothesis spark-warehouse
 
 lock: $(UV) ## resolves the dependencies anew into requirements/
 	$(UV) pip compile pyproject.toml --extra spark --extra demo --extra dev $(COMPILE) -o requirements/spark.txt

@@ -1,0 +1,29 @@
+"""Windows without events, of which a run may add so many and no more."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.lab import ARRIVAL, FEW, Lab
+from tests.life import BASE, MINUTE
+from tests.oracle import Event, Tumbling
+from windowing.errors import StateRefused
+from windowing.spec.load import load_pipeline
+
+
+@pytest.mark.beside
+def test_too_many_windows_without_events_wait_for_a_higher_limit(spark: SparkSession, tmp_path: Path) -> None:
+    lab = Lab(spark, tmp_path, (Tumbling("hourly", 60 * MINUTE, empty=True),), shows=FEW)
+    spec, enough = lab.spec(), lab.pipeline
+    spec["windows"]["hourly"]["empty_limit"] = 3
+    lab.pipeline = load_pipeline(spec)
+    events = lab.land(Event("a", BASE + n * 60 * MINUTE, 1, f"e{n}") for n in (0, 10))
+    with pytest.raises(StateRefused, match=r"EMPTY_LIMIT: windows.hourly.empty_limit: .* add 9 .*, more than 3; raise the limit"):
+        lab.go()
+    assert lab.table("hourly") == {}
+    lab.pipeline = enough
+    lab.go()
+    lab.truth.run(events, ARRIVAL)
+    lab.check()
+    assert len(lab.table("hourly")) == 11
