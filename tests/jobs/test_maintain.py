@@ -59,6 +59,16 @@ def test_state_shrinks_and_no_number_changes(life: Life) -> None:
     life.run()
 
 
+def test_what_was_late_for_some_windows_stays_so_when_a_backfill_makes_them_anew(spark: SparkSession, tmp_path: Path) -> None:
+    lab = Lab(spark, tmp_path, WINDOWS[:1], lateness=0, delay=0, shows=FEW)
+    lab.run([Event("a", BASE + m * MINUTE, 1, f"e{m}", m) for m in (5, 45, 70)])
+    lab.run([Event("a", BASE + m * MINUTE, 1, f"e{m}", m) for m in (50, 51)])
+    assert {t.name: t.merged for t in maintain(spark, lab.pipeline).tables}["_panes_20m"] == 0
+    lab.backfill(BASE, BASE + 20 * MINUTE)
+    lab.check()
+    assert lab.table("rolling")["a", BASE, BASE + 60 * MINUTE]["count"] == 2
+
+
 PLACES = [("maintain.intended", "maintain.compacted"), ("maintain.expired", "maintain.optimized"), ("maintain.vacuumed", "maintain.done")]
 
 
