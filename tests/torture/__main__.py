@@ -8,6 +8,7 @@ runs race, or a run, a backfill and a maintenance do, while somebody reads the p
 """
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -22,6 +23,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from jobs.play import TINY
 from tests.lab import ARRIVAL
 from tests.torture.family import BASE, FAMILIES, MINUTE, Family
 from windowing.crash import POINTS
@@ -72,17 +74,17 @@ def round_plan(n: int, seed: str) -> dict[str, Any]:
     return {"family": family, "runs": 2, "step": STEPS.get(place, STEPS.get(first, first)), "heal": heal, "kill": kill}
 
 
-def start(*command: str) -> "subprocess.Popen[str]":
-    """A process of its own group."""
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen([sys.executable, "-m", *command], cwd=ROOT, start_new_session=True, **pipes)  # type: ignore[call-overload,no-any-return]
+def start(home: Path, *command: str) -> "subprocess.Popen[str]":
+    """A process of its own group, with Spark's settings for little data."""
+    how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": {**os.environ, "SPARK_CONF_DIR": str(home / "conf")}}
+    return subprocess.Popen([sys.executable, "-m", *command], cwd=ROOT, start_new_session=True, **how)  # type: ignore[call-overload,no-any-return]
 
 
 def round_of(tally: Tally, home: Path) -> None:
     """One process, and if it was killed while it finished another one's work, a second that does."""
     plan = round_plan(tally.rounds, tally.seed)
     for turn in ([plan, plan | {"heal": None}] if plan["heal"] else [plan]):
-        process = start("tests.torture.worker", str(home), tally.seed, json.dumps(turn))
+        process = start(home, "tests.torture.worker", str(home), tally.seed, json.dumps(turn))
         out, err = process.communicate(timeout=1200)
         died = [line for line in out.split("\n") if line in POINTS]
         _count(tally, out)
@@ -117,16 +119,17 @@ def race(tally: Tally, home: Path, *, crowd: bool) -> None:
     low, high = (moment(us).isoformat() for us in (BASE, BASE + 600 * MINUTE))
     live = ("run", str(spec), "--arrival", moment(ARRIVAL).isoformat())
     others = [("backfill", str(spec), "--from", low, "--to", high), ("maintain", str(spec))] if crowd else []
-    tally.done += at_once([live, live, *others], home / family / "lake" / "lab" / "_published.json", again=crowd)
+    tally.done += at_once([live, live, *others], home, family, again=crowd)
     tally.done["crowds" if crowd else "races"] += 1
 
 
-def at_once(commands: list[tuple[str, ...]], pointer: Path, *, again: bool) -> Counter[str]:
+def at_once(commands: list[tuple[str, ...]], home: Path, family: str, *, again: bool) -> Counter[str]:
     """What came of the commands, started together: each ends well or with 75.
 
     With `again` those that ended with 75 are started anew, as soon as another one has ended well or none is left.
     """
-    done, racing, busy = Counter[str](), [start("jobs", *command) for command in commands], list[list[str]]()
+    pointer = home / family / "lake" / "lab" / "_published.json"
+    done, racing, busy = Counter[str](), [start(home, "jobs", *command) for command in commands], list[list[str]]()
     while racing:
         time.sleep(0.05)
         if pointer.exists():
@@ -140,7 +143,7 @@ def at_once(commands: list[tuple[str, ...]], pointer: Path, *, again: bool) -> C
             if process.returncode:
                 busy.append(process.args[2:])  # type: ignore[index]
             if again and busy and not (process.returncode and racing):
-                racing += [start(*command) for command in busy]
+                racing += [start(home, *command) for command in busy]
                 busy.clear()
     assert done["runs"], commands
     return done
@@ -156,7 +159,8 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--home", type=Path, default=ROOT / "build" / "torture")
     asked = parser.parse_args()
-    asked.home.mkdir(parents=True, exist_ok=True)
+    (asked.home / "conf").mkdir(parents=True, exist_ok=True)
+    (asked.home / "conf" / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in TINY.items()))
     tally, began = Tally.of(asked.home), time.monotonic()
     tally.commits = list(dict.fromkeys([*tally.commits, _commit()]))
     before = tally.seconds
