@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from json import loads
 
@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from jobs import lock
 from jobs.admission import Batch
 from jobs.chunk import one
-from jobs.evolve import ready
+from jobs.evolve import ready, unmet
 from jobs.prepare import difference
 from jobs.repair import Chunk, refused_after
 from jobs.run import Run
@@ -79,7 +79,8 @@ def backfill(
             past, end_of = _one(spark, pipeline, began, past, chunk)
             ends.append(end_of)
     progress(len(bounds), len(bounds))
-    return report(past.last_run, len(bounds), summed(ends), past.watermark, [w.name for w in pipeline.windows])
+    found = report(past.last_run, len(bounds), summed(ends), past.watermark, [w.name for w in pipeline.windows])
+    return replace(found, evolved=unmet(pipeline, left))
 
 
 def _one(spark: SparkSession, pipeline: Pipeline, began: Story, past: Story, chunk: Chunk) -> tuple[Story, Entry]:

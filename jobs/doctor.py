@@ -17,7 +17,7 @@ from windowing.ledger.table import story
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import listed
 
-HARMLESS = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "UPGRADE PROTOCOL", "COMPUTE STATS")
+HARMLESS = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "UPGRADE PROTOCOL", "COMPUTE STATS")
 """Operations from outside that leave every row of a table as it is."""
 
 

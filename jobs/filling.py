@@ -80,7 +80,7 @@ def checked(batch: Batch, window: Filled, table: str, fresh: DataFrame, within: 
         raise StateRefused(
             "EMPTY_LIMIT",
             f"windows.{window.name}.empty_limit: the run would add {added:,} windows without events, more than {limit:,}; "
-            "raise the limit, and the next run finishes this one; no window was written",
+            "raise the limit, and the next run finishes this one; nothing of this batch was written",
         )
     return added
 

@@ -47,9 +47,11 @@ class Beside:
     def quiet(self) -> Iterator[None]:
         """Nothing runs beside the block."""
         self._open.clear()
-        with self._turn:
-            yield
-        self._open.set()
+        try:
+            with self._turn:
+                yield
+        finally:
+            self._open.set()
 
     def stop(self) -> None:
         """Begins no other test, and waits for the one that was begun."""

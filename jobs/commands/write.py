@@ -35,8 +35,7 @@ def run(pipeline: "Pipeline", *, as_json: bool, arrival: datetime | None) -> Non
 
     report = run_once(session, pipeline, arrival)
     printer = Printer(as_json=as_json)
-    if report.evolved:
-        printer.line(f"{pipeline.name}: {listed(report.evolved)} came or went; state was made anew from the events accepted before")
+    _print_evolved(printer, pipeline, report)
     if report.run is None:
         printer.line(f"{pipeline.name}: nothing new; watermark {instant(report.watermark)}")
     else:
@@ -92,9 +91,15 @@ def _backfill(printer: Printer, pipeline: "Pipeline", start: datetime, end: date
 
     with _progress(f"{pipeline.name} {interval(start, end)}") as progress:
         report = backfill_range(session, pipeline, start, end, progress)
+    _print_evolved(printer, pipeline, report)
     printer.line(f"{pipeline.name}, backfill of {interval(start, end)}: {_recounted(report)}")
     _print_changes(printer, report)
     printer.finish(report.as_json())
+
+
+def _print_evolved(printer: Printer, pipeline: "Pipeline", report: "RunReport") -> None:
+    if report.evolved:
+        printer.line(f"{pipeline.name}: {listed(report.evolved)} came or went; state was made anew from the events accepted before")
 
 
 def _print_report(printer: Printer, title: str, report: "RunReport") -> None:

@@ -215,11 +215,12 @@ def test_backfill_shows_its_plan_and_its_progress(trips: Cli, monkeypatch: pytes
 
     def backfill(spark: SparkSession, pipeline: object, start: datetime, end: datetime, progress: Callable[[int, int], None]) -> RunReport:
         progress(1, 2)
-        return RunReport(2, 2, read=5, accepted=5, windows={"hourly": Changed(1, 2, 0)})
+        return RunReport(2, 2, read=5, accepted=5, windows={"hourly": Changed(1, 2, 0)}, evolved=("windows.visits", "windows.daily"))
 
     monkeypatch.setattr("jobs.backfill.backfill", backfill)
     result = trips("backfill", *words, "--json")
     assert "1 of 2 chunks done" in result.stderr
+    assert "trips: windows.visits, windows.daily came or went; state was made anew" in result.stderr
     assert json.loads(result.stdout)["windows"]["hourly"] == {"inserted": 1, "updated": 2, "deleted": 0}
 
 

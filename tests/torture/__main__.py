@@ -4,7 +4,7 @@
 
 Each round is a process that finishes what the last one left, compares all there is with what must be, lives on for two runs, and is killed
 at a named place: itself, its JVM, or both. Every third round it is killed while it finishes, too. After every fourth, in turn, two
-runs race, or a run, a backfill and a maintenance do, while somebody reads the pointer. The first difference ends it.
+runs race, or two runs, a backfill and a maintenance do, while somebody reads the pointer. The first difference ends it.
 """
 
 import json
@@ -35,6 +35,8 @@ STEPS = {"validate": "publish", "batch": "run", "state": "run", "state.swapped":
 """The step that comes by a place, or by places of this kind, where it has another name."""
 OF = ("run", "batch", "state", "output", "backfill", "maintain", "validate", "publish")
 PLACES = [name for name in POINTS if name.split(".")[0] in OF]
+LONG = 1200
+"""Seconds in which whatever is started must have ended."""
 COMBINATIONS = list(product(PLACES, KINDS, FAMILIES))
 
 
@@ -75,7 +77,7 @@ def round_plan(n: int, seed: str) -> dict[str, Any]:
 
 
 def start(home: Path, *command: str) -> "subprocess.Popen[str]":
-    """A process of its own group, with Spark's settings for little data."""
+    """A process of its own group, with Spark's settings for little data, as far as it makes none itself."""
     how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": {**os.environ, "SPARK_CONF_DIR": str(home / "conf")}}
     return subprocess.Popen([sys.executable, "-m", *command], cwd=ROOT, start_new_session=True, **how)  # type: ignore[call-overload,no-any-return]
 
@@ -85,7 +87,7 @@ def round_of(tally: Tally, home: Path) -> None:
     plan = round_plan(tally.rounds, tally.seed)
     for turn in ([plan, plan | {"heal": None}] if plan["heal"] else [plan]):
         process = start(home, "tests.torture.worker", str(home), tally.seed, json.dumps(turn))
-        out, err = process.communicate(timeout=1200)
+        out, err = process.communicate(timeout=LONG)
         died = [line for line in out.split("\n") if line in POINTS]
         _count(tally, out)
         if not died and process.returncode:
@@ -130,7 +132,9 @@ def at_once(commands: list[tuple[str, ...]], home: Path, family: str, *, again: 
     """
     pointer = home / family / "lake" / "lab" / "_published.json"
     done, racing, busy = Counter[str](), [start(home, "jobs", *command) for command in commands], list[list[str]]()
+    until = time.monotonic() + LONG
     while racing:
+        assert time.monotonic() < until, f"still at work after {LONG} s: {[process.args for process in racing]}"
         time.sleep(0.05)
         if pointer.exists():
             json.loads(pointer.read_text())

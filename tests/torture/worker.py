@@ -59,7 +59,7 @@ def main(home: str, seed: str, plan: str) -> None:
     tell("checked", family.check())
     for _ in range(asked["runs"]):
         family.land()
-        family.lab.go()
+        patiently(family.lab.go)
         tell("ran")
     family.land()
     with killer["kill"]:
