@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from jobs.play import TINY
 from jobs.session import spark_session
 from tests.beside import MARK, Beside
+from windowing import delta
 
 SETTINGS = {
     **TINY,
@@ -56,20 +57,17 @@ def beside(request: pytest.FixtureRequest) -> Iterator[Beside | None]:
 
 @pytest.fixture(autouse=True)
 def forgotten(request: pytest.FixtureRequest) -> Iterator[None]:
-    """After a test with a lake of its own the JVM forgets all tables; it would keep the plans of every snapshot for an hour."""
+    """After a test with a lake of its own the JVM forgets its tables; it would keep the plans of every snapshot for an hour."""
+    given = [request.getfixturevalue(name) for name in ("spark", "tmp_path") if name in request.fixturenames]
     yield
-    if {"spark", "tmp_path"} <= set(request.fixturenames):
-        _forget()
+    if len(given) == 2:
+        delta.forget(*given)
 
 
 @pytest.fixture(autouse=True, scope="module")
 def forgotten_too() -> Iterator[None]:
     """After a file whose tests share a lake as well."""
     yield
-    _forget()
-
-
-def _forget() -> None:
     context = SparkContext._active_spark_context
     if context is not None:
         getattr(context._jvm, "org.apache.spark.sql.delta.DeltaLog").clearCache()
