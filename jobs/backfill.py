@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 from jobs import lock
 from jobs.admission import Batch
 from jobs.chunk import one
-from jobs.evolve import ready, unmet
-from jobs.prepare import difference
+from jobs.evolve import caught_up, ready, unmet
+from jobs.prepare import difference, prepared
 from jobs.repair import Chunk, refused_after
 from jobs.run import Run
 from jobs.staging import current, judge, stage
@@ -67,8 +67,8 @@ def backfill(
     """
     bounds = chunks_of(pipeline, start, end)
     with lock.writer(spark, pipeline):
-        left = story(spark, pipeline)
-        past = began = finished(spark, pipeline, ready(spark, pipeline))
+        left = prepared(spark, pipeline)
+        past = began = finished(spark, pipeline, caught_up(spark, pipeline, left))
     _read_version(pipeline, past)
     asked = (bounds[0][0], bounds[-1][1])
     ends: list[Entry] = []

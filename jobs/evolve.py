@@ -34,7 +34,12 @@ from windowing.spec.words import listed
 
 def ready(spark: SparkSession, pipeline: Pipeline) -> Story:
     """The story once spec, source, ledger and tables fit together, and nothing but a run is left half-way. StateRefused otherwise."""
-    return finish(spark, pipeline, evolved(spark, pipeline, prepared(spark, pipeline)))
+    return caught_up(spark, pipeline, prepared(spark, pipeline))
+
+
+def caught_up(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
+    """The same from the story that `prepared` gave."""
+    return finish(spark, pipeline, evolved(spark, pipeline, past))
 
 
 def evolved(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:

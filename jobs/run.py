@@ -14,10 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 from jobs import checkpoint, lock
 from jobs.admission import Batch
 from jobs.batch import process
-from jobs.chunk import finish
 from jobs.closing import Closing
 from jobs.emission import emit
-from jobs.evolve import evolved, unmet
+from jobs.evolve import caught_up, unmet
 from jobs.feed import corrected, inserted, note_of
 from jobs.prepare import made_by, prepared
 from jobs.refusal import refusal
@@ -46,7 +45,7 @@ def run(spark: SparkSession, pipeline: Pipeline, arrival: datetime | None = None
     with lock.writer(spark, pipeline):
         crashpoint("run.locked")
         before = prepared(spark, pipeline)
-        story = finish(spark, pipeline, evolved(spark, pipeline, before))
+        story = caught_up(spark, pipeline, before)
         crashpoint("run.prepared")
         clock = micros(arrival or datetime.now(UTC))
         session = Run(spark, pipeline, story, max(clock, story.last_arrival or clock))

@@ -58,10 +58,11 @@ def beside(request: pytest.FixtureRequest) -> Iterator[Beside | None]:
 @pytest.fixture(autouse=True)
 def forgotten(request: pytest.FixtureRequest) -> Iterator[None]:
     """After a test with a lake of its own the JVM forgets its tables; it would keep the plans of every snapshot for an hour."""
-    given = [request.getfixturevalue(name) for name in ("spark", "tmp_path") if name in request.fixturenames]
+    alone = {"spark", "tmp_path"} <= set(request.fixturenames)
+    lake = (request.getfixturevalue("spark"), request.getfixturevalue("tmp_path")) if alone else None
     yield
-    if len(given) == 2:
-        delta.forget(*given)
+    if lake is not None:
+        delta.forget(*lake)
 
 
 @pytest.fixture(autouse=True, scope="module")

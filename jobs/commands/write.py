@@ -56,8 +56,8 @@ def backfill(pipeline: "Pipeline", *, as_json: bool, start: datetime, end: datet
     after it was killed, it goes on where it was.
     """
     ordered(start, end)
-    does = {"plan": _plan, "check": _check}.get(how or "", _backfill)
-    does(Printer(as_json=as_json), pipeline, start, end)
+    does = {None: _backfill, "plan": _plan, "check": _check}
+    does[how](Printer(as_json=as_json), pipeline, start, end)
 
 
 def _plan(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetime) -> None:

@@ -198,6 +198,8 @@ def test_what_no_ledger_can_tell_is_refused(loss: str, life: Life) -> None:
 def test_optimizing_and_vacuuming_a_table_from_outside_is_no_change(life: Life) -> None:
     life.lab.spark.sql(f"optimize delta.`{life.root / 'hourly'}`")
     life.lab.spark.sql(f"vacuum delta.`{life.root / 'hourly'}`")
+    life.lab.spark.sql(f"alter table delta.`{life.root / 'hourly'}` set tblproperties ('house.owner' = 'someone')")
+    life.lab.spark.sql(f"alter table delta.`{life.root / 'hourly'}` unset tblproperties ('house.owner')")
     life.run()
 
 
