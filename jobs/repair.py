@@ -205,7 +205,7 @@ def replace(batch: Batch, table: str, rows: DataFrame, column: str, chunk: Chunk
     """One commit: the rows of `table` whose `column` lies in the chunk become `rows`."""
     writer, path = rows.write.format("delta").mode("overwrite"), batch.pipeline.table(table)
     if isinstance(chunk, Everything):
-        writer.option("overwriteSchema", "true").options(**delta.pruned(rows.columns)).save(path)
+        writer.option("overwriteSchema", "true").options(**delta.properties(rows.columns)).save(path)
     else:
         low, high = (moment(us).isoformat(sep=" ") for us in (chunk.start_us, chunk.end_us))
         writer.option("replaceWhere", f"`{column}` >= timestamp'{low}' and `{column}` < timestamp'{high}'").save(path)

@@ -28,7 +28,7 @@ def make(spark: SparkSession, pipeline: Pipeline) -> None:
     for target, schema in schemas:
         create(spark, target, schema)
         _widen(spark, target, schema)
-    delta.create(spark, pipeline.table(LEDGER), ledger_schema(), {"delta.checkpointInterval": "50"})
+    delta.create(spark, pipeline.table(LEDGER), ledger_schema(), delta.properties(ledger_schema().names))
 
 
 def retyped(spark: SparkSession, pipeline: Pipeline) -> list[str]:

@@ -13,7 +13,6 @@ from windowing import delta
 
 SETTINGS = {
     **TINY,
-    "spark.sql.shuffle.partitions": "2",
     "spark.driver.memory": "6g",
     # The suite runs long enough for the optimizing compiler to pay.
     "spark.driver.defaultJavaOptions": "",

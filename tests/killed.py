@@ -71,6 +71,14 @@ def patiently(step: Callable[[], object]) -> None:
             time.sleep(0.2)
 
 
+def light(home: Path) -> dict[str, str]:
+    """The environment of a process whose Spark has the settings for little data, as far as it makes none itself; they lie in `home`."""
+    folder = home / "conf"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in TINY.items()))
+    return {**os.environ, "SPARK_CONF_DIR": str(folder)}
+
+
 def jvm_of(spark: SparkSession) -> int:
     """The process id of the session's JVM."""
     return int(spark._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]

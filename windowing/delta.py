@@ -75,19 +75,24 @@ def rows(spark: SparkSession, values: Sequence[Mapping[str, Any]], schema: str) 
     return spark.createDataFrame(table, parsed).coalesce(1)
 
 
-def pruned(columns: Iterable[str]) -> dict[str, str]:
-    """The property of a table whose log keeps the least and greatest values of those `columns` that say when, and of no others."""
-    return {"delta.dataSkippingStatsColumns": ",".join(c for c in columns if c in PRUNED)}
+def properties(columns: Iterable[str]) -> dict[str, str]:
+    """What every table of a pipeline is made with.
+
+    Its log keeps the least and greatest values of those `columns` that say when, and of no others; it is summed up every 50 commits,
+    since that costs a small table a job each time, and Delta's own 10 would be every tenth run.
+    """
+    return {"delta.dataSkippingStatsColumns": ",".join(c for c in columns if c in PRUNED), "delta.checkpointInterval": "50"}
 
 
 def append(rows: DataFrame, path: str, transaction: tuple[str, int] | None = None, *, widen: bool = False) -> None:
     """Appends `rows` in one commit, making the table if need be; with a transaction (application, version) a repetition writes nothing.
 
-    `widen` lets columns that the source has got since join the table. With a transaction the table is one of ours, and is made `pruned`.
+    `widen` lets columns that the source has got since join the table. With a transaction the table is one of a pipeline's, and
+    is made with their `properties`.
     """
     writer = rows.write.format("delta").mode("append").option("mergeSchema", str(widen).lower())
     if transaction is not None:
-        writer = writer.option("txnAppId", transaction[0]).option("txnVersion", transaction[1]).options(**pruned(rows.columns))
+        writer = writer.option("txnAppId", transaction[0]).option("txnVersion", transaction[1]).options(**properties(rows.columns))
     writer.save(path)
 
 

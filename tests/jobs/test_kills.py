@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from jobs.run import run
 from tests.beside import Beside
-from tests.killed import jvm_of, patiently
+from tests.killed import jvm_of, light, patiently
 from tests.lab import ARRIVAL, FEW, Lab
 from tests.life import BASE, MINUTE, WINDOWS, Life
 from windowing.crash import armed
@@ -35,11 +35,11 @@ def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     return new
 
 
-def started(module: str, *words: str, **more: object) -> "subprocess.Popen[str]":
+def started(life: Life, module: str, *words: str, **more: object) -> "subprocess.Popen[str]":
     """A process of its own group."""
     command = [sys.executable, "-m", module, *words]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, start_new_session=True, **pipes, **more)  # type: ignore[call-overload,no-any-return]
+    how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": light(life.lab.root), **more}
+    return subprocess.Popen(command, start_new_session=True, **how)  # type: ignore[call-overload,no-any-return]
 
 
 @pytest.mark.parametrize("n", range(KILLS))
@@ -49,7 +49,7 @@ def test_killed_anywhere_nothing_is_lost_and_nothing_doubled(n: int, life: Life)
     start, new = BASE + rng.randrange(life.runs * 30) * MINUTE, life.batch()
     bounds = [str(start), str(start + 90 * MINUTE)] if step == "backfill" else []
     events = lab.land(new) if step == "run" else []
-    process = started("tests.killed", str(lab.root / "lab.json"), str(nth), whom, step, *bounds)
+    process = started(life, "tests.killed", str(lab.root / "lab.json"), str(nth), whom, step, *bounds)
     out, err = process.communicate(timeout=240)
     print(f"kill {n} of seed {SEED}: {whom} at {nth} of {step}: {out.split()}")
     assert out or process.returncode == 0, err[-2000:]
@@ -71,7 +71,7 @@ RACES: dict[str, Callable[[Life], Callable[[], object]]] = {
 @pytest.mark.parametrize("other", RACES)
 def test_two_writers_at_once_are_one_after_the_other(other: str, life: Life) -> None:
     events = life.lab.land(life.batch())
-    process = started("jobs", "run", str(life.lab.root / "lab.yaml"), "--arrival", moment(ARRIVAL).isoformat())
+    process = started(life, "jobs", "run", str(life.lab.root / "lab.yaml"), "--arrival", moment(ARRIVAL).isoformat())
     finished = 0
     while process.poll() is None:
         try:
@@ -90,7 +90,7 @@ def test_two_writers_at_once_are_one_after_the_other(other: str, life: Life) -> 
 def test_of_two_processes_one_does_it(life: Life) -> None:
     events = life.lab.land(life.batch())
     words = ("run", str(life.lab.root / "lab.yaml"), "--arrival", moment(ARRIVAL).isoformat())
-    both = [started("jobs", *words) for _ in range(2)]
+    both = [started(life, "jobs", *words) for _ in range(2)]
     said = [process.communicate(timeout=240)[1] for process in both]
     assert {0} <= {process.returncode for process in both} <= {0, 75}, said
     life.lab.truth.run(events, ARRIVAL)
@@ -138,7 +138,7 @@ def test_a_lake_that_can_not_be_written_to_is_one_sentence(life: Life) -> None:
     for path in kept:
         path.chmod(0o555 if path.is_dir() else 0o444)
     try:
-        process = started("jobs", "run", str(life.lab.root / "lab.yaml"), preexec_fn=as_anyone if os.geteuid() == 0 else None)
+        process = started(life, "jobs", "run", str(life.lab.root / "lab.yaml"), preexec_fn=as_anyone if os.geteuid() == 0 else None)
         out, err = process.communicate(timeout=240)
     finally:
         for path, mode in kept.items():

@@ -21,7 +21,9 @@ SEEDS = range(FIRST, FIRST + int(os.environ.get("TIDEMARK_SCHEDULES", str(USUAL)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_random_schedule_gives_the_oracles_tables(seed: int, spark: SparkSession, tmp_path: Path) -> None:
     drawn, arrival = schedule(seed), ARRIVAL
-    lab = Lab(spark, tmp_path, drawn.windows, drawn.lateness, drawn.delay, drawn.ids, drawn.idle_after)
+    spread = spark.newSession()
+    spread.conf.set("spark.sql.shuffle.partitions", "2")
+    lab = Lab(spread, tmp_path, drawn.windows, drawn.lateness, drawn.delay, drawn.ids, drawn.idle_after)
     for step in drawn.steps:
         arrival += step.idle
         lab.run(step.batch, arrival)

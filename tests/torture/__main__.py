@@ -8,7 +8,6 @@ runs race, or two runs, a backfill and a maintenance do, while somebody reads th
 """
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -23,7 +22,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from jobs.play import TINY
+from tests.killed import light
 from tests.lab import ARRIVAL
 from tests.torture.family import BASE, FAMILIES, MINUTE, Family
 from windowing.crash import POINTS
@@ -78,7 +77,7 @@ def round_plan(n: int, seed: str) -> dict[str, Any]:
 
 def start(home: Path, *command: str) -> "subprocess.Popen[str]":
     """A process of its own group, with Spark's settings for little data, as far as it makes none itself."""
-    how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": {**os.environ, "SPARK_CONF_DIR": str(home / "conf")}}
+    how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": light(home)}
     return subprocess.Popen([sys.executable, "-m", *command], cwd=ROOT, start_new_session=True, **how)  # type: ignore[call-overload,no-any-return]
 
 
@@ -163,8 +162,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--home", type=Path, default=ROOT / "build" / "torture")
     asked = parser.parse_args()
-    (asked.home / "conf").mkdir(parents=True, exist_ok=True)
-    (asked.home / "conf" / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in TINY.items()))
+    asked.home.mkdir(parents=True, exist_ok=True)
     tally, began = Tally.of(asked.home), time.monotonic()
     tally.commits = list(dict.fromkeys([*tally.commits, _commit()]))
     before = tally.seconds

@@ -28,11 +28,10 @@ class Changes:
 def create(spark: SparkSession, target: Target, schema: T.StructType) -> None:
     """Makes the empty table unless it is there."""
     properties = {
+        **delta.properties(target.columns),
         "delta.enableDeletionVectors": "true",
         "delta.enableChangeDataFeed": str(target.change_feed).lower(),
         "delta.deletedFileRetentionDuration": "interval 30 days",
-        "delta.checkpointInterval": "50",
-        **delta.pruned(target.columns),
     }
     delta.create(spark, target.path, schema, properties)
 
