@@ -41,6 +41,7 @@ TINY = {
     "spark.ui.retainedStages": "10",
     "spark.ui.retainedTasks": "100",
     "spark.sql.adaptive.enabled": "false",
+    "spark.buffer.pageSize": "1m",
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",

@@ -35,7 +35,13 @@ DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
 }
-LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.memory": "4g"}
+LOCAL = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "4g",
+    # Every sort, aggregation and broadcast begins with a page of this size, zeroed: with few cores Spark would make it 64 MB.
+    "spark.buffer.pageSize": "4m",
+}
 """What a session of one machine adds; a cluster's own settings say where its driver is found."""
 JVM = "-Duser.timezone=UTC -XX:+UseParallelGC -Dlog4j2.disableJmx=true"
 
