@@ -27,7 +27,7 @@ DEFAULTS = {
     # Spark describes the plan of every query for its pages, which nobody sees here; small runs spent a twelfth of their time on it.
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.maxPlanStringLength": "500",
-    # PySpark asks the JVM three questions more for every column, to say in an error which line of Python made it.
+    # PySpark asks the JVM more questions for every column, to say in an error which line of Python made it: half of a small run's Python.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     # VACUUM lists a table's files in as many tasks, each of a few milliseconds, as this says: 10,000 if nothing is said.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",

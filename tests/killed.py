@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from threading import Lock
 
@@ -73,10 +74,15 @@ def patiently(step: Callable[[], object]) -> None:
 
 def light(home: Path) -> dict[str, str]:
     """The environment of a process whose Spark has the settings for little data, as far as it makes none itself; they lie in `home`."""
-    folder = home / "conf"
+    return {**os.environ, "SPARK_CONF_DIR": str(_settings(home / "conf"))}
+
+
+@cache
+def _settings(folder: Path) -> Path:
+    """The folder with the settings, written once: a process may be reading them while another is started."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in TINY.items()))
-    return {**os.environ, "SPARK_CONF_DIR": str(folder)}
+    return folder
 
 
 def jvm_of(spark: SparkSession) -> int:
