@@ -1,15 +1,15 @@
-"""Tests that need nothing but the session run beside the other tests, two at a time: the driver of a small run waits half of its time.
+"""Tests that need nothing but the session run beside the other tests, one after the other: a single run leaves part of two cores idle.
 
 They come last in the suite's order and are begun from the end; those that have not been when the suite comes to them run as any test does.
 """
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Event, Semaphore
+from threading import Event, Lock
 
 import pytest
 from pyspark.sql import SparkSession
@@ -17,21 +17,20 @@ from pyspark.sql import SparkSession
 from windowing import delta
 
 MARK = "beside"
-AT_ONCE = 2
 
 
 class Beside:
     """The marked tests of a suite; the last ones begin at once."""
 
     def __init__(self, spark: SparkSession, tests: Sequence[pytest.Function]) -> None:
-        self._spark, self._turns, self._open = spark, Semaphore(AT_ONCE), Event()
+        self._spark, self._turn, self._open = spark, Lock(), Event()
         self._open.set()
-        self._pool = ThreadPoolExecutor(AT_ONCE)
+        self._pool = ThreadPoolExecutor(1)
         self._ends: dict[str, Future[None]] = {test.nodeid: self._pool.submit(self._one, test) for test in reversed(tests)}
 
     def _one(self, test: pytest.Function) -> None:
         self._open.wait()
-        with self._turns, TemporaryDirectory() as home:
+        with self._turn, TemporaryDirectory() as home:
             given = {"spark": self._spark, "tmp_path": Path(home)} | (test.callspec.params if hasattr(test, "callspec") else {})
             test.obj(**{name: given[name] for name in signature(test.obj).parameters})
             delta.forget(self._spark, Path(home))
@@ -49,14 +48,12 @@ class Beside:
         """Nothing runs beside the block."""
         self._open.clear()
         try:
-            with ExitStack() as turns:
-                for _ in range(AT_ONCE):
-                    turns.enter_context(self._turns)
+            with self._turn:
                 yield
         finally:
             self._open.set()
 
     def stop(self) -> None:
-        """Begins no other test, and waits for those that were begun."""
+        """Begins no other test, and waits for the one that was begun."""
         self._open.set()
         self._pool.shutdown(cancel_futures=True)

@@ -1,6 +1,7 @@
 """Delta tables by path: the few reads and writes every stage's table.py is made of."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,13 @@ def size(spark: SparkSession, path: str) -> tuple[int, int]:
     """Files and bytes of the newest version of the table at `path`."""
     snapshot = _snapshot(spark, path)
     return int(snapshot.numOfFiles()), int(snapshot.sizeInBytes())
+
+
+def has_older_files(path: str, moment: datetime) -> bool:
+    """Whether a file of the table at `path`, needed or not, was last written before `moment` (aware, outside); VACUUM deletes no others."""
+    home = local_path(path)
+    files = (f for f in home.rglob("*") if f.relative_to(home).parts[0] != "_delta_log" and f.is_file())
+    return any(f.stat().st_mtime < moment.timestamp() for f in files)
 
 
 def is_new(spark: SparkSession, path: str) -> bool:

@@ -8,12 +8,14 @@ runs race, or two runs, a backfill and a maintenance do, while somebody reads th
 """
 
 import json
+import os
 import subprocess
 import sys
 import time
 from argparse import ArgumentParser
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -76,9 +78,15 @@ def round_plan(n: int, seed: str) -> dict[str, Any]:
 
 
 def start(home: Path, *command: str) -> "subprocess.Popen[str]":
-    """A process of its own group, with Spark's settings for little data, as far as it makes none itself."""
-    how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": light(home)}
+    """A process of its own group, with Spark's settings for little data, as far as it makes none itself; its input ends with this one."""
+    how = {"stdin": _ends(), "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": light(home)}
     return subprocess.Popen([sys.executable, "-m", *command], cwd=ROOT, start_new_session=True, **how)  # type: ignore[call-overload,no-any-return]
+
+
+@cache
+def _ends() -> int:
+    """A descriptor that can be read to its end when this process has ended, however that was."""
+    return os.pipe()[0]
 
 
 def round_of(tally: Tally, home: Path) -> None:

@@ -2,15 +2,18 @@
 
     python -m tests.torture.worker HOME SEED '{"family": "clock", "heal": null, "runs": 2, "step": "run", "place": "state.stored", ...}'
 
-Every line it prints is a word and a number: what it has done.
+Every line it prints is a word and a number: what it has done. It ends with whoever started it, that is, when its input does.
 """
 
 import json
+import os
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from random import Random
+from threading import Thread
 from typing import Any
 
 from jobs.maintain import maintain
@@ -47,6 +50,7 @@ def steps(family: Family, rng: Random) -> dict[str, Callable[[], object]]:
 
 def main(home: str, seed: str, plan: str) -> None:
     """Does what `plan` says."""
+    Thread(target=_end_with_input, daemon=True).start()
     asked: dict[str, Any] = json.loads(plan)
     family = Family(spark_session("tortured", **TINY), Path(home), asked["family"], seed)
     rng = Random(f"{seed}:{asked}")
@@ -65,6 +69,11 @@ def main(home: str, seed: str, plan: str) -> None:
     with killer["kill"]:
         steps(family, rng)[asked["step"]]()
         tell("survived")
+
+
+def _end_with_input() -> None:
+    sys.stdin.read()
+    os.killpg(os.getpgid(0), signal.SIGKILL)
 
 
 def _killer(family: Family, how: dict[str, Any] | None) -> Any:
