@@ -28,6 +28,21 @@ def writing(pipeline: "Pipeline") -> "SparkSession":
     return spark()
 
 
+def asking() -> "SparkSession":
+    """The session for a command that reads the ledger, logs and counts, and hardly any rows."""
+    from jobs.session import light
+
+    return spark(**light())
+
+
+def noting(pipeline: "Pipeline") -> "SparkSession":
+    """The same for a command that writes such things; Busy as `writing` is."""
+    from jobs.lock import probe
+
+    probe(pipeline)
+    return asking()
+
+
 def spark(**conf: str) -> "SparkSession":
     """The session; the JVM ends with this process. What it says, and Python's logs, are kept from the terminal unless --debug asks."""
     if debugging():

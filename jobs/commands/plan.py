@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from jobs.commands.engine import spark
+from jobs.commands.engine import asking
 from jobs.commands.options import common
 from jobs.commands.output import Printer
 from windowing.errors import UsageError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @common
 def explain(pipeline: "Pipeline", *, as_json: bool) -> None:
     """The plan of the next run; no side effect."""
-    session = spark()
+    session = asking()
     from jobs.explain import explain as plan_of
 
     plan = plan_of(session, pipeline)
@@ -68,7 +68,7 @@ def report(pipeline: "Pipeline", *, as_json: bool, output: Path | None) -> None:
     """One self-contained HTML page of runs, outputs and quality."""
     from datetime import UTC, datetime
 
-    session = spark()
+    session = asking()
     from windowing.delta import local_path
     from windowing.report.page import page
     from windowing.report.table import facts

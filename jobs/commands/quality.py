@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jobs.commands.engine import writing
+from jobs.commands.engine import noting, writing
 from jobs.commands.options import common
 from jobs.commands.output import Printer
 from windowing.errors import ExpectationsFailed
@@ -50,7 +50,7 @@ def publish(pipeline: "Pipeline", *, as_json: bool, accept: str | None) -> None:
     """Point readers at the newest validated versions."""
     if accept is not None and not accept.strip():
         raise click.UsageError("--accept needs a reason, such as 'the airport was closed that day'", click.get_current_context())
-    session = writing(pipeline)
+    session = noting(pipeline)
     from jobs.publish import publish as publish_newest
 
     published = publish_newest(session, pipeline, accept)

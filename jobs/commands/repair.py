@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from jobs.commands.engine import writing
+from jobs.commands.engine import noting, writing
 from jobs.commands.failure import Failure
 from jobs.commands.options import common, key_option, keys_of
 from jobs.commands.output import Printer
@@ -27,7 +27,7 @@ def doctor(pipeline: "Pipeline", *, as_json: bool) -> None:
 
     Looks at source, checkpoint, ledger and tables and writes nothing. Every run asks the same before it begins.
     """
-    session = writing(pipeline)
+    session = noting(pipeline)
     from jobs.prepare import diagnosis
 
     found = diagnosis(session, pipeline)
@@ -54,7 +54,7 @@ def recover(pipeline: "Pipeline", *, as_json: bool) -> None:
     One that is older, or of another stream, is made anew too. The old one is kept beside it. What the ledger can't tell is refused,
     with what to do.
     """
-    session = writing(pipeline)
+    session = noting(pipeline)
     from jobs.doctor import recover as recover_now
 
     repaired = recover_now(session, pipeline)

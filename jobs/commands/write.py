@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from jobs.commands.engine import spark, writing
+from jobs.commands.engine import asking, writing
 from jobs.commands.options import TIMES, Instant, common, ordered
 from jobs.commands.output import Printer, console
 from windowing.errors import ExpectationsFailed
@@ -61,7 +61,7 @@ def backfill(pipeline: "Pipeline", *, as_json: bool, start: datetime, end: datet
 
 
 def _plan(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetime) -> None:
-    session = spark()
+    session = asking()
     from jobs.backfill import plan
 
     _print_plan(printer, pipeline, plan(session, pipeline, start, end))
