@@ -91,13 +91,14 @@ def _tended(batch: Batch, past: Story) -> Maintenance:
 
 
 def _files(batch: Batch, name: str, past: Story) -> None:
-    table = DeltaTable.forPath(batch.spark, batch.pipeline.table(name))
-    if delta.size(batch.spark, batch.pipeline.table(name))[0] > 1:
+    path = batch.pipeline.table(name)
+    table = DeltaTable.forPath(batch.spark, path)
+    if delta.size(batch.spark, path)[0] > 1:
         table.optimize().executeCompaction()
     crashpoint("maintain.optimized")
     kept = _kept(batch, name, past)
     # VACUUM goes by the host's clock, whatever `now` is.
-    if delta.has_older_files(batch.pipeline.table(name), datetime.now(UTC) - kept):
+    if delta.has_older_files(path, datetime.now(UTC) - kept):
         table.vacuum(kept.total_seconds() / 3600)
     crashpoint("maintain.vacuumed")
 

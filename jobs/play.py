@@ -17,6 +17,7 @@ from jobs.backfill import backfill
 from jobs.prepare import prepared
 from jobs.read import read
 from jobs.run import Run
+from jobs.session import LIGHT
 from jobs.transcript import FINALITY, Play
 from windowing import delta
 from windowing.admit.rule import advanced, later
@@ -31,9 +32,9 @@ from windowing.report.text import moment_or_none
 from windowing.spec.transcript import WATERMARK, Step
 
 TINY = {
+    **LIGHT,
     "spark.master": "local[2]",
     "spark.driver.memory": "2g",
-    "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.ui.retainedExecutions": "10",
@@ -43,8 +44,6 @@ TINY = {
     "spark.sql.adaptive.enabled": "false",
     "spark.buffer.pageSize": "1m",
     "spark.sql.constraintPropagation.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 """A session for tables of a few rows, where compiling and re-planning each query costs more than running it."""
 AT_ONCE = 3

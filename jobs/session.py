@@ -43,6 +43,15 @@ LOCAL = {
     "spark.buffer.pageSize": "4m",
 }
 """What a session of one machine adds; a cluster's own settings say where its driver is found."""
+LIGHT = {
+    "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""What a session adds that ends soon and reads few rows: queries are interpreted, and the JVM compiles quickly rather than well.
+
+A cold run of 1,000 rows spent half of its CPU on compiling; with a million rows it takes 1.8 times as long this way.
+"""
 JVM = "-Duser.timezone=UTC -XX:+UseParallelGC -Dlog4j2.disableJmx=true"
 
 
@@ -62,17 +71,6 @@ def spark_session(app_name: str = "tidemark", **conf: str) -> SparkSession:
     for name, value in {**_settings(master, jars), **conf}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
-
-
-def light() -> dict[str, str]:
-    """Settings for a session that ends soon and reads few rows: queries are interpreted, and the JVM compiles quickly rather than well.
-
-    A command of bookkeeping spent half of its CPU on compiling; at a million rows a run takes twice as long this way.
-    """
-    quick = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
-    options = f"{JVM} {quick} {'' if 'SPARK_MASTER' in os.environ else _shared()}"
-    interpreted = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-    return {**interpreted, "spark.driver.extraJavaOptions": options}
 
 
 def _settings(master: str, jars: list[str]) -> dict[str, str]:

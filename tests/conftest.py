@@ -14,8 +14,8 @@ from windowing import delta
 SETTINGS = {
     **TINY,
     "spark.driver.memory": "6g",
-    # The suite runs long enough for the optimizing compiler to pay. Hadoop starts a chmod for every file that it makes on a local disk.
-    "spark.driver.defaultJavaOptions": "-Djdk.lang.Process.launchMechanism=VFORK",
+    # The suite runs long enough for the optimizing compiler to pay.
+    "spark.driver.defaultJavaOptions": "",
 }
 
 

@@ -20,27 +20,26 @@ if TYPE_CHECKING:
     from windowing.spec.pipeline import Pipeline
 
 
-def writing(pipeline: "Pipeline") -> "SparkSession":
+def writing(pipeline: "Pipeline", **conf: str) -> "SparkSession":
     """The session for a command that writes; Busy at once, before the JVM starts, when another writer holds the pipeline."""
     from jobs.lock import probe
 
     probe(pipeline)
-    return spark()
+    return spark(**conf)
 
 
 def asking() -> "SparkSession":
     """The session for a command that reads the ledger, logs and counts, and hardly any rows."""
-    from jobs.session import light
+    from jobs.session import LIGHT
 
-    return spark(**light())
+    return spark(**LIGHT)
 
 
 def noting(pipeline: "Pipeline") -> "SparkSession":
     """The same for a command that writes such things; Busy as `writing` is."""
-    from jobs.lock import probe
+    from jobs.session import LIGHT
 
-    probe(pipeline)
-    return asking()
+    return writing(pipeline, **LIGHT)
 
 
 def spark(**conf: str) -> "SparkSession":

@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from jobs.cli import main
 from jobs.commands.failure import explained
 from jobs.commands.options import Instant
+from jobs.session import LIGHT
 from windowing.errors import Busy, ExpectationsFailed, SpecError, StateRefused, UsageError
 
 COMMANDS = (
@@ -76,6 +77,26 @@ def test_every_command_explains_itself(command: str) -> None:
     result = tidemark(command, "-h")
     assert result.exit_code == 0
     assert all(option in result.stdout for option in ("TRANSCRIPT" if command == "test" else "SPEC", "--json", "--debug"))
+
+
+ROWS = (["run"], ["backfill", *RANGE], ["backfill", *RANGE, "--check"], ["validate"], ["maintain"], ["show", "hourly"], ["late"], ["state"])
+FEW = (["doctor"], ["recover"], ["publish"], ["explain"], ["report"], ["backfill", *RANGE, "--dry-run"])
+
+
+@pytest.mark.parametrize(("words", "conf"), [*((words, {}) for words in ROWS), *((words, LIGHT) for words in FEW)])
+def test_only_a_command_that_reads_few_rows_starts_light(
+    words: list[str], conf: dict[str, str], spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, str]] = []
+
+    def refuse(**conf: str) -> None:
+        asked.append(conf)
+        raise UsageError("no session here")
+
+    for module in ("engine", "look"):
+        monkeypatch.setattr(f"jobs.commands.{module}.spark", refuse)
+    assert said(tidemark(words[0], spec, *words[1:])) == "tidemark: no session here"
+    assert asked == [conf]
 
 
 def test_no_command_is_bad_usage_and_prints_the_help() -> None:
