@@ -1,11 +1,14 @@
 """The one place that makes a Spark session: UTC everywhere, two Delta JARs, nothing listening outside 127.0.0.1."""
 
+import json
 import os
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
+from py4j.java_gateway import java_import
 from pyspark.sql import SparkSession
 
 from windowing.errors import UsageError
@@ -27,6 +30,8 @@ DEFAULTS = {
     # Spark describes the plan of every query for its pages, which nobody sees here; small runs spent a twelfth of their time on it.
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.maxPlanStringLength": "500",
+    # Spark keeps in every expression the Java frames that made it, here those of a Python bridge, and sends them along with it.
+    "spark.sql.dataFrameQueryContext.enabled": "false",
     # PySpark asks the JVM more questions for every column, to say in an error which line of Python made it: half of a small run's Python.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     # VACUUM lists a table's files in as many tasks, each of a few milliseconds, as this says: 10,000 if nothing is said.
@@ -52,6 +57,9 @@ LIGHT = {
 
 A cold run of 1,000 rows spent half of its CPU on compiling; with a million rows it takes 1.8 times as long this way.
 """
+_OFTEN = ("org.apache.spark.sql.functions", "org.apache.spark.api.python.PythonUtils", "org.apache.spark.sql.api.python.PythonSQLUtils")
+"""Classes that PySpark asks for by their last name alone, several hundred times in a run."""
+_ELSEWHERE = ("mapred-default.xml", "yarn-default.xml")
 JVM = "-Duser.timezone=UTC -XX:+UseParallelGC -Dlog4j2.disableJmx=true"
 
 
@@ -70,7 +78,33 @@ def spark_session(app_name: str = "tidemark", **conf: str) -> SparkSession:
     builder = SparkSession.builder.appName(app_name).master(master)
     for name, value in {**_settings(master, jars), **conf}.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    spark = builder.getOrCreate()
+    _introduce(spark)
+    if master.startswith("local"):
+        _unburden(spark)
+    return spark
+
+
+def _introduce(spark: SparkSession) -> None:
+    """Tells the bridge to the JVM the packages of some classes; else it tries several, and in each of them some 300 JARs."""
+    for name in _OFTEN:
+        java_import(spark._jvm, name)
+
+
+def _unburden(spark: SparkSession) -> None:
+    """Takes from Hadoop's settings the defaults of YARN and MapReduce, 714 of 1,076; what Spark or a user has set stays.
+
+    Spark copies all settings into every read and write, and Hadoop packs the origin of each one by itself: 9 ms each time, 4 without these.
+    """
+    java: Any = spark._jvm
+    settings = spark._jsc.hadoopConfiguration()
+    # Whoever adds defaults brings all of them back; these two do when they are first met.
+    java.org.apache.hadoop.mapred.JobConf(False)
+    java.org.apache.hadoop.hdfs.HdfsConfiguration.init()
+    java.org.apache.hadoop.conf.Configuration.dumpConfiguration(settings, written := java.java.io.StringWriter())
+    for setting in json.loads(written.toString())["properties"]:
+        if setting["resource"] in _ELSEWHERE:
+            settings.unset(setting["key"])
 
 
 def _settings(master: str, jars: list[str]) -> dict[str, str]:

@@ -73,16 +73,19 @@ def patiently(step: Callable[[], object]) -> None:
 
 
 def light(home: Path) -> dict[str, str]:
-    """The environment of a process whose Spark has the settings for little data, as far as it makes none itself; they lie in `home`."""
-    return {**os.environ, "SPARK_CONF_DIR": str(_settings(home / "conf"))}
+    """The environment of a process whose Spark has the settings for little data, as far as it makes none itself; they lie in `home`.
+
+    They are named as a file: SPARK_CONF_DIR would lie on the JVM's class path, which then is not that of the class archive.
+    """
+    return {**os.environ, "PYSPARK_SUBMIT_ARGS": f"--properties-file {_settings(home)} pyspark-shell"}
 
 
 @cache
 def _settings(folder: Path) -> Path:
-    """The folder with the settings, written once: a process may be reading them while another is started."""
+    """The file with the settings, written once: a process may be reading it while another is started."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in TINY.items()))
-    return folder
+    (file := folder / "spark.conf").write_text("".join(f"{name} {value}\n" for name, value in TINY.items()))
+    return file
 
 
 def jvm_of(spark: SparkSession) -> int:

@@ -1,6 +1,6 @@
 """A pipeline under test beside the oracle: the same events go to a Delta table and to the loops, then their tables are compared."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import isclose
@@ -11,11 +11,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from jobs.backfill import backfill
-from jobs.read import read
+from jobs.read import whole_of, with_finality
 from jobs.run import run
 from tests import oracle
 from windowing import delta
 from windowing.grid.zone import micros, moment
+from windowing.ledger.rule import Story
+from windowing.ledger.table import story
 from windowing.report.rule import RunReport
 from windowing.spec.load import load_pipeline
 
@@ -117,11 +119,14 @@ class Lab:
         self.truth.backfill(self.landed, start, end, ARRIVAL)
         return report
 
-    def check(self) -> None:
-        """Every output equals the oracle's table, and so does what is closed and final in it."""
+    def check(self) -> Story:
+        """Every output equals the oracle's table, and so does what is closed and final in it; what the ledger tells."""
+        past = story(self.spark, self.pipeline)
         for window in self.windows:
-            assert self.table(window.name) == self.expected(window), window
-            assert self.closed_final(window.name) == self.truth.closed_final(window.name), window
+            rows = self._judged(window.name, past)
+            assert _by_place(rows, _values) == self.expected(window), window
+            assert _by_place(rows, _finality) == self.truth.closed_final(window.name), window
+        return past
 
     def expected(self, window: oracle.Window) -> dict[tuple[Any, ...], dict[str, Any]]:
         """What the output of `window` must hold, as `table` gives it."""
@@ -133,14 +138,24 @@ class Lab:
         """The rows of one output, of some keys or all, by (key, start, end), and index where windows have one, as the oracle names them."""
         stored = delta.read(self.spark, self.pipeline.table(name))
         rows = [row.asDict() for row in (stored.where(F.col("key").isin(*keys)) if keys else stored).collect()]
-        out = {_place(row): _values(row) for row in rows}
-        assert len(out) == len(rows), f"{name} has a window twice"
-        return out
+        return _by_place(rows, _values)
 
-    def closed_final(self, name: str) -> dict[tuple[Any, ...], tuple[bool, bool]]:
-        """For each row of one output whether it is closed and whether it is final."""
-        rows = [row.asDict() for row in read(self.spark, self.pipeline, name, published=False).collect()]
-        return {_place(row): (row["is_closed"], row["is_final"]) for row in rows}
+    def _judged(self, name: str, past: Story) -> list[dict[str, Any]]:
+        """The rows of one output as a reader of the newest version has them."""
+        stored = delta.read(self.spark, self.pipeline.table(name))
+        whole = whole_of(self.spark, self.pipeline, name, None)
+        return [row.asDict() for row in with_finality(stored, self.pipeline, name, past.watermark, whole).collect()]
+
+
+def _by_place(rows: Sequence[dict[str, Any]], what: Callable[[dict[str, Any]], Any]) -> dict[tuple[Any, ...], Any]:
+    """What each row says; no window has two."""
+    out = {_place(row): what(row) for row in rows}
+    assert len(out) == len(rows), "a window is there twice"
+    return out
+
+
+def _finality(row: dict[str, Any]) -> tuple[bool, bool]:
+    return (row["is_closed"], row["is_final"])
 
 
 def _row(e: oracle.Event) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from windowing import delta
 from windowing.crash import armed
 from windowing.delta import local_path
 from windowing.ledger.rule import COUNTS
-from windowing.ledger.table import WATERMARKS, story
+from windowing.ledger.table import WATERMARKS
 
 MINUTE = 60 * SECOND
 BASE = us("2026-01-05T00:00:00")
@@ -108,8 +108,7 @@ class Life:
 
     def check(self) -> None:
         """Tables, refused rows, watermark and the sums of the ledger are the oracle's."""
-        self.lab.check()
-        truth, past = self.lab.truth, story(self.lab.spark, self.lab.pipeline)
+        truth, past = self.lab.truth, self.lab.check()
         assert past.watermark == truth.watermark
         assert past.open_run is None
         outcomes = [outcome for _, outcome in truth.outcomes]

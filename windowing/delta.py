@@ -19,7 +19,8 @@ def exists(spark: SparkSession, path: str) -> bool:
     """Whether a Delta table lies at `path` (a path, a URI, or a catalog name)."""
     if "/" not in path:
         return bool(spark.catalog.tableExists(path))
-    return bool(DeltaTable.isDeltaTable(spark, path))
+    table = getattr(spark._jvm, "io.delta.tables.DeltaTable")
+    return bool(table.isDeltaTable(spark._jsparkSession, path))
 
 
 def read(spark: SparkSession, path: str, version: int | None = None) -> DataFrame:

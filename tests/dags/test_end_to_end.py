@@ -24,7 +24,8 @@ CANARIES = ("zz-shop-4711", "4712471247", "4713.4713")
 """A key, an id and a price, which no one should find anywhere but in tables."""
 LAND = """
 import sys
-from jobs.session import spark_session
+from pathlib import Path
+from jobs.session import LIGHT, spark_session
 
 rows = "('zz-shop-4711', 4712471247, '2013-01-01 10:05:00', 4713.4713), ('zz-shop-4711', 2, '2013-01-01 10:20:00', 4.0)"
 rows += ", ('b', 3, '2013-01-01 11:10:00', 1.0)"
@@ -32,13 +33,16 @@ spark = spark_session()
 query = f"select shop, id, timestamp(at) at, price from values {rows} as rows (shop, id, at, price)"
 spark.sql(query).coalesce(1).write.format("delta").save(sys.argv[1])
 spark.stop()
+Path(sys.argv[2]).write_text("".join(f"{name} {value}\\n" for name, value in LIGHT.items()))
 """
 
 
 @pytest.fixture
 def landed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory of specs with the pipeline `corner` in it, whose source holds three orders."""
-    subprocess.run([CLI.parent / "python", "-c", LAND, str(tmp_path / "lake/orders_in")], check=True, cwd=ROOT)
+    light = str(tmp_path / "light.conf")
+    subprocess.run([CLI.parent / "python", "-c", LAND, str(tmp_path / "lake/orders_in"), light], check=True, cwd=ROOT)
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"--properties-file {light} pyspark-shell")
     specs = tmp_path / "specs"
     specs.mkdir()
     (specs / "corner.yaml").write_text(SPEC.format(name="corner").replace("/srv/lake", "../lake"))
