@@ -9,7 +9,7 @@ from windowing import delta
 from windowing.columns import CLOSED_BY, END, INDEX, LAST
 from windowing.errors import UsageError
 from windowing.grid.zone import moment
-from windowing.ledger.rule import Story
+from windowing.ledger.rule import Entry, Story
 from windowing.ledger.table import story
 from windowing.merge.rule import complete
 from windowing.spec.kinds import Chained, Counted, Global, Window
@@ -23,10 +23,17 @@ def read(spark: SparkSession, pipeline: Pipeline, window: str, published: bool =
     before the first run, and before anything was published.
     """
     past = story(spark, pipeline)
-    rows = _rows(spark, pipeline, window, _version(pipeline, past, window) if published else None)
-    entry = past.published if published else None
-    as_of = past.watermark if entry is None else past.watermark_of(entry.run)
-    return with_finality(rows, pipeline, window, as_of, whole_of(spark, pipeline, window, entry.versions if entry else None))
+    if not published:
+        return newest(spark, pipeline, window, past)
+    entry = _published(pipeline, past, window)
+    rows = _rows(spark, pipeline, window, entry.versions[window])
+    return with_finality(rows, pipeline, window, past.watermark_of(entry.run), whole_of(spark, pipeline, window, entry.versions))
+
+
+def newest(spark: SparkSession, pipeline: Pipeline, window: str, past: Story) -> DataFrame:
+    """What `read` gives of the newest version, for whoever has read the ledger already."""
+    rows = _rows(spark, pipeline, window, None)
+    return with_finality(rows, pipeline, window, past.watermark, whole_of(spark, pipeline, window, None))
 
 
 def with_finality(rows: DataFrame, pipeline: Pipeline, window: str, watermark: int | None, whole: DataFrame | None = None) -> DataFrame:
@@ -73,7 +80,7 @@ def _rows(spark: SparkSession, pipeline: Pipeline, window: str, version: int | N
     return delta.read(spark, pipeline.table(window), version)
 
 
-def _version(pipeline: Pipeline, past: Story, window: str) -> int:
+def _published(pipeline: Pipeline, past: Story, window: str) -> Entry:
     if past.published is None or window not in past.published.versions:
         raise UsageError(f"{pipeline.name}: nothing has been published yet; `tidemark validate` and `tidemark publish` first")
-    return past.published.versions[window]
+    return past.published

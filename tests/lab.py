@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from jobs.backfill import backfill
-from jobs.read import whole_of, with_finality
+from jobs.read import newest
 from jobs.run import run
 from tests import oracle
 from windowing import delta
@@ -123,7 +123,7 @@ class Lab:
         """Every output equals the oracle's table, and so does what is closed and final in it; what the ledger tells."""
         past = story(self.spark, self.pipeline)
         for window in self.windows:
-            rows = self._judged(window.name, past)
+            rows = [row.asDict() for row in newest(self.spark, self.pipeline, window.name, past).collect()]
             assert _by_place(rows, _values) == self.expected(window), window
             assert _by_place(rows, _finality) == self.truth.closed_final(window.name), window
         return past
@@ -139,12 +139,6 @@ class Lab:
         stored = delta.read(self.spark, self.pipeline.table(name))
         rows = [row.asDict() for row in (stored.where(F.col("key").isin(*keys)) if keys else stored).collect()]
         return _by_place(rows, _values)
-
-    def _judged(self, name: str, past: Story) -> list[dict[str, Any]]:
-        """The rows of one output as a reader of the newest version has them."""
-        stored = delta.read(self.spark, self.pipeline.table(name))
-        whole = whole_of(self.spark, self.pipeline, name, None)
-        return [row.asDict() for row in with_finality(stored, self.pipeline, name, past.watermark, whole).collect()]
 
 
 def _by_place(rows: Sequence[dict[str, Any]], what: Callable[[dict[str, Any]], Any]) -> dict[tuple[Any, ...], Any]:
