@@ -13,6 +13,8 @@ from windowing import delta
 
 SETTINGS = {
     **TINY,
+    # Hadoop's own starts a process for every file and for the checksums beside it; those that tests kill have it, as users do.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.driver.memory": "6g",
     # The suite runs long enough for the optimizing compiler to pay.
     "spark.driver.defaultJavaOptions": "",

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,6 +14,7 @@ from pathlib import Path
 from threading import Lock
 
 from pyspark.sql import SparkSession
+from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from jobs.backfill import backfill
 from jobs.play import TINY
@@ -60,16 +60,10 @@ class Killer:
             os.kill(jvm_of(self.spark), signal.SIGKILL)
 
 
+@retry(retry=retry_if_exception_type(Busy), wait=wait_fixed(0.2), stop=stop_after_delay(PATIENCE), reraise=True)
 def patiently(step: Callable[[], object]) -> None:
     """Does the step as soon as the lock is free; what a killed process had started may hold it for a moment."""
-    until = time.monotonic() + PATIENCE
-    while True:
-        try:
-            step()
-            return
-        except Busy:
-            assert time.monotonic() < until, "the lock outlived its process"
-            time.sleep(0.2)
+    step()
 
 
 def light(home: Path) -> dict[str, str]:
