@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -77,7 +78,18 @@ _ENDS = ((F.min, "low"), (F.max, "high"))
 
 def digested(rows: DataFrame) -> DataFrame:
     """Adds a digest of the whole row, `__digest`, by which copies that differ are told apart."""
-    return rows.withColumn(DIGEST, F.xxhash64(*(f"`{f.name}`" for f in rows.schema.fields if not isinstance(f.dataType, T.MapType))))
+    return rows.withColumn(DIGEST, digest({name: name for name in digestible(rows.schema)}))
+
+
+def digest(columns: Mapping[str, str]) -> Column:
+    """A digest of a row, of names in the source -> columns; a column without a value is as one that isn't there."""
+    each = [F.when(F.col(f"`{c}`").isNotNull(), F.xxhash64(F.lit(name), f"`{c}`")) for name, c in columns.items()]
+    return reduce(lambda a, b: a.bitwiseXOR(b), (F.coalesce(one, F.lit(0).cast("bigint")) for one in each))
+
+
+def digestible(schema: T.StructType) -> list[str]:
+    """The columns that a digest is made of: all but those that hold maps, which have no order."""
+    return [f.name for f in schema.fields if "map<" not in f.dataType.simpleString()]
 
 
 def timed(batch: Batch, rows: DataFrame) -> DataFrame:

@@ -15,6 +15,7 @@ from jobs.staging import Staged, judge, stage
 from jobs.tables import versions
 from windowing.admit.again import INSIDE
 from windowing.crash import crashpoint
+from windowing.ledger.pending import pending
 from windowing.ledger.rule import BACKFILL_DONE, BACKFILL_INTENT, GENERATION, Entry, Story
 from windowing.ledger.table import record
 from windowing.spec.pipeline import Pipeline
@@ -41,7 +42,7 @@ def one(spark: SparkSession, pipeline: Pipeline, past: Story, staged: Staged, be
         past = record(spark, pipeline, past, [intent])
         begun = past.entries[-1]
         crashpoint("backfill.intended")
-    changed = _repaired(batch, staged, past.watermark, f"backfill {begun.seq}")
+    changed = _repaired(batch, staged, past, f"backfill {begun.seq}")
     partial = {name: n for name, n in begun.counts.items() if name.startswith("partial.")}
     accepted = repair.accepted_in(batch, chunk) - begun.counts.get("before", 0)
     counts = {**changed, **partial, "accepted": accepted}
@@ -56,10 +57,10 @@ def _note(chunk: Chunk) -> str:
     return dumps(said | ({"asked": list(chunk.asked)} if chunk.asked else {}))
 
 
-def _repaired(batch: Batch, staged: Staged, watermark_us: int | None, label: str) -> dict[str, int]:
-    chunk = staged.chunk
-    events = repair.counted(batch, chunk, staged.rows).localCheckpoint(eager=True)
-    counts = rebuild(Closing(batch, watermark_us, watermark_us, None), chunk, events, sessions)
+def _repaired(batch: Batch, staged: Staged, past: Story, label: str) -> dict[str, int]:
+    chunk, disputed = staged.chunk, [(low, high) for _, low, high in pending(past)]
+    events = repair.counted(batch, chunk, staged.rows, disputed).localCheckpoint(eager=True)
+    counts = rebuild(Closing(batch, past.watermark, past.watermark, None), chunk, events, sessions)
     crashpoint("backfill.rebuilt")
     repair.swap_ids(batch, chunk, events)
     crashpoint("backfill.remembered")

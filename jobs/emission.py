@@ -65,7 +65,12 @@ def _aligned(closing: Closing, family: Family, window: Aligned) -> dict[str, int
     if delta.is_new(batch.spark, target.path):
         return written(batch, window, target, merges.inserts(shown, target))
     stored = delta.read(batch.spark, target.path)
-    return written(batch, window, target, merges.replacements(shown, _affected(closing, window, pool, within, stored), target))
+    old = _affected(closing, window, pool, within, stored)
+    if filling.filled(window):
+        shown = shown.localCheckpoint(eager=True)
+        ids = [*batch.keys, START, END]
+        old = old.unionByName(stored.join(shown.select(*ids), ids, "left_semi")).dropDuplicates(ids)
+    return written(batch, window, target, merges.replacements(shown, old, target))
 
 
 def changes(runs: DataFrame, window: Aligned, batch: Batch, algebras: dict[str, Algebra], within: Range) -> DataFrame:

@@ -76,17 +76,25 @@ def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Er
 
 def _intended(batch: Batch, past: Story) -> tuple[Story, Entry]:
     """The story with an intent, and that, unless one was left; UsageError where what readers see could not be kept without the key."""
+    if _is_behind(past):
+        raise UsageError(
+            f"{batch.pipeline.name}: readers are pointed at run {past.published.run if past.published else 0}, older than what there "
+            "is, and would lose it; `tidemark publish` (or `--accept REASON`) first"
+        )
     if past.open_erasure is not None:
         return past, past.open_erasure
-    if past.published is not None and past.newest is not None and past.published.versions != past.newest.versions:
-        raise UsageError(
-            f"{batch.pipeline.name}: readers are pointed at run {past.published.run}, older than what there is, and would lose it; "
-            "`tidemark publish` (or `--accept REASON`) first"
-        )
     intent = Entry(ERASE_INTENT, generation=GENERATION, run=past.last_run, at=batch.arrival_us)
     past = record(batch.spark, batch.pipeline, past, [intent])
     crashpoint("erase.intended")
     return past, past.entries[-1]
+
+
+def _is_behind(past: Story) -> bool:
+    """Whether readers are pointed at versions that are not the newest, but for what was erased of them already."""
+    published, newest, begun = past.published, past.newest, past.open_erasure
+    if published is None or newest is None:
+        return False
+    return published.versions != newest.versions if begun is None else newest.seq > max(published.seq, begun.seq)
 
 
 def _counts(batch: Batch, past: Story) -> dict[str, int]:
@@ -98,8 +106,13 @@ def _counts(batch: Batch, past: Story) -> dict[str, int]:
 
 def _rewrite(batch: Batch) -> None:
     """Writes files anew in which deleted rows are only marked."""
-    paths = [batch.pipeline.table(name) for name in tables.versions(batch.spark, batch.pipeline)]
+    paths = [batch.pipeline.table(name) for name in _all(batch)]
     together([partial(batch.spark.sql, f"reorg table delta.`{path}` apply (purge)") for path in paths])
+
+
+def _all(batch: Batch) -> tuple[str, ...]:
+    """Every table that has rows of keys, those of earlier specs among them."""
+    return (*tables.versions(batch.spark, batch.pipeline), *tables.left(batch.spark, batch.pipeline))
 
 
 def _forget(batch: Batch) -> None:
@@ -107,7 +120,7 @@ def _forget(batch: Batch) -> None:
     spark, pipeline = batch.spark, batch.pipeline
     spark.conf.set(_CHECK, "false")
     try:
-        together([partial(_vacuum, spark, pipeline.table(name)) for name in tables.versions(spark, pipeline)])
+        together([partial(_vacuum, spark, pipeline.table(name)) for name in _all(batch)])
     finally:
         spark.conf.unset(_CHECK)
 
@@ -124,7 +137,8 @@ def _rows(batch: Batch, key: Mapping[str, str]) -> dict[str, int]:
     state = {table: key for table in state_names(pipeline) if table != SEEN}
     outputs = {pipeline.name_of(t.path): key for w in pipeline.windows for t in tables.tables(pipeline, w)}
     found = {SEEN: _ids(batch, key)} if pipeline.source.event_id else {}
-    for table, where in {**state, **outputs, **refused}.items():
+    gone = dict.fromkeys(tables.left(batch.spark, pipeline), key)
+    for table, where in {**state, **outputs, **refused, **gone}.items():
         found[table] = _delete(batch, table, where)
         crashpoint("erase.deleted")
     return found

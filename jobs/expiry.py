@@ -1,4 +1,4 @@
-"""What `retention` no longer keeps: refused rows by the arrival of their run, windows and state by the watermark."""
+"""What `retention` no longer keeps: what refused rows said, by the arrival of their run; windows and state, by the watermark."""
 
 from collections.abc import Mapping
 
@@ -8,8 +8,9 @@ from pyspark.sql import functions as F
 
 from jobs.admission import Batch
 from jobs.filling import filled
+from jobs.repair import digest_of
 from windowing import delta
-from windowing.admit.table import REFUSED
+from windowing.admit.table import EMPTIED, META, REFUSED
 from windowing.columns import END, PANE, RUN
 from windowing.crash import crashpoint
 from windowing.grid.zone import moment
@@ -20,12 +21,12 @@ from windowing.spec.kinds import Aligned, Global
 
 
 def expire(batch: Batch, watermark_us: int | None) -> dict[str, int]:
-    """Deletes what is older than the spec keeps it; by table how many rows."""
+    """Deletes what is older than the spec keeps it, and empties refused rows that are; by table how many rows."""
     pipeline, kept = batch.pipeline, batch.pipeline.retention
     found: dict[str, int] = {}
     if kept.refused_us is not None:
         runs = _runs_before(batch, batch.arrival_us - kept.refused_us)
-        found |= {table: _delete(batch, table, F.col(RUN).isin(runs)) for table in REFUSED if runs}
+        found |= {table: _empty(batch, table, F.col(RUN).isin(runs)) for table in REFUSED if runs}
     if watermark_us is None:
         return found
     horizon = pipeline.watermark.dedupe_horizon_us
@@ -51,6 +52,27 @@ def _panes(batch: Batch, until_us: int) -> Mapping[str, int]:
         if not any(isinstance(w, Global) or filled(w) for w in family.windows):
             found[family.table] = _delete(batch, family.table, F.col(PANE) < F.lit(moment(until_us)))
     return found
+
+
+def _empty(batch: Batch, table: str, old: Column) -> int:
+    """Takes the columns of the source from old refused rows, in one commit.
+
+    What remains is that they were refused, and their digest: without it a row that the source still has would count from now on.
+    """
+    path = batch.pipeline.table(table)
+    if not delta.exists(batch.spark, path):
+        return 0
+    if EMPTIED not in delta.read(batch.spark, path).columns:
+        batch.spark.sql(f"alter table delta.`{path}` add columns (`{EMPTIED}` bigint)")
+    rows = delta.read(batch.spark, path)
+    due = old & F.col(EMPTIED).isNull()
+    n = rows.where(due).count()
+    if n:
+        own = [f for f in rows.schema.fields if f.name not in (*META, EMPTIED)]
+        said: dict[str, str | Column] = {f"`{f.name}`": F.lit(None).cast(f.dataType) for f in own}
+        DeltaTable.forPath(batch.spark, path).update(due, {**said, EMPTIED: digest_of(batch, rows)})
+    crashpoint("maintain.expired")
+    return n
 
 
 def _delete(batch: Batch, table: str, old: Column) -> int:

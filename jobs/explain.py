@@ -6,9 +6,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
@@ -146,15 +144,9 @@ def _commits(spark: SparkSession, pipeline: Pipeline, since: int, version: int) 
     """The commits `since` to `version`, both inside; None for one whose file is gone."""
     if since > version:
         return []
-    log = _location(spark, pipeline.source.table) / "_delta_log"
+    log = delta.home(spark, pipeline.source.table) / "_delta_log"
     files = [(v, log / f"{v:020d}.json") for v in range(since, version + 1)]
     return [commit(v, f.read_text(), pipeline.source.event_time.column or "") if f.exists() else None for v, f in files]
-
-
-def _location(spark: SparkSession, table: str) -> Path:
-    if "/" in table:
-        return delta.local_path(table)
-    return delta.local_path(unquote(str(_detail(_delta_table(spark, table), "location"))))
 
 
 def _event_times(commits: list[Commit]) -> tuple[datetime, datetime] | None:

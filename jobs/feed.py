@@ -4,9 +4,7 @@
                      -> updates, deletes -> few ranges of event time, kept with the batch -> after the run, a backfill of each
 """
 
-from collections.abc import Iterator
-from json import dumps, loads
-from typing import Any
+from json import dumps
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -16,7 +14,8 @@ from jobs.chunk import one
 from jobs.repair import Chunk
 from jobs.staging import stage
 from windowing.columns import T as TIME
-from windowing.ledger.rule import BACKFILL_DONE, DONE, Entry, Story
+from windowing.ledger.pending import pending
+from windowing.ledger.rule import Entry, Story
 from windowing.source import frame as source
 from windowing.source.rule import CHANGE, FEED, Span, merged
 from windowing.spec.pipeline import Pipeline
@@ -45,23 +44,10 @@ def corrected(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[Ent
     return tuple(ends)
 
 
-def pending(past: Story) -> Iterator[tuple[int, int, int]]:
-    """(batch, from, to) of every range that no backfill has counted again since, oldest first."""
-    noted = {e.batch: _said(e).get("ranges", ()) for e in past.entries if e.step == DONE and e.batch is not None}
-    ended = [_said(e) for e in past.entries if e.step == BACKFILL_DONE]
-    done = {(said.get("batch"), said.get("from_us")) for said in ended}
-    yield from ((batch, low, high) for batch, ranges in noted.items() for low, high in ranges if (batch, low) not in done)
-
-
-def _said(entry: Entry) -> dict[str, Any]:
-    said: dict[str, Any] = loads(entry.note) if entry.note and entry.note.startswith("{") else {}
-    return said
-
-
 def _spans(batch: Batch, rows: DataFrame) -> tuple[Span, ...]:
     """The event times of rows that were changed or taken away, before and after, as few spans."""
     moved = source.shaped(_moved(rows, batch.pipeline.source.event_id).drop(*FEED), batch.pipeline)
-    placed = timed(batch, moved).where(F.col(TIME).isNotNull())
+    placed = timed(batch, moved).where(F.col(TIME).between(source.FIRST_US, source.LAST_US))
     hours = placed.groupBy((F.col(TIME) / _HOUR_US).cast("bigint")).agg(F.min(TIME).alias("low"), F.max(TIME).alias("high"))
     return merged(Span(row["low"], row["high"]) for row in hours.collect())
 

@@ -14,7 +14,7 @@ from windowing.grid.rule import index
 from windowing.panes import table as state
 from windowing.panes.algebra import rows_part
 from windowing.panes.frame import Range
-from windowing.panes.rule import shape
+from windowing.panes.rule import shape, span
 from windowing.spec.kinds import Sliding, Tumbling, Window
 from windowing.windows import aligned, sliding
 
@@ -39,7 +39,8 @@ def grown(batch: Batch, window: Filled, table: str, fresh: DataFrame, within: Ra
     keys, columns = list(batch.keys), [*batch.keys, PANE, "judged_by"]
     others = fresh.limit(0) if before is None else before.join(fresh.select(*keys).distinct(), keys, "left_semi")
     old, new = others.select(*columns), fresh.select(*columns)
-    wide = spanned(old.unionByName(new), within)
+    ends = spanned(old.unionByName(new), within)
+    wide = Range(ends.low_us - span(window), ends.high_us + span(window))
     was = extents(old, window, batch, wide).withColumnsRenamed({LOW: _OLD_LOW, HIGH: _OLD_HIGH})
     return extents(old.unionByName(new), window, batch, wide).join(was, keys, "left"), wide
 

@@ -7,17 +7,19 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 from jobs import doctor, tables
-from windowing import delta
 from windowing.doctor.rule import advice
 from windowing.errors import StateRefused
-from windowing.ledger.rule import Story
+from windowing.ledger.rule import EVOLVE_INTENT, OPEN, Story
 from windowing.ledger.table import story
 from windowing.panes.events import inputs as buffered
 from windowing.report.text import left_open
 from windowing.source import table as source
-from windowing.spec.fingerprint import Evolution, evolution, parts
+from windowing.spec.fingerprint import AGGREGATE, Evolution, evolution, parts
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import listed
+
+_LOOKS = 5
+"""How often at most a diagnosis is made while others are at work."""
 
 
 def prepared(spark: SparkSession, pipeline: Pipeline) -> Story:
@@ -31,8 +33,17 @@ def prepared(spark: SparkSession, pipeline: Pipeline) -> Story:
 
 
 def diagnosis(spark: SparkSession, pipeline: Pipeline) -> tuple[StateRefused, ...]:
-    """Everything for which a run would be refused now; nothing is written."""
-    return tuple(problems(spark, pipeline, story(spark, pipeline)))
+    """Everything for which a run would be refused before it reads; nothing is written.
+
+    It takes no lock: what was found while another command went on is looked for again, a few times.
+    """
+    past = story(spark, pipeline)
+    for _ in range(_LOOKS):
+        found, before = tuple(problems(spark, pipeline, past)), past
+        past = story(spark, pipeline)
+        if not found or past == before:
+            break
+    return found
 
 
 def problems(spark: SparkSession, pipeline: Pipeline, past: Story) -> Iterator[StateRefused]:
@@ -46,11 +57,10 @@ def problems(spark: SparkSession, pipeline: Pipeline, past: Story) -> Iterator[S
 
 def source_problems(spark: SparkSession, pipeline: Pipeline, found: T.StructType, past: Story) -> Iterator[StateRefused]:
     """Whatever of the source, whose columns are `found`, doesn't fit spec and story. SpecError is raised."""
-    table_id, version = delta.table_id(spark, pipeline.source.table), delta.version(spark, pipeline.source.table)
     read_by = Story() if difference(pipeline, past) else past
     yield from _raised(lambda: source.check(pipeline, found, read_by))
     source.check_feed(spark, pipeline)
-    yield from _raised(lambda: source.check_identity(pipeline, table_id, version, past))
+    yield from _raised(lambda: source.check_identity(spark, pipeline, past))
 
 
 def _raised(check: Callable[[], None]) -> Iterator[StateRefused]:
@@ -90,8 +100,9 @@ def _same_types(pipeline: Pipeline, found: T.StructType, past: Story) -> None:
 def _same_spec(pipeline: Pipeline, past: Story) -> None:
     """Windows and aggregates may come and go while nothing is left half-way; whatever has a name stays what it is."""
     found, where = difference(pipeline, past), pipeline.file or pipeline.name
-    if found.changed:
-        said = f"{where}: {listed(found.changed)} differ from what made the state in {pipeline.root}" + _renamed(found)
+    changed = (*found.changed, *_reused(pipeline, past, found))
+    if changed:
+        said = f"{where}: {listed(changed)} differ from what made the state in {pipeline.root}" + _renamed(found)
     elif found and past.is_open:
         said = f"{where}: the spec has changed and {'; '.join(left_open(past))}; restore the spec, run, then change it"
     elif found and pipeline.source.event_time.column is None:
@@ -99,6 +110,14 @@ def _same_spec(pipeline: Pipeline, past: Story) -> None:
     else:
         return
     raise StateRefused("SPEC_CHANGED", f"{said}; {advice(pipeline)}")
+
+
+def _reused(pipeline: Pipeline, past: Story, found: Evolution) -> Iterator[str]:
+    """Windows that come under a name that another window had before: its table is still there."""
+    now, notes = parts(pipeline), [loads(e.note)["parts"] for e in past.entries if e.step in (OPEN, EVOLVE_INTENT) and e.note]
+    for name in (n for n in found.added if AGGREGATE not in n):
+        if any(before.get(name, now[name]) != now[name] for before in notes):
+            yield name
 
 
 def _renamed(found: Evolution) -> str:

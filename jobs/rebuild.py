@@ -16,7 +16,7 @@ from jobs.derived import rederive
 from jobs.emission import changes
 from jobs.filling import extents, filled, spanned
 from jobs.ordered import recomputed
-from jobs.repair import Chunk, between, near_sessions, replace, widened
+from jobs.repair import Chunk, Everything, between, near_sessions, reaching, replace, widened
 from windowing import delta
 from windowing.admit.again import INSIDE
 from windowing.columns import CLOSED_BY, END, FIRST, JUDGED, LAST, MISSED, PANE, START, TOUCHED
@@ -32,7 +32,7 @@ from windowing.panes.algebra import Algebra
 from windowing.panes.frame import Range
 from windowing.panes.rule import Family, families, span
 from windowing.source import table as source
-from windowing.spec.kinds import CHANGES, ON_CHANGE, Aligned, Counted, Global, Ordered, Session
+from windowing.spec.kinds import CHANGES, ON_CHANGE, Aligned, Counted, Global, Ordered, RecordSliding, Session
 from windowing.windows import aligned, session, whole
 
 Sessions = Callable[[Batch, Session, Chunk, DataFrame], dict[str, int]]
@@ -60,12 +60,13 @@ def rebuild(closing: Closing, chunk: Chunk, events: DataFrame, sessions: Session
 def panes(closing: Closing, family: Family, chunk: Chunk, events: DataFrame) -> dict[str, int]:
     """Swaps the panes of the chunk and recomputes every window that overlaps them."""
     batch, wide = closing.batch, widened(family, chunk)
+    held = wide if isinstance(chunk, Everything) else reaching(family, chunk, batch.pipeline.retention)
     schema = source.read(batch.spark, batch.pipeline, chunk.version).schema
     algebras = partials.algebras(batch.pipeline, family.aggregates, schema)
-    within = Range(wide.start_us, wide.end_us)
+    within = Range(held.start_us, held.end_us)
     kept = partials.parts(algebras.values())
-    fresh = partials.panes(events.where(wide.holds()), (*batch.keys, JUDGED), family, kept, within)
-    replace(batch, family.table, batch.stamp.beside(fresh), PANE, wide)
+    fresh = partials.panes(events.where(held.holds()), (*batch.keys, JUDGED), family, kept, within)
+    replace(batch, family.table, batch.stamp.beside(fresh), PANE, held)
     counts: dict[str, int] = {}
     for window in family.windows:
         own = {a.name: algebras[a.name] for a in window.aggregates}
@@ -106,7 +107,12 @@ def _overlapping(closing: Closing, window: Aligned, family: Family, wide: Chunk,
 
 
 def _over(window: Aligned, wide: Chunk, reach: Range) -> Column:
-    """True for windows that overlap the chunk or, where they are compared with the one before, follow one that does."""
+    """True for windows that overlap the chunk or, where they are compared with the one before, follow one that does.
+
+    All of them where everything is made anew: an earlier spec may have left some.
+    """
+    if isinstance(wide, Everything):
+        return F.lit(True)
     overlaps = (F.col(START) < F.lit(moment(wide.end_us))) & (F.col(END) > F.lit(moment(wide.start_us)))
     if window.shown.emit != CHANGES:
         return overlaps
@@ -132,7 +138,8 @@ def buffered(batch: Batch, chunk: Chunk, events: DataFrame) -> dict[str, int]:
 def _keys_in(batch: Batch, window: Ordered, chunk: Chunk) -> DataFrame:
     """The keys that have a window over the chunk, or one that was closed there: as the last finished step left them."""
     stored = delta.read(batch.spark, complete(batch.pipeline, window).path)
-    over = (F.col(START) < F.lit(moment(chunk.end_us))) & (F.col(END) > F.lit(moment(chunk.start_us)))
+    beside_us = window.tick_us if isinstance(window, RecordSliding) else 0
+    over = (F.col(START) < F.lit(moment(chunk.end_us + beside_us))) & (F.col(END) > F.lit(moment(chunk.start_us)))
     if isinstance(window, Counted):
         over = over | F.col(CLOSED_BY).between(F.lit(moment(chunk.start_us)), F.lit(moment(chunk.end_us)))
     return stored.where(over).select(*batch.keys)
@@ -148,7 +155,8 @@ def sessions(batch: Batch, window: Session, chunk: Chunk, events: DataFrame) -> 
     stored = delta.read(batch.spark, target.path)
     joined = session.touched(stored, fresh, batch.keys, window.gap_us).join(spans, [*batch.keys, START], "left_anti")
     joined = joined.localCheckpoint(eager=True)
-    fragments = delta.read(batch.spark, batch.pipeline.table(state.fragments_table(window)))
+    path = batch.pipeline.table(state.fragments_table(window))
+    fragments = delta.read(batch.spark, path) if delta.exists(batch.spark, path) else batch.stamp.on(fresh).limit(0)
     others = session.members(fragments, joined, batch.keys).select(*fresh.columns).localCheckpoint(eager=True)
     _swap_fragments(batch, window, _leaving(batch, fragments, spans, chunk), fresh)
     marked = fresh.unionByName(others).withColumn(TOUCHED, F.lit(1).cast("bigint"))
@@ -178,5 +186,6 @@ def _swap_fragments(batch: Batch, window: Session, old: DataFrame, new: DataFram
     path = batch.pipeline.table(state.fragments_table(window))
     stamped = batch.stamp.on(new)
     ids = [*batch.keys, FIRST, LAST, "generation", "batch"]
+    delta.create(batch.spark, path, stamped.schema, delta.properties(stamped.columns))
     state.swap(path, old.select(*stamped.columns), stamped, ids)
     crashpoint("state.swapped")

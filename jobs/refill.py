@@ -10,7 +10,7 @@ from jobs.admission import Batch, digested, timed
 from jobs.closing import Closing
 from jobs.contribution import written
 from jobs.rebuild import rebuild
-from jobs.repair import Chunk, Everything, partly_late, refused_digests, replace
+from jobs.repair import Chunk, Everything, known, partly_late, refused_digests, replace
 from windowing import delta
 from windowing.admit.again import INSIDE, LIVE, with_history
 from windowing.columns import MISSED, TOUCHED
@@ -31,7 +31,7 @@ def accepted(batch: Batch, version: int) -> DataFrame:
     """
     rows = timed(batch, digested(source.read(batch.spark, batch.pipeline, version)))
     history = with_history(rows, refused_digests(batch), partly_late(batch))
-    return history.where(LIVE).withColumn(INSIDE, F.lit(True))
+    return known(batch, history.where(LIVE)).withColumn(INSIDE, F.lit(True))
 
 
 def refill(closing: Closing, events: DataFrame, version: int) -> dict[str, int]:

@@ -1,32 +1,37 @@
 """What Delta's stream refuses to read, as one sentence with a name and what to do."""
 
-from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from jobs.explain import rewrites
+from windowing import delta
 from windowing.doctor.rule import advice
 from windowing.errors import StateRefused
 from windowing.ledger.rule import Story
 from windowing.spec.pipeline import Pipeline
 
 REWRITTEN = "SOURCE_REWRITTEN"
+WIDER, FILE_GONE = "DELTA_SCHEMA_CHANGED", "FAILED_READ_FILE.FILE_NOT_EXIST"
 REFUSALS = {
     "DELTA_SOURCE_TABLE_IGNORE_CHANGES": (REWRITTEN, "rows of the source were updated or deleted after they had been read"),
     "DELTA_SOURCE_IGNORE_DELETE": (REWRITTEN, "rows of the source were deleted after they had been read"),
     "DELTA_MISSING_CHANGE_DATA": (REWRITTEN, "rows of the source were updated or deleted while it recorded no change feed"),
     "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE": ("SOURCE_RECREATED", "the source was dropped and created again"),
-    "DELTA_SCHEMA_CHANGED": ("SOURCE_CHANGED", "the columns of the source changed while it was read"),
     "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE": ("SOURCE_CHANGED", "columns of the source were renamed, dropped or changed their type"),
     "DELTA_MISSING_FILES": ("SOURCE_VACUUMED", "files or versions of the source that were not read yet have been vacuumed"),
+    "DELTA_STREAMING_TRAILING_COMMIT_MISSING": ("SOURCE_OLDER", "versions of the source that were seen, though not read yet, are gone"),
     "DELTA_VERSIONS_NOT_CONTIGUOUS": ("SOURCE_VACUUMED", "versions of the source that were not read yet are gone"),
 }
 """Delta's conditions, by our name and in our words."""
 
 
-def refusal(spark: SparkSession, pipeline: Pipeline, past: Story, error: StreamingQueryException) -> Exception:
-    """The error of a run whose stream ended by itself; `error` as it is where its condition is not a known one."""
+def refusal(spark: SparkSession, pipeline: Pipeline, past: Story, error: BaseException) -> BaseException:
+    """The error of a run whose stream, or a batch of it, ended with `error`; that as it is where its condition is not a known one."""
     text = str(error)
+    if WIDER in text:
+        return StateRefused("SOURCE_CHANGED", f"{pipeline.source.table}: the columns of the source changed while it was read; run again")
     known = next((meaning for condition, meaning in REFUSALS.items() if condition in text), None)
+    if FILE_GONE in text and f"{delta.home(spark, pipeline.source.table)}/" in text:
+        known = ("SOURCE_VACUUMED", "files of the source that were not read yet have been vacuumed")
     if known is None:
         return error
     code, said = known

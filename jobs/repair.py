@@ -3,27 +3,30 @@
     source at a version -> counted again -> ids swapped, refused rows resolved; state and windows follow in rebuild.py
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from jobs.admission import Batch, digested, timed
+from jobs.admission import Batch, digest, digested, digestible, timed
 from windowing import delta
 from windowing.admit.again import INSIDE, LIVE, accepted_again, with_history
 from windowing.admit.frame import PARTIAL
-from windowing.admit.table import REFUSED, kept_name
+from windowing.admit.table import EMPTIED, REFUSED, kept_name
 from windowing.columns import DIGEST, LAST, PANE, ROWS, START, WHY
 from windowing.columns import T as TIME
 from windowing.crash import crashpoint
 from windowing.grid.zone import moment
 from windowing.merge.rule import complete
 from windowing.panes import table as state
+from windowing.panes.frame import Range
 from windowing.panes.rule import Family, families, pane_end, pane_start
 from windowing.source import table as source
-from windowing.spec.kinds import Session
+from windowing.spec.kinds import Global, Session
+from windowing.spec.pipeline import Retention
+from windowing.windows import aligned
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,16 @@ def widened(family: Family, chunk: Chunk) -> Chunk:
     return type(chunk)(pane_start(family, chunk.start_us), pane_end(family, chunk.end_us - 1), chunk.version)
 
 
+def reaching(family: Family, chunk: Chunk, retention: Retention) -> Chunk:
+    """The chunk, widened to all panes of the windows that overlap it where state may be gone, which then comes from the source."""
+    wide = widened(family, chunk)
+    if retention.state_us is None:
+        return wide
+    reaches = [aligned.reach(w, Range(wide.start_us, wide.end_us)) for w in family.windows if not isinstance(w, Global)]
+    low, high = min([wide.start_us, *(r.low_us for r in reaches)]), max([wide.end_us, *(r.high_us for r in reaches)])
+    return widened(family, type(chunk)(low, high, chunk.version))
+
+
 def nearby(batch: Batch, chunk: Chunk, low_us: int, high_us: int) -> DataFrame:
     """Every row of the source that can count, with an event time from `low_us` to before `high_us`.
 
@@ -62,13 +75,35 @@ def nearby(batch: Batch, chunk: Chunk, low_us: int, high_us: int) -> DataFrame:
     return held.withColumn(INSIDE, chunk.holds())
 
 
-def counted(batch: Batch, chunk: Chunk, rows: DataFrame) -> DataFrame:
+def counted(batch: Batch, chunk: Chunk, rows: DataFrame, disputed: Sequence[tuple[int, int]] = ()) -> DataFrame:
     """Every event that counts in the chunk and in what its panes and sessions reach beyond it, of the `nearby` rows.
+
+    An id that was accepted within a `disputed` range [from, to), microseconds, may be gone from there: the source has changed it.
 
     -> source rows + [t, digest, inside, live, missed, judged_by]
     """
     history = with_history(rows, refused_digests(batch), partly_late(batch))
-    return accepted_again(history, _elsewhere(batch, chunk), batch.pipeline)
+    events = accepted_again(history, _elsewhere(batch, chunk, disputed), batch.pipeline)
+    return events.where(INSIDE).unionByName(known(batch, events.where(~F.col(INSIDE))))
+
+
+def known(batch: Batch, rows: DataFrame) -> DataFrame:
+    """Of rows that count as far as is written, those that do: where the source changes its past, a row it has changed was refused nowhere.
+
+    There a row with an id counts if that id was accepted at its time, once; others if nothing is wrong with them.
+    """
+    pipeline, path = batch.pipeline, batch.pipeline.table(state.SEEN)
+    if pipeline.source.changes != "feed" or pipeline.watermark.dedupe_horizon_us is not None:
+        return rows
+    event_id, sound = pipeline.source.event_id, F.col(WHY).isNull()
+    if event_id is None or not delta.exists(batch.spark, path):
+        return rows.where(sound)
+    name, at = F.col(f"`{event_id}`").cast("string"), F.unix_micros("event_time").alias("__at")
+    seen = delta.read(batch.spark, path).select(F.col("event_id").alias("__id"), at).distinct()
+    held = rows.join(seen, (name == F.col("__id")) & (F.col(TIME) == F.col("__at")), "left_semi")
+    order = [F.col(f"`{c}`") for c in pipeline.source.order_by]
+    first = held.withColumn("__nth", F.row_number().over(Window.partitionBy(name).orderBy(TIME, *order, DIGEST)))
+    return first.where("__nth = 1").drop("__nth").unionByName(rows.where(name.isNull() & sound))
 
 
 def near_sessions(batch: Batch, window: Session, chunk: Chunk) -> DataFrame:
@@ -104,11 +139,19 @@ def resolve(batch: Batch, chunk: Chunk, events: DataFrame, label: str) -> None:
 
 def accepted_in(batch: Batch, chunk: Chunk) -> int:
     """How many events of the chunk (widened to panes) the state holds; where only sessions do, all there are."""
+    if not _any(batch):
+        return 0
     for family in families(batch.pipeline)[:1]:
         return _summed(between(delta.read(batch.spark, batch.pipeline.table(family.table)), PANE, widened(family, chunk)))
     if batch.pipeline.ordered:
         return between(delta.read(batch.spark, batch.pipeline.table(state.EVENTS)), "event_time", chunk).count()
     return held(batch)
+
+
+def _any(batch: Batch) -> bool:
+    """Whether anything was ever accepted."""
+    tables = [*(f.table for f in families(batch.pipeline)), *map(state.fragments_table, batch.pipeline.sessions), state.EVENTS]
+    return any(delta.exists(batch.spark, batch.pipeline.table(table)) for table in tables)
 
 
 def held(batch: Batch) -> int:
@@ -143,7 +186,7 @@ def still_partial(batch: Batch, of: Callable[[DataFrame], DataFrame] = lambda la
 
 def extent(batch: Batch, chunk: Chunk) -> tuple[int, int]:
     """The event times [low, high) from which rows are needed: the chunk, its panes and its sessions."""
-    wide = [chunk, *(widened(f, chunk) for f in families(batch.pipeline))]
+    wide = [chunk, *(reaching(f, chunk, batch.pipeline.retention) for f in families(batch.pipeline))]
     lows, highs = [c.start_us for c in wide], [c.end_us for c in wide]
     for window in batch.pipeline.sessions:
         ends = near_sessions(batch, window, chunk).agg(F.min(F.unix_micros(START)), F.max(F.unix_micros(LAST))).first()
@@ -182,18 +225,24 @@ def partly_late(batch: Batch) -> DataFrame:
 
 def _with_digest(batch: Batch, refused: DataFrame) -> DataFrame:
     """Refused rows with the digest that the source row had."""
-    schema = source.schema(batch.spark, batch.pipeline)
-    names = [kept_name(f.name) for f in schema.fields if f.dataType.typeName() != "map" and kept_name(f.name) in refused.columns]
-    return refused.withColumn(DIGEST, F.xxhash64(*(f"`{n}`" for n in names)))
+    known = [F.col(EMPTIED)] if EMPTIED in refused.columns else []
+    return refused.withColumn(DIGEST, F.coalesce(*known, digest_of(batch, refused)))
 
 
-def _elsewhere(batch: Batch, chunk: Chunk) -> DataFrame | None:
-    """The ids that were accepted with an event time outside the chunk."""
+def digest_of(batch: Batch, refused: DataFrame) -> Column:
+    """The digest of the source row that a refused row is, made of its columns."""
+    names = {name: kept_name(name) for name in digestible(source.schema(batch.spark, batch.pipeline))}
+    return digest({name: kept for name, kept in names.items() if kept in refused.columns})
+
+
+def _elsewhere(batch: Batch, chunk: Chunk, disputed: Sequence[tuple[int, int]]) -> DataFrame | None:
+    """The ids that were accepted with an event time outside the chunk and the disputed ranges."""
     if batch.pipeline.source.event_id is None or not delta.exists(batch.spark, batch.pipeline.table(state.SEEN)):
         return None
     seen = delta.read(batch.spark, batch.pipeline.table(state.SEEN))
-    at = F.col("event_time")
-    return seen.where((at < F.lit(moment(chunk.start_us))) | (at >= F.lit(moment(chunk.end_us)))).select("event_id").distinct()
+    for low, high in [(chunk.start_us, chunk.end_us), *disputed]:
+        seen = seen.where((F.col("event_time") < F.lit(moment(low))) | (F.col("event_time") >= F.lit(moment(high))))
+    return seen.select("event_id").distinct()
 
 
 def between(rows: DataFrame, column: str, chunk: Chunk) -> DataFrame:

@@ -26,7 +26,7 @@ from windowing.admit.rule import Quiet, advanced, idled, later
 from windowing.crash import crashpoint
 from windowing.grid.zone import micros
 from windowing.ledger.rule import CLOSE, DONE, GENERATION, INTENT, MAX_TIME, MIN_TIME, OPEN, SKIP, Entry, Story, summed, total
-from windowing.ledger.table import record, record_watermark
+from windowing.ledger.table import correct_watermark, record, record_watermark
 from windowing.panes.frame import Range
 from windowing.panes.table import NO_BATCH, Stamp
 from windowing.report.rule import RunReport, corrections, report
@@ -61,6 +61,7 @@ class Run:
         self.spark, self.pipeline, self.story, self.arrival_us = spark, pipeline, story, arrival_us
         self.source_id = delta.table_id(spark, pipeline.source.table)
         self.number = story.open_run.run if story.open_run and story.open_run.run else story.last_run + 1
+        self.mark = correct_watermark if story.open_run else record_watermark
 
     def drain(self) -> None:
         """Streams what is new through `batch`; the first error of a batch is raised as it was."""
@@ -71,7 +72,7 @@ class Run:
         try:
             query.awaitTermination()
         except StreamingQueryException as error:
-            raise (failures[0] if failures else refusal(self.spark, self.pipeline, self.story, error)) from error
+            raise refusal(self.spark, self.pipeline, self.story, failures[0] if failures else error) from error
         crashpoint("run.drained")
 
     def batch(self, rows: DataFrame, number: int) -> None:
@@ -107,7 +108,7 @@ class Run:
         counts = total([counts, emit(self._closing(done, after))])
         crashpoint("run.emitted")
         closed = self._entry(CLOSE, None, counts=counts, watermark_out=after, versions=self._versions(), arrival=arrival)
-        record_watermark(self.spark, self.pipeline, self.number, closed, _highest(done))
+        self.mark(self.spark, self.pipeline, self.number, closed, _highest(done))
         crashpoint("run.marked")
         self._note(closed)
         crashpoint("run.closed")

@@ -27,6 +27,8 @@ DEFAULTS = {
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "20000",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.databricks.delta.merge.materializeSource": "none",
+    # Delta refuses versions whose commit is older than files are kept, though `maintain` keeps those that readers are pointed at.
+    "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
     # Spark describes the plan of every query for its pages, which nobody sees here; small runs spent a twelfth of their time on it.
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.maxPlanStringLength": "500",

@@ -12,7 +12,7 @@ from pyspark.sql import types as T
 
 from jobs.read import whole_of, with_finality
 from windowing import delta
-from windowing.admit.table import REFUSED, kept_name
+from windowing.admit.table import EMPTIED, REFUSED, kept_name
 from windowing.columns import BATCH, END, EVENT_TIME, FIRST, INDEX, PANE, RUN, START
 from windowing.errors import UsageError
 from windowing.ledger.rule import CLOSE, FINISHED, Story
@@ -157,11 +157,16 @@ def refused(spark: SparkSession, pipeline: Pipeline, outcomes: tuple[str, ...], 
     for table in (t for t, its in REFUSED.items() if set(its) & set(outcomes)):
         kept = _then(spark, pipeline, table, as_of)
         if kept is not None:
-            kept = _during(kept, "event_time", replace(wanted, keys=keys)).where(F.col("outcome").isin(*outcomes))
+            kept = _during(_whole(kept), "event_time", replace(wanted, keys=keys)).where(F.col("outcome").isin(*outcomes))
             counts |= {row["outcome"]: row["count"] for row in kept.groupBy("outcome").count().collect()}
             rows += _ordered(kept, (RUN, BATCH, "event_time"), wanted).rows
     ordered = sorted(rows, key=lambda row: (row[RUN], row[BATCH]), reverse=wanted.newest_first)
     return Refused(counts, tuple(ordered[: wanted.limit]))
+
+
+def _whole(rows: DataFrame) -> DataFrame:
+    """The refused rows that still say what they were."""
+    return rows.where(F.col(EMPTIED).isNull()).drop(EMPTIED) if EMPTIED in rows.columns else rows
 
 
 def state_tables(spark: SparkSession, pipeline: Pipeline) -> tuple[StateTable, ...]:

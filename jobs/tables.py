@@ -7,13 +7,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from jobs.quality import QUALITY
 from jobs.show import state_names
 from windowing import delta
 from windowing.admit.table import REFUSED
 from windowing.columns import CLOSED_BY, END, INDEX, LAST, REVISION, RUN, START
 from windowing.columns import T as TIME
 from windowing.errors import SpecError
-from windowing.ledger.table import LEDGER, ledger_schema
+from windowing.ledger.table import LEDGER, WATERMARKS, ledger_schema
 from windowing.merge.rule import Target, complete, output
 from windowing.merge.table import create
 from windowing.panes.frame import algebras
@@ -86,6 +87,13 @@ def _check_having(pipeline: Pipeline, window: Window, values: Mapping[str, T.Dat
 def tables(pipeline: Pipeline, window: Window) -> tuple[Target, ...]:
     """The output of `window`, and the table that holds all its windows if that is another."""
     return tuple(dict.fromkeys([output(pipeline, window), complete(pipeline, window)]))
+
+
+def left(spark: SparkSession, pipeline: Pipeline) -> tuple[str, ...]:
+    """The names of the tables that windows of an earlier spec have left."""
+    known = {*versions(spark, pipeline), LEDGER, WATERMARKS, QUALITY}
+    homes = (log.parent for log in delta.local_path(pipeline.root).glob("*/_delta_log"))
+    return tuple(sorted(home.name for home in homes if home.name not in known))
 
 
 def versions(spark: SparkSession, pipeline: Pipeline) -> dict[str, int]:

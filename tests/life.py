@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC
 from pathlib import Path
 from random import Random
 from threading import Lock
@@ -14,6 +15,7 @@ from tests.oracle import Count, Event, Session, Sliding
 from windowing import delta
 from windowing.crash import armed
 from windowing.delta import local_path
+from windowing.grid.zone import micros
 from windowing.ledger.rule import COUNTS
 from windowing.ledger.table import WATERMARKS
 
@@ -118,8 +120,11 @@ class Life:
         for table, outcome in (("_quarantine", "quarantined"), ("_duplicates", "duplicate")):
             path = self.lab.pipeline.table(table)
             assert (delta.read(self.lab.spark, path).count() if delta.exists(self.lab.spark, path) else 0) == outcomes.count(outcome)
-        marks = [row["run"] for row in delta.read(self.lab.spark, self.lab.pipeline.table(WATERMARKS)).collect()]
+        marks = {row["run"]: row for row in delta.read(self.lab.spark, self.lab.pipeline.table(WATERMARKS)).collect()}
         assert sorted(marks) == list(range(1, past.last_run + 1))
+        last, closed = marks[past.last_run], past.closed
+        assert micros(last["watermark"].replace(tzinfo=UTC)) == truth.watermark
+        assert closed is not None and {n: last[n] for n in COUNTS} == {n: closed.counts.get(n, 0) for n in COUNTS}
 
     def copy(self, name: str) -> Path:
         """A copy of all that lies there now."""

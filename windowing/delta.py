@@ -1,5 +1,6 @@
 """Delta tables by path: the few reads and writes every stage's table.py is made of."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -34,6 +35,20 @@ def read(spark: SparkSession, path: str, version: int | None = None) -> DataFram
 def version(spark: SparkSession, path: str) -> int:
     """The newest version of the table at `path`; -1 when there is none."""
     return int(_snapshot(spark, path).version())
+
+
+def home(spark: SparkSession, path: str) -> Path:
+    """The directory of the table at `path`."""
+    return local_path(str(_snapshot(spark, path).deltaLog().dataPath()))
+
+
+def committed(spark: SparkSession, path: str, version: int) -> int | None:
+    """When `version` of the table at `path` was written, by its writer's clock, microseconds; None where the log doesn't say any more."""
+    if not (file := home(spark, path) / "_delta_log" / f"{version:020}.json").exists():
+        return None
+    with file.open(encoding="utf-8") as lines:
+        found = (json.loads(line).get("commitInfo") for line in lines)
+        return next((info["timestamp"] * 1000 for info in found if info and "timestamp" in info), None)
 
 
 def table_id(spark: SparkSession, path: str) -> str:

@@ -97,8 +97,9 @@ def reset(pipeline: "Pipeline", *, as_json: bool, yes: bool) -> None:
 def erase(pipeline: "Pipeline", *, as_json: bool, keys: tuple[str, ...], yes: bool) -> None:
     """Delete one key from every table; asks before it does.
 
-    Its rows go from state, outputs and refused rows, and so do the files of older versions. Erase it in the source too: what is still
-    there comes back with a backfill that reaches it. Killed half-way, ask for it again.
+    Its rows go from state, outputs and refused rows, and so do the files of older versions. Erase it in the source afterwards: what is
+    still there comes back with a backfill that reaches it. That is a change of the source's past, which needs source.changes: feed.
+    Killed half-way, ask for it again.
     """
     chosen = keys_of(pipeline, keys)
     several = [column for column, values in chosen.items() if len(values) > 1]

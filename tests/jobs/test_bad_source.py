@@ -1,6 +1,7 @@
 """A source that isn't there, doesn't fit or is no longer what was read, and a second writer: one refusal each, and nothing is written."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -114,6 +115,14 @@ def _forget_a_version(source: Source) -> None:
     source.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
 
 
+def _grow_anew(source: Source) -> None:
+    """The newest version is another one than the one that was read, written two hours later."""
+    _forget_a_version(source)
+    source.land("'z', 'a', timestamp'2026-01-01 11:00', 3")
+    newest = max((Path(source.table) / "_delta_log").glob("*.json"))
+    newest.write_text(re.sub(r'"timestamp":(\d+)', lambda found: f'"timestamp":{int(found[1]) + 7_200_000}', newest.read_text()))
+
+
 def _renamed(source: Source) -> None:
     table = f"delta.`{source.table}`"
     source.spark.sql(f"alter table {table} set tblproperties ('delta.columnMapping.mode' = 'name')")
@@ -138,12 +147,28 @@ def _sql(statement: str) -> Callable[[Source], None]:
         (_sql("update {} set value = 9 where id = 'a'"), "rows of the source were updated or deleted after they had been read"),
         (_recreate, "SOURCE_RECREATED: .* dropped and created again since run 1; put the old one back, or `tidemark reset bad`"),
         (_forget_a_version, "SOURCE_OLDER: .*the source is at version 0, but version 1 was read; restore it, or `tidemark reset"),
+        (_grow_anew, "SOURCE_OLDER: .*version 1 of the source was read at 20.*, but written at 20.*; restore it, or `tidemark reset"),
     ],
-    ids=["dropped", "unusable", "retyped", "renamed", "deleted file", "deleted row", "updated row", "recreated", "older version"],
-)
+    ids=["dropped", "unusable", "retyped", "renamed", "deleted file", "deleted row", "updated row", "recreated", "older version",
+         "grown anew"],
+)  # fmt: skip
 def test_a_source_whose_past_changed_is_refused(once: Source, change: Callable[[Source], None], sentence: str) -> None:
     change(once)
     refuses(once, sentence)
+
+
+def test_files_that_were_vacuumed_before_they_were_read_are_named(spark: SparkSession, tmp_path: Path) -> None:
+    source, check = Source(spark, tmp_path), "spark.databricks.delta.retentionDurationCheck.enabled"
+    source.land("'a', 'a', timestamp'2026-01-01 10:00', 1")
+    source.run()
+    for name in "xy":
+        source.land(f"'{name}', 'a', timestamp'2026-01-01 11:10', 3")
+    spark.conf.set(check, "false")
+    spark.sql(f"optimize delta.`{source.table}`")
+    spark.sql(f"vacuum delta.`{source.table}` retain 0 hours")
+    spark.conf.unset(check)
+    for _ in range(2):
+        refuses(source, "SOURCE_VACUUMED: .*files of the source that were not read yet have been vacuumed; `tidemark reset bad`")
 
 
 def test_a_source_that_is_gone_is_missing(once: Source) -> None:

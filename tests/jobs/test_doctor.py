@@ -2,13 +2,14 @@
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 
+from jobs import prepare
 from jobs.cli import main
 from jobs.doctor import recover
 from jobs.run import run
@@ -17,6 +18,8 @@ from tests.lab import ARRIVAL, FEW, Lab
 from tests.life import MINUTE, Crash, Crasher, Life, ends_at
 from windowing.errors import StateRefused
 from windowing.grid.zone import moment
+from windowing.ledger.rule import Story
+from windowing.spec.pipeline import Pipeline
 
 WINDOWS = (oracle.Tumbling("hourly", 60 * MINUTE),)
 CHECKPOINT, LEDGER = "_checkpoint", "_ledger"
@@ -220,6 +223,20 @@ def test_the_commands_say_what_is_wrong_and_repair_it(life: Life) -> None:
     assert "repaired CHECKPOINT_LOST" in repaired.stdout
     assert "nothing to repair" in command(life, "recover").stdout
     life.run()
+
+
+def test_a_diagnosis_beside_a_run_looks_again(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked, problems = [], prepare.problems
+
+    def beside_a_run(spark: SparkSession, pipeline: Pipeline, past: Story) -> Iterator[StateRefused]:
+        looked.append(past)
+        if len(looked) == 1:
+            life.run()
+        yield from problems(spark, pipeline, past)
+
+    monkeypatch.setattr(prepare, "problems", beside_a_run)
+    assert prepare.diagnosis(life.lab.spark, life.lab.pipeline) == ()
+    assert len(looked) == 3, "the first look, the run's own, and the second look"
 
 
 def test_reset_asks_and_starts_over(life: Life) -> None:

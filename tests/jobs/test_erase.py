@@ -18,21 +18,27 @@ from tests.life import BASE, MINUTE, Crasher, Life, ends_at
 from tests.oracle import Event
 from windowing import delta
 from windowing.errors import UsageError
+from windowing.spec.load import load_pipeline
 
 WINDOWS = (oracle.Tumbling("hourly", 60 * MINUTE), oracle.Session("visits", 10 * MINUTE, emit="on_close"), oracle.Count("pairs", 2))
+LEFT = oracle.Tumbling("left", 30 * MINUTE)
+"""A window that the spec has no more."""
 CANARY = "zz-canary-4711"
 
 
 @pytest.fixture(scope="module")
 def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     """Two published runs, in which the canary was on time, late, partly late, a copy and unreadable."""
-    lab = Lab(spark, tmp_path_factory.mktemp("erase"), WINDOWS, lateness=60 * MINUTE, delay=10 * MINUTE, shows=FEW)
-    (lab.root / "lab.yaml").write_text(json.dumps(lab.spec()))
+    lab = Lab(spark, tmp_path_factory.mktemp("erase"), (*WINDOWS, LEFT), lateness=60 * MINUTE, delay=10 * MINUTE, shows=FEW)
     for run, times in enumerate([(0, 5, 180), (1, 100, 170, 5, None, 200)]):
         keys = [(CANARY, f"c{run}"), ("a", f"a{run}")]
         lab.land(Event(key, None if t is None else BASE + t * MINUTE, 1, f"{name}-{t}" if t != 5 else name[0], n)
                  for key, name in keys for n, t in enumerate(times))  # fmt: skip
         lab.go()
+    lab.windows = WINDOWS
+    lab.pipeline = load_pipeline(lab.spec())
+    (lab.root / "lab.yaml").write_text(json.dumps(lab.spec()))
+    lab.go()
     validate(spark, lab.pipeline)
     publish(spark, lab.pipeline)
     return Life(lab)
@@ -57,6 +63,7 @@ def test_a_key_is_nowhere_any_more(life: Life) -> None:
     for table in ("_late", "_quarantine", "_duplicates"):
         assert delta.read(life.lab.spark, life.lab.pipeline.table(table)).where(f"key = '{CANARY}'").count() > 0, table
     assert places(life, CANARY), "the canary can be found where it is"
+    assert delta.read(life.lab.spark, life.lab.pipeline.table("left")).where(f"key = '{CANARY}'").count() > 0
     for place in ("erase.intended", "erase.deleted", "publish.noted", "erase.vacuumed", "erase.done"):
         ends_at(Crasher(place), lambda: erase(life.lab.spark, life.lab.pipeline, {"key": CANARY}))
     erase(life.lab.spark, life.lab.pipeline, {"key": CANARY})
@@ -78,6 +85,19 @@ def test_the_next_run_goes_on_and_the_key_may_come_again(life: Life) -> None:
 def test_readers_that_see_an_older_run_come_first(life: Life) -> None:
     with pytest.raises(UsageError, match="readers are pointed at run 2, older than what there is.*`tidemark publish`"):
         erase(life.lab.spark, life.lab.pipeline, {"key": CANARY})
+
+
+def test_a_run_that_came_between_is_published_before_an_erasure_is_finished(life: Life) -> None:
+    lab = life.lab
+    validate(lab.spark, lab.pipeline)
+    publish(lab.spark, lab.pipeline)
+    ends_at(Crasher("erase.intended"), lambda: erase(lab.spark, lab.pipeline, {"key": CANARY}))
+    lab.land([Event("a", BASE + 220 * MINUTE, 1, "between")])
+    lab.go()
+    before = {w.name: read(lab.spark, lab.pipeline, w.name).count() for w in lab.windows}
+    with pytest.raises(UsageError, match="readers are pointed at run 3, older than what there is"):
+        erase(lab.spark, lab.pipeline, {"key": CANARY})
+    assert {w.name: read(lab.spark, lab.pipeline, w.name).count() for w in lab.windows} == before
 
 
 def command(life: Life, *words: str) -> Result:

@@ -133,6 +133,7 @@ REFUSED = {
     "key": (lambda s: s["source"].update(key=["id"]), "source differ"),
     "type": (lambda s: s["windows"].update(pairs={"kind": "count", "count": 2, "aggregates": ["mean"]}) or s["aggregates"].update(
         mean="top_k(value, 2)"), "aggregate mean"),
+    "reused": (lambda s: s["windows"].update(pairs={"kind": "global"}), "windows.pairs differ.*under which it fills itself"),
     "text": (lambda s: s["aggregates"].update(odd="sum(key)"), "events that were accepted would be refused now"),
 }  # fmt: skip
 

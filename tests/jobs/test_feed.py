@@ -140,10 +140,43 @@ def test_a_refused_change_is_named_and_the_feed_heals_it(spark: SparkSession, tm
     lab.land(oracle.Event("a", DAY + n * MINUTE, n, f"i{n}") for n in range(3))
     lab.go()
     lab.sql("update {} set value = 9 where id = 'i1'")
-    with pytest.raises(StateRefused, match=r"SOURCE_REWRITTEN: .* version 2 \(UPDATE.*`source.changes: feed`.*`tidemark reset lab`"):
+    said = r"SOURCE_REWRITTEN: .* version 2 \(UPDATE, 20.* to 20.*`source.changes: feed`.*`tidemark reset lab`"
+    with pytest.raises(StateRefused, match=said):
         lab.go()
     lab.pipeline = fed
     assert lab.go().corrections == 1
+    lab.holds_what_the_source_does()
+
+
+@pytest.mark.beside
+def test_changes_of_rows_that_did_not_count(spark: SparkSession, tmp_path: Any) -> None:
+    """The first one that counts is one that was mended; of a row that no calendar holds nothing follows."""
+    lab = Changing(spark, tmp_path, (*WINDOWS, oracle.Count("pairs", 2)))
+    lab.land([oracle.Event("a", None, 1, "x"), oracle.Event("a", us("9999-12-31T00:00:00"), 1, "end")])
+    assert lab.go().quarantined == 2
+    lab.sql("update {} set value = 9, ts = coalesce(ts, timestamp'2026-01-05 01:00:00')")
+    assert lab.go().corrections > 0
+    lab.holds_what_the_source_does()
+
+
+@pytest.mark.beside
+def test_an_event_moves_far_back_and_copies_that_lost_are_changed(spark: SparkSession, tmp_path: Any) -> None:
+    lab = Changing(spark, tmp_path, (WINDOWS[0], oracle.Tumbling("daily", 1440 * MINUTE)), shows=FEW)
+    ten_days = 10 * 1440 * MINUTE
+    lab.land(oracle.Event("a", t, 1, name, n) for n, (name, t) in enumerate(
+        [("x", DAY + ten_days), ("y", DAY + 600 * MINUTE), ("y", DAY + 605 * MINUTE), ("z", DAY + 720 * MINUTE), ("bad", None)]))
+    lab.go()
+    lab.sql("update {} set ts = timestamp'2026-01-05 03:00:00' where id = 'x'")
+    lab.go()
+    lab.holds_what_the_source_does()
+    lab.sql("update {} set value = 5 where id in ('y', 'bad')")
+    lab.go()
+    lab.holds_what_the_source_does()
+    lab.backfill(DAY + 720 * MINUTE, DAY + 780 * MINUTE)
+    lab.holds_what_the_source_does()
+    lab.windows = (*lab.windows, WINDOWS[1])
+    lab.pipeline = load_pipeline(lab.spec())
+    lab.go()
     lab.holds_what_the_source_does()
 
 

@@ -42,8 +42,14 @@ def started(life: Life, module: str, *words: str, **more: object) -> "subprocess
     return subprocess.Popen(command, start_new_session=True, **how)  # type: ignore[call-overload,no-any-return]
 
 
+@pytest.fixture(scope="module")
+def killed() -> list[str]:
+    """The places at which processes were killed."""
+    return []
+
+
 @pytest.mark.parametrize("n", range(KILLS))
-def test_killed_anywhere_nothing_is_lost_and_nothing_doubled(n: int, life: Life) -> None:
+def test_killed_anywhere_nothing_is_lost_and_nothing_doubled(n: int, life: Life, killed: list[str]) -> None:
     lab, rng = life.lab, life.rng
     whom, nth, step = rng.choice(["python", "jvm", "group"]), rng.randint(1, 22), rng.choice(["run", "run", "backfill"])
     start, new = BASE + rng.randrange(life.runs * 30) * MINUTE, life.batch()
@@ -54,6 +60,8 @@ def test_killed_anywhere_nothing_is_lost_and_nothing_doubled(n: int, life: Life)
     print(f"kill {n} of seed {SEED}: {whom} at {nth} of {step}: {out.split()}")
     assert out or process.returncode == 0, err[-2000:]
     assert (process.returncode != 0) is bool(out)
+    killed += out.split()
+    assert n < KILLS - 1 or len(killed) == KILLS, killed
     if step == "backfill":
         patiently(lambda: lab.backfill(start, start + 90 * MINUTE))
         events = lab.land(new)

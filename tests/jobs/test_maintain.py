@@ -1,6 +1,8 @@
 """Maintenance changes no number, is finished by whoever comes next, keeps what readers are pointed at, and keeps no more than asked."""
 
 import json
+import os
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -14,11 +16,17 @@ from jobs.cli import main
 from jobs.maintain import maintain
 from jobs.publish import publish
 from jobs.read import read
+from jobs.show import Wanted
+from jobs.show import refused as listed
 from jobs.validate import validate
-from tests.lab import FEW, Lab
+from tests.jobs.test_evolve import become
+from tests.lab import ARRIVAL, FEW, Lab
 from tests.life import BASE, MINUTE, Crasher, Life, ends_at
-from tests.oracle import Event, Session, Sliding
+from tests.oracle import Event, Session, Sliding, Tumbling
 from windowing import delta
+from windowing.admit.frame import DUPLICATE, LATE, PARTIAL, QUARANTINED
+from windowing.admit.table import REFUSED
+from windowing.grid.zone import moment
 from windowing.ledger.table import story
 from windowing.spec.load import load_pipeline
 
@@ -136,8 +144,46 @@ def test_retention_deletes_what_is_older(spark: SparkSession, tmp_path: Path) ->
     assert lab.go().late == 3
 
 
+def test_refused_rows_that_were_emptied_still_do_not_count(spark: SparkSession, tmp_path: Path) -> None:
+    lab = Lab(spark, tmp_path, WINDOWS[:1], lateness=0, delay=0, shows=FEW)
+    life = Life(lab)
+    lab.pipeline = load_pipeline(lab.spec() | {"retention": {"refused": "1 day"}})
+    refused = [Event("a", t and BASE + t * MINUTE, 1, name, 9) for name, t in (("e5", 5), ("late", 6), ("partial", 190), ("bad", None))]
+    for batch in ([Event("a", BASE + m * MINUTE, 1, f"e{m}", m) for m in (5, 45, 200)], refused):
+        life.batches.append(batch)
+        lab.run(batch)
+    done = {t.name: t.expired for t in maintain(spark, lab.pipeline, moment(ARRIVAL) + timedelta(days=3)).tables}
+    assert [done[table] for table in REFUSED] == [2, 1, 1]
+    assert all(delta.read(spark, lab.pipeline.table(table)).where("key is not null or id is not null").isEmpty() for table in REFUSED)
+    assert listed(spark, lab.pipeline, (LATE, PARTIAL, DUPLICATE, QUARANTINED), Wanted({})).rows == ()
+    become(life, WINDOWS[0], Tumbling("hourly", 60 * MINUTE))
+    lab.go()
+    lab.check()
+    for start, end in ((BASE + 180 * MINUTE, BASE + 240 * MINUTE), (BASE, BASE + 60 * MINUTE)):
+        lab.backfill(start, end)
+        lab.check()
+    assert delta.read(spark, lab.pipeline.table("_late")).where("resolved_by is null").isEmpty()
+    assert not any(t.expired for t in maintain(spark, lab.pipeline, moment(ARRIVAL) + timedelta(days=3)).tables)
+
+
 def test_the_command_says_what_it_did(life: Life) -> None:
     (life.lab.root / "lab.yaml").write_text(json.dumps(life.lab.spec()))
     result = CliRunner().invoke(main, ["maintain", str(life.lab.root / "lab.yaml"), "--json"], prog_name="tidemark")
     assert result.exit_code == 0, result.output
     assert {"rolling", "_ledger", "_panes_20m"} <= json.loads(result.stdout)["tables"].keys()
+
+
+def test_a_version_that_was_published_long_ago_can_be_read(life: Life) -> None:
+    """The last test of `life`: its past gets older than Delta keeps what was deleted."""
+    lab, names = life.lab, [w.name for w in life.lab.windows]
+    validate(lab.spark, lab.pipeline)
+    publish(lab.spark, lab.pipeline)
+    seen = {name: sorted(map(str, read(lab.spark, lab.pipeline, name).collect())) for name in names}
+    life.run()
+    then = time.time() - 40 * 86_400
+    for file in life.root.glob("*/_delta_log/*.json"):
+        os.utime(file, (then, then))
+    life.forget()
+    assert {name: sorted(map(str, read(lab.spark, lab.pipeline, name).collect())) for name in names} == seen
+    life.lab.backfill(BASE, BASE + 60 * MINUTE)
+    life.check()

@@ -4,7 +4,7 @@
 
 Each round is a process that finishes what the last one left, compares all there is with what must be, lives on for two runs, and is killed
 at a named place: itself, its JVM, or both. Every third round it is killed while it finishes, too. After every fourth, in turn, two
-runs race, or two runs, a backfill and a maintenance do, while somebody reads the pointer. The first difference ends it.
+runs race, or two runs, a backfill, a maintenance and a publication do, while somebody reads the pointer. The first difference ends it.
 """
 
 import json
@@ -127,7 +127,8 @@ def race(tally: Tally, home: Path, *, crowd: bool) -> None:
     spec.write_text(_spec(home, family))
     low, high = (moment(us).isoformat() for us in (BASE, BASE + 600 * MINUTE))
     live = ("run", str(spec), "--arrival", moment(ARRIVAL).isoformat())
-    others = [("backfill", str(spec), "--from", low, "--to", high), ("maintain", str(spec))] if crowd else []
+    backfill = ("backfill", str(spec), "--from", low, "--to", high)
+    others = [backfill, ("maintain", str(spec)), ("publish", str(spec), "--accept", "torture")] if crowd else []
     tally.done += at_once([live, live, *others], home, family, again=crowd)
     tally.done["crowds" if crowd else "races"] += 1
 
@@ -139,13 +140,16 @@ def at_once(commands: list[tuple[str, ...]], home: Path, family: str, *, again: 
     """
     pointer = home / family / "lake" / "lab" / "_published.json"
     done, racing, busy = Counter[str](), [start(home, "jobs", *command) for command in commands], list[list[str]]()
-    until = time.monotonic() + LONG
+    until, newest = time.monotonic() + LONG, -1
     while racing:
         assert time.monotonic() < until, f"still at work after {LONG} s: {[process.args for process in racing]}"
         time.sleep(0.05)
         if pointer.exists():
-            json.loads(pointer.read_text())
+            seen = json.loads(pointer.read_text())["seq"]
+            assert seen >= newest, f"the pointer went back from step {newest} of the ledger to {seen}"
+            done["pointer moves"] += newest not in (-1, seen)
             done["pointer reads"] += 1
+            newest = seen
         for process in [p for p in racing if p.poll() is not None]:
             said = process.communicate()[1][-500:]
             assert process.returncode in (0, 75), (process.args, process.returncode, said)

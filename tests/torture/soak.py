@@ -17,6 +17,7 @@ from tests.torture.family import Family
 ROOT = Path(__file__).parents[2]
 TENDED = 50
 """Runs between two maintenances."""
+MOST_DRIFT = 0.2
 SETTLED = 100
 """Runs after which the JVM is warm and the tables have their size; also how many are compared with as many at the end."""
 
@@ -38,7 +39,10 @@ def main() -> None:
         if family.batches % TENDED == 0:
             maintain(family.spark, family.lab.pipeline)
     print(f"{family.check():,} events compared")
-    print(said(kept.read_text()))
+    sentence, drift = said(kept.read_text())
+    print(sentence)
+    if drift > MOST_DRIFT:
+        sys.exit(f"runs must not get slower by more than {MOST_DRIFT:.0%}")
 
 
 def _keep(file: Path, line: str) -> None:
@@ -52,13 +56,14 @@ def _files(family: Family) -> int:
     return sum(f.is_file() for f in (family.lab.root / "lake").rglob("*"))
 
 
-def said(text: str) -> str:
-    """The medians of run times early and late, their ratio, and the files early and late."""
+def said(text: str) -> tuple[str, float]:
+    """The medians of run times early and late, and the files early and late; and by how much the late runs are slower."""
     rows = [line.split() for line in text.splitlines()]
     early, late = rows[SETTLED : 2 * SETTLED], rows[-SETTLED:]
     first, last = (median(float(row[1]) for row in part) for part in (early, late))
     files = [max(int(row[2]) for row in part) for part in (early, late)]
-    return f"{len(rows)} runs: {first:.2f} s, then {last:.2f} s ({last / first - 1:+.0%}); at most {files[0]} files, then {files[1]}"
+    drift = last / first - 1
+    return f"{len(rows)} runs: {first:.2f} s, then {last:.2f} s ({drift:+.0%}); at most {files[0]} files, then {files[1]}", drift
 
 
 if __name__ == "__main__":

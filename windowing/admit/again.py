@@ -34,7 +34,7 @@ def accepted_again(rows: DataFrame, elsewhere: DataFrame | None, pipeline: Pipel
     """The rows that count now: outside the range those that counted before, inside each valid event once.
 
     rows[..., __inside, __live, __missed, judged_by] x elsewhere[event_id] (accepted outside the range) -> the same columns; inside the
-    range nothing was missed. Among copies of one id the live winner stays the winner, else the first in event order wins.
+    range nothing was missed. Among copies of one id those that counted stay, else the first in event order wins.
     """
     event_id = pipeline.source.event_id
     outside = rows.where(~F.col(INSIDE) & F.col(LIVE))
@@ -46,11 +46,16 @@ def accepted_again(rows: DataFrame, elsewhere: DataFrame | None, pipeline: Pipel
 
 
 def _once(inside: DataFrame, event_id: str, elsewhere: DataFrame | None, pipeline: Pipeline) -> DataFrame:
-    name = F.col(f"`{event_id}`")
+    """Each id once, the one that counted before rather than another.
+
+    Where ids are forgotten two events of one id may both have counted, and go on to; of a source that changes its past nobody can tell.
+    """
+    name = F.col(f"`{event_id}`").cast("string")
     order: list[Column] = [F.col(LIVE).desc(), F.col(TIME), *(F.col(f"`{c}`") for c in pipeline.source.order_by), F.col(DIGEST)]
     ranked = inside.where(name.isNotNull()).withColumn(_NTH, F.row_number().over(Window.partitionBy(name).orderBy(*order)))
-    winners = ranked.where(F.col(_NTH) == 1).drop(_NTH)
+    before = F.lit(False) if pipeline.source.changes == "feed" else F.col(LIVE)
+    winners = ranked.where((F.col(_NTH) == 1) & ~before).drop(_NTH)
     if elsewhere is not None:
         ids = elsewhere.select(F.col("event_id").alias("__id"))
-        winners = winners.join(ids, name.cast("string") == F.col("__id"), "left_anti")
-    return winners.unionByName(inside.where(name.isNull()))
+        winners = winners.join(ids, name == F.col("__id"), "left_anti")
+    return winners.unionByName(inside.where(name.isNull() | before))

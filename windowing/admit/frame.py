@@ -49,7 +49,8 @@ def judged(checked: DataFrame, pipeline: Pipeline, law: Law, memory: Memory) -> 
     known = _with_known(checked, pipeline.source.event_id, memory.ids)
     fresh = F.col(WHY).isNull() & ~F.col(_KNOWN)
     missed = _with_missed(known, pipeline, law, memory, fresh)
-    late = fresh & (F.size(MISSED) > 0) & (F.size(MISSED) == _belongs(pipeline)) & _every_window_closed(law, pipeline)
+    own = _missed_own(pipeline)
+    late = fresh & (own > 0) & (own == _belongs(pipeline)) & _every_window_closed(law, pipeline)
     outcome = (
         F.when(F.col(WHY).isNotNull(), QUARANTINED).when(F.col(_KNOWN), DUPLICATE).when(late, LATE).otherwise(ACCEPTED)
     )
@@ -77,7 +78,7 @@ def _with_known(rows: DataFrame, event_id: str | None, ids: DataFrame | None) ->
 
 
 def _with_missed(rows: DataFrame, pipeline: Pipeline, law: Law, memory: Memory, fresh: Column) -> DataFrame:
-    entries = [_entry(_before(c.some_us, c.window, pipeline), c.window, c.some_us) for c in law.cuts]
+    entries = [_entry(F.col(TIME) < F.lit(c.some_us), c.window, c.some_us) for c in law.cuts]
     for window in pipeline.chained if law.can_be_late else ():
         rows = _with_session_flag(rows, window, pipeline.source.key, law, memory.sessions.get(window.name), fresh)
         entries.append(_entry(F.col(_flag(window)), window.name, None))
@@ -85,14 +86,15 @@ def _with_missed(rows: DataFrame, pipeline: Pipeline, law: Law, memory: Memory, 
     return rows.withColumn(MISSED, every.cast(_NO_MISSED)).drop(*(_flag(s) for s in pipeline.chained))
 
 
-def _before(cut_us: int, window: str, pipeline: Pipeline) -> Column:
-    """True for rows of `window` before the cut; a marker is in no window that it ends."""
-    found, early = pipeline.window(window), F.col(TIME) < F.lit(cut_us)
-    return early & ~_marks(found) if isinstance(found, Punctuation) else early
-
-
 def _marks(window: Punctuation) -> Column:
     return F.coalesce(F.col(f"`{window.marker}`"), F.lit(False))
+
+
+def _missed_own(pipeline: Pipeline) -> Column:
+    """How many windows a row missed of those that hold it; a late marker misses the one that it would have ended, which doesn't."""
+    named = F.col(MISSED)["window"]
+    ends = [(_marks(w) & F.array_contains(named, w.name)).cast("int") for w in pipeline.windows if isinstance(w, Punctuation)]
+    return reduce(lambda x, y: x - y, ends, F.size(MISSED))
 
 
 def _belongs(pipeline: Pipeline) -> Column:
@@ -169,7 +171,7 @@ def _with_copies(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
         return rows
     judged_here = F.col(OUTCOME).isin(ACCEPTED, LATE) & F.col(f"`{event_id}`").isNotNull()
     order: list[Column] = [F.col(OUTCOME), F.col(TIME), *(F.col(f"`{c}`") for c in pipeline.source.order_by), F.col(DIGEST)]
-    ranked = Window.partitionBy(f"`{event_id}`").orderBy(*order)
+    ranked = Window.partitionBy(F.col(f"`{event_id}`").cast("string")).orderBy(*order)
     copies = rows.where(judged_here)
     placed = copies.withColumn("__place", F.row_number().over(ranked)).withColumn("__best", F.first(OUTCOME).over(ranked))
     second = (F.col("__best") == ACCEPTED) & (F.col("__place") > 1)

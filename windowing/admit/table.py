@@ -15,6 +15,8 @@ from windowing.spec.pipeline import Pipeline
 
 REFUSED = {"_late": (LATE, PARTIAL), "_duplicates": (DUPLICATE,), "_quarantine": (QUARANTINED,)}
 META = ("outcome", "reason", "missed", "event_time", "run", "batch", "watermark", "resolved_by")
+EMPTIED = "__emptied"
+"""The digest of a row whose own columns `retention.refused` has taken; a table has it from the first such row on."""
 
 
 def refused(judged: DataFrame, columns: list[str], stamp: Stamp) -> DataFrame:

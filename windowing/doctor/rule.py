@@ -75,12 +75,12 @@ def of_stream(stream: Stream, past: Story) -> tuple[Finding, ...]:
         return (Finding("CHECKPOINT_DAMAGED", f"{', '.join(stream.damaged)} can't be read"),)
     if stream.commit >= 0 and last < 0:
         return (Finding("LEDGER_LOST", f"the stream has committed batch {stream.commit}, and the ledger has none"),)
+    if past.query is not None and stream.query is not None and stream.query != past.query:
+        return (Finding("CHECKPOINT_FOREIGN", f"it is that of query {stream.query}, and state was made by {past.query}"),)
     if stream.commit > last:
         return (Finding("LEDGER_OLDER", f"the stream has committed batch {stream.commit}, and the ledger ends with {last}"),)
     if stream.query is None and stream.offset >= 0:
         return (Finding("CHECKPOINT_DAMAGED", "metadata is missing"),)
-    if past.query is not None and stream.query is not None and stream.query != past.query:
-        return (Finding("CHECKPOINT_FOREIGN", f"it is that of query {stream.query}, and state was made by {past.query}"),)
     return tuple(_positions(stream, past, last, began))
 
 

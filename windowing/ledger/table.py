@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import types as T
 
 from windowing import delta
@@ -46,10 +46,24 @@ def record(spark: SparkSession, pipeline: Pipeline, before: Story, entries: Iter
 
 def record_watermark(spark: SparkSession, pipeline: Pipeline, run: int, closed: Entry, max_event_us: int | None) -> None:
     """Appends the run's row to `_watermarks`; a repetition for the same run writes nothing."""
+    frame = _marked(spark, run, closed, max_event_us)
+    delta.append(frame, pipeline.table(WATERMARKS), (f"{pipeline.name}:watermarks:{closed.generation}", run))
+
+
+def correct_watermark(spark: SparkSession, pipeline: Pipeline, run: int, closed: Entry, max_event_us: int | None) -> None:
+    """The same for a run that was ended before its close: the row that it may have left goes, in one commit."""
+    path = pipeline.table(WATERMARKS)
+    if not delta.exists(spark, path):
+        record_watermark(spark, pipeline, run, closed, max_event_us)
+        return
+    frame = _marked(spark, run, closed, max_event_us)
+    frame.write.format("delta").mode("overwrite").option("replaceWhere", f"run = {run}").save(path)
+
+
+def _marked(spark: SparkSession, run: int, closed: Entry, max_event_us: int | None) -> DataFrame:
     times = {"watermark": closed.watermark_out, "arrival": closed.arrival, "max_event_time": max_event_us}
     counts = {name: closed.counts.get(name, 0) for name in COUNTS}
-    frame = delta.rows(spark, [{"run": run, **{name: _time(us) for name, us in times.items()}, **counts}], _WATERMARKS)
-    delta.append(frame, pipeline.table(WATERMARKS), (f"{pipeline.name}:watermarks:{closed.generation}", run))
+    return delta.rows(spark, [{"run": run, **{name: _time(us) for name, us in times.items()}, **counts}], _WATERMARKS)
 
 
 def _row(entry: Entry) -> dict[str, Any]:

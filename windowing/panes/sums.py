@@ -69,7 +69,11 @@ def _total(i: Input) -> tuple[tuple[Part, ...], Column, Column | None]:
         total, lost = f"{i.name}__sum", f"{i.name}__lost"
         wide = i.value.cast(T.DecimalType(38, i.type.scale))
         summed = F.try_sum(wide)
-        parts = (Part(total, summed, F.try_sum), Part(lost, (F.count(wide) > 0).__and__(summed.isNull()).cast("bigint"), F.sum))
+
+        def left(c: Column) -> Column:
+            return F.sum(c) + (F.count(total) > 0).__and__(F.try_sum(total).isNull()).cast("bigint")
+
+        parts = (Part(total, summed, F.try_sum), Part(lost, (F.count(wide) > 0).__and__(summed.isNull()).cast("bigint"), left))
         value = F.when(F.col(lost) == 0, F.col(total))
         return parts, value, value.isNull()
     return (Part(f"{i.name}__sum", F.sum(i.value), F.sum),), F.col(f"{i.name}__sum"), None
@@ -83,7 +87,7 @@ def _exact(i: Input) -> Column:
 
 def _wide(i: Input) -> Column:
     if isinstance(i.type, T.LongType):
-        return F.col(f"{i.name}__high").cast("double") * F.lit(float(1 << _HALF)) + F.col(f"{i.name}__low").cast("double")
+        return _exact(i).cast("double")
     if isinstance(i.type, T.DecimalType):
         return F.when(F.col(f"{i.name}__lost") == 0, F.col(f"{i.name}__sum"))
     return F.col(f"{i.name}__sum").cast("double")

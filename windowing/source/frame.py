@@ -91,13 +91,13 @@ def _time_reasons(pipeline: Pipeline, arrival_us: int) -> list[Column]:
     return [
         F.when(F.col(f"`{name}`").isNull(), f"{name} is null"),
         F.when(gap, f"{name} does not exist on the clock of {zone}"),
-        F.when(F.col(TIME).isNull() | ~F.col(TIME).between(_FIRST_US, _LAST_US), f"{name} can't be read as a time"),
+        F.when(F.col(TIME).isNull() | ~F.col(TIME).between(FIRST_US, LAST_US), f"{name} can't be read as a time"),
         F.when(F.col(TIME) > F.lit(arrival_us + ahead.us), f"{name} is more than {ahead} ahead of the arrival"),
     ]
 
 
-_FIRST_US = -62_104_060_800_000_000
-_LAST_US = 253_339_228_800_000_000
+FIRST_US = -62_104_060_800_000_000
+LAST_US = 253_339_228_800_000_000
 """0002-01-01 and 9998-01-01: beyond them calendars and clocks run out."""
 
 

@@ -6,7 +6,8 @@ from pyspark.sql import types as T
 from windowing import delta
 from windowing.doctor.rule import advice
 from windowing.errors import SourceMissing, SpecError, StateRefused
-from windowing.ledger.rule import Story
+from windowing.grid.zone import moment
+from windowing.ledger.rule import Entry, Story
 from windowing.panes.algebra import INTEGERS, NUMERIC
 from windowing.panes.expression import condition
 from windowing.source.frame import shaped
@@ -20,6 +21,8 @@ _SUMMED = (*_NUMBERS, T.StringType)
 _ORDERED = (*_SUMMED, T.BooleanType, T.DateType, T.TimestampType)
 _FED = {**dict.fromkeys(NUMERIC, _SUMMED), "count_if": (T.BooleanType,)}
 """What an aggregate takes that does not take every ordered type."""
+_CLOCKS_US = 3_600_000_000
+"""How much the clock of a writer may be ahead of ours."""
 
 
 def stream(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
@@ -70,17 +73,31 @@ def check_feed(spark: SparkSession, pipeline: Pipeline) -> None:
         raise SpecError("source.changes", f"feed: {pipeline.source.table} records no change feed; {how}", pipeline.file)
 
 
-def check_identity(pipeline: Pipeline, table_id: str, version: int, story: Story) -> None:
+def check_identity(spark: SparkSession, pipeline: Pipeline, story: Story) -> None:
     """StateRefused where the source is another table than the one read so far, or lost versions that were read."""
+    table_id, version = delta.table_id(spark, pipeline.source.table), delta.version(spark, pipeline.source.table)
     before = story.source
     if before is None:
         return
     if before.source_id != table_id:
         told = f"{pipeline.source.table}: the source was dropped and created again since run {before.run}"
         raise StateRefused("SOURCE_RECREATED", f"{told}; put the old one back, or {advice(pipeline)}")
-    if before.source_version is not None and version < before.source_version:
-        told = f"{pipeline.source.table}: the source is at version {version}, but version {before.source_version} was read"
-        raise StateRefused("SOURCE_OLDER", f"{told}; restore it, or {advice(pipeline)}")
+    gone = _gone(spark, pipeline, before, version)
+    if gone:
+        raise StateRefused("SOURCE_OLDER", f"{pipeline.source.table}: {gone}; restore it, or {advice(pipeline)}")
+
+
+def _gone(spark: SparkSession, pipeline: Pipeline, before: Entry, version: int) -> str | None:
+    """How it shows that the source, now at `version`, lost versions that were read: it is behind, or has grown anew since."""
+    read = before.source_version
+    if read is None or before.at is None:
+        return None
+    if version < read:
+        return f"the source is at version {version}, but version {read} was read"
+    written = delta.committed(spark, pipeline.source.table, read)
+    if written is None or written <= before.at + _CLOCKS_US:
+        return None
+    return f"version {read} of the source was read at {moment(before.at)}, but written at {moment(written)}"
 
 
 def _problems(pipeline: Pipeline, found: T.StructType) -> list[tuple[str, str] | None]:

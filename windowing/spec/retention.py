@@ -1,8 +1,9 @@
 """How long state must live: as long as an event can still change a window."""
 
 from windowing.errors import SpecError
-from windowing.spec.duration import Duration
-from windowing.spec.kinds import CappedSession, Cumulate, RecordSliding, Session, Sliding, Tumbling, Window
+from windowing.grid.rule import Grid
+from windowing.spec.duration import HOUR, Duration
+from windowing.spec.kinds import CHANGES, CappedSession, Cumulate, RecordSliding, Session, Sliding, Tumbling, Window
 from windowing.spec.pipeline import Retention, Watermark
 from windowing.spec.times import longest_us
 
@@ -27,12 +28,16 @@ def check_state(given: str, watermark: Watermark, retention: Retention, windows:
 
 
 def longest_window_us(window: Window) -> int | None:
-    """How long state of `window` is needed, lateness aside, None for no bound: its size; of sessions until they are final, two gaps on."""
+    """How long state of `window` is needed, lateness aside; None for no bound.
+
+    Its size, on a clock that may be put back; where sliding windows are compared with the one before, a slide more; of sessions until they
+    are final, two gaps on.
+    """
     match window:
         case Tumbling(grid=grid) | Cumulate(grid=grid):
-            return longest_us(Duration(grid.step_us, grid.months))
-        case Sliding(size_us=size):
-            return size
+            return longest_us(Duration(grid.step_us, grid.months)) + _put_back(grid)
+        case Sliding(size_us=size, grid=grid, shown=shown):
+            return size + (grid.step_us if shown.emit == CHANGES else 0) + _put_back(grid)
         case Session(gap_us=gap):
             return 2 * gap
         case CappedSession(gap_us=gap, longest_us=longest):
@@ -40,3 +45,8 @@ def longest_window_us(window: Window) -> int | None:
         case RecordSliding(difference_us=difference, tick_us=tick):
             return 2 * (difference + tick)
     return None
+
+
+def _put_back(grid: Grid) -> int:
+    """The most by which the clock of a zone is put back in a window: three hours, at a station in Antarctica."""
+    return 3 * HOUR if grid.zone else 0

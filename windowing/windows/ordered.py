@@ -62,7 +62,11 @@ def _grown(events: DataFrame, window: Delta, keys: Sequence[str]) -> DataFrame:
         number, step = F.unix_micros(value), F.lit(window.delta_us)
     else:
         number, step = _number(value, events, window.attribute), F.lit(window.delta).cast("decimal(38,9)")
-    opened = _folded(events.withColumn(_FIRST, number), keys, lambda now, first: now - first > step)
+
+    def opens(now: Column, first: Column) -> Column:
+        return F.coalesce(F.try_subtract(now, first) > step, now > first)
+
+    opened = _folded(events.withColumn(_FIRST, number), keys, opens)
     return opened.withColumn(_INDEX, F.col(_OPENS) - F.lit(1) + F.col(BASE))
 
 

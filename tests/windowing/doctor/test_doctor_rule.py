@@ -63,6 +63,7 @@ def test_what_a_run_can_go_on_from_is_no_finding(stream: Stream, past: Story) ->
         (STREAM, BEGUN, "CHECKPOINT_OLDER"),
         (replace(STREAM, query="other"), PAST, "CHECKPOINT_FOREIGN"),
         (replace(STREAM, offsets=FOREIGN_CUT), PAST, "CHECKPOINT_FOREIGN"),
+        (replace(STREAM, query="other", commits=frozenset(range(9))), PAST, "CHECKPOINT_FOREIGN"),
         (replace(STREAM, query=None), PAST, "CHECKPOINT_DAMAGED"),
         (replace(STREAM, damaged=("offsets/2",)), PAST, "CHECKPOINT_DAMAGED"),
         (replace(STREAM, offsets={**STREAM.offsets, 5: OFFSETS % 5}), PAST, "CHECKPOINT_DAMAGED"),

@@ -1,0 +1,107 @@
+"""What random schedules do not come to, each against the oracle: windows without events, ids that are forgotten, state that is gone."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from jobs.admission import digested
+from jobs.maintain import maintain
+from tests.jobs.test_bad_input import Source
+from tests.lab import ARRIVAL, FEW, Lab
+from tests.life import BASE, MINUTE, Crasher, ends_at
+from tests.oracle import Event, Global, Punctuation, Tumbling
+from windowing import delta
+from windowing.columns import BASE as COUNTED_FROM
+from windowing.columns import DIGEST, ORDER
+from windowing.columns import T as TIME
+from windowing.panes.algebra import rows_part
+from windowing.spec.kinds import Delta
+from windowing.spec.load import load_pipeline
+from windowing.windows import ordered
+
+pytestmark = pytest.mark.beside
+HOUR, DAY = 60 * MINUTE, 1440 * MINUTE
+HOURLY = Tumbling("hourly", HOUR)
+
+
+def at(minute: int, name: str, key: str = "a", *, mark: bool = False) -> Event:
+    """An event of value 1, so many minutes after the beginning."""
+    return Event(key, BASE + minute * MINUTE, 1, name, minute, mark=mark)
+
+
+def test_a_backfill_where_ids_were_forgotten_and_state_is_gone(spark: SparkSession, tmp_path: Path) -> None:
+    lab = Lab(spark, tmp_path, (HOURLY, Tumbling("daily", DAY)), lateness=0, shows=FEW)
+    spec = lab.spec() | {"retention": {"state": "1 day"}}
+    lab.pipeline = load_pipeline(spec | {"watermark": spec["watermark"] | {"dedupe_horizon": "1 hour"}})
+    lab.truth.horizon = HOUR
+    lab.run([at(570, "x"), at(630, "y"), at(635, "y")])
+    assert lab.run([at(750, "x")]).accepted == 1, "its id is forgotten"
+    lab.run([at(5 * 1440, "z", "b")])
+    assert {t.name: t.expired for t in maintain(spark, lab.pipeline).tables}["_panes_1h"] > 0
+    lab.check()
+    for hour in (10, 12, 9):
+        lab.backfill(BASE + hour * HOUR, BASE + (hour + 1) * HOUR)
+        lab.check()
+
+
+def test_a_late_window_without_events_is_not_shown(spark: SparkSession, tmp_path: Path) -> None:
+    lab = Lab(spark, tmp_path, (replace(HOURLY, empty=True), Global("all")), lateness=0, shows=FEW)
+    lab.run([at(570, "e1"), at(720, "e2", "b")])
+    lab.run([at(630, "e3")])
+    lab.check()
+
+
+@pytest.mark.parametrize("place", ["run.emitted"])
+def test_windows_without_events_that_come_late_come_once(place: str, spark: SparkSession, tmp_path: Path) -> None:
+    lab = Lab(spark, tmp_path, (Tumbling("tens", 10 * MINUTE, empty=True, emit="on_close"),), shows=FEW)
+    lab.run([at(635, "e1"), at(660, "e2", "b")])
+    late = lab.land([at(605, "e3")])
+    ends_at(Crasher(place), lab.go)
+    lab.go()
+    lab.truth.run(late, ARRIVAL)
+    lab.check()
+
+
+def test_a_late_marker_ends_nothing_when_state_is_made_anew_until_a_backfill_takes_it_in(spark: SparkSession, tmp_path: Path) -> None:
+    lab = Lab(spark, tmp_path, (Punctuation("marked"),), lateness=0, shows=FEW)
+    lab.run([at(600, "e1"), at(630, "e2"), at(720, "e3", "b")])
+    assert lab.run([at(615, "m", mark=True)]).accepted == 1
+    lab.check()
+    lab.shows = (*FEW, "most")
+    lab.pipeline = load_pipeline(lab.spec())
+    lab.go()
+    lab.check()
+    kept = delta.read(spark, lab.pipeline.table("_late")).select("id", "outcome", "missed.window").collect()
+    assert [tuple(row) for row in kept] == [("m", "partial", ["marked"])]
+    lab.backfill(BASE + 600 * MINUTE, BASE + 620 * MINUTE)
+    lab.check()
+
+
+def test_a_digest_tells_where_a_value_is_missing_and_not_which_columns_there_are(spark: SparkSession) -> None:
+    rows = spark.sql("select * from values ('a', 20, null), ('a', null, 20) as t(key, warm, wet)")
+    digests = [row[DIGEST] for row in digested(rows).collect()]
+    assert len(set(digests)) == 2
+    assert [row[DIGEST] for row in digested(rows.withColumn("new", F.lit(None).cast("string"))).collect()] == digests
+    nested = rows.withColumn("tags", F.struct(F.create_map(F.lit("x"), "warm")))
+    assert [row[DIGEST] for row in digested(nested).collect()] == digests, "maps have no order"
+
+
+def test_a_sum_that_left_its_type_stays_lost(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path, "id string, key string, ts timestamp, value decimal(38,18)")
+    for minute, value in ((10, "60000000000000000000"), (20, "60000000000000000000"), (30, "7")):
+        source.land(f"'{minute}', 'a', timestamp'2026-01-01 10:{minute}', '{value}'")
+        source.run()
+        maintain(spark, source.pipeline)
+    assert source.hours("n", "total") == [("a", 10, 3, None)]
+
+
+def test_attributes_as_far_apart_as_can_be_are_in_two_windows(spark: SparkSession) -> None:
+    window = Delta("w", "level", "5", None, ())
+    most = "9" * 38
+    rows = spark.sql(f"select * from values ('a', 1, -{most}BD), ('a', 2, {most}BD), ('a', 3, -{most}BD) as t(key, {TIME}, level)")
+    events = rows.withColumns({ORDER: F.struct(TIME), COUNTED_FROM: F.lit(0).cast("bigint"), TIME: F.col(TIME).cast("bigint")})
+    found = ordered.windows(events, window, ("key",), [rows_part()]).select("window_index", "rows").orderBy("window_index").collect()
+    assert [tuple(row) for row in found] == [(0, 1), (1, 2)]
