@@ -15,9 +15,9 @@ from jobs.staging import Staged, judge, stage
 from jobs.tables import versions
 from windowing.admit.again import INSIDE
 from windowing.crash import crashpoint
-from windowing.ledger.pending import pending
 from windowing.ledger.rule import BACKFILL_DONE, BACKFILL_INTENT, GENERATION, Entry, Story
 from windowing.ledger.table import record
+from windowing.source.rule import pending
 from windowing.spec.pipeline import Pipeline
 
 

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from jobs.admission import Batch
 from jobs.filling import filled
-from jobs.repair import digest_of
+from jobs.history import digest_of
 from windowing import delta
 from windowing.admit.table import EMPTIED, META, REFUSED
 from windowing.columns import END, PANE, RUN

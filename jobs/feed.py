@@ -14,10 +14,9 @@ from jobs.chunk import one
 from jobs.repair import Chunk
 from jobs.staging import stage
 from windowing.columns import T as TIME
-from windowing.ledger.pending import pending
 from windowing.ledger.rule import Entry, Story
 from windowing.source import frame as source
-from windowing.source.rule import CHANGE, FEED, Span, merged
+from windowing.source.rule import CHANGE, FEED, Span, merged, pending
 from windowing.spec.pipeline import Pipeline
 
 _HOUR_US = 3_600_000_000

@@ -9,8 +9,9 @@ from pyspark.sql import functions as F
 from jobs.admission import Batch, digested, timed
 from jobs.closing import Closing
 from jobs.contribution import written
+from jobs.history import known, partly_late, refused_digests
 from jobs.rebuild import rebuild
-from jobs.repair import Chunk, Everything, known, partly_late, refused_digests, replace
+from jobs.repair import Chunk, Everything, replace
 from windowing import delta
 from windowing.admit.again import INSIDE, LIVE, with_history
 from windowing.columns import MISSED, TOUCHED

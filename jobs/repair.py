@@ -5,16 +5,16 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from jobs.admission import Batch, digest, digested, digestible, timed
+from jobs.admission import Batch, digested, timed
+from jobs.history import elsewhere, known, partly_late, refused_digests, with_digest
 from windowing import delta
 from windowing.admit.again import INSIDE, LIVE, accepted_again, with_history
 from windowing.admit.frame import PARTIAL
-from windowing.admit.table import EMPTIED, REFUSED, kept_name
+from windowing.admit.table import REFUSED
 from windowing.columns import DIGEST, LAST, PANE, ROWS, START, WHY
 from windowing.columns import T as TIME
 from windowing.crash import crashpoint
@@ -83,27 +83,8 @@ def counted(batch: Batch, chunk: Chunk, rows: DataFrame, disputed: Sequence[tupl
     -> source rows + [t, digest, inside, live, missed, judged_by]
     """
     history = with_history(rows, refused_digests(batch), partly_late(batch))
-    events = accepted_again(history, _elsewhere(batch, chunk, disputed), batch.pipeline)
+    events = accepted_again(history, elsewhere(batch, [(chunk.start_us, chunk.end_us), *disputed]), batch.pipeline)
     return events.where(INSIDE).unionByName(known(batch, events.where(~F.col(INSIDE))))
-
-
-def known(batch: Batch, rows: DataFrame) -> DataFrame:
-    """Of rows that count as far as is written, those that do: where the source changes its past, a row it has changed was refused nowhere.
-
-    There a row with an id counts if that id was accepted at its time, once; others if nothing is wrong with them.
-    """
-    pipeline, path = batch.pipeline, batch.pipeline.table(state.SEEN)
-    if pipeline.source.changes != "feed" or pipeline.watermark.dedupe_horizon_us is not None:
-        return rows
-    event_id, sound = pipeline.source.event_id, F.col(WHY).isNull()
-    if event_id is None or not delta.exists(batch.spark, path):
-        return rows.where(sound)
-    name, at = F.col(f"`{event_id}`").cast("string"), F.unix_micros("event_time").alias("__at")
-    seen = delta.read(batch.spark, path).select(F.col("event_id").alias("__id"), at).distinct()
-    held = rows.join(seen, (name == F.col("__id")) & (F.col(TIME) == F.col("__at")), "left_semi")
-    order = [F.col(f"`{c}`") for c in pipeline.source.order_by]
-    first = held.withColumn("__nth", F.row_number().over(Window.partitionBy(name).orderBy(TIME, *order, DIGEST)))
-    return first.where("__nth = 1").drop("__nth").unionByName(rows.where(name.isNull() & sound))
 
 
 def near_sessions(batch: Batch, window: Session, chunk: Chunk) -> DataFrame:
@@ -128,7 +109,7 @@ def resolve(batch: Batch, chunk: Chunk, events: DataFrame, label: str) -> None:
     for table in REFUSED:
         if not delta.exists(batch.spark, batch.pipeline.table(table)):
             continue
-        rows = _with_digest(batch, between(delta.read(batch.spark, batch.pipeline.table(table)), "event_time", chunk))
+        rows = with_digest(batch, between(delta.read(batch.spark, batch.pipeline.table(table)), "event_time", chunk))
         nth = F.row_number().over(Window.partitionBy(DIGEST, "outcome", F.col("resolved_by").isNull()).orderBy("run"))
         room = F.when(F.col("outcome") == PARTIAL, F.col("__n")).otherwise(F.col("__n") - F.col("__before"))
         due = F.col("resolved_by").isNull() & (F.col("__nth") <= F.coalesce(room, F.lit(0)))
@@ -203,46 +184,6 @@ def refused_after(batch: Batch, run: int, chunk: Chunk) -> bool:
         not between(delta.read(batch.spark, batch.pipeline.table(table)), "event_time", chunk).where(F.col("run") > run).isEmpty()
         for table in there
     )
-
-
-def refused_digests(batch: Batch) -> DataFrame:
-    """The digests of rows that were refused and not taken in since, one for each row."""
-    found = []
-    for table in REFUSED:
-        if delta.exists(batch.spark, batch.pipeline.table(table)):
-            rows = delta.read(batch.spark, batch.pipeline.table(table)).where(F.col("resolved_by").isNull() & (F.col("outcome") != PARTIAL))
-            found.append(_with_digest(batch, rows).select(DIGEST))
-    return reduce(DataFrame.unionByName, found) if found else batch.spark.createDataFrame([], f"{DIGEST} bigint")
-
-
-def partly_late(batch: Batch) -> DataFrame:
-    """The partly late rows that were not taken in since: [digest, missed, watermark]."""
-    if not delta.exists(batch.spark, batch.pipeline.table("_late")):
-        return batch.spark.createDataFrame([], f"{DIGEST} bigint, missed array<struct<window:string,until:timestamp>>, watermark timestamp")
-    rows = delta.read(batch.spark, batch.pipeline.table("_late")).where((F.col("outcome") == PARTIAL) & F.col("resolved_by").isNull())
-    return _with_digest(batch, rows).select(DIGEST, "missed", "watermark")
-
-
-def _with_digest(batch: Batch, refused: DataFrame) -> DataFrame:
-    """Refused rows with the digest that the source row had."""
-    known = [F.col(EMPTIED)] if EMPTIED in refused.columns else []
-    return refused.withColumn(DIGEST, F.coalesce(*known, digest_of(batch, refused)))
-
-
-def digest_of(batch: Batch, refused: DataFrame) -> Column:
-    """The digest of the source row that a refused row is, made of its columns."""
-    names = {name: kept_name(name) for name in digestible(source.schema(batch.spark, batch.pipeline))}
-    return digest({name: kept for name, kept in names.items() if kept in refused.columns})
-
-
-def _elsewhere(batch: Batch, chunk: Chunk, disputed: Sequence[tuple[int, int]]) -> DataFrame | None:
-    """The ids that were accepted with an event time outside the chunk and the disputed ranges."""
-    if batch.pipeline.source.event_id is None or not delta.exists(batch.spark, batch.pipeline.table(state.SEEN)):
-        return None
-    seen = delta.read(batch.spark, batch.pipeline.table(state.SEEN))
-    for low, high in [(chunk.start_us, chunk.end_us), *disputed]:
-        seen = seen.where((F.col("event_time") < F.lit(moment(low))) | (F.col("event_time") >= F.lit(moment(high))))
-    return seen.select("event_id").distinct()
 
 
 def between(rows: DataFrame, column: str, chunk: Chunk) -> DataFrame:

@@ -75,7 +75,7 @@ BUGS = (
         (MAINTAIN, "-k", "late_for_some")),
     Bug("VACUUM forgets the readers", "jobs/maintain.py", "    if name not in read or name not in pointed:\n", "    if True:\n",
         (MAINTAIN, "-k", "pointed")),
-    Bug("corrections of a killed run are forgotten", "jobs/feed.py",
+    Bug("corrections of a killed run are forgotten", "windowing/source/rule.py",
         "yield from ((batch, low, high) for batch, ranges in noted.items()",
         "yield from ((batch, low, high) for batch, ranges in [*noted.items()][-1:]", (FEED, "-k", "ends_before")),
     Bug("a new window takes in what was refused", "jobs/refill.py", "history.where(LIVE)", "history.where(F.lit(True))", (EVOLVE,)),

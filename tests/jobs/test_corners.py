@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from jobs.admission import digested
 from jobs.maintain import maintain
-from tests.jobs.test_bad_input import Source
 from tests.lab import ARRIVAL, FEW, Lab
 from tests.life import BASE, MINUTE, Crasher, ends_at
 from tests.oracle import Event, Global, Punctuation, Tumbling
@@ -17,7 +17,8 @@ from windowing import delta
 from windowing.columns import BASE as COUNTED_FROM
 from windowing.columns import DIGEST, ORDER
 from windowing.columns import T as TIME
-from windowing.panes.algebra import rows_part
+from windowing.panes.algebra import Input, rows_part
+from windowing.panes.sums import sum_of
 from windowing.spec.kinds import Delta
 from windowing.spec.load import load_pipeline
 from windowing.windows import ordered
@@ -89,13 +90,14 @@ def test_a_digest_tells_where_a_value_is_missing_and_not_which_columns_there_are
     assert [row[DIGEST] for row in digested(nested).collect()] == digests, "maps have no order"
 
 
-def test_a_sum_that_left_its_type_stays_lost(spark: SparkSession, tmp_path: Path) -> None:
-    source = Source(spark, tmp_path, "id string, key string, ts timestamp, value decimal(38,18)")
-    for minute, value in ((10, "60000000000000000000"), (20, "60000000000000000000"), (30, "7")):
-        source.land(f"'{minute}', 'a', timestamp'2026-01-01 10:{minute}', '{value}'")
-        source.run()
-        maintain(spark, source.pipeline)
-    assert source.hours("n", "total") == [("a", 10, 3, None)]
+def test_a_sum_that_left_its_type_stays_lost(spark: SparkSession) -> None:
+    algebra = sum_of(Input("v", F.col("v"), T.DecimalType(38, 18), ()))
+    most = "60000000000000000000"
+    values = spark.sql(f"select n, cast(v as decimal(38,18)) v from values (1, {most}), (2, {most}), (3, 7) as t(n, v)")
+    merged = values.groupBy("n").agg(*(part.lift.alias(part.name) for part in algebra.parts)).withColumn("pair", F.col("n") < 3)
+    for group in (["pair"], []):
+        merged = merged.groupBy(*group).agg(*(part.merged() for part in algebra.parts))
+    assert [tuple(row) for row in merged.select(algebra.lower, algebra.overflow).collect()] == [(None, True)]  # type: ignore[arg-type]
 
 
 def test_attributes_as_far_apart_as_can_be_are_in_two_windows(spark: SparkSession) -> None:

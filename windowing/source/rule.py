@@ -1,7 +1,11 @@
-"""The change feed's columns, and how many changes become few ranges of event time. No Spark."""
+"""The change feed's columns, how many changes become few ranges of event time, and which are not counted again yet. No Spark."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from json import loads
+from typing import Any
+
+from windowing.ledger.rule import BACKFILL_DONE, DONE, Entry, Story
 
 CHANGE = "_change_type"
 FEED = (CHANGE, "_commit_version", "_commit_timestamp")
@@ -30,3 +34,16 @@ def merged(spans: Iterable[Span], most: int = MOST) -> tuple[Span, ...]:
         n = min(range(len(found) - 1), key=lambda i: found[i + 1].low_us - found[i].high_us)
         found[n : n + 2] = [Span(found[n].low_us, found[n + 1].high_us)]
     return tuple(found)
+
+
+def pending(past: Story) -> Iterator[tuple[int, int, int]]:
+    """(batch, from, to) of every range that no backfill has counted again since, oldest first."""
+    noted = {e.batch: _said(e).get("ranges", ()) for e in past.entries if e.step == DONE and e.batch is not None}
+    ended = [_said(e) for e in past.entries if e.step == BACKFILL_DONE]
+    done = {(said.get("batch"), said.get("from_us")) for said in ended}
+    yield from ((batch, low, high) for batch, ranges in noted.items() for low, high in ranges if (batch, low) not in done)
+
+
+def _said(entry: Entry) -> dict[str, Any]:
+    said: dict[str, Any] = loads(entry.note) if entry.note and entry.note.startswith("{") else {}
+    return said
