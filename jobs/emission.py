@@ -68,9 +68,17 @@ def _aligned(closing: Closing, family: Family, window: Aligned) -> dict[str, int
     old = _affected(closing, window, pool, within, stored)
     if filling.filled(window):
         shown = shown.localCheckpoint(eager=True)
-        ids = [*batch.keys, START, END]
-        old = old.unionByName(stored.join(shown.select(*ids), ids, "left_semi")).dropDuplicates(ids)
+        old = _with_those_of(shown, stored, old, [*batch.keys, START, END])
     return written(batch, window, target, merges.replacements(shown, old, target))
+
+
+def _with_those_of(shown: DataFrame, stored: DataFrame, old: DataFrame, ids: list[str]) -> DataFrame:
+    """`old`, and the `stored` rows of the windows `shown`: windows without events before W are touched by no event of theirs."""
+    ends = shown.agg(F.min(START), F.max(START)).first()
+    if ends is None or ends[0] is None:
+        return old
+    near = stored.where(F.col(START).between(F.lit(ends[0]), F.lit(ends[1])))
+    return old.unionByName(near.join(shown.select(*ids), ids, "left_semi")).dropDuplicates(ids)
 
 
 def changes(runs: DataFrame, window: Aligned, batch: Batch, algebras: dict[str, Algebra], within: Range) -> DataFrame:

@@ -10,7 +10,7 @@ from jobs.admission import Batch
 from jobs.filling import filled
 from jobs.history import digest_of
 from windowing import delta
-from windowing.admit.table import EMPTIED, META, REFUSED
+from windowing.admit.table import EMPTIED, META, REFUSED, kept_name
 from windowing.columns import END, PANE, RUN
 from windowing.crash import crashpoint
 from windowing.grid.zone import moment
@@ -55,9 +55,10 @@ def _panes(batch: Batch, until_us: int) -> Mapping[str, int]:
 
 
 def _empty(batch: Batch, table: str, old: Column) -> int:
-    """Takes the columns of the source from old refused rows, in one commit.
+    """Takes the columns of the source from old refused rows, but for the key, in one commit.
 
-    What remains is that they were refused, and their digest: without it a row that the source still has would count from now on.
+    What remains is that they were refused, and their digest: without it a row that the source still has would count from now on. By the
+    key they can be erased.
     """
     path = batch.pipeline.table(table)
     if not delta.exists(batch.spark, path):
@@ -68,7 +69,7 @@ def _empty(batch: Batch, table: str, old: Column) -> int:
     due = old & F.col(EMPTIED).isNull()
     n = rows.where(due).count()
     if n:
-        own = [f for f in rows.schema.fields if f.name not in (*META, EMPTIED)]
+        own = [f for f in rows.schema.fields if f.name not in (*META, EMPTIED, *map(kept_name, batch.keys))]
         said: dict[str, str | Column] = {f"`{f.name}`": F.lit(None).cast(f.dataType) for f in own}
         DeltaTable.forPath(batch.spark, path).update(due, {**said, EMPTIED: digest_of(batch, rows)})
     crashpoint("maintain.expired")

@@ -10,7 +10,7 @@ from jobs.admission import Batch, digest, digestible
 from windowing import delta
 from windowing.admit.frame import PARTIAL
 from windowing.admit.table import EMPTIED, REFUSED, kept_name
-from windowing.columns import DIGEST, WHY
+from windowing.columns import DIGEST
 from windowing.columns import T as TIME
 from windowing.grid.zone import moment
 from windowing.panes import table as state
@@ -20,20 +20,20 @@ from windowing.source import table as source
 def known(batch: Batch, rows: DataFrame) -> DataFrame:
     """Of rows that count as far as is written, those that do: where the source changes its past, a row it has changed was refused nowhere.
 
-    There a row with an id counts if that id was accepted at its time, once; others if nothing is wrong with them.
+    There a row with an id counts if that id was accepted at its time, once. Of rows without one, and where ids are forgotten, nobody knows.
     """
     pipeline, path = batch.pipeline, batch.pipeline.table(state.SEEN)
     if pipeline.source.changes != "feed" or pipeline.watermark.dedupe_horizon_us is not None:
         return rows
-    event_id, sound = pipeline.source.event_id, F.col(WHY).isNull()
+    event_id = pipeline.source.event_id
     if event_id is None or not delta.exists(batch.spark, path):
-        return rows.where(sound)
+        return rows
     name, at = F.col(f"`{event_id}`").cast("string"), F.unix_micros("event_time").alias("__at")
     seen = delta.read(batch.spark, path).select(F.col("event_id").alias("__id"), at).distinct()
     held = rows.join(seen, (name == F.col("__id")) & (F.col(TIME) == F.col("__at")), "left_semi")
     order = [F.col(f"`{c}`") for c in pipeline.source.order_by]
     first = held.withColumn("__nth", F.row_number().over(Window.partitionBy(name).orderBy(TIME, *order, DIGEST)))
-    return first.where("__nth = 1").drop("__nth").unionByName(rows.where(name.isNull() & sound))
+    return first.where("__nth = 1").drop("__nth").unionByName(rows.where(name.isNull()))
 
 
 def refused_digests(batch: Batch) -> DataFrame:

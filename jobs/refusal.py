@@ -1,5 +1,7 @@
 """What Delta's stream refuses to read, as one sentence with a name and what to do."""
 
+from urllib.parse import unquote
+
 from pyspark.sql import SparkSession
 
 from jobs.explain import rewrites
@@ -28,9 +30,10 @@ def refusal(spark: SparkSession, pipeline: Pipeline, past: Story, error: BaseExc
     """The error of a run whose stream, or a batch of it, ended with `error`; that as it is where its condition is not a known one."""
     text = str(error)
     if WIDER in text:
-        return StateRefused("SOURCE_CHANGED", f"{pipeline.source.table}: the columns of the source changed while it was read; run again")
+        said = f"{pipeline.source.table}: the columns of the source changed while it was read"
+        return StateRefused("SOURCE_CHANGED", f"{said}; run again, and if that ends so too, {advice(pipeline)}")
     known = next((meaning for condition, meaning in REFUSALS.items() if condition in text), None)
-    if FILE_GONE in text and f"{delta.home(spark, pipeline.source.table)}/" in text:
+    if FILE_GONE in text and f"{delta.home(spark, pipeline.source.table)}/" in unquote(text):
         known = ("SOURCE_VACUUMED", "files of the source that were not read yet have been vacuumed")
     if known is None:
         return error

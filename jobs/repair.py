@@ -197,6 +197,7 @@ def replace(batch: Batch, table: str, rows: DataFrame, column: str, chunk: Chunk
     if isinstance(chunk, Everything):
         writer.option("overwriteSchema", "true").options(**delta.properties(rows.columns)).save(path)
     else:
+        delta.create(batch.spark, path, rows.schema, delta.properties(rows.columns))
         low, high = (moment(us).isoformat(sep=" ") for us in (chunk.start_us, chunk.end_us))
         writer.option("replaceWhere", f"`{column}` >= timestamp'{low}' and `{column}` < timestamp'{high}'").save(path)
     crashpoint("state.swapped")

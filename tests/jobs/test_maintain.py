@@ -154,7 +154,7 @@ def test_refused_rows_that_were_emptied_still_do_not_count(spark: SparkSession, 
         lab.run(batch)
     done = {t.name: t.expired for t in maintain(spark, lab.pipeline, moment(ARRIVAL) + timedelta(days=3)).tables}
     assert [done[table] for table in REFUSED] == [2, 1, 1]
-    assert all(delta.read(spark, lab.pipeline.table(table)).where("key is not null or id is not null").isEmpty() for table in REFUSED)
+    assert all(delta.read(spark, lab.pipeline.table(table)).where("value is not null or id is not null").isEmpty() for table in REFUSED)
     assert listed(spark, lab.pipeline, (LATE, PARTIAL, DUPLICATE, QUARANTINED), Wanted({})).rows == ()
     become(life, WINDOWS[0], Tumbling("hourly", 60 * MINUTE))
     lab.go()

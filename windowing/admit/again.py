@@ -53,7 +53,8 @@ def _once(inside: DataFrame, event_id: str, elsewhere: DataFrame | None, pipelin
     name = F.col(f"`{event_id}`").cast("string")
     order: list[Column] = [F.col(LIVE).desc(), F.col(TIME), *(F.col(f"`{c}`") for c in pipeline.source.order_by), F.col(DIGEST)]
     ranked = inside.where(name.isNotNull()).withColumn(_NTH, F.row_number().over(Window.partitionBy(name).orderBy(*order)))
-    before = F.lit(False) if pipeline.source.changes == "feed" else F.col(LIVE)
+    forgets = pipeline.watermark.dedupe_horizon_us is not None and pipeline.source.changes != "feed"
+    before = F.col(LIVE) if forgets else F.lit(False)
     winners = ranked.where((F.col(_NTH) == 1) & ~before).drop(_NTH)
     if elsewhere is not None:
         ids = elsewhere.select(F.col("event_id").alias("__id"))

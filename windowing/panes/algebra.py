@@ -31,7 +31,8 @@ class Part:
     """One stored column of a partial.
 
     `merge` is an aggregate function of partials, `fold` what is left to do with its result. `invertible` parts may be taken back by
-    subtraction without loss.
+    subtraction without loss. `beside` is added to the result: it is made of aggregate functions of other parts, each given to a function
+    that says over what.
     """
 
     name: str
@@ -39,14 +40,19 @@ class Part:
     merge: Step
     invertible: bool = False
     fold: Step = _same
+    beside: Callable[[Step], Column] | None = None
 
     def merged(self) -> Column:
         """The part of a group of partials, for `agg`."""
-        return self.fold(self.merge(F.col(self.name))).alias(self.name)
+        return self._merged(_same)
 
     def running(self, over: WindowSpec) -> Column:
         """The part of the partials in each frame of `over`; a frame holds at least one."""
-        return self.fold(self.merge(F.col(self.name)).over(over)).alias(self.name)
+        return self._merged(lambda aggregate: aggregate.over(over))
+
+    def _merged(self, each: Step) -> Column:
+        found = self.fold(each(self.merge(F.col(self.name))))
+        return (found if self.beside is None else found + self.beside(each)).alias(self.name)
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,14 @@
 Integers are added exactly, decimals in 38 digits, fractions as doubles.
 """
 
+from functools import partial
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.columns import ROWS
-from windowing.panes.algebra import INTEGERS, Algebra, Input, Part, count_part, rows_part
+from windowing.panes.algebra import INTEGERS, Algebra, Input, Part, Step, count_part, rows_part
 
 _HALF = 32
 
@@ -70,10 +72,11 @@ def _total(i: Input) -> tuple[tuple[Part, ...], Column, Column | None]:
         wide = i.value.cast(T.DecimalType(38, i.type.scale))
         summed = F.try_sum(wide)
 
-        def left(c: Column) -> Column:
-            return F.sum(c) + (F.count(total) > 0).__and__(F.try_sum(total).isNull()).cast("bigint")
+        def left(value: str | Column, each: Step) -> Column:
+            return (each(F.count(value)) > 0).__and__(each(F.try_sum(value)).isNull()).cast("bigint")
 
-        parts = (Part(total, summed, F.try_sum), Part(lost, (F.count(wide) > 0).__and__(summed.isNull()).cast("bigint"), left))
+        merged = partial(left, total)
+        parts = (Part(total, summed, F.try_sum), Part(lost, left(wide, lambda one: one), F.sum, beside=merged))
         value = F.when(F.col(lost) == 0, F.col(total))
         return parts, value, value.isNull()
     return (Part(f"{i.name}__sum", F.sum(i.value), F.sum),), F.col(f"{i.name}__sum"), None

@@ -72,7 +72,7 @@ class RetentionDocument(Document):
     """How long rows are kept; a month counts 31 days, a year 366."""
 
     state: LengthOrForever = Field("forever", description="how long state is kept, or forever")
-    refused: LengthOrForever = Field("1 year", description="how long late, duplicate and quarantined rows are kept, or forever")
+    refused: LengthOrForever = Field("1 year", description="how long what late, duplicate and quarantined rows said is kept, or forever")
     output: LengthOrForever = Field("forever", description="how long output rows are kept, or forever")
 
 

@@ -2,10 +2,14 @@
 
 from windowing.errors import SpecError
 from windowing.grid.rule import Grid
-from windowing.spec.duration import HOUR, Duration
+from windowing.grid.zone import longest_jump_us
+from windowing.spec.duration import DAY, Duration
 from windowing.spec.kinds import CHANGES, CappedSession, Cumulate, RecordSliding, Session, Sliding, Tumbling, Window
 from windowing.spec.pipeline import Retention, Watermark
 from windowing.spec.times import longest_us
+
+_AHEAD_US = 130 * 365 * DAY
+"""Until when a zone's clock is looked at, microseconds since 1970."""
 
 
 def check_state(given: str, watermark: Watermark, retention: Retention, windows: tuple[Window, ...]) -> None:
@@ -48,5 +52,5 @@ def longest_window_us(window: Window) -> int | None:
 
 
 def _put_back(grid: Grid) -> int:
-    """The most by which the clock of a zone is put back in a window: three hours, at a station in Antarctica."""
-    return 3 * HOUR if grid.zone else 0
+    """The most by which the clock of the grid's zone is moved at once, from 1970 on."""
+    return longest_jump_us(grid.zone, 0, _AHEAD_US) if grid.zone else 0
