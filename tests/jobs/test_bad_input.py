@@ -1,5 +1,6 @@
 """What no one should send, sent: every row gets one outcome, the refused ones a reason, and the ledger accounts for all of them."""
 
+import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,10 +9,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from jobs.publish import POINTER, publish
 from jobs.run import run
 from jobs.validate import validate
 from windowing import delta
 from windowing.admit.table import REFUSED
+from windowing.delta import local_path
+from windowing.errors import ExpectationsFailed
 from windowing.ledger.rule import summed
 from windowing.ledger.table import story
 from windowing.report.rule import RunReport
@@ -160,6 +164,18 @@ def _overflow_is_critical(source: Source) -> None:
     assert [(r["run"], r["window"], r["expectation"], r["severity"], r["observed"]) for r in rows] == [
         (1, "hourly", "sums_fit_their_type", "critical", "1")
     ]
+    _what_failed_is_published_with_a_reason_alone(source)
+
+
+def _what_failed_is_published_with_a_reason_alone(source: Source) -> None:
+    spark, pipeline = source.spark, source.pipeline
+    with pytest.raises(ExpectationsFailed, match=r"nothing published, run 1 breaks 1 critical .*--accept REASON"):
+        publish(spark, pipeline)
+    assert story(spark, pipeline).published is None
+    publish(spark, pipeline, "that sum is known")
+    recorded, pointer = story(spark, pipeline).published, json.loads(local_path(pipeline.table(POINTER)).read_text())
+    assert recorded is not None and json.loads(recorded.note or "") == {"accepted": "that sum is known"}
+    assert (pointer["run"], pointer["seq"], pointer["accepted"]) == (1, recorded.seq, "that sum is known")
 
 
 def _a_column_that_joins_the_source_is_kept_with_refused_rows(source: Source) -> None:
