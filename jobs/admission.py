@@ -83,8 +83,9 @@ def digested(rows: DataFrame) -> DataFrame:
 
 def digest(columns: Mapping[str, str]) -> Column:
     """A digest of a row, of names in the source -> columns; a column without a value is as one that isn't there."""
-    each = [F.when(F.col(f"`{c}`").isNotNull(), F.xxhash64(F.lit(name), f"`{c}`")) for name, c in columns.items()]
-    return reduce(lambda a, b: a.bitwiseXOR(b), (F.coalesce(one, F.lit(0).cast("bigint")) for one in each))
+    none = F.lit(0).cast("bigint")
+    each = [F.when(F.col(f"`{c}`").isNotNull(), F.xxhash64(F.lit(name), f"`{c}`")).otherwise(none) for name, c in columns.items()]
+    return reduce(lambda a, b: a.bitwiseXOR(b), each)
 
 
 def digestible(schema: T.StructType) -> list[str]:

@@ -76,10 +76,11 @@ def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Er
 
 def _intended(batch: Batch, past: Story) -> tuple[Story, Entry]:
     """The story with an intent, and that, unless one was left; UsageError where what readers see could not be kept without the key."""
-    if _is_behind(past):
+    behind = _behind(past)
+    if behind is not None:
         raise UsageError(
-            f"{batch.pipeline.name}: readers are pointed at run {past.published.run if past.published else 0}, older than what there "
-            "is, and would lose it; `tidemark publish` (or `--accept REASON`) first"
+            f"{batch.pipeline.name}: readers are pointed at run {behind.run}, older than what there is, and would lose it; "
+            "`tidemark publish` (or `--accept REASON`) first"
         )
     if past.open_erasure is not None:
         return past, past.open_erasure
@@ -89,12 +90,13 @@ def _intended(batch: Batch, past: Story) -> tuple[Story, Entry]:
     return past, past.entries[-1]
 
 
-def _is_behind(past: Story) -> bool:
-    """Whether readers are pointed at versions that are not the newest, but for what was erased of them already."""
+def _behind(past: Story) -> Entry | None:
+    """What readers are pointed at where that is not the newest there is, but for what was erased of it already."""
     published, newest, begun = past.published, past.newest, past.open_erasure
     if published is None or newest is None:
-        return False
-    return published.versions != newest.versions if begun is None else newest.seq > max(published.seq, begun.seq)
+        return None
+    older = published.versions != newest.versions if begun is None else newest.seq > max(published.seq, begun.seq)
+    return published if older else None
 
 
 def _counts(batch: Batch, past: Story) -> dict[str, int]:
@@ -112,7 +114,7 @@ def _rewrite(batch: Batch) -> None:
 
 def _all(batch: Batch) -> tuple[str, ...]:
     """Every table that has rows of keys, those of earlier specs among them."""
-    return (*tables.versions(batch.spark, batch.pipeline), *tables.left(batch.spark, batch.pipeline))
+    return (*tables.names(batch.spark, batch.pipeline), *tables.left(batch.spark, batch.pipeline))
 
 
 def _forget(batch: Batch) -> None:

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from jobs.admission import Batch, digest, digestible
 from windowing import delta
-from windowing.admit.frame import PARTIAL
+from windowing.admit.frame import PARTIAL, copies_order
 from windowing.admit.table import EMPTIED, REFUSED, kept_name
 from windowing.columns import DIGEST
 from windowing.columns import T as TIME
@@ -31,8 +31,7 @@ def known(batch: Batch, rows: DataFrame) -> DataFrame:
     name, at = F.col(f"`{event_id}`").cast("string"), F.unix_micros("event_time").alias("__at")
     seen = delta.read(batch.spark, path).select(F.col("event_id").alias("__id"), at).distinct()
     held = rows.join(seen, (name == F.col("__id")) & (F.col(TIME) == F.col("__at")), "left_semi")
-    order = [F.col(f"`{c}`") for c in pipeline.source.order_by]
-    first = held.withColumn("__nth", F.row_number().over(Window.partitionBy(name).orderBy(TIME, *order, DIGEST)))
+    first = held.withColumn("__nth", F.row_number().over(Window.partitionBy(name).orderBy(*copies_order(pipeline))))
     return first.where("__nth = 1").drop("__nth").unionByName(rows.where(name.isNull()))
 
 

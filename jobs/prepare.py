@@ -114,10 +114,12 @@ def _same_spec(pipeline: Pipeline, past: Story) -> None:
 
 def _reused(pipeline: Pipeline, past: Story, found: Evolution) -> Iterator[str]:
     """Windows that come under a name that another window had before: its table is still there."""
-    now, notes = parts(pipeline), [loads(e.note)["parts"] for e in past.entries if e.step in (OPEN, EVOLVE_INTENT) and e.note]
-    for name in (n for n in found.added if AGGREGATE not in n):
-        if any(before.get(name, now[name]) != now[name] for before in notes):
-            yield name
+    came = [name for name in found.added if AGGREGATE not in name]
+    if not came:
+        return
+    now, notes = parts(pipeline), {e.note for e in past.entries if e.step in (OPEN, EVOLVE_INTENT) and e.note}
+    specs = [loads(note)["parts"] for note in notes]
+    yield from (name for name in came if any(before.get(name, now[name]) != now[name] for before in specs))
 
 
 def _renamed(found: Evolution) -> str:

@@ -89,16 +89,20 @@ def tables(pipeline: Pipeline, window: Window) -> tuple[Target, ...]:
     return tuple(dict.fromkeys([output(pipeline, window), complete(pipeline, window)]))
 
 
+def names(spark: SparkSession, pipeline: Pipeline) -> tuple[str, ...]:
+    """The names of all tables of the pipeline that there are, but for the ledger's own."""
+    found = [pipeline.name_of(t.path) for w in pipeline.windows for t in tables(pipeline, w)]
+    others = [*state_names(pipeline), *REFUSED]
+    return (*found, *(name for name in others if delta.exists(spark, pipeline.table(name))))
+
+
 def left(spark: SparkSession, pipeline: Pipeline) -> tuple[str, ...]:
     """The names of the tables that windows of an earlier spec have left."""
-    known = {*versions(spark, pipeline), LEDGER, WATERMARKS, QUALITY}
+    known = {*names(spark, pipeline), LEDGER, WATERMARKS, QUALITY}
     homes = (log.parent for log in delta.local_path(pipeline.root).glob("*/_delta_log"))
     return tuple(sorted(home.name for home in homes if home.name not in known))
 
 
 def versions(spark: SparkSession, pipeline: Pipeline) -> dict[str, int]:
     """The newest version of every table of the pipeline but the ledger's own, by name."""
-    found = [pipeline.name_of(t.path) for w in pipeline.windows for t in tables(pipeline, w)]
-    others = [*state_names(pipeline), *REFUSED]
-    there = [name for name in others if delta.exists(spark, pipeline.table(name))]
-    return {name: delta.version(spark, pipeline.table(name)) for name in (*found, *there)}
+    return {name: delta.version(spark, pipeline.table(name)) for name in names(spark, pipeline)}

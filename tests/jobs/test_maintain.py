@@ -53,6 +53,12 @@ def tend(life: Life) -> dict[str, maintenance.Tended]:
     return {t.name: t for t in maintain(life.lab.spark, life.lab.pipeline).tables}
 
 
+def published(life: Life) -> dict[str, list[str]]:
+    """What readers see of every output."""
+    lab = life.lab
+    return {w.name: sorted(map(str, read(lab.spark, lab.pipeline, w.name).collect())) for w in lab.windows}
+
+
 def test_state_shrinks_and_no_number_changes(life: Life) -> None:
     before = {name: rows(life, name) for name in ("_panes_20m", "_fragments_visits", "_seen")}
     done = tend(life)
@@ -113,14 +119,13 @@ def test_what_readers_are_pointed_at_stays_and_other_old_files_go(life: Life) ->
     lab = life.lab
     validate(lab.spark, lab.pipeline)
     publish(lab.spark, lab.pipeline)
-    names = [w.name for w in lab.windows]
-    seen = {name: sorted(map(str, read(lab.spark, lab.pipeline, name).collect())) for name in names}
+    seen = published(life)
     life.run()
     life.run()
     parquet = len(list((life.root / "_panes_20m").glob("*.parquet")))
     tend(life)
     life.forget()
-    assert {name: sorted(map(str, read(lab.spark, lab.pipeline, name).collect())) for name in names} == seen
+    assert published(life) == seen
     assert len(list((life.root / "_panes_20m").glob("*.parquet"))) == 1 < parquet
     life.run()
 
@@ -175,15 +180,15 @@ def test_the_command_says_what_it_did(life: Life) -> None:
 
 def test_a_version_that_was_published_long_ago_can_be_read(life: Life) -> None:
     """The last test of `life`: its past gets older than Delta keeps what was deleted."""
-    lab, names = life.lab, [w.name for w in life.lab.windows]
+    lab = life.lab
     validate(lab.spark, lab.pipeline)
     publish(lab.spark, lab.pipeline)
-    seen = {name: sorted(map(str, read(lab.spark, lab.pipeline, name).collect())) for name in names}
+    seen = published(life)
     life.run()
     then = time.time() - 40 * 86_400
     for file in life.root.glob("*/_delta_log/*.json"):
         os.utime(file, (then, then))
     life.forget()
-    assert {name: sorted(map(str, read(lab.spark, lab.pipeline, name).collect())) for name in names} == seen
+    assert published(life) == seen
     life.lab.backfill(BASE, BASE + 60 * MINUTE)
     life.check()

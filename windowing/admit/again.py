@@ -4,9 +4,10 @@ Rows that are equal in every column are interchangeable, so "was it refused?" is
 refused and not resolved, n - r were accepted.
 """
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from windowing.admit.frame import copies_order
 from windowing.columns import DIGEST, JUDGED, MISSED
 from windowing.columns import T as TIME
 from windowing.spec.pipeline import Pipeline
@@ -51,7 +52,7 @@ def _once(inside: DataFrame, event_id: str, elsewhere: DataFrame | None, pipelin
     Where ids are forgotten two events of one id may both have counted, and go on to; of a source that changes its past nobody can tell.
     """
     name = F.col(f"`{event_id}`").cast("string")
-    order: list[Column] = [F.col(LIVE).desc(), F.col(TIME), *(F.col(f"`{c}`") for c in pipeline.source.order_by), F.col(DIGEST)]
+    order = [F.col(LIVE).desc(), *copies_order(pipeline)]
     ranked = inside.where(name.isNotNull()).withColumn(_NTH, F.row_number().over(Window.partitionBy(name).orderBy(*order)))
     forgets = pipeline.watermark.dedupe_horizon_us is not None and pipeline.source.changes != "feed"
     before = F.col(LIVE) if forgets else F.lit(False)

@@ -164,14 +164,18 @@ def _late_chains(points: DataFrame, open_sessions: DataFrame, keys: Sequence[str
     return ended.where(F.col("__ended") & F.col(TIME).isNotNull()).select(*keys, TIME)
 
 
+def copies_order(pipeline: Pipeline) -> list[Column]:
+    """The order of events that have one id; their digests tell apart what is equal in all else."""
+    return [F.col(TIME), *(F.col(f"`{c}`") for c in pipeline.source.order_by), F.col(DIGEST)]
+
+
 def _with_copies(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     """Of the copies of one id the first non-late one stays accepted, the others become duplicates."""
     event_id = pipeline.source.event_id
     if event_id is None:
         return rows
     judged_here = F.col(OUTCOME).isin(ACCEPTED, LATE) & F.col(f"`{event_id}`").isNotNull()
-    order: list[Column] = [F.col(OUTCOME), F.col(TIME), *(F.col(f"`{c}`") for c in pipeline.source.order_by), F.col(DIGEST)]
-    ranked = Window.partitionBy(F.col(f"`{event_id}`").cast("string")).orderBy(*order)
+    ranked = Window.partitionBy(F.col(f"`{event_id}`").cast("string")).orderBy(OUTCOME, *copies_order(pipeline))
     copies = rows.where(judged_here)
     placed = copies.withColumn("__place", F.row_number().over(ranked)).withColumn("__best", F.first(OUTCOME).over(ranked))
     second = (F.col("__best") == ACCEPTED) & (F.col("__place") > 1)

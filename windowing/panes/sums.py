@@ -71,15 +71,15 @@ def _total(i: Input) -> tuple[tuple[Part, ...], Column, Column | None]:
         total, lost = f"{i.name}__sum", f"{i.name}__lost"
         wide = i.value.cast(T.DecimalType(38, i.type.scale))
         summed = F.try_sum(wide)
-
-        def left(value: str | Column, each: Step) -> Column:
-            return (each(F.count(value)) > 0).__and__(each(F.try_sum(value)).isNull()).cast("bigint")
-
-        merged = partial(left, total)
-        parts = (Part(total, summed, F.try_sum), Part(lost, left(wide, lambda one: one), F.sum, beside=merged))
+        parts = (Part(total, summed, F.try_sum), Part(lost, _left(wide, lambda one: one), F.sum, beside=partial(_left, total)))
         value = F.when(F.col(lost) == 0, F.col(total))
         return parts, value, value.isNull()
     return (Part(f"{i.name}__sum", F.sum(i.value), F.sum),), F.col(f"{i.name}__sum"), None
+
+
+def _left(value: str | Column, each: Step) -> Column:
+    """1 where the sum of decimals has left its type, else 0; `each` says over what the aggregate functions are."""
+    return (each(F.count(value)) > 0).__and__(each(F.try_sum(value)).isNull()).cast("bigint")
 
 
 def _exact(i: Input) -> Column:

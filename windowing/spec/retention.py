@@ -34,14 +34,14 @@ def check_state(given: str, watermark: Watermark, retention: Retention, windows:
 def longest_window_us(window: Window) -> int | None:
     """How long state of `window` is needed, lateness aside; None for no bound.
 
-    Its size, on a clock that may be put back; where sliding windows are compared with the one before, a slide more; of sessions until they
+    Its size, on a clock that may be moved; where sliding windows are compared with the one before, a slide more; of sessions until they
     are final, two gaps on.
     """
     match window:
         case Tumbling(grid=grid) | Cumulate(grid=grid):
-            return longest_us(Duration(grid.step_us, grid.months)) + _put_back(grid)
+            return longest_us(Duration(grid.step_us, grid.months)) + _moved(grid)
         case Sliding(size_us=size, grid=grid, shown=shown):
-            return size + (grid.step_us if shown.emit == CHANGES else 0) + _put_back(grid)
+            return size + (grid.step_us if shown.emit == CHANGES else 0) + _moved(grid)
         case Session(gap_us=gap):
             return 2 * gap
         case CappedSession(gap_us=gap, longest_us=longest):
@@ -51,6 +51,6 @@ def longest_window_us(window: Window) -> int | None:
     return None
 
 
-def _put_back(grid: Grid) -> int:
+def _moved(grid: Grid) -> int:
     """The most by which the clock of the grid's zone is moved at once, from 1970 on."""
     return longest_jump_us(grid.zone, 0, _AHEAD_US) if grid.zone else 0
