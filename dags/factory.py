@@ -11,10 +11,11 @@ import json
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pendulum
 from airflow.sdk import DAG, Asset, Context, Param, RetryDecision, RetryPolicy, TriggerRule, task
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
@@ -132,7 +133,7 @@ def _uri(table: str) -> str:
 def _common(pipeline: Pipeline) -> dict[str, Any]:
     windows = "\n".join(f"- `{w.name}`: {type(w).__name__.lower()}" for w in pipeline.windows)
     return {
-        "start_date": datetime(2020, 1, 1, tzinfo=UTC),
+        "start_date": pendulum.datetime(2020, 1, 1, tz="UTC"),
         "catchup": False,
         "max_active_runs": 1,
         "tags": ["tidemark"],

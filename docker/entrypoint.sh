@@ -10,6 +10,14 @@ if [ -n "${AIRFLOW_ADMIN_PASSWORD:-}" ]; then
     unset AIRFLOW_ADMIN_PASSWORD
 fi
 
+if [ -n "${AIRFLOW__CORE__FERNET_KEY:-}${AIRFLOW__API_AUTH__JWT_SECRET:-}" ]; then
+    {
+        printf '[core]\nfernet_key = %s\n' "${AIRFLOW__CORE__FERNET_KEY:-}"
+        printf '[api_auth]\njwt_secret = %s\n' "${AIRFLOW__API_AUTH__JWT_SECRET:-}"
+    } | sed -e 's/%/%%/g' -e '/ = $/d' > "$AIRFLOW_HOME/airflow.cfg"
+    unset AIRFLOW__CORE__FERNET_KEY AIRFLOW__API_AUTH__JWT_SECRET
+fi
+
 if [ -n "${SPARK_AUTH_SECRET:-}" ]; then
     mkdir -p "$SPARK_CONF_DIR"
     cat > "$SPARK_CONF_DIR/spark-defaults.conf" <<CONF

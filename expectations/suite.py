@@ -15,13 +15,13 @@ from typing import Any
 from great_expectations.compatibility.pydantic import ValidationError
 from great_expectations.expectations import core
 from great_expectations.expectations.expectation import Expectation
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from expectations.law import law_of
 from expectations.outcome import CRITICAL, WARNING
 from windowing.errors import SpecError
+from windowing.spec.file import document as read
 from windowing.spec.pipeline import Pipeline
+from windowing.spec.words import shown
 
 _FIELDS = ("type", "kwargs", "severity", "description")
 _OURS = ("severity", "description", "result_format", "catch_exceptions", "id", "meta", "notes", "rendered_content", "windows", "batch_id")
@@ -55,7 +55,7 @@ def load_suite(pipeline: Pipeline, suites: Path) -> dict[str, list[Expectation]]
     names = [w.name for w in pipeline.windows]
     for name in document:
         if name not in names:
-            raise SpecError(str(name), f"is not a window of {pipeline.name}; {_nearest(str(name), names)}", str(path))
+            raise SpecError(str(name), f"is not a window of {pipeline.name}; {_nearest(plain(name), names)}", str(path))
     return {
         name: [_entry(pipeline, name, n, entry, path) for n, entry in enumerate(_list(document[name], name, path))] for name in document
     }
@@ -65,10 +65,7 @@ def _read(path: Path, pipeline: Pipeline) -> dict[Any, Any]:
     if not path.is_file():
         there = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "none"
         raise SpecError("expectations.suite", f"{pipeline.suite!r} is not there: no file {path}; suites there are: {there}", pipeline.file)
-    try:
-        document = YAML(typ="safe", pure=True).load(path.read_text("utf-8"))
-    except YAMLError as error:
-        raise SpecError("", f"is not YAML: {' '.join(str(error).split())}", str(path)) from None
+    document = read(str(path))
     if not isinstance(document, dict):
         raise SpecError("", "has to be a mapping from window names to lists of expectations", str(path))
     return document
@@ -76,17 +73,17 @@ def _read(path: Path, pipeline: Pipeline) -> dict[Any, Any]:
 
 def _list(entries: Any, name: str, path: Path) -> list[Any]:
     if not isinstance(entries, list):
-        raise SpecError(name, f"has to be a list of expectations, not {entries!r}", str(path))
+        raise SpecError(name, f"has to be a list of expectations, not {shown(entries)}", str(path))
     return entries
 
 
 def _entry(pipeline: Pipeline, window: str, n: int, entry: Any, path: Path) -> Expectation:
     where = f"{window}[{n}]"
     if not isinstance(entry, dict) or "type" not in entry:
-        raise SpecError(where, f"has to be a mapping with a type, not {entry!r}", str(path))
+        raise SpecError(where, f"has to be a mapping with a type, not {shown(entry)}", str(path))
     for name in entry:
         if name not in _FIELDS:
-            raise SpecError(f"{where}.{name}", f"is not a field; {_nearest(str(name), _FIELDS)}", str(path))
+            raise SpecError(f"{where}.{name}", f"is not a field; {_nearest(plain(name), _FIELDS)}", str(path))
     kwargs = _kwargs(entry.get("kwargs", {}), f"{where}.kwargs", path)
     _check_columns(kwargs, pipeline, window, f"{where}.kwargs", path)
     kind = _kind(entry["type"], f"{where}.type", path)
@@ -101,13 +98,13 @@ def _kind(name: Any, where: str, path: Path) -> type[Expectation]:
     if name in _NOT_ON_SPARK:
         raise SpecError(where, f"{name} doesn't exist on Spark; use the regex expectations", str(path))
     if not isinstance(name, str) or name not in known:
-        raise SpecError(where, f"{name!r} is not an expectation; {_nearest(str(name), known)}", str(path))
+        raise SpecError(where, f"{shown(name)} is not an expectation; {_nearest(plain(name), known)}", str(path))
     return known[name]
 
 
 def _kwargs(kwargs: Any, where: str, path: Path) -> dict[str, Any]:
     if not isinstance(kwargs, dict) or not all(isinstance(name, str) for name in kwargs):
-        raise SpecError(where, f"has to be a mapping of arguments, not {kwargs!r}", str(path))
+        raise SpecError(where, f"has to be a mapping of arguments, not {shown(kwargs)}", str(path))
     for name in kwargs:
         if name in _CODE:
             raise SpecError(f"{where}.{name}", "is code, which a suite can't hold; leave it out", str(path))
@@ -119,14 +116,14 @@ def _kwargs(kwargs: Any, where: str, path: Path) -> dict[str, Any]:
 def _severity(entry: Mapping[Any, Any], where: str, path: Path) -> str:
     severity = entry.get("severity", CRITICAL)
     if severity not in (CRITICAL, WARNING):
-        raise SpecError(f"{where}.severity", f"{severity!r} is not a severity; use {CRITICAL} or {WARNING}", str(path))
+        raise SpecError(f"{where}.severity", f"{shown(severity)} is not a severity; use {CRITICAL} or {WARNING}", str(path))
     return str(severity)
 
 
 def _description(entry: Mapping[Any, Any], where: str, path: Path) -> str | None:
     text = entry.get("description")
     if text is not None and not isinstance(text, str):
-        raise SpecError(f"{where}.description", f"{text!r} is not text; put it in quotes", str(path))
+        raise SpecError(f"{where}.description", f"{shown(text)} is not text; put it in quotes", str(path))
     return text
 
 
@@ -137,18 +134,25 @@ def _check_columns(kwargs: Mapping[str, Any], pipeline: Pipeline, window: str, w
     named |= {f"column_list[{n}]": c for n, c in enumerate(listed)} if isinstance(listed, list) else {}
     for name, column in named.items():
         if column not in there:
-            raise SpecError(f"{where}.{name}", f"{column!r} is not a column of {window}; {_nearest(str(column), there)}", str(path))
+            raise SpecError(f"{where}.{name}", f"{shown(column)} is not a column of {window}; {_nearest(plain(column), there)}", str(path))
 
 
 def _made(kind: type[Expectation], kwargs: dict[str, Any], where: str, path: Path) -> Expectation:
     try:
         return kind(**kwargs)
-    except ValidationError as error:
+    except (OverflowError, ValueError) as error:
+        if not isinstance(error, ValidationError):
+            raise SpecError(where, f"holds a value that {kind.expectation_type} can't take: {error}", str(path)) from None
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"] if part != "__root__")
         taken = [name for name in kind.__fields__ if name not in (*_OURS, *_CODE)]
         message = f"{' '.join(first['msg'].split())}; {kind.expectation_type} takes {', '.join(taken)}"
         raise SpecError(f"{where}.{field}" if field else where, message, str(path)) from None
+
+
+def plain(name: object) -> str:
+    """A name as it is, anything else as a sentence shows it."""
+    return name if isinstance(name, str) else shown(name)
 
 
 def _nearest(given: str, allowed: Iterable[str]) -> str:

@@ -18,6 +18,7 @@ from windowing.merge.rule import complete
 from windowing.panes import table as state
 from windowing.panes.frame import Range
 from windowing.source import frame as source
+from windowing.spec.duration import DAY
 from windowing.spec.pipeline import Pipeline
 
 
@@ -29,6 +30,8 @@ class Batch:
     pipeline: Pipeline
     stamp: state.Stamp
     arrival_us: int
+    worn: bool = False
+    """Whether panes of the past may be gone, so that what overlaps them comes from the source."""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -89,8 +92,8 @@ def digest(columns: Mapping[str, str]) -> Column:
 
 
 def digestible(schema: T.StructType) -> list[str]:
-    """The columns that a digest is made of: all but those that hold maps, which have no order."""
-    return [f.name for f in schema.fields if "map<" not in f.dataType.simpleString()]
+    """The columns that a digest is made of: all but those that hold maps, which have no order, or variants, which Spark doesn't hash."""
+    return [f.name for f in schema.fields if not any(kind in f.dataType.simpleString() for kind in ("map<", "variant"))]
 
 
 def timed(batch: Batch, rows: DataFrame) -> DataFrame:
@@ -103,7 +106,8 @@ def timed(batch: Batch, rows: DataFrame) -> DataFrame:
     if pipeline.source.zone is not None and not isinstance(rows.schema[column].dataType, T.TimestampType):
         ends = read.agg(F.min(source.NAIVE), F.max(source.NAIVE)).first()
     if ends is not None and ends[0] is not None:
-        read = source.placed(read, pipeline.source.zone, ends[0], ends[1])
+        latest = max(ends[0], min(ends[1], batch.arrival_us + pipeline.watermark.max_future_us + 2 * DAY))
+        read = source.placed(read, pipeline.source.zone, ends[0], latest)
     return source.checked(read, pipeline, rows.schema, batch.arrival_us)
 
 

@@ -5,7 +5,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from itertools import pairwise
 from json import loads
 
 from pyspark.sql import SparkSession
@@ -21,14 +22,15 @@ from jobs.staging import current, judge, stage
 from windowing.admit.table import REFUSED
 from windowing.errors import UsageError
 from windowing.grid.zone import micros, moment
-from windowing.ledger.rule import BACKFILL_DONE, ERASE_INTENT, MAINTAIN_DONE, Entry, Story, summed
+from windowing.ledger.rule import BACKFILL_DONE, ERASE_DONE, ERASE_INTENT, MAINTAIN_DONE, MAX_TIME, MIN_TIME, Entry, Story, summed
 from windowing.ledger.table import story
 from windowing.panes.rule import families, pane_end, pane_start, span
 from windowing.report.rule import RunReport, report
+from windowing.spec.duration import DAY
 from windowing.spec.kinds import CappedSession, Cumulate, RecordSliding, Session, Sliding, Tumbling
 from windowing.spec.pipeline import Pipeline
 
-CHUNK = timedelta(days=31)
+CHUNK_US = 31 * DAY
 Progress = Callable[[int, int], None]
 
 
@@ -51,7 +53,8 @@ class BackfillPlan:
 
 def plan(spark: SparkSession, pipeline: Pipeline, start: datetime, end: datetime) -> BackfillPlan:
     """The plan of `backfill` with the same arguments; writes nothing."""
-    past, chunks = story(spark, pipeline), chunks_of(pipeline, start, end)
+    past = story(spark, pipeline)
+    chunks = chunks_of(pipeline, start, end, past)
     reach = {w.name: _reach(pipeline, w.name, chunks[0][0], chunks[-1][1]) for w in pipeline.windows}
     return BackfillPlan(tuple((moment(low), moment(high)) for low, high in chunks), _read_version(pipeline, past), reach)
 
@@ -65,11 +68,12 @@ def backfill(
     backfill that was left open is finished first; of the same range asked for before, chunks that were done are not done again unless
     a row of theirs was refused since. `progress` hears (chunks done, all). Raises as `run` does.
     """
-    bounds = chunks_of(pipeline, start, end)
+    chunks_of(pipeline, start, end, Story())
     with lock.writer(spark, pipeline):
         left = prepared(spark, pipeline)
         past = began = finished(spark, pipeline, caught_up(spark, pipeline, left))
     _read_version(pipeline, past)
+    bounds = chunks_of(pipeline, start, end, past)
     asked = (bounds[0][0], bounds[-1][1])
     ends: list[Entry] = []
     for n, (low, high) in enumerate(bounds):
@@ -97,7 +101,7 @@ def must_be_the_same(pipeline: Pipeline, began: Story, now: Story) -> None:
     same = now.entries[len(began.entries) - 1 : len(began.entries)]
     if [(e.step, e.at) for e in same] != [(e.step, e.at) for e in began.entries[-1:]]:
         why = "has started over"
-    elif any(e.step == ERASE_INTENT for e in now.entries[len(began.entries) :]):
+    elif any(e.step in (ERASE_INTENT, ERASE_DONE) for e in now.entries[len(began.entries) :]):
         why = "has had a key erased"
     elif difference(pipeline, now):
         why = "has another spec"
@@ -127,11 +131,17 @@ def begun_before(left: Story, chunk: Chunk) -> Entry | None:
     return None
 
 
-def chunks_of(pipeline: Pipeline, start: datetime, end: datetime) -> tuple[tuple[int, int], ...]:
-    """The parts [from, to) that a backfill of [start, end) does one after the other, in microseconds; UsageError where it has none."""
+def chunks_of(pipeline: Pipeline, start: datetime, end: datetime, past: Story) -> tuple[tuple[int, int], ...]:
+    """The parts [from, to) that a backfill of [start, end) does one after the other, in microseconds; UsageError where it has none.
+
+    Before the first event accepted so far, and after the last, one part goes on.
+    """
     if pipeline.source.event_time.column is None:
         raise UsageError(f"{pipeline.name}: events happen when they arrive (event_time: arrival), so there is no past to backfill")
-    return tuple((micros(low), micros(high)) for low, high in _chunks(*_checked(start, end)))
+    low, high = _checked(start, end)
+    since, until = (min(max(us, low), high) for us in _event_times(past) or (low, low))
+    inner = range(low + ((since - low) // CHUNK_US + 1) * CHUNK_US, min(until + 1, high), CHUNK_US)
+    return tuple(pairwise([low, *inner, high]))
 
 
 def finished(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
@@ -144,19 +154,18 @@ def finished(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
     return unfinished.story
 
 
-def _checked(start: datetime, end: datetime) -> tuple[datetime, datetime]:
+def _event_times(past: Story) -> tuple[int, int] | None:
+    """The first and the last event time that any run has accepted; None before there is one."""
+    batches = [e.counts for e in past.entries if MIN_TIME in e.counts]
+    return (min(c[MIN_TIME] for c in batches), max(c[MAX_TIME] for c in batches)) if batches else None
+
+
+def _checked(start: datetime, end: datetime) -> tuple[int, int]:
     if start.tzinfo is None or end.tzinfo is None:
         raise UsageError("a backfill's bounds are times with an offset, such as 2013-01-01T00:00:00+00:00")
     if start >= end:
         raise UsageError(f"--from {start.isoformat()} is not before --to {end.isoformat()}; the range is [from, to)")
-    return start.astimezone(UTC), end.astimezone(UTC)
-
-
-def _chunks(low: datetime, high: datetime) -> tuple[tuple[datetime, datetime], ...]:
-    starts = [low]
-    while starts[-1] + CHUNK < high:
-        starts.append(starts[-1] + CHUNK)
-    return tuple(zip(starts, [*starts[1:], high], strict=True))
+    return micros(start), micros(end)
 
 
 def _read_version(pipeline: Pipeline, past: Story) -> int:

@@ -63,10 +63,11 @@ def check(
 
     Late and refused rows count as `backfill` would count them. UsageError while a run is left half-way, or the spec has changed since.
     """
-    chunks = chunks_of(pipeline, start, end)
+    chunks_of(pipeline, start, end, Story())
     with ExitStack() as held:
         with lock.writer(spark, pipeline):
             past, copy = _whole(spark, pipeline), _copy(pipeline)
+            chunks = chunks_of(pipeline, start, end, past)
             held.enter_context(lock.writer(spark, copy))
             held.callback(_delete, spark, pipeline)
             cloned = _clone(spark, pipeline, copy)

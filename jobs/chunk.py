@@ -3,14 +3,15 @@
 from dataclasses import replace
 from json import dumps, loads
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs import repair
 from jobs.admission import Batch
 from jobs.closing import Closing
-from jobs.rebuild import rebuild, sessions
+from jobs.rebuild import affordable, rebuild, sessions
 from jobs.repair import Chunk
+from jobs.resolve import resolve
 from jobs.staging import Staged, judge, stage
 from jobs.tables import versions
 from windowing.admit.again import INSIDE
@@ -35,17 +36,19 @@ def finish(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
 def one(spark: SparkSession, pipeline: Pipeline, past: Story, staged: Staged, begun: Entry | None) -> tuple[Story, Entry]:
     """One chunk between its intent and its done."""
     chunk, batch = staged.chunk, judge(spark, pipeline, past, staged.arrival_us)
+    disputed = [(low, high) for _, low, high in pending(past)]
+    events = repair.counted(batch, chunk, staged.rows, disputed).localCheckpoint(eager=True)
     if begun is None:
-        counts = {"before": repair.accepted_in(batch, chunk), **repair.partial_in(batch, chunk)}
+        affordable(batch, chunk, events)
+        counts = {**repair.accepted_before(batch, chunk, events), **repair.partial_in(batch, chunk)}
         at = batch.arrival_us
         intent = Entry(BACKFILL_INTENT, generation=GENERATION, run=past.last_run, at=at, arrival=at, counts=counts, note=_note(chunk))
         past = record(spark, pipeline, past, [intent])
         begun = past.entries[-1]
         crashpoint("backfill.intended")
-    changed = _repaired(batch, staged, past, f"backfill {begun.seq}")
+    changed = _repaired(batch, staged, events, past, f"backfill {begun.seq}")
     partial = {name: n for name, n in begun.counts.items() if name.startswith("partial.")}
-    accepted = repair.accepted_in(batch, chunk) - begun.counts.get("before", 0)
-    counts = {**changed, **partial, "accepted": accepted}
+    counts = {**changed, **partial, "accepted": repair.accepted_since(batch, chunk, events, begun.counts)}
     done = replace(begun, step=BACKFILL_DONE, counts=counts, versions=versions(spark, pipeline))
     past = record(spark, pipeline, past, [done])
     crashpoint("backfill.done")
@@ -57,13 +60,12 @@ def _note(chunk: Chunk) -> str:
     return dumps(said | ({"asked": list(chunk.asked)} if chunk.asked else {}))
 
 
-def _repaired(batch: Batch, staged: Staged, past: Story, label: str) -> dict[str, int]:
-    chunk, disputed = staged.chunk, [(low, high) for _, low, high in pending(past)]
-    events = repair.counted(batch, chunk, staged.rows, disputed).localCheckpoint(eager=True)
+def _repaired(batch: Batch, staged: Staged, events: DataFrame, past: Story, label: str) -> dict[str, int]:
+    chunk = staged.chunk
     counts = rebuild(Closing(batch, past.watermark, past.watermark, None), chunk, events, sessions)
     crashpoint("backfill.rebuilt")
     repair.swap_ids(batch, chunk, events)
     crashpoint("backfill.remembered")
-    repair.resolve(batch, chunk, events, label)
+    resolve(batch, chunk, staged.rows, events, label)
     crashpoint("backfill.resolved")
     return {**counts, "read": events.where(F.col(INSIDE)).count()}

@@ -29,9 +29,9 @@ class Tidemark(click.Group):
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, *rest: Any, **extra: Any) -> Any:
         """Runs one command and ends the process with its exit code."""
+        _streams()
         try:
             code = super().main(args, prog_name, *rest, **{**extra, "standalone_mode": False})
-            sys.stdout.flush()
         except click.exceptions.NoArgsIsHelpError as error:
             code = _said(error.format_message(), error.exit_code)
         except Failure as error:
@@ -40,9 +40,12 @@ class Tidemark(click.Group):
             code = _said(f"tidemark: {usage(error)}", error.exit_code)
         except click.Abort:
             code = _said("tidemark: interrupted; the next run takes up where this one stopped", INTERRUPTED)
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            code = 1
+        except OSError as error:
+            code = _unwritten(error)
+        try:
+            sys.stdout.flush()
+        except OSError as error:
+            code = _unwritten(error, said=bool(code))
         sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -55,6 +58,24 @@ class Tidemark(click.Group):
             if debugging(ctx):
                 traceback.print_exception(error)
             raise explained(error) from error
+
+
+def _streams() -> None:
+    """Standard input, output and error are open, if need be on nothing."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 -- open as long as the process
+
+
+def _unwritten(error: OSError, *, said: bool = False) -> int:
+    """Standard output takes no more, so nothing else is written to it; a sentence says so unless its reader has left or it was said."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    if said or isinstance(error, BrokenPipeError):
+        return 1
+    return _said(f"tidemark: what was found can't be written to standard output ({error.strerror})", 1)
 
 
 def _said(text: str, code: int) -> int:

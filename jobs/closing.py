@@ -6,7 +6,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from jobs.admission import Batch
-from windowing.grid.zone import moment
+from windowing.grid.frame import instant
 from windowing.panes.frame import Range
 
 
@@ -21,7 +21,7 @@ class Closing:
 
     def since(self, end: Column) -> Column:
         """True for windows that had not ended by W before the run."""
-        return F.lit(True) if self.before_us is None else end > F.lit(moment(self.before_us))
+        return F.lit(True) if self.before_us is None else end > instant(self.before_us)
 
     def passed(self, end: Column) -> Column:
         """True for windows whose end W passed in this run."""
@@ -29,4 +29,4 @@ class Closing:
 
     def closed(self, end: Column) -> Column:
         """True for windows whose end W has passed."""
-        return F.lit(False) if self.after_us is None else end <= F.lit(moment(self.after_us))
+        return F.lit(False) if self.after_us is None else end <= instant(self.after_us)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 
 from pyspark.sql import DataFrame
@@ -13,7 +12,7 @@ from jobs.admission import Admitted, Batch
 from windowing import delta
 from windowing.admit.frame import admitted_to
 from windowing.columns import END, JUDGED, LAST, PANE, START, TOUCHED
-from windowing.grid.zone import moment
+from windowing.grid.frame import instant
 from windowing.merge import frame as merges
 from windowing.merge import table as outputs
 from windowing.merge.rule import Target, bounds, complete, output
@@ -71,8 +70,7 @@ class Panes:
     def _aligned(self, window: Aligned, kept: list[Part]) -> tuple[DataFrame, Range]:
         """Every window that a fresh pane is in, the windows without events that come with it, and the times they span."""
         batch, wide = self.batch, aligned.reach(window, self.within)
-        low, high = moment(wide.low_us), moment(wide.high_us)
-        before = state.panes_before(batch.spark, batch.pipeline, self.family.table, batch.stamp, low, high)
+        before = state.panes_before(batch.spark, batch.pipeline, self.family.table, batch.stamp, wide)
         others = None if before is None else aligned.beside(before, self.fresh, window, batch.keys, self.within)
         lateness = batch.pipeline.watermark.allowed_lateness_us
         runs = aligned.stretches(self._near(others, kept), window, batch.keys, kept, lateness, wide).where(F.col(TOUCHED) > 0)
@@ -141,8 +139,7 @@ def publishable(batch: Batch, window: Aligned | Global, new: DataFrame, within: 
     if isinstance(window, Global):
         stored = delta.read(batch.spark, target.path)
     else:
-        reach = timedelta(microseconds=span(window))
-        stored = outputs.stored(batch.spark, target, moment(within.low_us) - reach, moment(within.high_us) + reach)
+        stored = outputs.stored(batch.spark, target, within.low_us - span(window), within.high_us + span(window))
     if window.shown.having is None:
         return written(batch, window, target, merges.corrections(shown, stored, target))
     same = [F.col(f"s.`{c}`").eqNullSafe(F.col(f"n.`{c}`")) for c in target.identity]
@@ -157,22 +154,21 @@ def sessions(
     marked, path = fresh.withColumn(TOUCHED, F.lit(1).cast("bigint")), complete(batch.pipeline, window).path
     if delta.is_new(batch.spark, path):
         return session.windows(marked, batch.keys, window.gap_us, kept), None
-    early, late = F.lit(moment(within.low_us)), F.lit(moment(within.high_us + window.gap_us))
+    early, late = instant(within.low_us), instant(within.high_us + window.gap_us)
     stored = delta.read(batch.spark, path).where((F.col(END) >= early) & (F.col(START) <= late))
     old = session.touched(stored, fresh, batch.keys, window.gap_us).localCheckpoint(eager=True)
-    extent = old.agg(F.min(START), F.max(LAST)).first()
+    extent = old.agg(F.min(F.unix_micros(START)), F.max(F.unix_micros(LAST))).first()
     if extent is not None and extent[0] is not None:
-        low, high = (value.replace(tzinfo=moment(0).tzinfo) for value in extent)
-        before = state.fragments_before(batch.spark, batch.pipeline, window, batch.stamp, low, high)
+        before = state.fragments_before(batch.spark, batch.pipeline, window, batch.stamp, Range(*extent))
         others = session.members(before, old, batch.keys).withColumn(TOUCHED, F.lit(0).cast("bigint"))
         marked = marked.unionByName(others.select(*marked.columns))
     return session.windows(marked, batch.keys, window.gap_us, kept), old
 
 
 def written(batch: Batch, window: Window, target: Target, changed: DataFrame) -> dict[str, int]:
-    """Writes what changed; counts of the output by the ledger's names, and none for a table that users do not read."""
+    """Writes what changed; counts of the output by the ledger's names, of a table that users do not read its lost sums alone."""
     counts = outputs.write(batch.spark, target, changed, batch.stamp.run)
     if target.path != batch.pipeline.table(window.name):
-        return {}
+        return {f"{window.name}.overflow": counts.overflow} if counts.overflow else {}
     named = {"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted, "overflow": counts.overflow}
     return {f"{window.name}.{kind}": n for kind, n in named.items()}

@@ -37,6 +37,8 @@ from windowing.spec.pipeline import Pipeline
 
 ROOT = Path(__file__).parents[1]
 AIRFLOW = ROOT / ".venv-airflow" / "bin" / "airflow"
+HOME, MARK = ROOT / "build" / "demo", ".demo"
+"""Where it lives unless someone says otherwise, and the file by which a directory is known as a demo's."""
 DAY = timedelta(days=1)
 FIRST = datetime(2013, 3, 9, 5, tzinfo=UTC)
 """Midnight in New York on the eve of the change to daylight saving time."""
@@ -89,7 +91,7 @@ def airflow(home: Path, *words: str) -> None:
 def main() -> int:
     """Runs the demo from the first arrival to the backfill; 0 when every DAG run was green."""
     asked = argparse.ArgumentParser(description="the demo of Tidemark: real flights, Airflow, Spark, Delta")
-    asked.add_argument("--home", type=Path, default=ROOT / "build" / "demo")
+    asked.add_argument("--home", type=Path, default=HOME)
     begun = time.monotonic()
     demo = prepare(asked.parse_args().home.resolve())
     everything = flights()
@@ -104,10 +106,13 @@ def main() -> int:
 def prepare(home: Path) -> Demo:
     """An empty lake, the shipped spec beside it, and Airflow's embedded database."""
     out.rule("Tidemark: windows that stay right")
+    if home != HOME and home.exists() and any(home.iterdir()) and not (home / MARK).exists():
+        sys.exit(f"--home {home} is not empty, and no demo has made it; name a directory that is new, or one of an earlier demo")
     for name in ("lake", "pipelines", "airflow.log"):
         path = home / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     (home / "pipelines").mkdir(parents=True)
+    (home / MARK).touch()
     shutil.copy(ROOT / "pipelines" / "departures.yaml", home / "pipelines" / "departures.yaml")
     pipeline = load_pipeline(home / "pipelines" / "departures.yaml")
     out.print("Airflow's embedded database (SQLite, nothing listens) is made ready ...")

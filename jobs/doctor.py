@@ -40,15 +40,33 @@ def examine(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[Findi
     recorded = past.versions
     there = {name: _version(spark, pipeline, name) for name in recorded}
     foreign = {} if past.is_open else _foreign(spark, pipeline, recorded, there)
-    return (*of_stream(checkpoint.stream(pipeline), past), *of_tables(recorded, there, foreign))
+    strange = () if past.is_open else _strangers(spark, pipeline, past)
+    return (*of_stream(checkpoint.stream(pipeline), past), *of_tables(recorded, there, foreign), *strange)
 
 
 def _left_behind(spark: SparkSession, pipeline: Pipeline) -> tuple[Finding, ...]:
-    """Tables that hold something although no ledger knows of them."""
+    """Tables that hold something although no ledger knows of them; without state among them nothing shows that they are the pipeline's."""
     state = [name for name in (*state_names(pipeline), *REFUSED) if delta.exists(spark, pipeline.table(name))]
-    outputs = [name for w in pipeline.windows if (_version(spark, pipeline, name := w.name) or 0) > 0]
-    found = sorted([*state, *outputs])
-    return (Finding("LEDGER_LOST", f"there is none, and {listed(found)} hold rows"),) if found else ()
+    others = [name for name in _homes(pipeline) if not name.startswith("_") and delta.size(spark, pipeline.table(name))[0]]
+    if state:
+        return (Finding("LEDGER_LOST", f"there is none, and {listed(sorted([*state, *others]))} hold rows"),)
+    return (_strange(others),) if others else ()
+
+
+def _strangers(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[Finding, ...]:
+    """Tables with the names of windows that no step of the ledger has ever seen, and that hold something."""
+    new = [w.name for w in pipeline.windows if not any(w.name in e.versions for e in past.entries)]
+    found = [n for n in new if delta.exists(spark, pipeline.table(n)) and delta.size(spark, pipeline.table(n))[0]]
+    return (_strange(found),) if found else ()
+
+
+def _strange(names: list[str]) -> Finding:
+    return Finding("TABLE_FOREIGN", f"{listed(names)} hold rows, and no run of this pipeline wrote them")
+
+
+def _homes(pipeline: Pipeline) -> list[str]:
+    """The names of all tables in the pipeline's directory."""
+    return sorted(log.parent.name for log in delta.local_path(pipeline.root).glob("*/_delta_log"))
 
 
 def recover(spark: SparkSession, pipeline: Pipeline) -> Repaired:

@@ -18,7 +18,7 @@ from jobs.derived import derive
 from jobs.together import together
 from windowing import delta
 from windowing.columns import BATCH, END, JUDGED, PANE, RUN, START, TOUCHED
-from windowing.grid.zone import moment
+from windowing.grid.frame import instant
 from windowing.ledger.rule import total
 from windowing.merge import frame as merges
 from windowing.merge.rule import bounds, in_output, output
@@ -74,10 +74,10 @@ def _aligned(closing: Closing, family: Family, window: Aligned) -> dict[str, int
 
 def _with_those_of(shown: DataFrame, stored: DataFrame, old: DataFrame, ids: list[str]) -> DataFrame:
     """`old`, and the `stored` rows of the windows `shown`: windows without events before W are touched by no event of theirs."""
-    ends = shown.agg(F.min(START), F.max(START)).first()
+    ends = shown.agg(F.min(F.unix_micros(START)), F.max(F.unix_micros(START))).first()
     if ends is None or ends[0] is None:
         return old
-    near = stored.where(F.col(START).between(F.lit(ends[0]), F.lit(ends[1])))
+    near = stored.where(F.col(START).between(instant(ends[0]), instant(ends[1])))
     return old.unionByName(near.join(shown.select(*ids), ids, "left_semi")).dropDuplicates(ids)
 
 
@@ -103,14 +103,14 @@ def _pool(closing: Closing, panes: DataFrame, window: Aligned) -> tuple[DataFram
     """The panes that windows touched by this run, or passed by W, are made from; and the range they lie in."""
     batch, reach = closing.batch, 2 * span(window)
     fresh = (F.col(RUN) == batch.stamp.run) & (F.col(BATCH) >= 0)
-    marked = panes.withColumn(TOUCHED, fresh.cast("bigint")).where(F.col(PANE) < F.lit(moment(closing.after_us or 0)))
+    marked = panes.withColumn(TOUCHED, fresh.cast("bigint")).where(F.col(PANE) < instant(closing.after_us or 0))
     times = [closing.before_us, closing.after_us, *((closing.within.low_us, closing.within.high_us) if closing.within else ())]
     known = [us for us in times if us is not None]
     within = Range(min(known) - reach, max(known) + reach)
-    marked = marked.where(F.col(PANE) >= F.lit(moment(within.low_us)))
+    marked = marked.where(F.col(PANE) >= instant(within.low_us))
     if closing.before_us is None or closing.within is None or closing.within.low_us >= closing.before_us:
         return marked, within
-    edge = F.lit(moment(closing.before_us - reach))
+    edge = instant(closing.before_us - reach)
     newer, older = marked.where(F.col(PANE) >= edge), marked.where(F.col(PANE) < edge)
     return newer.unionByName(aligned.beside(older, marked.where(F.col(TOUCHED) > 0), window, batch.keys, within)), within
 
@@ -121,6 +121,6 @@ def _affected(closing: Closing, window: Aligned, pool: DataFrame, within: Range,
     fresh = pool.where(F.col(TOUCHED) > 0).select(*batch.keys, PANE, JUDGED)
     same = [F.col(f"s.`{k}`") == F.col(f"f.`{k}`") for k in batch.keys]
     hit = aligned.touches(window, batch.pipeline.watermark.allowed_lateness_us, within)
-    near = rows.where((F.col(END) > F.lit(moment(within.low_us))) & ~closing.since(F.col(END)))
+    near = rows.where((F.col(END) > instant(within.low_us)) & ~closing.since(F.col(END)))
     touched = near.alias("s").join(fresh.alias("f"), [*same, hit], "left_semi")
     return touched.unionByName(rows.where(closing.since(F.col(END))))

@@ -3,7 +3,7 @@
     lock -> nothing left half-way -> intent -> rows deleted, state first -> readers pointed at what is left -> old files deleted -> done
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 
@@ -18,11 +18,13 @@ from jobs.backfill import finished
 from jobs.check import sweep
 from jobs.evolve import ready
 from jobs.publish import follow
+from jobs.refill import accepted
 from jobs.repair import held, still_partial
 from jobs.show import literal, state_names
 from jobs.together import together
 from windowing import delta
-from windowing.admit.table import REFUSED, kept_name
+from windowing.admit.table import REFUSED
+from windowing.columns import kept_name
 from windowing.crash import crashpoint
 from windowing.errors import UsageError
 from windowing.ledger.rule import ERASE_DONE, ERASE_INTENT, GENERATION, Entry, Story
@@ -61,14 +63,16 @@ def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Er
         sweep(spark, pipeline)
         if past.newest is None:
             return Erased({})
-        batch = Batch(spark, pipeline, Stamp(past.last_run, NO_BATCH, GENERATION, None), past.last_arrival or 0)
+        batch = Batch(spark, pipeline, Stamp(past.last_run, NO_BATCH, GENERATION, None), past.last_arrival or 0, past.worn)
         past, begun = _intended(batch, past)
-        rows = _rows(batch, key)
-        _rewrite(batch)
+        left = tables.left(spark, pipeline, past)
+        rows = _rows(batch, key, left)
+        everything = (*tables.names(spark, pipeline), *left)
+        _rewrite(batch, everything)
         versions = tables.versions(spark, pipeline)
         past = past if past.published is None else follow(spark, pipeline, past, versions)
-        _forget(batch)
-        done = replace(begun, step=ERASE_DONE, versions=versions, counts=_counts(batch, past))
+        _forget(batch, everything)
+        done = replace(begun, step=ERASE_DONE, versions=versions, counts=_counts(batch, past, key))
         record(spark, pipeline, past, [done])
         crashpoint("erase.done")
         return Erased(rows)
@@ -99,30 +103,33 @@ def _behind(past: Story) -> Entry | None:
     return published if older else None
 
 
-def _counts(batch: Batch, past: Story) -> dict[str, int]:
+def _counts(batch: Batch, past: Story, key: Mapping[str, str]) -> dict[str, int]:
     """What the sums of the ledger have to change by to be those of what is held now."""
     partial = {w.name: 0 for w in batch.pipeline.windows} | still_partial(batch)
     counts = {f"partial.{name}": n - past.total(f"partial.{name}") for name, n in partial.items()}
-    return counts | {"accepted": held(batch) - past.total("accepted")}
+    return counts | {"accepted": _accepted(batch, past, key) - past.total("accepted")}
 
 
-def _rewrite(batch: Batch) -> None:
+def _accepted(batch: Batch, past: Story, key: Mapping[str, str]) -> int:
+    """How many events still count; where panes may be gone the source knows."""
+    if not batch.worn or past.read_version is None:
+        return held(batch)
+    events = accepted(batch, past.read_version)
+    return events.where(~_same(batch, events.schema, key)).count()
+
+
+def _rewrite(batch: Batch, names: Sequence[str]) -> None:
     """Writes files anew in which deleted rows are only marked."""
-    paths = [batch.pipeline.table(name) for name in _all(batch)]
+    paths = [batch.pipeline.table(name) for name in names]
     together([partial(batch.spark.sql, f"reorg table delta.`{path}` apply (purge)") for path in paths])
 
 
-def _all(batch: Batch) -> tuple[str, ...]:
-    """Every table that has rows of keys, those of earlier specs among them."""
-    return (*tables.names(batch.spark, batch.pipeline), *tables.left(batch.spark, batch.pipeline))
-
-
-def _forget(batch: Batch) -> None:
+def _forget(batch: Batch, names: Sequence[str]) -> None:
     """Deletes every file that the newest versions don't need."""
     spark, pipeline = batch.spark, batch.pipeline
     spark.conf.set(_CHECK, "false")
     try:
-        together([partial(_vacuum, spark, pipeline.table(name)) for name in _all(batch)])
+        together([partial(_vacuum, spark, pipeline.table(name)) for name in names])
     finally:
         spark.conf.unset(_CHECK)
 
@@ -132,14 +139,14 @@ def _vacuum(spark: SparkSession, path: str) -> None:
     crashpoint("erase.vacuumed")
 
 
-def _rows(batch: Batch, key: Mapping[str, str]) -> dict[str, int]:
-    """Deletes the rows of the key in every table; ids first, as long as something tells whose they are."""
+def _rows(batch: Batch, key: Mapping[str, str], left: Sequence[str]) -> dict[str, int]:
+    """Deletes the rows of the key everywhere, in what earlier specs `left` too; ids first, as long as something tells whose they are."""
     pipeline = batch.pipeline
     refused = {table: {kept_name(c): v for c, v in key.items()} for table in REFUSED}
     state = {table: key for table in state_names(pipeline) if table != SEEN}
     outputs = {pipeline.name_of(t.path): key for w in pipeline.windows for t in tables.tables(pipeline, w)}
     found = {SEEN: _ids(batch, key)} if pipeline.source.event_id else {}
-    gone = dict.fromkeys(tables.left(batch.spark, pipeline), key)
+    gone = dict.fromkeys(left, key)
     for table, where in {**state, **outputs, **refused, **gone}.items():
         found[table] = _delete(batch, table, where)
         crashpoint("erase.deleted")

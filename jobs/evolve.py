@@ -16,6 +16,8 @@ from jobs.admission import Batch
 from jobs.chunk import finish
 from jobs.closing import Closing
 from jobs.prepare import difference, made_by, prepared
+from jobs.refusal import told
+from jobs.repair import held
 from windowing.admit.rule import cuts
 from windowing.columns import JUDGED, WHY
 from windowing.columns import T as TIME
@@ -53,6 +55,8 @@ def evolved(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
     arrival = max(micros(datetime.now(UTC)), past.last_arrival or 0)
     batch = Batch(spark, pipeline, Stamp(past.last_run, BACKFILLED, GENERATION, None), arrival)
     events = _countable(batch, past)
+    if events is not None and past.open_evolution is None:
+        refill.affordable(batch, events, past.read_version or 0)
     past, begun = _intended(batch, past)
     tables.make(spark, pipeline)
     crashpoint("evolve.widened")
@@ -60,6 +64,7 @@ def evolved(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
     counts: dict[str, int] = {}
     if events is not None and version is not None:
         counts = refill.refill(Closing(batch, mark, mark, None), events, version) | _partial(batch, events, past, begun)
+        counts["accepted"] = held(batch) - past.total("accepted")
     crashpoint("evolve.filled")
     done = replace(begun, step=EVOLVE_DONE, counts=counts, versions=tables.versions(spark, pipeline), note=None)
     past = record(spark, pipeline, past, [done])
@@ -85,7 +90,8 @@ def _countable(batch: Batch, past: Story) -> DataFrame | None:
         raise StateRefused("SPEC_CHANGED", f"{said}, or {advice(pipeline)}")
     if past.read_version is None:
         return None
-    events = refill.accepted(batch, past.read_version).localCheckpoint(eager=True)
+    with told(batch.spark, pipeline, past):
+        events = refill.accepted(batch, past.read_version).localCheckpoint(eager=True)
     reasons = [row[0] for row in events.where(F.col(WHY).isNotNull()).groupBy(WHY).count().orderBy(F.desc("count"), WHY).collect()]
     if reasons:
         said = f"{where}: events that were accepted would be refused now ({reasons[0]}); leave out what needs that column"

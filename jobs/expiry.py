@@ -10,10 +10,10 @@ from jobs.admission import Batch
 from jobs.filling import filled
 from jobs.history import digest_of
 from windowing import delta
-from windowing.admit.table import EMPTIED, META, REFUSED, kept_name
-from windowing.columns import END, PANE, RUN
+from windowing.admit.table import EMPTIED, REFUSED
+from windowing.columns import END, META, PANE, RUN, kept_name
 from windowing.crash import crashpoint
-from windowing.grid.zone import moment
+from windowing.grid.frame import instant
 from windowing.ledger.table import WATERMARKS
 from windowing.panes.rule import families
 from windowing.panes.table import SEEN
@@ -31,9 +31,9 @@ def expire(batch: Batch, watermark_us: int | None) -> dict[str, int]:
         return found
     horizon = pipeline.watermark.dedupe_horizon_us
     if pipeline.source.event_id is not None and horizon is not None:
-        found[SEEN] = _delete(batch, SEEN, F.col("event_time") <= F.lit(moment(watermark_us - horizon)))
+        found[SEEN] = _delete(batch, SEEN, F.col("event_time") <= instant(watermark_us - horizon))
     if kept.output_us is not None:
-        old = F.col(END) <= F.lit(moment(watermark_us - kept.output_us))
+        old = F.col(END) <= instant(watermark_us - kept.output_us)
         found |= {w.name: _delete(batch, w.name, old) for w in pipeline.windows if isinstance(w, Aligned)}
     if kept.state_us is not None:
         found |= _panes(batch, watermark_us - kept.state_us)
@@ -41,7 +41,7 @@ def expire(batch: Batch, watermark_us: int | None) -> dict[str, int]:
 
 
 def _runs_before(batch: Batch, arrival_us: int) -> list[int]:
-    marks = delta.read(batch.spark, batch.pipeline.table(WATERMARKS)).where(F.col("arrival") < F.lit(moment(arrival_us)))
+    marks = delta.read(batch.spark, batch.pipeline.table(WATERMARKS)).where(F.col("arrival") < instant(arrival_us))
     return [row[RUN] for row in marks.select(RUN).distinct().collect()]
 
 
@@ -50,7 +50,7 @@ def _panes(batch: Batch, until_us: int) -> Mapping[str, int]:
     found = {}
     for family in families(batch.pipeline):
         if not any(isinstance(w, Global) or filled(w) for w in family.windows):
-            found[family.table] = _delete(batch, family.table, F.col(PANE) < F.lit(moment(until_us)))
+            found[family.table] = _delete(batch, family.table, F.col(PANE) < instant(until_us))
     return found
 
 

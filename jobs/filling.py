@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from jobs.admission import Batch
 from jobs.closing import Closing
 from windowing import delta
-from windowing.columns import BATCH, FROM, HIGH, LOW, PANE, RUN, TO
+from windowing.columns import BATCH, FROM, HIGH, LOW, PANE, RUN, TO, TOUCHED
 from windowing.errors import StateRefused
 from windowing.grid.rule import index
 from windowing.panes import table as state
@@ -75,14 +75,35 @@ def checked(batch: Batch, window: Filled, table: str, fresh: DataFrame, within: 
     both = ranges.alias("g").join(runs.alias("r"), [F.col(f"g.`{k}`") == F.col(f"r.`{k}`") for k in batch.keys])
     overlap = F.least(f"r.{TO}", f"g.{HIGH}") - F.greatest(f"r.{FROM}", f"g.{LOW}") + 1
     with_events = both.where(overlap > 0).agg(F.coalesce(F.sum(overlap), F.lit(0))).collect()[0][0]
-    all_of = ranges.agg(F.coalesce(F.sum(F.col(HIGH) - F.col(LOW) + 1), F.lit(0))).collect()[0][0]
-    added, limit = int(all_of - with_events), window.shown.empty_limit or 0
+    all_of = _windows(ranges, LOW, HIGH)
+    return _within_limit(window, int(all_of - with_events), "and the next run finishes this one; nothing of this batch was written")
+
+
+def affordable(batch: Batch, window: Filled, before: DataFrame | None, after: DataFrame, within: Range) -> None:
+    """StateRefused if `after` in place of the panes `before` (None: a new output) brings more windows without events than may be."""
+    added = _lacking(batch, window, after, within) - (0 if before is None else _lacking(batch, window, before, within))
+    _within_limit(window, added, "then ask again; nothing was written")
+
+
+def _lacking(batch: Batch, window: Filled, panes: DataFrame, within: Range) -> int:
+    """How many windows without events lie between each key's first and last: panes[keys, pane_start, judged_by, rows] -> number."""
+    ends, lateness = spanned(panes, within), batch.pipeline.watermark.allowed_lateness_us
+    wide = Range(ends.low_us - span(window), ends.high_us + span(window))
+    touched = panes.withColumn(TOUCHED, F.lit(1).cast("bigint"))
+    runs = aligned.stretches(touched, window, batch.keys, [rows_part()], lateness, wide)
+    return _windows(extents(panes, window, batch, wide), LOW, HIGH) - _windows(runs, FROM, TO)
+
+
+def _windows(ranges: DataFrame, low: str, high: str) -> int:
+    return int(ranges.agg(F.coalesce(F.sum(F.col(high) - F.col(low) + 1), F.lit(0))).collect()[0][0])
+
+
+def _within_limit(window: Filled, added: int, then: str) -> int:
+    limit = window.shown.empty_limit or 0
     if added > limit:
-        raise StateRefused(
-            "EMPTY_LIMIT",
-            f"windows.{window.name}.empty_limit: the run would add {added:,} windows without events, more than {limit:,}; "
-            "raise the limit, and the next run finishes this one; nothing of this batch was written",
-        )
+        field = f"windows.{window.name}.empty_limit"
+        said = f"{field}: it would add {added:,} windows without events, more than {limit:,}; raise the limit, {then}"
+        raise StateRefused("EMPTY_LIMIT", said)
     return added
 
 

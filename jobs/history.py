@@ -9,10 +9,10 @@ from pyspark.sql import functions as F
 from jobs.admission import Batch, digest, digestible
 from windowing import delta
 from windowing.admit.frame import PARTIAL, copies_order
-from windowing.admit.table import EMPTIED, REFUSED, kept_name
-from windowing.columns import DIGEST
+from windowing.admit.table import EMPTIED, REFUSED
+from windowing.columns import DIGEST, kept_name
 from windowing.columns import T as TIME
-from windowing.grid.zone import moment
+from windowing.grid.frame import instant
 from windowing.panes import table as state
 from windowing.source import table as source
 
@@ -71,5 +71,5 @@ def elsewhere(batch: Batch, ranges: Iterable[tuple[int, int]]) -> DataFrame | No
         return None
     seen = delta.read(batch.spark, batch.pipeline.table(state.SEEN))
     for low, high in ranges:
-        seen = seen.where((F.col("event_time") < F.lit(moment(low))) | (F.col("event_time") >= F.lit(moment(high))))
+        seen = seen.where((F.col("event_time") < instant(low)) | (F.col("event_time") >= instant(high)))
     return seen.select("event_id").distinct()

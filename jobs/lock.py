@@ -27,11 +27,12 @@ _HERE: set[Path] = set()
 def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
     """Holds the pipeline's lock inside the block; Busy when another process, or another block of this JVM, holds it."""
     path = local_path(pipeline.table(_FILE))
-    with _writable(pipeline):
+    with writable(pipeline):
         path.parent.mkdir(parents=True, exist_ok=True)
     with _first_here(pipeline, path.resolve()):
-        with _writable(pipeline):
+        with writable(pipeline):
             path.touch()
+            file = path.stat().st_ino
         jvm: Any = spark._jvm
         channel = jvm.java.io.RandomAccessFile(str(path), "rw").getChannel()
         try:
@@ -42,6 +43,8 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
             channel.close()
             raise _busy(pipeline)
         try:
+            if not path.exists() or path.stat().st_ino != file:
+                raise _busy(pipeline)
             yield
         finally:
             held.release()
@@ -91,7 +94,7 @@ def probe(pipeline: Pipeline) -> None:
     path = local_path(pipeline.table(_FILE))
     if not path.exists():
         return
-    with _writable(pipeline), path.open("r+b") as file:
+    with writable(pipeline), path.open("r+b") as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as held:
@@ -100,7 +103,8 @@ def probe(pipeline: Pipeline) -> None:
 
 
 @contextmanager
-def _writable(pipeline: Pipeline) -> Iterator[None]:
+def writable(pipeline: Pipeline) -> Iterator[None]:
+    """UsageError, with the directory and why, where something inside the block can't be written."""
     try:
         yield
     except OSError as error:

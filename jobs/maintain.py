@@ -3,7 +3,7 @@
     lock -> nothing left half-way -> intent -> merge partials -> delete what is old -> OPTIMIZE -> VACUUM -> done
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -18,12 +18,13 @@ from jobs.check import sweep
 from jobs.compaction import compact
 from jobs.evolve import ready
 from jobs.expiry import expire
+from jobs.publish import awaited
 from jobs.quality import QUALITY
 from jobs.together import together
 from windowing import delta
 from windowing.crash import crashpoint
 from windowing.grid.zone import micros, moment
-from windowing.ledger.rule import GENERATION, MAINTAIN_DONE, MAINTAIN_INTENT, Entry, Story
+from windowing.ledger.rule import GENERATION, KEPT_STATE, MAINTAIN_DONE, MAINTAIN_INTENT, Entry, Story
 from windowing.ledger.table import LEDGER, WATERMARKS, record
 from windowing.panes.table import NO_BATCH, Stamp
 from windowing.spec.pipeline import Pipeline
@@ -68,7 +69,8 @@ def maintain(spark: SparkSession, pipeline: Pipeline, now: datetime | None = Non
             return Maintenance(())
         clock = max(micros(now or datetime.now(UTC)), past.last_arrival or 0)
         batch = Batch(spark, pipeline, Stamp(past.last_run, NO_BATCH, GENERATION, past.watermark), clock)
-        begun = Entry(MAINTAIN_INTENT, generation=GENERATION, run=past.last_run, at=clock, arrival=clock)
+        kept = {} if pipeline.retention.state_us is None else {KEPT_STATE: pipeline.retention.state_us}
+        begun = Entry(MAINTAIN_INTENT, generation=GENERATION, run=past.last_run, at=clock, arrival=clock, counts=kept)
         past = record(spark, pipeline, past, [begun])
         crashpoint("maintain.intended")
         return _tended(batch, past)
@@ -79,7 +81,8 @@ def _tended(batch: Batch, past: Story) -> Maintenance:
     names = [*tables.versions(spark, pipeline), LEDGER, WATERMARKS, *([QUALITY] if delta.exists(spark, pipeline.table(QUALITY)) else [])]
     before = {name: delta.size(spark, pipeline.table(name)) for name in names}
     merged, expired = compact(batch), expire(batch, past.watermark)
-    together([partial(_files, batch, name, past) for name in names])
+    kept = [e for e in (past.published, awaited(spark, pipeline, past)) if e is not None]
+    together([partial(_files, batch, name, kept) for name in names])
     after = {name: delta.size(spark, pipeline.table(name)) for name in names}
     done = replace(past.entries[-1], step=MAINTAIN_DONE, counts=expired, versions=tables.versions(spark, pipeline))
     record(spark, pipeline, past, [done])
@@ -90,26 +93,26 @@ def _tended(batch: Batch, past: Story) -> Maintenance:
     return Maintenance(tuple(told))
 
 
-def _files(batch: Batch, name: str, past: Story) -> None:
+def _files(batch: Batch, name: str, wanted: Sequence[Entry]) -> None:
     path = batch.pipeline.table(name)
     table = DeltaTable.forPath(batch.spark, path)
     if delta.size(batch.spark, path)[0] > 1:
         table.optimize().executeCompaction()
     crashpoint("maintain.optimized")
-    kept = _kept(batch, name, past)
+    kept = _kept(batch, name, wanted)
     # VACUUM goes by the host's clock, whatever `now` is.
     if delta.has_older_files(path, datetime.now(UTC) - kept):
         table.vacuum(kept.total_seconds() / 3600)
     crashpoint("maintain.vacuumed")
 
 
-def _kept(batch: Batch, name: str, past: Story) -> timedelta:
-    """Since when files are kept: as long as the version that readers are pointed at was the newest one, and never less than KEPT."""
-    pointed: Mapping[str, int] = past.published.versions if past.published else {}
+def _kept(batch: Batch, name: str, kept: Sequence[Entry]) -> timedelta:
+    """Since when files are kept: as long as the oldest of the `kept` versions was the newest one, and never less than KEPT."""
     read = {batch.pipeline.name_of(t.path) for w in batch.pipeline.windows for t in tables.tables(batch.pipeline, w)}
-    if name not in read or name not in pointed:
+    pointed = [e.versions[name] for e in kept if name in read and name in e.versions]
+    if not pointed:
         return KEPT
     table = DeltaTable.forPath(batch.spark, batch.pipeline.table(name))
     commits = {row["version"]: row["timestamp"] for row in table.history().select("version", "timestamp").collect()}
-    since = commits[pointed[name]].replace(tzinfo=UTC) if pointed[name] in commits else moment(0)
+    since = commits[min(pointed)].replace(tzinfo=UTC) if min(pointed) in commits else moment(0)
     return max(KEPT, moment(batch.arrival_us) - since + timedelta(days=1))

@@ -23,11 +23,11 @@ _LOOKS = 5
 
 
 def prepared(spark: SparkSession, pipeline: Pipeline) -> Story:
-    """The ledger's story, once source and spec agree with it; makes ledger and outputs on a first run."""
+    """The ledger's story, once source and spec agree with it; makes ledger and outputs until something was read."""
     past = story(spark, pipeline)
     for refused in problems(spark, pipeline, past):
         raise refused
-    if not past.entries:
+    if past.made_by is None:
         tables.make(spark, pipeline)
     return past
 
@@ -103,8 +103,8 @@ def _same_spec(pipeline: Pipeline, past: Story) -> None:
     changed = (*found.changed, *_reused(pipeline, past, found))
     if changed:
         said = f"{where}: {listed(changed)} differ from what made the state in {pipeline.root}" + _renamed(found)
-    elif found and past.is_open:
-        said = f"{where}: the spec has changed and {'; '.join(left_open(past))}; restore the spec, run, then change it"
+    elif found and (left := left_open(past)):
+        said = f"{where}: the spec has changed and {'; '.join(left)}; restore the spec, run, then change it"
     elif found and pipeline.source.event_time.column is None:
         said = f"{where}: {listed(found.added or found.removed)} changed, and events that happen when they arrive can't be counted again"
     else:

@@ -14,7 +14,7 @@ from jobs.quality import QUALITY
 from windowing import delta
 from windowing.crash import crashpoint
 from windowing.delta import local_path
-from windowing.errors import ExpectationsFailed
+from windowing.errors import ExpectationsFailed, UsageError
 from windowing.grid.zone import micros
 from windowing.ledger.rule import BACKFILL_DONE, CLOSE, FINISHED, PUBLISH, Entry, Story
 from windowing.ledger.table import record, story
@@ -52,6 +52,8 @@ def publish(spark: SparkSession, pipeline: Pipeline, accept: str | None = None) 
             outcomes = _outcomes(spark, pipeline, past)
             subject = due(past, {row["seq"] for row in outcomes}) or subject
             _must_have_passed(pipeline, subject, [row for row in outcomes if row["seq"] == subject.seq])
+        if past.open_erasure is not None and subject.seq < past.open_erasure.seq:
+            raise UsageError(f"{pipeline.name}: a key was not erased to the end, so nothing is published; ask for the erasure again")
         named = [w.name for w in pipeline.windows if w.name in subject.versions]
         rows = {name: delta.read(spark, pipeline.table(name), subject.versions[name]).count() for name in named}
         result = Publication(subject.run or 0, {n: {"version": subject.versions[n], "rows": rows[n]} for n in rows}, accept)
@@ -74,6 +76,18 @@ def follow(spark: SparkSession, pipeline: Pipeline, past: Story, versions: Mappi
     crashpoint("publish.noted")
     _point(pipeline, Publication(before.run or 0, {n: {"version": versions[n], "rows": rows[n]} for n in rows}), past.published)
     return past
+
+
+def unseen(past: Story) -> tuple[Entry, ...]:
+    """The finished steps, oldest first, that came after what readers are pointed at."""
+    seen, finished = past.published, [e for e in past.entries if e.step in FINISHED]
+    until = -1 if seen is None else max((e.seq for e in finished if e.versions == seen.versions), default=seen.seq)
+    return tuple(e for e in finished if e.seq > until)
+
+
+def awaited(spark: SparkSession, pipeline: Pipeline, past: Story) -> Entry | None:
+    """The step that `publish` would publish although others came after it."""
+    return due(past, {row["seq"] for row in _outcomes(spark, pipeline, past)})
 
 
 def due(past: Story, validated: Container[int]) -> Entry | None:

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from windowing import delta
 from windowing.columns import CLOSED_BY, END, INDEX, LAST
 from windowing.errors import UsageError
-from windowing.grid.zone import moment
+from windowing.grid.frame import instant
 from windowing.ledger.rule import Entry, Story
 from windowing.ledger.table import story
 from windowing.merge.rule import complete
@@ -44,7 +44,7 @@ def with_finality(rows: DataFrame, pipeline: Pipeline, window: str, watermark: i
     lateness, found = pipeline.watermark.allowed_lateness_us, pipeline.window(window)
     if watermark is None:
         return rows.withColumns({"is_closed": F.lit(False), "is_final": F.lit(False)})
-    by, names = F.lit(moment(watermark)), list(rows.columns)
+    by, names = instant(watermark), list(rows.columns)
     closed = F.coalesce(F.col(END) <= by, F.lit(False))
     if lateness is None or isinstance(found, Global):
         return rows.withColumns({"is_closed": closed, "is_final": F.lit(False)})

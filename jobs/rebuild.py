@@ -14,21 +14,22 @@ from jobs.closing import Closing
 from jobs.contribution import written
 from jobs.derived import rederive
 from jobs.emission import changes
+from jobs.filling import affordable as affordable_in
 from jobs.filling import extents, filled, spanned
 from jobs.ordered import recomputed
 from jobs.repair import Chunk, Everything, between, near_sessions, reaching, replace, widened
 from windowing import delta
 from windowing.admit.again import INSIDE
-from windowing.columns import CLOSED_BY, END, FIRST, JUDGED, LAST, MISSED, PANE, START, TOUCHED
+from windowing.columns import CLOSED_BY, END, FIRST, JUDGED, LAST, MISSED, PANE, ROWS, START, TOUCHED
 from windowing.columns import T as TIME
 from windowing.crash import crashpoint
-from windowing.grid.zone import moment
+from windowing.grid.frame import instant
 from windowing.merge import frame as merges
 from windowing.merge.rule import bounds, complete, in_output, output
 from windowing.panes import events as buffer
 from windowing.panes import frame as partials
 from windowing.panes import table as state
-from windowing.panes.algebra import Algebra
+from windowing.panes.algebra import Algebra, rows_part
 from windowing.panes.frame import Range
 from windowing.panes.rule import Family, families, span
 from windowing.source import table as source
@@ -57,10 +58,30 @@ def rebuild(closing: Closing, chunk: Chunk, events: DataFrame, sessions: Session
     return counts
 
 
+def affordable(batch: Batch, chunk: Chunk, events: DataFrame) -> None:
+    """StateRefused if the chunk would bring an output more windows without events than it may have; nothing is written."""
+    for family in families(batch.pipeline):
+        for window in (w for w in family.windows if filled(w)):
+            before, after = _pools(batch, family, _held(batch, family, chunk), events)
+            shown_before = delta.exists(batch.spark, output(batch.pipeline, window).path)
+            affordable_in(batch, window, before if shown_before else None, after, Range(chunk.start_us, chunk.end_us))
+
+
+def _pools(batch: Batch, family: Family, held: Chunk, events: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """All panes of the family as they are, and with those of the times `held` made anew: [keys, pane_start, judged_by, rows]."""
+    within, columns = Range(held.start_us, held.end_us), [*batch.keys, PANE, JUDGED, ROWS]
+    fresh = partials.panes(events.where(held.holds()), (*batch.keys, JUDGED), family, [rows_part()], within).select(*columns)
+    path = batch.pipeline.table(family.table)
+    before = delta.read(batch.spark, path).select(*columns) if delta.exists(batch.spark, path) else fresh.limit(0)
+    low, high = instant(held.start_us), instant(held.end_us)
+    others = before.limit(0) if isinstance(held, Everything) else before.where((F.col(PANE) < low) | (F.col(PANE) >= high))
+    return before, others.unionByName(fresh)
+
+
 def panes(closing: Closing, family: Family, chunk: Chunk, events: DataFrame) -> dict[str, int]:
     """Swaps the panes of the chunk and recomputes every window that overlaps them."""
     batch, wide = closing.batch, widened(family, chunk)
-    held = wide if isinstance(chunk, Everything) else reaching(family, chunk, batch.pipeline.retention)
+    held = _held(batch, family, chunk)
     schema = source.read(batch.spark, batch.pipeline, chunk.version).schema
     algebras = partials.algebras(batch.pipeline, family.aggregates, schema)
     within = Range(held.start_us, held.end_us)
@@ -72,6 +93,11 @@ def panes(closing: Closing, family: Family, chunk: Chunk, events: DataFrame) -> 
         own = {a.name: algebras[a.name] for a in window.aggregates}
         counts |= _endless(batch, window, family, own) if isinstance(window, Global) else _overlapping(closing, window, family, wide, own)
     return counts
+
+
+def _held(batch: Batch, family: Family, chunk: Chunk) -> Chunk:
+    """The times whose panes are made anew."""
+    return widened(family, chunk) if isinstance(chunk, Everything) else reaching(batch, family, chunk)
 
 
 def _endless(batch: Batch, window: Global, family: Family, algebras: dict[str, Algebra]) -> dict[str, int]:
@@ -113,7 +139,7 @@ def _over(window: Aligned, wide: Chunk, reach: Range) -> Column:
     """
     if isinstance(wide, Everything):
         return F.lit(True)
-    overlaps = (F.col(START) < F.lit(moment(wide.end_us))) & (F.col(END) > F.lit(moment(wide.start_us)))
+    overlaps = (F.col(START) < instant(wide.end_us)) & (F.col(END) > instant(wide.start_us))
     if window.shown.emit != CHANGES:
         return overlaps
     after = aligned.kind(window).following(window, F.lit(wide.end_us - 1), reach)
@@ -139,9 +165,9 @@ def _keys_in(batch: Batch, window: Ordered, chunk: Chunk) -> DataFrame:
     """The keys that have a window over the chunk, or one that was closed there: as the last finished step left them."""
     stored = delta.read(batch.spark, complete(batch.pipeline, window).path)
     beside_us = window.tick_us if isinstance(window, RecordSliding) else 0
-    over = (F.col(START) < F.lit(moment(chunk.end_us + beside_us))) & (F.col(END) > F.lit(moment(chunk.start_us)))
+    over = (F.col(START) < instant(chunk.end_us + beside_us)) & (F.col(END) > instant(chunk.start_us))
     if isinstance(window, Counted):
-        over = over | F.col(CLOSED_BY).between(F.lit(moment(chunk.start_us)), F.lit(moment(chunk.end_us)))
+        over = over | F.col(CLOSED_BY).between(instant(chunk.start_us), instant(chunk.end_us))
     return stored.where(over).select(*batch.keys)
 
 
@@ -177,7 +203,7 @@ def _members(events: DataFrame, spans: DataFrame, window: Session, keys: Iterabl
 
 def _leaving(batch: Batch, fragments: DataFrame, spans: DataFrame, chunk: Chunk) -> DataFrame:
     """The fragments that the chunk's new ones replace: those of `spans`, and what a try that was killed had put into the chunk."""
-    over = (F.col(FIRST) < F.lit(moment(chunk.end_us))) & (F.col(LAST) >= F.lit(moment(chunk.start_us)))
+    over = (F.col(FIRST) < instant(chunk.end_us)) & (F.col(LAST) >= instant(chunk.start_us))
     return session.members(fragments, spans, batch.keys).unionByName(fragments.where(over)).distinct()
 
 
@@ -186,6 +212,6 @@ def _swap_fragments(batch: Batch, window: Session, old: DataFrame, new: DataFram
     path = batch.pipeline.table(state.fragments_table(window))
     stamped = batch.stamp.on(new)
     ids = [*batch.keys, FIRST, LAST, "generation", "batch"]
-    delta.create(batch.spark, path, stamped.schema, delta.properties(stamped.columns))
+    delta.create(batch.spark, path, stamped.schema, delta.properties(stamped.schema))
     state.swap(path, old.select(*stamped.columns), stamped, ids)
     crashpoint("state.swapped")

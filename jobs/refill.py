@@ -10,6 +10,7 @@ from jobs.admission import Batch, digested, timed
 from jobs.closing import Closing
 from jobs.contribution import written
 from jobs.history import known, partly_late, refused_digests
+from jobs.rebuild import affordable as rebuild_affordable
 from jobs.rebuild import rebuild
 from jobs.repair import Chunk, Everything, replace
 from windowing import delta
@@ -40,10 +41,20 @@ def refill(closing: Closing, events: DataFrame, version: int) -> dict[str, int]:
 
     Returns the counts of the outputs.
     """
+    everything = _everything(events, version)
+    return {} if everything is None else rebuild(closing, everything, events, _sessions)
+
+
+def affordable(batch: Batch, events: DataFrame, version: int) -> None:
+    """StateRefused, with nothing written, if `refill` would bring an output more windows without events than it may have."""
+    everything = _everything(events, version)
+    if everything is not None:
+        rebuild_affordable(batch, everything, events)
+
+
+def _everything(events: DataFrame, version: int) -> Everything | None:
     ends = events.agg(F.min(TIME), F.max(TIME)).first()
-    if ends is None or ends[0] is None:
-        return {}
-    return rebuild(closing, Everything(ends[0], ends[1] + 1, version), events, _sessions)
+    return None if ends is None or ends[0] is None else Everything(ends[0], ends[1] + 1, version)
 
 
 def _sessions(batch: Batch, window: Session, whole: Chunk, events: DataFrame) -> dict[str, int]:

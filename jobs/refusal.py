@@ -1,7 +1,10 @@
-"""What Delta's stream refuses to read, as one sentence with a name and what to do."""
+"""What Delta refuses to read of the source, as one sentence with a name and what to do."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from urllib.parse import unquote
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from jobs.explain import rewrites
@@ -26,6 +29,18 @@ REFUSALS = {
 """Delta's conditions, by our name and in our words."""
 
 
+@contextmanager
+def told(spark: SparkSession, pipeline: Pipeline, past: Story) -> Iterator[None]:
+    """What Delta refuses inside the block is raised as one sentence with a name and what to do."""
+    try:
+        yield
+    except PySparkException as error:
+        found = refusal(spark, pipeline, past, error)
+        if found is error:
+            raise
+        raise found from error
+
+
 def refusal(spark: SparkSession, pipeline: Pipeline, past: Story, error: BaseException) -> BaseException:
     """The error of a run whose stream, or a batch of it, ended with `error`; that as it is where its condition is not a known one."""
     text = str(error)
@@ -34,7 +49,7 @@ def refusal(spark: SparkSession, pipeline: Pipeline, past: Story, error: BaseExc
         return StateRefused("SOURCE_CHANGED", f"{said}; run again, and if that ends so too, {advice(pipeline)}")
     known = next((meaning for condition, meaning in REFUSALS.items() if condition in text), None)
     if FILE_GONE in text and f"{delta.home(spark, pipeline.source.table)}/" in unquote(text):
-        known = ("SOURCE_VACUUMED", "files of the source that were not read yet have been vacuumed")
+        known = ("SOURCE_VACUUMED", "files of the source that are still needed have been vacuumed")
     if known is None:
         return error
     code, said = known

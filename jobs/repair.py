@@ -3,14 +3,14 @@
     source at a version -> counted again -> ids swapped, refused rows resolved; state and windows follow in rebuild.py
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from jobs.admission import Batch, digested, timed
-from jobs.history import elsewhere, known, partly_late, refused_digests, with_digest
+from jobs.history import elsewhere, known, partly_late, refused_digests
 from windowing import delta
 from windowing.admit.again import INSIDE, LIVE, accepted_again, with_history
 from windowing.admit.frame import PARTIAL
@@ -18,6 +18,7 @@ from windowing.admit.table import REFUSED
 from windowing.columns import DIGEST, LAST, PANE, ROWS, START, WHY
 from windowing.columns import T as TIME
 from windowing.crash import crashpoint
+from windowing.grid.frame import instant
 from windowing.grid.zone import moment
 from windowing.merge.rule import complete
 from windowing.panes import table as state
@@ -25,7 +26,6 @@ from windowing.panes.frame import Range
 from windowing.panes.rule import Family, families, pane_end, pane_start
 from windowing.source import table as source
 from windowing.spec.kinds import Global, Session
-from windowing.spec.pipeline import Retention
 from windowing.windows import aligned
 
 
@@ -55,10 +55,10 @@ def widened(family: Family, chunk: Chunk) -> Chunk:
     return type(chunk)(pane_start(family, chunk.start_us), pane_end(family, chunk.end_us - 1), chunk.version)
 
 
-def reaching(family: Family, chunk: Chunk, retention: Retention) -> Chunk:
+def reaching(batch: Batch, family: Family, chunk: Chunk) -> Chunk:
     """The chunk, widened to all panes of the windows that overlap it where state may be gone, which then comes from the source."""
     wide = widened(family, chunk)
-    if retention.state_us is None:
+    if not batch.worn:
         return wide
     reaches = [aligned.reach(w, Range(wide.start_us, wide.end_us)) for w in family.windows if not isinstance(w, Global)]
     low, high = min([wide.start_us, *(r.low_us for r in reaches)]), max([wide.end_us, *(r.high_us for r in reaches)])
@@ -90,7 +90,7 @@ def counted(batch: Batch, chunk: Chunk, rows: DataFrame, disputed: Sequence[tupl
 def near_sessions(batch: Batch, window: Session, chunk: Chunk) -> DataFrame:
     """The stored sessions that have an event time in the chunk."""
     stored = delta.read(batch.spark, complete(batch.pipeline, window).path)
-    return stored.where((F.col(START) < F.lit(moment(chunk.end_us))) & (F.col(LAST) >= F.lit(moment(chunk.start_us))))
+    return stored.where((F.col(START) < instant(chunk.end_us)) & (F.col(LAST) >= instant(chunk.start_us)))
 
 
 def swap_ids(batch: Batch, chunk: Chunk, events: DataFrame) -> None:
@@ -103,19 +103,18 @@ def swap_ids(batch: Batch, chunk: Chunk, events: DataFrame) -> None:
     replace(batch, state.SEEN, batch.stamp.on(ids), "event_time", chunk)
 
 
-def resolve(batch: Batch, chunk: Chunk, events: DataFrame, label: str) -> None:
-    """Refused rows of the chunk that count now say by which backfill."""
-    taken = events.where(F.col(INSIDE)).groupBy(DIGEST).agg(F.count("*").alias("__n"), F.count_if(LIVE).alias("__before"))
-    for table in REFUSED:
-        if not delta.exists(batch.spark, batch.pipeline.table(table)):
-            continue
-        rows = with_digest(batch, between(delta.read(batch.spark, batch.pipeline.table(table)), "event_time", chunk))
-        nth = F.row_number().over(Window.partitionBy(DIGEST, "outcome", F.col("resolved_by").isNull()).orderBy("run"))
-        room = F.when(F.col("outcome") == PARTIAL, F.col("__n")).otherwise(F.col("__n") - F.col("__before"))
-        due = F.col("resolved_by").isNull() & (F.col("__nth") <= F.coalesce(room, F.lit(0)))
-        marked = rows.withColumn("__nth", nth).join(taken, DIGEST, "left")
-        marked = marked.withColumn("resolved_by", F.when(due, F.lit(label)).otherwise(F.col("resolved_by")))
-        replace(batch, table, marked.drop("__nth", "__n", "__before", DIGEST).localCheckpoint(eager=True), "event_time", chunk)
+def accepted_before(batch: Batch, chunk: Chunk, events: DataFrame) -> Mapping[str, int]:
+    """How many of the events that the chunk is compared by were accepted before: as panes say or, where they may be gone, events."""
+    held_now = accepted_in(batch, chunk)
+    if not batch.worn or (chunk.batch is not None and held_now):
+        return {"before": held_now}
+    return {"before": events.where(F.col(INSIDE) & F.col(LIVE)).count(), "by_events": 1}
+
+
+def accepted_since(batch: Batch, chunk: Chunk, events: DataFrame, before: Mapping[str, int]) -> int:
+    """How many more than `before` count once the chunk is repaired."""
+    now = events.where(INSIDE).count() if "by_events" in before else accepted_in(batch, chunk)
+    return now - before.get("before", 0)
 
 
 def accepted_in(batch: Batch, chunk: Chunk) -> int:
@@ -136,11 +135,13 @@ def _any(batch: Batch) -> bool:
 
 
 def held(batch: Batch) -> int:
-    """How many events the state holds; each window of a pipeline counts the same ones, but for those it missed."""
-    tables = [*(f.table for f in families(batch.pipeline)[:1]), *map(state.fragments_table, batch.pipeline.sessions[:1])]
-    there = [table for table in tables if delta.exists(batch.spark, batch.pipeline.table(table))]
-    if there:
-        return _summed(delta.read(batch.spark, batch.pipeline.table(there[0])))
+    """How many events count; those that came too late for a session window are not in its fragments."""
+    for family in families(batch.pipeline)[:1]:
+        if delta.exists(batch.spark, batch.pipeline.table(family.table)):
+            return _summed(delta.read(batch.spark, batch.pipeline.table(family.table)))
+    for window in batch.pipeline.sessions[:1]:
+        if delta.exists(batch.spark, path := batch.pipeline.table(state.fragments_table(window))):
+            return _summed(delta.read(batch.spark, path)) + still_partial(batch).get(window.name, 0)
     events = batch.pipeline.table(state.EVENTS)
     return delta.read(batch.spark, events).count() if delta.exists(batch.spark, events) else 0
 
@@ -167,7 +168,7 @@ def still_partial(batch: Batch, of: Callable[[DataFrame], DataFrame] = lambda la
 
 def extent(batch: Batch, chunk: Chunk) -> tuple[int, int]:
     """The event times [low, high) from which rows are needed: the chunk, its panes and its sessions."""
-    wide = [chunk, *(reaching(f, chunk, batch.pipeline.retention) for f in families(batch.pipeline))]
+    wide = [chunk, *(reaching(batch, f, chunk) for f in families(batch.pipeline))]
     lows, highs = [c.start_us for c in wide], [c.end_us for c in wide]
     for window in batch.pipeline.sessions:
         ends = near_sessions(batch, window, chunk).agg(F.min(F.unix_micros(START)), F.max(F.unix_micros(LAST))).first()
@@ -188,16 +189,16 @@ def refused_after(batch: Batch, run: int, chunk: Chunk) -> bool:
 
 def between(rows: DataFrame, column: str, chunk: Chunk) -> DataFrame:
     """The rows whose `column` lies in the chunk."""
-    return rows.where((F.col(column) >= F.lit(moment(chunk.start_us))) & (F.col(column) < F.lit(moment(chunk.end_us))))
+    return rows.where((F.col(column) >= instant(chunk.start_us)) & (F.col(column) < instant(chunk.end_us)))
 
 
 def replace(batch: Batch, table: str, rows: DataFrame, column: str, chunk: Chunk) -> None:
     """One commit: the rows of `table` whose `column` lies in the chunk become `rows`."""
     writer, path = rows.write.format("delta").mode("overwrite"), batch.pipeline.table(table)
     if isinstance(chunk, Everything):
-        writer.option("overwriteSchema", "true").options(**delta.properties(rows.columns)).save(path)
+        writer.option("overwriteSchema", "true").options(**delta.properties(rows.schema)).save(path)
     else:
-        delta.create(batch.spark, path, rows.schema, delta.properties(rows.columns))
+        delta.create(batch.spark, path, rows.schema, delta.properties(rows.schema))
         low, high = (moment(us).isoformat(sep=" ") for us in (chunk.start_us, chunk.end_us))
         writer.option("replaceWhere", f"`{column}` >= timestamp'{low}' and `{column}` < timestamp'{high}'").save(path)
     crashpoint("state.swapped")

@@ -73,6 +73,9 @@ class Run:
             query.awaitTermination()
         except StreamingQueryException as error:
             raise refusal(self.spark, self.pipeline, self.story, failures[0] if failures else error) from error
+        except BaseException:
+            query.stop()
+            raise
         crashpoint("run.drained")
 
     def batch(self, rows: DataFrame, number: int) -> None:

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyspark
 from py4j.java_gateway import java_import
 from pyspark.sql import SparkSession
 
@@ -18,6 +19,8 @@ JARS = SHARE / "jars"
 ARCHIVE = SHARE / "classes.jsa"
 """The JVM's classes, loaded ahead of time by `make setup`; a JVM it wasn't made by ignores it."""
 DEFAULTS = {
+    # Where the environment brings Hadoop's own settings, a path without a scheme would be one of its cluster.
+    "spark.hadoop.fs.defaultFS": "file:///",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
@@ -73,6 +76,9 @@ def spark_session(app_name: str = "tidemark", **conf: str) -> SparkSession:
     jars = sorted(str(jar) for jar in JARS.glob("*.jar"))
     if len(jars) != 2:
         raise UsageError(f"{JARS} holds {len(jars)} of the 2 Delta JARs; run `make setup` once")
+    java = os.environ.get("JAVA_HOME")
+    if java and not (Path(java) / "bin" / "java").exists():
+        raise UsageError(f"JAVA_HOME is {java}, and there is no {Path(java) / 'bin' / 'java'}; name the directory of a Java 17 or newer")
     os.environ["TZ"] = "UTC"
     time.tzset()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -113,6 +119,7 @@ def _settings(master: str, jars: list[str]) -> dict[str, str]:
     if not master.startswith("local"):
         return {**DEFAULTS, **_COMMON, "spark.jars": ",".join(jars), "spark.driver.extraJavaOptions": JVM}
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     return {
         **DEFAULTS,
         **_COMMON,

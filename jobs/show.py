@@ -1,5 +1,6 @@
 """Looks at what a pipeline holds: rows of an output, refused rows, state. Reads only."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -12,9 +13,11 @@ from pyspark.sql import types as T
 
 from jobs.read import whole_of, with_finality
 from windowing import delta
-from windowing.admit.table import EMPTIED, REFUSED, kept_name
-from windowing.columns import BATCH, END, EVENT_TIME, FIRST, INDEX, PANE, RUN, START
+from windowing.admit.table import EMPTIED, REFUSED
+from windowing.columns import BATCH, END, EVENT_TIME, FIRST, INDEX, PANE, RUN, START, kept_name
 from windowing.errors import UsageError
+from windowing.grid.frame import instant
+from windowing.grid.zone import micros
 from windowing.ledger.rule import CLOSE, FINISHED, Story
 from windowing.ledger.table import story
 from windowing.panes.rule import families
@@ -24,6 +27,7 @@ from windowing.report.rows import NO_ROWS, Refused, Rows, Seen, StateTable, Vers
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 
+_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 Keys = Mapping[str, tuple[str, ...]]
 """For each key column the values that are wanted, any of them; columns left out match all."""
 
@@ -74,7 +78,11 @@ def _at(spark: SparkSession, past: Story, pipeline: Pipeline, window: Window, te
     """The story until `text`, which is a run's number or v and a version's, and the version of the output then."""
     if not text.startswith("v"):
         then = past.until_run(_run(past, text))
-        return then, (then.entries[-1].versions)[window.name]
+        version = then.entries[-1].versions.get(window.name)
+        if version is None:
+            first = next((e.run for e in past.entries if e.step in FINISHED and window.name in e.versions), "a later one")
+            raise UsageError(f"--as-of: {window.name} was not there in run {text}; it came with run {first}")
+        return then, version
     newest, asked = delta.version(spark, pipeline.table(window.name)), int(text[1:])
     if asked > newest:
         raise UsageError(f"--as-of: {window.name} has the versions 0 to {newest}, not {asked}")
@@ -85,7 +93,7 @@ def _at(spark: SparkSession, past: Story, pipeline: Pipeline, window: Window, te
 def _run(past: Story, text: str) -> int:
     """The finished run that `text` names."""
     runs = [e.run for e in past.entries if e.step == CLOSE and e.run is not None]
-    if not text.isdigit() or int(text) not in runs:
+    if not _NUMBER.fullmatch(text) or int(text) not in runs:
         raise UsageError(f"--as-of: run {text} did not finish or never was; {f'runs 1 to {max(runs)} did' if runs else 'no run has'}")
     return int(text)
 
@@ -106,9 +114,9 @@ def chosen(output: DataFrame, pipeline: Pipeline, wanted: Wanted) -> Rows:
     """
     rows = of_keys(output, wanted.keys)
     if wanted.start is not None:
-        rows = rows.where(F.col(END).isNull() | (F.col(END) > F.lit(wanted.start)))
+        rows = rows.where(F.col(END).isNull() | (F.col(END) > instant(micros(wanted.start))))
     if wanted.end is not None:
-        rows = rows.where(F.col(START).isNull() | (F.col(START) < F.lit(wanted.end)))
+        rows = rows.where(F.col(START).isNull() | (F.col(START) < instant(micros(wanted.end))))
     index = [INDEX] if INDEX in output.columns else []
     return _ordered(rows, [START, END, *index, *pipeline.source.key], wanted)
 
@@ -122,8 +130,8 @@ def _during(rows: DataFrame, column: str, wanted: Wanted) -> DataFrame:
     """The rows of the wanted keys whose `column` lies in [start, end)."""
     found = of_keys(rows, wanted.keys)
     if wanted.start is not None:
-        found = found.where(F.col(column) >= F.lit(wanted.start))
-    return found if wanted.end is None else found.where(F.col(column) < F.lit(wanted.end))
+        found = found.where(F.col(column) >= instant(micros(wanted.start)))
+    return found if wanted.end is None else found.where(F.col(column) < instant(micros(wanted.end)))
 
 
 def of_keys(rows: DataFrame, keys: Keys) -> DataFrame:

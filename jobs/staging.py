@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs import repair
 from jobs.admission import Batch
+from jobs.refusal import told
 from jobs.repair import Chunk
 from windowing.crash import crashpoint
 from windowing.grid.zone import micros
@@ -37,14 +38,15 @@ class Staged:
 def judge(spark: SparkSession, pipeline: Pipeline, past: Story, arrival_us: int | None = None) -> Batch:
     """What the rows of a chunk are judged by and stamped with."""
     clock = max(micros(datetime.now(UTC)), past.last_arrival or 0)
-    return Batch(spark, pipeline, Stamp(past.last_run, BACKFILLED, GENERATION, None), arrival_us or clock)
+    return Batch(spark, pipeline, Stamp(past.last_run, BACKFILLED, GENERATION, None), arrival_us or clock, past.worn)
 
 
 def stage(spark: SparkSession, pipeline: Pipeline, past: Story, chunk: Chunk, arrival_us: int | None = None) -> Staged:
     """Reads what `chunk` needs of the source, judged by `arrival_us` or the clock of now; needs no lock."""
     batch = judge(spark, pipeline, past, arrival_us)
     low, high = repair.extent(batch, chunk)
-    rows = repair.nearby(batch, chunk, low, high).localCheckpoint(eager=True)
+    with told(spark, pipeline, past):
+        rows = repair.nearby(batch, chunk, low, high).localCheckpoint(eager=True)
     crashpoint("backfill.staged")
     return Staged(chunk, low, high, batch.arrival_us, past.last_run, past.next_seq, rows)
 

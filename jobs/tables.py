@@ -7,16 +7,16 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from jobs.quality import QUALITY
 from jobs.show import state_names
 from windowing import delta
 from windowing.admit.table import REFUSED
 from windowing.columns import CLOSED_BY, END, INDEX, LAST, REVISION, RUN, START
 from windowing.columns import T as TIME
 from windowing.errors import SpecError
-from windowing.ledger.table import LEDGER, WATERMARKS, ledger_schema
+from windowing.ledger.rule import Story
+from windowing.ledger.table import LEDGER, ledger_schema
 from windowing.merge.rule import Target, complete, output
-from windowing.merge.table import create
+from windowing.merge.table import create, replace
 from windowing.panes.frame import algebras
 from windowing.source import table as source
 from windowing.spec.kinds import Window
@@ -29,7 +29,7 @@ def make(spark: SparkSession, pipeline: Pipeline) -> None:
     for target, schema in schemas:
         create(spark, target, schema)
         _widen(spark, target, schema)
-    delta.create(spark, pipeline.table(LEDGER), ledger_schema(), delta.properties(ledger_schema().names))
+    delta.create(spark, pipeline.table(LEDGER), ledger_schema(), delta.properties(ledger_schema()))
 
 
 def retyped(spark: SparkSession, pipeline: Pipeline) -> list[str]:
@@ -49,8 +49,11 @@ def _stored(spark: SparkSession, target: Target) -> dict[str, T.DataType]:
 
 
 def _widen(spark: SparkSession, target: Target, schema: T.StructType) -> None:
-    """Columns that are missing are added; those that are no longer asked for hold null."""
+    """Columns that are missing are added, those no longer asked for hold null; a table without rows is made anew if types differ."""
     stored = _stored(spark, target)
+    if any(stored.get(f.name, f.dataType) != f.dataType for f in schema.fields) and delta.size(spark, target.path)[0] == 0:
+        replace(spark, target, schema)
+        return
     missing = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in schema.fields if f.name not in stored)
     if missing:
         spark.sql(f"alter table delta.`{target.path}` add columns ({missing})")
@@ -96,11 +99,10 @@ def names(spark: SparkSession, pipeline: Pipeline) -> tuple[str, ...]:
     return (*found, *(name for name in others if delta.exists(spark, pipeline.table(name))))
 
 
-def left(spark: SparkSession, pipeline: Pipeline) -> tuple[str, ...]:
+def left(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[str, ...]:
     """The names of the tables that windows of an earlier spec have left."""
-    known = {*names(spark, pipeline), LEDGER, WATERMARKS, QUALITY}
-    homes = (log.parent for log in delta.local_path(pipeline.root).glob("*/_delta_log"))
-    return tuple(sorted(home.name for home in homes if home.name not in known))
+    ever = {name for e in past.entries for name in e.versions} - set(names(spark, pipeline))
+    return tuple(sorted(name for name in ever if delta.exists(spark, pipeline.table(name))))
 
 
 def versions(spark: SparkSession, pipeline: Pipeline) -> dict[str, int]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from windowing.admit.table import META, REFUSED, kept_name
+from windowing.admit.table import REFUSED
+from windowing.columns import META, kept_name
 from windowing.errors import SpecError, UsageError
 from windowing.merge.rule import identity, output
 from windowing.spec.expected import check_expected
@@ -81,8 +82,10 @@ def _files(path: str) -> Iterator[str]:
 
 
 def _means_to_be_one(file: Path) -> bool:
-    """Whether a file of a directory is a transcript, possibly a broken one."""
+    """Whether a file of a directory is a transcript, possibly a broken one; what can't be read may be one."""
     try:
-        return is_transcript(document(str(file)))
+        return file.is_file() and is_transcript(document(str(file)))
+    except OSError:
+        return True
     except SpecError:
-        return any(line.startswith("steps:") for line in file.read_text(encoding="utf-8", errors="replace").splitlines())
+        return not os.access(file, os.R_OK) or "\nsteps:" in "\n" + file.read_text(encoding="utf-8", errors="replace")

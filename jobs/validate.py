@@ -5,14 +5,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from expectations.evaluate import SUITES, evaluate
 from expectations.outcome import Facts, Outcome, passed
 from jobs import lock
+from jobs.publish import unseen
 from jobs.quality import QUALITY
 from windowing import delta
 from windowing.crash import crashpoint
 from windowing.delta import local_path
+from windowing.grid.zone import moment
 from windowing.ledger.rule import Entry, Story
 from windowing.ledger.table import story
 from windowing.spec.pipeline import Pipeline
@@ -63,7 +66,8 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None
         docs = local_path(pipeline.table(DOCS))
         name, where = f"run {subject.run} entry {subject.seq}", suites or suites_of(pipeline)
         verdict = evaluate(outputs, pipeline, facts(pipeline, past), docs, name, where)
-        result = Validation(subject.run or 0, subject.seq, (*verdict.outcomes, *_overflows(pipeline, subject)), str(verdict.docs_index))
+        outcomes = (*verdict.outcomes, *_overflows(pipeline, past, subject))
+        result = Validation(subject.run or 0, subject.seq, outcomes, str(verdict.docs_index))
         crashpoint("validate.evaluated")
         _record(spark, pipeline, subject, result)
         crashpoint("validate.recorded")
@@ -83,15 +87,22 @@ def facts(pipeline: Pipeline, past: Story) -> Facts:
     return Facts(run=settled.last_run, accepted=settled.total("accepted"), partial=partial)
 
 
-def _overflows(pipeline: Pipeline, subject: Entry) -> list[Outcome]:
-    """One failed outcome for each output in which the run met a sum beyond its type."""
-    lost = {w.name: subject.counts.get(f"{w.name}.overflow", 0) for w in pipeline.windows}
-    said = "{} windows hold a sum that left its type and is null"
+def _overflows(pipeline: Pipeline, past: Story, subject: Entry) -> list[Outcome]:
+    """One failed outcome for each output in which a sum beyond its type was met since what readers see."""
+    steps = [e.counts for e in unseen(past) if e.seq <= subject.seq]
+    lost = {w.name: sum(counts.get(f"{w.name}.overflow", 0) for counts in steps) for w in pipeline.windows}
+    said = "{} times since the last publication a window's sum left its type and is null"
     return [Outcome(w, "builtin", "sums_fit_their_type", "critical", False, str(n), said.format(n)) for w, n in lost.items() if n]
 
 
+def _after_others(spark: SparkSession, pipeline: Pipeline) -> datetime:
+    """The host clock, but later than every check before: the last one counts, also after the clock was put back."""
+    path, now = pipeline.table(QUALITY), datetime.now(UTC)
+    newest = delta.read(spark, path).agg(F.unix_micros(F.max("checked_at"))).collect()[0][0] if delta.exists(spark, path) else None
+    return now if newest is None else max(now, moment(newest + 1))
+
+
 def _record(spark: SparkSession, pipeline: Pipeline, subject: Entry, result: Validation) -> None:
-    now = datetime.now(UTC)
-    origin = {"run": result.run, "seq": subject.seq, "checked_at": now}
+    origin = {"run": result.run, "seq": subject.seq, "checked_at": _after_others(spark, pipeline)}
     rows = [{**asdict(o), **origin, "version": subject.versions.get(o.window)} for o in result.outcomes]
     delta.append(delta.rows(spark, rows, _SCHEMA), pipeline.table(QUALITY))

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 from urllib.error import URLError
-from urllib.request import urlopen
+from urllib.request import ProxyHandler, build_opener
 
 ROOT = Path(__file__).resolve().parents[1]
 AIRFLOW = ROOT / ".venv-airflow/bin/airflow"
@@ -138,7 +138,7 @@ def _die_with_parent() -> None:
 
 def _healthy(port: int) -> bool:
     try:
-        with urlopen(f"http://127.0.0.1:{port}/api/v2/monitor/health", timeout=5) as answer:
+        with build_opener(ProxyHandler({})).open(f"http://127.0.0.1:{port}/api/v2/monitor/health", timeout=5) as answer:
             return all(part["status"] == "healthy" for part in json.load(answer).values())
     except (URLError, OSError, ValueError):
         return False

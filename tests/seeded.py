@@ -73,7 +73,7 @@ BUGS = (
     Bug("compaction forgets what came late", "jobs/compaction.py",
         "    return F.col(JUDGED).isNull() | (first_end > F.unix_micros(JUDGED))", "    return F.lit(True) | (first_end > 0)",
         (MAINTAIN, "-k", "late_for_some")),
-    Bug("VACUUM forgets the readers", "jobs/maintain.py", "    if name not in read or name not in pointed:\n", "    if True:\n",
+    Bug("VACUUM forgets the readers", "jobs/maintain.py", "    if not pointed:\n", "    if True:\n",
         (MAINTAIN, "-k", "pointed")),
     Bug("corrections of a killed run are forgotten", "windowing/source/rule.py",
         "yield from ((batch, low, high) for batch, ranges in noted.items()",

@@ -25,6 +25,7 @@ FRAMES = (
     "windowing/panes/algebra.py",
     "windowing/panes/arithmetic.py",
     "windowing/panes/events.py",
+    "windowing/panes/exact.py",
     "windowing/panes/expression.py",
     "windowing/panes/picks.py",
     "windowing/panes/sketches.py",

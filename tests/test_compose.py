@@ -1,8 +1,11 @@
 """docker-compose.yml against the Compose schema, and against what the schema can't say: closed ports, no default secrets, pinned images."""
 
 import json
+import os
 import re
+import subprocess
 from collections.abc import Iterator
+from configparser import ConfigParser
 from pathlib import Path
 from typing import Any
 
@@ -118,3 +121,16 @@ def test_driver_and_workers_share_the_lake() -> None:
         "airflow-scheduler",
         "spark-worker",
     }
+
+
+def test_secrets_leave_the_environment_for_files_of_this_user(tmp_path: Path) -> None:
+    told = {"AIRFLOW__CORE__FERNET_KEY": "fern%et=", "AIRFLOW__API_AUTH__JWT_SECRET": "jot", "SPARK_AUTH_SECRET": "spark"}
+    where = {"PATH": os.environ["PATH"], "AIRFLOW_HOME": str(tmp_path), "SPARK_CONF_DIR": str(tmp_path / "conf")}
+    done = subprocess.run(["sh", ROOT / "docker/entrypoint.sh", "env"], env=told | where, capture_output=True, text=True, check=True)
+    assert [word for word in ("fern", "jot", "spark\n") if word in done.stdout] == []
+    assert "SPARK_AUTH" not in done.stdout
+    written = ConfigParser()
+    written.read(tmp_path / "airflow.cfg")
+    assert (written["core"]["fernet_key"], written["api_auth"]["jwt_secret"]) == ("fern%et=", "jot")
+    assert "spark.authenticate.secret        spark" in (tmp_path / "conf/spark-defaults.conf").read_text()
+    assert {f.stat().st_mode & 0o077 for f in tmp_path.rglob("*") if f.is_file()} == {0}

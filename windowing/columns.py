@@ -28,3 +28,10 @@ ORDER, BASE = "__order", "__base"
 """An event's place in event order, a struct; the index of the first window that a key's events are cut into."""
 EVENT_TIME, INPUTS, EVENTS_JUDGED = "event_time", "inputs", "__judged"
 """Of the event buffer: when, the source columns windows need, and the watermark the event was judged by."""
+META = ("outcome", "reason", "missed", "event_time", "run", "batch", "watermark", "resolved_by")
+"""What a refused row says beside the columns of its source row."""
+
+
+def kept_name(column: str) -> str:
+    """The name of a source column in the refused tables: its own, unless that says something else there."""
+    return f"source_{column}" if column.lower() in META else column

@@ -1,7 +1,8 @@
 """Delta tables by path: the few reads and writes every stage's table.py is made of."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,21 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from windowing.columns import PRUNED
 
+_ODD = re.compile(r"[ ,;{}()\n\t=]")
+"""What a column's name may hold only where Delta maps columns."""
+
 
 def exists(spark: SparkSession, path: str) -> bool:
     """Whether a Delta table lies at `path` (a path, a URI, or a catalog name)."""
     if "/" not in path:
-        return bool(spark.catalog.tableExists(path))
+        return bool(spark.catalog.tableExists(quoted(path)))
     table = getattr(spark._jvm, "io.delta.tables.DeltaTable")
     return bool(table.isDeltaTable(spark._jsparkSession, path))
+
+
+def quoted(name: str) -> str:
+    """A name of the catalog, each part in backticks."""
+    return ".".join(f"`{part}`" for part in name.split("."))
 
 
 def read(spark: SparkSession, path: str, version: int | None = None) -> DataFrame:
@@ -29,7 +38,7 @@ def read(spark: SparkSession, path: str, version: int | None = None) -> DataFram
     reader = spark.read.format("delta")
     if version is not None:
         reader = reader.option("versionAsOf", version)
-    return reader.load(path) if "/" in path else reader.table(path)
+    return reader.load(path) if "/" in path else reader.table(quoted(path))
 
 
 def version(spark: SparkSession, path: str) -> int:
@@ -99,13 +108,27 @@ def rows(spark: SparkSession, values: Sequence[Mapping[str, Any]], schema: str) 
     return spark.createDataFrame(table, parsed).coalesce(1)
 
 
-def properties(columns: Iterable[str]) -> dict[str, str]:
+def properties(schema: T.StructType) -> dict[str, str]:
     """What every table of a pipeline is made with.
 
-    Its log keeps the least and greatest values of those `columns` that say when, and of no others; it is summed up every 50 commits,
-    since that costs a small table a job each time, and Delta's own 10 would be every tenth run.
+    Its log keeps the least and greatest values of the run and of columns that say when, and of no others; it is summed up every 50
+    commits, since that costs a small table a job each time, and Delta's own 10 would be every tenth run. Names that only a table with
+    mapped columns can have make it one.
     """
-    return {"delta.dataSkippingStatsColumns": ",".join(c for c in columns if c in PRUNED), "delta.checkpointInterval": "50"}
+    pruned = [f.name for f in schema.fields if f.name in PRUNED and isinstance(f.dataType, (T.TimestampType, T.LongType))]
+    mapped = {"delta.columnMapping.mode": "name"} if any(_ODD.search(name) for name in _names(schema)) else {}
+    return {"delta.dataSkippingStatsColumns": ",".join(pruned), "delta.checkpointInterval": "50", **mapped}
+
+
+def _names(kind: T.DataType) -> Iterator[str]:
+    """The names of all fields, nested ones too."""
+    for field in kind.fields if isinstance(kind, T.StructType) else ():
+        yield field.name
+        yield from _names(field.dataType)
+    if isinstance(kind, T.ArrayType):
+        yield from _names(kind.elementType)
+    if isinstance(kind, T.MapType):
+        yield from (*_names(kind.keyType), *_names(kind.valueType))
 
 
 def append(rows: DataFrame, path: str, transaction: tuple[str, int] | None = None, *, widen: bool = False) -> None:
@@ -116,7 +139,7 @@ def append(rows: DataFrame, path: str, transaction: tuple[str, int] | None = Non
     """
     writer = rows.write.format("delta").mode("append").option("mergeSchema", str(widen).lower())
     if transaction is not None:
-        writer = writer.option("txnAppId", transaction[0]).option("txnVersion", transaction[1]).options(**properties(rows.columns))
+        writer = writer.option("txnAppId", transaction[0]).option("txnVersion", transaction[1]).options(**properties(rows.schema))
     writer.save(path)
 
 
@@ -147,5 +170,5 @@ def _snapshot(spark: SparkSession, path: str) -> Any:
     jvm, session = spark._jvm, spark._jsparkSession
     delta_log = getattr(jvm, "org.apache.spark.sql.delta.DeltaLog")
     if "/" not in path:
-        path = str(spark.sql(f"describe detail {path}").select("location").collect()[0][0])
+        path = str(spark.sql(f"describe detail {quoted(path)}").select("location").collect()[0][0])
     return delta_log.forTableWithSnapshot(session, path)._2()

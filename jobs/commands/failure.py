@@ -1,11 +1,20 @@
 """Errors as one sentence and an exit code."""
 
+import re
+
 import click
 
 from windowing.errors import TidemarkError
 from windowing.report.text import cell
 
 _LONGEST = 300
+_CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\]")
+_CLASS = re.compile(r"(?:[a-z]\w*\.)+([A-Z][\w$]*)(?=: |$)", re.MULTILINE)
+_HOST = re.compile(
+    r"No space left on device|Disk quota exceeded|Permission denied|Read-only file system|Too many open files|Cannot allocate memory|"
+    r"Input/output error|Java heap space|GC overhead limit exceeded|unable to create native thread|Connection refused"
+)
+"""What a message may say: it is about the host."""
 
 
 class Failure(click.ClickException):
@@ -33,19 +42,26 @@ def usage(error: click.ClickException) -> str:
 
 
 def _named(error: Exception) -> str:
-    """Class and first line; of an error in the JVM those of its first cause."""
+    """Class and first line; of errors in the JVM class and condition, or what its host refused: their messages hold values of rows."""
+    name = type(error).__name__
+    if not type(error).__module__.startswith(("pyspark", "py4j")) and not hasattr(error, "java_exception"):
+        return _short(f"{name}: {(str(error).strip().splitlines() or [''])[0]}")
+    if condition := _CONDITION.match(str(error)):
+        return f"{name}: {condition[0]}"
+    said = _cause(error) or str(error)
+    kind, refused = _CLASS.match(said), _HOST.search(said)
+    return (kind[1] if kind else name) + (f": {refused[0]}" if refused else "")
+
+
+def _cause(error: Exception) -> str:
+    """What the first cause in the JVM says; nothing where there is none, or no JVM any more."""
     thrown = getattr(error, "java_exception", None)
-    if thrown is None:
-        lines = str(error).strip().splitlines() or [""]
-        return _short(f"{type(error).__name__}: {lines[0].partition(' SQLSTATE: ')[0]}")
     try:
-        while thrown.getCause() is not None:
+        while thrown is not None and thrown.getCause() is not None:
             thrown = thrown.getCause()
-        lines = str(thrown.toString()).splitlines()
-    except Exception:  # the JVM may be gone by now
-        return type(error).__name__
-    name, _, message = lines[0].partition(": ")
-    return _short(f"{name.rpartition('.')[2]}: {message}")
+        return "" if thrown is None else str(thrown.toString())
+    except Exception:
+        return ""
 
 
 def _short(text: str) -> str:

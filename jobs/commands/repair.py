@@ -11,6 +11,7 @@ from jobs.commands.options import common, key_option, keys_of
 from jobs.commands.output import Printer
 from windowing.errors import UsageError
 from windowing.report.text import count, size
+from windowing.spec.words import listed
 
 if TYPE_CHECKING:
     from jobs.reset import Holding
@@ -83,10 +84,10 @@ def reset(pipeline: "Pipeline", *, as_json: bool, yes: bool) -> None:
 
     probe(pipeline)
     found, printer = holding(pipeline), Printer(as_json=as_json)
-    if found.tables and not yes:
+    if found.size and not yes:
         _ask(found)
     gone = reset_now(pipeline)
-    printer.line(f"{pipeline.name}: {_what(gone)} deleted from {gone.path}" if gone.tables else f"{pipeline.name}: nothing to delete")
+    printer.line(f"{pipeline.name}: {_what(gone)} deleted from {gone.path}" if gone.size else f"{pipeline.name}: nothing to delete")
     printer.finish({"pipeline": pipeline.name, "deleted": gone.as_json()})
 
 
@@ -128,4 +129,7 @@ def _confirm(would: str, question: str) -> None:
 
 
 def _what(found: "Holding") -> str:
-    return f"{count(len(found.tables), 'table')} ({size(found.size)})"
+    shown = [name for name in found.tables if not name.startswith("_")]
+    others = f" and what no run has made: {listed(found.others[:5])}{', ...' if len(found.others) > 5 else ''}" if found.others else ""
+    named = f", {listed(shown)} among them" if shown else ""
+    return f"{count(len(found.tables), 'table')}{named}{others} ({size(found.size)})"

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +11,7 @@ import click
 from jobs.commands.engine import asking, writing
 from jobs.commands.options import TIMES, Instant, common, ordered
 from jobs.commands.output import Printer, console
-from windowing.errors import ExpectationsFailed
+from windowing.errors import ExpectationsFailed, UsageError
 from windowing.report.text import count, instant, interval
 from windowing.spec.words import listed
 
@@ -30,6 +30,8 @@ _COUNTS = ("read", "accepted", "late", "duplicate", "quarantined")
 @click.option("--arrival", type=Instant(), help="Stands for the host clock, for replays. " + TIMES)
 def run(pipeline: "Pipeline", *, as_json: bool, arrival: datetime | None) -> None:
     """One scheduled run: everything that is new, then stop."""
+    if arrival is not None:
+        _not_ahead(pipeline, arrival)
     session = writing(pipeline)
     from jobs.run import run as run_once
 
@@ -41,6 +43,14 @@ def run(pipeline: "Pipeline", *, as_json: bool, arrival: datetime | None) -> Non
     else:
         _print_report(printer, f"{pipeline.name}, run {report.run}", report)
     printer.finish(report.as_json())
+
+
+def _not_ahead(pipeline: "Pipeline", arrival: datetime) -> None:
+    """UsageError for an arrival that every later run would have to be after."""
+    ahead = arrival - datetime.now(UTC)
+    if ahead > timedelta(microseconds=pipeline.watermark.max_future_us):
+        said = f"--arrival {instant(arrival)} is more than watermark.max_future ahead of this host's clock"
+        raise UsageError(f"{said}; later runs would arrive then, too, until the clock is there")
 
 
 @click.command()

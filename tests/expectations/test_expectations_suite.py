@@ -71,7 +71,7 @@ def test_severity_and_description_reach_the_expectation(tmp_path: Path) -> None:
         ("[]", "has to be a mapping from window names to lists of expectations"),
         ("hourly: 3", "hourly: has to be a list of expectations, not 3"),
         ("hourly: [3]", "hourly[0]: has to be a mapping with a type, not 3"),
-        ("hourly: []\nhourly: []", "duplicate key"),
+        ("hourly: []\nhourly: []", "hourly: is given twice, again in line 2"),
         ("hourly: [", "is not YAML"),
         (entry("type: expect_column_too_exist, kwargs: {column: p95}"), "hourly[0].type: 'expect_column_too_exist' is not an exp"),
         (entry("type: [1]"), "hourly[0].type: [1] is not an expectation"),

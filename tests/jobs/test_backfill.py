@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from jobs import lock
-from jobs.backfill import CHUNK
+from jobs.backfill import CHUNK_US
 from jobs.check import COPY, check
 from jobs.cli import main
 from jobs.maintain import maintain
@@ -154,7 +154,7 @@ def intents(life: Life) -> int:
 
 
 def test_a_backfill_of_many_chunks_goes_on_where_it_was_killed(life: Life) -> None:
-    days = CHUNK.days
+    days = CHUNK_US // DAY
     life.lab.run([event("far", (days + 2) * 24 * 60, "d")])
     life.lab.run([event(f"late-{d}", d * 24 * 60 + 1, "d") for d in (1, days + 1)])
     wide = (BASE, BASE + (days + 3) * DAY)

@@ -168,7 +168,7 @@ def test_files_that_were_vacuumed_before_they_were_read_are_named(spark: SparkSe
     spark.sql(f"vacuum delta.`{source.table}` retain 0 hours")
     spark.conf.unset(check)
     for _ in range(2):
-        refuses(source, "SOURCE_VACUUMED: .*files of the source that were not read yet have been vacuumed; `tidemark reset bad`")
+        refuses(source, "SOURCE_VACUUMED: .*files of the source that are still needed have been vacuumed; `tidemark reset bad`")
 
 
 def test_a_source_that_is_gone_is_missing(once: Source) -> None:

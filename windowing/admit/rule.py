@@ -6,7 +6,9 @@ A window is late when window_end + lateness <= W. Windows of one kind end in ord
 from dataclasses import dataclass
 
 from windowing.grid.rule import boundary, index
-from windowing.panes.rule import shape
+from windowing.grid.zone import FIRST_US
+from windowing.panes.rule import shape, span
+from windowing.spec.duration import DAY
 from windowing.spec.kinds import Aligned, Count, Counted, Cumulate, Delta, Punctuation, RecordSliding
 from windowing.spec.pipeline import Pipeline, Watermark
 
@@ -54,7 +56,14 @@ def cuts(pipeline: Pipeline, watermark_us: int | None) -> tuple[Cut, ...]:
     lateness = pipeline.watermark.allowed_lateness_us
     if watermark_us is None or lateness is None:
         return ()
-    return tuple(cut(w, watermark_us - lateness) for w in pipeline.windows if isinstance(w, Aligned | RecordSliding | Counted))
+    closed_us = watermark_us - lateness
+    cutting = [w for w in pipeline.windows if isinstance(w, Aligned | RecordSliding | Counted)]
+    return tuple(cut(w, closed_us) for w in cutting if _on_clock(w, closed_us))
+
+
+def _on_clock(window: Aligned | RecordSliding | Counted, closed_us: int) -> bool:
+    """Whether windows that ended by then lie where calendars reach: what is older than the first of them is late for none."""
+    return not isinstance(window, Aligned) or closed_us > FIRST_US + 2 * span(window) + 32 * DAY
 
 
 def suspicious_before(pipeline: Pipeline, watermark_us: int | None) -> int | None:
@@ -68,10 +77,10 @@ def suspicious_before(pipeline: Pipeline, watermark_us: int | None) -> int | Non
 
 
 def advanced(before_us: int | None, max_event_us: int | None, arrival_us: int, delay_us: int) -> int | None:
-    """W after a run: never lower than before; the highest accepted event time, at most the arrival, less the delay."""
+    """W after a run: never lower than before; the highest accepted event time, at most the arrival, less the delay, never before year 2."""
     if max_event_us is None:
         return before_us
-    return later(before_us, min(max_event_us, arrival_us) - delay_us)
+    return later(before_us, max(min(max_event_us, arrival_us) - delay_us, FIRST_US))
 
 
 def idled(before_us: int | None, quiet: Quiet | None, arrival_us: int, watermark: Watermark) -> int | None:

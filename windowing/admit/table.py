@@ -7,14 +7,13 @@ from pyspark.sql import functions as F
 
 from windowing import delta
 from windowing.admit.frame import ACCEPTED, DUPLICATE, LATE, PARTIAL, QUARANTINED
-from windowing.columns import MISSED, OUTCOME, WHY
+from windowing.columns import MISSED, OUTCOME, WHY, kept_name
 from windowing.columns import T as TIME
-from windowing.grid.zone import moment
+from windowing.grid.frame import instant
 from windowing.panes.table import Stamp
 from windowing.spec.pipeline import Pipeline
 
 REFUSED = {"_late": (LATE, PARTIAL), "_duplicates": (DUPLICATE,), "_quarantine": (QUARANTINED,)}
-META = ("outcome", "reason", "missed", "event_time", "run", "batch", "watermark", "resolved_by")
 EMPTIED = "__emptied"
 """The digest of a row whose own columns `retention.refused` has taken; a table has it from the first such row on."""
 
@@ -26,7 +25,7 @@ def refused(judged: DataFrame, columns: list[str], stamp: Stamp) -> DataFrame:
     """
     partial = (F.col(OUTCOME) == ACCEPTED) & (F.size(MISSED) > 0)
     outcome = F.when(partial, PARTIAL).otherwise(F.col(OUTCOME))
-    watermark = F.lit(None if stamp.judged_us is None else moment(stamp.judged_us)).cast("timestamp")
+    watermark = F.lit(None).cast("timestamp") if stamp.judged_us is None else instant(stamp.judged_us)
     return judged.where(partial | (F.col(OUTCOME) != ACCEPTED)).select(
         *(F.col(f"`{c}`").alias(kept_name(c)) for c in columns),
         outcome.alias("outcome"),
@@ -38,11 +37,6 @@ def refused(judged: DataFrame, columns: list[str], stamp: Stamp) -> DataFrame:
         watermark.alias("watermark"),
         F.lit(None).cast("string").alias("resolved_by"),
     )
-
-
-def kept_name(column: str) -> str:
-    """The name of a source column in the refused tables: its own, unless that says something else there."""
-    return f"source_{column}" if column.lower() in META else column
 
 
 def store(rows: DataFrame, pipeline: Pipeline, counts: Mapping[str, int], stamp: Stamp) -> None:

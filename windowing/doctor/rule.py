@@ -10,7 +10,7 @@ from json import JSONDecodeError, loads
 from windowing.ledger.rule import Story
 from windowing.spec.pipeline import Pipeline
 
-RECOVER, RESET = "recover", "reset"
+RECOVER, RESET, MOVE = "recover", "reset", "move"
 DOES = {RECOVER: "makes the checkpoint anew from the ledger", RESET: "starts the pipeline over from its source"}
 REPAIRS = {
     "CHECKPOINT_LOST": RECOVER,
@@ -22,12 +22,15 @@ REPAIRS = {
     "TABLE_LOST": RESET,
     "TABLE_OLDER": RESET,
     "TABLE_CHANGED": RESET,
+    "TABLE_FOREIGN": MOVE,
 }
-"""Every finding, and the command that repairs it."""
+"""Every finding, and the command that repairs it; `move` is for whoever put it there."""
 
 
 def advice(pipeline: Pipeline, repair: str = RESET) -> str:
     """The command that repairs, and what it does."""
+    if repair == MOVE:
+        return "take them away, or give the pipeline another name"
     return f"`tidemark {repair} {pipeline.file or pipeline.name}` {DOES[repair]}"
 
 

@@ -6,6 +6,18 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from windowing.grid.rule import Grid, Run, runs
+from windowing.grid.zone import micros, moment
+
+_JULIAN = 1582
+
+
+def instant(us: int) -> Column:
+    """The instant `us` microseconds after 1970, beyond the years 1 to 9999 the end of the calendar that is nearer.
+
+    Dates before 1582-10-15 PySpark would hand over by Java's calendar of that time, ten days off; those are made of the number.
+    """
+    at = moment(us)
+    return F.lit(at) if at.year > _JULIAN else F.timestamp_micros(F.lit(micros(at)))
 
 
 def div(a: Column, b: int) -> Column:

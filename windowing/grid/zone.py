@@ -9,6 +9,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 HOUR_US = 3_600_000_000
 FIRST_YEAR, LAST_YEAR = 2, 9998
 _STRIDE = timedelta(hours=6)
+_FIRST_JUMP = 1800
+"""A year before any clock of the tz database jumped."""
 
 
 def micros(moment: datetime) -> int:
@@ -17,8 +19,13 @@ def micros(moment: datetime) -> int:
 
 
 def moment(us: int) -> datetime:
-    """The UTC instant `us` microseconds after 1970-01-01T00:00Z."""
-    return EPOCH + timedelta(microseconds=us)
+    """The UTC instant `us` microseconds after 1970-01-01T00:00Z; beyond the years 1 to 9999 the end of the calendar that is nearer."""
+    return EPOCH + timedelta(microseconds=min(max(us, _BEGIN_US), _END_US))
+
+
+_BEGIN_US, _END_US = micros(datetime(1, 1, 1, tzinfo=UTC)), micros(datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC))
+FIRST_US = micros(datetime(FIRST_YEAR, 1, 1, tzinfo=UTC))
+"""The earliest event time there is, and the earliest watermark."""
 
 
 def year_of(us: int) -> int:
@@ -37,10 +44,12 @@ def offset_us(zone: str, us: int) -> int:
 
 def moment_year(us: int) -> int:
     """The UTC year of `us`, unclamped; years outside 1..9999 come out as the nearest end."""
-    try:
-        return moment(us).year
-    except OverflowError:
-        return 1 if us < 0 else 9999
+    return moment(us).year
+
+
+def within_calendar(us: int) -> bool:
+    """Whether `us` lies in the years 1 to 9999."""
+    return _BEGIN_US <= us <= _END_US
 
 
 def transitions(zone: str, low_us: int, high_us: int) -> list[tuple[int, int]]:
@@ -65,6 +74,8 @@ def longest_jump_us(zone: str | None, low_us: int, high_us: int) -> int:
 @lru_cache(maxsize=8192)
 def _jumps(zone: str, year: int) -> tuple[tuple[int, int], ...]:
     """The (instant, new offset) of every change in [year start, next year start]."""
+    if year < _FIRST_JUMP:
+        return ()
     info, at, end = ZoneInfo(zone), datetime(year, 1, 1, tzinfo=UTC), datetime(year + 1, 1, 1, tzinfo=UTC)
     before, out = at.astimezone(info).utcoffset(), []
     while at < end:

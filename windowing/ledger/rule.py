@@ -23,8 +23,8 @@ FINISHED = (CLOSE, BACKFILL_DONE, EVOLVE_DONE, ERASE_DONE)
 """Steps after which tables are whole and name their versions."""
 GENERATION = 1
 """Part of every transaction id and state row, so that a pipeline that starts over never meets its own past."""
-MIN_TIME, MAX_TIME = "min_event_time", "max_event_time"
-"""Among the counts of a batch: its first and its last accepted event time, microseconds."""
+MIN_TIME, MAX_TIME, KEPT_STATE = "min_event_time", "max_event_time", "kept_state"
+"""Among the counts: a batch's first and last accepted event time; how long a maintenance keeps panes, if not forever. Microseconds."""
 COUNTS = ("read", "accepted", "late", "duplicate", "quarantined")
 
 
@@ -170,6 +170,11 @@ class Story:
     def open_erasure(self) -> Entry | None:
         """An erasure that was begun and not finished."""
         return self._left(ERASE_INTENT, ERASE_DONE)
+
+    @property
+    def worn(self) -> bool:
+        """Whether panes may be gone, by this spec or an earlier one."""
+        return any(KEPT_STATE in e.counts for e in self._of(MAINTAIN_INTENT))
 
     @property
     def made_by(self) -> Entry | None:

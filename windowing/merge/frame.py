@@ -1,17 +1,21 @@
 """What to write: windows[key, start, end, parts] -> rows[key, start, end, values] -> changes[op, row], unchanged rows left out."""
 
 from collections.abc import Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from windowing.columns import OP, REVISION, START
 from windowing.merge.rule import Target
 from windowing.panes.algebra import Algebra
+from windowing.panes.exact import exactly, rounded
 from windowing.spec.kinds import Aggregate, Having
 
-INSERT, UPDATE, DELETE = "I", "U", "D"
+INSERT, UPDATE, DELETE, LOST = "I", "U", "D", "L"
+"""What is to be done with a row; with a lost one nothing, it is stored already and counted only."""
 OVERFLOW = "__overflow"
 BEGUN = "__begun"
 """Where the stored row begins; where there is none, where the new one does."""
@@ -37,13 +41,13 @@ def qualifying(rows: DataFrame, having: Having | None) -> DataFrame:
     """The rows whose aggregate compares as `having` asks; null does not."""
     if having is None:
         return rows
-    digits, places = len(having.number.strip("-").replace(".", "")), len(having.number.partition(".")[2])
-    fraction = rows.schema[having.aggregate].dataType.typeName() in _FRACTIONS
-    number = F.lit(having.number).cast("double" if fraction else f"decimal({digits},{places})")
-    return rows.where(_OPERATORS[having.operator](F.col(f"`{having.aggregate}`"), number))
-
-
-_FRACTIONS = ("float", "double")
+    kind, value, compares = rows.schema[having.aggregate].dataType, F.col(f"`{having.aggregate}`"), _OPERATORS[having.operator]
+    if isinstance(kind, (T.FloatType, T.DoubleType)):
+        return rows.where(compares(value, F.lit(having.number).cast("double")))
+    number, places = Decimal(having.number), kind.scale if isinstance(kind, T.DecimalType) else 0
+    if having.operator in ("=", "!=") and number != rounded(number, places, ROUND_FLOOR):
+        return rows.where(value.isNotNull() & F.lit(having.operator == "!="))
+    return rows.where(compares(value, exactly(number, places, ROUND_FLOOR if having.operator in (">", "<=") else ROUND_CEILING)))
 
 
 def differing(points: DataFrame, group: Sequence[str], order: Sequence[str], shown: Sequence[str], before: str) -> DataFrame:
@@ -55,7 +59,10 @@ def differing(points: DataFrame, group: Sequence[str], order: Sequence[str], sho
 
 
 def corrections(new: DataFrame, stored: DataFrame, target: Target) -> DataFrame:
-    """The rows to insert or update so that `stored` holds `new`: [op, row, revision, overflow]; unchanged rows are left out."""
+    """The rows to insert or update so that `stored` holds `new`: [op, row, revision, overflow].
+
+    Unchanged rows are left out, unless a sum of theirs is lost.
+    """
     return _compared(new, stored, target, "left")
 
 
@@ -70,6 +77,7 @@ def _compared(new: DataFrame, stored: DataFrame, target: Target, how: str) -> Da
     old = stored.select(*ids, *kept, F.col(REVISION).alias("__old"), F.lit(True).alias("__was"))
     both = new.withColumn("__is", F.lit(True)).join(old, ids, how)
     op = F.when(F.col("__was").isNull(), INSERT).when(F.col("__is").isNull(), DELETE).when(_differs(rest), UPDATE)
+    op = op.when(F.col(OVERFLOW), LOST)
     row = [*map(F.col, ids), *(F.when(F.col("__is"), F.col(f"`{c}`")).otherwise(F.col(f"`__old_{c}`")).alias(c) for c in rest)]
     revision = F.coalesce(F.col("__old") + 1, F.lit(0)).cast("bigint").alias(REVISION)
     begun = F.coalesce(f"__old_{START}" if START in rest else START, START).alias(BEGUN)

@@ -11,13 +11,14 @@ from pyspark.sql import types as T
 from windowing import delta
 from windowing.columns import OP, RUN, START
 from windowing.crash import crashpoint
-from windowing.merge.frame import BEGUN, DELETE, INSERT, OVERFLOW, UPDATE
+from windowing.grid.frame import instant
+from windowing.merge.frame import BEGUN, DELETE, INSERT, LOST, OVERFLOW, UPDATE
 from windowing.merge.rule import Target
 
 
 @dataclass(frozen=True)
 class Changes:
-    """How many rows of a table were inserted, updated and deleted; `overflow` of them hold a sum that left its type."""
+    """How many rows of a table were inserted, updated and deleted; `overflow` of all that were computed hold a sum that left its type."""
 
     inserted: int = 0
     updated: int = 0
@@ -27,13 +28,24 @@ class Changes:
 
 def create(spark: SparkSession, target: Target, schema: T.StructType) -> None:
     """Makes the empty table unless it is there."""
-    properties = {
-        **delta.properties(target.columns),
+    delta.create(spark, target.path, schema, _properties(target, schema))
+
+
+def replace(spark: SparkSession, target: Target, schema: T.StructType) -> None:
+    """Makes the table anew, empty, with other columns."""
+    builder = DeltaTable.replace(spark).location(target.path).addColumns(schema)
+    for name, value in _properties(target, schema).items():
+        builder = builder.property(name, value)
+    builder.execute()
+
+
+def _properties(target: Target, schema: T.StructType) -> dict[str, str]:
+    return {
+        **delta.properties(schema),
         "delta.enableDeletionVectors": "true",
         "delta.enableChangeDataFeed": str(target.change_feed).lower(),
         "delta.deletedFileRetentionDuration": "interval 30 days",
     }
-    delta.create(spark, target.path, schema, properties)
 
 
 def write(spark: SparkSession, target: Target, changed: DataFrame, run: int) -> Changes:
@@ -42,12 +54,13 @@ def write(spark: SparkSession, target: Target, changed: DataFrame, run: int) -> 
     by_op = {row[OP]: row for row in frozen.groupBy(OP).agg(F.count("*").alias("n"), *_extent()).collect()}
     inserted, updated, deleted = (by_op[op]["n"] if op in by_op else 0 for op in (INSERT, UPDATE, DELETE))
     counts = Changes(inserted, updated, deleted, sum(r["lost"] for r in by_op.values()))
+    due = frozen.where(F.col(OP) != LOST) if LOST in by_op else frozen
     if counts.updated or counts.deleted:
         stored = [by_op[op] for op in (UPDATE, DELETE) if op in by_op and by_op[op]["low"] is not None]
         extent = (min(r["low"] for r in stored), max(r["high"] for r in stored)) if stored else None
-        _merge(spark, target, frozen, extent)
+        _merge(spark, target, due, extent)
     elif counts.inserted:
-        delta.append(frozen.select(*target.columns).sortWithinPartitions(START), target.path)
+        delta.append(due.select(*target.columns).sortWithinPartitions(START), target.path)
     crashpoint("output.corrected")
     return counts
 
@@ -75,6 +88,6 @@ def _merge(spark: SparkSession, target: Target, changed: DataFrame, extent: tupl
     )
 
 
-def stored(spark: SparkSession, target: Target, low: datetime, high: datetime) -> DataFrame:
-    """The rows of a table whose window begins from `low` to `high`, both inside; the bounds prune files."""
-    return delta.read(spark, target.path).where(F.col(START).between(F.lit(low), F.lit(high)))
+def stored(spark: SparkSession, target: Target, low_us: int, high_us: int) -> DataFrame:
+    """The rows of a table whose window begins from `low_us` to `high_us`, both inside; the bounds prune files."""
+    return delta.read(spark, target.path).where(F.col(START).between(instant(low_us), instant(high_us)))

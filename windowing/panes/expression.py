@@ -28,6 +28,7 @@ from windowing.panes.value import (
     Value,
     Values,
     common,
+    comparable,
     constant,
     family,
     given,
@@ -85,7 +86,7 @@ def _logic(call: Call, values: Values) -> Built:
 def _comparison(call: Call, values: Values) -> Built:
     if call.operation != "<=>":
         _without_null(call, values)
-    _, (left, right) = common(call, values)
+    left, right = comparable(call, values)
     return TRUTH, _COMPARISONS[call.operation](left, right)
 
 
@@ -96,13 +97,13 @@ def _without_null(call: Call, values: Values) -> None:
 
 def _among(call: Call, values: Values) -> Built:
     _without_null(call, values)
-    _, (subject, *others) = common(call, values)
+    subject, *others = comparable(call, values)
     return TRUTH, subject.isin(*others)
 
 
 def _between(call: Call, values: Values) -> Built:
     _without_null(call, values)
-    _, (subject, low, high) = common(call, values)
+    subject, low, high = comparable(call, values)
     return TRUTH, (subject >= low) & (subject <= high)
 
 
@@ -140,7 +141,7 @@ def _case(call: Call, values: Values) -> Built:
 def _case_of(call: Call, values: Values) -> Built:
     compared = [values[0], *values[1:-1:2]]
     _without_null(call, compared)
-    _, (operand, *others) = common(call, compared)
+    operand, *others = comparable(call, compared)
     return _arms(call, [operand == other for other in others], [*values[2::2], values[-1]])
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -11,7 +10,8 @@ from pyspark.sql import functions as F
 from windowing import delta
 from windowing.columns import BATCH, FIRST, GENERATION, JUDGED, LAST, OP, PANE, RUN
 from windowing.crash import crashpoint
-from windowing.grid.zone import moment
+from windowing.grid.frame import instant
+from windowing.panes.frame import Range
 from windowing.spec.kinds import Session
 from windowing.spec.pipeline import Pipeline
 
@@ -35,7 +35,7 @@ class Stamp:
 
     def on(self, rows: DataFrame) -> DataFrame:
         """`rows` with the stamp's columns."""
-        judged = F.lit(None if self.judged_us is None else moment(self.judged_us)).cast("timestamp")
+        judged = F.lit(None).cast("timestamp") if self.judged_us is None else instant(self.judged_us)
         return rows.withColumns(
             {
                 RUN: F.lit(self.run).cast("bigint"),
@@ -77,12 +77,12 @@ def swap(path: str, old: DataFrame, new: DataFrame, identity: Sequence[str]) -> 
     target.merge(source.alias("s"), same).whenMatchedDelete().whenNotMatchedInsert(f"s.{OP} = 'I'", values).execute()
 
 
-def panes_before(spark: SparkSession, pipeline: Pipeline, table: str, stamp: Stamp, low: datetime, high: datetime) -> DataFrame | None:
-    """The stored panes of other batches that begin from `low` to `high`, both inside; None if there is no state yet."""
+def panes_before(spark: SparkSession, pipeline: Pipeline, table: str, stamp: Stamp, within: Range) -> DataFrame | None:
+    """The stored panes of other batches that begin `within`; None if there is no state yet."""
     if not delta.exists(spark, pipeline.table(table)):
         return None
     rows = delta.read(spark, pipeline.table(table))
-    return rows.where(F.col(PANE).between(F.lit(low), F.lit(high)) & stamp.foreign)
+    return rows.where(F.col(PANE).between(instant(within.low_us), instant(within.high_us)) & stamp.foreign)
 
 
 def panes_of(spark: SparkSession, pipeline: Pipeline, table: str, stamp: Stamp) -> DataFrame | None:
@@ -95,10 +95,10 @@ def events_before(spark: SparkSession, pipeline: Pipeline, stamp: Stamp) -> Data
     return panes_of(spark, pipeline, EVENTS, stamp)
 
 
-def fragments_before(spark: SparkSession, pipeline: Pipeline, session: Session, stamp: Stamp, low: datetime, high: datetime) -> DataFrame:
-    """The stored fragments of other batches that lie inside [low, high]."""
+def fragments_before(spark: SparkSession, pipeline: Pipeline, session: Session, stamp: Stamp, within: Range) -> DataFrame:
+    """The stored fragments of other batches that lie `within`."""
     rows = delta.read(spark, pipeline.table(fragments_table(session)))
-    return rows.where((F.col(FIRST) >= F.lit(low)) & (F.col(LAST) <= F.lit(high)) & stamp.foreign)
+    return rows.where((F.col(FIRST) >= instant(within.low_us)) & (F.col(LAST) <= instant(within.high_us)) & stamp.foreign)
 
 
 def ids_before(spark: SparkSession, pipeline: Pipeline, stamp: Stamp, batch_ids: DataFrame) -> DataFrame | None:

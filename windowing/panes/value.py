@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.grid.zone import micros
+from windowing.panes.exact import PARTS, parts
 from windowing.spec.expression import Literal, Name, Node, printed
 from windowing.spec.words import listed, near, shown
 
@@ -98,6 +99,14 @@ def common(whole: Node, values: Values) -> tuple[T.DataType, list[Column]]:
         raise Unfit(f"{shown(printed(whole))} has {shown(str(values[0]))}, with which only is null and is not null work")
     kind = _meeting([v.kind for v in values if v.kind != T.NullType()], values)
     return kind, [_cast(v, kind) for v in values]
+
+
+def comparable(whole: Node, values: Values) -> list[Column]:
+    """The columns of all values as one type that compares as they do; decimals that no type of 38 digits holds together in two parts."""
+    kind, columns = common(whole, values)
+    if not isinstance(kind, T.DecimalType) or all(decimal(v).scale <= kind.scale for v in values if v.kind != T.NullType()):
+        return columns
+    return [F.lit(None).cast(PARTS) if v.kind == T.NullType() else parts(v.column) for v in values]
 
 
 def given(node: Node) -> object:

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 from windowing.grid.rule import Grid
-from windowing.grid.zone import moment
+from windowing.grid.zone import moment, within_calendar
 from windowing.ledger.rule import Story
 from windowing.spec.duration import Duration
 from windowing.spec.kinds import (
@@ -82,10 +82,7 @@ def left_open(past: Story) -> tuple[str, ...]:
 
 def moment_or_none(us: int) -> datetime | None:
     """The instant `us` microseconds after 1970, None beyond the years 1 to 9999."""
-    try:
-        return moment(us)
-    except OverflowError:
-        return None
+    return moment(us) if within_calendar(us) else None
 
 
 def cell(value: Any) -> str:

@@ -9,6 +9,7 @@ from pyspark.sql import types as T
 from windowing.columns import WHY
 from windowing.columns import T as TIME
 from windowing.grid.rule import Span, local_spans
+from windowing.grid.zone import FIRST_US
 from windowing.panes.expression import column, condition
 from windowing.panes.frame import bad_value, not_finite
 from windowing.spec.duration import Duration
@@ -54,9 +55,10 @@ def timed(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
 
 
 def placed(rows: DataFrame, zone: str | None, low_us: int, high_us: int) -> DataFrame:
-    """Turns local times between `low_us` and `high_us` into instants: in a fold the earlier one, in a gap none."""
-    spans = local_spans(zone, low_us, high_us)
-    return rows.withColumn(TIME, F.coalesce(F.col(TIME), _instant(spans, F.col(NAIVE))))
+    """Turns local times from `low_us` to `high_us` into instants: in a fold the earlier one, in a gap none. Later ones count as UTC."""
+    naive = F.col(NAIVE)
+    found = _instant(local_spans(zone, low_us, high_us), naive)
+    return rows.withColumn(TIME, F.coalesce(F.col(TIME), F.when(naive > F.lit(high_us), naive).otherwise(found)))
 
 
 def checked(rows: DataFrame, pipeline: Pipeline, schema: T.StructType, arrival_us: int) -> DataFrame:
@@ -70,7 +72,7 @@ def _scaled(value: Column, kind: T.DataType, unit_us: int) -> Column:
     """Numbers since 1970 as whole microseconds, rounded down; null where that is no 64-bit number."""
     if isinstance(kind, (T.FloatType, T.DoubleType)):
         return F.when(~F.isnan(value), F.floor(value * F.lit(float(unit_us))).try_cast("bigint"))
-    return F.floor(value.try_cast("decimal(32,6)") * F.lit(unit_us)).try_cast("bigint")
+    return F.floor(value.try_cast("decimal(38,12)") * F.lit(unit_us)).try_cast("bigint")
 
 
 def _instant(spans: Sequence[Span], local: Column) -> Column:
@@ -96,9 +98,8 @@ def _time_reasons(pipeline: Pipeline, arrival_us: int) -> list[Column]:
     ]
 
 
-FIRST_US = -62_104_060_800_000_000
 LAST_US = 253_339_228_800_000_000
-"""0002-01-01 and 9998-01-01: beyond them calendars and clocks run out."""
+"""9998-01-01; beyond it, and before 0002-01-01, calendars and clocks run out."""
 
 
 def _key_reasons(pipeline: Pipeline, schema: T.StructType) -> list[Column]:

@@ -4,6 +4,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from windowing import delta
+from windowing.columns import JUDGED, kept_name
 from windowing.doctor.rule import advice
 from windowing.errors import SourceMissing, SpecError, StateRefused
 from windowing.grid.zone import moment
@@ -30,14 +31,18 @@ def stream(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
     reader = spark.readStream.format("delta").option("maxFilesPerTrigger", 1_000_000)
     if pipeline.source.changes == "feed":
         reader = reader.option("readChangeFeed", "true")
-    return reader.load(pipeline.source.table) if "/" in pipeline.source.table else reader.table(pipeline.source.table)
+    return reader.load(pipeline.source.table) if "/" in pipeline.source.table else reader.table(delta.quoted(pipeline.source.table))
 
 
 def schema(spark: SparkSession, pipeline: Pipeline) -> T.StructType:
     """The columns of the source; SourceMissing, with the spec's field, where there is no such table."""
     if not delta.exists(spark, pipeline.source.table):
         where = f"{pipeline.file}: " if pipeline.file else ""
-        raise SourceMissing(f"{where}source.table: there is no Delta table at {pipeline.source.table!r}; create it or correct the path")
+        name = pipeline.source.table
+        what = f"at {name!r}; create it or correct the path"
+        if "/" not in name:
+            what = f"called {name!r} in Spark's catalog; a path needs a slash, as in ./{name}, and a catalog Spark's settings that name it"
+        raise SourceMissing(f"{where}source.table: there is no Delta table {what}")
     return read(spark, pipeline).schema
 
 
@@ -102,14 +107,26 @@ def _gone(spark: SparkSession, pipeline: Pipeline, before: Entry, version: int) 
 
 def _problems(pipeline: Pipeline, found: T.StructType) -> list[tuple[str, str] | None]:
     source, types = pipeline.source, {f.name: f.dataType for f in found.fields}
-    helpers = next((name for name in types if name.startswith("__")), None)
-    out = [None if helpers is None else ("source.table", f"its column {helpers!r} begins with '__', which is kept for helpers; rename it")]
+    out = [_named(list(types))]
     out += _time_problems(source, types) if source.event_time.column else []
     out += [_typed("source.key", k, types, _KEYS) for k in source.key]
     out += [_typed("source.event_id", source.event_id, types, _ORDERED)] if source.event_id else []
     out += [_typed("source.order_by", c, types, _ORDERED) for c in source.order_by]
     out += [_aggregate(a, types) for a in pipeline.aggregates] + [_condition(a, found) for a in pipeline.aggregates]
     return out + [_window(w, types) for w in pipeline.windows]
+
+
+def _named(names: list[str]) -> tuple[str, str] | None:
+    """What is wrong with the names of the source's columns."""
+    if helper := next((name for name in names if name.startswith("__")), None):
+        return "source.table", f"its column {helper!r} begins with '__', which is kept for helpers; rename it"
+    if kept := next((name for name in names if name.lower() == JUDGED), None):
+        return "source.table", f"its column {kept!r} is called as one that state keeps; rename it"
+    refused: dict[str, str] = {}
+    for name in names:
+        if (other := refused.setdefault(kept_name(name).lower(), name)) != name:
+            return "source.table", f"its columns {other!r} and {name!r} would both be {kept_name(name)!r} among refused rows; rename one"
+    return None
 
 
 def _time_problems(source: Source, types: dict[str, T.DataType]) -> list[tuple[str, str] | None]:

@@ -26,7 +26,7 @@ _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(([^()]*)\)\s*", re.ASCII)
 _COLUMN = re.compile(r"[^\W\d]\w*")
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 _WHOLE = re.compile(r"\d{1,9}", re.ASCII)
-_NO_DELTA_NAME = re.compile(r"[ ,;{}()\n\t=`]")
+_NO_DELTA_NAME = re.compile(r"[ ,;{}()\n\t=`.]")
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _check_name(field: str, name: str, more: tuple[str, ...]) -> None:
 
 def _check_spelling(field: str, name: str, what: str) -> None:
     if not name or _NO_DELTA_NAME.search(name):
-        raise SpecError(field, f"{shown(name)} can't be {what}; its name is not empty and has no space and none of , ; {{ }} ( ) = `")
+        raise SpecError(field, f"{shown(name)} can't be {what}; its name is not empty and has no space and none of , . ; {{ }} ( ) = `")
 
 
 def _call(field: str, call: str) -> _Call:

@@ -35,6 +35,7 @@ _REPEATS = {"abs": 3, "floor": 2, "ceil": 2, "between": 2, "nullif": 2}
 _BINDS = {"or": 1, "and": 2, "not": 3, **dict.fromkeys((*COMPARISONS, *PREDICATES), 4), "+": 5, "-": 5, "*": 6, "/": 6, "%": 6, "negate": 7}
 _SUM, _WHOLE = 5, 8
 _OPERATORS = {"==": "=", "<>": "!="}
+_LONGEST_HAVING = 1_000
 _HAVING = re.compile(r"\s*(?:`([^`]+)`|([^\W\d]\w*))\s*(==?|!=|<>|<=|>=|<|>)\s*([+-]?\s*[0-9]{1,18}(?:\.[0-9]{1,18})?)\s*")
 
 
@@ -97,7 +98,7 @@ def having(field: str, text: str, aggregates: Collection[str]) -> Having:
     >>> having("windows.busy.having", "flights>=3", ["flights", "worst"])
     Having(aggregate='flights', operator='>=', number='3')
     """
-    match = _HAVING.fullmatch(text)
+    match = _HAVING.fullmatch(text) if len(text) <= _LONGEST_HAVING else None
     if match is None:
         raise SpecError(field, f"{shown(text)} is not {HAVING_FORM}")
     quoted, plain, operator, number = match.groups()

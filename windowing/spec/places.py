@@ -14,8 +14,9 @@ _CATALOG = re.compile(r"[\w-]+(\.[\w-]+){0,3}")
 
 def directory(field: str, text: str, base: str | None) -> str:
     """The absolute path that `text`, relative to the directory `base`, names; without a base only absolute ones."""
-    if "\0" in text:
-        raise SpecError(field, f"{shown(text)} holds a null character; use a path such as ../lake")
+    odd = next((c for c in unquote(text) if c == "`" or not c.isprintable()), None)
+    if odd is not None:
+        raise SpecError(field, f"{shown(text)} holds {odd!r}, which a path of a table can't; use a path such as ../lake")
     uri = _FILE.fullmatch(text)
     scheme = _SCHEME.match(text)
     if scheme and scheme[1].lower() != "file":

@@ -15,6 +15,7 @@ _FIELDS: tuple[tuple[str, int, int, dict[str, int]], ...] = (
     ("month", 1, 12, {name: i + 1 for i, name in enumerate(_MONTHS)}),
     ("day of week", 0, 7, {name: i for i, name in enumerate(_DAYS)}),
 )
+_LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _ITEM = re.compile(r"(?:\*|(\d{1,2}|[a-z]{3})(?:-(\d{1,2}|[a-z]{3}))?)(?:/(\d{1,2}))?", re.ASCII)
 
 
@@ -34,7 +35,22 @@ def schedule(field: str, text: str | None) -> str | None:
             raise SpecError(
                 field, f"{shown(text)} has {part!r} as its {name}, which is {low} to {high}, *, a range, a list or a step such as */15"
             )
+    days, months = (_values(part.lower(), *bounds[1:]) for part, bounds in zip(parts[2:4], _FIELDS[2:4], strict=True))
+    if parts[4] == "*" and min(days) > max(_LENGTHS[month - 1] for month in months):
+        raise SpecError(field, f"{shown(text)} never comes: no month of {parts[3]!r} has a day of {parts[2]!r}")
     return " ".join(parts)
+
+
+def _values(part: str, low: int, high: int, names: dict[str, int]) -> set[int]:
+    """The numbers that a field of cron stands for."""
+    found: set[int] = set()
+    for item in part.split(","):
+        first, last, step = _ITEM.fullmatch(item).groups()  # type: ignore[union-attr]  # every item has been checked
+        begin = low if first is None else names.get(first, int(first) if first.isdigit() else low)
+        end = high if first is None or (last is None and step) else begin
+        end = end if last is None else names.get(last, int(last) if last.isdigit() else high)
+        found.update(range(begin, end + 1, int(step or 1)))
+    return found
 
 
 def _preset(field: str, text: str) -> str:
@@ -49,4 +65,4 @@ def _fits(item: str, low: int, high: int, names: dict[str, int]) -> bool:
         return False
     bounds = [names.get(text, int(text) if text.isdigit() else -1) for text in match.group(1, 2) if text]
     step = int(match[3]) if match[3] else 1
-    return all(low <= n <= high for n in bounds) and bounds == sorted(bounds) and step > 0
+    return all(low <= n <= high for n in bounds) and bounds == sorted(bounds) and 0 < step <= max(high, 1)

@@ -75,7 +75,7 @@ def _kind(window: object) -> str:
     if "kind" not in window:
         return f"is missing; write one of {listed(KINDS)}"
     kind = window["kind"]
-    return f"{shown(kind)} is not a kind of window{near(str(kind), KINDS)}; allowed: {listed(KINDS)}"
+    return f"{shown(kind)} is not a kind of window{near(shown(kind), KINDS)}; allowed: {listed(KINDS)}"
 
 
 def _described(loc: Loc, models: Models) -> str:

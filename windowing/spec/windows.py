@@ -47,7 +47,7 @@ MONDAY_US = 4 * DAY
 _WEEKS = re.compile(r"\s*\+?\d+\s+weeks?\s*", re.IGNORECASE)
 _QUOTED_NUMBER = re.compile(r"\s*[+-]?\d+(\.\d+)?\s*", re.ASCII)
 _MANY = 1_000_000_000
-_STEPS = 100_000
+_STEPS, _MOST = 100_000, 1_000_000
 _BEYOND, _PLACES = 10**18, 9
 
 
@@ -113,8 +113,9 @@ def _cumulate_grid(field: str, written: CumulateDocument) -> Grid:
     grid = Grid(periods.step_us, periods.months, periods.origin_us, periods.zone, step.us, step.months)
     if step.months > periods.months or step.us > _longest_us(periods):
         raise SpecError(f"{field}.step", f"{written.step!r} is longer than max_size {written.max_size!r}; it must be at most as long")
-    if (grid.zone is not None or grid.months) and grid.plain.per > _STEPS:
-        raise SpecError(f"{field}.step", f"{written.step!r} makes more than {_STEPS:,} steps of {written.max_size!r}; write a longer step")
+    most = _STEPS if grid.zone is not None or grid.months else _MOST
+    if grid.plain.per > most:
+        raise SpecError(f"{field}.step", f"{written.step!r} makes more than {most:,} steps of {written.max_size!r}; write a longer step")
     if grid.zone is not None and 0 < grid.step_us < DAY and grid.plain.inner_us:
         wrong = f"{written.step!r} does not divide max_size {written.max_size!r}"
         raise SpecError(f"{field}.step", f"{wrong}; in a zone it must, unless max_size is a day or longer")
@@ -129,6 +130,8 @@ def _sliding(field: str, name: str, written: SlidingDocument, aggregates: tuple[
     size, slide = positive_us(f"{field}.size", written.size), positive_us(f"{field}.slide", written.slide)
     if slide > size:
         raise SpecError(f"{field}.slide", f"{written.slide!r} is longer than size {written.size!r}; events between windows would be lost")
+    if size // slide > _MOST:
+        raise SpecError(f"{field}.slide", f"{written.slide!r} puts each event into more than {_MOST:,} windows of {written.size!r}")
     origin = _offset_us(field, written, written.slide, slide)
     grid = Grid(slide, 0, origin, zone(f"{field}.zone", written.zone))
     if slide == size and output.emit != "changes":

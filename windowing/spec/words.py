@@ -19,7 +19,10 @@ def shown(value: object) -> str:
         return "null"
     if isinstance(value, bool):
         return str(value).lower()
-    return _SHORT.repr(value)
+    try:
+        return _SHORT.repr(value)
+    except ValueError:  # Python writes no number of more than 4,300 digits out
+        return "a number of thousands of digits"
 
 
 def listed(names: Iterable[str]) -> str:

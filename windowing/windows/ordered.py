@@ -7,14 +7,17 @@ delta windows and capped sessions each depend on the one before; they are found 
 """
 
 from collections.abc import Callable, Sequence
+from decimal import ROUND_FLOOR, Decimal
 
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from windowing.columns import BASE, CLOSED_BY, END, INDEX, LAST, ORDER, START
 from windowing.columns import T as TIME
 from windowing.grid.frame import div
 from windowing.panes.algebra import Part
+from windowing.panes.exact import exactly
 from windowing.spec.kinds import CappedSession, Count, Counted, Delta, Punctuation
 from windowing.windows.session import later
 
@@ -61,7 +64,7 @@ def _grown(events: DataFrame, window: Delta, keys: Sequence[str]) -> DataFrame:
     if window.delta_us is not None:
         number, step = F.unix_micros(value), F.lit(window.delta_us)
     else:
-        number, step = _number(value, events, window.attribute), F.lit(window.delta).cast("decimal(38,9)")
+        number, step = _number(value, events, window.attribute), _step(window, events.schema[window.attribute].dataType)
 
     def opens(now: Column, first: Column) -> Column:
         return F.coalesce(F.try_subtract(now, first) > step, now > first)
@@ -73,6 +76,13 @@ def _grown(events: DataFrame, window: Delta, keys: Sequence[str]) -> DataFrame:
 def _number(value: Column, events: DataFrame, attribute: str) -> Column:
     """Whole numbers as decimals, whose differences can't overflow."""
     return value.cast("decimal(20,0)") if events.schema[attribute].dataType.typeName() in _WHOLE else value
+
+
+def _step(window: Delta, kind: T.DataType) -> Column:
+    """The step, of decimals and whole numbers rounded down to their places: Spark would round a wide decimal to meet a longer fraction."""
+    if isinstance(kind, (T.FloatType, T.DoubleType)):
+        return F.lit(window.delta).cast("decimal(38,9)")
+    return exactly(Decimal(window.delta or 0), kind.scale if isinstance(kind, T.DecimalType) else 0, ROUND_FLOOR)
 
 
 _WHOLE = ("byte", "short", "integer", "long")

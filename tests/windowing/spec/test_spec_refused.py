@@ -213,7 +213,14 @@ CASES: list[tuple[dict[str, Any], str, str]] = [
     ({"source/table": "gs://bucket/t"}, "source.table", "'gs://bucket/t' lies in gs:, which is not supported yet"),
     ({"lake": "file:lake"}, "lake", "'file:lake' is not a file: URI of this machine"),
     ({"lake": "file://host/lake"}, "lake", "'file://host/lake' is not a file: URI of this machine"),
-    ({"lake": "/a\0b"}, "lake", "holds a null character"),
+    ({"lake": "/a\0b"}, "lake", "'/a\\x00b' holds '\\x00', which a path of a table can't"),
+    ({"lake": "/la`ke"}, "lake", "holds '`'"),
+    ({"lake": "/la\nke"}, "lake", "holds '\\n'"),
+    ({"lake": "/la\ud800ke"}, "lake", "holds '\\ud800'"),
+    ({"source/table": "file:/a%60b/c"}, "source.table", "holds '`'"),
+    ({"schedule": "0 0 30 2 *"}, "schedule", "'0 0 30 2 *' never comes: no month of '2' has a day of '30'"),
+    ({"schedule": "0 0 31 apr,jun *"}, "schedule", "never comes"),
+    ({"schedule": "*/99 * * * *"}, "schedule", "has '*/99' as its minute"),
     # schedule
     ({"schedule": "* * * *"}, "schedule", "'* * * *' has 4 fields, but cron has 5: minute, hour, day of month, month, day of week"),
     ({"schedule": "@houly"}, "schedule", "'@houly' is not a preset, did you mean '@hourly'; allowed: @hourly"),
@@ -242,7 +249,7 @@ AND_SO_ON = "and, or, not, in, between, like, is null, case, cast"
 FUNCTIONS = "abs, floor, ceil, lower, upper, trim, length, year, month, day, hour, coalesce, concat, least, greatest, round, nullif"
 FUNCTIONS += ", substring, if, replace"
 MADE_OF = f"; an expression is made of columns, literals, comparisons, arithmetic, {AND_SO_ON} and {FUNCTIONS}"
-BESIDE = "its name is not empty and has no space and none of , ; { } ( ) = `"
+BESIDE = "its name is not empty and has no space and none of , . ; { } ( ) = `"
 EXPRESSIONS: list[tuple[dict[str, Any], str, str]] = [
     ({"source/where": "a >"}, "source.where", f"'a >' can't be read near '>'{MADE_OF}"),
     ({"source/where": ""}, "source.where", "'' is not an expression such as 'distance > 0'"),
