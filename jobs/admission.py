@@ -76,6 +76,8 @@ def admit(batch: Batch, rows: DataFrame) -> Admitted:
     return Admitted(result, rows.columns, rows.schema, {k: v for k, v in counted.items() if v is not None}, within)
 
 
+_FAR_US = 50 * 366 * DAY
+"""How far ahead local times are placed exactly although no event may be; every year has clock changes, and each is a part of the query."""
 _ENDS = ((F.min, "low"), (F.max, "high"))
 
 
@@ -106,7 +108,7 @@ def timed(batch: Batch, rows: DataFrame) -> DataFrame:
     if pipeline.source.zone is not None and not isinstance(rows.schema[column].dataType, T.TimestampType):
         ends = read.agg(F.min(source.NAIVE), F.max(source.NAIVE)).first()
     if ends is not None and ends[0] is not None:
-        latest = max(ends[0], min(ends[1], batch.arrival_us + pipeline.watermark.max_future_us + 2 * DAY))
+        latest = max(ends[0], min(ends[1], batch.arrival_us + max(pipeline.watermark.max_future_us, _FAR_US) + 2 * DAY))
         read = source.placed(read, pipeline.source.zone, ends[0], latest)
     return source.checked(read, pipeline, rows.schema, batch.arrival_us)
 

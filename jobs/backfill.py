@@ -126,7 +126,7 @@ def begun_before(left: Story, chunk: Chunk) -> Entry | None:
         finished_it = entry.step == BACKFILL_DONE and said["to_us"] == (chunk.asked or (0, 0))[1]
         if chunk.asked is None or said.get("asked") != list(chunk.asked) or finished_it:
             return None
-        if said["from_us"] == chunk.start_us:
+        if said["from_us"] == chunk.start_us and said["to_us"] >= chunk.end_us:
             return entry
     return None
 

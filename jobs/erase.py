@@ -19,6 +19,7 @@ from jobs.check import sweep
 from jobs.evolve import ready
 from jobs.publish import follow
 from jobs.refill import accepted
+from jobs.refusal import told
 from jobs.repair import held, still_partial
 from jobs.show import literal, state_names
 from jobs.together import together
@@ -29,11 +30,13 @@ from windowing.crash import crashpoint
 from windowing.errors import UsageError
 from windowing.ledger.rule import ERASE_DONE, ERASE_INTENT, GENERATION, Entry, Story
 from windowing.ledger.table import record
+from windowing.merge.rule import output
 from windowing.panes.table import NO_BATCH, SEEN, Stamp
 from windowing.source import table as source
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import listed
 
+_ERASED = "erased"
 _CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 
 
@@ -64,7 +67,7 @@ def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Er
         if past.newest is None:
             return Erased({})
         batch = Batch(spark, pipeline, Stamp(past.last_run, NO_BATCH, GENERATION, None), past.last_arrival or 0, past.worn)
-        past, begun = _intended(batch, past)
+        past, begun = _intended(batch, past, key)
         left = tables.left(spark, pipeline, past)
         rows = _rows(batch, key, left)
         everything = (*tables.names(spark, pipeline), *left)
@@ -72,14 +75,17 @@ def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Er
         versions = tables.versions(spark, pipeline)
         past = past if past.published is None else follow(spark, pipeline, past, versions)
         _forget(batch, everything)
-        done = replace(begun, step=ERASE_DONE, versions=versions, counts=_counts(batch, past, key))
+        done = replace(begun, step=ERASE_DONE, versions=versions, counts=_counts(batch, past, begun))
         record(spark, pipeline, past, [done])
         crashpoint("erase.done")
         return Erased(rows)
 
 
-def _intended(batch: Batch, past: Story) -> tuple[Story, Entry]:
-    """The story with an intent, and that, unless one was left; UsageError where what readers see could not be kept without the key."""
+def _intended(batch: Batch, past: Story, key: Mapping[str, str]) -> tuple[Story, Entry]:
+    """The story with an intent, and that, unless one was left; UsageError where what readers see could not be kept without the key.
+
+    Where panes may be gone the intent says how many events of the key counted.
+    """
     behind = _behind(past)
     if behind is not None:
         raise UsageError(
@@ -88,7 +94,8 @@ def _intended(batch: Batch, past: Story) -> tuple[Story, Entry]:
         )
     if past.open_erasure is not None:
         return past, past.open_erasure
-    intent = Entry(ERASE_INTENT, generation=GENERATION, run=past.last_run, at=batch.arrival_us)
+    counts = {_ERASED: _accepted(batch, past, key)} if batch.worn else {}
+    intent = Entry(ERASE_INTENT, generation=GENERATION, run=past.last_run, at=batch.arrival_us, counts=counts)
     past = record(batch.spark, batch.pipeline, past, [intent])
     crashpoint("erase.intended")
     return past, past.entries[-1]
@@ -103,19 +110,21 @@ def _behind(past: Story) -> Entry | None:
     return published if older else None
 
 
-def _counts(batch: Batch, past: Story, key: Mapping[str, str]) -> dict[str, int]:
+def _counts(batch: Batch, past: Story, begun: Entry) -> dict[str, int]:
     """What the sums of the ledger have to change by to be those of what is held now."""
     partial = {w.name: 0 for w in batch.pipeline.windows} | still_partial(batch)
     counts = {f"partial.{name}": n - past.total(f"partial.{name}") for name, n in partial.items()}
-    return counts | {"accepted": _accepted(batch, past, key) - past.total("accepted")}
+    return counts | {"accepted": -begun.counts[_ERASED] if _ERASED in begun.counts else held(batch) - past.total("accepted")}
 
 
 def _accepted(batch: Batch, past: Story, key: Mapping[str, str]) -> int:
-    """How many events still count; where panes may be gone the source knows."""
-    if not batch.worn or past.read_version is None:
-        return held(batch)
-    events = accepted(batch, past.read_version)
-    return events.where(~_same(batch, events.schema, key)).count()
+    """How many events of the key count, as far as an output holds it: as the source says."""
+    outputs = [delta.read(batch.spark, output(batch.pipeline, w).path) for w in batch.pipeline.windows]
+    if past.read_version is None or all(rows.where(_same(batch, rows.schema, key)).isEmpty() for rows in outputs):
+        return 0
+    with told(batch.spark, batch.pipeline, past):
+        events = accepted(batch, past.read_version)
+        return events.where(_same(batch, events.schema, key)).count()
 
 
 def _rewrite(batch: Batch, names: Sequence[str]) -> None:

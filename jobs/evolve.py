@@ -3,6 +3,7 @@
     spec, beside the one that made the state -> intent -> columns -> accepted events -> state, windows -> done
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import reduce
@@ -56,7 +57,7 @@ def evolved(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
     batch = Batch(spark, pipeline, Stamp(past.last_run, BACKFILLED, GENERATION, None), arrival)
     events = _countable(batch, past)
     if events is not None and past.open_evolution is None:
-        refill.affordable(batch, events, past.read_version or 0)
+        refill.affordable(batch, events, past.read_version or 0, _windows(difference(pipeline, past).added))
     past, begun = _intended(batch, past)
     tables.make(spark, pipeline)
     crashpoint("evolve.widened")
@@ -114,9 +115,14 @@ def _intended(batch: Batch, past: Story) -> tuple[Story, Entry]:
     return past, past.entries[-1]
 
 
+def _windows(parts: Iterable[str]) -> list[str]:
+    """The names of the windows among parts of a spec."""
+    return [name.removeprefix("windows.") for name in parts if AGGREGATE not in name]
+
+
 def _partial(batch: Batch, events: DataFrame, past: Story, begun: Entry) -> dict[str, int]:
     """How many of the events each new window missed, being over when they came: more by that than the ledger says already."""
-    came = [name.removeprefix("windows.") for name in loads(begun.note or "{}")["came"] if AGGREGATE not in name]
+    came = _windows(loads(begun.note or "{}")["came"])
     marks = [row[0] for row in events.where(F.col(JUDGED).isNotNull()).select(F.unix_micros(JUDGED)).distinct().collect()]
     late = {(mark, c.window): c.some_us for mark in marks for c in cuts(batch.pipeline, mark)}
     counts = {}

@@ -3,7 +3,7 @@
 Every write replaces a range or is a MERGE of what differs, so a chunk that was killed is simply done again.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -24,6 +24,7 @@ from windowing.columns import CLOSED_BY, END, FIRST, JUDGED, LAST, MISSED, PANE,
 from windowing.columns import T as TIME
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant
+from windowing.ledger.rule import total
 from windowing.merge import frame as merges
 from windowing.merge.rule import bounds, complete, in_output, output
 from windowing.panes import events as buffer
@@ -54,17 +55,20 @@ def rebuild(closing: Closing, chunk: Chunk, events: DataFrame, sessions: Session
         counts |= buffered(batch, chunk, events)
     for window in batch.pipeline.windows:
         if not in_output(window):
-            counts |= rederive(closing, window)
+            counts = total([counts, rederive(closing, window)])
     return counts
 
 
-def affordable(batch: Batch, chunk: Chunk, events: DataFrame) -> None:
-    """StateRefused if the chunk would bring an output more windows without events than it may have; nothing is written."""
+def affordable(batch: Batch, chunk: Chunk, events: DataFrame, came: Collection[str] = ()) -> None:
+    """StateRefused if the chunk would bring an output more windows without events than it may have; nothing is written.
+
+    Where everything is made anew, the windows that `came` alone bring any.
+    """
+    anew = isinstance(chunk, Everything)
     for family in families(batch.pipeline):
-        for window in (w for w in family.windows if filled(w)):
+        for window in (w for w in family.windows if filled(w) and (not anew or w.name in came)):
             before, after = _pools(batch, family, _held(batch, family, chunk), events)
-            shown_before = delta.exists(batch.spark, output(batch.pipeline, window).path)
-            affordable_in(batch, window, before if shown_before else None, after, Range(chunk.start_us, chunk.end_us))
+            affordable_in(batch, window, None if anew else before, after, Range(chunk.start_us, chunk.end_us))
 
 
 def _pools(batch: Batch, family: Family, held: Chunk, events: DataFrame) -> tuple[DataFrame, DataFrame]:

@@ -3,6 +3,8 @@
     source at a version, without what was refused -> panes, fragments, buffered events (overwritten whole) -> windows -> outputs
 """
 
+from collections.abc import Collection
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -45,11 +47,11 @@ def refill(closing: Closing, events: DataFrame, version: int) -> dict[str, int]:
     return {} if everything is None else rebuild(closing, everything, events, _sessions)
 
 
-def affordable(batch: Batch, events: DataFrame, version: int) -> None:
-    """StateRefused, with nothing written, if `refill` would bring an output more windows without events than it may have."""
+def affordable(batch: Batch, events: DataFrame, version: int, came: Collection[str]) -> None:
+    """StateRefused, with nothing written, if `refill` would bring a window that `came` more windows without events than it may have."""
     everything = _everything(events, version)
     if everything is not None:
-        rebuild_affordable(batch, everything, events)
+        rebuild_affordable(batch, everything, events, came)
 
 
 def _everything(events: DataFrame, version: int) -> Everything | None:

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -20,7 +21,7 @@ from windowing.columns import T as TIME
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant
 from windowing.grid.zone import moment
-from windowing.merge.rule import complete
+from windowing.merge.rule import complete, output
 from windowing.panes import table as state
 from windowing.panes.frame import Range
 from windowing.panes.rule import Family, families, pane_end, pane_start
@@ -104,11 +105,16 @@ def swap_ids(batch: Batch, chunk: Chunk, events: DataFrame) -> None:
 
 
 def accepted_before(batch: Batch, chunk: Chunk, events: DataFrame) -> Mapping[str, int]:
-    """How many of the events that the chunk is compared by were accepted before: as panes say or, where they may be gone, events."""
+    """How many of the events that the chunk is compared by were accepted before: as panes say or, where they may be gone, events.
+
+    Those of keys that no output shows were erased.
+    """
     held_now = accepted_in(batch, chunk)
     if not batch.worn or (chunk.batch is not None and held_now):
         return {"before": held_now}
-    return {"before": events.where(F.col(INSIDE) & F.col(LIVE)).count(), "by_events": 1}
+    outputs = [delta.read(batch.spark, output(batch.pipeline, w).path).select(*batch.keys) for w in batch.pipeline.windows]
+    shown = reduce(DataFrame.unionByName, outputs).distinct()
+    return {"before": events.where(F.col(INSIDE) & F.col(LIVE)).join(shown, list(batch.keys), "left_semi").count(), "by_events": 1}
 
 
 def accepted_since(batch: Batch, chunk: Chunk, events: DataFrame, before: Mapping[str, int]) -> int:

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -74,7 +75,8 @@ class Run:
         except StreamingQueryException as error:
             raise refusal(self.spark, self.pipeline, self.story, failures[0] if failures else error) from error
         except BaseException:
-            query.stop()
+            with suppress(Exception):
+                query.stop()
             raise
         crashpoint("run.drained")
 

@@ -1,10 +1,12 @@
 """Validates the versions that one finished run wrote and records every outcome in `_quality`."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import reduce
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from expectations.evaluate import SUITES, evaluate
@@ -18,6 +20,7 @@ from windowing.delta import local_path
 from windowing.grid.zone import moment
 from windowing.ledger.rule import Entry, Story
 from windowing.ledger.table import story
+from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 
 DOCS = "_docs"
@@ -66,7 +69,7 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None
         docs = local_path(pipeline.table(DOCS))
         name, where = f"run {subject.run} entry {subject.seq}", suites or suites_of(pipeline)
         verdict = evaluate(outputs, pipeline, facts(pipeline, past), docs, name, where)
-        outcomes = (*verdict.outcomes, *_overflows(pipeline, past, subject))
+        outcomes = (*verdict.outcomes, *_overflows(outputs, pipeline, past, subject))
         result = Validation(subject.run or 0, subject.seq, outcomes, str(verdict.docs_index))
         crashpoint("validate.evaluated")
         _record(spark, pipeline, subject, result)
@@ -87,12 +90,18 @@ def facts(pipeline: Pipeline, past: Story) -> Facts:
     return Facts(run=settled.last_run, accepted=settled.total("accepted"), partial=partial)
 
 
-def _overflows(pipeline: Pipeline, past: Story, subject: Entry) -> list[Outcome]:
-    """One failed outcome for each output in which a sum beyond its type was met since what readers see."""
+def _overflows(outputs: Mapping[str, DataFrame], pipeline: Pipeline, past: Story, subject: Entry) -> list[Outcome]:
+    """One failed outcome for each output in which a sum beyond its type was met since what readers see, and still may be lost."""
     steps = [e.counts for e in unseen(past) if e.seq <= subject.seq]
-    lost = {w.name: sum(counts.get(f"{w.name}.overflow", 0) for counts in steps) for w in pipeline.windows}
+    met = {w.name: sum(counts.get(f"{w.name}.overflow", 0) for counts in steps) for w in pipeline.windows if w.name in outputs}
+    lost = {w: n for w, n in met.items() if n and (subject.counts.get(f"{w}.overflow") or _lacks_sums(outputs[w], pipeline.window(w)))}
     said = "{} times since the last publication a window's sum left its type and is null"
     return [Outcome(w, "builtin", "sums_fit_their_type", "critical", False, str(n), said.format(n)) for w, n in lost.items() if n]
+
+
+def _lacks_sums(rows: DataFrame, window: Window) -> bool:
+    sums = [F.col(f"`{a.name}`").isNull() for a in window.aggregates if a.function in ("sum", "avg")]
+    return bool(sums) and not rows.where(reduce(lambda x, y: x | y, sums)).isEmpty()
 
 
 def _after_others(spark: SparkSession, pipeline: Pipeline) -> datetime:

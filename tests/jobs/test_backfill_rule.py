@@ -35,6 +35,11 @@ def test_of_the_same_range_what_is_done_is_not_done_again() -> None:
     assert passed_over(ended(0, 10), Entry(CLOSE), Entry(BACKFILL_INTENT), ended(10, 20)) == [0, 10]
 
 
+def test_a_part_of_a_chunk_is_not_the_chunk() -> None:
+    assert passed_over(ended(0, 9)) == []
+    assert passed_over(ended(0, 20)) == [0]
+
+
 def test_a_range_that_was_finished_begins_anew() -> None:
     whole = (ended(0, 10), ended(10, 20), ended(20, 30))
     assert passed_over(*whole) == []

@@ -209,9 +209,10 @@ def test_the_report_is_one_page_without_scripts_or_values_of_rows(trips: Cli, tm
 
 
 def test_backfill_shows_its_plan_and_its_progress(trips: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ("--from", "2013-01-01", "--to", "2013-03-01T00:00Z")
+    words = ("--from", "2012-12-01T07:00Z", "--to", "2013-03-01T00:00Z")
     plan = trips.json("backfill", *words, "--dry-run")
-    assert len(plan["chunks"]) == 2
+    begins = [begin for begin, _ in plan["chunks"]]
+    assert begins == ["2012-12-01T07:00:00+00:00", "2013-01-01T07:00:00+00:00"], "none begins after the last event"
 
     def backfill(spark: SparkSession, pipeline: object, start: datetime, end: datetime, progress: Callable[[int, int], None]) -> RunReport:
         progress(1, 2)

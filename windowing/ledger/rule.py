@@ -174,7 +174,7 @@ class Story:
     @property
     def worn(self) -> bool:
         """Whether panes may be gone, by this spec or an earlier one."""
-        return any(KEPT_STATE in e.counts for e in self._of(MAINTAIN_INTENT))
+        return any(name == KEPT_STATE or name.startswith("_panes_") for e in self._of(MAINTAIN_INTENT, MAINTAIN_DONE) for name in e.counts)
 
     @property
     def made_by(self) -> Entry | None:

@@ -65,4 +65,4 @@ def _fits(item: str, low: int, high: int, names: dict[str, int]) -> bool:
         return False
     bounds = [names.get(text, int(text) if text.isdigit() else -1) for text in match.group(1, 2) if text]
     step = int(match[3]) if match[3] else 1
-    return all(low <= n <= high for n in bounds) and bounds == sorted(bounds) and 0 < step <= max(high, 1)
+    return all(low <= n <= high for n in bounds) and bounds == sorted(bounds) and 0 < step <= high - low + 1

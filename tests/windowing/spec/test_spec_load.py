@@ -223,6 +223,8 @@ def test_retention_counts_the_longest_months() -> None:
         ("*/15 * * * *", "*/15 * * * *"),
         ("0  6,18 1-7 JAN-mar mon-fri", "0 6,18 1-7 JAN-mar mon-fri"),
         ("5-59/10 0 * * 7", "5-59/10 0 * * 7"),
+        ("*/60 */24 31 * *", "*/60 */24 31 * *"),
+        ("0 0 30 2 mon", "0 0 30 2 mon"),
         ("@hourly", "@hourly"),
         (" @quarterly ", "@quarterly"),
         (None, None),
