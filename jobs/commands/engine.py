@@ -2,8 +2,10 @@
 
 import logging
 import os
+import signal
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,7 +49,7 @@ def spark(**conf: str) -> "SparkSession":
     if debugging():
         from jobs.session import spark_session
 
-        return spark_session(**conf)
+        return _interruptible(spark_session(**conf))
     click.get_current_context().with_resource(_silence())
     with aside() as said:
         from pyspark.errors import PySparkRuntimeError
@@ -55,10 +57,17 @@ def spark(**conf: str) -> "SparkSession":
         from jobs.session import spark_session
 
         try:
-            return spark_session(**conf)
+            return _interruptible(spark_session(**conf))
         except PySparkRuntimeError as error:
             said.seek(0)
             raise TidemarkError(_not_started(said.read().decode(errors="replace"))) from error
+
+
+def _interruptible(session: "SparkSession") -> "SparkSession":
+    """Ctrl-C ends what waits for the JVM; PySpark's own handler would first ask that JVM something, on the connection that waits."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    return session
 
 
 def _not_started(said: str) -> str:

@@ -4,6 +4,7 @@ import ctypes
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -61,6 +62,21 @@ def test_killed_anywhere_nothing_is_lost_and_nothing_doubled(n: int, life: Life)
     if step == "backfill":
         patiently(lambda: lab.backfill(start, start + 90 * MINUTE))
         events = lab.land(new)
+    patiently(lab.go)
+    lab.truth.run(events, ARRIVAL)
+    life.check()
+
+
+def test_a_run_that_is_interrupted_says_so_and_the_next_one_finishes_it(life: Life) -> None:
+    lab, ledger = life.lab, life.root / "_ledger" / "_delta_log"
+    events, before = lab.land(life.batch()), len(list(ledger.glob("*.json")))
+    process = started(life, "jobs", "run", str(lab.root / "lab.yaml"))
+    while len(list(ledger.glob("*.json"))) == before and process.poll() is None:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    # click ends the line that a terminal has begun with ^C.
+    assert (process.returncode, err) == (130, "\ntidemark: interrupted; the next run takes up where this one stopped\n")
     patiently(lab.go)
     lab.truth.run(events, ARRIVAL)
     life.check()
