@@ -55,7 +55,7 @@ def load_suite(pipeline: Pipeline, suites: Path) -> dict[str, list[Expectation]]
     names = [w.name for w in pipeline.windows]
     for name in document:
         if name not in names:
-            raise SpecError(str(name), f"is not a window of {pipeline.name}; {_nearest(plain(name), names)}", str(path))
+            raise SpecError(str(name), f"is not a window of {pipeline.name}; {_nearest(_plain(name), names)}", str(path))
     return {
         name: [_entry(pipeline, name, n, entry, path) for n, entry in enumerate(_list(document[name], name, path))] for name in document
     }
@@ -83,7 +83,7 @@ def _entry(pipeline: Pipeline, window: str, n: int, entry: Any, path: Path) -> E
         raise SpecError(where, f"has to be a mapping with a type, not {shown(entry)}", str(path))
     for name in entry:
         if name not in _FIELDS:
-            raise SpecError(f"{where}.{name}", f"is not a field; {_nearest(plain(name), _FIELDS)}", str(path))
+            raise SpecError(f"{where}.{name}", f"is not a field; {_nearest(_plain(name), _FIELDS)}", str(path))
     kwargs = _kwargs(entry.get("kwargs", {}), f"{where}.kwargs", path)
     _check_columns(kwargs, pipeline, window, f"{where}.kwargs", path)
     kind = _kind(entry["type"], f"{where}.type", path)
@@ -98,7 +98,7 @@ def _kind(name: Any, where: str, path: Path) -> type[Expectation]:
     if name in _NOT_ON_SPARK:
         raise SpecError(where, f"{name} doesn't exist on Spark; use the regex expectations", str(path))
     if not isinstance(name, str) or name not in known:
-        raise SpecError(where, f"{shown(name)} is not an expectation; {_nearest(plain(name), known)}", str(path))
+        raise SpecError(where, f"{shown(name)} is not an expectation; {_nearest(_plain(name), known)}", str(path))
     return known[name]
 
 
@@ -134,23 +134,23 @@ def _check_columns(kwargs: Mapping[str, Any], pipeline: Pipeline, window: str, w
     named |= {f"column_list[{n}]": c for n, c in enumerate(listed)} if isinstance(listed, list) else {}
     for name, column in named.items():
         if column not in there:
-            raise SpecError(f"{where}.{name}", f"{shown(column)} is not a column of {window}; {_nearest(plain(column), there)}", str(path))
+            raise SpecError(f"{where}.{name}", f"{shown(column)} is not a column of {window}; {_nearest(_plain(column), there)}", str(path))
 
 
 def _made(kind: type[Expectation], kwargs: dict[str, Any], where: str, path: Path) -> Expectation:
     try:
         return kind(**kwargs)
-    except (OverflowError, ValueError) as error:
-        if not isinstance(error, ValidationError):
-            raise SpecError(where, f"holds a value that {kind.expectation_type} can't take: {error}", str(path)) from None
+    except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"] if part != "__root__")
         taken = [name for name in kind.__fields__ if name not in (*_OURS, *_CODE)]
         message = f"{' '.join(first['msg'].split())}; {kind.expectation_type} takes {', '.join(taken)}"
         raise SpecError(f"{where}.{field}" if field else where, message, str(path)) from None
+    except (OverflowError, ValueError) as error:
+        raise SpecError(where, f"holds a value that {kind.expectation_type} can't take: {error}", str(path)) from None
 
 
-def plain(name: object) -> str:
+def _plain(name: object) -> str:
     """A name as it is, anything else as a sentence shows it."""
     return name if isinstance(name, str) else shown(name)
 

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from pyspark.errors import AnalysisException, NumberFormatException
 
 from jobs.backfill import CHUNK_US, chunks_of, must_be_the_same
-from jobs.cli import main
 from jobs.commands.failure import explained
 from jobs.publish import unseen
+from tests.jobs.test_cli_usage import tidemark
 from tests.windowing.spec.specs import changed, refused, with_window
 from windowing.admit.rule import advanced, cuts
 from windowing.errors import SpecError, UsageError
@@ -63,10 +63,6 @@ def root(tmp_path: Path) -> Path:
     """The pipeline's directory, which is not there yet."""
     (tmp_path / "lake").mkdir()
     return tmp_path / "lake" / "trips"
-
-
-def tidemark(*words: str) -> Result:
-    return CliRunner().invoke(main, list(words), prog_name="tidemark")
 
 
 def said(result: Result) -> str:

@@ -37,14 +37,9 @@ def year_of(us: int) -> int:
 def offset_us(zone: str, us: int) -> int:
     """What the zone's clock is ahead of UTC at the instant `us`, in microseconds."""
     year = datetime(year_of(us), 1, 1, tzinfo=UTC)
-    at = moment(us) if FIRST_YEAR <= moment_year(us) <= LAST_YEAR else year
+    at = moment(us) if FIRST_YEAR <= moment(us).year <= LAST_YEAR else year
     shift = at.astimezone(ZoneInfo(zone)).utcoffset()
     return (shift or timedelta(0)) // timedelta(microseconds=1)
-
-
-def moment_year(us: int) -> int:
-    """The UTC year of `us`, unclamped; years outside 1..9999 come out as the nearest end."""
-    return moment(us).year
 
 
 def within_calendar(us: int) -> bool:
