@@ -10,6 +10,7 @@ from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Lock
+from time import perf_counter
 
 import pytest
 from pyspark.sql import SparkSession
@@ -20,19 +21,22 @@ MARK = "beside"
 
 
 class Beside:
-    """The marked tests of a suite; the last ones begin at once."""
+    """The marked tests of a suite; the last ones begin at once. `took` tells the seconds of those that passed."""
 
     def __init__(self, spark: SparkSession, tests: Sequence[pytest.Function]) -> None:
         self._spark, self._turn, self._open = spark, Lock(), Event()
         self._open.set()
         self._pool = ThreadPoolExecutor(1)
+        self.took: dict[str, float] = {}
         self._ends: dict[str, Future[None]] = {test.nodeid: self._pool.submit(self._one, test) for test in reversed(tests)}
 
     def _one(self, test: pytest.Function) -> None:
         self._open.wait()
         with self._turn, TemporaryDirectory() as home:
+            begun = perf_counter()
             given = {"spark": self._spark, "tmp_path": Path(home)} | (test.callspec.params if hasattr(test, "callspec") else {})
             test.obj(**{name: given[name] for name in signature(test.obj).parameters})
+            self.took[test.nodeid] = perf_counter() - begun
             delta.forget(self._spark, Path(home))
 
     def ended(self, test: pytest.Function) -> bool:

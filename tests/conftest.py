@@ -1,6 +1,6 @@
 """One Spark session for the whole suite."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from pyspark import SparkContext
@@ -36,6 +36,18 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Those that were run already are not run again."""
     running = pyfuncitem.funcargs.get("beside")
     return True if isinstance(running, Beside) and running.ended(pyfuncitem) else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """They took what they took beside."""
+    report = yield
+    running = getattr(item, "funcargs", {}).get("beside")
+    if call.when == "call" and isinstance(running, Beside):
+        report.duration = running.took.get(item.nodeid, report.duration)
+    return report
 
 
 @pytest.fixture(scope="session")
