@@ -74,6 +74,9 @@ def setting(spark: SparkSession, path: str, name: str) -> str | None:
 def size(spark: SparkSession, path: str) -> tuple[int, int]:
     """Files and bytes of the newest version of the table at `path`."""
     snapshot = _snapshot(spark, path)
+    files, size = snapshot.numOfFilesIfKnown(), snapshot.sizeInBytesIfKnown()
+    if files.isDefined() and size.isDefined():
+        return int(files.get()), int(size.get())
     return int(snapshot.numOfFiles()), int(snapshot.sizeInBytes())
 
 

@@ -7,7 +7,9 @@ collapse, so the window of t is [greatest boundary <= t, next boundary). Source 
     grid -> runs(low, high): a few affine pieces -> boundary(k), index(t), and the same two in Spark (frame.py)
 """
 
+from bisect import bisect_left
 from calendar import monthrange
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -165,42 +167,47 @@ def _nested(grid: Grid, spans: tuple[Span, ...]) -> list[Run]:
     k = _first_period(grid, max(spans[0].low_us, _EARLIEST))
     while _local(grid, k) < min(spans[-1].high_us, _LATEST):
         end, inner = _local(grid, k + 1), _inner(grid, k)
-        out += [Run(k * grid.per + i, k * grid.per + j, at, step) for i, j, at, step in _within(inner, end, spans)]
-        beyond = sum(local < end for local in inner)
+        beyond = bisect_left(inner, end)
+        for span in spans:
+            i, j = bisect_left(inner, span.low_us), min(bisect_left(inner, span.high_us), beyond)
+            out += [Run(k * grid.per + n, k * grid.per + m, at, step) for n, m, at, step in _even(grid, span, inner, i, j)]
         if beyond < grid.per and (at_end := _first_instant(end, spans)) is not None:
             out.append(Run(k * grid.per + beyond, (k + 1) * grid.per - 1, at_end, 0))
         k += 1
     return out
 
 
-def _inner(grid: Grid, k: int) -> list[int]:
+def _inner(grid: Grid, k: int) -> Sequence[int]:
     """The local times of the boundaries of period `k`, those beyond its end included."""
     begin = _local(grid, k)
     if grid.inner_us:
-        return [begin + i * grid.inner_us for i in range(grid.per)]
+        return range(begin, begin + grid.per * grid.inner_us, grid.inner_us)
     months = Grid(0, grid.inner_months, begin)
     return [_local(months, i) for i in range(grid.per)]
 
 
-def _within(inner: list[int], end: int, spans: tuple[Span, ...]) -> list[tuple[int, int, int, int]]:
-    """(first, last, instant, step) of the stretches of `inner` that lie before `end`, each in one span and evenly spaced."""
-    out: list[tuple[int, int, int, int]] = []
-    for i, local in enumerate(inner):
-        at = _first_instant(local, spans)
-        if at is None or local >= end:
-            continue
-        first, last, began, step = out[-1] if out else (i, i - 2, 0, 0)
-        apart = at - (began + (last - first) * step)
-        if last == i - 1 and (last == first or apart == step):
-            out[-1] = (first, i, began, apart)
-        else:
-            out.append((i, i, at, 0))
-    return out
+def _even(grid: Grid, span: Span, inner: Sequence[int], i: int, j: int) -> Iterator[tuple[int, int, int, int]]:
+    """(first, last, instant, step) of evenly spaced stretches of `inner[i:j]`, which lie in `span`."""
+    if i < j and (grid.inner_us or not span.on_clock):
+        yield i, j - 1, _at(span, inner[i]), grid.inner_us if span.on_clock and j - i > 1 else 0
+        return
+    while i < j:
+        step = inner[i + 1] - inner[i] if i + 1 < j else 0
+        last = i
+        while last + 1 < j and inner[last + 1] - inner[last] == step:
+            last += 1
+        yield i, last, _at(span, inner[i]), step
+        i = last + 1
 
 
 def _first_instant(local: int, spans: tuple[Span, ...]) -> int | None:
     span = next((s for s in spans if s.low_us <= local < s.high_us), None)
-    return None if span is None else span.at_us + (local - span.low_us if span.on_clock else 0)
+    return None if span is None else _at(span, local)
+
+
+def _at(span: Span, local: int) -> int:
+    """The instant of a local time in the span; all of those that the clock jumped over are one."""
+    return span.at_us + (local - span.low_us if span.on_clock else 0)
 
 
 def _first_period(grid: Grid, local_us: int) -> int:
