@@ -63,7 +63,11 @@ def _found(pieces: tuple[Run, ...], t: Instants) -> Instants:
     at = np.array([run.at_us for run in pieces], dtype=np.int64)
     first = np.array([run.first for run in pieces], dtype=np.int64)
     last = np.array([run.last for run in pieces], dtype=np.int64)
-    step = np.array([run.step_us for run in pieces], dtype=np.int64)
+    step = np.array([max(run.step_us, 1) for run in pieces], dtype=np.int64)
+    per = np.array([run.per for run in pieces], dtype=np.int64)
+    inner = np.array([run.inner_us or run.step_us or 1 for run in pieces], dtype=np.int64)
     found = np.searchsorted(at, t, side="right") - 1
-    steps = (t - at[found]) // np.maximum(step[found], 1)
-    return np.where(step[found] > 0, np.minimum(last[found], first[found] + steps), last[found])
+    periods, into = np.divmod(t - at[found], step[found])
+    k = first[found] + periods * per[found] + into // inner[found]
+    spread = np.array([run.step_us > 0 for run in pieces])
+    return np.where(spread[found], np.minimum(last[found], k), last[found])

@@ -54,9 +54,9 @@ class Erased:
 def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Erased:
     """Deletes every row of `key` (each key column and its value as text) and the files that held one; asked for again, it goes on.
 
-    Time travel before it is gone for every table. The source is left alone: what is still there comes back with a backfill that
-    reaches it. The ledger keeps that something was erased, not what. UsageError where a key column is missing, or where readers are
-    pointed at an older run than the newest.
+    Versions before it are gone, but of tables whose newest version needs every file there is. The source is left alone: what is still
+    there comes back with a backfill that reaches it. The ledger keeps that something was erased, not what. UsageError where a key
+    column is missing, or where readers are pointed at an older run than the newest.
     """
     lacking = [column for column in pipeline.source.key if column not in key]
     if lacking:
@@ -70,11 +70,11 @@ def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Er
         past, begun = _intended(batch, past, key)
         left = tables.left(spark, pipeline, past)
         rows = _rows(batch, key, left)
-        everything = (*tables.names(spark, pipeline), *left)
-        _rewrite(batch, everything)
+        stale = [name for name in (*tables.names(spark, pipeline), *left) if delta.has_past(spark, pipeline.table(name))]
+        _rewrite(batch, stale)
         versions = tables.versions(spark, pipeline)
         past = past if past.published is None else follow(spark, pipeline, past, versions)
-        _forget(batch, everything)
+        _forget(batch, stale)
         done = replace(begun, step=ERASE_DONE, versions=versions, counts=_counts(batch, past, begun))
         record(spark, pipeline, past, [done])
         crashpoint("erase.done")

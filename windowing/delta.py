@@ -82,9 +82,23 @@ def size(spark: SparkSession, path: str) -> tuple[int, int]:
 
 def has_older_files(path: str, moment: datetime) -> bool:
     """Whether a file of the table at `path`, needed or not, was last written before `moment` (aware, outside); VACUUM deletes no others."""
+    return any(f.stat().st_mtime < moment.timestamp() for f in _files(path))
+
+
+def has_past(spark: SparkSession, path: str) -> bool:
+    """Whether files of the table at `path` hold more than its newest version: older ones, rows marked as deleted, what no commit names."""
+    snapshot = _snapshot(spark, path)
+    if sum(1 for _ in _files(path)) != size(spark, path)[0]:
+        return True
+    marked = snapshot.numDeletionVectorsOpt()
+    return bool(snapshot.deletionVectorsSupported()) and not (marked.isDefined() and int(marked.get()) == 0)
+
+
+def _files(path: str) -> Iterator[Path]:
+    """What VACUUM looks at of the table at `path`."""
     home = local_path(path)
-    files = (f for f in home.rglob("*") if f.relative_to(home).parts[0] != "_delta_log" and f.is_file())
-    return any(f.stat().st_mtime < moment.timestamp() for f in files)
+    found = (f for f in home.rglob("*") if f.relative_to(home).parts[0] != "_delta_log")
+    return (f for f in found if not f.name.startswith(".") and f.is_file())
 
 
 def is_new(spark: SparkSession, path: str) -> bool:

@@ -153,9 +153,9 @@ def intents(life: Life) -> int:
     return sum(e.step == "backfill_intent" for e in story(life.lab.spark, life.lab.pipeline).entries)
 
 
-def test_a_backfill_of_many_chunks_goes_on_where_it_was_killed(life: Life) -> None:
-    days = CHUNK_US // DAY
-    life.lab.run([event("far", (days + 2) * 24 * 60, "d")])
+def test_a_backfill_of_many_chunks_goes_on_where_it_was_killed(spark: SparkSession, tmp_path: Path) -> None:
+    days, life = CHUNK_US // DAY, Life(Lab(spark, tmp_path, WINDOWS[1:], lateness=HOUR, shows=FEW))
+    life.lab.run([event("0", 0), event("far", (days + 2) * 24 * 60, "d")])
     life.lab.run([event(f"late-{d}", d * 24 * 60 + 1, "d") for d in (1, days + 1)])
     wide = (BASE, BASE + (days + 3) * DAY)
     before = intents(life)
@@ -176,8 +176,10 @@ def files(life: Life) -> set[Path]:
     return {p for p in life.root.rglob("*.json") if "_checkpoint" not in p.parts}
 
 
-def test_a_check_says_what_a_backfill_would_change_and_changes_nothing(life: Life) -> None:
-    lab = life.lab
+def test_a_check_says_what_a_backfill_would_change_and_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    life = Life(lab := Lab(spark, tmp_path, WINDOWS[:1], lateness=HOUR, shows=FEW))
+    (lab.root / "lab.yaml").write_text(json.dumps(lab.spec()))
+    lab.run([event(f"0-{m}", m) for m in (0, 30, 300)])
     lab.run([event("unseen", 42, "e"), event("unseen too", 300, "e")])
     before, span = files(life), (BASE, BASE + 2 * HOUR)
     ends_at(Crasher("check.cloned"), lambda: check(lab.spark, lab.pipeline, *map(moment, span)))

@@ -55,7 +55,7 @@ def _start_in(run: Run, t: Column) -> Column:
         return F.lit(run.at_us).cast("bigint")
     into = F.pmod(t - F.lit(run.at_us), F.lit(run.step_us))
     begun = t - (F.pmod(into, F.lit(run.inner_us)) if run.per > 1 else into)
-    return begun if run.last is None else F.least(begun, F.lit(run.at_us + (run.last - run.first) * run.step_us))
+    return begun if run.last is None else F.least(begun, F.lit(run.instant(run.last)))
 
 
 def _boundary_in(run: Run, k: Column) -> Column:

@@ -74,6 +74,11 @@ class Run:
     per: int = 1
     inner_us: int = 0
 
+    def instant(self, k: int) -> int:
+        """Boundary `k`, in microseconds since 1970."""
+        periods, inner = divmod(k - self.first, self.per)
+        return self.at_us + periods * self.step_us + inner * self.inner_us
+
 
 @dataclass(frozen=True)
 class Span:
@@ -103,18 +108,17 @@ def boundary(grid: Grid, k: int) -> int:
     local = _local(grid.periods, k // grid.per)
     margin = MARGIN_US + _reach(grid) if grid.per > 1 else MARGIN_US
     found = [r for r in runs(grid, local - margin, local + margin) if r.last is None or r.first <= k <= r.last]
-    periods, inner = divmod(k - found[0].first, found[0].per)
-    return found[0].at_us + periods * found[0].step_us + inner * found[0].inner_us
+    return found[0].instant(k)
 
 
 def index(grid: Grid, t_us: int) -> int:
     """The greatest k whose boundary is at or before the instant `t_us`."""
     run = [r for r in runs(grid, t_us, t_us) if r.last is None or r.at_us <= t_us][-1]
-    into = t_us - run.at_us
-    if run.last is None:
-        inner = into % run.step_us // run.inner_us if run.per > 1 else 0
-        return run.first + into // run.step_us * run.per + inner
-    return min(run.last, run.first + into // run.step_us) if run.step_us else run.last
+    if run.last is not None and not run.step_us:
+        return run.last
+    periods, into = divmod(t_us - run.at_us, run.step_us)
+    k = run.first + periods * run.per + (into // run.inner_us if run.per > 1 else 0)
+    return k if run.last is None else min(run.last, k)
 
 
 _EARLIEST = micros(datetime(FIRST_YEAR, 1, 1, tzinfo=UTC))
@@ -122,8 +126,7 @@ _LATEST = micros(datetime(LAST_YEAR, 12, 31, tzinfo=UTC))
 
 
 def _reach(grid: Grid) -> int:
-    length = grid.step_us or grid.months * 31 * 24 * HOUR_US
-    return length + MARGIN_US
+    return (grid.step_us or grid.months * 31 * 24 * HOUR_US) + MARGIN_US
 
 
 def local_spans(zone: str | None, low_us: int, high_us: int) -> tuple[Span, ...]:
@@ -166,14 +169,30 @@ def _nested(grid: Grid, spans: tuple[Span, ...]) -> list[Run]:
     out: list[Run] = []
     k = _first_period(grid, max(spans[0].low_us, _EARLIEST))
     while _local(grid, k) < min(spans[-1].high_us, _LATEST):
-        end, inner = _local(grid, k + 1), _inner(grid, k)
-        beyond = bisect_left(inner, end)
-        for span in spans:
-            i, j = bisect_left(inner, span.low_us), min(bisect_left(inner, span.high_us), beyond)
-            out += [Run(k * grid.per + n, k * grid.per + m, at, step) for n, m, at, step in _even(grid, span, inner, i, j)]
-        if beyond < grid.per and (at_end := _first_instant(end, spans)) is not None:
-            out.append(Run(k * grid.per + beyond, (k + 1) * grid.per - 1, at_end, 0))
-        k += 1
+        found, k = _periods(grid, k, spans)
+        out += found
+    return out
+
+
+def _periods(grid: Grid, k: int, spans: tuple[Span, ...]) -> tuple[list[Run], int]:
+    """The runs of period `k`, or one run of as many as are equal and lie in one span; and the period that comes next."""
+    begin, step = _local(grid, k), grid.step_us
+    span = next((s for s in spans if step and s.on_clock and s.low_us <= begin and begin + step <= s.high_us), None)
+    if span is None:
+        return _period(grid, k, spans), k + 1
+    after = (span.high_us - grid.origin_us) // step
+    return [Run(k * grid.per, after * grid.per - 1, _at(span, begin), step, grid.per, grid.inner_us)], after
+
+
+def _period(grid: Grid, k: int, spans: tuple[Span, ...]) -> list[Run]:
+    out: list[Run] = []
+    end, inner = _local(grid, k + 1), _inner(grid, k)
+    beyond = bisect_left(inner, end)
+    for span in spans:
+        i, j = bisect_left(inner, span.low_us), min(bisect_left(inner, span.high_us), beyond)
+        out += [Run(k * grid.per + n, k * grid.per + m, at, step) for n, m, at, step in _even(grid, span, inner, i, j)]
+    if beyond < grid.per and (at_end := _first_instant(end, spans)) is not None:
+        out.append(Run(k * grid.per + beyond, (k + 1) * grid.per - 1, at_end, 0))
     return out
 
 
@@ -182,8 +201,7 @@ def _inner(grid: Grid, k: int) -> Sequence[int]:
     begin = _local(grid, k)
     if grid.inner_us:
         return range(begin, begin + grid.per * grid.inner_us, grid.inner_us)
-    months = Grid(0, grid.inner_months, begin)
-    return [_local(months, i) for i in range(grid.per)]
+    return [_local(Grid(0, grid.inner_months, begin), i) for i in range(grid.per)]
 
 
 def _even(grid: Grid, span: Span, inner: Sequence[int], i: int, j: int) -> Iterator[tuple[int, int, int, int]]:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import oracle
-from tests.windowing.cases import DAY, HOUR, MINUTE, SECOND, instants, monthly, stepped, tumbling, year, zones
+from tests.windowing.cases import DAY, HOUR, MINUTE, SECOND, instants, monthly, nested, stepped, tumbling, year, zones
 from windowing.grid.rule import Grid, boundary, index, local_spans, runs
 from windowing.grid.zone import micros, moment, transitions
 
@@ -124,7 +124,7 @@ def test_boundaries_are_in_order_and_end_where_the_next_begins(grid: Grid, t: in
 
 
 @settings(max_examples=300)
-@given(st.one_of(stepped(), monthly()), instants, st.integers(0, 400 * DAY))
+@given(st.one_of(stepped(), monthly(), nested()), instants, st.integers(0, 400 * DAY))
 def test_runs_say_every_boundary_of_a_range_once(grid: Grid, low: int, length: int) -> None:
     high = low + min(length, 300 * (grid.step_us or 31 * DAY))
     pieces = runs(grid, low, high)
@@ -139,7 +139,15 @@ def test_runs_say_every_boundary_of_a_range_once(grid: Grid, low: int, length: i
     assert last <= ends[-1]
     for k in {first, last, (first + last) // 2}:
         (piece,) = (p for p, end in zip(pieces, ends, strict=True) if p.first <= k <= end)
-        assert piece.at_us + (k - piece.first) * piece.step_us == boundary(grid, k)
+        periods, inner = divmod(k - piece.first, piece.per)
+        assert piece.at_us + periods * piece.step_us + inner * piece.inner_us == boundary(grid, k)
+
+
+def test_equal_periods_are_one_run_between_two_changes_of_the_clock() -> None:
+    """A run is a branch of every query; a year of days would be hundreds."""
+    low = micros(datetime(2025, 1, 1, tzinfo=UTC))
+    pieces = runs(Grid(DAY, 0, 0, "America/New_York", 7 * HOUR), low, low + 365 * DAY)
+    assert len(pieces) < 20
 
 
 @settings(max_examples=200)
