@@ -74,9 +74,9 @@ def setting(spark: SparkSession, path: str, name: str) -> str | None:
 def size(spark: SparkSession, path: str) -> tuple[int, int]:
     """Files and bytes of the newest version of the table at `path`."""
     snapshot = _snapshot(spark, path)
-    files, size = snapshot.numOfFilesIfKnown(), snapshot.sizeInBytesIfKnown()
-    if files.isDefined() and size.isDefined():
-        return int(files.get()), int(size.get())
+    told = snapshot.checksumOpt()
+    if told.isDefined():
+        return int(told.get().numFiles()), int(told.get().tableSizeBytes())
     return int(snapshot.numOfFiles()), int(snapshot.sizeInBytes())
 
 
@@ -88,7 +88,7 @@ def has_older_files(path: str, moment: datetime) -> bool:
 def has_past(spark: SparkSession, path: str) -> bool:
     """Whether files of the table at `path` hold more than its newest version: older ones, rows marked as deleted, what no commit names."""
     snapshot = _snapshot(spark, path)
-    if sum(1 for _ in _files(path)) != size(spark, path)[0]:
+    if sum(1 for _ in _files(path)) != int(snapshot.numOfFiles()):
         return True
     marked = snapshot.numDeletionVectorsOpt()
     return bool(snapshot.deletionVectorsSupported()) and not (marked.isDefined() and int(marked.get()) == 0)

@@ -46,6 +46,10 @@ PAIRS: tuple[tuple[Window, oracle.Window], ...] = (
         Cumulate("today", Grid(DAY_US, zone=ZONE, inner_us=HOUR_US), COUNT),
         oracle.Cumulate("today", DAY_US, step=HOUR_US, zone=ZONE),
     ),
+    (
+        Cumulate("sevens", Grid(DAY_US, zone=ZONE, inner_us=7 * HOUR_US), COUNT),
+        oracle.Cumulate("sevens", DAY_US, step=7 * HOUR_US, zone=ZONE),
+    ),
     (Cumulate("to_date", MONTH, COUNT), oracle.Cumulate("to_date", months=1, step=5 * DAY_US, zone=ZONE)),
     (Session("busy", HOUR_US, COUNT), oracle.Session("busy", HOUR_US)),
     (CappedSession("shift", HOUR_US, 2 * HOUR_US, COUNT), oracle.Session("shift", HOUR_US, 2 * HOUR_US)),

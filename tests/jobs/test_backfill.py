@@ -154,7 +154,7 @@ def intents(life: Life) -> int:
 
 
 def test_a_backfill_of_many_chunks_goes_on_where_it_was_killed(spark: SparkSession, tmp_path: Path) -> None:
-    days, life = CHUNK_US // DAY, Life(Lab(spark, tmp_path, WINDOWS[1:], lateness=HOUR, shows=FEW))
+    days, life = CHUNK_US // DAY, Life(Lab(spark, tmp_path, WINDOWS, lateness=HOUR, shows=FEW))
     life.lab.run([event("0", 0), event("far", (days + 2) * 24 * 60, "d")])
     life.lab.run([event(f"late-{d}", d * 24 * 60 + 1, "d") for d in (1, days + 1)])
     wide = (BASE, BASE + (days + 3) * DAY)

@@ -105,9 +105,9 @@ def runs(grid: Grid, low_us: int, high_us: int) -> tuple[Run, ...]:
 def boundary(grid: Grid, k: int) -> int:
     """The instant of boundary `k`, in microseconds since 1970."""
     grid = grid.plain
-    local = _local(grid.periods, k // grid.per)
-    margin = MARGIN_US + _reach(grid) if grid.per > 1 else MARGIN_US
-    found = [r for r in runs(grid, local - margin, local + margin) if r.last is None or r.first <= k <= r.last]
+    period, nth = divmod(k, grid.per)
+    local = min(_inner(grid, period)[nth], _local(grid, period + 1)) if grid.per > 1 else _local(grid, k)
+    found = [r for r in runs(grid, local - MARGIN_US, local + MARGIN_US) if r.last is None or r.first <= k <= r.last]
     return found[0].instant(k)
 
 
@@ -126,7 +126,7 @@ _LATEST = micros(datetime(LAST_YEAR, 12, 31, tzinfo=UTC))
 
 
 def _reach(grid: Grid) -> int:
-    return (grid.step_us or grid.months * 31 * 24 * HOUR_US) + MARGIN_US
+    return (grid.inner_us or grid.step_us or (grid.inner_months or grid.months) * 31 * 24 * HOUR_US) + MARGIN_US
 
 
 def local_spans(zone: str | None, low_us: int, high_us: int) -> tuple[Span, ...]:

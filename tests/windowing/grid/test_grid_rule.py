@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import oracle
-from tests.windowing.cases import DAY, HOUR, MINUTE, SECOND, instants, monthly, nested, stepped, tumbling, year, zones
+from tests.windowing.cases import DAY, HOUR, MINUTE, SECOND, cumulate, instants, monthly, nested, stepped, tumbling, year, zones
 from windowing.grid.rule import Grid, boundary, index, local_spans, runs
 from windowing.grid.zone import micros, moment, transitions
 
@@ -69,6 +69,19 @@ def test_the_window_of_an_instant_beside_every_jump_is_the_oracles(part: int) ->
             for step, origin in grids:
                 for t in (at - 1, at, at + 1, at + 30 * MINUTE, at - HOUR):
                     check(Grid(step, 0, origin, zone), t)
+
+
+@pytest.mark.parametrize(("step", "inner"), [(DAY, 7 * HOUR), (2 * DAY, 13 * HOUR)])
+def test_the_windows_of_a_period_beside_a_jump_are_the_oracles(step: int, inner: int) -> None:
+    """The period that the clock changes in is not laid out as those around it are."""
+    for zone in ZONES[::4]:
+        grid = Grid(step, 0, 0, zone, inner)
+        for at in sampled(zone)[:2]:
+            for t in (at - DAY, at - 1, at, at + HOUR, at + DAY):
+                k = index(grid, t)
+                start = boundary(grid.periods, index(grid.periods, t))
+                ends = {boundary(grid, n) for n in range(k + 1, (k // grid.per + 1) * grid.per + 1)}
+                assert {(start, end) for end in ends} == oracle.spans(cumulate(grid).theirs, t), (grid, t)
 
 
 def test_months_that_begin_beside_a_jump_are_the_oracles() -> None:
@@ -143,11 +156,19 @@ def test_runs_say_every_boundary_of_a_range_once(grid: Grid, low: int, length: i
         assert piece.at_us + periods * piece.step_us + inner * piece.inner_us == boundary(grid, k)
 
 
-def test_equal_periods_are_one_run_between_two_changes_of_the_clock() -> None:
-    """A run is a branch of every query; a year of days would be hundreds."""
+@pytest.mark.parametrize(
+    "grid",
+    [
+        Grid(DAY, 0, 0, "America/New_York", 7 * HOUR),
+        Grid(36_500 * DAY, 0, 0, "America/New_York", 7 * HOUR),
+        Grid(0, 1200, 0, "Europe/Berlin", 0, 1),
+        Grid(0, 1200, 0, "America/New_York", DAY),
+    ],
+)
+def test_a_year_is_a_few_runs(grid: Grid) -> None:
+    """Each is a branch of every query: equal periods are one between two changes of the clock, and of long ones only a part is laid out."""
     low = micros(datetime(2025, 1, 1, tzinfo=UTC))
-    pieces = runs(Grid(DAY, 0, 0, "America/New_York", 7 * HOUR), low, low + 365 * DAY)
-    assert len(pieces) < 20
+    assert len(runs(grid, low, low + 365 * DAY)) < 30
 
 
 @settings(max_examples=200)
