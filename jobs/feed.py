@@ -14,7 +14,7 @@ from jobs.chunk import one
 from jobs.repair import Chunk
 from jobs.staging import stage
 from windowing.columns import T as TIME
-from windowing.grid.zone import FIRST_US
+from windowing.grid.zone import FIRST_US, LAST_US
 from windowing.ledger.rule import Entry, Story
 from windowing.source import frame as source
 from windowing.source.rule import CHANGE, FEED, Span, merged, pending
@@ -47,7 +47,7 @@ def corrected(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[Ent
 def _spans(batch: Batch, rows: DataFrame) -> tuple[Span, ...]:
     """The event times of rows that were changed or taken away, before and after, as few spans."""
     moved = source.shaped(_moved(rows, batch.pipeline.source.event_id).drop(*FEED), batch.pipeline)
-    placed = timed(batch, moved).where(F.col(TIME).between(FIRST_US, source.LAST_US))
+    placed = timed(batch, moved).where(F.col(TIME).between(FIRST_US, LAST_US))
     hours = placed.groupBy((F.col(TIME) / _HOUR_US).cast("bigint")).agg(F.min(TIME).alias("low"), F.max(TIME).alias("high"))
     return merged(Span(row["low"], row["high"]) for row in hours.collect())
 

@@ -77,7 +77,7 @@ def suspicious_before(pipeline: Pipeline, watermark_us: int | None) -> int | Non
 
 
 def advanced(before_us: int | None, max_event_us: int | None, arrival_us: int, delay_us: int) -> int | None:
-    """W after a run: never lower than before; the highest accepted event time, at most the arrival, less the delay, never before year 2."""
+    """W after a run: never lower than before; the highest accepted event time, at most the arrival, less the delay, never before year 4."""
     if max_event_us is None:
         return before_us
     return later(before_us, max(min(max_event_us, arrival_us) - delay_us, FIRST_US))

@@ -24,8 +24,8 @@ def moment(us: int) -> datetime:
 
 
 _BEGIN_US, _END_US = micros(datetime(1, 1, 1, tzinfo=UTC)), micros(datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC))
-FIRST_US = micros(datetime(FIRST_YEAR, 1, 1, tzinfo=UTC))
-"""The earliest event time there is, and the earliest watermark."""
+FIRST_US, LAST_US = micros(datetime(4, 1, 1, tzinfo=UTC)), micros(datetime(9997, 1, 1, tzinfo=UTC)) - 1
+"""The earliest and the latest event time there is, both inside; no watermark is earlier. The years beside them are on the calendar too."""
 
 
 def year_of(us: int) -> int:

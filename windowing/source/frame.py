@@ -9,7 +9,7 @@ from pyspark.sql import types as T
 from windowing.columns import WHY
 from windowing.columns import T as TIME
 from windowing.grid.rule import Span, local_spans
-from windowing.grid.zone import FIRST_US
+from windowing.grid.zone import FIRST_US, LAST_US
 from windowing.panes.expression import column, condition
 from windowing.panes.frame import bad_value, not_finite
 from windowing.spec.duration import Duration
@@ -96,10 +96,6 @@ def _time_reasons(pipeline: Pipeline, arrival_us: int) -> list[Column]:
         F.when(F.col(TIME).isNull() | ~F.col(TIME).between(FIRST_US, LAST_US), f"{name} can't be read as a time"),
         F.when(F.col(TIME) > F.lit(arrival_us + ahead.us), f"{name} is more than {ahead} ahead of the arrival"),
     ]
-
-
-LAST_US = 253_339_228_800_000_000
-"""9998-01-01; beyond it, and before 0002-01-01, calendars and clocks run out."""
 
 
 def _key_reasons(pipeline: Pipeline, schema: T.StructType) -> list[Column]:

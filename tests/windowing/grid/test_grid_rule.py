@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests import oracle
 from tests.windowing.cases import DAY, HOUR, MINUTE, SECOND, cumulate, instants, monthly, nested, stepped, tumbling, year, zones
 from windowing.grid.rule import Grid, boundary, index, local_spans, runs
-from windowing.grid.zone import micros, moment, transitions
+from windowing.grid.zone import FIRST_US, LAST_US, micros, moment, transitions
 
 ZONES = sorted(available_timezones() - {"localtime"})
 PER_ZONE = 8
@@ -154,6 +154,16 @@ def test_runs_say_every_boundary_of_a_range_once(grid: Grid, low: int, length: i
         (piece,) = (p for p, end in zip(pieces, ends, strict=True) if p.first <= k <= end)
         periods, inner = divmod(k - piece.first, piece.per)
         assert piece.at_us + periods * piece.step_us + inner * piece.inner_us == boundary(grid, k)
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin", "America/New_York", "Pacific/Apia", "Pacific/Kiritimati"])
+def test_the_first_and_the_last_event_time_there_is_have_windows(zone: str | None) -> None:
+    steps = [Grid(DAY, 0, 0, zone), Grid(7 * DAY, 0, 3 * DAY, zone), Grid(DAY, 0, 0, zone, 7 * HOUR), Grid(0, 1, 20 * DAY, zone)]
+    years = [Grid(0, 12, 0, zone), Grid(0, 12, 90 * MINUTE, zone, 0, 12), Grid(0, 1200, 0, zone, 0, 1)]
+    for grid in (*steps, *years, Grid(36_500 * DAY, 0, 0, zone, 7 * HOUR)):
+        for t in (FIRST_US, FIRST_US + 1, LAST_US - HOUR, LAST_US):
+            k = index(grid, t)
+            assert boundary(grid, k) <= t < boundary(grid, k + 1), (grid, t)
 
 
 @pytest.mark.parametrize(
