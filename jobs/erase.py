@@ -54,7 +54,7 @@ class Erased:
 def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Erased:
     """Deletes every row of `key` (each key column and its value as text) and the files that held one; asked for again, it goes on.
 
-    Versions before it are gone, but of tables whose newest version needs every file there is. The source is left alone: what is still
+    Versions before it are gone, except where a table's newest one needs every file there is. The source is left alone: what is still
     there comes back with a backfill that reaches it. The ledger keeps that something was erased, not what. UsageError where a key
     column is missing, or where readers are pointed at an older run than the newest.
     """

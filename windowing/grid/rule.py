@@ -201,7 +201,8 @@ def _inner(grid: Grid, k: int) -> Sequence[int]:
     begin = _local(grid, k)
     if grid.inner_us:
         return range(begin, begin + grid.per * grid.inner_us, grid.inner_us)
-    return [_local(Grid(0, grid.inner_months, begin), i) for i in range(grid.per)]
+    months = Grid(0, grid.inner_months, begin)
+    return [_local(months, i) for i in range(grid.per)]
 
 
 def _even(grid: Grid, span: Span, inner: Sequence[int], i: int, j: int) -> Iterator[tuple[int, int, int, int]]:
@@ -210,8 +211,7 @@ def _even(grid: Grid, span: Span, inner: Sequence[int], i: int, j: int) -> Itera
         yield i, j - 1, _at(span, inner[i]), grid.inner_us if span.on_clock and j - i > 1 else 0
         return
     while i < j:
-        step = inner[i + 1] - inner[i] if i + 1 < j else 0
-        last = i
+        last, step = i, inner[i + 1] - inner[i] if i + 1 < j else 0
         while last + 1 < j and inner[last + 1] - inner[last] == step:
             last += 1
         yield i, last, _at(span, inner[i]), step
