@@ -198,6 +198,7 @@ def test_a_check_says_what_a_backfill_would_change_and_changes_nothing(spark: Sp
     lab.check()
 
 
+@pytest.mark.deep
 @pytest.mark.beside
 def test_a_check_of_windows_made_from_events_finds_them_in_its_copy(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, ORDERED, lateness=HOUR, shows=FEW)

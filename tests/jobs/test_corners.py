@@ -33,6 +33,7 @@ def at(minute: int, name: str, key: str = "a", *, mark: bool = False) -> Event:
     return Event(key, BASE + minute * MINUTE, 1, name, minute, mark=mark)
 
 
+@pytest.mark.deep
 def test_a_backfill_where_ids_were_forgotten_and_state_is_gone(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, (HOURLY, Tumbling("daily", DAY)), lateness=0, shows=FEW)
     spec = lab.spec() | {"retention": {"state": "1 day"}}
@@ -58,6 +59,7 @@ def test_a_late_window_without_events_is_not_shown(spark: SparkSession, tmp_path
     lab.check()
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("place", ["run.emitted"])
 def test_windows_without_events_that_come_late_come_once(place: str, spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, (Tumbling("tens", 10 * MINUTE, empty=True, emit="on_close"),), shows=FEW)
@@ -69,6 +71,7 @@ def test_windows_without_events_that_come_late_come_once(place: str, spark: Spar
     lab.check()
 
 
+@pytest.mark.deep
 def test_a_late_marker_ends_nothing_when_state_is_made_anew_until_a_backfill_takes_it_in(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, (Punctuation("marked"),), lateness=0, shows=FEW)
     lab.run([at(600, "e1"), at(630, "e2"), at(720, "e3", "b")])

@@ -159,6 +159,7 @@ def test_changes_of_rows_that_did_not_count(spark: SparkSession, tmp_path: Any) 
     lab.holds_what_the_source_does()
 
 
+@pytest.mark.deep
 @pytest.mark.beside
 def test_an_event_moves_far_back_and_copies_that_lost_are_changed(spark: SparkSession, tmp_path: Any) -> None:
     lab = Changing(spark, tmp_path, (WINDOWS[0], oracle.Tumbling("daily", 1440 * MINUTE)), shows=FEW)

@@ -46,6 +46,7 @@ def adds_up(lab: Lab) -> None:
     assert found.passed, found.failed
 
 
+@pytest.mark.deep
 def test_what_maintenance_took_from_state_adds_up_after_backfills_and_erasures(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, (HOURLY, DAILY), lateness=0, shows=FEW)
     lab.pipeline = load_pipeline(lab.spec() | {"retention": {"state": "1 day"}})
@@ -63,6 +64,7 @@ def test_what_maintenance_took_from_state_adds_up_after_backfills_and_erasures(s
     assert story(spark, lab.pipeline).total("accepted") == 4
 
 
+@pytest.mark.deep
 def test_an_event_of_a_pane_that_is_gone_changes(spark: SparkSession, tmp_path: Path) -> None:
     lab = Changing(spark, tmp_path, (HOURLY,), lateness=0, shows=FEW)
     lab.pipeline = load_pipeline(lab.spec() | {"retention": {"state": "1 day"}})
@@ -117,6 +119,7 @@ def limited(lab: Lab, limit: int = 100) -> Any:
     return load_pipeline(spec | {"windows": windows})
 
 
+@pytest.mark.deep
 def test_a_spec_changes_while_a_correction_is_due(spark: SparkSession, tmp_path: Path) -> None:
     lab = Changing(spark, tmp_path, (HOURLY,), shows=FEW)
     lab.land([at(n, f"e{n}") for n in (1, 2, 3)])
@@ -147,6 +150,7 @@ def test_a_spec_changes_before_anything_was_read(spark: SparkSession, tmp_path: 
     assert delta.setting(spark, lab.pipeline.table("visits"), "delta.enableChangeDataFeed") == "true"
 
 
+@pytest.mark.deep
 def test_a_spec_changes_after_a_maintenance_that_was_killed(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, (HOURLY,), shows=FEW)
     lab.run([at(10, "x")])
@@ -177,6 +181,7 @@ def test_tables_of_others_are_left_alone(spark: SparkSession, tmp_path: Path) ->
     assert (delta.version(spark, other), delta.read(spark, other).columns) == (0, ["price", "key"])
 
 
+@pytest.mark.deep
 def test_a_sum_that_was_lost_is_told_until_it_is_published(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path)
     most = 2**63 - 1
@@ -193,6 +198,7 @@ def test_a_sum_that_was_lost_is_told_until_it_is_published(spark: SparkSession, 
     assert validate(spark, source.pipeline).passed
 
 
+@pytest.mark.deep
 def test_refused_rows_that_leave_the_source_take_none_that_counts_along(spark: SparkSession, tmp_path: Path) -> None:
     lab = Changing(spark, tmp_path, (HOURLY,), lateness=0, shows=FEW)
     lab.land([at(605, "e1"), at(720, "e2")])
@@ -212,6 +218,7 @@ def test_refused_rows_that_leave_the_source_take_none_that_counts_along(spark: S
     adds_up(lab)
 
 
+@pytest.mark.deep
 def test_events_that_missed_a_window_are_counted_in_once(spark: SparkSession, tmp_path: Path) -> None:
     lab = Changing(spark, tmp_path, (HOURLY, DAILY), lateness=0, shows=FEW)
     lab.land([at(605, "e1"), at(720, "e2")])
@@ -225,6 +232,7 @@ def test_events_that_missed_a_window_are_counted_in_once(spark: SparkSession, tm
     lab.holds_what_the_source_does()
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("window", [HOURLY, VISITS], ids=["tumbling", "session"])
 def test_events_before_the_calendar_of_today(window: oracle.Window, spark: SparkSession, tmp_path: Path) -> None:
     lab, long_ago = Lab(spark, tmp_path, (window,), shows=FEW), us("1500-06-15T10:10:00")
@@ -235,6 +243,7 @@ def test_events_before_the_calendar_of_today(window: oracle.Window, spark: Spark
     lab.check()
 
 
+@pytest.mark.deep
 def test_sessions_alone_add_up_after_late_events_are_taken_in(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, (VISITS, Session("days", DAY)), lateness=0, shows=FEW)
     lab.run([at(600, "x"), at(720, "y")])
@@ -251,6 +260,7 @@ ODD = """id string, `Flight Nr` string, key string, ts timestamp, value bigint, 
 extra struct<`Dep Delay`: int>, whatever variant"""
 
 
+@pytest.mark.deep
 def test_columns_that_only_mapped_tables_can_have_and_types_that_nothing_compares(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path, aggregates={"n": "count()", "numbers": "count_distinct(nr)"})
     spark.sql(f"create table delta.`{source.table}` ({ODD}) using delta tblproperties ('delta.columnMapping.mode' = 'name')")
@@ -312,6 +322,7 @@ def test_decimals_are_compared_and_not_rounded(spark: SparkSession, tmp_path: Pa
     assert {name: len(rows) for name, rows in found.items() if name != "steps"} == {"above": 1, "same": 0, "other": 1}
 
 
+@pytest.mark.deep
 def test_local_times_that_stand_for_never_cost_nothing(spark: SparkSession, tmp_path: Path) -> None:
     """As many clock changes as there are until then would be as many branches of a query."""
     source = Source(spark, tmp_path, "id string, key string, ts string, value bigint", {"zone": "America/New_York"})

@@ -159,6 +159,7 @@ def test_retention_deletes_what_is_older(spark: SparkSession, tmp_path: Path) ->
     assert lab.go().late == 3
 
 
+@pytest.mark.deep
 def test_refused_rows_that_were_emptied_still_do_not_count(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, WINDOWS[:1], lateness=0, delay=0, shows=FEW)
     life = Life(lab)
