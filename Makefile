@@ -20,7 +20,7 @@ demo: setup ## real flights through Airflow, Spark and Delta: late rows correct 
 test: setup ## lint, unit, property, Spark, Delta, Airflow and Great Expectations tests
 	@bin/check
 
-test-deep: setup ## rare orders of commands, then 500 random schedules of every kind of window against plain loops (hours)
+test-deep: setup ## rare orders of commands, other systems' examples, then 500 random schedules against plain loops (hours)
 	@$(PY) -m pytest -q -m deep tests -p no:cacheprovider
 	@TIDEMARK_SCHEDULES=$${TIDEMARK_SCHEDULES:-500} $(PY) -m pytest -q tests/jobs/test_schedules.py -p no:cacheprovider
 

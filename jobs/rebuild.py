@@ -24,6 +24,7 @@ from windowing.columns import CLOSED_BY, END, FIRST, JUDGED, LAST, MISSED, PANE,
 from windowing.columns import T as TIME
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant
+from windowing.grid.zone import FIRST_US, LAST_US
 from windowing.ledger.rule import total
 from windowing.merge import frame as merges
 from windowing.merge.rule import bounds, complete, in_output, output
@@ -151,13 +152,17 @@ def _over(window: Aligned, wide: Chunk, reach: Range) -> Column:
 
 
 def buffered(batch: Batch, chunk: Chunk, events: DataFrame) -> dict[str, int]:
-    """Swaps the buffered events of the chunk and recomputes the windows of every key that has or had one there."""
+    """Swaps the buffered events of the chunk and recomputes the windows of every key that has or had one there.
+
+    Where everything is made anew, an earlier spec may have left windows before the first event and after the last.
+    """
     pipeline, spark = batch.pipeline, batch.spark
     now = buffer.stored(events.where(INSIDE), pipeline, JUDGED)
-    held = [_keys_in(batch, window, chunk) for window in pipeline.ordered]
+    over = Chunk(FIRST_US, LAST_US + 1, chunk.version) if isinstance(chunk, Everything) else chunk
+    held = [_keys_in(batch, window, over) for window in pipeline.ordered]
     keys = reduce(DataFrame.unionByName, held, now.select(*batch.keys)).distinct().localCheckpoint(eager=True)
     replace(batch, state.EVENTS, batch.stamp.beside(now), "event_time", chunk)
-    reached = keys.withColumns({"__t0": F.lit(chunk.start_us), "__t1": F.lit(chunk.end_us - 1)})
+    reached = keys.withColumns({"__t0": F.lit(over.start_us), "__t1": F.lit(over.end_us - 1)})
     schema = source.read(spark, pipeline, chunk.version).schema
     counts: dict[str, int] = {}
     for window in pipeline.ordered:

@@ -43,20 +43,18 @@ def refill(closing: Closing, events: DataFrame, version: int) -> dict[str, int]:
 
     Returns the counts of the outputs.
     """
-    everything = _everything(events, version)
-    return {} if everything is None else rebuild(closing, everything, events, _sessions)
+    return rebuild(closing, _everything(events, version), events, _sessions)
 
 
 def affordable(batch: Batch, events: DataFrame, version: int, came: Collection[str]) -> None:
     """StateRefused, with nothing written, if `refill` would bring a window that `came` more windows without events than it may have."""
-    everything = _everything(events, version)
-    if everything is not None:
-        rebuild_affordable(batch, everything, events, came)
+    rebuild_affordable(batch, _everything(events, version), events, came)
 
 
-def _everything(events: DataFrame, version: int) -> Everything | None:
+def _everything(events: DataFrame, version: int) -> Everything:
+    """From the first event to the last; where there is none, any range does."""
     ends = events.agg(F.min(TIME), F.max(TIME)).first()
-    return None if ends is None or ends[0] is None else Everything(ends[0], ends[1] + 1, version)
+    return Everything(0, 1, version) if ends is None or ends[0] is None else Everything(ends[0], ends[1] + 1, version)
 
 
 def _sessions(batch: Batch, window: Session, whole: Chunk, events: DataFrame) -> dict[str, int]:

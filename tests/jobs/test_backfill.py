@@ -153,6 +153,7 @@ def intents(life: Life) -> int:
     return sum(e.step == "backfill_intent" for e in story(life.lab.spark, life.lab.pipeline).entries)
 
 
+@pytest.mark.beside
 def test_a_backfill_of_many_chunks_goes_on_where_it_was_killed(spark: SparkSession, tmp_path: Path) -> None:
     days, life = CHUNK_US // DAY, Life(Lab(spark, tmp_path, WINDOWS, lateness=HOUR, shows=FEW))
     life.lab.run([event("0", 0), event("far", (days + 2) * 24 * 60, "d")])
@@ -176,6 +177,7 @@ def files(life: Life) -> set[Path]:
     return {p for p in life.root.rglob("*.json") if "_checkpoint" not in p.parts}
 
 
+@pytest.mark.beside
 def test_a_check_says_what_a_backfill_would_change_and_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
     life = Life(lab := Lab(spark, tmp_path, WINDOWS[:1], lateness=HOUR, shows=FEW))
     (lab.root / "lab.yaml").write_text(json.dumps(lab.spec()))

@@ -133,6 +133,24 @@ def test_a_spec_changes_while_a_correction_is_due(spark: SparkSession, tmp_path:
     adds_up(lab)
 
 
+@pytest.mark.deep
+@pytest.mark.parametrize("gone", ["id > 'e1'", "true"], ids=["the later", "all"])
+def test_windows_come_back_after_their_events_have_left_the_source(gone: str, spark: SparkSession, tmp_path: Path) -> None:
+    own = (HOURLY, VISITS, oracle.RecordSliding("around", HOUR), oracle.Count("pairs", 2))
+    lab = Changing(spark, tmp_path, own, shows=FEW)
+    lab.land([at(n, f"e{i}") for i, n in enumerate((1, 2, 600, 601))])
+    lab.go()
+    for windows in ((HOURLY,), own):
+        lab.windows = windows
+        lab.pipeline = load_pipeline(lab.spec())
+        lab.go()
+        if windows != own:
+            lab.sql(f"delete from {{}} where {gone}")
+            lab.go()
+    lab.holds_what_the_source_does()
+    adds_up(lab)
+
+
 def test_a_spec_changes_before_anything_was_read(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, (HOURLY,), shows=("n", "least"))
     lab.land([])

@@ -82,6 +82,7 @@ def test_state_shrinks_and_no_number_changes(life: Life) -> None:
     life.run()
 
 
+@pytest.mark.beside
 def test_what_was_late_for_some_windows_stays_so_when_a_backfill_makes_them_anew(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, WINDOWS[:1], lateness=0, delay=0, shows=FEW)
     lab.run([Event("a", BASE + m * MINUTE, 1, f"e{m}", m) for m in (5, 45, 70)])
@@ -140,6 +141,7 @@ def test_what_readers_are_pointed_at_stays_and_other_old_files_go(small: Life) -
     small.run()
 
 
+@pytest.mark.beside
 def test_retention_deletes_what_is_older(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, WINDOWS[:1], lateness=60 * MINUTE, delay=10 * MINUTE, shows=FEW)
     kept = {"state": "1 day", "output": "2 days", "refused": "1 day"}
@@ -160,6 +162,7 @@ def test_retention_deletes_what_is_older(spark: SparkSession, tmp_path: Path) ->
 
 
 @pytest.mark.deep
+@pytest.mark.beside
 def test_refused_rows_that_were_emptied_still_do_not_count(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, WINDOWS[:1], lateness=0, delay=0, shows=FEW)
     life = Life(lab)
