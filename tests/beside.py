@@ -1,16 +1,19 @@
 """Tests that need nothing but the session run beside the other tests, one after the other: a single run leaves part of two cores idle.
 
 They come last in the suite's order and are begun from the end; those that have not been when the suite comes to them run as any test does.
+What several of them share is an argument of the marker: `beside(life=lived)` gives them what `lived(spark, directory)` has made once.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Lock
 from time import perf_counter
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -26,7 +29,8 @@ class Beside:
     def __init__(self, spark: SparkSession, tests: Sequence[pytest.Function]) -> None:
         self._spark, self._turn, self._open = spark, Lock(), Event()
         self._open.set()
-        self._pool = ThreadPoolExecutor(1)
+        self._pool, self._homes = ThreadPoolExecutor(1), ExitStack()
+        self._shared = cache(self._made)
         self.took: dict[str, float] = {}
         self._ends: dict[str, Future[None]] = {test.nodeid: self._pool.submit(self._one, test) for test in reversed(tests)}
 
@@ -34,10 +38,18 @@ class Beside:
         self._open.wait()
         with self._turn, TemporaryDirectory() as home:
             begun = perf_counter()
-            given = {"spark": self._spark, "tmp_path": Path(home)} | (test.callspec.params if hasattr(test, "callspec") else {})
-            test.obj(**{name: given[name] for name in signature(test.obj).parameters})
+            test.obj(**self._given(test, Path(home)))
             self.took[test.nodeid] = perf_counter() - begun
             delta.forget(self._spark, Path(home))
+
+    def _given(self, test: pytest.Function, home: Path) -> dict[str, Any]:
+        given = {"spark": self._spark, "tmp_path": home} | (test.callspec.params if hasattr(test, "callspec") else {})
+        makers: dict[str, Callable[[SparkSession, Path], Any]] = test.get_closest_marker(MARK).kwargs  # type: ignore[union-attr]
+        asked = signature(test.obj).parameters
+        return {name: self._shared(makers[name]) if name in makers else given[name] for name in asked}
+
+    def _made(self, make: Callable[[SparkSession, Path], Any]) -> Any:
+        return make(self._spark, Path(self._homes.enter_context(TemporaryDirectory())))
 
     def ended(self, test: pytest.Function) -> bool:
         """Whether the test was run here, once it has ended; what it raised is raised. From now on it is not begun here."""
@@ -61,3 +73,4 @@ class Beside:
         """Begins no other test, and waits for the one that was begun."""
         self._open.set()
         self._pool.shutdown(cancel_futures=True)
+        self._homes.close()

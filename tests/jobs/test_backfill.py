@@ -177,7 +177,6 @@ def files(life: Life) -> set[Path]:
     return {p for p in life.root.rglob("*.json") if "_checkpoint" not in p.parts}
 
 
-@pytest.mark.beside
 def test_a_check_says_what_a_backfill_would_change_and_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
     life = Life(lab := Lab(spark, tmp_path, WINDOWS[:1], lateness=HOUR, shows=FEW))
     (lab.root / "lab.yaml").write_text(json.dumps(lab.spec()))

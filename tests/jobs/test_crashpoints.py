@@ -28,12 +28,20 @@ ELSEWHERE = [name for name in POINTS if name.startswith(("recover.", "reset.", "
 """See the tests of these commands."""
 
 
-@pytest.fixture(scope="module")
-def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
+def lived(spark: SparkSession, root: Path) -> Life:
     """A pipeline after its first run, with four hours of lateness."""
-    new = Life(Lab(spark, tmp_path_factory.mktemp("life"), WINDOWS, lateness=240 * MINUTE, delay=10 * MINUTE, shows=FEW))
+    new = Life(Lab(spark, root, WINDOWS, lateness=240 * MINUTE, delay=10 * MINUTE, shows=FEW))
     new.run()
     return new
+
+
+pytestmark = pytest.mark.beside(life=lived)
+
+
+@pytest.fixture(scope="module")
+def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
+    """The pipeline of those tests that do not run beside the others."""
+    return lived(spark, tmp_path_factory.mktemp("life"))
 
 
 def apart(places: list[str], groups: int) -> list[tuple[str, ...]]:
