@@ -23,7 +23,7 @@ SETTINGS = {
 
 def pytest_configure(config: pytest.Config) -> None:
     """The marker of tests that can run beside the others."""
-    config.addinivalue_line("markers", f"{MARK}: takes the session, a directory, parameters and what the marker makes alone, so it can run beside others")
+    config.addinivalue_line("markers", f"{MARK}: takes a session, a directory, parameters and what this makes, so it can run beside others")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
