@@ -1,7 +1,8 @@
 """Tests that need nothing but the session run beside the other tests, one after the other: a single run leaves part of two cores idle.
 
 They come last in the suite's order and are begun from the end; those that have not been when the suite comes to them run as any test does.
-What several of them share is an argument of the marker: `beside(life=lived)` gives them what `lived(spark, directory)` has made once.
+What several of them share is an argument of the marker: `beside(life=lived)` gives them what `lived(spark, directory)` has made once;
+these keep their own order, since each goes on from what the one before it has left.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -9,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from inspect import signature
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Lock
@@ -21,6 +23,20 @@ from pyspark.sql import SparkSession
 from windowing import delta
 
 MARK = "beside"
+Makers = dict[str, Callable[[SparkSession, Path], Any]]
+
+
+def shared(test: pytest.Function) -> Makers:
+    """What the test shares with others of its file, and what makes it."""
+    mark = test.get_closest_marker(MARK)
+    return {} if mark is None else mark.kwargs
+
+
+def from_the_end(tests: Sequence[pytest.Function]) -> Iterator[pytest.Function]:
+    """The last test first; those that share something stand together, in their own order."""
+    for sharing, group in groupby(reversed(tests), key=shared):
+        last_first = list(group)
+        yield from reversed(last_first) if sharing else last_first
 
 
 class Beside:
@@ -32,7 +48,7 @@ class Beside:
         self._pool, self._homes = ThreadPoolExecutor(1), ExitStack()
         self._shared = cache(self._made)
         self.took: dict[str, float] = {}
-        self._ends: dict[str, Future[None]] = {test.nodeid: self._pool.submit(self._one, test) for test in reversed(tests)}
+        self._ends: dict[str, Future[None]] = {test.nodeid: self._pool.submit(self._one, test) for test in from_the_end(tests)}
 
     def _one(self, test: pytest.Function) -> None:
         self._open.wait()
@@ -44,8 +60,7 @@ class Beside:
 
     def _given(self, test: pytest.Function, home: Path) -> dict[str, Any]:
         given = {"spark": self._spark, "tmp_path": home} | (test.callspec.params if hasattr(test, "callspec") else {})
-        makers: dict[str, Callable[[SparkSession, Path], Any]] = test.get_closest_marker(MARK).kwargs  # type: ignore[union-attr]
-        asked = signature(test.obj).parameters
+        makers, asked = shared(test), signature(test.obj).parameters
         return {name: self._shared(makers[name]) if name in makers else given[name] for name in asked}
 
     def _made(self, make: Callable[[SparkSession, Path], Any]) -> Any:
