@@ -42,13 +42,14 @@ _CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 
 @dataclass(frozen=True)
 class Erased:
-    """How many rows went, by table."""
+    """How many rows went, by table, and whether this has closed an erasure that was left half-way."""
 
     rows: Mapping[str, int]
+    resumed: bool = False
 
     def as_json(self) -> dict[str, object]:
         """The same as plain JSON values."""
-        return {"rows": dict(self.rows)}
+        return {"rows": dict(self.rows), "resumed": self.resumed}
 
 
 def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Erased:
@@ -67,6 +68,7 @@ def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Er
         if past.newest is None:
             return Erased({})
         batch = Batch(spark, pipeline, Stamp(past.last_run, NO_BATCH, GENERATION, None), past.last_arrival or 0, past.worn)
+        resumed = past.open_erasure is not None
         past, begun = _intended(batch, past, key)
         left = tables.left(spark, pipeline, past)
         rows = _rows(batch, key, left)
@@ -78,7 +80,7 @@ def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Er
         done = replace(begun, step=ERASE_DONE, versions=versions, counts=_counts(batch, past, begun))
         record(spark, pipeline, past, [done])
         crashpoint("erase.done")
-        return Erased(rows)
+        return Erased(rows, resumed)
 
 
 def _intended(batch: Batch, past: Story, key: Mapping[str, str]) -> tuple[Story, Entry]:

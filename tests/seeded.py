@@ -40,8 +40,8 @@ def refill(name: str) -> tuple[str, ...]:
 BUGS = (
     Bug("appends carry no transaction", "windowing/delta.py", "if transaction is not None:", "if False:", place("state.stored")),
     Bug("a run's watermark row is written again", "windowing/ledger/table.py",
-        'delta.append(frame, pipeline.table(WATERMARKS), (f"{pipeline.name}:watermarks:{closed.generation}", run))',
-        "delta.append(frame, pipeline.table(WATERMARKS))", place("run.marked")),
+        'frame.write.format("delta").mode("overwrite").option("replaceWhere", f"run = {run}").save(path)', "delta.append(frame, path)",
+        place("run.marked")),
     Bug("dedupe eats its own replay", "windowing/panes/table.py",
         "return ~((F.col(GENERATION) == self.generation) & (F.col(BATCH) == self.batch))", "return F.lit(True)", place("batch.processed")),
     Bug("a batch of an open run is judged by what the one before it brought", "jobs/run.py",

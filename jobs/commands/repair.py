@@ -114,6 +114,8 @@ def erase(pipeline: "Pipeline", *, as_json: bool, keys: tuple[str, ...], yes: bo
     done = erase_now(session, pipeline, {column: values[0] for column, values in chosen.items()})
     printer = Printer(as_json=as_json)
     printer.table(["table", "rows deleted"], [[table, n] for table, n in done.rows.items()], pipeline.name)
+    if done.resumed:
+        printer.line("An erasure that was left half-way is closed with this one. If its key was another, erase that one again.")
     printer.finish({"pipeline": pipeline.name, **done.as_json()})
 
 
@@ -124,8 +126,17 @@ def _ask(found: "Holding") -> None:
 def _confirm(would: str, question: str) -> None:
     if not sys.stdin.isatty():
         raise UsageError(f"{would}; it asks first, and there is no terminal to ask on: give --yes")
-    if not click.confirm(question, err=True):
+    if not _agreed(question):
         raise Failure("nothing was deleted", _DECLINED)
+
+
+def _agreed(question: str) -> bool:
+    """Whether the answer is yes; Ctrl-C and the end of input are none."""
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort:
+        click.echo(err=True)
+        return False
 
 
 def _what(found: "Holding") -> str:

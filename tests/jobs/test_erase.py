@@ -69,7 +69,7 @@ def test_a_key_is_nowhere_any_more(life: Life) -> None:
         ends_at(Crasher(place), lambda: erase(life.lab.spark, life.lab.pipeline, {"key": CANARY}))
     again = Crasher("erase.vacuumed", nth=0)
     with armed(again):
-        erase(life.lab.spark, life.lab.pipeline, {"key": CANARY})
+        assert not erase(life.lab.spark, life.lab.pipeline, {"key": CANARY}).resumed
     assert again.seen == 0, "tables that hold nothing of their past are left as they are"
     life.forget()
     without_canary(life)
@@ -129,5 +129,7 @@ def test_the_command_erases_what_is_published(life: Life) -> None:
     publish(life.lab.spark, life.lab.pipeline)
     result = command(life, "--key", CANARY, "--yes", "--json")
     assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)["rows"]["hourly"] == 1
+    done = json.loads(result.stdout)
+    assert done["rows"]["hourly"] == 1
+    assert done["resumed"] and "An erasure that was left half-way is closed with this one" in result.stderr
     without_canary(life)
