@@ -32,11 +32,18 @@ class Batch:
     arrival_us: int
     worn: bool = False
     """Whether panes of the past may be gone, so that what overlaps them comes from the source."""
+    fed: bool = False
+    """Whether the source was seen to change its past."""
 
     @property
     def keys(self) -> tuple[str, ...]:
         """The key columns."""
         return self.pipeline.source.key
+
+    @property
+    def changing(self) -> bool:
+        """Whether the source may hold other rows than were read from it once."""
+        return self.fed or self.pipeline.source.changes == "feed"
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from jobs import lock
 from jobs.admission import Batch
 from jobs.chunk import one
 from jobs.evolve import caught_up, ready, unmet
+from jobs.feed import corrected
 from jobs.prepare import difference, prepared
 from jobs.repair import Chunk, refused_after
 from jobs.run import Run
@@ -145,13 +146,13 @@ def chunks_of(pipeline: Pipeline, start: datetime, end: datetime, past: Story) -
 
 
 def finished(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
-    """The story once a run that was left open is closed."""
-    if past.open_run is None:
-        return past
-    unfinished = Run(spark, pipeline, past, max(micros(datetime.now(UTC)), past.last_arrival or 0))
-    unfinished.drain()
-    unfinished.close()
-    return unfinished.story
+    """The story once a run that was left open is closed, and what the source has changed is counted again."""
+    if past.open_run is not None:
+        unfinished = Run(spark, pipeline, past, max(micros(datetime.now(UTC)), past.last_arrival or 0))
+        unfinished.drain()
+        unfinished.close()
+        past = unfinished.story
+    return corrected(spark, pipeline, past)[0]
 
 
 def _event_times(past: Story) -> tuple[int, int] | None:

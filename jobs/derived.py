@@ -62,4 +62,4 @@ def _lows(closing: Closing, window: Window, windows: DataFrame) -> DataFrame:
 def _affected(closing: Closing, windows: DataFrame, lows: DataFrame) -> DataFrame:
     keys = list(closing.batch.keys)
     near = windows.join(lows, keys, "left")
-    return near.where(F.coalesce(F.col(END) >= F.col(_LOW), F.lit(False)) | closing.passed(F.col(END))).drop(_LOW)
+    return near.where(F.coalesce(F.col(END) >= F.col(_LOW), F.lit(False)) | closing.since(F.col(END))).drop(_LOW)

@@ -33,6 +33,7 @@ from windowing.ledger.table import record
 from windowing.merge.rule import output
 from windowing.panes.table import NO_BATCH, SEEN, Stamp
 from windowing.source import table as source
+from windowing.source.rule import fed
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import listed
 
@@ -67,7 +68,7 @@ def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Er
         sweep(spark, pipeline)
         if past.newest is None:
             return Erased({})
-        batch = Batch(spark, pipeline, Stamp(past.last_run, NO_BATCH, GENERATION, None), past.last_arrival or 0, past.worn)
+        batch = Batch(spark, pipeline, Stamp(past.last_run, NO_BATCH, GENERATION, None), past.last_arrival or 0, past.worn, fed(past))
         resumed = past.open_erasure is not None
         past, begun = _intended(batch, past, key)
         left = tables.left(spark, pipeline, past)

@@ -30,6 +30,7 @@ from windowing.ledger.rule import EVOLVE_DONE, EVOLVE_INTENT, GENERATION, Entry,
 from windowing.ledger.table import record
 from windowing.panes.table import BACKFILLED, Stamp
 from windowing.source import table as source
+from windowing.source.rule import fed
 from windowing.spec.fingerprint import AGGREGATE, fingerprint
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import listed
@@ -54,7 +55,7 @@ def evolved(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
     if past.open_evolution is None and not difference(pipeline, past):
         return past
     arrival = max(micros(datetime.now(UTC)), past.last_arrival or 0)
-    batch = Batch(spark, pipeline, Stamp(past.last_run, BACKFILLED, GENERATION, None), arrival)
+    batch = Batch(spark, pipeline, Stamp(past.last_run, BACKFILLED, GENERATION, None), arrival, fed=fed(past))
     events = _countable(batch, past)
     if events is not None and past.open_evolution is None:
         refill.affordable(batch, events, past.read_version or 0, _windows(difference(pipeline, past).added))

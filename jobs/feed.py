@@ -4,6 +4,7 @@
                      -> updates, deletes -> few ranges of event time, kept with the batch -> after the run, a backfill of each
 """
 
+from functools import reduce
 from json import dumps
 
 from pyspark.sql import DataFrame, SparkSession
@@ -11,11 +12,13 @@ from pyspark.sql import functions as F
 
 from jobs.admission import Batch, timed
 from jobs.chunk import one
-from jobs.repair import Chunk
+from jobs.repair import Chunk, between
 from jobs.staging import stage
+from windowing import delta
 from windowing.columns import T as TIME
 from windowing.grid.zone import FIRST_US, LAST_US
 from windowing.ledger.rule import Entry, Story
+from windowing.panes import table as state
 from windowing.source import frame as source
 from windowing.source.rule import CHANGE, FEED, Span, merged, pending
 from windowing.spec.pipeline import Pipeline
@@ -28,35 +31,45 @@ def inserted(rows: DataFrame) -> DataFrame:
     return rows.where(F.col(CHANGE) == "insert").drop(*FEED) if CHANGE in rows.columns else rows
 
 
-def note_of(batch: Batch, rows: DataFrame) -> str | None:
+def note_of(batch: Batch, rows: DataFrame, past: Story) -> str | None:
     """What the ledger keeps of updates and deletes: the ranges to count again; None where there are none."""
-    spans = _spans(batch, rows) if CHANGE in rows.columns else ()
+    spans = _spans(batch, rows, past) if CHANGE in rows.columns else ()
     return dumps({"ranges": [[span.low_us, span.high_us + 1] for span in spans]}) if spans else None
 
 
-def corrected(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[Entry, ...]:
-    """Counts every range again that the source's changes touched; the ends of the backfills that did it."""
+def corrected(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[Story, tuple[Entry, ...]]:
+    """Counts every range again that the source's changes touched; the story since, and the ends of the backfills that did it."""
     ends: list[Entry] = []
     for batch, low, high in pending(past):
         staged = stage(spark, pipeline, past, Chunk(low, high, past.read_version or 0, batch))
         past, end = one(spark, pipeline, past, staged, None)
         ends.append(end)
-    return tuple(ends)
+    return past, tuple(ends)
 
 
-def _spans(batch: Batch, rows: DataFrame) -> tuple[Span, ...]:
+def _spans(batch: Batch, rows: DataFrame, past: Story) -> tuple[Span, ...]:
     """The event times of rows that were changed or taken away, before and after, as few spans."""
-    moved = source.shaped(_moved(rows, batch.pipeline.source.event_id).drop(*FEED), batch.pipeline)
+    moved = _moved(batch, source.shaped(rows, batch.pipeline), past).drop(*FEED)
     placed = timed(batch, moved).where(F.col(TIME).between(FIRST_US, LAST_US))
     hours = placed.groupBy((F.col(TIME) / _HOUR_US).cast("bigint")).agg(F.min(TIME).alias("low"), F.max(TIME).alias("high"))
     return merged(Span(row["low"], row["high"]) for row in hours.collect())
 
 
-def _moved(rows: DataFrame, event_id: str | None) -> DataFrame:
+def _moved(batch: Batch, rows: DataFrame, past: Story) -> DataFrame:
     """Updated and deleted rows, and the new place of events whose id was at another one before."""
-    changed = rows.where(F.col(CHANGE) != "insert")
+    changed, event_id = rows.where(F.col(CHANGE) != "insert"), batch.pipeline.source.event_id
     if event_id is None:
         return changed
-    ids = changed.select(F.col(f"`{event_id}`").alias("__id")).distinct()
-    inserted = rows.where(F.col(CHANGE) == "insert")
-    return changed.unionByName(inserted.join(ids, F.col(f"`{event_id}`") == F.col("__id"), "left_semi"))
+    name = F.col(f"`{event_id}`").cast("string")
+    ids = reduce(DataFrame.unionByName, [changed.select(name.alias("__id")), *_unsettled(batch, past)]).distinct()
+    new = rows.where(F.col(CHANGE) == "insert")
+    return changed.unionByName(new.join(ids, name == F.col("__id"), "left_semi"))
+
+
+def _unsettled(batch: Batch, past: Story) -> list[DataFrame]:
+    """The ids that earlier batches accepted where the source has changed since, and nothing was counted again yet: [__id]."""
+    ranges, path = list(pending(past)), batch.pipeline.table(state.SEEN)
+    if not ranges or not delta.exists(batch.spark, path):
+        return []
+    seen = delta.read(batch.spark, path).where(batch.stamp.foreign)
+    return [between(seen, "event_time", Chunk(low, high, 0)).select(F.col("event_id").alias("__id")) for _, low, high in ranges]

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from jobs.admission import Batch, digest, digestible
 from windowing import delta
+from windowing.admit.again import LIVE
 from windowing.admit.frame import PARTIAL, copies_order
 from windowing.admit.table import EMPTIED, REFUSED
 from windowing.columns import DIGEST, kept_name
@@ -23,7 +24,7 @@ def known(batch: Batch, rows: DataFrame) -> DataFrame:
     There a row with an id counts if that id was accepted at its time, once. Of rows without one, and where ids are forgotten, nobody knows.
     """
     pipeline, path = batch.pipeline, batch.pipeline.table(state.SEEN)
-    if pipeline.source.changes != "feed" or pipeline.watermark.dedupe_horizon_us is not None:
+    if not batch.changing or pipeline.watermark.dedupe_horizon_us is not None:
         return rows
     event_id = pipeline.source.event_id
     if event_id is None or not delta.exists(batch.spark, path):
@@ -33,6 +34,18 @@ def known(batch: Batch, rows: DataFrame) -> DataFrame:
     held = rows.join(seen, (name == F.col("__id")) & (F.col(TIME) == F.col("__at")), "left_semi")
     first = held.withColumn("__nth", F.row_number().over(Window.partitionBy(name).orderBy(*copies_order(pipeline))))
     return first.where("__nth = 1").drop("__nth").unionByName(rows.where(name.isNull()))
+
+
+def uncopied(batch: Batch, rows: DataFrame) -> DataFrame:
+    """Where ids are forgotten, `rows` without those that are copies of an event that counts: its id may be among the forgotten.
+
+    rows[..., __digest, __live] -> the same columns
+    """
+    pipeline, path = batch.pipeline, batch.pipeline.table("_duplicates")
+    if pipeline.watermark.dedupe_horizon_us is None or batch.changing or not delta.exists(batch.spark, path):
+        return rows
+    copies = with_digest(batch, delta.read(batch.spark, path).where(F.col("resolved_by").isNull())).select(DIGEST).distinct()
+    return rows.where(LIVE).unionByName(rows.where(~F.col(LIVE)).join(copies, DIGEST, "left_anti").select(*rows.columns))
 
 
 def refused_digests(batch: Batch) -> DataFrame:

@@ -18,6 +18,7 @@ from windowing.errors import ExpectationsFailed, UsageError
 from windowing.grid.zone import micros
 from windowing.ledger.rule import BACKFILL_DONE, CLOSE, FINISHED, PUBLISH, Entry, Story
 from windowing.ledger.table import record, story
+from windowing.source.rule import pending
 from windowing.spec.pipeline import Pipeline
 
 POINTER = "_published.json"
@@ -52,12 +53,13 @@ def publish(spark: SparkSession, pipeline: Pipeline, accept: str | None = None) 
             outcomes = _outcomes(spark, pipeline, past)
             subject = due(past, {row["seq"] for row in outcomes}) or subject
             _must_have_passed(pipeline, subject, [row for row in outcomes if row["seq"] == subject.seq])
+            _must_be_settled(pipeline, subject, past)
         if past.open_erasure is not None and subject.seq < past.open_erasure.seq:
             raise UsageError(f"{pipeline.name}: a key was not erased to the end, so nothing is published; ask for the erasure again")
         named = [w.name for w in pipeline.windows if w.name in subject.versions]
         rows = {name: delta.read(spark, pipeline.table(name), subject.versions[name]).count() for name in named}
         result = Publication(subject.run or 0, {n: {"version": subject.versions[n], "rows": rows[n]} for n in rows}, accept)
-        if past.published is None or past.published.versions != subject.versions or accept is not None:
+        if accept is not None or _shown(past.published) != _shown(subject):
             past = _note(spark, pipeline, past, subject, accept)
             crashpoint("publish.noted")
         _point(pipeline, result, past.published)
@@ -121,6 +123,19 @@ def _must_have_passed(pipeline: Pipeline, subject: Entry, rows: list[Row]) -> No
             f"{pipeline.name}: nothing published, run {subject.run} breaks {len(failed)} critical expectations ({'; '.join(failed[:3])}); "
             "repair the data, or publish with --accept REASON"
         )
+
+
+def _must_be_settled(pipeline: Pipeline, subject: Entry, past: Story) -> None:
+    if any(pending(Story(tuple(e for e in past.entries if e.seq <= subject.seq)))):
+        raise UsageError(
+            f"{pipeline.name}: run {subject.run} was ended before it had counted again what the source has changed; "
+            "`tidemark run` and `validate` first"
+        )
+
+
+def _shown(entry: Entry | None) -> tuple[Mapping[str, int], int | None] | None:
+    """What readers see by an entry: rows by versions, what is closed by the run."""
+    return None if entry is None else (entry.versions, entry.run)
 
 
 def _blocks(severity: str, success: bool) -> bool:  # noqa: FBT001 (a column's value)

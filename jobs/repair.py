@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from jobs.admission import Batch, digested, timed
-from jobs.history import elsewhere, known, partly_late, refused_digests
+from jobs.history import elsewhere, known, partly_late, refused_digests, uncopied
 from windowing import delta
 from windowing.admit.again import INSIDE, LIVE, accepted_again, with_history
 from windowing.admit.frame import PARTIAL
@@ -83,7 +83,7 @@ def counted(batch: Batch, chunk: Chunk, rows: DataFrame, disputed: Sequence[tupl
 
     -> source rows + [t, digest, inside, live, missed, judged_by]
     """
-    history = with_history(rows, refused_digests(batch), partly_late(batch))
+    history = uncopied(batch, with_history(rows, refused_digests(batch), partly_late(batch)))
     events = accepted_again(history, elsewhere(batch, [(chunk.start_us, chunk.end_us), *disputed]), batch.pipeline)
     return events.where(INSIDE).unionByName(known(batch, events.where(~F.col(INSIDE))))
 
@@ -202,6 +202,7 @@ def replace(batch: Batch, table: str, rows: DataFrame, column: str, chunk: Chunk
     """One commit: the rows of `table` whose `column` lies in the chunk become `rows`."""
     writer, path = rows.write.format("delta").mode("overwrite"), batch.pipeline.table(table)
     if isinstance(chunk, Everything):
+        delta.widen_names(batch.spark, path, rows.schema)
         writer.option("overwriteSchema", "true").options(**delta.properties(rows.schema)).save(path)
     else:
         delta.create(batch.spark, path, rows.schema, delta.properties(rows.schema))

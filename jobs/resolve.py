@@ -45,7 +45,7 @@ def _room(batch: Batch, rows: DataFrame, events: DataFrame, valid: Sequence[Data
     """How many refused rows of each digest are to be resolved: [__digest, __room]; `valid` are those that were not quarantined."""
     inside = events.where(INSIDE).groupBy(DIGEST)
     room = inside.agg(F.count("*").alias("__n"), (F.count("*") - F.count_if(LIVE)).alias("__room")).localCheckpoint(eager=True)
-    if batch.pipeline.source.changes != "feed":
+    if not batch.changing:
         return room.drop("__n")
     left = _digests([rows.where(INSIDE)], "__left", room)
     both = _digests(valid, "__refused", room).join(room, DIGEST, "full").join(left, DIGEST, "left")

@@ -52,7 +52,7 @@ def run(spark: SparkSession, pipeline: Pipeline, arrival: datetime | None = None
         session = Run(spark, pipeline, story, max(clock, story.last_arrival or clock))
         session.drain()
         found = replace(session.close(), evolved=unmet(pipeline, before))
-        return corrections(found, [end.counts for end in corrected(spark, pipeline, session.story)])
+        return corrections(found, [end.counts for end in corrected(spark, pipeline, session.story)[1]])
 
 
 class Run:
@@ -92,7 +92,7 @@ class Run:
         crashpoint("batch.intended")
         stamp = Stamp(self.number, number, GENERATION, intent.watermark_in)
         batch = Batch(self.spark, self.pipeline, stamp, intent.arrival or self.arrival_us)
-        counts, note = process(batch, inserted(rows)), note_of(batch, rows)
+        counts, note = process(batch, inserted(rows)), note_of(batch, rows, self.story)
         crashpoint("batch.processed")
         self._note(replace(intent, step=DONE, counts=counts, versions=self._versions(), note=note))
         crashpoint("batch.done")

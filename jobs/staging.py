@@ -16,6 +16,7 @@ from windowing.crash import crashpoint
 from windowing.grid.zone import micros
 from windowing.ledger.rule import GENERATION, Story
 from windowing.panes.table import BACKFILLED, Stamp
+from windowing.source.rule import fed
 from windowing.spec.pipeline import Pipeline
 
 
@@ -38,7 +39,7 @@ class Staged:
 def judge(spark: SparkSession, pipeline: Pipeline, past: Story, arrival_us: int | None = None) -> Batch:
     """What the rows of a chunk are judged by and stamped with."""
     clock = max(micros(datetime.now(UTC)), past.last_arrival or 0)
-    return Batch(spark, pipeline, Stamp(past.last_run, BACKFILLED, GENERATION, None), arrival_us or clock, past.worn)
+    return Batch(spark, pipeline, Stamp(past.last_run, BACKFILLED, GENERATION, None), arrival_us or clock, past.worn, fed(past))
 
 
 def stage(spark: SparkSession, pipeline: Pipeline, past: Story, chunk: Chunk, arrival_us: int | None = None) -> Staged:

@@ -16,6 +16,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from windowing.columns import PRUNED
 
+_MAPPING = "delta.columnMapping.mode"
 _ODD = re.compile(r"[ ,;{}()\n\t=]")
 """What a column's name may hold only where Delta maps columns."""
 
@@ -133,7 +134,7 @@ def properties(schema: T.StructType) -> dict[str, str]:
     mapped columns can have make it one.
     """
     pruned = [f.name for f in schema.fields if f.name in PRUNED and isinstance(f.dataType, (T.TimestampType, T.LongType))]
-    mapped = {"delta.columnMapping.mode": "name"} if any(_ODD.search(name) for name in _names(schema)) else {}
+    mapped = {_MAPPING: "name"} if any(_ODD.search(name) for name in _names(schema)) else {}
     return {"delta.dataSkippingStatsColumns": ",".join(pruned), "delta.checkpointInterval": "50", **mapped}
 
 
@@ -154,10 +155,19 @@ def append(rows: DataFrame, path: str, transaction: tuple[str, int] | None = Non
     `widen` lets columns that the source has got since join the table. With a transaction the table is one of a pipeline's, and
     is made with their `properties`.
     """
+    if widen:
+        widen_names(rows.sparkSession, path, rows.schema)
     writer = rows.write.format("delta").mode("append").option("mergeSchema", str(widen).lower())
     if transaction is not None:
         writer = writer.option("txnAppId", transaction[0]).option("txnVersion", transaction[1]).options(**properties(rows.schema))
     writer.save(path)
+
+
+def widen_names(spark: SparkSession, path: str, schema: T.StructType) -> None:
+    """Has the table at `path` map its columns, if it is there and does not yet, and `schema` has a name that only such a table can have."""
+    if _MAPPING not in properties(schema) or not exists(spark, path) or setting(spark, path, _MAPPING) in ("name", "id"):
+        return
+    spark.sql(f"alter table delta.`{path}` set tblproperties ('{_MAPPING}' = 'name')")
 
 
 def forget(spark: SparkSession, directory: Path) -> None:

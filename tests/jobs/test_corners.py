@@ -10,13 +10,17 @@ from pyspark.sql import types as T
 
 from jobs.admission import digested
 from jobs.maintain import maintain
+from jobs.publish import publish
+from jobs.read import read
+from jobs.validate import validate
 from tests.lab import ARRIVAL, FEW, Lab
 from tests.life import BASE, MINUTE, Crasher, ends_at
-from tests.oracle import Event, Global, Punctuation, Tumbling
+from tests.oracle import Count, Event, Global, Punctuation, Session, Tumbling
 from windowing import delta
 from windowing.columns import BASE as COUNTED_FROM
 from windowing.columns import DIGEST, ORDER
 from windowing.columns import T as TIME
+from windowing.errors import ExpectationsFailed
 from windowing.panes.algebra import Input, rows_part
 from windowing.panes.sums import sum_of
 from windowing.spec.kinds import Delta
@@ -50,6 +54,83 @@ def test_a_backfill_where_ids_were_forgotten_and_state_is_gone(spark: SparkSessi
     lab.pipeline = replace(lab.pipeline, retention=replace(lab.pipeline.retention, state_us=None))
     lab.backfill(BASE + 9 * HOUR, BASE + 10 * HOUR)
     lab.check()
+
+
+def test_a_copy_of_an_event_whose_id_was_forgotten_stays_one(spark: SparkSession, tmp_path: Path) -> None:
+    lab = Lab(spark, tmp_path, (HOURLY,), lateness=0, shows=FEW)
+    spec = lab.spec()
+    lab.pipeline = load_pipeline(spec | {"watermark": spec["watermark"] | {"dedupe_horizon": "1 hour"}})
+    lab.truth.horizon = HOUR
+    assert lab.run([at(630, "y"), at(635, "y")]).duplicate == 1
+    lab.run([at(5 * 1440, "z", "b")])
+    maintain(spark, lab.pipeline)
+    lab.backfill(BASE + 635 * MINUTE, BASE + 640 * MINUTE)
+    lab.check()
+
+
+@pytest.mark.parametrize("place", ["run.emitted", "run.marked"])
+def test_a_quiet_run_that_was_ended_and_then_reads_an_event_closes_no_more_than_it_says(
+    place: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    lab = Lab(spark, tmp_path, (Session("visits", 20 * MINUTE, emit="on_close"),), delay=10 * MINUTE, idle_after=HOUR, shows=FEW)
+    lab.run([at(710, "e1")], BASE + 720 * MINUTE)
+    ends_at(Crasher(place), lambda: lab.go(BASE + 840 * MINUTE))
+    lab.run([at(705, "e2", "c")], BASE + 845 * MINUTE)
+    lab.check()
+
+
+def test_readers_see_as_closed_what_a_run_that_read_nothing_has_closed(spark: SparkSession, tmp_path: Path) -> None:
+    lab = Lab(spark, tmp_path, (HOURLY,), delay=10 * MINUTE, idle_after=HOUR, shows=FEW)
+    lab.run([at(710, "e1")], BASE + 720 * MINUTE)
+    for arrival in (BASE + 720 * MINUTE, BASE + 1000 * MINUTE):
+        lab.go(arrival)
+        validate(spark, lab.pipeline)
+        publish(spark, lab.pipeline)
+    assert [row["is_closed"] for row in read(spark, lab.pipeline, "hourly").collect()] == [True]
+    lab.run([at(1100, "e3")], BASE + 1101 * MINUTE)
+    with pytest.raises(ExpectationsFailed, match="run 3 has not been validated"):
+        publish(spark, lab.pipeline)
+
+
+def test_names_that_only_mapped_columns_can_have_come_later(spark: SparkSession, tmp_path: Path) -> None:
+    source = f"delta.`{tmp_path}/source`"
+    mapped = "tblproperties ('delta.columnMapping.mode' = 'name')"
+    spark.sql(f"create table {source} (key string, ts timestamp, `Dep Delay` int) using delta {mapped}")
+    lab = Lab(spark, tmp_path, (Count("pairs", 2),), lateness=0, ids=False, shows=("n",))
+    spec = lab.spec()
+    spec["source"].pop("order_by")
+    lab.pipeline = load_pipeline(spec)
+    rows = [("a", at(n, "").t, delay) for n, delay in ((600, 90), (601, 10))]
+    _insert(spark, source, rows)
+    lab.go()
+    late = {"late": {"call": "count()", "where": "`Dep Delay` > 60"}}
+    lab.pipeline = load_pipeline(spec | {"aggregates": spec["aggregates"] | late})
+    lab.go()
+    assert [(row["n"], row["late"]) for row in delta.read(spark, lab.pipeline.table("pairs")).collect()] == [(2, 1)]
+
+
+def test_a_source_gets_a_column_of_a_name_that_refused_rows_could_not_have(spark: SparkSession, tmp_path: Path) -> None:
+    source = f"delta.`{tmp_path}/source`"
+    mapped = "tblproperties ('delta.columnMapping.mode' = 'name')"
+    spark.sql(f"create table {source} (key string, ts timestamp) using delta {mapped}")
+    lab = Lab(spark, tmp_path, (HOURLY,), lateness=0, ids=False, shows=("n",))
+    spec = lab.spec()
+    spec["source"].pop("order_by")
+    lab.pipeline = load_pipeline(spec)
+    _insert(spark, source, [("a", at(600, "").t), ("a", None)])
+    assert lab.go().quarantined == 1
+    spark.sql(f"alter table {source} add column `Dep Delay` int")
+    _insert(spark, source, [("a", None, 7)])
+    assert lab.go().quarantined == 1
+    kept = delta.read(spark, lab.pipeline.table("_quarantine")).orderBy("run").collect()
+    assert [row["Dep Delay"] for row in kept] == [None, 7]
+
+
+def _insert(spark: SparkSession, source: str, rows: list[tuple[object, ...]]) -> None:
+    """Rows of a key, a time in microseconds and whatever else."""
+    for key, t, *more in rows:
+        time = "null" if t is None else f"timestamp_micros({t})"
+        spark.sql(f"insert into {source} values ({', '.join([repr(key), time, *map(str, more)])})")
 
 
 def test_a_late_window_without_events_is_not_shown(spark: SparkSession, tmp_path: Path) -> None:

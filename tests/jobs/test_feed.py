@@ -16,7 +16,7 @@ from tests import oracle
 from tests.lab import ARRIVAL, FEW, SCHEMA, Lab, us
 from tests.life import MINUTE, Crasher, ends_at
 from windowing import delta
-from windowing.errors import SpecError, StateRefused
+from windowing.errors import SpecError, StateRefused, UsageError
 from windowing.grid.zone import micros, moment
 from windowing.source.rule import MOST, Span, merged
 from windowing.spec.load import load_pipeline
@@ -179,6 +179,67 @@ def test_an_event_moves_far_back_and_copies_that_lost_are_changed(spark: SparkSe
     lab.pipeline = load_pipeline(lab.spec())
     lab.go()
     lab.holds_what_the_source_does()
+
+
+@pytest.mark.beside
+def test_ids_may_be_computed(spark: SparkSession, tmp_path: Any) -> None:
+    lab = Changing(spark, tmp_path, WINDOWS[:1], shows=FEW)
+    spec = lab.spec()
+    named = {"columns": {"name": "concat(id, '/', 'x')"}, "event_id": "name"}
+    lab.pipeline = load_pipeline(spec | {"source": spec["source"] | named})
+    lab.land(oracle.Event("a", DAY + n * MINUTE, n, f"i{n}") for n in range(3))
+    assert lab.go().accepted == 3
+    lab.sql("update {} set ts = ts + interval 3 hours where id = 'i1'")
+    assert lab.go().corrections > 0
+    lab.holds_what_the_source_does()
+
+
+@pytest.mark.beside
+@pytest.mark.parametrize("place", ["batch.processed", "run.closed"])
+def test_an_event_comes_back_elsewhere_while_its_deletion_is_not_finished(place: str, spark: SparkSession, tmp_path: Any) -> None:
+    lab = Changing(spark, tmp_path, WINDOWS[:1], shows=FEW)
+    lab.land(oracle.Event("a", DAY + n * 60 * MINUTE, 1, f"i{n}") for n in range(3))
+    lab.go()
+    lab.sql("delete from {} where id = 'i1'")
+    ends_at(Crasher(place), lab.go)
+    lab.land([oracle.Event("a", DAY + 300 * MINUTE, 1, "i1")])
+    lab.go()
+    lab.holds_what_the_source_does()
+    assert validate(spark, lab.pipeline).passed
+
+
+@pytest.mark.beside
+def test_whatever_finishes_a_run_makes_its_corrections_and_readers_see_none_without(spark: SparkSession, tmp_path: Any) -> None:
+    lab = Changing(spark, tmp_path, WINDOWS[:1], shows=FEW)
+    lab.land(oracle.Event("a", DAY + n * 60 * MINUTE, 1, f"i{n}") for n in range(3))
+    lab.go()
+    lab.sql("delete from {} where id = 'i1'")
+    ends_at(Crasher("run.closed"), lab.go)
+    validate(spark, lab.pipeline)
+    with pytest.raises(UsageError, match="lab: run 2 was ended before it had counted again what the source has changed; `tidemark run`"):
+        publish(spark, lab.pipeline)
+    lab.backfill(DAY + 1440 * MINUTE, DAY + 2880 * MINUTE)
+    lab.holds_what_the_source_does()
+    validate(spark, lab.pipeline)
+    assert publish(spark, lab.pipeline).outputs["hourly"]["rows"] == 2
+
+
+@pytest.mark.beside
+def test_a_copy_that_was_changed_stays_one_when_the_feed_is_left(spark: SparkSession, tmp_path: Any) -> None:
+    lab = Changing(spark, tmp_path, WINDOWS[:1], shows=FEW)
+    lab.land(oracle.Event("a", DAY + t * MINUTE, 1, "y", t) for t in (600, 605))
+    lab.go()
+    lab.sql("update {} set value = 5 where id = 'y'")
+    lab.go()
+    lab.holds_what_the_source_does()
+    for n in range(2):
+        lab.land([oracle.Event("a", DAY + 720 * MINUTE, 1, f"z{n}", 1)])
+        lab.go()
+    lab.windows = (*lab.windows, oracle.Tumbling("daily", 1440 * MINUTE))
+    lab.pipeline = load_pipeline(Lab.spec(lab))
+    lab.go()
+    lab.holds_what_the_source_does()
+    assert validate(spark, lab.pipeline).passed
 
 
 def test_few_spans_hold_many() -> None:

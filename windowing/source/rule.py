@@ -44,6 +44,11 @@ def pending(past: Story) -> Iterator[tuple[int, int, int]]:
     yield from ((batch, low, high) for batch, ranges in noted.items() for low, high in ranges if (batch, low) not in done)
 
 
+def fed(past: Story) -> bool:
+    """Whether the source was seen to change its past, by this spec or an earlier one."""
+    return any("ranges" in _said(e) for e in past.entries if e.step == DONE)
+
+
 def _said(entry: Entry) -> dict[str, Any]:
     said: dict[str, Any] = loads(entry.note) if entry.note and entry.note.startswith("{") else {}
     return said
