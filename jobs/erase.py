@@ -25,7 +25,8 @@ from jobs.show import literal, state_names
 from jobs.together import together
 from windowing import delta
 from windowing.admit.table import REFUSED
-from windowing.columns import kept_name
+from windowing.columns import END, MISSED, START, kept_name
+from windowing.columns import T as TIME
 from windowing.crash import crashpoint
 from windowing.errors import UsageError
 from windowing.ledger.rule import ERASE_DONE, ERASE_INTENT, GENERATION, Entry, Story
@@ -34,6 +35,7 @@ from windowing.merge.rule import output
 from windowing.panes.table import NO_BATCH, SEEN, Stamp
 from windowing.source import table as source
 from windowing.source.rule import fed
+from windowing.spec.kinds import Tumbling
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import listed
 
@@ -127,7 +129,20 @@ def _accepted(batch: Batch, past: Story, key: Mapping[str, str]) -> int:
         return 0
     with told(batch.spark, batch.pipeline, past):
         events = accepted(batch, past.read_version)
-        return events.where(_same(batch, events.schema, key)).count()
+        return _shown(batch, events.where(_same(batch, events.schema, key))).count()
+
+
+def _shown(batch: Batch, events: DataFrame) -> DataFrame:
+    """Without the events of a key that was erased before and has come again, where an output with all tumbling windows can tell."""
+    pipeline = batch.pipeline
+    telling = [w for w in pipeline.windows if isinstance(w, Tumbling) and w.shown.whole and w.shown.empty_limit is None]
+    if not telling or pipeline.retention.output_us is not None:
+        return events
+    there = delta.read(batch.spark, output(pipeline, telling[0]).path).select(*batch.keys, START, END)
+    at, missed = F.timestamp_micros(F.col(TIME)), F.coalesce(F.array_contains(MISSED, telling[0].name), F.lit(False))
+    same = [F.col(f"e.`{k}`") == F.col(f"w.`{k}`") for k in batch.keys]
+    inside = (at >= F.col(f"w.{START}")) & (at < F.col(f"w.{END}"))
+    return events.alias("e").join(there.alias("w"), [*same, missed | inside], "left_semi")
 
 
 def _rewrite(batch: Batch, names: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
 """Validates the versions that one finished run wrote and records every outcome in `_quality`."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import reduce
 from pathlib import Path
@@ -12,14 +12,17 @@ from pyspark.sql import functions as F
 from expectations.evaluate import SUITES, evaluate
 from expectations.outcome import Facts, Outcome, passed
 from jobs import lock
+from jobs.admission import Batch
 from jobs.publish import unseen
 from jobs.quality import QUALITY
+from jobs.repair import held, still_partial
 from windowing import delta
 from windowing.crash import crashpoint
 from windowing.delta import local_path
 from windowing.grid.zone import moment
-from windowing.ledger.rule import Entry, Story
+from windowing.ledger.rule import GENERATION, Entry, Story
 from windowing.ledger.table import story
+from windowing.panes.table import NO_BATCH, Stamp
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 
@@ -68,7 +71,7 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None
         outputs = {name: delta.read(spark, pipeline.table(name), subject.versions[name]) for name in named}
         docs = local_path(pipeline.table(DOCS))
         name, where = f"run {subject.run} entry {subject.seq}", suites or suites_of(pipeline)
-        verdict = evaluate(outputs, pipeline, facts(pipeline, past), docs, name, where)
+        verdict = evaluate(outputs, pipeline, _facts(spark, pipeline, past), docs, name, where)
         outcomes = (*verdict.outcomes, *_overflows(outputs, pipeline, past, subject))
         result = Validation(subject.run or 0, subject.seq, outcomes, str(verdict.docs_index))
         crashpoint("validate.evaluated")
@@ -88,6 +91,15 @@ def facts(pipeline: Pipeline, past: Story) -> Facts:
     settled = past.settled
     partial = {w.name: settled.total(f"partial.{w.name}") for w in pipeline.windows}
     return Facts(run=settled.last_run, accepted=settled.total("accepted"), partial=partial)
+
+
+def _facts(spark: SparkSession, pipeline: Pipeline, past: Story) -> Facts:
+    """The same, but what state holds while a key is half erased: how much of it is gone no ledger knows yet."""
+    told = facts(pipeline, past)
+    if past.open_erasure is None or past.open_run is not None or past.worn:
+        return told
+    batch = Batch(spark, pipeline, Stamp(past.last_run, NO_BATCH, GENERATION, None), past.last_arrival or 0)
+    return replace(told, accepted=held(batch), partial=dict.fromkeys(told.partial, 0) | still_partial(batch))
 
 
 def _overflows(outputs: Mapping[str, DataFrame], pipeline: Pipeline, past: Story, subject: Entry) -> list[Outcome]:
