@@ -83,6 +83,7 @@ def test_what_a_backfill_took_in_is_known_when_it_comes_again(life: Life) -> Non
     life.lab.check()
 
 
+@pytest.mark.deep
 @pytest.mark.beside
 def test_what_was_ahead_of_the_clock_when_it_was_staged_is_not_lost(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, WINDOWS[:1], delay=0, shows=FEW)
@@ -215,6 +216,7 @@ def test_a_check_of_windows_made_from_events_finds_them_in_its_copy(spark: Spark
     lab.check()
 
 
+@pytest.mark.deep
 def test_what_a_killed_check_left_goes_with_maintenance_and_a_run_left_open_comes_first(life: Life) -> None:
     lab = life.lab
     (life.root / COPY / "lab" / "hourly").mkdir(parents=True)

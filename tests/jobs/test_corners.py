@@ -56,6 +56,7 @@ def test_a_backfill_where_ids_were_forgotten_and_state_is_gone(spark: SparkSessi
     lab.check()
 
 
+@pytest.mark.deep
 def test_a_copy_of_an_event_whose_id_was_forgotten_stays_one(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, (HOURLY,), lateness=0, shows=FEW)
     spec = lab.spec()
@@ -68,7 +69,7 @@ def test_a_copy_of_an_event_whose_id_was_forgotten_stays_one(spark: SparkSession
     lab.check()
 
 
-@pytest.mark.parametrize("place", ["run.emitted", "run.marked"])
+@pytest.mark.parametrize("place", ["run.emitted", pytest.param("run.marked", marks=pytest.mark.deep)])
 def test_a_quiet_run_that_was_ended_and_then_reads_an_event_closes_no_more_than_it_says(
     place: str, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -92,6 +93,7 @@ def test_readers_see_as_closed_what_a_run_that_read_nothing_has_closed(spark: Sp
         publish(spark, lab.pipeline)
 
 
+@pytest.mark.deep
 def test_names_that_only_mapped_columns_can_have_come_later(spark: SparkSession, tmp_path: Path) -> None:
     source = f"delta.`{tmp_path}/source`"
     mapped = "tblproperties ('delta.columnMapping.mode' = 'name')"
@@ -109,6 +111,7 @@ def test_names_that_only_mapped_columns_can_have_come_later(spark: SparkSession,
     assert [(row["n"], row["late"]) for row in delta.read(spark, lab.pipeline.table("pairs")).collect()] == [(2, 1)]
 
 
+@pytest.mark.deep
 def test_a_source_gets_a_column_of_a_name_that_refused_rows_could_not_have(spark: SparkSession, tmp_path: Path) -> None:
     source = f"delta.`{tmp_path}/source`"
     mapped = "tblproperties ('delta.columnMapping.mode' = 'name')"

@@ -105,6 +105,7 @@ def test_a_run_that_came_between_is_published_before_an_erasure_is_finished(life
     assert {w.name: read(lab.spark, lab.pipeline, w.name).count() for w in lab.windows} == before
 
 
+@pytest.mark.deep
 @pytest.mark.beside
 def test_a_key_that_comes_again_where_state_is_gone_is_erased_again(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, WINDOWS[:1], lateness=0, ids=False, shows=("n",))

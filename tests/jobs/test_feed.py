@@ -148,6 +148,7 @@ def test_a_refused_change_is_named_and_the_feed_heals_it(spark: SparkSession, tm
     lab.holds_what_the_source_does()
 
 
+@pytest.mark.deep
 @pytest.mark.beside
 def test_changes_of_rows_that_did_not_count(spark: SparkSession, tmp_path: Any) -> None:
     """The first one that counts is one that was mended; of a row that no calendar holds nothing follows."""
@@ -195,7 +196,7 @@ def test_ids_may_be_computed(spark: SparkSession, tmp_path: Any) -> None:
 
 
 @pytest.mark.beside
-@pytest.mark.parametrize("place", ["batch.processed", "run.closed"])
+@pytest.mark.parametrize("place", [pytest.param("batch.processed", marks=pytest.mark.deep), "run.closed"])
 def test_an_event_comes_back_elsewhere_while_its_deletion_is_not_finished(place: str, spark: SparkSession, tmp_path: Any) -> None:
     lab = Changing(spark, tmp_path, WINDOWS[:1], shows=FEW)
     lab.land(oracle.Event("a", DAY + n * 60 * MINUTE, 1, f"i{n}") for n in range(3))
@@ -224,6 +225,7 @@ def test_whatever_finishes_a_run_makes_its_corrections_and_readers_see_none_with
     assert publish(spark, lab.pipeline).outputs["hourly"]["rows"] == 2
 
 
+@pytest.mark.deep
 @pytest.mark.beside
 def test_a_copy_that_was_changed_stays_one_when_the_feed_is_left(spark: SparkSession, tmp_path: Any) -> None:
     lab = Changing(spark, tmp_path, WINDOWS[:1], shows=FEW)

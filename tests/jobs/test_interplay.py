@@ -151,6 +151,7 @@ def test_windows_come_back_after_their_events_have_left_the_source(gone: str, sp
     adds_up(lab)
 
 
+@pytest.mark.deep
 def test_a_spec_changes_before_anything_was_read(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, (HOURLY,), shows=("n", "least"))
     lab.land([])

@@ -192,6 +192,7 @@ def test_the_command_says_what_it_did(small: Life) -> None:
     assert {"rolling", "_ledger", "_panes_20m"} <= json.loads(result.stdout)["tables"].keys()
 
 
+@pytest.mark.deep
 def test_a_version_that_was_published_long_ago_can_be_read(small: Life) -> None:
     """The last test of `small`: its past gets older than Delta keeps what was deleted."""
     lab = small.lab
