@@ -23,10 +23,6 @@ class Closing:
         """True for windows that had not ended by W before the run."""
         return F.lit(True) if self.before_us is None else end > instant(self.before_us)
 
-    def passed(self, end: Column) -> Column:
-        """True for windows whose end W passed in this run."""
-        return self.since(end) & self.closed(end)
-
     def closed(self, end: Column) -> Column:
         """True for windows whose end W has passed."""
         return F.lit(False) if self.after_us is None else end <= instant(self.after_us)

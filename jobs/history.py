@@ -41,17 +41,16 @@ def uncopied(batch: Batch, rows: DataFrame) -> DataFrame:
 
     rows[..., __digest, __live] -> the same columns
     """
-    pipeline, path = batch.pipeline, batch.pipeline.table("_duplicates")
-    if pipeline.watermark.dedupe_horizon_us is None or batch.changing or not delta.exists(batch.spark, path):
+    if batch.pipeline.watermark.dedupe_horizon_us is None or batch.changing:
         return rows
-    copies = with_digest(batch, delta.read(batch.spark, path).where(F.col("resolved_by").isNull())).select(DIGEST).distinct()
+    copies = refused_digests(batch, ("_duplicates",)).distinct()
     return rows.where(LIVE).unionByName(rows.where(~F.col(LIVE)).join(copies, DIGEST, "left_anti").select(*rows.columns))
 
 
-def refused_digests(batch: Batch) -> DataFrame:
+def refused_digests(batch: Batch, tables: Iterable[str] = tuple(REFUSED)) -> DataFrame:
     """The digests of rows that were refused and not taken in since, one for each row."""
     found = []
-    for table in REFUSED:
+    for table in tables:
         if delta.exists(batch.spark, batch.pipeline.table(table)):
             rows = delta.read(batch.spark, batch.pipeline.table(table)).where(F.col("resolved_by").isNull() & (F.col("outcome") != PARTIAL))
             found.append(with_digest(batch, rows).select(DIGEST))

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -15,7 +16,7 @@ from jobs.read import read
 from jobs.validate import validate
 from tests.lab import ARRIVAL, FEW, Lab
 from tests.life import BASE, MINUTE, Crasher, ends_at
-from tests.oracle import Count, Event, Global, Punctuation, Session, Tumbling
+from tests.oracle import Count, Event, Global, Punctuation, Session, Tumbling, Window
 from windowing import delta
 from windowing.columns import BASE as COUNTED_FROM
 from windowing.columns import DIGEST, ORDER
@@ -95,15 +96,8 @@ def test_readers_see_as_closed_what_a_run_that_read_nothing_has_closed(spark: Sp
 
 @pytest.mark.deep
 def test_names_that_only_mapped_columns_can_have_come_later(spark: SparkSession, tmp_path: Path) -> None:
-    source = f"delta.`{tmp_path}/source`"
-    mapped = "tblproperties ('delta.columnMapping.mode' = 'name')"
-    spark.sql(f"create table {source} (key string, ts timestamp, `Dep Delay` int) using delta {mapped}")
-    lab = Lab(spark, tmp_path, (Count("pairs", 2),), lateness=0, ids=False, shows=("n",))
-    spec = lab.spec()
-    spec["source"].pop("order_by")
-    lab.pipeline = load_pipeline(spec)
-    rows = [("a", at(n, "").t, delay) for n, delay in ((600, 90), (601, 10))]
-    _insert(spark, source, rows)
+    lab, spec, source = _mapped(spark, tmp_path, Count("pairs", 2), "key string, ts timestamp, `Dep Delay` int")
+    _insert(spark, source, [("a", at(n, "").t, delay) for n, delay in ((600, 90), (601, 10))])
     lab.go()
     late = {"late": {"call": "count()", "where": "`Dep Delay` > 60"}}
     lab.pipeline = load_pipeline(spec | {"aggregates": spec["aggregates"] | late})
@@ -113,13 +107,7 @@ def test_names_that_only_mapped_columns_can_have_come_later(spark: SparkSession,
 
 @pytest.mark.deep
 def test_a_source_gets_a_column_of_a_name_that_refused_rows_could_not_have(spark: SparkSession, tmp_path: Path) -> None:
-    source = f"delta.`{tmp_path}/source`"
-    mapped = "tblproperties ('delta.columnMapping.mode' = 'name')"
-    spark.sql(f"create table {source} (key string, ts timestamp) using delta {mapped}")
-    lab = Lab(spark, tmp_path, (HOURLY,), lateness=0, ids=False, shows=("n",))
-    spec = lab.spec()
-    spec["source"].pop("order_by")
-    lab.pipeline = load_pipeline(spec)
+    lab, _, source = _mapped(spark, tmp_path, HOURLY, "key string, ts timestamp")
     _insert(spark, source, [("a", at(600, "").t), ("a", None)])
     assert lab.go().quarantined == 1
     spark.sql(f"alter table {source} add column `Dep Delay` int")
@@ -127,6 +115,17 @@ def test_a_source_gets_a_column_of_a_name_that_refused_rows_could_not_have(spark
     assert lab.go().quarantined == 1
     kept = delta.read(spark, lab.pipeline.table("_quarantine")).orderBy("run").collect()
     assert [row["Dep Delay"] for row in kept] == [None, 7]
+
+
+def _mapped(spark: SparkSession, root: Path, window: Window, columns: str) -> tuple[Lab, dict[str, Any], str]:
+    """A pipeline over an empty source that maps its columns, its spec, and the source's name."""
+    source = f"delta.`{root}/source`"
+    spark.sql(f"create table {source} ({columns}) using delta tblproperties ('delta.columnMapping.mode' = 'name')")
+    lab = Lab(spark, root, (window,), lateness=0, ids=False, shows=("n",))
+    spec = lab.spec()
+    spec["source"].pop("order_by")
+    lab.pipeline = load_pipeline(spec)
+    return lab, spec, source
 
 
 def _insert(spark: SparkSession, source: str, rows: list[tuple[object, ...]]) -> None:
