@@ -1,6 +1,7 @@
 """One Spark session for the whole suite."""
 
 from collections.abc import Generator, Iterator
+from contextlib import nullcontext
 
 import pytest
 from pyspark import SparkContext
@@ -27,8 +28,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those tests come last."""
-    items.sort(key=lambda item: item.get_closest_marker(MARK) is not None)
+    """Those tests come last; after them those that need the JVM for themselves, and so would wait for one that runs beside."""
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    if "quiet" in getattr(item, "fixturenames", ()):
+        return 2
+    return 0 if item.get_closest_marker(MARK) is None else 1
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -66,6 +73,13 @@ def beside(request: pytest.FixtureRequest) -> Iterator[Beside | None]:
     yield running
     if running is not None:
         running.stop()
+
+
+@pytest.fixture
+def quiet(beside: Beside | None) -> Iterator[None]:
+    """Nothing else writes with this JVM."""
+    with beside.quiet() if beside else nullcontext():
+        yield
 
 
 @pytest.fixture(autouse=True)

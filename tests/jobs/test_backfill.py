@@ -65,7 +65,7 @@ def meanwhile(life: Life, *events: Event) -> Iterator[list[str]]:
 
 @pytest.mark.parametrize(
     ("minutes", "times"),
-    [((320, 340), 1), ((330, 20), 2), ((5, 15), 2)],
+    [((320, 340), 1), pytest.param((330, 20), 2, marks=pytest.mark.deep), ((5, 15), 2)],
     ids=["at other times", "some of it late and in the range", "nothing but late rows"],
 )
 def test_runs_go_on_while_a_chunk_is_read(minutes: tuple[int, ...], times: int, life: Life) -> None:

@@ -17,6 +17,7 @@ CASES: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "
 AGGREGATES = {"count": "count()", "sum_value": "sum(value)", "max_value": "max(value)", "mean_value": "avg(value)"}
 
 
+@pytest.mark.deep
 @pytest.mark.beside
 def test_every_case_gives_the_rows_of_its_source(spark: SparkSession, tmp_path: Path) -> None:
     pipeline = load_pipeline(

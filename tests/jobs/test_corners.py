@@ -135,6 +135,7 @@ def _insert(spark: SparkSession, source: str, rows: list[tuple[object, ...]]) ->
         spark.sql(f"insert into {source} values ({', '.join([repr(key), time, *map(str, more)])})")
 
 
+@pytest.mark.deep
 def test_a_late_window_without_events_is_not_shown(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, (replace(HOURLY, empty=True), Global("all")), lateness=0, shows=FEW)
     lab.run([at(570, "e1"), at(720, "e2", "b")])

@@ -136,7 +136,10 @@ def test_a_checkpoint_of_another_time_or_query_is_refused_and_made_anew(code: st
     life.run()
 
 
-@pytest.mark.parametrize("place", ["batch.intended", "state.stored", "run.emitted"])
+RARE = [pytest.param(place, marks=pytest.mark.deep) for place in ("batch.intended", "run.emitted")]
+
+
+@pytest.mark.parametrize("place", ["state.stored", *RARE])
 def test_a_checkpoint_lost_half_way_through_a_run_is_made_so_that_the_run_is_finished(place: str, life: Life) -> None:
     events = life.lab.land(life.batch())
     ends_at(Crasher(place), life.lab.go)

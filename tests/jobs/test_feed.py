@@ -196,7 +196,8 @@ def test_ids_may_be_computed(spark: SparkSession, tmp_path: Any) -> None:
 
 
 @pytest.mark.beside
-@pytest.mark.parametrize("place", [pytest.param("batch.processed", marks=pytest.mark.deep), "run.closed"])
+@pytest.mark.deep
+@pytest.mark.parametrize("place", ["batch.processed", "run.closed"])
 def test_an_event_comes_back_elsewhere_while_its_deletion_is_not_finished(place: str, spark: SparkSession, tmp_path: Any) -> None:
     lab = Changing(spark, tmp_path, WINDOWS[:1], shows=FEW)
     lab.land(oracle.Event("a", DAY + n * 60 * MINUTE, 1, f"i{n}") for n in range(3))

@@ -79,6 +79,7 @@ def test_an_event_of_a_pane_that_is_gone_changes(spark: SparkSession, tmp_path: 
     adds_up(lab)
 
 
+@pytest.mark.deep
 def test_a_key_that_is_half_erased_is_not_published_again(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, (HOURLY,), shows=FEW)
     lab.run([at(10, "x"), at(20, "k", "b")])
@@ -92,6 +93,7 @@ def test_a_key_that_is_half_erased_is_not_published_again(spark: SparkSession, t
     adds_up(lab)
 
 
+@pytest.mark.deep
 def test_more_windows_without_events_than_may_be_are_refused_before_anything_begins(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, (Tumbling("tens", 10 * MINUTE, empty=True),), lateness=0, shows=FEW)
     lab.pipeline = limited(lab)

@@ -1,26 +1,22 @@
-"""Processes that are killed, race each other or can't write: the next run finishes what they left, and nothing is lost or doubled."""
+"""Processes that are killed, race each other or may not write: the next run finishes what they left, and nothing is lost or doubled."""
 
 import ctypes
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from collections.abc import Callable
 from random import Random
 
 import pytest
 from pyspark.sql import SparkSession
 
 from jobs.run import run
-from tests.beside import Beside
-from tests.killed import jvm_of, light, patiently
+from tests.killed import light, patiently
 from tests.lab import ARRIVAL, FEW, Lab
 from tests.life import BASE, MINUTE, WINDOWS, Life
-from windowing.crash import armed
 from windowing.errors import Busy
 from windowing.grid.zone import moment
 
@@ -113,35 +109,6 @@ def test_of_two_processes_one_does_it(life: Life) -> None:
     both = [started(life, "jobs", *words) for _ in range(2)]
     said = [process.communicate(timeout=240)[1] for process in both]
     assert {0} <= {process.returncode for process in both} <= {0, 75}, said
-    life.lab.truth.run(events, ARRIVAL)
-    life.check()
-
-
-@pytest.fixture
-def quiet(beside: Beside | None) -> Iterator[None]:
-    """Nothing else writes with this JVM."""
-    with beside.quiet() if beside else nullcontext():
-        yield
-
-
-@pytest.mark.parametrize("place", ["batch.intended", "state.stored"])
-@pytest.mark.usefixtures("quiet")
-def test_a_disk_that_is_full_from_some_place_on_fails_the_run_and_nothing_else(place: str, life: Life) -> None:
-    events, jvm = life.lab.land(life.batch()), jvm_of(life.lab.spark)
-    filled = []
-
-    def fill(name: str) -> None:
-        if name == place and not filled:
-            filled.append(resource.prlimit(jvm, resource.RLIMIT_FSIZE))
-            resource.prlimit(jvm, resource.RLIMIT_FSIZE, (64, filled[0][1]))
-
-    try:
-        with armed(fill), pytest.raises(Exception, match=r"(?i)file too large|Py4J|STREAM_FAILED|WRITE"):
-            life.lab.go()
-    finally:
-        resource.prlimit(jvm, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    assert filled
-    life.lab.go()
     life.lab.truth.run(events, ARRIVAL)
     life.check()
 
