@@ -1,6 +1,6 @@
 """Keeps a pipeline small over thousands of runs: fewer rows of state, what `retention` keeps and no more, fewer and newer files.
 
-    lock -> nothing left half-way -> intent -> merge partials -> delete what is old -> OPTIMIZE -> VACUUM -> done
+    lock -> nothing left half-way -> intent -> merge partials -> delete what is old -> OPTIMIZE -> VACUUM -> logs -> done
 """
 
 from collections.abc import Sequence
@@ -20,6 +20,7 @@ from jobs.evolve import ready
 from jobs.expiry import expire
 from jobs.publish import awaited
 from jobs.quality import QUALITY
+from jobs.show import state_names
 from jobs.together import together
 from windowing import delta
 from windowing.crash import crashpoint
@@ -31,6 +32,9 @@ from windowing.spec.pipeline import Pipeline
 
 KEPT = timedelta(days=30)
 """How long VACUUM leaves files that no newest version needs; longer where a reader is pointed at an older version."""
+
+LOG_KEPT = timedelta(days=1)
+"""How long the logs of state and ledger are kept: nobody reads an older version of them, and each read or write lists a log whole."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,8 @@ def _files(batch: Batch, name: str, wanted: Sequence[Entry]) -> None:
     if delta.has_older_files(path, datetime.now(UTC) - kept):
         table.vacuum(kept.total_seconds() / 3600)
     crashpoint("maintain.vacuumed")
+    if name in (*state_names(batch.pipeline), LEDGER) and delta.has_older_commits(path, datetime.now(UTC) - LOG_KEPT):
+        delta.shorten_log(batch.spark, path, LOG_KEPT)
 
 
 def _kept(batch: Batch, name: str, kept: Sequence[Entry]) -> timedelta:

@@ -3,17 +3,17 @@
 They come last in the suite's order and are begun from the end; those that have not been when the suite comes to them run as any test does.
 What several of them share is an argument of the marker: `beside(life=lived)` gives them what `lived(spark, directory)` has made once;
 these keep their own order, since each goes on from what the one before it has left.
+Behind them come the tests marked `alone`, which do to the JVM what no other test could bear.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import cache
 from inspect import signature
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Event, Lock
 from time import perf_counter
 from typing import Any
 
@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 from windowing import delta
 
 MARK = "beside"
+ALONE = "alone"
 Makers = dict[str, Callable[[SparkSession, Path], Any]]
 
 
@@ -43,16 +44,13 @@ class Beside:
     """The marked tests of a suite; the last ones begin at once. `took` tells the seconds of those that passed."""
 
     def __init__(self, spark: SparkSession, tests: Sequence[pytest.Function]) -> None:
-        self._spark, self._turn, self._open = spark, Lock(), Event()
-        self._open.set()
-        self._pool, self._homes = ThreadPoolExecutor(1), ExitStack()
+        self._spark, self._pool, self._homes = spark, ThreadPoolExecutor(1), ExitStack()
         self._shared = cache(self._made)
         self.took: dict[str, float] = {}
         self._ends: dict[str, Future[None]] = {test.nodeid: self._pool.submit(self._one, test) for test in from_the_end(tests)}
 
     def _one(self, test: pytest.Function) -> None:
-        self._open.wait()
-        with self._turn, TemporaryDirectory() as home:
+        with TemporaryDirectory() as home:
             begun = perf_counter()
             test.obj(**self._given(test, Path(home)))
             self.took[test.nodeid] = perf_counter() - begun
@@ -74,18 +72,7 @@ class Beside:
         end.result()
         return True
 
-    @contextmanager
-    def quiet(self) -> Iterator[None]:
-        """Nothing runs beside the block."""
-        self._open.clear()
-        try:
-            with self._turn:
-                yield
-        finally:
-            self._open.set()
-
     def stop(self) -> None:
         """Begins no other test, and waits for the one that was begun."""
-        self._open.set()
         self._pool.shutdown(cancel_futures=True)
         self._homes.close()

@@ -1,7 +1,6 @@
 """One Spark session for the whole suite."""
 
 from collections.abc import Generator, Iterator
-from contextlib import nullcontext
 
 import pytest
 from pyspark import SparkContext
@@ -9,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from jobs.play import TINY
 from jobs.session import spark_session
-from tests.beside import MARK, Beside
+from tests.beside import ALONE, MARK, Beside
 from windowing import delta
 
 SETTINGS = {
@@ -23,19 +22,18 @@ SETTINGS = {
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The marker of tests that can run beside the others."""
+    """The markers that set a test's turn."""
     config.addinivalue_line("markers", f"{MARK}: takes a session, a directory, parameters and what this makes, so it can run beside others")
+    config.addinivalue_line("markers", f"{ALONE}: nothing else may use the JVM meanwhile")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those tests come last; after them those that need the JVM for themselves, and so would wait for one that runs beside."""
+    """Tests that can run beside the others come last, behind them those that must not have any beside them."""
     items.sort(key=_turn)
 
 
 def _turn(item: pytest.Item) -> int:
-    if "quiet" in getattr(item, "fixturenames", ()):
-        return 2
-    return 0 if item.get_closest_marker(MARK) is None else 1
+    return 2 if item.get_closest_marker(ALONE) else 1 if item.get_closest_marker(MARK) else 0
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -73,13 +71,6 @@ def beside(request: pytest.FixtureRequest) -> Iterator[Beside | None]:
     yield running
     if running is not None:
         running.stop()
-
-
-@pytest.fixture
-def quiet(beside: Beside | None) -> Iterator[None]:
-    """Nothing else writes with this JVM."""
-    with beside.quiet() if beside else nullcontext():
-        yield
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from windowing.columns import PRUNED
 
 _MAPPING = "delta.columnMapping.mode"
+_LOG_KEPT, _FILES_KEPT = "delta.logRetentionDuration", "delta.deletedFileRetentionDuration"
 _ODD = re.compile(r"[ ,;{}()\n\t=]")
 """What a column's name may hold only where Delta maps columns."""
 
@@ -84,6 +85,23 @@ def size(spark: SparkSession, path: str) -> tuple[int, int]:
 def has_older_files(path: str, moment: datetime) -> bool:
     """Whether a file of the table at `path`, needed or not, was last written before `moment` (aware, outside); VACUUM deletes no others."""
     return any(f.stat().st_mtime < moment.timestamp() for f in _files(path))
+
+
+def has_older_commits(path: str, moment: datetime) -> bool:
+    """Whether the log of the table at `path` has a commit that was written before `moment` (aware, outside)."""
+    return any(f.stat().st_mtime < moment.timestamp() for f in (local_path(path) / "_delta_log").glob("*.json"))
+
+
+def shorten_log(spark: SparkSession, path: str, kept: timedelta) -> None:
+    """Sums the log of the table at `path` up; commits older than `kept` and today's midnight (UTC) go, now and at later sums.
+
+    The table's own property says how long, where it has one. Older versions can't be read any more.
+    """
+    if setting(spark, path, _LOG_KEPT) is None:
+        days = f"interval {kept.days} days"
+        # Delta lets no log be shorter than the time that deleted files stay.
+        spark.sql(f"alter table delta.`{path}` set tblproperties ('{_FILES_KEPT}' = '{days}', '{_LOG_KEPT}' = '{days}')")
+    _snapshot(spark, path).deltaLog().checkpoint()
 
 
 def has_past(spark: SparkSession, path: str) -> bool:

@@ -20,7 +20,7 @@ def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
 
 
 @pytest.mark.parametrize("place", ["batch.intended", "state.stored"])
-@pytest.mark.usefixtures("quiet")
+@pytest.mark.alone
 def test_a_disk_that_is_full_from_some_place_on_fails_the_run_and_nothing_else(place: str, life: Life) -> None:
     events, jvm = life.lab.land(life.batch()), jvm_of(life.lab.spark)
     filled = []

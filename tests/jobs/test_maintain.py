@@ -31,6 +31,7 @@ from windowing.ledger.table import story
 from windowing.spec.load import load_pipeline
 
 WINDOWS = (Sliding("rolling", 60 * MINUTE, 20 * MINUTE), Session("visits", 10 * MINUTE))
+FIRST = f"*/_delta_log/{0:020}.json"
 CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 
 
@@ -183,6 +184,27 @@ def test_refused_rows_that_were_emptied_still_do_not_count(spark: SparkSession, 
         lab.check()
     assert delta.read(spark, lab.pipeline.table("_late")).where("resolved_by is null").isEmpty()
     assert not any(t.expired for t in maintain(spark, lab.pipeline, moment(ARRIVAL) + timedelta(days=3)).tables)
+
+
+def days_pass(life: Life) -> None:
+    """Every log is three days older, and nothing of it is remembered."""
+    for file in life.root.glob("*/_delta_log/*.*"):
+        then = file.stat().st_mtime - 3 * 86_400
+        os.utime(file, (then, then))
+    life.forget()
+
+
+def test_logs_of_state_and_ledger_forget_commits_of_days_ago_and_those_of_other_tables_do_not(small: Life) -> None:
+    days_pass(small)
+    ends_at(Crasher("maintain.done"), lambda: maintain(small.lab.spark, small.lab.pipeline))
+    before = {log.parent.parent.name for log in small.root.glob(FIRST)}
+    days_pass(small)
+    small.run()
+    tend(small)
+    whole = {log.parent.parent.name for log in small.root.glob(FIRST)}
+    assert before - whole == {"_panes_20m", "_seen", "_ledger"}
+    small.forget()
+    small.check()
 
 
 def test_the_command_says_what_it_did(small: Life) -> None:
