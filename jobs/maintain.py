@@ -33,8 +33,8 @@ from windowing.spec.pipeline import Pipeline
 KEPT = timedelta(days=30)
 """How long VACUUM leaves files that no newest version needs; longer where a reader is pointed at an older version."""
 
-LOG_KEPT = timedelta(days=1)
-"""How long the logs of state and ledger are kept: nobody reads an older version of them, and each read or write lists a log whole."""
+LOG_KEPT = timedelta(days=3)
+"""How long the logs of state and ledger are kept: each read or write of a table lists its log whole."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from delta.tables import DeltaTable
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -104,7 +105,10 @@ def _then(spark: SparkSession, pipeline: Pipeline, table: str, as_of: str | None
         return delta.read(spark, pipeline.table(table)) if delta.exists(spark, pipeline.table(table)) else None
     past = story(spark, pipeline)
     version = past.until_run(_run(past, as_of)).entries[-1].versions.get(table)
-    return None if version is None else delta.read(spark, pipeline.table(table), version)
+    try:
+        return None if version is None else delta.read(spark, pipeline.table(table), version)
+    except AnalysisException as error:
+        raise UsageError(f"--as-of: {table} is not kept as run {as_of} left it any more: {delta.reason(error)}") from error
 
 
 def chosen(output: DataFrame, pipeline: Pipeline, wanted: Wanted) -> Rows:

@@ -93,9 +93,9 @@ def has_older_commits(path: str, moment: datetime) -> bool:
 
 
 def shorten_log(spark: SparkSession, path: str, kept: timedelta) -> None:
-    """Sums the log of the table at `path` up; commits older than `kept` and today's midnight (UTC) go, now and at later sums.
+    """Sums the log of the table at `path` up; whatever lies before the last sum that is older than `kept` (whole days) goes.
 
-    The table's own property says how long, where it has one. Older versions can't be read any more.
+    Delta counts to midnight, UTC. Versions of before can't be read any more. The table's own property says how long, if it is set.
     """
     if setting(spark, path, _LOG_KEPT) is None:
         days = f"interval {kept.days} days"

@@ -16,7 +16,7 @@ from jobs.cli import main
 from jobs.maintain import maintain
 from jobs.publish import publish
 from jobs.read import read
-from jobs.show import Wanted
+from jobs.show import Wanted, partials
 from jobs.show import refused as listed
 from jobs.validate import validate
 from tests.jobs.test_evolve import become
@@ -26,6 +26,7 @@ from tests.oracle import Event, Session, Sliding, Tumbling
 from windowing import delta
 from windowing.admit.frame import DUPLICATE, LATE, PARTIAL, QUARANTINED
 from windowing.admit.table import REFUSED
+from windowing.errors import UsageError
 from windowing.grid.zone import moment
 from windowing.ledger.table import story
 from windowing.spec.load import load_pipeline
@@ -187,9 +188,9 @@ def test_refused_rows_that_were_emptied_still_do_not_count(spark: SparkSession, 
 
 
 def days_pass(life: Life) -> None:
-    """Every log is three days older, and nothing of it is remembered."""
+    """Every log is five days older, and nothing of it is remembered."""
     for file in life.root.glob("*/_delta_log/*.*"):
-        then = file.stat().st_mtime - 3 * 86_400
+        then = file.stat().st_mtime - 5 * 86_400
         os.utime(file, (then, then))
     life.forget()
 
@@ -205,6 +206,8 @@ def test_logs_of_state_and_ledger_forget_commits_of_days_ago_and_those_of_other_
     assert before - whole == {"_panes_20m", "_seen", "_ledger"}
     small.forget()
     small.check()
+    with pytest.raises(UsageError, match="_panes_20m is not kept as run 1 left it"):
+        partials(small.lab.spark, small.lab.pipeline, small.lab.pipeline.window("rolling"), Wanted(limit=1), "1")
 
 
 def test_the_command_says_what_it_did(small: Life) -> None:
