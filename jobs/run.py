@@ -21,7 +21,7 @@ from jobs.evolve import caught_up, unmet
 from jobs.feed import corrected, inserted, note_of
 from jobs.prepare import made_by, prepared
 from jobs.refusal import refusal
-from jobs.tables import versions
+from jobs.tables import known_versions
 from windowing import delta
 from windowing.admit.rule import Quiet, advanced, idled, later
 from windowing.crash import crashpoint
@@ -160,13 +160,13 @@ class Run:
             arrival=self.arrival_us,
             watermark_in=self.story.watermark,
             source_id=self.source_id,
-            source_version=delta.version(self.spark, self.pipeline.source.table),
+            source_version=delta.known_version(self.spark, self.pipeline.source.table),
             spec=fingerprint(self.pipeline),
         )
         return replace(entry, **more)  # type: ignore[arg-type]
 
     def _versions(self) -> dict[str, int]:
-        return versions(self.spark, self.pipeline)
+        return known_versions(self.spark, self.pipeline)
 
     def _note(self, *entries: Entry) -> None:
         self.story = record(self.spark, self.pipeline, self.story, entries)

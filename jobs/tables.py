@@ -108,3 +108,8 @@ def left(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[str, ...
 def versions(spark: SparkSession, pipeline: Pipeline) -> dict[str, int]:
     """The newest version of every table of the pipeline but the ledger's own, by name."""
     return {name: delta.version(spark, pipeline.table(name)) for name in names(spark, pipeline)}
+
+
+def known_versions(spark: SparkSession, pipeline: Pipeline) -> dict[str, int]:
+    """The same for who has held the lock since the tables were examined: nobody else has written, so no log is listed again."""
+    return {name: delta.known_version(spark, pipeline.table(name)) for name in names(spark, pipeline)}

@@ -48,9 +48,14 @@ def version(spark: SparkSession, path: str) -> int:
     return int(_snapshot(spark, path).version())
 
 
+def known_version(spark: SparkSession, path: str) -> int:
+    """The newest version of the table at `path` that this JVM has seen or made, without another look at its log; -1 when there is none."""
+    return int(_log(spark, path).unsafeVolatileSnapshot().version())
+
+
 def home(spark: SparkSession, path: str) -> Path:
     """The directory of the table at `path`."""
-    return local_path(str(_snapshot(spark, path).deltaLog().dataPath()))
+    return local_path(str(_log(spark, path).dataPath()))
 
 
 def committed(spark: SparkSession, path: str, version: int) -> int | None:
@@ -212,8 +217,17 @@ def local_path(uri: str) -> Path:
 
 
 def _snapshot(spark: SparkSession, path: str) -> Any:
-    jvm, session = spark._jvm, spark._jsparkSession
-    delta_log = getattr(jvm, "org.apache.spark.sql.delta.DeltaLog")
+    log, place = _place(spark, path)
+    return log.forTableWithSnapshot(spark._jsparkSession, place)._2()
+
+
+def _log(spark: SparkSession, path: str) -> Any:
+    log, place = _place(spark, path)
+    return log.forTable(spark._jsparkSession, place)
+
+
+def _place(spark: SparkSession, path: str) -> tuple[Any, str]:
+    """What opens logs, and the directory of the table at `path`."""
     if "/" not in path:
         path = str(spark.sql(f"describe detail {quoted(path)}").select("location").collect()[0][0])
-    return delta_log.forTableWithSnapshot(session, path)._2()
+    return getattr(spark._jvm, "org.apache.spark.sql.delta.DeltaLog"), path

@@ -80,7 +80,7 @@ def check_feed(spark: SparkSession, pipeline: Pipeline) -> None:
 
 def check_identity(spark: SparkSession, pipeline: Pipeline, story: Story) -> None:
     """StateRefused where the source is another table than the one read so far, or lost versions that were read."""
-    table_id, version = delta.table_id(spark, pipeline.source.table), delta.version(spark, pipeline.source.table)
+    table_id, version = delta.table_id(spark, pipeline.source.table), delta.known_version(spark, pipeline.source.table)
     before = story.source
     if before is None:
         return
