@@ -1,8 +1,9 @@
 """A pipeline under test beside the oracle: the same events go to a Delta table and to the loops, then their tables are compared."""
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from math import isclose
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,13 @@ ARRIVAL = micros(datetime(2030, 1, 1, tzinfo=UTC))
 def us(text: str) -> int:
     """Microseconds of an ISO time in UTC."""
     return micros(datetime.fromisoformat(text).replace(tzinfo=UTC))
+
+
+def become_older(files: Iterable[Path], by: timedelta) -> None:
+    """Each was last written that much earlier."""
+    for file in files:
+        then = file.stat().st_mtime - by.total_seconds()
+        os.utime(file, (then, then))
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -89,12 +89,16 @@ def size(spark: SparkSession, path: str) -> tuple[int, int]:
 
 def has_older_files(path: str, moment: datetime) -> bool:
     """Whether a file of the table at `path`, needed or not, was last written before `moment` (aware, outside); VACUUM deletes no others."""
-    return any(f.stat().st_mtime < moment.timestamp() for f in _files(path))
+    return _any_before(moment, _files(path))
 
 
 def has_older_commits(path: str, moment: datetime) -> bool:
     """Whether the log of the table at `path` has a commit that was written before `moment` (aware, outside)."""
-    return any(f.stat().st_mtime < moment.timestamp() for f in (local_path(path) / "_delta_log").glob("*.json"))
+    return _any_before(moment, (local_path(path) / "_delta_log").glob("*.json"))
+
+
+def _any_before(moment: datetime, files: Iterable[Path]) -> bool:
+    return any(f.stat().st_mtime < moment.timestamp() for f in files)
 
 
 def shorten_log(spark: SparkSession, path: str, kept: timedelta) -> None:
@@ -106,7 +110,7 @@ def shorten_log(spark: SparkSession, path: str, kept: timedelta) -> None:
         days = f"interval {kept.days} days"
         # Delta lets no log be shorter than the time that deleted files stay.
         spark.sql(f"alter table delta.`{path}` set tblproperties ('{_FILES_KEPT}' = '{days}', '{_LOG_KEPT}' = '{days}')")
-    _snapshot(spark, path).deltaLog().checkpoint()
+    _log(spark, path).checkpoint()
 
 
 def has_past(spark: SparkSession, path: str) -> bool:
@@ -195,10 +199,8 @@ def widen_names(spark: SparkSession, path: str, schema: T.StructType) -> None:
 
 def forget(spark: SparkSession, directory: Path) -> None:
     """The JVM keeps nothing of the tables in `directory`, which are about to go."""
-    jvm, session = spark._jvm, spark._jsparkSession
-    delta_log = getattr(jvm, "org.apache.spark.sql.delta.DeltaLog")
     for log in directory.rglob("_delta_log"):
-        delta_log.invalidateCache(session, getattr(jvm, "org.apache.hadoop.fs.Path")(str(log.parent)))
+        _logs(spark).invalidateCache(spark._jsparkSession, getattr(spark._jvm, "org.apache.hadoop.fs.Path")(str(log.parent)))
 
 
 def aside(path: Path, kept: str) -> Path:
@@ -217,17 +219,19 @@ def local_path(uri: str) -> Path:
 
 
 def _snapshot(spark: SparkSession, path: str) -> Any:
-    log, place = _place(spark, path)
-    return log.forTableWithSnapshot(spark._jsparkSession, place)._2()
+    return _logs(spark).forTableWithSnapshot(spark._jsparkSession, _place(spark, path))._2()
 
 
 def _log(spark: SparkSession, path: str) -> Any:
-    log, place = _place(spark, path)
-    return log.forTable(spark._jsparkSession, place)
+    return _logs(spark).forTable(spark._jsparkSession, _place(spark, path))
 
 
-def _place(spark: SparkSession, path: str) -> tuple[Any, str]:
-    """What opens logs, and the directory of the table at `path`."""
-    if "/" not in path:
-        path = str(spark.sql(f"describe detail {quoted(path)}").select("location").collect()[0][0])
-    return getattr(spark._jvm, "org.apache.spark.sql.delta.DeltaLog"), path
+def _logs(spark: SparkSession) -> Any:
+    return getattr(spark._jvm, "org.apache.spark.sql.delta.DeltaLog")
+
+
+def _place(spark: SparkSession, path: str) -> str:
+    """The directory of the table at `path`, which may be a name of the catalog."""
+    if "/" in path:
+        return path
+    return str(spark.sql(f"describe detail {quoted(path)}").select("location").collect()[0][0])

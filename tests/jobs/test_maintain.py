@@ -1,8 +1,6 @@
 """Maintenance changes no number, is finished by whoever comes next, keeps what readers are pointed at, and keeps no more than asked."""
 
 import json
-import os
-import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -20,7 +18,7 @@ from jobs.show import Wanted, partials
 from jobs.show import refused as listed
 from jobs.validate import validate
 from tests.jobs.test_evolve import become
-from tests.lab import ARRIVAL, FEW, Lab
+from tests.lab import ARRIVAL, FEW, Lab, become_older
 from tests.life import BASE, MINUTE, Crasher, Life, ends_at
 from tests.oracle import Event, Session, Sliding, Tumbling
 from windowing import delta
@@ -187,19 +185,17 @@ def test_refused_rows_that_were_emptied_still_do_not_count(spark: SparkSession, 
     assert not any(t.expired for t in maintain(spark, lab.pipeline, moment(ARRIVAL) + timedelta(days=3)).tables)
 
 
-def days_pass(life: Life) -> None:
-    """Every log is five days older, and nothing of it is remembered."""
-    for file in life.root.glob("*/_delta_log/*.*"):
-        then = file.stat().st_mtime - 5 * 86_400
-        os.utime(file, (then, then))
+def days_pass(life: Life, days: int) -> None:
+    """Every log is that much older, and nothing of it is remembered."""
+    become_older(life.root.glob("*/_delta_log/*.*"), timedelta(days=days))
     life.forget()
 
 
 def test_logs_of_state_and_ledger_forget_commits_of_days_ago_and_those_of_other_tables_do_not(small: Life) -> None:
-    days_pass(small)
+    days_pass(small, 5)
     ends_at(Crasher("maintain.done"), lambda: maintain(small.lab.spark, small.lab.pipeline))
     before = {log.parent.parent.name for log in small.root.glob(FIRST)}
-    days_pass(small)
+    days_pass(small, 5)
     small.run()
     tend(small)
     whole = {log.parent.parent.name for log in small.root.glob(FIRST)}
@@ -225,10 +221,7 @@ def test_a_version_that_was_published_long_ago_can_be_read(small: Life) -> None:
     publish(lab.spark, lab.pipeline)
     seen = published(small)
     small.run()
-    then = time.time() - 40 * 86_400
-    for file in small.root.glob("*/_delta_log/*.json"):
-        os.utime(file, (then, then))
-    small.forget()
+    days_pass(small, 40)
     assert published(small) == seen
     small.lab.backfill(BASE, BASE + 60 * MINUTE)
     small.check()

@@ -6,10 +6,10 @@ meanwhile: a run's time counts in runs over a new lake, made at about the same t
     python -m tests.torture.soak [--batches 2000] [--home build/torture]
 """
 
-import os
 import sys
 import time
 from argparse import ArgumentParser
+from datetime import timedelta
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from jobs.maintain import maintain
 from jobs.play import TINY
 from jobs.session import spark_session
+from tests.lab import become_older
 from tests.torture.family import Family
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +45,7 @@ def main() -> None:
     while family.batches < asked.batches:
         took = _run(family)
         _keep(kept, f"{family.batches} {took:.3f} {_files(family)} {new:.3f}")
-        _hour_passes(family)
+        become_older(family.lab.root.rglob("*"), timedelta(hours=1))
         if family.batches % TENDED == 0:
             maintain(family.spark, family.lab.pipeline)
         if family.batches % TIMED == 0:
@@ -62,13 +63,6 @@ def _run(family: Family) -> float:
     began = time.monotonic()
     family.lab.go()
     return time.monotonic() - began
-
-
-def _hour_passes(family: Family) -> None:
-    """Every file of lake and source becomes an hour older."""
-    for file in family.lab.root.rglob("*"):
-        then = file.stat().st_mtime - 3600
-        os.utime(file, (then, then))
 
 
 def _new(spark: SparkSession) -> float:
