@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from jobs import lock, tables
+from jobs import ageing, lock, tables
 from jobs.admission import Batch
 from jobs.backfill import finished
 from jobs.check import sweep
@@ -75,7 +75,7 @@ def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Er
         past, begun = _intended(batch, past, key)
         left = tables.left(spark, pipeline, past)
         rows = _rows(batch, key, left)
-        stale = [name for name in (*tables.names(spark, pipeline), *left) if delta.has_past(spark, pipeline.table(name))]
+        stale = [name for name in (*tables.names(spark, pipeline), *left) if ageing.has_past(spark, pipeline.table(name))]
         _rewrite(batch, stale)
         versions = tables.versions(spark, pipeline)
         past = past if past.published is None else follow(spark, pipeline, past, versions)

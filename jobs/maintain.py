@@ -11,7 +11,7 @@ from functools import partial
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from jobs import lock, tables
+from jobs import ageing, lock, tables
 from jobs.admission import Batch
 from jobs.backfill import finished
 from jobs.check import sweep
@@ -31,7 +31,10 @@ from windowing.panes.table import NO_BATCH, Stamp
 from windowing.spec.pipeline import Pipeline
 
 KEPT = timedelta(days=30)
-"""How long VACUUM leaves files that no newest version needs; longer where a reader is pointed at an older version."""
+"""How long VACUUM leaves files of state, ledger and refused rows that no newest version needs; an output says so itself."""
+
+WEEK = timedelta(days=7)
+"""How far ahead outputs keep what readers are pointed at: the next maintenance may be as late, or the one after it."""
 
 LOG_KEPT = timedelta(days=3)
 """How long the logs of state and ledger are kept: each read or write of a table lists its log whole."""
@@ -105,20 +108,28 @@ def _files(batch: Batch, name: str, wanted: Sequence[Entry]) -> None:
     crashpoint("maintain.optimized")
     kept = _kept(batch, name, wanted)
     # VACUUM goes by the host's clock, whatever `now` is.
-    if delta.has_older_files(path, datetime.now(UTC) - kept):
+    if ageing.has_older_files(path, datetime.now(UTC) - kept):
         table.vacuum(kept.total_seconds() / 3600)
     crashpoint("maintain.vacuumed")
-    if name in (*state_names(batch.pipeline), LEDGER) and delta.has_older_commits(path, datetime.now(UTC) - LOG_KEPT):
-        delta.shorten_log(batch.spark, path, LOG_KEPT)
+    if name in (*state_names(batch.pipeline), LEDGER) and ageing.has_older_commits(path, datetime.now(UTC) - LOG_KEPT):
+        ageing.shorten_log(batch.spark, path, LOG_KEPT)
 
 
-def _kept(batch: Batch, name: str, kept: Sequence[Entry]) -> timedelta:
-    """Since when files are kept: as long as the oldest of the `kept` versions was the newest one, and never less than KEPT."""
-    read = {batch.pipeline.name_of(t.path) for w in batch.pipeline.windows for t in tables.tables(batch.pipeline, w)}
-    pointed = [e.versions[name] for e in kept if name in read and name in e.versions]
-    if not pointed:
+def _kept(batch: Batch, name: str, wanted: Sequence[Entry]) -> timedelta:
+    """How long files are kept that no newest version needs. An output says so, and first says longer if `wanted` versions ask for it.
+
+    Delta itself drops logs, and forgets when files were deleted, by the same properties whenever it sums a log up.
+    """
+    spark, path = batch.spark, batch.pipeline.table(name)
+    if name not in {batch.pipeline.name_of(t.path) for w in batch.pipeline.windows for t in tables.tables(batch.pipeline, w)}:
         return KEPT
-    table = DeltaTable.forPath(batch.spark, batch.pipeline.table(name))
-    commits = {row["version"]: row["timestamp"] for row in table.history().select("version", "timestamp").collect()}
-    since = commits[min(pointed)].replace(tzinfo=UTC) if min(pointed) in commits else moment(0)
-    return max(KEPT, moment(batch.arrival_us) - since + timedelta(days=1))
+    reach = max((_passed(batch, path, e.versions[name]) for e in wanted if name in e.versions), default=None)
+    if reach is not None and ageing.kept(spark, path) < reach + WEEK:
+        ageing.keep_longer(spark, path, timedelta(days=reach.days) + 2 * WEEK)
+    return ageing.kept(spark, path)
+
+
+def _passed(batch: Batch, path: str, version: int) -> timedelta:
+    """For how long `version` of a table has not been its newest one."""
+    since = delta.committed(batch.spark, path, version + 1)
+    return timedelta(0) if since is None else max(timedelta(0), datetime.now(UTC) - moment(since))

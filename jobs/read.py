@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -20,13 +21,17 @@ def read(spark: SparkSession, pipeline: Pipeline, window: str, published: bool =
     """The rows of one output with `is_closed` (W has passed its end) and `is_final` (nothing can change it but a backfill).
 
     `published` reads the versions that passed their expectations, otherwise the newest. UsageError for a window the pipeline lacks,
-    before the first run, and before anything was published.
+    before the first run, before anything was published, and where its version is gone.
     """
     past = story(spark, pipeline)
     if not published:
         return newest(spark, pipeline, window, past)
     entry = _published(pipeline, past, window)
-    rows = _rows(spark, pipeline, window, entry.versions[window])
+    try:
+        rows = _rows(spark, pipeline, window, entry.versions[window])
+    except AnalysisException as error:
+        gone = f"what was published of {window} is not kept any more: {delta.reason(error)}"
+        raise UsageError(f"{pipeline.name}: {gone}; `tidemark validate` and `tidemark publish` what is newest") from error
     return with_finality(rows, pipeline, window, past.watermark_of(entry.run), whole_of(spark, pipeline, window, entry.versions))
 
 

@@ -2,8 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from windowing.columns import PRUNED
 
 _MAPPING = "delta.columnMapping.mode"
-_LOG_KEPT, _FILES_KEPT = "delta.logRetentionDuration", "delta.deletedFileRetentionDuration"
 _ODD = re.compile(r"[ ,;{}()\n\t=]")
 """What a column's name may hold only where Delta maps columns."""
 
@@ -43,19 +41,34 @@ def read(spark: SparkSession, path: str, version: int | None = None) -> DataFram
     return reader.load(path) if "/" in path else reader.table(quoted(path))
 
 
+def snapshot(spark: SparkSession, path: str) -> Any:
+    """The newest version of the table at `path`, as Delta holds it."""
+    return logs(spark).forTableWithSnapshot(spark._jsparkSession, _place(spark, path))._2()
+
+
+def log_of(spark: SparkSession, path: str) -> Any:
+    """The log of the table at `path`, as Delta holds it."""
+    return logs(spark).forTable(spark._jsparkSession, _place(spark, path))
+
+
+def logs(spark: SparkSession) -> Any:
+    """What Delta says of logs in general."""
+    return getattr(spark._jvm, "org.apache.spark.sql.delta.DeltaLog")
+
+
 def version(spark: SparkSession, path: str) -> int:
     """The newest version of the table at `path`; -1 when there is none."""
-    return int(_snapshot(spark, path).version())
+    return int(snapshot(spark, path).version())
 
 
 def known_version(spark: SparkSession, path: str) -> int:
     """The newest version of the table at `path` that this JVM has seen or made, without another look at its log; -1 when there is none."""
-    return int(_log(spark, path).unsafeVolatileSnapshot().version())
+    return int(log_of(spark, path).unsafeVolatileSnapshot().version())
 
 
 def home(spark: SparkSession, path: str) -> Path:
     """The directory of the table at `path`."""
-    return local_path(str(_log(spark, path).dataPath()))
+    return local_path(str(log_of(spark, path).dataPath()))
 
 
 def committed(spark: SparkSession, path: str, version: int) -> int | None:
@@ -69,64 +82,22 @@ def committed(spark: SparkSession, path: str, version: int) -> int | None:
 
 def table_id(spark: SparkSession, path: str) -> str:
     """What tells this table from another one created later at the same path."""
-    return str(_snapshot(spark, path).metadata().id())
+    return str(snapshot(spark, path).metadata().id())
 
 
 def setting(spark: SparkSession, path: str, name: str) -> str | None:
     """A property of the table at `path`; None where it is not set."""
-    found = _snapshot(spark, path).metadata().configuration().get(name)
+    found = snapshot(spark, path).metadata().configuration().get(name)
     return str(found.get()) if found.isDefined() else None
 
 
 def size(spark: SparkSession, path: str) -> tuple[int, int]:
     """Files and bytes of the newest version of the table at `path`."""
-    snapshot = _snapshot(spark, path)
-    told = snapshot.checksumOpt()
+    newest = snapshot(spark, path)
+    told = newest.checksumOpt()
     if told.isDefined():
         return int(told.get().numFiles()), int(told.get().tableSizeBytes())
-    return int(snapshot.numOfFiles()), int(snapshot.sizeInBytes())
-
-
-def has_older_files(path: str, moment: datetime) -> bool:
-    """Whether a file of the table at `path`, needed or not, was last written before `moment` (aware, outside); VACUUM deletes no others."""
-    return _any_before(moment, _files(path))
-
-
-def has_older_commits(path: str, moment: datetime) -> bool:
-    """Whether the log of the table at `path` has a commit that was written before `moment` (aware, outside)."""
-    return _any_before(moment, (local_path(path) / "_delta_log").glob("*.json"))
-
-
-def _any_before(moment: datetime, files: Iterable[Path]) -> bool:
-    return any(f.stat().st_mtime < moment.timestamp() for f in files)
-
-
-def shorten_log(spark: SparkSession, path: str, kept: timedelta) -> None:
-    """Sums the log of the table at `path` up; whatever lies before the last sum that is older than `kept` (whole days) goes.
-
-    Delta counts to midnight, UTC. Versions of before can't be read any more. The table's own property says how long, if it is set.
-    """
-    if setting(spark, path, _LOG_KEPT) is None:
-        days = f"interval {kept.days} days"
-        # Delta lets no log be shorter than the time that deleted files stay.
-        spark.sql(f"alter table delta.`{path}` set tblproperties ('{_FILES_KEPT}' = '{days}', '{_LOG_KEPT}' = '{days}')")
-    _log(spark, path).checkpoint()
-
-
-def has_past(spark: SparkSession, path: str) -> bool:
-    """Whether files of the table at `path` hold more than its newest version: older ones, rows marked as deleted, what no commit names."""
-    snapshot = _snapshot(spark, path)
-    if sum(1 for _ in _files(path)) != int(snapshot.numOfFiles()):
-        return True
-    marked = snapshot.numDeletionVectorsOpt()
-    return bool(snapshot.deletionVectorsSupported()) and not (marked.isDefined() and int(marked.get()) == 0)
-
-
-def _files(path: str) -> Iterator[Path]:
-    """What VACUUM looks at of the table at `path`."""
-    home = local_path(path)
-    found = (f for f in home.rglob("*") if f.relative_to(home).parts[0] != "_delta_log")
-    return (f for f in found if not f.name.startswith(".") and f.is_file())
+    return int(newest.numOfFiles()), int(newest.sizeInBytes())
 
 
 def is_new(spark: SparkSession, path: str) -> bool:
@@ -200,7 +171,7 @@ def widen_names(spark: SparkSession, path: str, schema: T.StructType) -> None:
 def forget(spark: SparkSession, directory: Path) -> None:
     """The JVM keeps nothing of the tables in `directory`, which are about to go."""
     for log in directory.rglob("_delta_log"):
-        _logs(spark).invalidateCache(spark._jsparkSession, getattr(spark._jvm, "org.apache.hadoop.fs.Path")(str(log.parent)))
+        logs(spark).invalidateCache(spark._jsparkSession, getattr(spark._jvm, "org.apache.hadoop.fs.Path")(str(log.parent)))
 
 
 def aside(path: Path, kept: str) -> Path:
@@ -216,18 +187,6 @@ def reason(error: AnalysisException) -> str:
 def local_path(uri: str) -> Path:
     """The directory of a local path or file: URI."""
     return Path(uri.removeprefix("file://").removeprefix("file:"))
-
-
-def _snapshot(spark: SparkSession, path: str) -> Any:
-    return _logs(spark).forTableWithSnapshot(spark._jsparkSession, _place(spark, path))._2()
-
-
-def _log(spark: SparkSession, path: str) -> Any:
-    return _logs(spark).forTable(spark._jsparkSession, _place(spark, path))
-
-
-def _logs(spark: SparkSession) -> Any:
-    return getattr(spark._jvm, "org.apache.spark.sql.delta.DeltaLog")
 
 
 def _place(spark: SparkSession, path: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from windowing import delta
+from jobs import ageing
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
 
@@ -26,4 +26,4 @@ def test_files_older_than_is_asked_for(tmp_path: Path, file: str, age: timedelta
     written.parent.mkdir(parents=True)
     written.touch()
     os.utime(written, times=((NOW - age).timestamp(),) * 2)
-    assert delta.has_older_files(f"file://{written.parents[len(Path(file).parts) - 1]}", NOW - timedelta(days=30)) is (expected == "old")
+    assert ageing.has_older_files(f"file://{written.parents[len(Path(file).parts) - 1]}", NOW - timedelta(days=30)) is (expected == "old")
