@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def maintain(pipeline: "Pipeline", *, as_json: bool) -> None:
     """Compact state and files, and delete what retention keeps no more.
 
-    No number changes. Files stay for 30 days, and longer while readers are pointed at a version that needs them.
+    No number changes. Older versions of outputs can be read for 30 days, or for as long as a table's own properties say, and for
+    longer while readers are pointed at one.
     """
     session = writing(pipeline)
     from jobs.maintain import maintain as maintain_now

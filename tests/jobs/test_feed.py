@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -65,16 +66,21 @@ def _event(row: dict[str, Any]) -> oracle.Event:
     return oracle.Event(row["key"], t, row["value"], row["id"], row["seq"])
 
 
-@pytest.fixture(scope="module")
-def lab(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Changing:
+def changing(spark: SparkSession, root: Path) -> Changing:
     """Two runs over a morning."""
-    new, rng = Changing(spark, tmp_path_factory.mktemp("feed"), WINDOWS, delay=10 * MINUTE, shows=FEW), Random(3)
+    new, rng = Changing(spark, root, WINDOWS, delay=10 * MINUTE, shows=FEW), Random(3)
     for hours in ((0, 4), (2, 8)):
         times = [DAY + rng.randrange(hours[0] * 60, hours[1] * 60) * MINUTE for _ in range(8)]
         new.land(oracle.Event(rng.choice("ab"), t, n, f"e{hours[1]}-{n}", n) for n, t in enumerate(times))
         new.go()
     new.holds_what_the_source_does()
     return new
+
+
+@pytest.fixture(scope="module")
+def lab(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Changing:
+    """What those tests share that the suite comes to before they were begun."""
+    return changing(spark, tmp_path_factory.mktemp("feed"))
 
 
 MOVED = "values ('e4-1', 'a', timestamp'2026-01-05 13:07:00', 7, 1, null, false)"
@@ -96,6 +102,7 @@ CHANGES = {
 }  # fmt: skip
 
 
+@pytest.mark.beside(lab=changing)
 @pytest.mark.parametrize("change", CHANGES)
 def test_outputs_follow_what_the_source_holds(change: str, lab: Changing) -> None:
     for statement in CHANGES[change]:
@@ -105,6 +112,7 @@ def test_outputs_follow_what_the_source_holds(change: str, lab: Changing) -> Non
     lab.holds_what_the_source_does()
 
 
+@pytest.mark.beside(lab=changing)
 def test_a_run_that_ends_before_its_corrections_are_made_is_finished_by_the_next(lab: Changing) -> None:
     for n, place in enumerate(["batch.processed", "run.closed", "backfill.rebuilt"]):
         lab.sql(f"update {{}} set value = value + 1 where hour(ts) = {n} or seq = 5")
@@ -115,6 +123,7 @@ def test_a_run_that_ends_before_its_corrections_are_made_is_finished_by_the_next
     assert lab.go().corrections == 0
 
 
+@pytest.mark.beside(lab=changing)
 def test_corrected_outputs_are_validated_and_published(lab: Changing) -> None:
     found = validate(lab.spark, lab.pipeline)
     assert found.passed, found.failed
