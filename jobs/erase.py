@@ -171,7 +171,7 @@ def _rows(batch: Batch, key: Mapping[str, str], left: Sequence[str]) -> dict[str
     pipeline = batch.pipeline
     refused = {table: {kept_name(c): v for c, v in key.items()} for table in REFUSED}
     state = {table: key for table in state_names(pipeline) if table != SEEN}
-    outputs = {pipeline.name_of(t.path): key for w in pipeline.windows for t in tables.tables(pipeline, w)}
+    outputs = dict.fromkeys(tables.outputs(pipeline), key)
     found = {SEEN: _ids(batch, key)} if pipeline.source.event_id else {}
     gone = dict.fromkeys(left, key)
     for table, where in {**state, **outputs, **refused, **gone}.items():

@@ -121,12 +121,14 @@ def _kept(batch: Batch, name: str, wanted: Sequence[Entry]) -> timedelta:
     Delta itself drops logs, and forgets when files were deleted, by the same properties whenever it sums a log up.
     """
     spark, path = batch.spark, batch.pipeline.table(name)
-    if name not in {batch.pipeline.name_of(t.path) for w in batch.pipeline.windows for t in tables.tables(batch.pipeline, w)}:
+    if name not in tables.outputs(batch.pipeline):
         return KEPT
+    kept = ageing.kept(spark, path)
     reach = max((_passed(batch, path, e.versions[name]) for e in wanted if name in e.versions), default=None)
-    if reach is not None and ageing.kept(spark, path) < reach + WEEK:
-        ageing.keep_longer(spark, path, timedelta(days=reach.days) + 2 * WEEK)
-    return ageing.kept(spark, path)
+    if reach is not None and kept < reach + WEEK:
+        kept = timedelta(days=reach.days) + 2 * WEEK
+        ageing.keep_longer(spark, path, kept)
+    return kept
 
 
 def _passed(batch: Batch, path: str, version: int) -> timedelta:

@@ -28,11 +28,11 @@ def read(spark: SparkSession, pipeline: Pipeline, window: str, published: bool =
         return newest(spark, pipeline, window, past)
     entry = _published(pipeline, past, window)
     try:
-        rows = _rows(spark, pipeline, window, entry.versions[window])
+        rows, whole = _rows(spark, pipeline, window, entry.versions[window]), whole_of(spark, pipeline, window, entry.versions)
     except AnalysisException as error:
         gone = f"what was published of {window} is not kept any more: {delta.reason(error)}"
         raise UsageError(f"{pipeline.name}: {gone}; `tidemark validate` and `tidemark publish` what is newest") from error
-    return with_finality(rows, pipeline, window, past.watermark_of(entry.run), whole_of(spark, pipeline, window, entry.versions))
+    return with_finality(rows, pipeline, window, past.watermark_of(entry.run), whole)
 
 
 def newest(spark: SparkSession, pipeline: Pipeline, window: str, past: Story) -> DataFrame:

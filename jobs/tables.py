@@ -92,11 +92,15 @@ def tables(pipeline: Pipeline, window: Window) -> tuple[Target, ...]:
     return tuple(dict.fromkeys([output(pipeline, window), complete(pipeline, window)]))
 
 
+def outputs(pipeline: Pipeline) -> tuple[str, ...]:
+    """The names of the outputs, and of the tables that hold all windows of one."""
+    return tuple(pipeline.name_of(t.path) for w in pipeline.windows for t in tables(pipeline, w))
+
+
 def names(spark: SparkSession, pipeline: Pipeline) -> tuple[str, ...]:
     """The names of all tables of the pipeline that there are, but for the ledger's own."""
-    found = [pipeline.name_of(t.path) for w in pipeline.windows for t in tables(pipeline, w)]
     others = [*state_names(pipeline), *REFUSED]
-    return (*found, *(name for name in others if delta.exists(spark, pipeline.table(name))))
+    return (*outputs(pipeline), *(name for name in others if delta.exists(spark, pipeline.table(name))))
 
 
 def left(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[str, ...]:

@@ -132,7 +132,9 @@ def at_once(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 @pytest.mark.usefixtures("at_once")
 def test_what_readers_are_pointed_at_stays_and_other_old_files_go(small: Life) -> None:
     publish_newest(small)
-    seen = published(small)
+    seen, path = published(small), small.lab.pipeline.table("rolling")
+    none = ", ".join(f"'delta.{name}RetentionDuration' = 'interval 0 days'" for name in ("log", "deletedFile"))
+    small.lab.spark.sql(f"alter table delta.`{path}` set tblproperties ({none})")
     small.run()
     small.run()
     parquet = len(list((small.root / "_panes_20m").glob("*.parquet")))
