@@ -14,7 +14,7 @@ from windowing.ledger.table import story
 from windowing.panes.events import inputs as buffered
 from windowing.report.text import left_open
 from windowing.source import table as source
-from windowing.spec.fingerprint import AGGREGATE, Evolution, evolution, parts
+from windowing.spec.fingerprint import AGGREGATE, Evolution, evolution, parts, parts_like
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import listed
 
@@ -81,7 +81,8 @@ def made_by(pipeline: Pipeline, found: T.StructType) -> str:
 def difference(pipeline: Pipeline, past: Story) -> Evolution:
     """How the spec differs from the one that made the state; not at all before there is any."""
     made = past.made_by
-    return evolution(loads(made.note or "{}")["parts"] if made else parts(pipeline), parts(pipeline))
+    before = loads(made.note or "{}")["parts"] if made else parts(pipeline)
+    return evolution(before, parts_like(before, pipeline))
 
 
 def _same_types(pipeline: Pipeline, found: T.StructType, past: Story) -> None:
@@ -117,9 +118,9 @@ def _reused(pipeline: Pipeline, past: Story, found: Evolution) -> Iterator[str]:
     came = [name for name in found.added if AGGREGATE not in name]
     if not came:
         return
-    now, notes = parts(pipeline), {e.note for e in past.entries if e.step in (OPEN, EVOLVE_INTENT) and e.note}
-    specs = [loads(note)["parts"] for note in notes]
-    yield from (name for name in came if any(before.get(name, now[name]) != now[name] for before in specs))
+    notes = {e.note for e in past.entries if e.step in (OPEN, EVOLVE_INTENT) and e.note}
+    specs = [evolution(before, parts_like(before, pipeline)) for before in (loads(note)["parts"] for note in notes)]
+    yield from (name for name in came if any(name in spec.changed for spec in specs))
 
 
 def _renamed(found: Evolution) -> str:

@@ -1,0 +1,112 @@
+"""A spec as plain data under stored names: what digests are made of, and so what a live pipeline is.
+
+Stored names never change, whatever Python calls the class or the field:
+
+- a kind of window is stored under its name in `KINDS`;
+- a field is stored under its own name or, once it was renamed, under the name that
+  `field(metadata={STORED: "old name"})` gives it;
+- a field that equals its default is left out, so a field that is added with a default changes the
+  description of no spec that was written before. A default is stored by that: it never changes.
+"""
+
+from collections.abc import Iterator
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from typing import Any
+
+from windowing.spec.kinds import (
+    CappedSession,
+    Count,
+    Cumulate,
+    Delta,
+    Global,
+    Punctuation,
+    RecordSliding,
+    Session,
+    Sliding,
+    Tumbling,
+    Window,
+)
+from windowing.spec.pipeline import Pipeline
+
+KINDS: dict[type, str] = {
+    Tumbling: "tumbling",
+    Sliding: "sliding",
+    Cumulate: "cumulate",
+    Session: "session",
+    CappedSession: "capped_session",
+    RecordSliding: "record_sliding",
+    Count: "count",
+    Delta: "delta",
+    Punctuation: "punctuation",
+    Global: "global",
+}
+"""The stored name of every kind of window."""
+
+STORED = "stored"
+"""The metadata of a renamed field that holds the name it is stored under."""
+
+SOURCE, WATERMARK, WINDOW, AGGREGATE = "source", "watermark", "window", "aggregate"
+
+_FREE_OF_PIPELINE = ("file", "lake", "schedule", "suite", "retention")
+_FREE_OF_SOURCE = ("table", "changes")
+_FREE_OF_SHOWN = ("change_feed", "empty_limit")
+"""What may change in a live pipeline: where tables lie, when it runs, what is kept how long."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a spec, `described` as plain data under stored names.
+
+    `kind` is source, watermark, window or aggregate; `window` and `aggregate` are the names of
+    what it belongs to, None where that is nothing.
+    """
+
+    kind: str
+    described: dict[str, Any]
+    window: str | None = None
+    aggregate: str | None = None
+
+
+def described_parts(pipeline: Pipeline) -> Iterator[Part]:
+    """Every part of the spec that state and outputs depend on."""
+    whole = _without(described(pipeline), *_FREE_OF_PIPELINE, "windows", "watermark")
+    source = _without(whole.pop("source"), *_FREE_OF_SOURCE)
+    yield Part(WATERMARK, described(pipeline.watermark))
+    yield Part(SOURCE, {"source": source, "pipeline": whole})
+    for window in pipeline.windows:
+        yield Part(WINDOW, _described_window(window), window.name)
+        for aggregate in window.aggregates:
+            yield Part(AGGREGATE, described(aggregate), window.name, aggregate.name)
+
+
+def described(value: Any) -> Any:
+    """A value of the spec as plain data: objects by stored names, without fields at their default."""
+    if isinstance(value, tuple):
+        return tuple(described(each) for each in value)
+    if not is_dataclass(value):
+        return value
+    given = {field: getattr(value, field.name) for field in fields(value)}
+    return {stored_name(f): described(v) for f, v in given.items() if v != default_of(f)}
+
+
+def stored_name(field: "Field[Any]") -> str:
+    """The name that `field` is stored under."""
+    return str(field.metadata.get(STORED, field.name))
+
+
+def default_of(field: "Field[Any]") -> Any:
+    """What `field` is when a spec does not say; MISSING where it has to."""
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def _described_window(window: Window) -> dict[str, Any]:
+    """A window without its aggregates; whether it shows windows without events, not how many."""
+    found = _without(described(window), "aggregates", "shown")
+    shown = _without(described(window.shown), *_FREE_OF_SHOWN)
+    if window.shown.empty_limit is not None:
+        shown["empty"] = True
+    return {"kind": KINDS[type(window)], **found, **({"shown": shown} if shown else {})}
+
+
+def _without(described_as: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in described_as.items() if name not in names}
