@@ -104,15 +104,27 @@ def _pool(closing: Closing, panes: DataFrame, window: Aligned) -> tuple[DataFram
     batch, reach = closing.batch, 2 * span(window)
     fresh = (F.col(RUN) == batch.stamp.run) & (F.col(BATCH) >= 0)
     marked = panes.withColumn(TOUCHED, fresh.cast("bigint")).where(F.col(PANE) < instant(closing.after_us or 0))
-    times = [closing.before_us, closing.after_us, *((closing.within.low_us, closing.within.high_us) if closing.within else ())]
-    known = [us for us in times if us is not None]
-    within = Range(min(known) - reach, max(known) + reach)
+    within = _times(closing, panes)
+    within = Range(within.low_us - reach, within.high_us + reach)
     marked = marked.where(F.col(PANE) >= instant(within.low_us))
     if closing.before_us is None or closing.within is None or closing.within.low_us >= closing.before_us:
         return marked, within
     edge = instant(closing.before_us - reach)
     newer, older = marked.where(F.col(PANE) >= edge), marked.where(F.col(PANE) < edge)
     return newer.unionByName(aligned.beside(older, marked.where(F.col(TOUCHED) > 0), window, batch.keys, within)), within
+
+
+def _times(closing: Closing, panes: DataFrame) -> Range:
+    """The event times that the run touched or W passed; W passes everything when it is set for the first time.
+
+    A backfill may have brought panes before there was a watermark, and no output has shown them yet.
+    """
+    times = [closing.before_us, closing.after_us]
+    if closing.within is not None:
+        times += [closing.within.low_us, closing.within.high_us]
+    known = [us for us in times if us is not None]
+    passed = Range(min(known), max(known))
+    return filling.spanned(panes, passed) if closing.before_us is None else passed
 
 
 def _affected(closing: Closing, window: Aligned, pool: DataFrame, within: Range, rows: DataFrame) -> DataFrame:

@@ -112,15 +112,24 @@ def closing_gaps(closing: Closing, window: Filled, table: str) -> tuple[DataFram
     batch = closing.batch
     panes = delta.read(batch.spark, batch.pipeline.table(table))
     wide = spanned(panes, Range(closing.after_us or 0, closing.after_us or 0))
+    found = extents(panes, window, batch, wide)
+    last = F.lit(last_closed(window, closing.after_us or 0))
+    return _shown_first(closing, window, panes, found, wide).withColumn(HIGH, F.least(HIGH, last)).where(F.col(LOW) <= F.col(HIGH)), wide
+
+
+def _shown_first(closing: Closing, window: Filled, panes: DataFrame, found: DataFrame, wide: Range) -> DataFrame:
+    """Of the extents `found` the parts that no run could show before this one, whether W has passed them by now or not.
+
+    All of them where there was no watermark: what a backfill has brought until then was never shown.
+    """
+    if closing.before_us is None:
+        return found
+    batch = closing.batch
     fresh = (F.col(RUN) == batch.stamp.run) & (F.col(BATCH) >= 0)
     was = extents(panes.where(~fresh), window, batch, wide).withColumnsRenamed({LOW: _OLD_LOW, HIGH: _OLD_HIGH})
-    found = extents(panes, window, batch, wide).join(was, list(batch.keys), "left")
-    last = last_closed(window, closing.after_us or 0)
-    grown_by = _ranges(found, batch)
-    if closing.before_us is not None:
-        since = F.greatest(F.col(LOW), F.lit(last_closed(window, closing.before_us) + 1))
-        grown_by = grown_by.unionByName(found.select(*batch.keys, since.alias(LOW), HIGH))
-    return grown_by.withColumn(HIGH, F.least(HIGH, F.lit(last))).where(F.col(LOW) <= F.col(HIGH)), wide
+    grown_by = _ranges(found.join(was, list(batch.keys), "left"), batch)
+    since = F.greatest(F.col(LOW), F.lit(last_closed(window, closing.before_us) + 1))
+    return grown_by.unionByName(found.select(*batch.keys, since.alias(LOW), HIGH))
 
 
 def last_closed(window: Filled, watermark_us: int) -> int:

@@ -50,6 +50,8 @@ FEW = ("n", "total", "opening")
 SUMS = "_sums"
 """The end of the name of windows that show only what can be added up, and taken back by subtraction."""
 SECOND = 1_000_000
+FAR = 10**9 * SECOND
+"""How far an event may be ahead of its arrival where that is not what is tested: 31 years."""
 ARRIVAL = micros(datetime(2030, 1, 1, tzinfo=UTC))
 
 
@@ -77,10 +79,11 @@ class Lab:
     ids: bool = True
     idle_after: int | None = None
     shows: tuple[str, ...] = tuple(AGGREGATES)
+    max_future: int = FAR
     landed: list[oracle.Event] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.truth = oracle.Oracle(self.delay, self.lateness, 10**15, None, self.windows, self.idle_after)
+        self.truth = oracle.Oracle(self.delay, self.lateness, self.max_future, None, self.windows, self.idle_after)
         self.pipeline = load_pipeline(self.spec())
 
     def spec(self) -> dict[str, Any]:
@@ -92,7 +95,7 @@ class Lab:
             "name": "lab",
             "lake": str(self.root / "lake"),
             "source": source | ({"event_id": "id"} if self.ids else {}),
-            "watermark": {"delay": _us(self.delay), "allowed_lateness": lateness, "max_future": _us(10**15), **idle},
+            "watermark": {"delay": _us(self.delay), "allowed_lateness": lateness, "max_future": _us(self.max_future), **idle},
             "aggregates": {name: AGGREGATES[name] for name in self.shows},
             "windows": {w.name: written(w) for w in self.windows},
         }

@@ -20,7 +20,7 @@ from jobs.maintain import maintain
 from jobs.reset import reset
 from tests.lab import ARRIVAL, FEW, Lab
 from tests.life import BASE, MINUTE, Crasher, Life, ends_at
-from tests.oracle import Count, Event, Session, Tumbling
+from tests.oracle import Count, Cumulate, Event, Session, Sliding, Tumbling
 from windowing.crash import armed
 from windowing.errors import UsageError
 from windowing.grid.zone import micros, moment
@@ -99,6 +99,32 @@ def test_what_was_ahead_of_the_clock_when_it_was_staged_is_not_lost(spark: Spark
 
     with armed(brings):
         lab.backfill(begun - 2 * HOUR, begun + HOUR)
+    lab.check()
+
+
+LONG_AGO = BASE - 700 * DAY
+"""Before the clock of whoever runs this, so that a backfill takes such events in."""
+WAITING = (
+    Tumbling("closed", HOUR, emit="on_close"),
+    Tumbling("filled", HOUR, emit="on_close", empty=True),
+    Sliding("rolling", HOUR, 20 * MINUTE, emit="on_close", empty=True),
+    Sliding("steps", HOUR, 20 * MINUTE, emit="changes"),
+    Cumulate("parts", 2 * HOUR, 0, HOUR, emit="changes"),
+    Session("visits", 10 * MINUTE, emit="on_close"),
+    Count("pairs", 2, emit="on_close"),
+)
+
+
+@pytest.mark.beside
+@pytest.mark.parametrize("key", ["a", "c"], ids=["of a key it brought", "of another key"])
+def test_what_a_backfill_brought_before_any_watermark_is_shown_once_it_is_passed(key: str, spark: SparkSession, tmp_path: Path) -> None:
+    lab = Lab(spark, tmp_path, WAITING, shows=FEW, max_future=HOUR)
+    ahead = [Event(k, LONG_AGO + n * HOUR, n, f"{k}{n}", n) for k in "ab" for n in (0, 1, 5, 9)]
+    assert lab.run(ahead, LONG_AGO - DAY).quarantined == len(ahead)
+    lab.backfill(LONG_AGO, LONG_AGO + 7 * HOUR)
+    lab.check()
+    lab.run([Event(key, LONG_AGO + 20 * DAY, 1, "later")], LONG_AGO + 20 * DAY)
+    assert lab.table("closed"), "the watermark has passed what the backfill brought"
     lab.check()
 
 

@@ -11,6 +11,7 @@ from pyspark.sql import types as T
 
 from windowing.columns import ROWS
 from windowing.panes.algebra import INTEGERS, Algebra, Input, Part, Step, count_part, rows_part
+from windowing.panes.decimals import WideSum, is_wide
 
 _HALF = 32
 
@@ -67,6 +68,10 @@ def _total(i: Input) -> tuple[tuple[Part, ...], Column, Column | None]:
         return parts, value, value.isNull()
     if isinstance(i.type, INTEGERS):
         return (Part(f"{i.name}__sum", F.sum(i.value), F.sum, invertible=True),), F.col(f"{i.name}__sum"), None
+    if isinstance(i.type, T.DecimalType) and is_wide(i.type):
+        wide_sum = WideSum(i.name, i.type.scale)
+        value = wide_sum.value()
+        return wide_sum.parts(i.value), value, value.isNull()
     if isinstance(i.type, T.DecimalType):
         total, lost = f"{i.name}__sum", f"{i.name}__lost"
         wide = i.value.cast(T.DecimalType(38, i.type.scale))
@@ -92,7 +97,7 @@ def _wide(i: Input) -> Column:
     if isinstance(i.type, T.LongType):
         return _exact(i).cast("double")
     if isinstance(i.type, T.DecimalType):
-        return F.when(F.col(f"{i.name}__lost") == 0, F.col(f"{i.name}__sum"))
+        return _total(i)[1]
     return F.col(f"{i.name}__sum").cast("double")
 
 
