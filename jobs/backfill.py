@@ -15,6 +15,7 @@ from jobs import lock
 from jobs.admission import Batch
 from jobs.chunk import one
 from jobs.evolve import caught_up, ready, unmet
+from jobs.exact_session import in_exact_session
 from jobs.feed import corrected
 from jobs.prepare import difference, prepared
 from jobs.repair import Chunk, refused_after
@@ -52,6 +53,7 @@ class BackfillPlan:
         }
 
 
+@in_exact_session
 def plan(spark: SparkSession, pipeline: Pipeline, start: datetime, end: datetime) -> BackfillPlan:
     """The plan of `backfill` with the same arguments; writes nothing."""
     past = story(spark, pipeline)
@@ -60,6 +62,7 @@ def plan(spark: SparkSession, pipeline: Pipeline, start: datetime, end: datetime
     return BackfillPlan(tuple((moment(low), moment(high)) for low, high in chunks), _read_version(pipeline, past), reach)
 
 
+@in_exact_session
 def backfill(
     spark: SparkSession, pipeline: Pipeline, start: datetime, end: datetime, progress: Progress = lambda done, total: None
 ) -> RunReport:

@@ -15,6 +15,7 @@ from jobs import lock
 from jobs.backfill import Progress, chunks_of
 from jobs.chunk import one
 from jobs.compare import compare
+from jobs.exact_session import in_exact_session
 from jobs.prepare import difference, problems
 from jobs.repair import Chunk
 from jobs.staging import stage
@@ -56,6 +57,7 @@ class Checked:
         return {"agrees": self.agrees, "read": self.read, "accepted": self.accepted, "windows": changes, "examples": examples}
 
 
+@in_exact_session
 def check(
     spark: SparkSession, pipeline: Pipeline, start: datetime, end: datetime, progress: Progress = lambda done, total: None
 ) -> Checked:

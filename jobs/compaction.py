@@ -67,7 +67,7 @@ def _fragments(batch: Batch, window: Session, kept: Sequence[Part]) -> int:
     rows = delta.read(batch.spark, path)
     placed = rows.alias("f").join(spans.alias("s"), [*same, inside]).select("f.*", F.col(START).alias(_GROUP))
     ends = (F.min(FIRST).alias(FIRST), F.max(LAST).alias(LAST))
-    nothing = F.lit(None).cast("timestamp")
+    nothing = F.lit(None).cast("timestamp_ltz")
     return _merged(path, placed, Crowd((*batch.keys, _GROUP), (*batch.keys, FIRST, LAST, BATCH), nothing, ends), kept)
 
 

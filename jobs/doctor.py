@@ -7,6 +7,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from jobs import checkpoint, lock
+from jobs.exact_session import in_exact_session
 from jobs.show import state_names
 from windowing import delta
 from windowing.admit.table import REFUSED
@@ -69,6 +70,7 @@ def _homes(pipeline: Pipeline) -> list[str]:
     return sorted(log.parent.name for log in delta.local_path(pipeline.root).glob("*/_delta_log"))
 
 
+@in_exact_session
 def recover(spark: SparkSession, pipeline: Pipeline) -> Repaired:
     """Makes the checkpoint anew where the ledger can tell what was in it; StateRefused for anything else."""
     with lock.writer(spark, pipeline):

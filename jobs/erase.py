@@ -17,6 +17,7 @@ from jobs.admission import Batch
 from jobs.backfill import finished
 from jobs.check import sweep
 from jobs.evolve import ready
+from jobs.exact_session import in_exact_session
 from jobs.publish import follow
 from jobs.refill import accepted
 from jobs.refusal import told
@@ -55,6 +56,7 @@ class Erased:
         return {"rows": dict(self.rows), "resumed": self.resumed}
 
 
+@in_exact_session
 def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Erased:
     """Deletes every row of `key` (each key column and its value as text) and the files that held one; asked for again, it goes on.
 

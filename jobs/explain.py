@@ -11,6 +11,7 @@ from typing import Any
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
+from jobs.exact_session import in_exact_session
 from jobs.prepare import difference, source_problems
 from jobs.show import state_names, state_of
 from windowing import delta
@@ -84,6 +85,7 @@ class Plan:
         }
 
 
+@in_exact_session
 def explain(spark: SparkSession, pipeline: Pipeline) -> Plan:
     """What `run` would do now. Raises SourceMissing, SpecError and, where the source is why, StateRefused as `run` would."""
     past = story(spark, pipeline)

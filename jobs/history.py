@@ -60,7 +60,8 @@ def refused_digests(batch: Batch, tables: Iterable[str] = tuple(REFUSED)) -> Dat
 def partly_late(batch: Batch) -> DataFrame:
     """The partly late rows that were not taken in since: [digest, missed, watermark]."""
     if not delta.exists(batch.spark, batch.pipeline.table("_late")):
-        return batch.spark.createDataFrame([], f"{DIGEST} bigint, missed array<struct<window:string,until:timestamp>>, watermark timestamp")
+        columns = f"{DIGEST} bigint, missed array<struct<window:string,until:timestamp_ltz>>, watermark timestamp_ltz"
+        return batch.spark.createDataFrame([], columns)
     rows = delta.read(batch.spark, batch.pipeline.table("_late")).where((F.col("outcome") == PARTIAL) & F.col("resolved_by").isNull())
     return with_digest(batch, rows).select(DIGEST, "missed", "watermark")
 

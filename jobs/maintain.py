@@ -17,6 +17,7 @@ from jobs.backfill import finished
 from jobs.check import sweep
 from jobs.compaction import compact
 from jobs.evolve import ready
+from jobs.exact_session import in_exact_session
 from jobs.expiry import expire
 from jobs.publish import awaited
 from jobs.quality import QUALITY
@@ -64,6 +65,7 @@ class Maintenance:
         }
 
 
+@in_exact_session
 def maintain(spark: SparkSession, pipeline: Pipeline, now: datetime | None = None) -> Maintenance:
     """Compacts state, enforces `retention`, compacts files and deletes those nobody needs; no number changes.
 

@@ -174,4 +174,4 @@ class Stage:
             return []
         found = read(self.spark, self.pipeline, table, published=False) if closing else delta.read(self.spark, path)
         naive = [f.name for f in found.schema.fields if isinstance(f.dataType, T.TimestampNTZType)]
-        return records(found.withColumns({name: F.col(f"`{name}`").cast("timestamp") for name in naive}), _MOST)
+        return records(found.withColumns({name: F.col(f"`{name}`").cast("timestamp_ltz") for name in naive}), _MOST)

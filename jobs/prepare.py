@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 from jobs import doctor, tables
+from jobs.exact_session import in_exact_session
 from windowing.doctor.rule import advice
 from windowing.errors import StateRefused
 from windowing.ledger.rule import EVOLVE_INTENT, OPEN, Story
@@ -32,6 +33,7 @@ def prepared(spark: SparkSession, pipeline: Pipeline) -> Story:
     return past
 
 
+@in_exact_session
 def diagnosis(spark: SparkSession, pipeline: Pipeline) -> tuple[StateRefused, ...]:
     """Everything for which a run would be refused before it reads; nothing is written.
 

@@ -10,6 +10,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from jobs import lock
+from jobs.exact_session import in_exact_session
 from jobs.quality import QUALITY
 from windowing import delta
 from windowing.crash import crashpoint
@@ -37,6 +38,7 @@ class Publication:
         return {"run": self.run, "outputs": self.outputs, "accepted": self.accepted}
 
 
+@in_exact_session
 def publish(spark: SparkSession, pipeline: Pipeline, accept: str | None = None) -> Publication:
     """Publishes every output at the version that the newest finished run wrote, if its expectations passed.
 
@@ -110,7 +112,7 @@ def _outcomes(spark: SparkSession, pipeline: Pipeline, past: Story) -> list[Row]
         return []
     since = min(e.seq if e else -1 for e in (past.published, past.newest))
     quality = delta.read(spark, pipeline.table(QUALITY)).where(F.col("seq") >= since)
-    return quality.select("seq", "window", "expectation", "severity", "success", "checked_at").collect()
+    return quality.select("seq", "window", "expectation", "severity", "success", F.unix_micros("checked_at").alias("checked_at")).collect()
 
 
 def _must_have_passed(pipeline: Pipeline, subject: Entry, rows: list[Row]) -> None:

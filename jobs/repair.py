@@ -207,5 +207,5 @@ def replace(batch: Batch, table: str, rows: DataFrame, column: str, chunk: Chunk
     else:
         delta.create(batch.spark, path, rows.schema, delta.properties(rows.schema))
         low, high = (moment(us).isoformat(sep=" ") for us in (chunk.start_us, chunk.end_us))
-        writer.option("replaceWhere", f"`{column}` >= timestamp'{low}' and `{column}` < timestamp'{high}'").save(path)
+        writer.option("replaceWhere", f"`{column}` >= timestamp_ltz'{low}' and `{column}` < timestamp_ltz'{high}'").save(path)
     crashpoint("state.swapped")

@@ -18,6 +18,7 @@ from jobs.batch import process
 from jobs.closing import Closing
 from jobs.emission import emit
 from jobs.evolve import caught_up, unmet
+from jobs.exact_session import in_exact_session
 from jobs.feed import corrected, inserted, note_of
 from jobs.prepare import made_by, prepared
 from jobs.refusal import refusal
@@ -38,6 +39,7 @@ from windowing.spec.pipeline import Pipeline
 Failures = list[BaseException]
 
 
+@in_exact_session
 def run(spark: SparkSession, pipeline: Pipeline, arrival: datetime | None = None) -> RunReport:
     """Reads everything new, corrects every output, advances the watermark once; the report says how many rows went where.
 

@@ -12,6 +12,7 @@ import pyspark
 from py4j.java_gateway import java_import
 from pyspark.sql import SparkSession
 
+from jobs.exact_session import EXACT
 from windowing.errors import UsageError
 
 SHARE = Path(sys.prefix) / "share" / "tidemark"
@@ -23,15 +24,12 @@ DEFAULTS = {
     "spark.hadoop.fs.defaultFS": "file:///",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.ansi.enabled": "true",
+    **EXACT,
     "spark.sql.shuffle.partitions": "4",
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "20000",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.databricks.delta.merge.materializeSource": "none",
-    # Delta refuses versions whose commit is older than files are kept, though `maintain` keeps those that readers are pointed at.
-    "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
     # Spark describes the plan of every query for its pages, which nobody sees here; small runs spent a twelfth of their time on it.
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.maxPlanStringLength": "500",

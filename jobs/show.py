@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from jobs.exact_session import in_exact_session
 from jobs.read import whole_of, with_finality
 from windowing import delta
 from windowing.admit.table import EMPTIED, REFUSED
@@ -44,6 +45,7 @@ class Wanted:
     limit: int = 20
 
 
+@in_exact_session
 def look(spark: SparkSession, pipeline: Pipeline, window: Window, wanted: Wanted, *, published: bool, as_of: str | None) -> Seen:
     """The rows of `window` that are wanted: newest, as published, or as of a run or version, with is_closed and is_final of that time.
 
@@ -161,6 +163,7 @@ def _first(rows: DataFrame, order: Iterable[Column], limit: int) -> Rows:
     return Rows(tuple(rows.columns), tuple(records(rows.orderBy(*order), limit)), rows.count())
 
 
+@in_exact_session
 def refused(spark: SparkSession, pipeline: Pipeline, outcomes: tuple[str, ...], wanted: Wanted, as_of: str | None = None) -> Refused:
     """The rows with one of `outcomes` that are wanted, whole, in order of run; a range is one of event times."""
     counts = dict.fromkeys(outcomes, 0)
@@ -181,6 +184,7 @@ def _whole(rows: DataFrame) -> DataFrame:
     return rows.where(F.col(EMPTIED).isNull()).drop(EMPTIED) if EMPTIED in rows.columns else rows
 
 
+@in_exact_session
 def state_tables(spark: SparkSession, pipeline: Pipeline) -> tuple[StateTable, ...]:
     """Every state table that there is already."""
     names = state_names(pipeline)
@@ -201,6 +205,7 @@ def state_of(pipeline: Pipeline, window: Window) -> str:
     return next(table for table, windows in state_names(pipeline).items() if window.name in windows)
 
 
+@in_exact_session
 def partials(spark: SparkSession, pipeline: Pipeline, window: Window, wanted: Wanted, as_of: str | None = None) -> Rows:
     """The wanted rows of the state `window` is made from, in order of time; sketches come as their length."""
     found = _then(spark, pipeline, state_of(pipeline, window), as_of)

@@ -13,6 +13,7 @@ from expectations.evaluate import SUITES, evaluate
 from expectations.outcome import Facts, Outcome, passed
 from jobs import lock
 from jobs.admission import Batch
+from jobs.exact_session import in_exact_session
 from jobs.publish import unseen
 from jobs.quality import QUALITY
 from jobs.repair import held, still_partial
@@ -28,7 +29,7 @@ from windowing.spec.pipeline import Pipeline
 
 DOCS = "_docs"
 _SCHEMA = """run bigint, seq bigint, window string, suite string, expectation string, severity string, success boolean, observed string,
-detail string, checked_at timestamp, version bigint"""
+detail string, checked_at timestamp_ltz, version bigint"""
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class Validation:
         return tuple(o for o in self.outcomes if not o.success)
 
 
+@in_exact_session
 def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None) -> Validation:
     """Checks the outputs as the newest finished run or backfill left them; a failure is a result, not an error.
 

@@ -39,7 +39,7 @@ def accepted_again(rows: DataFrame, elsewhere: DataFrame | None, pipeline: Pipel
     """
     event_id = pipeline.source.event_id
     outside = rows.where(~F.col(INSIDE) & F.col(LIVE))
-    on_time = {MISSED: F.lit(None).cast("array<string>"), JUDGED: F.lit(None).cast("timestamp")}
+    on_time = {MISSED: F.lit(None).cast("array<string>"), JUDGED: F.lit(None).cast("timestamp_ltz")}
     inside = rows.where(F.col(INSIDE)).withColumns(on_time)
     if event_id is not None:
         inside = _once(inside, event_id, elsewhere, pipeline)

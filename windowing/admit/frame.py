@@ -19,7 +19,7 @@ from windowing.windows.session import chained
 
 ACCEPTED, LATE, DUPLICATE, QUARANTINED, PARTIAL = "accepted", "late", "duplicate", "quarantined", "partial"
 _KNOWN = "__known"
-_NO_MISSED = "array<struct<window:string,until:timestamp>>"
+_NO_MISSED = "array<struct<window:string,until:timestamp_ltz>>"
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def _belongs(pipeline: Pipeline) -> Column:
 
 
 def _entry(missed: Column, window: str, until_us: int | None) -> Column:
-    until = F.lit(None).cast("timestamp") if until_us is None else F.timestamp_micros(F.lit(until_us))
+    until = F.lit(None).cast("timestamp_ltz") if until_us is None else F.timestamp_micros(F.lit(until_us))
     return F.when(missed, F.struct(F.lit(window).alias("window"), until.alias("until")))
 
 

@@ -8,16 +8,17 @@ from pyspark.sql import functions as F
 from windowing.grid.rule import Grid, Run, runs
 from windowing.grid.zone import micros, moment
 
-_JULIAN = 1582
+_SAME_CLOCK = 1970
 
 
 def instant(us: int) -> Column:
     """The instant `us` microseconds after 1970, beyond the years 1 to 9999 the end of the calendar that is nearer.
 
-    Dates before 1582-10-15 PySpark would hand over by Java's calendar of that time, ten days off; those are made of the number.
+    PySpark hands dates over by Java's old calendar and the clock of the JVM: ten days off before 1582, in some zones minutes before 1970.
+    Those are made of the number.
     """
     at = moment(us)
-    return F.lit(at) if at.year > _JULIAN else F.timestamp_micros(F.lit(micros(at)))
+    return F.lit(at) if at.year > _SAME_CLOCK else F.timestamp_micros(F.lit(micros(at)))
 
 
 def div(a: Column, b: int) -> Column:

@@ -6,18 +6,27 @@ from datetime import datetime
 from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing import delta
-from windowing.grid.zone import micros, moment
+from windowing.grid.zone import moment
 from windowing.ledger.rule import COUNTS, Entry, Story
 from windowing.spec.pipeline import Pipeline
 
 LEDGER, WATERMARKS = "_ledger", "_watermarks"
-SCHEMA = """seq bigint, generation int, run bigint, batch bigint, step string, at timestamp, arrival timestamp, watermark_in timestamp,
-watermark_out timestamp, offsets string, source_id string, source_version bigint, spec string, counts map<string,bigint>,
-versions map<string,bigint>, note string"""
-_WATERMARKS = "run bigint, watermark timestamp, arrival timestamp, max_event_time timestamp, " + ", ".join(f"{c} bigint" for c in COUNTS)
+SCHEMA = """
+    seq bigint, generation int, run bigint, batch bigint, step string,
+    at timestamp_ltz, arrival timestamp_ltz, watermark_in timestamp_ltz, watermark_out timestamp_ltz,
+    offsets string, source_id string, source_version bigint, spec string,
+    counts map<string,bigint>, versions map<string,bigint>, note string
+"""
+_WATERMARKS = ", ".join(
+    [
+        "run bigint, watermark timestamp_ltz, arrival timestamp_ltz, max_event_time timestamp_ltz",
+        *(f"{c} bigint" for c in COUNTS),
+    ]
+)
 _TIMES = ("at", "arrival", "watermark_in", "watermark_out")
 
 
@@ -32,7 +41,9 @@ def story(spark: SparkSession, pipeline: Pipeline) -> Story:
     path = pipeline.table(LEDGER)
     if not delta.exists(spark, path):
         return Story()
-    rows = delta.read(spark, path).collect()
+    # As numbers: PySpark would hand out times on the clock of this process, whatever the session's.
+    columns = [F.unix_micros(c).alias(c) if c in _TIMES else F.col(c) for c in ledger_schema().names]
+    rows = delta.read(spark, path).select(*columns).collect()
     return Story(tuple(sorted((_entry(row) for row in rows), key=lambda e: e.seq)))
 
 
@@ -73,15 +84,9 @@ def _row(entry: Entry) -> dict[str, Any]:
 
 
 def _entry(row: Row) -> Entry:
-    values = row.asDict()
-    times = {name: None if values[name] is None else micros(_aware(values[name])) for name in _TIMES}
-    return Entry(**{**values, **times})
+    return Entry(**row.asDict())
 
 
 def _time(us: int | None) -> datetime | None:
     return None if us is None else moment(us)
 
-
-def _aware(value: datetime) -> datetime:
-    """Spark hands out naive datetimes in the process's zone, which is UTC here."""
-    return value.replace(tzinfo=moment(0).tzinfo)

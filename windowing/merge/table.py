@@ -1,7 +1,6 @@
 """Writes one table of windows in one commit: an append when no stored row changes, else one MERGE with literal bounds."""
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -12,6 +11,7 @@ from windowing import delta
 from windowing.columns import OP, RUN, START
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant
+from windowing.grid.zone import moment
 from windowing.merge.frame import BEGUN, DELETE, INSERT, LOST, OVERFLOW, UPDATE
 from windowing.merge.rule import Target
 
@@ -66,15 +66,15 @@ def write(spark: SparkSession, target: Target, changed: DataFrame, run: int) -> 
 
 
 def _extent() -> list[Column]:
-    low, high = F.min(F.least(START, BEGUN)).alias("low"), F.max(F.greatest(START, BEGUN)).alias("high")
-    return [low, high, F.sum(F.col(OVERFLOW).cast("bigint")).alias("lost")]
+    low, high = F.min(F.least(START, BEGUN)), F.max(F.greatest(START, BEGUN))
+    return [F.unix_micros(low).alias("low"), F.unix_micros(high).alias("high"), F.sum(F.col(OVERFLOW).cast("bigint")).alias("lost")]
 
 
-def _merge(spark: SparkSession, target: Target, changed: DataFrame, extent: tuple[datetime, datetime] | None) -> None:
+def _merge(spark: SparkSession, target: Target, changed: DataFrame, extent: tuple[int, int] | None) -> None:
     """One MERGE; only rows that differ are in its source, and the literal bounds prune the target's files."""
     within = [f"s.`{OP}` <> '{INSERT}'"]
     if extent is not None:
-        low, high = (f"timestamp'{moment.isoformat(sep=' ')}+00:00'" for moment in extent)
+        low, high = (f"timestamp_ltz'{moment(us).isoformat(sep=' ')}'" for us in extent)
         within.insert(0, f"t.`{START}` between {low} and {high}")
     same = [f"t.`{c}` = s.`{c}`" for c in target.identity]
     new: dict[str, str | Column] = {f"`{c}`": f"s.`{c}`" for c in target.columns}

@@ -20,7 +20,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.panes.algebra import Input, Part
+from windowing.panes.algebra import Part
 
 NARROW = 28
 """Up to that many digits, 38 hold the sum of ten billion values."""
@@ -40,7 +40,7 @@ class WideSum:
 
     def parts(self, value: Column) -> tuple[Part, Part]:
         """What is kept of the sum of `value`, which is null where nothing is to be added."""
-        total = Part(self._rest, self._rests(value), lambda c: self._rests(c))
+        total = Part(self._rest, self._rests(value), self._rests)
         carried = F.coalesce(F.try_sum(self._carry(value)), F.lit(0).cast("bigint"))
         return total, Part(self._carries, carried, lambda c: F.try_sum(self._carried(c)))
 

@@ -35,7 +35,7 @@ class Stamp:
 
     def on(self, rows: DataFrame) -> DataFrame:
         """`rows` with the stamp's columns."""
-        judged = F.lit(None).cast("timestamp") if self.judged_us is None else instant(self.judged_us)
+        judged = F.lit(None).cast("timestamp_ltz") if self.judged_us is None else instant(self.judged_us)
         return rows.withColumns(
             {
                 RUN: F.lit(self.run).cast("bigint"),

@@ -48,10 +48,10 @@ def timed(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     if isinstance(kind, T.TimestampType):
         return rows.withColumn(TIME, F.unix_micros(value)).withColumn(NAIVE, none)
     if isinstance(kind, T.StringType):
-        parsed = F.when(value.rlike(_DATED), F.unix_micros(value.try_cast("timestamp")))
+        parsed = F.when(value.rlike(_DATED), F.unix_micros(value.try_cast("timestamp_ltz")))
         local = value.rlike(_LOCAL)
         return rows.withColumn(TIME, F.when(~local, parsed)).withColumn(NAIVE, F.when(local, parsed))
-    return rows.withColumn(TIME, none).withColumn(NAIVE, F.unix_micros(value.cast("timestamp")))
+    return rows.withColumn(TIME, none).withColumn(NAIVE, F.unix_micros(value.cast("timestamp_ltz")))
 
 
 def placed(rows: DataFrame, zone: str | None, low_us: int, high_us: int) -> DataFrame:

@@ -15,5 +15,5 @@ from windowing.panes.algebra import Part
 def windows(panes: DataFrame, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
     """One row for each key of `panes`."""
     merged = panes.groupBy(*keys).agg(*(p.merged() for p in kept), F.max(TOUCHED).alias(TOUCHED))
-    never = F.lit(None).cast("timestamp")
+    never = F.lit(None).cast("timestamp_ltz")
     return merged.withColumns({START: never, END: never})

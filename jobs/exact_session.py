@@ -1,0 +1,61 @@
+"""The session that a command works in: the caller's own, or a copy of it with the settings that results depend on.
+
+A notebook or a cluster may have set another time zone, or have switched ANSI off. Then text and local
+timestamps would be read hours off, and a number that doesn't fit would become null in silence. The
+caller's own session keeps its settings, also while a command runs.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
+
+from pyspark.sql import SparkSession
+
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
+
+EXACT = {
+    # Text and timestamps without a zone are turned into instants by the session's clock.
+    "spark.sql.session.timeZone": "UTC",
+    # Without ANSI a cast or a sum that does not fit is null, or wraps around.
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.storeAssignmentPolicy": "ANSI",
+    # With TIMESTAMP_NTZ the word `timestamp` in a cast or a schema would name a local time.
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.caseSensitive": "false",
+    # A replaced range would keep what the new rows do not touch.
+    "spark.sql.sources.partitionOverwriteMode": "STATIC",
+    # A MERGE would add columns to outputs.
+    "spark.databricks.delta.schema.autoMerge.enabled": "false",
+    # Versions that readers are pointed at stay readable, though Delta would refuse those past retention.
+    "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
+}
+"""The settings that results depend on; Spark's or Delta's defaults but for the first two and the last."""
+
+_UNSET = ""
+
+
+def in_exact_session(
+    command: Callable[Concatenate[SparkSession, _Given], _Result],
+) -> Callable[Concatenate[SparkSession, _Given], _Result]:
+    """`command`, which always gets a session with the `EXACT` settings."""
+
+    @wraps(command)
+    def exact(spark: SparkSession, /, *args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
+        return command(exact_session(spark), *args, **kwargs)
+
+    return exact
+
+
+def exact_session(spark: SparkSession) -> SparkSession:
+    """`spark` where it has the `EXACT` settings already, else a copy of it that has them.
+
+    The copy shares context, catalog and temporary views with `spark`, not its settings.
+    """
+    if all(spark.conf.get(name, _UNSET) == value for name, value in EXACT.items()):
+        return spark
+    copy = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+    for name, value in EXACT.items():
+        copy.conf.set(name, value)
+    return copy

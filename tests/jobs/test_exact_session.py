@@ -1,0 +1,127 @@
+"""A session as a notebook or a cluster may have it: results are the same, and its settings stay what they are."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.backfill import backfill
+from jobs.exact_session import EXACT, exact_session
+from jobs.read import read
+from jobs.run import run
+from windowing import delta
+from windowing.grid.zone import micros, moment
+from windowing.spec.load import load_pipeline
+
+ELSEWHERE = {
+    "spark.sql.session.timeZone": "America/New_York",
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.storeAssignmentPolicy": "LEGACY",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.sources.partitionOverwriteMode": "DYNAMIC",
+    "spark.databricks.delta.schema.autoMerge.enabled": "true",
+}
+"""Every setting that results depend on, the other way round."""
+HOUR_US, ARRIVAL = 3_600_000_000, moment(1_704_200_000_000_000)
+MIDNIGHT = micros(moment(1_704_067_200_000_000))
+"""2024-01-01T00:00:00Z."""
+
+
+def spec(root: Path) -> dict[str, Any]:
+    """Local times of Berlin, an hour ahead of UTC then; a computed column whose type depends on settings."""
+    return {
+        "name": "p",
+        "lake": f"{root}/lake",
+        "source": {
+            "table": f"{root}/source",
+            "event_time": "at",
+            "zone": "Europe/Berlin",
+            "key": ["key"],
+            "columns": {"share": "v / 3"},
+        },
+        "watermark": {"delay": "0 seconds", "allowed_lateness": "0 seconds"},
+        "aggregates": {"n": "count()", "total": "sum(share)"},
+        "windows": {"hourly": {"kind": "tumbling", "size": "1 hour"}, "visits": {"kind": "session", "gap": "10 minutes"}},
+    }
+
+
+def land(spark: SparkSession, root: Path, kind: str, *texts: str) -> None:
+    rows = delta.rows(spark, [{"key": "a", "text": text, "v": 1} for text in texts], "key string, text string, v decimal(10,2)")
+    rows.selectExpr("key", f"cast(text as {kind}) as at", "v").write.format("delta").mode("append").save(f"{root}/source")
+
+
+def work(spark: SparkSession, own: SparkSession, root: Path, kind: str) -> list[tuple[Any, ...]]:
+    """Two runs, the second with a row that is late, and a backfill that takes it in; the rows read in the session `own`."""
+    root.mkdir()
+    pipeline = load_pipeline(spec(root))
+    land(spark, root, kind, "2024-01-01 01:30:00", "2024-01-01 04:30:00")
+    reports = [run(own, pipeline, ARRIVAL)]
+    land(spark, root, kind, "2024-01-01 01:40:00")
+    reports += [run(own, pipeline, ARRIVAL), backfill(own, pipeline, moment(MIDNIGHT), moment(MIDNIGHT + HOUR_US))]
+    assert [(r.accepted, r.late) for r in reports] == [(2, 0), (0, 1), (1, 0)]
+    assert reports[-1].watermark == moment(MIDNIGHT + 3 * HOUR_US + HOUR_US // 2)
+    found = read(own, pipeline, "hourly", published=False)
+    rows = found.selectExpr("key", "unix_micros(window_start)", "n", "cast(total as string)", "is_closed", "is_final").collect()
+    return sorted(tuple(row) for row in rows)
+
+
+EXPECTED = [("a", MIDNIGHT, 2, "0.666666", True, True), ("a", MIDNIGHT + 3 * HOUR_US, 1, "0.333333", False, False)]
+
+
+@pytest.mark.beside
+@pytest.mark.parametrize("kind", ["string", "timestamp_ntz"])
+def test_a_session_with_other_settings_gives_the_same_and_keeps_them(kind: str, spark: SparkSession, tmp_path: Path) -> None:
+    own = spark.newSession()
+    for name, value in ELSEWHERE.items():
+        own.conf.set(name, value)
+    found = work(spark, own, tmp_path / "own", kind)
+    assert [(key, start, n, float(total), *ends) for key, start, n, total, *ends in found] == [
+        (key, start, n, pytest.approx(float(total)), *ends) for key, start, n, total, *ends in EXPECTED
+    ]
+    assert {name: own.conf.get(name) for name in ELSEWHERE} == ELSEWHERE
+
+
+def test_a_session_that_has_the_settings_is_not_copied(spark: SparkSession) -> None:
+    assert exact_session(spark) is spark
+    own = spark.newSession()
+    own.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+    copy = exact_session(own)
+    assert {name: copy.conf.get(name) for name in EXACT} == EXACT
+    assert exact_session(copy) is copy
+
+
+PROGRAM = """
+import json, sys
+from pathlib import Path
+from pyspark.sql import SparkSession
+from jobs.session import JARS
+from tests.jobs.test_exact_session import ELSEWHERE, work
+builder = SparkSession.builder.master("local[2]").config("spark.driver.extraClassPath", ":".join(map(str, JARS.glob("*.jar"))))
+for name, value in {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", **ELSEWHERE}.items():
+    builder = builder.config(name, value)
+spark = builder.getOrCreate()
+print(json.dumps(work(spark, spark, Path(sys.argv[1]), "string")))
+"""
+
+
+def test_a_process_on_another_clock_gives_the_same(tmp_path: Path) -> None:
+    """The user's own program: its session isn't made here, and neither Python nor the JVM is in UTC."""
+    project = Path(__file__).parents[2]
+    clock = {**os.environ, "TZ": "America/New_York", "PYTHONPATH": str(project)}
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "own")]
+    done = subprocess.run(command, cwd=project, env=clock, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert [row[:3] for row in found] == [list(row[:3]) for row in EXPECTED]
+    assert [row[4:] for row in found] == [list(row[4:]) for row in EXPECTED]
