@@ -2,22 +2,23 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import reduce
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing import delta
+from windowing.admit.digest import with_row_digest
 from windowing.admit.frame import ACCEPTED, LATE, PARTIAL, QUARANTINED, Law, Memory, judged, plain
 from windowing.admit.rule import cuts, suspicious_before
-from windowing.columns import DIGEST, END, LAST, MISSED, OUTCOME, START, WHY
+from windowing.columns import END, LAST, MISSED, OUTCOME, START, WHY
 from windowing.columns import T as TIME
 from windowing.errors import TidemarkError
 from windowing.merge.rule import complete
 from windowing.panes import table as state
 from windowing.panes.frame import Range
 from windowing.source import frame as source
+from windowing.source.table import earlier_types
 from windowing.spec.duration import DAY
 from windowing.spec.pipeline import Pipeline
 
@@ -65,7 +66,7 @@ class Admitted:
 def admit(batch: Batch, rows: DataFrame) -> Admitted:
     """One outcome for every row, counted before anything is written."""
     event_id = batch.pipeline.source.event_id
-    checked = timed(batch, digested(rows) if event_id is not None or batch.pipeline.ordered else rows)
+    checked = timed(batch, with_row_digest(rows, earlier_types(batch.spark, batch.pipeline)))
     facts = checked.agg(
         F.count("*").alias("n"), F.count(WHY).alias("bad"), *(f(F.when(F.col(WHY).isNull(), F.col(TIME))).alias(n) for f, n in _ENDS)
     ).first()
@@ -86,23 +87,6 @@ def admit(batch: Batch, rows: DataFrame) -> Admitted:
 _FAR_US = 50 * 366 * DAY
 """How far ahead local times are placed exactly although no event may be; every year has clock changes, and each is a part of the query."""
 _ENDS = ((F.min, "low"), (F.max, "high"))
-
-
-def digested(rows: DataFrame) -> DataFrame:
-    """Adds a digest of the whole row, `__digest`, by which copies that differ are told apart."""
-    return rows.withColumn(DIGEST, digest({name: name for name in digestible(rows.schema)}))
-
-
-def digest(columns: Mapping[str, str]) -> Column:
-    """A digest of a row, of names in the source -> columns; a column without a value is as one that isn't there."""
-    none = F.lit(0).cast("bigint")
-    each = [F.when(F.col(f"`{c}`").isNotNull(), F.xxhash64(F.lit(name), f"`{c}`")).otherwise(none) for name, c in columns.items()]
-    return reduce(lambda a, b: a.bitwiseXOR(b), each)
-
-
-def digestible(schema: T.StructType) -> list[str]:
-    """The columns that a digest is made of: all but those that hold maps, which have no order, or variants, which Spark doesn't hash."""
-    return [f.name for f in schema.fields if not any(kind in f.dataType.simpleString() for kind in ("map<", "variant"))]
 
 
 def timed(batch: Batch, rows: DataFrame) -> DataFrame:

@@ -1,6 +1,6 @@
 """Whether checkpoint, ledger and tables tell one story; every run asks before it writes, and `recover` repairs what the ledger can."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from delta.tables import DeltaTable
@@ -20,6 +20,8 @@ from windowing.spec.words import listed
 
 HARMLESS = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "UPGRADE PROTOCOL", "COMPUTE STATS")
 """Operations from outside that leave every row of a table as it is."""
+_FOLLOWED = "CHANGE COLUMN"
+"""Refused rows follow the types of the source before a run begins; a run that is killed then has recorded nothing yet."""
 
 
 @dataclass(frozen=True)
@@ -103,10 +105,11 @@ def _version(spark: SparkSession, pipeline: Pipeline, name: str) -> int | None:
 def _foreign(spark: SparkSession, pipeline: Pipeline, recorded: Mapping[str, int], there: Mapping[str, int | None]) -> dict[str, str]:
     """Operations newer than the ledger's last word, by table."""
     newer = {name: now - recorded[name] for name, now in there.items() if now is not None and now > recorded[name]}
-    found = {name: _operations(spark, pipeline.table(name), many) for name, many in newer.items()}
+    harmless = {name: (*HARMLESS, _FOLLOWED) if name in REFUSED else HARMLESS for name in newer}
+    found = {name: _operations(spark, pipeline.table(name), many, harmless[name]) for name, many in newer.items()}
     return {name: ", ".join(ops) for name, ops in found.items() if ops}
 
 
-def _operations(spark: SparkSession, path: str, many: int) -> list[str]:
+def _operations(spark: SparkSession, path: str, many: int, harmless: Sequence[str]) -> list[str]:
     rows = DeltaTable.forPath(spark, path).history(many).select("version", "operation").collect()
-    return [f"{row['operation']} made version {row['version']}" for row in rows if row["operation"] not in HARMLESS]
+    return [f"{row['operation']} made version {row['version']}" for row in rows if row["operation"] not in harmless]

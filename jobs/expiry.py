@@ -11,7 +11,7 @@ from jobs.filling import filled
 from jobs.history import digest_of
 from windowing import delta
 from windowing.admit.table import EMPTIED, REFUSED
-from windowing.columns import END, META, PANE, RUN, kept_name
+from windowing.columns import DIGEST, END, META, PANE, RUN, kept_name
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant
 from windowing.ledger.table import WATERMARKS
@@ -69,7 +69,7 @@ def _empty(batch: Batch, table: str, old: Column) -> int:
     due = old & F.col(EMPTIED).isNull()
     n = rows.where(due).count()
     if n:
-        own = [f for f in rows.schema.fields if f.name not in (*META, EMPTIED, *map(kept_name, batch.keys))]
+        own = [f for f in rows.schema.fields if f.name not in (*META, DIGEST, EMPTIED, *map(kept_name, batch.keys))]
         said: dict[str, str | Column] = {f"`{f.name}`": F.lit(None).cast(f.dataType) for f in own}
         DeltaTable.forPath(batch.spark, path).update(due, {**said, EMPTIED: digest_of(batch, rows)})
     crashpoint("maintain.expired")

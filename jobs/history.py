@@ -6,9 +6,10 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from jobs.admission import Batch, digest, digestible
+from jobs.admission import Batch
 from windowing import delta
 from windowing.admit.again import LIVE
+from windowing.admit.digest import hashed_columns, row_digest
 from windowing.admit.frame import PARTIAL, copies_order
 from windowing.admit.table import EMPTIED, REFUSED
 from windowing.columns import DIGEST, kept_name
@@ -67,15 +68,20 @@ def partly_late(batch: Batch) -> DataFrame:
 
 
 def with_digest(batch: Batch, refused: DataFrame) -> DataFrame:
-    """Refused rows with the digest that the source row had."""
-    known = [F.col(EMPTIED)] if EMPTIED in refused.columns else []
-    return refused.withColumn(DIGEST, F.coalesce(*known, digest_of(batch, refused)))
+    """Refused rows with the digest that the source row had. refused -> refused + [__digest]."""
+    return refused.withColumn(DIGEST, digest_of(batch, refused))
 
 
 def digest_of(batch: Batch, refused: DataFrame) -> Column:
-    """The digest of the source row that a refused row is, made of its columns."""
-    names = {name: kept_name(name) for name in digestible(source.schema(batch.spark, batch.pipeline))}
-    return digest({name: kept for name, kept in names.items() if kept in refused.columns})
+    """The digest of the source row that a refused row is: as stored, or made of its columns.
+
+    Rows that were refused before digests were stored have none.
+    """
+    stored = [F.col(name) for name in (DIGEST, EMPTIED) if name in refused.columns]
+    names = {name: kept_name(name) for name in hashed_columns(source.schema(batch.spark, batch.pipeline))}
+    there = {name: kept for name, kept in names.items() if kept in refused.columns}
+    computed = row_digest(there, source.earlier_types(batch.spark, batch.pipeline))
+    return F.coalesce(*stored, computed)
 
 
 def elsewhere(batch: Batch, ranges: Iterable[tuple[int, int]]) -> DataFrame | None:

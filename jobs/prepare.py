@@ -30,6 +30,8 @@ def prepared(spark: SparkSession, pipeline: Pipeline) -> Story:
         raise refused
     if past.made_by is None:
         tables.make(spark, pipeline)
+    else:
+        tables.follow_source_types(spark, pipeline)
     return past
 
 

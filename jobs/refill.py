@@ -8,7 +8,7 @@ from collections.abc import Collection
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs.admission import Batch, digested, timed
+from jobs.admission import Batch, timed
 from jobs.closing import Closing
 from jobs.contribution import written
 from jobs.history import known, partly_late, refused_digests
@@ -17,6 +17,7 @@ from jobs.rebuild import rebuild
 from jobs.repair import Chunk, Everything, replace
 from windowing import delta
 from windowing.admit.again import INSIDE, LIVE, with_history
+from windowing.admit.digest import with_row_digest
 from windowing.columns import MISSED, TOUCHED
 from windowing.columns import T as TIME
 from windowing.merge import frame as merges
@@ -33,8 +34,9 @@ def accepted(batch: Batch, version: int) -> DataFrame:
 
     -> source rows + [t, why, digest, inside, live, missed, judged_by]; `why` is null unless the spec would refuse the row now.
     """
-    rows = timed(batch, digested(source.read(batch.spark, batch.pipeline, version)))
-    history = with_history(rows, refused_digests(batch), partly_late(batch))
+    rows = source.read(batch.spark, batch.pipeline, version)
+    digested = with_row_digest(rows, source.earlier_types(batch.spark, batch.pipeline))
+    history = with_history(timed(batch, digested), refused_digests(batch), partly_late(batch))
     return known(batch, history.where(LIVE)).withColumn(INSIDE, F.lit(True))
 
 

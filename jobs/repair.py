@@ -10,10 +10,11 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from jobs.admission import Batch, digested, timed
+from jobs.admission import Batch, timed
 from jobs.history import elsewhere, known, partly_late, refused_digests, uncopied
 from windowing import delta
 from windowing.admit.again import INSIDE, LIVE, accepted_again, with_history
+from windowing.admit.digest import with_row_digest
 from windowing.admit.frame import PARTIAL
 from windowing.admit.table import REFUSED
 from windowing.columns import DIGEST, LAST, PANE, ROWS, START, WHY
@@ -71,8 +72,9 @@ def nearby(batch: Batch, chunk: Chunk, low_us: int, high_us: int) -> DataFrame:
 
     -> source rows + [t, why (null), digest, inside]
     """
-    rows = timed(batch, digested(source.read(batch.spark, batch.pipeline, chunk.version)))
-    held = rows.where(F.col(WHY).isNull() & (F.col(TIME) >= F.lit(low_us)) & (F.col(TIME) < F.lit(high_us)))
+    rows = source.read(batch.spark, batch.pipeline, chunk.version)
+    digested = with_row_digest(rows, source.earlier_types(batch.spark, batch.pipeline))
+    held = timed(batch, digested).where(F.col(WHY).isNull() & (F.col(TIME) >= F.lit(low_us)) & (F.col(TIME) < F.lit(high_us)))
     return held.withColumn(INSIDE, chunk.holds())
 
 

@@ -23,22 +23,23 @@ def resolve(batch: Batch, chunk: Chunk, rows: DataFrame, events: DataFrame, labe
 
     So do those that a source which changes its past has taken back, and every row that had missed windows: none is missed any more.
     """
-    there = [table for table in REFUSED if delta.exists(batch.spark, batch.pipeline.table(table))]
-    refused = {table: _refused_in(batch, table, chunk) for table in there}
+    paths = {table: batch.pipeline.table(table) for table in REFUSED}
+    stored = {table: delta.read(batch.spark, path) for table, path in paths.items() if delta.exists(batch.spark, path)}
+    refused = {table: _refused_in(batch, kept, chunk) for table, kept in stored.items()}
     room = _room(batch, rows, events, [kept.where(_open()) for table, kept in refused.items() if table != QUARANTINE])
-    for n, table in enumerate(there):
-        earlier = _digests([refused[other].where(_open()) for other in there[:n]], "__earlier", room)
+    for n, table in enumerate(stored):
+        earlier = _digests([refused[other].where(_open()) for other in list(stored)[:n]], "__earlier", room)
         nth = F.row_number().over(Window.partitionBy(DIGEST, F.col("outcome") == PARTIAL, F.col("resolved_by").isNull()).orderBy("run"))
         marked = refused[table].withColumn("__nth", nth).join(room, DIGEST, "left").join(earlier, DIGEST, "left")
         fits = F.coalesce(F.col("__nth") + F.coalesce("__earlier", F.lit(0)) <= F.col("__room"), F.lit(False))
         due = F.col("resolved_by").isNull() & (fits | (F.col("outcome") == PARTIAL))
         marked = marked.withColumn("resolved_by", F.when(due, F.lit(label)).otherwise(F.col("resolved_by")))
-        replace(batch, table, marked.drop("__nth", "__room", "__earlier", DIGEST).localCheckpoint(eager=True), "event_time", chunk)
+        kept = marked.select(*(F.col(f"`{c}`") for c in stored[table].columns))
+        replace(batch, table, kept.localCheckpoint(eager=True), "event_time", chunk)
 
 
-def _refused_in(batch: Batch, table: str, chunk: Chunk) -> DataFrame:
-    kept = between(delta.read(batch.spark, batch.pipeline.table(table)), "event_time", chunk)
-    return with_digest(batch, kept).localCheckpoint(eager=True)
+def _refused_in(batch: Batch, stored: DataFrame, chunk: Chunk) -> DataFrame:
+    return with_digest(batch, between(stored, "event_time", chunk)).localCheckpoint(eager=True)
 
 
 def _room(batch: Batch, rows: DataFrame, events: DataFrame, valid: Sequence[DataFrame]) -> DataFrame:

@@ -16,7 +16,7 @@ from jobs.exact_session import in_exact_session
 from jobs.read import whole_of, with_finality
 from windowing import delta
 from windowing.admit.table import EMPTIED, REFUSED
-from windowing.columns import BATCH, END, EVENT_TIME, FIRST, INDEX, PANE, RUN, START, kept_name
+from windowing.columns import BATCH, DIGEST, END, EVENT_TIME, FIRST, INDEX, PANE, RUN, START, kept_name
 from windowing.errors import UsageError
 from windowing.grid.frame import instant
 from windowing.grid.zone import micros
@@ -181,7 +181,8 @@ def refused(spark: SparkSession, pipeline: Pipeline, outcomes: tuple[str, ...], 
 
 def _whole(rows: DataFrame) -> DataFrame:
     """The refused rows that still say what they were."""
-    return rows.where(F.col(EMPTIED).isNull()).drop(EMPTIED) if EMPTIED in rows.columns else rows
+    whole = rows.where(F.col(EMPTIED).isNull()) if EMPTIED in rows.columns else rows
+    return whole.drop(EMPTIED, DIGEST)
 
 
 @in_exact_session

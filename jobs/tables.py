@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from delta.tables import DeltaTable
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -10,9 +11,10 @@ from pyspark.sql import types as T
 from jobs.show import state_names
 from windowing import delta
 from windowing.admit.table import REFUSED
-from windowing.columns import CLOSED_BY, END, INDEX, LAST, REVISION, RUN, START
+from windowing.columns import CLOSED_BY, END, INDEX, LAST, REVISION, RUN, START, kept_name
 from windowing.columns import T as TIME
-from windowing.errors import SpecError
+from windowing.doctor.rule import advice
+from windowing.errors import SpecError, StateRefused
 from windowing.ledger.rule import Story
 from windowing.ledger.table import LEDGER, ledger_schema
 from windowing.merge.rule import Target, complete, output
@@ -30,6 +32,23 @@ def make(spark: SparkSession, pipeline: Pipeline) -> None:
         create(spark, target, schema)
         _widen(spark, target, schema)
     delta.create(spark, pipeline.table(LEDGER), ledger_schema(), delta.properties(ledger_schema()))
+
+
+def follow_source_types(spark: SparkSession, pipeline: Pipeline) -> None:
+    """Refused rows are kept with the types that the source has widened its own columns to.
+
+    Raises StateRefused where Delta can't widen a column of theirs in the same way.
+    """
+    if not source.earlier_types(spark, pipeline):
+        return
+    wanted = {kept_name(f.name): f.dataType for f in source.schema(spark, pipeline).fields}
+    for path in (pipeline.table(name) for name in REFUSED):
+        if delta.exists(spark, path):
+            try:
+                delta.follow_types(spark, path, wanted)
+            except AnalysisException as error:
+                said = f"{pipeline.source.table}: a column of the source was widened, and {path} can't follow: {delta.reason(error)}"
+                raise StateRefused("SOURCE_CHANGED", f"{said}; restore the type, or {advice(pipeline)}") from error
 
 
 def retyped(spark: SparkSession, pipeline: Pipeline) -> list[str]:

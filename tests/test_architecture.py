@@ -21,6 +21,7 @@ CLOCKS = {"now", "today", "utcnow"}
 # Files whose stage keeps its frames under other names.
 FRAMES = (
     "windowing/admit/again.py",
+    "windowing/admit/digest.py",
     "windowing/panes/aggregates.py",
     "windowing/panes/algebra.py",
     "windowing/panes/arithmetic.py",
@@ -31,6 +32,7 @@ FRAMES = (
     "windowing/panes/sketches.py",
     "windowing/panes/sums.py",
     "windowing/panes/value.py",
+    "windowing/source/widening.py",
     "windowing/windows/aligned.py",
     "windowing/windows/cumulate.py",
     "windowing/windows/ordered.py",

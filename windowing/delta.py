@@ -16,6 +16,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from windowing.columns import PRUNED
 
 _MAPPING = "delta.columnMapping.mode"
+_WIDENING = "delta.enableTypeWidening"
 _ODD = re.compile(r"[ ,;{}()\n\t=]")
 """What a column's name may hold only where Delta maps columns."""
 
@@ -64,6 +65,12 @@ def version(spark: SparkSession, path: str) -> int:
 def known_version(spark: SparkSession, path: str) -> int:
     """The newest version of the table at `path` that this JVM has seen or made, without another look at its log; -1 when there is none."""
     return int(log_of(spark, path).unsafeVolatileSnapshot().version())
+
+
+def known_schema(spark: SparkSession, path: str) -> T.StructType:
+    """The columns of that version with what Delta's log keeps of each, which reading the table does not show."""
+    known = log_of(spark, path).unsafeVolatileSnapshot()
+    return T.StructType.fromJson(json.loads(known.metadata().schema().json()))
 
 
 def home(spark: SparkSession, path: str) -> Path:
@@ -166,6 +173,40 @@ def widen_names(spark: SparkSession, path: str, schema: T.StructType) -> None:
     if _MAPPING not in properties(schema) or not exists(spark, path) or setting(spark, path, _MAPPING) in ("name", "id"):
         return
     spark.sql(f"alter table delta.`{path}` set tblproperties ('{_MAPPING}' = 'name')")
+
+
+def follow_types(spark: SparkSession, path: str, wanted: Mapping[str, T.DataType]) -> None:
+    """Columns of the table at `path` that are of another type get the `wanted` one, which must be a widening.
+
+    A reader needs Delta's table feature `typeWidening` from then on. Raises what Delta raises for a type that can't follow.
+    """
+    behind: dict[str, T.DataType] = {}
+    for field in read(spark, path).schema.fields:
+        behind |= _changed_leaves(f"`{field.name}`", field.dataType, wanted.get(field.name, field.dataType))
+    if behind and setting(spark, path, _WIDENING) != "true":
+        spark.sql(f"alter table delta.`{path}` set tblproperties ('{_WIDENING}' = 'true')")
+    if any("timestamp_ntz" in kind.simpleString() for kind in behind.values()):
+        # Delta enables this one by itself for new tables only.
+        spark.sql(f"alter table delta.`{path}` set tblproperties ('delta.feature.timestampNtz' = 'supported')")
+    for name, kind in behind.items():
+        spark.sql(f"alter table delta.`{path}` alter column {name} type {kind.simpleString()}")
+
+
+def _changed_leaves(name: str, old: T.DataType, new: T.DataType) -> dict[str, T.DataType]:
+    """What differs between two types of a column, by the path that ALTER COLUMN knows it by."""
+    if isinstance(old, T.ArrayType) and isinstance(new, T.ArrayType):
+        return _changed_leaves(f"{name}.element", old.elementType, new.elementType)
+    if isinstance(old, T.MapType) and isinstance(new, T.MapType):
+        keys = _changed_leaves(f"{name}.key", old.keyType, new.keyType)
+        return keys | _changed_leaves(f"{name}.value", old.valueType, new.valueType)
+    if isinstance(old, T.StructType) and isinstance(new, T.StructType):
+        later = {field.name: field.dataType for field in new.fields}
+        found: dict[str, T.DataType] = {}
+        for field in old.fields:
+            kind = later.get(field.name, field.dataType)
+            found |= _changed_leaves(f"{name}.`{field.name}`", field.dataType, kind)
+        return found
+    return {} if old == new else {name: new}
 
 
 def forget(spark: SparkSession, directory: Path) -> None:

@@ -9,7 +9,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from jobs.admission import digested
 from jobs.maintain import maintain
 from jobs.publish import publish
 from jobs.read import read
@@ -18,6 +17,7 @@ from tests.lab import ARRIVAL, FEW, Lab
 from tests.life import BASE, MINUTE, Crasher, ends_at
 from tests.oracle import Count, Event, Global, Punctuation, Session, Tumbling, Window
 from windowing import delta
+from windowing.admit.digest import with_row_digest
 from windowing.columns import BASE as COUNTED_FROM
 from windowing.columns import DIGEST, ORDER
 from windowing.columns import T as TIME
@@ -173,11 +173,11 @@ def test_a_late_marker_ends_nothing_when_state_is_made_anew_until_a_backfill_tak
 
 def test_a_digest_tells_where_a_value_is_missing_and_not_which_columns_there_are(spark: SparkSession) -> None:
     rows = spark.sql("select * from values ('a', 20, null), ('a', null, 20) as t(key, warm, wet)")
-    digests = [row[DIGEST] for row in digested(rows).collect()]
+    digests = [row[DIGEST] for row in with_row_digest(rows, {}).collect()]
     assert len(set(digests)) == 2
-    assert [row[DIGEST] for row in digested(rows.withColumn("new", F.lit(None).cast("string"))).collect()] == digests
+    assert [row[DIGEST] for row in with_row_digest(rows.withColumn("new", F.lit(None).cast("string")), {}).collect()] == digests
     nested = rows.withColumn("tags", F.struct(F.create_map(F.lit("x"), "warm")))
-    assert [row[DIGEST] for row in digested(nested).collect()] == digests, "maps have no order"
+    assert [row[DIGEST] for row in with_row_digest(nested, {}).collect()] == digests, "maps have no order"
 
 
 def test_a_sum_that_left_its_type_stays_lost(spark: SparkSession) -> None:

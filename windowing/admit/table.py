@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from windowing import delta
 from windowing.admit.frame import ACCEPTED, DUPLICATE, LATE, PARTIAL, QUARANTINED
-from windowing.columns import MISSED, OUTCOME, WHY, kept_name
+from windowing.columns import DIGEST, MISSED, OUTCOME, WHY, kept_name
 from windowing.columns import T as TIME
 from windowing.grid.frame import instant
 from windowing.panes.table import Stamp
@@ -21,7 +21,7 @@ EMPTIED = "__emptied"
 def refused(judged: DataFrame, columns: list[str], stamp: Stamp) -> DataFrame:
     """The refused and the partly late rows.
 
-    judged -> [source columns, outcome, reason, missed, event_time, run, batch, watermark, resolved_by].
+    judged -> [source columns, outcome, reason, missed, event_time, run, batch, watermark, resolved_by, __digest].
     """
     partial = (F.col(OUTCOME) == ACCEPTED) & (F.size(MISSED) > 0)
     outcome = F.when(partial, PARTIAL).otherwise(F.col(OUTCOME))
@@ -36,6 +36,7 @@ def refused(judged: DataFrame, columns: list[str], stamp: Stamp) -> DataFrame:
         F.lit(stamp.batch).cast("bigint").alias("batch"),
         watermark.alias("watermark"),
         F.lit(None).cast("string").alias("resolved_by"),
+        DIGEST,
     )
 
 

@@ -1,5 +1,7 @@
 """The Delta source: its stream, its identity, and whether its columns still mean what the spec says."""
 
+from collections.abc import Mapping
+
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
@@ -12,6 +14,7 @@ from windowing.ledger.rule import Entry, Story
 from windowing.panes.algebra import INTEGERS, NUMERIC
 from windowing.panes.expression import condition
 from windowing.source.frame import shaped
+from windowing.source.widening import schemas_over_time
 from windowing.spec.kinds import Aggregate, Delta, Punctuation, Window
 from windowing.spec.pipeline import Pipeline, Source
 
@@ -57,6 +60,19 @@ def read(spark: SparkSession, pipeline: Pipeline, version: int | None = None) ->
         return shaped(stored, pipeline)
     except SpecError as error:
         raise SpecError(error.field, error.message, pipeline.file) from None
+
+
+def earlier_types(spark: SparkSession, pipeline: Pipeline) -> Mapping[str, tuple[T.DataType, ...]]:
+    """By column of the source, computed ones too, whose type was widened: the types it had before, oldest first."""
+    schemas = schemas_over_time(delta.known_schema(spark, pipeline.source.table))
+    if len(schemas) == 1:
+        return {}
+    found = [shaped(spark.createDataFrame([], schema), pipeline).schema for schema in schemas]
+    earlier = {}
+    for name, now in ((f.name, f.dataType) for f in found[-1].fields):
+        types = dict.fromkeys(schema[name].dataType for schema in found)
+        earlier[name] = tuple(kind for kind in types if kind != now)
+    return {name: types for name, types in earlier.items() if types}
 
 
 def check(pipeline: Pipeline, found: T.StructType, story: Story) -> None:

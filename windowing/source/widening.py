@@ -1,0 +1,76 @@
+"""The types that a column had before the source widened it, as Delta's log names them.
+
+Delta keeps every widening in the metadata of the field: `delta.typeChanges`, a list of `fromType` and `toType`, oldest
+first, with a `fieldPath` where the type lies within an array or a map.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import types as T
+
+_CHANGES = "delta.typeChanges"
+
+
+def schemas_over_time(schema: T.StructType) -> tuple[T.StructType, ...]:
+    """`schema` as it was before its columns were widened, oldest first; `schema` itself is the last.
+
+    The steps of one column are in order. Which step of one column went with which of another is not kept: they are
+    counted back from today.
+    """
+    steps = _count_changes(schema)
+    return tuple(_struct_before(schema, back) for back in range(steps, -1, -1))
+
+
+def _count_changes(kind: T.DataType) -> int:
+    """The most changes that any one column, nested ones too, has gone through."""
+    if isinstance(kind, T.ArrayType):
+        return _count_changes(kind.elementType)
+    if not isinstance(kind, T.StructType):
+        return 0
+    own = [len(changes) for field in kind.fields for changes in _changes_by_path(field).values()]
+    return max([0, *own, *(_count_changes(field.dataType) for field in kind.fields)])
+
+
+def _struct_before(schema: T.StructType, back: int) -> T.StructType:
+    return T.StructType([T.StructField(f.name, _type_before(f, back), f.nullable) for f in schema.fields])
+
+
+def _type_before(field: T.StructField, back: int) -> T.DataType:
+    """The type of `field` before its last `back` changes; before all, if it had fewer."""
+    kind = _nested_before(field.dataType, back)
+    for path, changes in _changes_by_path(field).items():
+        if back:
+            kind = _with_type_at(kind, path, _parse_type(changes[-min(back, len(changes))]["fromType"]))
+    return kind
+
+
+def _nested_before(kind: T.DataType, back: int) -> T.DataType:
+    if isinstance(kind, T.StructType):
+        return _struct_before(kind, back)
+    if isinstance(kind, T.ArrayType):
+        return T.ArrayType(_nested_before(kind.elementType, back), kind.containsNull)
+    return kind
+
+
+def _with_type_at(kind: T.DataType, path: Sequence[str], new: T.DataType) -> T.DataType:
+    """`kind` with the type `new` at `path`; maps stay as they are, since they are part of no digest."""
+    if not path:
+        return new
+    if isinstance(kind, T.ArrayType):
+        return T.ArrayType(_with_type_at(kind.elementType, path[1:], new), kind.containsNull)
+    return kind
+
+
+def _changes_by_path(field: T.StructField) -> dict[tuple[str, ...], list[dict[str, Any]]]:
+    found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for change in field.metadata.get(_CHANGES, []):
+        path = tuple(part for part in change.get("fieldPath", "").split(".") if part)
+        found.setdefault(path, []).append(change)
+    return found
+
+
+def _parse_type(name: str) -> T.DataType:
+    """A type by the name that Delta's log gives it, such as `integer` or `decimal(10,2)`."""
+    field = {"name": "c", "type": name, "nullable": True, "metadata": {}}
+    return T.StructField.fromJson(field).dataType
