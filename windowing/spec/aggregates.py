@@ -1,12 +1,14 @@
 """`quantile(delay, 0.95)` -> Aggregate: a function, then its columns and numbers, and nothing else."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from windowing.errors import SpecError
+from windowing.spec.dialects import native_call
+from windowing.spec.expression import expression
 from windowing.spec.kinds import Aggregate, Expression
-from windowing.spec.words import listed, near, shown
+from windowing.spec.words import in_quotes, listed, near, shown
 
 FORM = "a call such as count(), sum(delay) or quantile(delay, 0.95)"
 ONE_COLUMN = ("sum", "min", "max", "avg", "count_distinct", "median", "first", "last", "variance", "stddev", "count_if")
@@ -15,18 +17,12 @@ FUNCTIONS = ("count", *ONE_COLUMN, *TWO_COLUMNS, "quantile", "top_k", "collect")
 MOST_VALUES, LONGEST_LIST, USUAL_LIST = 100, 10_000, 100
 """What top_k and collect show at most, and what collect shows if it isn't told."""
 
-OUTPUT_COLUMNS = ("window_start", "window_end", "last_event", "window_index", "revision", "run", "closed_by", "is_closed", "is_final")
-"""Columns that tables of windows have or that reading adds, so keys and aggregates can't be called that."""
-
-STATE_COLUMNS = ("pane_start", "first_event", "rows", "event_time", "digest", "inputs", "missed", "generation", "batch", "judged_by")
-"""Columns of state tables, which stand beside the keys there."""
-
-_FEED_COLUMNS = ("_change_type", "_commit_version", "_commit_timestamp")
-_CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(([^()]*)\)\s*", re.ASCII)
+_CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\((.*)\)\s*", re.ASCII | re.DOTALL)
 _COLUMN = re.compile(r"[^\W\d]\w*")
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 _WHOLE = re.compile(r"\d{1,9}", re.ASCII)
-_NO_DELTA_NAME = re.compile(r"[ ,;{}()\n\t=`.]")
+_QUOTES = "'\"`"
+_LONGEST_EXAMPLE = 100
 
 
 @dataclass(frozen=True)
@@ -44,7 +40,7 @@ class _Call:
     def column(self, at: int) -> str:
         text = self.arguments[at]
         if not _COLUMN.fullmatch(text):
-            raise self._wrong(at, "a column; a name is letters, digits and _, and does not begin with a digit")
+            raise self._wrong(at, f"a column; {self._advice(text)}")
         return text
 
     def fraction(self, at: int) -> float:
@@ -58,6 +54,17 @@ class _Call:
         if not _WHOLE.fullmatch(text) or not 1 <= int(text) <= most:
             raise self._wrong(at, f"a whole number from 1 to {most}")
         return int(text)
+
+    def _advice(self, text: str) -> str:
+        """What to do about `text`, which is no column."""
+        name = _computed_name(text)
+        if name is None:
+            return "a name is letters, digits and _, and does not begin with a digit"
+        said = " ".join(text.split())
+        said = in_quotes(said if len(said) <= _LONGEST_EXAMPLE else "...")
+        call = f"{self.function}({', '.join(name if a == text else a for a in self.arguments)})"
+        place = "an expression is given a name in source.columns"
+        return f"{place}, as in columns: {{{name}: {said}}}, and is used by it: {call}"
 
     def _wrong(self, at: int, what: str) -> SpecError:
         return SpecError(self.field, f"{shown(self.arguments[at])} in {shown(self.text)} is not {what}")
@@ -73,61 +80,71 @@ def aggregate(field: str, name: str, call: str, where: Expression | None = None)
     return replace(_READERS.get(written.function, _of_column)(name, written), where=where)
 
 
-def check_output_columns(key: tuple[str, ...], aggregates: tuple[str, ...]) -> None:
-    """Raises if the columns of an output would collide; names differ by more than case, as in Spark."""
-    taken: dict[str, str] = {}
-    fields = [(f"source.key[{i}]", name) for i, name in enumerate(key)] + [(f"aggregates.{name}", name) for name in aggregates]
-    for field, name in fields:
-        _check_name(field, name, STATE_COLUMNS if field.startswith("source.key") else ())
-        if name.lower() in taken:
-            raise SpecError(
-                field,
-                f"{name!r} is already an output column ({taken[name.lower()]}); give each column its own name, different by more than case",
-            )
-        taken[name.lower()] = field
-
-
-def check_computed_columns(names: Iterable[str]) -> None:
-    """Raises unless every name can be a column beside those of the source."""
-    taken: dict[str, str] = {}
-    for name in names:
-        field = f"source.columns.{name}"
-        if name.startswith("__"):
-            raise SpecError(field, f"{name!r} is reserved; not allowed are names that begin with '__'")
-        _check_spelling(field, name, "a column")
-        other = taken.setdefault(name.lower(), name)
-        if other != name:
-            raise SpecError(field, f"{name!r} differs from {other!r} by case alone; give it another name")
-
-
-def _check_name(field: str, name: str, more: tuple[str, ...]) -> None:
-    reserved = OUTPUT_COLUMNS + more + _FEED_COLUMNS
-    if name.lower() in reserved or name.startswith("__"):
-        raise SpecError(field, f"{name!r} is reserved; not allowed are {listed(reserved)} and names that begin with '__'")
-    _check_spelling(field, name, "an output column")
-
-
-def _check_spelling(field: str, name: str, what: str) -> None:
-    if not name or _NO_DELTA_NAME.search(name):
-        raise SpecError(field, f"{shown(name)} can't be {what}; its name is not empty and has no space and none of , . ; {{ }} ( ) = `")
-
-
 def _call(field: str, call: str) -> _Call:
     match = _CALL.fullmatch(call)
-    if not match:
+    arguments = None if match is None else _arguments(match[2])
+    if match is None or arguments is None:
         raise SpecError(field, f"{shown(call)} is not {FORM}")
-    function, inside = match.groups()
-    if function not in FUNCTIONS:
-        raise SpecError(
-            field, f"{shown(call)} has the unknown function {function!r}{near(function, FUNCTIONS)}; allowed: {listed(FUNCTIONS)}"
-        )
-    return _Call(field, call, function, tuple(part.strip() for part in inside.split(",")) if inside.strip() else ())
+    function = match[1]
+    if function in FUNCTIONS:
+        return _Call(field, call, function, arguments)
+    meant = native_call(function, arguments)
+    hint = f"; write {meant}" if meant else near(function, FUNCTIONS)
+    wrong = f"{shown(call)} has the unknown function {function!r}"
+    raise SpecError(field, f"{wrong}{hint}; allowed: {listed(FUNCTIONS)}")
+
+
+def _arguments(inside: str) -> tuple[str, ...] | None:
+    """What commas part in the text between parentheses; None if others close in between."""
+    if not inside.strip():
+        return ()
+    found, begun, depth, quote = [], 0, 0, ""
+    for at, letter in enumerate(inside):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in _QUOTES:
+            quote = letter
+        elif letter == "," and not depth:
+            found.append(inside[begun:at])
+            begun = at + 1
+        else:
+            depth += (letter == "(") - (letter == ")")
+        if depth < 0:
+            return None
+    return None if depth or quote else tuple(part.strip() for part in (*found, inside[begun:]))
+
+
+def _computed_name(text: str) -> str | None:
+    """A name for the column that the expression `text` computes; None if it is no expression."""
+    try:
+        columns = expression("", text).columns
+    except SpecError:
+        return None
+    if not columns:
+        return None
+    name = "_".join(re.findall(r"\w+", text)).strip("_")[:40]
+    if not name or name[0].isdigit() or name in columns:
+        name = f"value_{name}".rstrip("_")
+    return name
 
 
 def _count(name: str, call: _Call) -> Aggregate:
     if call.arguments:
-        raise call.refused("has an argument, but count() counts rows and takes no column")
+        wrong = "has an argument, but count() counts rows and takes no column"
+        raise call.refused(f"{wrong}; write {_counted(call)}")
     return Aggregate(name, "count")
+
+
+def _counted(call: _Call) -> str:
+    """What a count of something is here: of what differs, of what is not null, or of rows."""
+    first, *others = call.arguments
+    if meant := native_call("count", call.arguments):
+        return meant
+    if others and first.lower().startswith("distinct"):
+        return "count_distinct(c) of one column c, which source.columns can make of several"
+    if _COLUMN.fullmatch(first) and not others:
+        return f"{{call: count(), where: {first} is not null}} for those that are not null"
+    return "count()"
 
 
 def _of_column(name: str, call: _Call) -> Aggregate:

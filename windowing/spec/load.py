@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from windowing.errors import SpecError
-from windowing.spec.aggregates import aggregate, check_computed_columns, check_output_columns
+from windowing.spec.aggregates import aggregate
 from windowing.spec.document import (
     AggregateDocument,
     EventTimeDocument,
@@ -27,6 +27,7 @@ from windowing.spec.file import document
 from windowing.spec.kinds import Aggregate, Expression
 from windowing.spec.pipeline import EventTime, Pipeline, Retention, Source, Watermark
 from windowing.spec.places import directory, table
+from windowing.spec.reserved import check_computed_columns, check_output_columns, check_windows
 from windowing.spec.retention import check_state
 from windowing.spec.schedule import schedule
 from windowing.spec.sentence import first_sentence
@@ -79,6 +80,7 @@ def _pipeline(written: PipelineDocument, base: str | None, file: str | None) -> 
     check_output_columns(source.key, tuple(a.name for a in aggregates))
     for name in written.windows:
         check_name(f"windows.{name}", name)
+    check_windows(written.windows)
     windows = tuple(window(name, given, aggregates) for name, given in written.windows.items())
     retention = _retention(written.retention)
     watermark = _watermark(written.watermark, retention)
@@ -116,7 +118,7 @@ def _source(written: SourceDocument, base: str | None) -> Source:
         order_by=_once("source.order_by", written.order_by),
         changes=_changes(written),
         on_bad_value=written.on_bad_value or "null",
-        columns=_computed(written.columns or {}),
+        columns=_computed(written.columns or {}, written.changes),
         where=None if written.where is None else expression("source.where", written.where),
     )
 
@@ -134,8 +136,8 @@ def _event_time(written: SourceDocument) -> EventTime:
     return EventTime(None if at == ARRIVAL else at)
 
 
-def _computed(columns: Mapping[str, str]) -> tuple[tuple[str, Expression], ...]:
-    check_computed_columns(columns)
+def _computed(columns: Mapping[str, str], changes: str) -> tuple[tuple[str, Expression], ...]:
+    check_computed_columns(columns, changes)
     return tuple((name, expression(f"source.columns.{name}", text)) for name, text in columns.items())
 
 

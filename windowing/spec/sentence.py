@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from windowing.spec import dialects
 from windowing.spec.document import Loc, PipelineDocument, model_at
 from windowing.spec.fields import Document
 from windowing.spec.window_document import KINDS
@@ -75,7 +76,8 @@ def _kind(window: object) -> str:
     if "kind" not in window:
         return f"is missing; write one of {listed(KINDS)}"
     kind = window["kind"]
-    return f"{shown(kind)} is not a kind of window{near(shown(kind), KINDS)}; allowed: {listed(KINDS)}"
+    hint = near(kind if isinstance(kind, str) else shown(kind), KINDS, dialects.KINDS)
+    return f"{shown(kind)} is not a kind of window{hint}; allowed: {listed(KINDS)}"
 
 
 def _described(loc: Loc, models: Models) -> str:

@@ -1,6 +1,6 @@
 """How a sentence shows a given value, and which known name is nearest to a wrong one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from reprlib import Repr
 
@@ -30,14 +30,32 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(names)
 
 
-def near(name: str, known: Iterable[str]) -> str:
+def near(name: str, known: Iterable[str], also: Mapping[str, str] | None = None) -> str:
     """`, did you mean 'size'` for the known name that is most like `name`, else nothing.
+
+    `also` says which known names others are called by elsewhere; that comes first.
 
     >>> near("sise", ["gap", "size"])
     ", did you mean 'size'"
     >>> near("colour", ["gap", "size"])
     ''
+    >>> near("hop", ["tumbling", "sliding"], {"hop": "sliding"})
+    ", did you mean 'sliding'"
     """
-    names = {other.lower(): other for other in known}
-    found = get_close_matches(name.lower(), names, n=1, cutoff=0.6)
-    return f", did you mean {names[found[0]]!r}" if found else ""
+    meant = (also or {}).get(name.lower())
+    if meant is None:
+        names = {other.lower(): other for other in known}
+        found = get_close_matches(name.lower(), names, n=1, cutoff=0.6)
+        meant = names[found[0]] if found else None
+    return f", did you mean {meant!r}" if meant else ""
+
+
+def in_quotes(text: str) -> str:
+    r"""`text` as YAML takes it in every place.
+
+    >>> in_quotes("sum(a, b)"), in_quotes('a = "x"')
+    ('"sum(a, b)"', '\'a = "x"\'')
+    """
+    if '"' in text or "\\" in text:
+        return "'" + text.replace("'", "''") + "'"
+    return f'"{text}"'

@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 
 from expectations.library import library
 from tests.windowing.spec.specs import KINDS, RIGHT
-from windowing.spec import aggregates, expression
+from windowing.spec import aggregates, expression, reserved
 from windowing.spec.document import PipelineDocument, model_at
 from windowing.spec.file import document
 from windowing.spec.load import load_pipeline
@@ -81,7 +81,8 @@ def _choices(field: FieldInfo) -> list[str]:
 
 CHOICES = {choice for name, field in FIELDS for choice in _choices(field) if name != "kind"}
 CALLS = {f"{name}(" for name in aggregates.FUNCTIONS}
-RESERVED = {*aggregates.OUTPUT_COLUMNS, *aggregates.STATE_COLUMNS}
+RESERVED = {*reserved.OUTPUT_COLUMNS, *reserved.STATE_COLUMNS, *reserved.FEED_COLUMNS}
+RESERVED |= {*reserved.SOURCE_COLUMNS, *reserved.COUNTS, reserved.MISSED}
 
 
 @pytest.mark.parametrize("word", sorted({*CHOICES, *CALLS, *RESERVED, *expression.FUNCTIONS, "cast"}))

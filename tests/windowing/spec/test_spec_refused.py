@@ -80,6 +80,7 @@ def test_mappings_that_are_something_else(path: str, value: Any, spelled: str) -
 
 
 W = "windows/hourly/"
+SESSION = {"kind": "session", "gap": "1 hour"}
 RESERVED = ["window_start", "window_end", "last_event", "window_index", "revision", "RUN", "is_closed", "Is_Final", "closed_by"]
 RESERVED += ["__x", "_change_type", "_commit_version", "_commit_timestamp"]
 STATE = ["pane_start", "first_event", "rows", "event_time", "digest", "inputs", "missed", "generation", "Batch", "judged_by"]
@@ -162,7 +163,7 @@ CASES: list[tuple[dict[str, Any], str, str]] = [
     # aggregates
     ({"aggregates/a": "count"}, "aggregates.a", "'count' is not a call such as count(), sum(delay) or quantile(delay, 0.95)"),
     ({"aggregates/a": "sum(a) + 1"}, "aggregates.a", "'sum(a) + 1' is not a call"),
-    ({"aggregates/a": "sum(max(a))"}, "aggregates.a", "'sum(max(a))' is not a call"),
+    ({"aggregates/a": "sum(max(a))"}, "aggregates.a", "'max(a)' in 'sum(max(a))' is not a column"),
     ({"aggregates/a": "summ(a)"}, "aggregates.a", "unknown function 'summ', did you mean 'sum'; allowed: count, sum, min, max, avg,"),
     ({"aggregates/a": "SUM(a)"}, "aggregates.a", "did you mean 'sum'"),
     ({"aggregates/a": "exec(a)"}, "aggregates.a", "unknown function 'exec'; allowed"),
@@ -197,6 +198,24 @@ CASES: list[tuple[dict[str, Any], str, str]] = [
     ({"aggregates/Origin": "count()"}, "aggregates.Origin", "'Origin' is already an output column (source.key[0])"),
     ({"aggregates/FLIGHTS": "count()"}, "aggregates.FLIGHTS", "'FLIGHTS' is already an output column (aggregates.flights)"),
     ({"source/key": ["a", "a"]}, "source.key[1]", "'a' is already an output column (source.key[0])"),
+    *[
+        (
+            {f"windows/{n}": SESSION, "windows/partial": SESSION},
+            "windows.partial",
+            f"beside the window '{n}': the ledger counts rows of both as 'partial.{n}'; give one",
+        )
+        for n in ("inserted", "updated", "deleted", "overflow", "empty")
+    ],
+    (
+        {"source/columns": {"Judged_By": "a"}},
+        "source.columns.Judged_By",
+        "'Judged_By' is reserved; not allowed are judged_by and names that begin with '__'",
+    ),
+    (
+        {"source/columns": {"_change_type": "a"}, "source/changes": "feed"},
+        "source.columns._change_type",
+        "'_change_type' is reserved; not allowed are judged_by, _change_type, _commit_version,",
+    ),
     # source
     ({"source/event_time": {"column": "ts"}}, "source.event_time.unit", "is missing; write what one of them counts"),
     ({"source/event_time": {"column": "ts", "unit": "ns"}}, "source.event_time.unit", "'ns' is not allowed; it is 'ms', 's' or 'us'"),
