@@ -20,6 +20,7 @@ from tests.jobs.test_bad_input import ARRIVAL, Source
 from windowing import delta
 from windowing.errors import Busy, SourceMissing, SpecError, StateRefused, TidemarkError
 from windowing.ledger.table import story
+from windowing.spec.load import load_pipeline
 
 
 def test_a_missing_table_is_one_sentence_and_exit_2(spark: SparkSession, tmp_path: Path) -> None:
@@ -55,6 +56,41 @@ def test_an_aggregate_of_a_column_that_is_not_there_or_no_number_is_a_spec_error
     for call, sentence in (("sum(fare)", "aggregates.x: the source has no column 'fare'"), ("sum(ts)", "'ts' is of type timestamp")):
         with pytest.raises(SpecError, match=sentence):
             Source(idle.spark, idle.root, aggregates={"x": call}).run()
+
+
+def test_a_source_with_a_column_of_the_change_feed_is_refused(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    schema = "id string, key string, ts timestamp, value bigint, _change_type string"
+    source = Source(spark, tmp_path, schema)
+    source.land("'a', 'x', timestamp'2026-01-01 10:00', 1, 'update'")
+    sentence = "source.table: its column '_change_type' is called as one that the change feed adds"
+    with pytest.raises(SpecError, match=sentence):
+        source.run()
+    assert not (tmp_path / "lake").joinpath("bad", "_ledger").exists()
+
+
+def test_a_key_that_is_called_as_a_part_in_state_is_refused_until_the_part_has_another_name(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    schema = "id string, at string, ts timestamp, value bigint, Value__N string"
+    taken = Source(spark, tmp_path, schema, {"key": ["at", "Value__N"]})
+    taken.land("'a', 'x', timestamp'2026-01-01 10:00', 1, 'k'")
+    sentence = r"aggregates.total: state keeps 'sum\(value\)' in a column 'value__n', which is"
+    with pytest.raises(SpecError, match=sentence) as refused:
+        taken.run()
+    assert refused.value.exit_code == 2
+    assert not (tmp_path / "lake").joinpath("bad", "_ledger").exists()
+
+    columns = {"columns": {"value_value": "value"}, "key": ["at", "Value__N"]}
+    spec = Source(spark, tmp_path, source=columns, aggregates={"total": "sum(value_value)"}).spec()
+    spec["windows"]["steps"] = {"kind": "delta", "attribute": "value", "delta": 1}
+    spec["windows"]["busy"] = {"kind": "session", "gap": "1 hour", "max_duration": "2 hours"}
+    pipeline = load_pipeline(spec)
+    assert run(spark, pipeline, ARRIVAL).accepted == 1
+    for name in ("hourly", "steps", "busy"):
+        rows = delta.read(spark, pipeline.table(name)).select("at", "Value__N", "total").collect()
+        assert [tuple(row) for row in rows] == [("x", "k", 1)]
 
 
 @pytest.fixture(scope="module")

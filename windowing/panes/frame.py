@@ -41,6 +41,12 @@ def parts(algebras_of: Iterable[Algebra]) -> list[Part]:
     return [rows_part(), *(p for name, p in sorted(found.items()) if name != rows_part().name)]
 
 
+def part_names(pipeline: Pipeline, schema: T.StructType) -> list[tuple[Aggregate, str]]:
+    """What state calls the parts of each aggregate of the pipeline, for a source of this schema."""
+    made = ((a, _algebra(pipeline.source, a, schema)) for a in pipeline.aggregates)
+    return [(aggregate, part.name) for aggregate, algebra in made for part in algebra.parts]
+
+
 def panes(accepted: DataFrame, keys: Sequence[str], family: Family, kept: Sequence[Part], within: Range) -> DataFrame:
     """One row for each (key, pane) that got an event. accepted[keys, t, inputs] -> [keys, pane_start, rows, parts]."""
     starts = [start(g, F.col(TIME), within.low_us, within.high_us) for g in family.cuts]

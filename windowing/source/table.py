@@ -6,14 +6,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from windowing import delta
-from windowing.columns import JUDGED, kept_name
 from windowing.doctor.rule import advice
 from windowing.errors import SourceMissing, SpecError, StateRefused
 from windowing.grid.zone import moment
 from windowing.ledger.rule import Entry, Story
 from windowing.panes.algebra import INTEGERS, NUMERIC
 from windowing.panes.expression import condition
+from windowing.panes.frame import part_names
 from windowing.source.frame import shaped
+from windowing.source.names import clash_of_columns, clash_of_parts
 from windowing.source.widening import schemas_over_time
 from windowing.spec.kinds import Aggregate, Delta, Punctuation, Window
 from windowing.spec.pipeline import Pipeline, Source
@@ -78,6 +79,7 @@ def earlier_types(spark: SparkSession, pipeline: Pipeline) -> Mapping[str, tuple
 def check(pipeline: Pipeline, found: T.StructType, story: Story) -> None:
     """SpecError where the source lacks what the spec names, StateRefused where it had it before (the source changed)."""
     problem = next((p for p in _problems(pipeline, found) if p), None)
+    problem = problem or clash_of_parts(pipeline.source.key, part_names(pipeline, found))
     if problem is None:
         return
     field, message = problem
@@ -123,26 +125,13 @@ def _gone(spark: SparkSession, pipeline: Pipeline, before: Entry, version: int) 
 
 def _problems(pipeline: Pipeline, found: T.StructType) -> list[tuple[str, str] | None]:
     source, types = pipeline.source, {f.name: f.dataType for f in found.fields}
-    out = [_named(list(types))]
+    out = [clash_of_columns(source, list(types))]
     out += _time_problems(source, types) if source.event_time.column else []
     out += [_typed("source.key", k, types, _KEYS) for k in source.key]
     out += [_typed("source.event_id", source.event_id, types, _ORDERED)] if source.event_id else []
     out += [_typed("source.order_by", c, types, _ORDERED) for c in source.order_by]
     out += [_aggregate(a, types) for a in pipeline.aggregates] + [_condition(a, found) for a in pipeline.aggregates]
     return out + [_window(w, types) for w in pipeline.windows]
-
-
-def _named(names: list[str]) -> tuple[str, str] | None:
-    """What is wrong with the names of the source's columns."""
-    if helper := next((name for name in names if name.startswith("__")), None):
-        return "source.table", f"its column {helper!r} begins with '__', which is kept for helpers; rename it"
-    if kept := next((name for name in names if name.lower() == JUDGED), None):
-        return "source.table", f"its column {kept!r} is called as one that state keeps; rename it"
-    refused: dict[str, str] = {}
-    for name in names:
-        if (other := refused.setdefault(kept_name(name).lower(), name)) != name:
-            return "source.table", f"its columns {other!r} and {name!r} would both be {kept_name(name)!r} among refused rows; rename one"
-    return None
 
 
 def _time_problems(source: Source, types: dict[str, T.DataType]) -> list[tuple[str, str] | None]:

@@ -22,6 +22,7 @@ from windowing.spec.kinds import CappedSession, Count, Counted, Delta, Punctuati
 from windowing.windows.session import later
 
 _NTH, _OPENS, _FIRST, _MARKS, _INDEX = "__nth", "__opens", "__first", "__marks", "__index"
+_STARTS = "__starts"
 
 
 def windows(events: DataFrame, window: CappedSession | Counted, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
@@ -113,8 +114,8 @@ def _folded(events: DataFrame, group: Sequence[str], opens: Callable[[Column, Co
         opened = F.struct(event[_FIRST].alias(_FIRST), F.concat(state["at"], F.array(event[_NTH])).alias("at"))
         return F.when(opens(event[_FIRST], state[_FIRST]), opened).otherwise(state)
 
-    starts = numbered.groupBy(*group).agg(F.aggregate(values, begun, step)["at"].alias("at"))
-    marks = starts.select(*group, F.explode("at").alias(_NTH), F.lit(1).alias("__mark"))
+    starts = numbered.groupBy(*group).agg(F.aggregate(values, begun, step)["at"].alias(_STARTS))
+    marks = starts.select(*group, F.explode(_STARTS).alias(_NTH), F.lit(1).alias("__mark"))
     joined = numbered.join(marks, [*group, _NTH], "left")
     running = Window.partitionBy(*group).orderBy(_NTH).rowsBetween(Window.unboundedPreceding, 0)
     return joined.withColumn(_OPENS, F.count("__mark").over(running)).drop("__mark", _NTH, _FIRST)
