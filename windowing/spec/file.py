@@ -8,7 +8,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from windowing.errors import SpecError
-from windowing.spec.words import shown
+from windowing.spec.words import in_quotes, shown
 
 LIMIT = 256 * 1024
 """Bytes a spec may have."""
@@ -69,7 +69,10 @@ def _values(text: str) -> Any:
 def _syntax(error: MarkedYAMLError) -> SpecError:
     mark = error.problem_mark or error.context_mark
     what = _first_line(error.problem or error.context or "a syntax error")
-    return SpecError(f"line {mark.line + 1}" if mark else "", f"is not YAML ({what}); check indentation, quotes and colons")
+    advice = "check indentation, quotes and colons"
+    if "flow" in str(error.context):
+        advice += "; inside braces and brackets a text that holds a comma needs quotes around it"
+    return SpecError(f"line {mark.line + 1}" if mark else "", f"is not YAML ({what}); {advice}")
 
 
 def _first_line(text: str) -> str:
@@ -93,6 +96,8 @@ def _plain(node: Node, field: str, yaml: YAML) -> Any:
 
 
 def _mapping(node: MappingNode, field: str, yaml: YAML) -> dict[Any, Any]:
+    if node.flow_style:
+        _check_commas(node, field)
     out: dict[Any, Any] = {}
     for key_node, value_node in node.value:
         line = f"line {key_node.start_mark.line + 1}"
@@ -104,6 +109,42 @@ def _mapping(node: MappingNode, field: str, yaml: YAML) -> dict[Any, Any]:
             raise SpecError(path, f"is given twice, again in {line}; keep one of them")
         out[key] = _plain(value_node, path, yaml)
     return out
+
+
+def _check_commas(node: MappingNode, field: str) -> None:
+    """Raises where a comma cuts a text without quotes in two: {p95: quantile(x, 0.95)}."""
+    for n, (key, value) in enumerate(node.value):
+        whole = _whole_text(value, node.value[n + 1 :])
+        if whole is None:
+            continue
+        where = f"{field}.{key.value}" if field else str(key.value)
+        why = "an unquoted text inside braces ends at a comma"
+        right = f"{key.value}: {in_quotes(whole)}"
+        raise SpecError(where, f"{shown(value.value)} lacks quotes: {why}; write {right}")
+
+
+def _whole_text(value: Node, rest: list[tuple[Node, Node]]) -> str | None:
+    """The text that begins as `value`, if fields without values close its parenthesis."""
+    if not _is_plain(value) or _open(value.value) <= 0:
+        return None
+    text = str(value.value)
+    for key, nothing in rest:
+        if not _is_plain(key) or not _is_plain(nothing) or nothing.value:
+            return None
+        text += f", {key.value}"
+        if _open(text) <= 0:
+            return text
+    return None
+
+
+def _is_plain(node: Node) -> bool:
+    """Whether the node is a text, number or nothing, written without quotes."""
+    return isinstance(node, ScalarNode) and node.style is None
+
+
+def _open(text: str) -> int:
+    """How many parentheses are open at the end of `text`."""
+    return text.count("(") - text.count(")")
 
 
 def _scalar(node: ScalarNode, where: str, yaml: YAML) -> Any:

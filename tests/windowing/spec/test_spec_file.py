@@ -159,3 +159,55 @@ def test_junk_in_a_file_is_a_spec_error_or_a_pipeline(tmp_path: Path, cut: int, 
         assert load_pipeline(path).file == str(path)
     except SpecError as error:
         assert "\n" not in str(error)
+
+
+COUNTED = "aggregates:\n  n: count()"
+CUT = [
+    ("{p: quantile(x, 0.95)}", "p", "quantile(x", 'p: "quantile(x, 0.95)"'),
+    ("{n: count(), p: quantile(x, 0.5), m: max(x)}", "p", "quantile(x", 'p: "quantile(x, 0.5)"'),
+    ("{p: quantile(x, 0.5), q: quantile(y, 0.5)}", "p", "quantile(x", 'p: "quantile(x, 0.5)"'),
+    ("{a: max_by(gate, delay)}", "a", "max_by(gate", 'a: "max_by(gate, delay)"'),
+    ("{a: percentile(x, 0.5, 100)}", "a", "percentile(x", 'a: "percentile(x, 0.5, 100)"'),
+    ("{a: {call: top_k(g, 3), where: x}}", "a.call", "top_k(g", 'call: "top_k(g, 3)"'),
+    ("{a: {call: count(), where: x in (1, 2)}}", "a.where", "x in (1", 'where: "x in (1, 2)"'),
+    ("{a: {call: count(), where: (x, 2) > y}}", "a.where", "(x", 'where: "(x, 2) > y"'),
+    ("{a: quantile(x,\n    0.5)}", "a", "quantile(x", 'a: "quantile(x, 0.5)"'),
+]
+
+
+@pytest.mark.parametrize(("aggregates", "field", "cut", "right"), CUT)
+def test_a_text_that_a_comma_cut_lacks_quotes(
+    tmp_path: Path, aggregates: str, field: str, cut: str, right: str
+) -> None:
+    error = refused(tmp_path, RIGHT.replace(COUNTED, f"aggregates: {aggregates}"))
+    assert error.field == f"aggregates.{field}"
+    why = "an unquoted text inside braces ends at a comma"
+    assert error.message == f"'{cut}' lacks quotes: {why}; write {right}"
+
+
+def test_the_corrected_text_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text(RIGHT.replace(COUNTED, 'aggregates: {p95: "quantile(price, 0.95)"}'))
+    assert [str(a) for a in load_pipeline(path).aggregates] == ["quantile(price, 0.95)"]
+
+
+def test_a_comma_needs_no_quotes_outside_braces(tmp_path: Path) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text(RIGHT.replace("n: count()", "n: quantile(price, 0.95)"))
+    assert [str(a) for a in load_pipeline(path).aggregates] == ["quantile(price, 0.95)"]
+
+
+NOT_CUT = ["{a: (b, c: d)}", "{a: '(b', c}", "{a: ':(', c: 1, d}", "{a: b), c}", "{a: (b, c: }"]
+
+
+@pytest.mark.parametrize("text", [*NOT_CUT, "{a: (b, 'c)'}"])
+def test_only_a_text_that_was_cut_is_taken_for_one(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "v.yaml"
+    path.write_text(text)
+    assert isinstance(document(str(path)), dict)
+
+
+def test_quotes_after_a_comma_in_braces_are_explained(tmp_path: Path) -> None:
+    columns = "  columns: {g: coalesce(gate, 'none')}\n  key: [k]"
+    message = refused(tmp_path, RIGHT.replace("  key: [k]", columns)).message
+    assert "inside braces and brackets a text that holds a comma needs quotes around it" in message
