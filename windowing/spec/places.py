@@ -9,11 +9,13 @@ from windowing.spec.words import shown
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/", re.ASCII)
 _FILE = re.compile(r"file:(?://(?:localhost)?(?=/))?(/(?!/).*)", re.IGNORECASE | re.DOTALL)
+_VARIABLE = re.compile(r"\$(?:\{([^{}]*)\}|([A-Za-z_]\w*))", re.ASCII)
 _CATALOG = re.compile(r"[\w-]+(\.[\w-]+){0,3}")
 
 
 def directory(field: str, text: str, base: str | None) -> str:
     """The absolute path that `text`, relative to the directory `base`, names; without a base only absolute ones."""
+    _check_no_variable(field, text)
     odd = next((c for c in unquote(text) if c == "`" or not c.isprintable()), None)
     if odd is not None:
         raise SpecError(field, f"{shown(text)} holds {odd!r}, which a path of a table can't; use a path such as ../lake")
@@ -31,8 +33,21 @@ def directory(field: str, text: str, base: str | None) -> str:
 
 def table(field: str, text: str, base: str | None) -> str:
     """A catalog name such as db.events as it is; everything with a slash as a directory."""
+    _check_no_variable(field, text)
     if "/" in text:
         return directory(field, text, base)
     if not _CATALOG.fullmatch(text):
         raise SpecError(field, f"{shown(text)} is neither a path with a slash nor a catalog name such as db.events")
     return text
+
+
+def _check_no_variable(field: str, text: str) -> None:
+    """Raises for `${LAKE}` and `$LAKE`: a spec says the same on every machine."""
+    found = _VARIABLE.search(text)
+    if found is None:
+        return
+    named = re.match(r"\w+", found[1] or found[2] or "")
+    name = named[0] if named else "LAKE"
+    wrong = f"{shown(text)} holds {found[0]!r}, but environment variables are not expanded here"
+    python = f"a mapping for load_pipeline, made in Python, can hold os.environ[{name!r}]"
+    raise SpecError(field, f"{wrong}; write the path itself; {python}")

@@ -81,6 +81,7 @@ def test_mappings_that_are_something_else(path: str, value: Any, spelled: str) -
 
 W = "windows/hourly/"
 SESSION = {"kind": "session", "gap": "1 hour"}
+UNEXPANDED = "environment variables are not expanded here"
 RESERVED = ["window_start", "window_end", "last_event", "window_index", "revision", "RUN", "is_closed", "Is_Final", "closed_by"]
 RESERVED += ["__x", "_change_type", "_commit_version", "_commit_timestamp"]
 STATE = ["pane_start", "first_event", "rows", "event_time", "digest", "inputs", "missed", "generation", "Batch", "judged_by"]
@@ -237,6 +238,11 @@ CASES: list[tuple[dict[str, Any], str, str]] = [
     ({"lake": "/la\nke"}, "lake", "holds '\\n'"),
     ({"lake": "/la\ud800ke"}, "lake", "holds '\\ud800'"),
     ({"source/table": "file:/a%60b/c"}, "source.table", "holds '`'"),
+    ({"lake": "${LAKE}"}, "lake", f"holds '${{LAKE}}', but {UNEXPANDED}; write the path"),
+    ({"lake": "$LAKE/flights"}, "lake", "can hold os.environ['LAKE']"),
+    ({"lake": "s3a://${BUCKET}/lake"}, "lake", "holds '${BUCKET}'"),
+    ({"source/table": "${LAKE:-/d}/t"}, "source.table", f"holds '${{LAKE:-/d}}', but {UNEXPANDED}"),
+    ({"source/table": "$TABLE"}, "source.table", f"'$TABLE' holds '$TABLE', but {UNEXPANDED}"),
     ({"schedule": "0 0 30 2 *"}, "schedule", "'0 0 30 2 *' never comes: no month of '2' has a day of '30'"),
     ({"schedule": "0 0 31 apr,jun *"}, "schedule", "never comes"),
     ({"schedule": "*/99 * * * *"}, "schedule", "has '*/99' as its minute"),
