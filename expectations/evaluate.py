@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 
 from expectations.library import library
 from expectations.outcome import Facts, Outcome, Verdict
+from expectations.places import SUITES
 from windowing.spec.pipeline import Pipeline
 
 gx = library()
@@ -24,7 +25,6 @@ from expectations.promises import TYPES  # noqa: E402
 from expectations.redact import redacted, why  # noqa: E402
 from expectations.suite import load_suite  # noqa: E402
 
-SUITES = Path(__file__).parent / "suites"
 _RESULT_FORMAT = {"result_format": "BASIC", "partial_unexpected_count": 0, "include_unexpected_rows": False}
 _AT_ONCE = 2
 

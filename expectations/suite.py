@@ -18,6 +18,7 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.law import law_of
 from expectations.outcome import CRITICAL, WARNING
+from expectations.places import missing
 from windowing.errors import SpecError
 from windowing.spec.file import document as read
 from windowing.spec.pipeline import Pipeline
@@ -63,8 +64,7 @@ def load_suite(pipeline: Pipeline, suites: Path) -> dict[str, list[Expectation]]
 
 def _read(path: Path, pipeline: Pipeline) -> dict[Any, Any]:
     if not path.is_file():
-        there = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "none"
-        raise SpecError("expectations.suite", f"{pipeline.suite!r} is not there: no file {path}; suites there are: {there}", pipeline.file)
+        raise missing(pipeline, [path.parent])
     document = read(str(path))
     if not isinstance(document, dict):
         raise SpecError("", "has to be a mapping from window names to lists of expectations", str(path))

@@ -9,8 +9,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from expectations.evaluate import SUITES, evaluate
+from expectations.evaluate import evaluate
 from expectations.outcome import Facts, Outcome, passed
+from expectations.places import suites_of
 from jobs import lock
 from jobs.admission import Batch
 from jobs.exact_session import in_exact_session
@@ -80,12 +81,6 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None
         _record(spark, pipeline, subject, result)
         crashpoint("validate.recorded")
         return result
-
-
-def suites_of(pipeline: Pipeline) -> Path:
-    """The directory that holds the pipeline's suite: the spec's own `expectations/`, or the shipped one."""
-    own = Path(pipeline.file).parent / "expectations" if pipeline.file else SUITES
-    return own if pipeline.suite and (own / f"{pipeline.suite}.yaml").is_file() else SUITES
 
 
 def facts(pipeline: Pipeline, past: Story) -> Facts:

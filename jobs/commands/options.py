@@ -33,15 +33,20 @@ class Instant(click.ParamType[datetime]):
 
 
 class Spec(click.ParamType[Pipeline]):
-    """A spec file as the pipeline it spells."""
+    """A spec file as the pipeline it spells, whose suite is there."""
 
     name = "spec"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Pipeline:
         """The pipeline; SpecError with file, field and what is allowed."""
+        from expectations.places import check_suite
         from windowing.spec.load import load_pipeline
 
-        return value if isinstance(value, Pipeline) else load_pipeline(value)
+        if isinstance(value, Pipeline):
+            return value
+        pipeline = load_pipeline(value)
+        check_suite(pipeline)
+        return pipeline
 
 
 def debugging(ctx: click.Context | None = None) -> bool:
