@@ -157,6 +157,49 @@ def test_a_broken_spec_is_one_sentence_that_names_the_file(command: str, text: s
     assert str(file) in said(result)
 
 
+MEANT = [
+    ("n: count()", "n: mean(price)", "has the unknown function 'mean'; write avg(price)"),
+    ("n: count()", "n: count(distinct x)", "takes no column; write count_distinct(x)"),
+    ("n: count()", "n: sum(price*2)", '{price_2: "price*2"}, and is used by it: sum(price_2)'),
+    ("n: count()", "p: quantile(x, 0.95)", "aggregates.p: 'quantile(x' lacks quotes"),
+    ("kind: tumbling", "kind: hopping", "is not a kind of window, did you mean 'sliding'"),
+    ("1 hour", "PT1H", "windows.hourly.size: 'PT1H' is not a duration such as '15 minutes'"),
+    ("1 hour", "1h", "; write '1 hour'; units are"),
+    ("lake: lake", "lake: ${LAKE}", "'${LAKE}', but environment variables are not expanded here"),
+    ("lake/bronze", "$LAKE", "source.table: '$LAKE/trips' holds '$LAKE', but environment"),
+    ("[place, day]", "[place, judged_by]", "source.key[1]: 'judged_by' is reserved; not allowed"),
+    ("[place, day]", "[place], columns: {__n: x}", "source.columns.__n: '__n' is reserved"),
+    ("busy:", "partial: {kind: global}\n  empty:", "can't stand beside the window 'empty'"),
+]
+
+
+@pytest.mark.parametrize("command", ["run", "explain"])
+@pytest.mark.parametrize(("old", "new", "sentence"), MEANT, ids=[new for _, new, _ in MEANT])
+def test_a_spec_that_means_something_else_is_told_what(
+    command: str, old: str, new: str, sentence: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "meant.yaml"
+    file.write_text(SPEC.replace(old, new))
+    result = tidemark(command, str(file))
+    assert result.exit_code == 2
+    assert sentence in said(result)
+    assert said(result).startswith(f"tidemark: {file}: ")
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "test"])
+def test_a_suite_that_is_not_there_is_exit_2_before_anything_starts(
+    command: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "trips.yaml"
+    file.write_text(SPEC + "expectations: {suite: departurs}\n")
+    more = {"backfill": RANGE, "show": ("hourly",)}.get(command, ())
+    result = tidemark(command, str(file), *more)
+    assert result.exit_code == 2
+    where = f"tidemark: {file}: expectations.suite: "
+    assert said(result).startswith(f"{where}'departurs' is not there: no file ")
+    assert "suites there are: departures, planes, did you mean 'departures'" in said(result)
+
+
 @pytest.fixture
 def writer_elsewhere(spec: str) -> Iterator[None]:
     """Another process that holds the pipeline's lock."""
