@@ -11,6 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
+from jobs.table_errors import table_errors_explained
 from windowing.delta import local_path
 from windowing.errors import Busy, UsageError
 from windowing.spec.pipeline import Pipeline
@@ -45,7 +46,9 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
         try:
             if not path.exists() or path.stat().st_ino != file:
                 raise _busy(pipeline)
-            yield
+            # Whoever writes holds the lock, so here every error of a write passes by.
+            with table_errors_explained(pipeline):
+                yield
         finally:
             held.release()
             channel.close()
