@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -11,9 +11,10 @@ from windowing import delta
 from windowing.admit.digest import with_row_digest
 from windowing.admit.frame import ACCEPTED, LATE, PARTIAL, QUARANTINED, Law, Memory, judged, plain
 from windowing.admit.rule import cuts, suspicious_before
-from windowing.columns import END, LAST, MISSED, OUTCOME, START, WHY
+from windowing.columns import END, LAST, MISSED, OUTCOME, START, UNANSWERED, WHY
 from windowing.columns import T as TIME
 from windowing.errors import TidemarkError
+from windowing.ledger.nulls import WHERE, name_null_count, read_null_counts
 from windowing.merge.rule import complete
 from windowing.panes import table as state
 from windowing.panes.frame import Range
@@ -64,24 +65,26 @@ class Admitted:
 
 
 def admit(batch: Batch, rows: DataFrame) -> Admitted:
-    """One outcome for every row, counted before anything is written."""
+    """One outcome for every event among the rows of a batch, counted before anything is written."""
     event_id = batch.pipeline.source.event_id
-    checked = timed(batch, with_row_digest(rows, earlier_types(batch.spark, batch.pipeline)))
-    facts = checked.agg(
-        F.count("*").alias("n"), F.count(WHY).alias("bad"), *(f(F.when(F.col(WHY).isNull(), F.col(TIME))).alias(n) for f, n in _ENDS)
-    ).first()
-    if facts is None:
-        raise TidemarkError("the batch could not be counted")
+    wider = source.add_computed_columns(rows, batch.pipeline)
+    told_apart = with_row_digest(wider, earlier_types(batch.spark, batch.pipeline))
+    marked = timed(batch, source.mark_unanswered(told_apart, batch.pipeline))
+    facts = _facts(marked, batch.pipeline)
+    checked = marked.where(~F.col(UNANSWERED)).drop(UNANSWERED)
+    lost = keep_null_counts(facts)
     late_before = suspicious_before(batch.pipeline, batch.stamp.judged_us)
     suspicious = late_before is not None and facts["low"] is not None and facts["low"] < late_before
     if not suspicious and event_id is None:
         counts = {"read": facts["n"], "accepted": facts["n"] - facts["bad"], "quarantined": facts["bad"], QUARANTINED: facts["bad"]}
         within = None if facts["low"] is None else Range(facts["low"], facts["high"])
-        return Admitted(plain(checked), rows.columns, rows.schema, {**counts, "late": 0, "duplicate": 0}, within)
+        counts = {**counts, "late": 0, "duplicate": 0, **lost}
+        return Admitted(plain(checked), wider.columns, wider.schema, counts, within)
     result = judged(checked, batch.pipeline, law(batch), memory(batch, checked, suspicious=suspicious)).localCheckpoint(eager=True)
     counted = _counted(result, batch.pipeline)
     within = None if counted["low"] is None else Range(counted.pop("low"), counted.pop("high"))
-    return Admitted(result, rows.columns, rows.schema, {k: v for k, v in counted.items() if v is not None}, within)
+    counts = {**{k: v for k, v in counted.items() if v is not None}, **lost}
+    return Admitted(result, wider.columns, wider.schema, counts, within)
 
 
 _FAR_US = 50 * 366 * DAY
@@ -122,6 +125,37 @@ def memory(batch: Batch, checked: DataFrame, *, suspicious: bool) -> Memory:
             kept = delta.read(batch.spark, complete(batch.pipeline, window).path)
             stored[window.name] = kept.select(*batch.keys, START, END, LAST)
     return Memory(ids, stored)
+
+
+def count_lost_values(pipeline: Pipeline, among: Column) -> list[Column]:
+    """By the ledger's names, of how many rows a computed column lost the value; to be aggregated.
+
+    It is NULL there although its input has a value. Only rows for which `among` is true count.
+    """
+    return [
+        F.count_if(among & lost).alias(name_null_count(name))
+        for name, lost in source.find_lost_values(pipeline).items()
+    ]
+
+
+def keep_null_counts(row: Row) -> dict[str, int]:
+    """Of what `count_lost_values` found in an aggregated row the counts that are not 0."""
+    found = read_null_counts(row.asDict())
+    return {name_null_count(column): n for column, n in found.items()}
+
+
+def _facts(marked: DataFrame, pipeline: Pipeline) -> Row:
+    """How many events there are, how many are bad, when the others are, what expressions lost."""
+    event = ~F.col(UNANSWERED)
+    events = [F.count_if(event).alias("n"), F.count(F.when(event, F.col(WHY))).alias("bad")]
+    good = F.when(event & F.col(WHY).isNull(), F.col(TIME))
+    ends = [f(good).alias(name) for f, name in _ENDS]
+    lost = count_lost_values(pipeline, event)
+    unanswered = F.count_if(F.col(UNANSWERED)).alias(name_null_count(WHERE))
+    facts = marked.agg(*events, *ends, *lost, unanswered).first()
+    if facts is None:
+        raise TidemarkError("the batch could not be counted")
+    return facts
 
 
 def _counted(rows: DataFrame, pipeline: Pipeline) -> dict[str, int]:

@@ -21,13 +21,12 @@ from windowing.crash import crashpoint
 from windowing.ledger.rule import MAX_TIME, MIN_TIME
 from windowing.panes import table as state
 from windowing.panes.rule import Family, families
-from windowing.source import frame as source
 from windowing.spec.kinds import Session
 
 
 def process(batch: Batch, rows: DataFrame) -> dict[str, int]:
     """Carries one micro-batch through every stage; returns its counts, among them its first and last event time in microseconds."""
-    admitted = admit(batch, source.shaped(rows, batch.pipeline))
+    admitted = admit(batch, rows)
     crashpoint("batch.judged")
     counts = dict(admitted.counts)
     if admitted.within is None:

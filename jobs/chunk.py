@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs import repair
-from jobs.admission import Batch
+from jobs.admission import Batch, count_lost_values, keep_null_counts
 from jobs.closing import Closing
 from jobs.rebuild import affordable, rebuild, sessions
 from jobs.repair import Chunk
@@ -68,4 +68,12 @@ def _repaired(batch: Batch, staged: Staged, events: DataFrame, past: Story, labe
     crashpoint("backfill.remembered")
     resolve(batch, chunk, staged.rows, events, label)
     crashpoint("backfill.resolved")
-    return {**counts, "read": events.where(F.col(INSIDE)).count()}
+    return {**counts, **_count_events(batch.pipeline, events)}
+
+
+def _count_events(pipeline: Pipeline, events: DataFrame) -> dict[str, int]:
+    """How many events of the chunk count now, and of how many a computed column lost the value."""
+    inside = F.col(INSIDE)
+    counted = events.agg(F.count_if(inside).alias("read"), *count_lost_values(pipeline, inside))
+    (row,) = counted.collect()
+    return {"read": row["read"], **keep_null_counts(row)}

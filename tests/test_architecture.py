@@ -46,6 +46,7 @@ FRAMES = (
 # Pure files that need no stage of their own.
 RULES = (
     "windowing/grid/zone.py",
+    "windowing/ledger/nulls.py",
     "windowing/report/rows.py",
     "windowing/report/curve.py",
     "windowing/source/names.py",

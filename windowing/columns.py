@@ -7,6 +7,8 @@ WHY = "__why"
 OUTCOME = "__outcome"
 MISSED = "__missed"
 DIGEST = "__digest"
+UNANSWERED = "__unanswered"
+"""Whether `source.where` is NULL for a row although all that it is made from has a value."""
 
 START, END, LAST = "window_start", "window_end", "last_event"
 REVISION, RUN = "revision", "run"

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from windowing.grid.zone import moment
+from windowing.ledger.nulls import read_null_counts
 from windowing.ledger.rule import COUNTS
 
 
@@ -27,6 +28,8 @@ class RunReport:
 
     `corrections` are ranges that were counted again because the source changed its past; what that changed is part of `windows`.
     `evolved` names the windows and aggregates of the spec that came or went, and were filled or left before the run read anything.
+    `gave_null` says by computed column how many rows it was NULL for although each column that it
+    names had a value, and as `source.where` how many rows were left out so; never 0.
     """
 
     run: int | None
@@ -40,6 +43,7 @@ class RunReport:
     windows: Mapping[str, Changed] = field(default_factory=dict)
     corrections: int = 0
     evolved: tuple[str, ...] = ()
+    gave_null: Mapping[str, int] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, object]:
         """The report as plain JSON values; times are ISO 8601 in UTC."""
@@ -47,7 +51,8 @@ class RunReport:
         windows = {name: vars_of(change) for name, change in self.windows.items()}
         mark = self.watermark.isoformat() if self.watermark else None
         figures = {"run": self.run, "batches": self.batches, **counts, "watermark": mark}
-        return {**figures, "windows": windows, "corrections": self.corrections, "evolved": list(self.evolved)}
+        changed = {"corrections": self.corrections, "evolved": list(self.evolved)}
+        return {**figures, "windows": windows, **changed, "gave_null": dict(self.gave_null)}
 
 
 def vars_of(change: Changed) -> dict[str, int]:
@@ -60,7 +65,8 @@ def report(run: int | None, batches: int, counts: Mapping[str, int], watermark_u
     windows = _windows(counts, names)
     outcomes: dict[str, Any] = {name: counts.get(name, 0) for name in COUNTS}
     mark = None if watermark_us is None else moment(watermark_us)
-    return RunReport(run=run, batches=batches, **outcomes, watermark=mark, windows=windows)
+    lost = read_null_counts(counts)
+    return RunReport(run, batches, **outcomes, watermark=mark, windows=windows, gave_null=lost)
 
 
 def corrections(found: RunReport, counts: Sequence[Mapping[str, int]]) -> RunReport:

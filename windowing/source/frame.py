@@ -1,19 +1,21 @@
 """Rows as they arrived -> rows with an event time, or with the reason why they can't be admitted."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.columns import WHY
+from windowing.columns import UNANSWERED, WHY
 from windowing.columns import T as TIME
 from windowing.grid.rule import Span, local_spans
 from windowing.grid.zone import FIRST_US, LAST_US
 from windowing.panes.expression import column, condition
 from windowing.panes.frame import bad_value, not_finite
 from windowing.spec.duration import Duration
-from windowing.spec.kinds import Delta
+from windowing.spec.expression import may_lose
+from windowing.spec.kinds import Delta, Expression
 from windowing.spec.pipeline import Pipeline
 
 _UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
@@ -27,11 +29,67 @@ NAIVE = "__naive"
 
 def shaped(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     """Adds the computed columns and leaves out rows that are no events. rows -> rows + columns."""
+    wider = add_computed_columns(rows, pipeline)
+    is_event = _is_event(wider, pipeline)
+    return wider if is_event is None else wider.where(is_event)
+
+
+def add_computed_columns(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """Adds the computed columns. rows -> rows + columns."""
     schema = rows.schema
-    computed = {name: column(e, schema, f"source.columns.{name}") for name, e in pipeline.source.columns}
-    wider = rows.withColumns(computed) if computed else rows
+    computed = {
+        name: column(made, schema, f"source.columns.{name}")
+        for name, made in pipeline.source.columns
+    }
+    return rows.withColumns(computed) if computed else rows
+
+
+def mark_unanswered(wider: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """Leaves out the rows that are no events, but for those where `source.where` lost its answer.
+
+    It is NULL there although every column of the table that it is made from has a value. They are
+    marked, to be counted and then left out.
+    rows + columns -> events and marked rows + [__unanswered].
+    """
+    is_event, made = _is_event(wider, pipeline), _made_for_where(pipeline)
+    if is_event is None or not any(map(may_lose, made)):
+        events = wider if is_event is None else wider.where(is_event)
+        return events.withColumn(UNANSWERED, F.lit(False))
+    computed = dict(pipeline.source.columns)
+    stored = dict.fromkeys(c for each in made for c in each.columns if c not in computed)
+    marked = wider.withColumn(UNANSWERED, is_event.isNull() & _have_values(stored))
+    return marked.where(F.coalesce(is_event, F.col(UNANSWERED)))
+
+
+def find_lost_values(pipeline: Pipeline) -> dict[str, Column]:
+    """By computed column where it is NULL although every column that it names has a value.
+
+    The conditions are for rows that have the computed columns.
+    """
+    return {
+        name: F.col(f"`{name}`").isNull() & _have_values(made.columns)
+        for name, made in pipeline.source.columns
+        if may_lose(made)
+    }
+
+
+def _is_event(wider: DataFrame, pipeline: Pipeline) -> Column | None:
+    """The condition for which a row is an event; None where all are."""
     where = pipeline.source.where
-    return wider if where is None else wider.where(condition(where, wider.schema, "source.where"))
+    return None if where is None else condition(where, wider.schema, "source.where")
+
+
+def _made_for_where(pipeline: Pipeline) -> list[Expression]:
+    """`source.where` and the computed columns that it names."""
+    where = pipeline.source.where
+    if where is None:
+        return []
+    return [where, *(made for name, made in pipeline.source.columns if name in where.columns)]
+
+
+def _have_values(columns: Iterable[str]) -> Column:
+    quoted = (f"`{c.replace('`', '``')}`" for c in columns)
+    return reduce(lambda x, y: x & y, (F.col(c).isNotNull() for c in quoted), F.lit(True))
 
 
 def arrived(rows: DataFrame, arrival_us: int) -> DataFrame:

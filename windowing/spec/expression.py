@@ -32,6 +32,11 @@ HEAVIEST = 1_000
 HAVING_FORM = "an aggregate, one of = != < <= > >= and a number of up to 18 digits before and after the point, as in flights >= 3"
 
 _REPEATS = {"abs": 3, "floor": 2, "ceil": 2, "between": 2, "nullif": 2}
+_KEEPING = frozenset(
+    (*COMPARISONS, *PREDICATES, "and", "or", "not", "concat", "length", "lower", "replace", "trim")
+    + ("upper", "year", "month", "day", "hour")
+)
+"""What has a value wherever all its arguments have one."""
 _BINDS = {"or": 1, "and": 2, "not": 3, **dict.fromkeys((*COMPARISONS, *PREDICATES), 4), "+": 5, "-": 5, "*": 6, "/": 6, "%": 6, "negate": 7}
 _SUM, _WHOLE = 5, 8
 _OPERATORS = {"==": "=", "<>": "!="}
@@ -90,6 +95,15 @@ def tree(checked: Expression) -> Node:
     from windowing.spec import syntax
 
     return syntax.parsed("expression", checked.sql, longest=None)
+
+
+def may_lose(checked: Expression) -> bool:
+    """Whether the expression may be null for a row where each column it names has a value.
+
+    >>> [may_lose(expression("source.where", e)) for e in ("delay > 60", "cast(t as bigint) > 60")]
+    [False, True]
+    """
+    return bool(checked.columns) and not _keeps(tree(checked))
 
 
 def having(field: str, text: str, aggregates: Collection[str]) -> Having:
@@ -181,6 +195,13 @@ def _plain(number: Decimal) -> str:
     """Without a point that nothing follows, leading and trailing zeros and the sign of zero."""
     text = format(abs(number) if number.is_zero() else number, "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _keeps(node: Node) -> bool:
+    """Whether the node has a value wherever its columns have one; False also if nobody knows."""
+    if not isinstance(node, Call):
+        return node != Literal(None)
+    return node.operation in _KEEPING and all(map(_keeps, node.arguments))
 
 
 def _columns(node: Node) -> list[str]:

@@ -16,7 +16,7 @@ from windowing.errors import SpecError
 from windowing.panes import arithmetic, value
 from windowing.panes import expression as panes_expression
 from windowing.panes.expression import checked, column, condition
-from windowing.spec.expression import expression
+from windowing.spec.expression import expression, may_lose
 
 D, NAN, LEAST, MOST = Decimal, math.nan, -(2**63), 2**31 - 1
 NINES = D("-99999999999999999999.999999999999999999")
@@ -182,6 +182,18 @@ def test_values(results: tuple[dict[str, list[Any]], dict[str, T.DataType]], tex
     for found, wanted in zip(results[0][text], values, strict=True):
         assert type(found) is type(wanted)
         assert found == (pytest.approx(wanted, rel=1e-15, nan_ok=True) if isinstance(wanted, float) else wanted)
+
+
+def test_what_may_lose_no_value_loses_none(
+    results: tuple[dict[str, list[Any]], dict[str, T.DataType]],
+) -> None:
+    made = {text: expression("f", text) for text in results[0]}
+    kept = [text for text, read in made.items() if not may_lose(read)]
+    assert len(kept) > len(NUMBERS) ** 2, "the comparisons of extreme numbers are among them"
+    for text in kept:
+        for row, found in zip(ROWS, results[0][text], strict=True):
+            has_input = all(row[list(TYPES).index(c)] is not None for c in made[text].columns)
+            assert found is not None or not has_input or not made[text].columns, text
 
 
 def test_types_are_those_that_spark_has(results: tuple[dict[str, list[Any]], dict[str, T.DataType]]) -> None:

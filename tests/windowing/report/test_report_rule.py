@@ -23,6 +23,15 @@ def test_a_report_says_what_the_ledger_counted(windows: dict[str, Changed], outc
     assert json.loads(json.dumps(found.as_json()))["watermark"] == "1970-01-01T00:00:01+00:00"
 
 
+def test_a_report_says_by_column_what_gave_null() -> None:
+    counts = {"read": 9, "null(delay)": 3, "null(source.where)": 2, "null(fare)": 0}
+    found = report(3, 1, {**counts, "null.inserted": 7, "partial.null": 4}, None, ["null"])
+    assert found.gave_null == {"delay": 3, "source.where": 2}
+    assert found.windows["null"] == Changed(inserted=7), "a window may be called null"
+    assert json.loads(json.dumps(found.as_json()))["gave_null"] == found.gave_null
+    assert corrections(found, [{"null(delay)": 5}]).gave_null == found.gave_null
+
+
 def test_what_was_counted_again_is_part_of_the_run() -> None:
     run = report(3, 1, {"hourly.inserted": 2, "accepted": 4}, None, ["hourly", "daily"])
     found = corrections(run, [{"hourly.updated": 3, "read": 9}, {"hourly.inserted": 1, "daily.deleted": 5}])
@@ -35,6 +44,7 @@ def test_a_report_of_nothing_is_all_zeros() -> None:
     assert report(None, 0, {}, None, ["hourly"]).as_json() == {
         "run": None, "batches": 0, "read": 0, "accepted": 0, "late": 0, "duplicate": 0, "quarantined": 0, "watermark": None,
         "windows": {"hourly": {"inserted": 0, "updated": 0, "deleted": 0}}, "corrections": 0, "evolved": [],
+        "gave_null": {},
     }  # fmt: skip
     assert RunReport(None) == report(None, 0, {}, None, [])
 
