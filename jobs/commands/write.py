@@ -12,7 +12,7 @@ from jobs.commands.engine import asking, writing
 from jobs.commands.options import TIMES, Instant, common, ordered
 from jobs.commands.output import Printer, console
 from windowing.errors import ExpectationsFailed, UsageError
-from windowing.report.text import count, instant, interval
+from windowing.report.text import count, describe_nulls, instant, interval
 from windowing.spec.words import listed
 
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ def _backfill(printer: Printer, pipeline: "Pipeline", start: datetime, end: date
         report = backfill_range(session, pipeline, start, end, progress)
     _print_evolved(printer, pipeline, report)
     printer.line(f"{pipeline.name}, backfill of {interval(start, end)}: {_recounted(report)}")
+    _print_nulls(printer, report)
     _print_changes(printer, report)
     printer.finish(report.as_json())
 
@@ -114,7 +115,13 @@ def _print_evolved(printer: Printer, pipeline: "Pipeline", report: "RunReport") 
 
 def _print_report(printer: Printer, title: str, report: "RunReport") -> None:
     printer.table([*_COUNTS, "watermark"], [[*(getattr(report, c) for c in _COUNTS), instant(report.watermark)]], title)
+    _print_nulls(printer, report)
     _print_changes(printer, report)
+
+
+def _print_nulls(printer: Printer, report: "RunReport") -> None:
+    for sentence in describe_nulls(report.gave_null):
+        printer.line(sentence)
 
 
 def _recounted(report: "RunReport | Checked") -> str:

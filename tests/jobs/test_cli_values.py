@@ -2,8 +2,14 @@
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 
+import pytest
+from click.testing import CliRunner, Result
+
+from jobs.cli import main
 from windowing.report.commits import commit, total
+from windowing.report.rule import RunReport
 from windowing.report.text import interval, plain
 
 
@@ -35,3 +41,50 @@ def test_a_commit_that_takes_rows_away_says_so_and_unknown_rows_stay_unknown() -
     read = commit(1, "\n".join(json.dumps(line) for line in lines), "at")
     assert (read.rewrites, read.rows, read.low) == (True, None, None)
     assert total([1, None]) is None
+
+
+NULLS = {"delay": 3, "source.where": 1200}
+SENTENCES = [
+    "delay: 3 rows gave no value (NULL) although their input had one",
+    "source.where: 1,200 rows gave no answer (NULL) although their input had a value,"
+    " and were left out",
+]
+COMMANDS = {"run": (), "backfill": ("--from", "2013-01-01", "--to", "2013-01-02")}
+
+
+def _printed(
+    command: str, nulls: dict[str, int], root: Path, patch: pytest.MonkeyPatch, *words: str
+) -> Result:
+    """What a command prints when a run, or a backfill, met `nulls`; no session is needed."""
+    spec = root / "trips.yaml"
+    spec.write_text(
+        "name: trips\nlake: lake\n"
+        "source: {table: lake/bronze, event_time: at, key: [place]}\n"
+        "aggregates: {n: count()}\nwindows: {ever: {kind: global}}\n"
+    )
+    patch.setattr("jobs.commands.write.writing", lambda pipeline: None)
+    report = RunReport(1, 1, read=9, accepted=9, gave_null=nulls)
+    patch.setattr(f"jobs.{command}.{command}", lambda *_: report)
+    result = CliRunner().invoke(main, [command, str(spec), *COMMANDS[command], *words])
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_gave_null_is_a_sentence_each_and_a_field(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = _printed(command, NULLS, tmp_path, monkeypatch).stdout.splitlines()
+    assert [line for line in lines if "NULL" in line] == SENTENCES
+    told = _printed(command, NULLS, tmp_path, monkeypatch, "--json")
+    assert json.loads(told.stdout)["gave_null"] == NULLS
+    assert SENTENCES[0] in told.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_where_nothing_gave_null_nothing_is_said(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "NULL" not in _printed(command, {}, tmp_path, monkeypatch).stdout
+    told = _printed(command, {}, tmp_path, monkeypatch, "--json")
+    assert json.loads(told.stdout)["gave_null"] == {}

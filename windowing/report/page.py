@@ -58,7 +58,7 @@ def page(facts: Facts, now: datetime) -> str:
         curve=Markup(curve),
         curve_range=f"run {drawn[0].run} to {drawn[-1].run}" if drawn else "",
         curve_top=count(max((max(r.accepted, r.late) for r in drawn), default=0), "row"),
-        sections=[part(facts) for part in (_outputs, _runs, _changes, _backfills, _refusals, _quality)],
+        sections=[part(facts) for part in _PARTS],
     )
 
 
@@ -127,6 +127,13 @@ def _refusals(facts: Facts) -> Section:
     return Section("Refused rows", "" if rows else "none", columns, _cells(rows))
 
 
+def _lost(facts: Facts) -> Section:
+    columns = (Column("step"), Column("expression"), Column("rows", number=True))
+    rows = [(lost.step, lost.column, lost.rows) for lost in facts.lost[::-1][:SHOWN]]
+    title = "No value (NULL) although the input had one"
+    return Section(title, "" if rows else "none", columns, _cells(rows))
+
+
 def _quality(facts: Facts) -> Section:
     columns = (Column("window"), Column("expectation"), Column("holds"), Column("observed"), Column("detail", long=True))
     if not facts.checks:
@@ -140,6 +147,9 @@ def _holds(check: Check) -> Cell:
     if check.success:
         return Cell("yes", "good")
     return Cell("no", "bad") if check.severity == "critical" else Cell("no (warning)", "warn")
+
+
+_PARTS = (_outputs, _runs, _changes, _backfills, _refusals, _lost, _quality)
 
 
 def _cells(rows: Iterable[Sequence[Any]]) -> tuple[tuple[Cell, ...], ...]:

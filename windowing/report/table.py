@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from windowing import delta
 from windowing.admit.table import REFUSED
+from windowing.ledger.nulls import read_null_counts
 from windowing.ledger.rule import BACKFILL_DONE, CLOSE, COUNTS, ERASE_DONE, EVOLVE_DONE, FINISHED, Entry, Story
 from windowing.ledger.table import WATERMARKS, story
 from windowing.report.frame import records
@@ -69,6 +70,15 @@ class Refusal:
 
 
 @dataclass(frozen=True)
+class Lost:
+    """Of how many rows of a run, or of a chunk of a backfill, an expression lost the value."""
+
+    step: str
+    column: str
+    rows: int
+
+
+@dataclass(frozen=True)
 class Check:
     """One expectation of the newest validation; counts and reasons only."""
 
@@ -93,6 +103,7 @@ class Facts:
     backfills: tuple[Backfilled, ...]
     outputs: tuple[Output, ...]
     refusals: tuple[Refusal, ...]
+    lost: tuple[Lost, ...]
     checks: tuple[Check, ...]
 
     def total(self, count: str) -> int:
@@ -113,6 +124,7 @@ def facts(spark: SparkSession, pipeline: Pipeline) -> Facts:
         backfills=tuple(Backfilled(e.run, e.at, backfilled(e.note), changed(pipeline.windows, e)) for e in backfills),
         outputs=tuple(_output(spark, pipeline, window, past) for window in pipeline.windows),
         refusals=tuple(_refusals(spark, pipeline)),
+        lost=find_lost(past),
         checks=tuple(_checks(spark, pipeline)),
     )
 
@@ -121,6 +133,16 @@ def changed(windows: Iterable[Window], entry: Entry) -> Changed:
     """What a step changed in `windows` together."""
     each = (Changed(*(entry.counts.get(f"{w.name}.{change}", 0) for change in _CHANGES)) for w in windows)
     return sum(each, Changed())
+
+
+def find_lost(past: Story) -> tuple[Lost, ...]:
+    """What expressions lost in each finished run and chunk of a backfill, oldest first."""
+    return tuple(
+        Lost(_step(entry), column, rows)
+        for entry in past.entries
+        if entry.step in FINISHED
+        for column, rows in read_null_counts(entry.counts).items()
+    )
 
 
 def _unfinished(past: Story) -> tuple[str, ...]:

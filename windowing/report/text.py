@@ -9,6 +9,7 @@ from typing import Any
 
 from windowing.grid.rule import Grid
 from windowing.grid.zone import moment, within_calendar
+from windowing.ledger.nulls import WHERE
 from windowing.ledger.rule import Story
 from windowing.spec.duration import Duration
 from windowing.spec.kinds import (
@@ -153,6 +154,25 @@ def count(n: int | None, one: str, many: str | None = None) -> str:
     ('1 row', '2 rows', '0 entries')
     """
     return f"{'an unknown number of' if n is None else format(n, ',')} {one if n == 1 else many or one + 's'}"
+
+
+def describe_nulls(rows_by_column: Mapping[str, int]) -> list[str]:
+    """A sentence for each expression that was NULL although its input had a value.
+
+    >>> describe_nulls({"delay": 3})
+    ['delay: 3 rows gave no value (NULL) although their input had one']
+    >>> describe_nulls({"source.where": 1})
+    ['source.where: 1 row gave no answer (NULL) although its input had a value, and was left out']
+    """
+    return [_describe_null(column, n) for column, n in rows_by_column.items()]
+
+
+def _describe_null(column: str, n: int) -> str:
+    rows, whose, were = count(n, "row"), "its" if n == 1 else "their", "was" if n == 1 else "were"
+    if column == WHERE:
+        gave = f"{rows} gave no answer (NULL) although {whose} input had a value"
+        return f"{column}: {gave}, and {were} left out"
+    return f"{column}: {rows} gave no value (NULL) although {whose} input had one"
 
 
 def kind(window: Window) -> str:
