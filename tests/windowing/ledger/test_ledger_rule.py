@@ -119,3 +119,23 @@ def test_times_are_touched_by_batches_that_may_have_read_them_and_by_whatever_re
     assert not past.touched_since(since + 2, 0, 300)
     swapped = Story((*past.entries, Entry(BACKFILL_DONE, seq=past.next_seq)))
     assert swapped.touched_since(past.next_seq, 0, 1)
+
+
+def heard(arrival: int, highest: int) -> Entry:
+    """A batch that accepted events, the last of them at `highest`."""
+    return Entry(DONE, arrival=arrival, counts={"accepted": 1, "max_event_time": highest})
+
+
+def test_no_event_counts_as_later_than_the_arrival_of_its_own_run() -> None:
+    assert story(heard(100, 90)).quiet_since == (100, 90)
+    assert story(heard(100, 150)).quiet_since == (100, 100)
+    assert story(heard(100, 150), heard(200, 120)).quiet_since == (200, 120)
+    assert story(heard(100, 150), heard(200, 80)).quiet_since == (200, 100)
+
+
+def test_only_runs_that_accepted_something_were_heard() -> None:
+    nothing = Entry(DONE, arrival=300, counts={"accepted": 0})
+    times = {"min_event_time": 250, "max_event_time": 250}
+    backfilled = Entry(BACKFILL_DONE, arrival=400, counts={"accepted": 1, **times})
+    assert story(nothing, backfilled).quiet_since is None
+    assert story(heard(100, 150), nothing, backfilled).quiet_since == (100, 100)
