@@ -208,11 +208,16 @@ def passed(t: int | None, by: int | None, now: int | None) -> bool:
 
 @dataclass(frozen=True)
 class Admitted:
-    """An accepted event, the watermark it was judged by, and the windows it was late for: {name: end of the last one missed}."""
+    """An accepted event, the watermark it was judged by, and the windows it was late for.
+
+    `missed` is {name: end of the last one missed}.
+    `settled`: for windows that came later it is on time, unless it has a watermark.
+    """
 
     event: Event
     watermark: int | None = None
     missed: tuple[tuple[str, int], ...] = ()
+    settled: bool = False
 
 
 @dataclass
@@ -234,7 +239,12 @@ class Oracle:
     accepted: list[Admitted] = field(default_factory=list)
 
     def run(self, batch: list[Event], arrival: int) -> dict[str, int]:
-        """Judges every row by the watermark of the run before, then moves the watermark once; gives the counts of the run."""
+        """Judges every row by the watermark of the run before, then moves the watermark once.
+
+        Gives the counts of the run. One that reads nothing and moves no watermark was never there:
+        the next run doesn't know its arrival.
+        """
+        known, before = self.arrival, self.watermark
         self.arrival = max({arrival, self.arrival} - {None})
         judged = self._judge([replace(e, t=self.arrival) for e in batch] if self.by_arrival else batch)
         self.outcomes += judged
@@ -242,6 +252,8 @@ class Oracle:
             self.active, self.reached = self.arrival, max({self.reached, min(max(times), self.arrival)} - {None})
         if times or passed(self.active, self.idle_after, self.arrival):
             self.watermark = max({self.watermark, self.reached + self.arrival - self.active - self.delay} - {None})
+        if not batch and self.watermark == before:
+            self.arrival = known
         return {"read": len(batch)} | {o: [said for _, said in judged].count(o) for o in ("accepted", "late", "duplicate", "quarantined")}
 
     def _judge(self, batch: list[Event]) -> list[tuple[Event, str]]:
@@ -337,6 +349,21 @@ class Oracle:
                 if fits and (window.emit == "on_change" or (closed and by is not None)):
                     shown[key, *place] = row, closed, final
         return shown
+
+    def respecify(self, windows: tuple[Window, ...]) -> None:
+        """Windows come and go.
+
+        An event that was late for a window there was is judged by its watermark for those that
+        come; all others are on time for them.
+        """
+        self.accepted = [a if a.settled else self._settled(a) for a in self.accepted]
+        self.windows = windows
+
+    def _settled(self, a: Admitted) -> Admitted:
+        """A marker was late for the window that it would have closed, too."""
+        marks = a.event.mark and any(isinstance(w, Punctuation) for w in self.windows)
+        late = a.missed or (marks and passed(a.event.t + 1, self.lateness, a.watermark))
+        return replace(a, watermark=a.watermark if late else None, settled=True)
 
     def backfill(self, source: list[Event], start: int, end: int, arrival: int) -> None:
         """Makes each event of `[start, end)` that a run has read, and `source` still has, as if it had been on time; W stays."""

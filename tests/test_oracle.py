@@ -211,6 +211,13 @@ def test_backfilled_events_do_not_count_for_a_quiet_source() -> None:
     assert (o.watermark, shown(o)) == (5 + 30, {(0, 10): 1, (50, 60): 1})
 
 
+def test_a_run_that_reads_nothing_and_moves_nothing_was_never_there() -> None:
+    o = oracle(Tumbling("w", 10), max_future=0)
+    o.run([], 100)
+    assert o.run([event(50)], 40)["quarantined"] == 1
+    assert o.run([event(50)], 60)["accepted"] == 1
+
+
 def test_processing_time_is_the_arrival_of_the_run() -> None:
     o = oracle(Tumbling("w", 10), Session("s", 3), by_arrival=True, max_future=0)
     for arrival, batch in ((50, [Event("k", None), event(900)]), (40, [event(1)]), (61, [event(1)])):  # the host's clock went back
@@ -696,3 +703,26 @@ def test_the_windows_of_a_grid_leave_no_hole(t: int, zone: str, size: int) -> No
     assert start <= t < end
     assert {after for after, _ in spans(window, end)} == {end}
     assert {before for _, before in spans(window, start - 1)} == {start}
+
+
+# A spec that gains windows: 110 came when W was 150, in time for the window to 200.
+@pytest.mark.parametrize(("before", "expected"), [
+    ((), 1),
+    ((Tumbling("other", 20),), None),
+], ids=["late for none there was", "late for one there was"])  # fmt: skip
+def test_a_window_that_comes_counts_what_was_late_for_no_window(
+    before: tuple[Window, ...], expected: int | None
+) -> None:
+    o = play(oracle(Tumbling("w", 100), *before), [150], [110])
+    o.respecify((Tumbling("w", 100), Tumbling("new", 10)))
+    assert shown(o, "new").get((110, 120)) == expected
+    o.respecify((Tumbling("new", 10), Tumbling("last", 10)))
+    both = {(150, 160): 1} | ({(110, 120): expected} if expected else {})
+    assert shown(o, "last") == shown(o, "new") == both
+
+
+def test_a_marker_that_was_late_ends_no_window_that_comes() -> None:
+    o = play(oracle(Punctuation("w"), Tumbling("all", 1000)), [5, 20], [10])
+    assert shown(o) == {(5, 21, 0): 2}
+    o.respecify((Punctuation("w"), Punctuation("new"), Tumbling("all", 1000)))
+    assert shown(o, "new") == shown(o) == {(5, 21, 0): 2}
