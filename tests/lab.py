@@ -80,6 +80,8 @@ class Lab:
     idle_after: int | None = None
     shows: tuple[str, ...] = tuple(AGGREGATES)
     max_future: int = FAR
+    schema: str = SCHEMA
+    more: dict[str, Any] = field(default_factory=dict)
     landed: list[oracle.Event] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -103,8 +105,8 @@ class Lab:
     def land(self, events: Iterable[oracle.Event]) -> list[oracle.Event]:
         """Appends events to the source table; without ids they lose theirs."""
         new = [e if self.ids else replace(e, id=None) for e in events]
-        rows = [_row(e) for e in new]
-        delta.append(delta.rows(self.spark, rows, SCHEMA), str(self.root / "source"))
+        rows = [_row(e) | self.more for e in new]
+        delta.append(delta.rows(self.spark, rows, self.schema), str(self.root / "source"))
         self.landed += new
         return new
 
@@ -114,7 +116,10 @@ class Lab:
 
     def run(self, events: Iterable[oracle.Event], arrival: int = ARRIVAL) -> RunReport:
         """Lands events, runs the pipeline and the oracle, and compares the counts."""
-        new = self.land(events)
+        return self.run_over(self.land(events), arrival)
+
+    def run_over(self, new: list[oracle.Event], arrival: int = ARRIVAL) -> RunReport:
+        """The same with what has `landed` since the last run."""
         report = self.go(arrival)
         expected = self.truth.run(new, arrival)
         found = {name: getattr(report, name) for name in expected}
@@ -124,11 +129,21 @@ class Lab:
         assert report.watermark == mark, f"watermark {report.watermark}, expected {mark}"
         return report
 
-    def backfill(self, start: int, end: int) -> RunReport:
-        """Backfills [start, end) in both."""
+    def backfill(self, start: int, end: int, arrival: int = ARRIVAL) -> RunReport:
+        """Backfills [start, end) in both.
+
+        The pipeline's backfill arrives now, or with the last run if that was later; the oracle's at
+        `arrival`.
+        """
         report = backfill(self.spark, self.pipeline, moment(start), moment(end))
-        self.truth.backfill(self.landed, start, end, ARRIVAL)
+        self.truth.backfill(self.landed, start, end, arrival)
         return report
+
+    def respecify(self, windows: tuple[oracle.Window, ...]) -> None:
+        """The spec has these windows from now on; the next command sees it."""
+        self.windows = windows
+        self.truth.respecify(windows)
+        self.pipeline = load_pipeline(self.spec())
 
     def check(self) -> Story:
         """Every output equals the oracle's table, and so does what is closed and final in it; what the ledger tells."""

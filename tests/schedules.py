@@ -1,10 +1,14 @@
-"""Random schedules: a pipeline of several kinds of windows, events in some order, cut into runs, with copies and backfills between."""
+"""Random schedules: a pipeline of several kinds of windows, and the steps it goes through.
 
-from dataclasses import dataclass
+Events arrive within hours of when they happen, some of them before it by the reader's clock. So the
+arrival clamps the watermark, `max_future` quarantines, and a quiet source moves on by the clock.
+"""
+
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
-from tests.lab import SECOND, SUMS, us
+from tests.lab import FAR, SECOND, SUMS, us
 from tests.oracle import (
     Count,
     Cumulate,
@@ -20,50 +24,151 @@ from tests.oracle import (
 )
 
 MINUTE, HOUR, DAY = 60 * SECOND, 3600 * SECOND, 86400 * SECOND
-BASE = us("2026-03-08T05:00:00")
-"""Two hours before New York's clocks go forward."""
+BASE = us("2036-03-09T05:00:00")
+"""Two hours before New York's clocks go forward.
+
+The clock of whoever runs this has not come so far, so a backfill's arrival is that of the last run.
+"""
 NEW_YORK = "America/New_York"
+WIDENING = False
+"""Whether the type of an unused column is widened now and then.
+
+Off, since a run refuses a source with a widened column, whether it uses it or not.
+"""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One run over `batch`, `idle` microseconds after the one before; then perhaps a backfill of a range."""
+    """Something that happens to a pipeline; `elsewhere`: in a session with other settings."""
+
+    elsewhere: bool = field(default=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Run(Step):
+    """A run over `batch`; when half of it has landed, the source "adds" or "widens" a column."""
 
     batch: tuple[Event, ...]
-    idle: int = 0
-    backfill: tuple[int, int] | None = None
+    arrival: int
+    alters: str | None = None
+
+
+@dataclass(frozen=True)
+class Backfill(Step):
+    """A backfill of `[start, end)`."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Maintain(Step):
+    """A maintenance."""
+
+
+@dataclass(frozen=True)
+class Respec(Step):
+    """The spec has these windows from now on; the next step is the first to see it."""
+
+    windows: tuple[Window, ...]
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """What one test does: windows, lateness, delay and steps; the same for the same seed."""
+    """What one test does: windows, lateness, clocks and steps; the same for the same seed."""
 
     windows: tuple[Window, ...]
     lateness: int | None
     delay: int
     ids: bool
     idle_after: int | None
+    max_future: int
     steps: tuple[Step, ...]
+
+    @property
+    def cost(self) -> float:
+        """What its steps take together, as that many runs."""
+        return sum(COSTS[type(step)] for step in self.steps)
+
+
+COSTS: dict[type[Step], float] = {Run: 1, Backfill: 1, Maintain: 1, Respec: 1}
 
 
 def schedule(seed: int, many: int = 3) -> Schedule:
-    """The schedule of a seed, with `many` windows."""
+    """The schedule of a seed, with `many` windows at first."""
     rng = Random(seed)
-    windows = tuple(drawn(rng, f"w{n}", kind) for n, kind in enumerate(rng.sample(KINDS, many)))
+    kinds = rng.sample(KINDS, many + 1)
+    known = tuple(drawn(rng, f"w{n}", kind) for n, kind in enumerate(kinds))
     events = [event(rng, n) for n in range(rng.randrange(12, 30))]
     idle_after = rng.choice([None, None, 10 * MINUTE])
-    batches = split(events, rng)
-    steps = tuple(_step(rng, batch, events, idle_after) for batch in batches)
-    lateness = rng.choice([None, 0, 10 * MINUTE, HOUR])
-    return Schedule(windows, lateness, rng.choice([0, 5 * MINUTE]), seed % 3 != 2, idle_after, steps)
+    steps: list[Step] = []
+    for batch in split(events, rng):
+        steps += _around(rng, batch, events, quiet=idle_after is not None)
+    if len(steps) > 1 and rng.random() < 0.4:
+        steps = _respecified(rng, steps, known)
+    if any(isinstance(step, Respec) for step in steps) and "delta" in kinds:
+        steps = [_with_attributes(step) for step in steps]
+    return Schedule(
+        windows=known[:many],
+        lateness=rng.choice([None, 0, 10 * MINUTE, HOUR]),
+        delay=rng.choice([0, 5 * MINUTE]),
+        ids=seed % 3 != 2,
+        idle_after=idle_after,
+        max_future=rng.choice([0, 20 * MINUTE, HOUR, HOUR, FAR]),
+        steps=tuple(replace(step, elsewhere=rng.random() < 0.3) for step in steps),
+    )
 
 
-def _step(rng: Random, batch: list[Event], events: list[Event], idle_after: int | None) -> Step:
+def _around(rng: Random, batch: list[Event], events: list[Event], *, quiet: bool) -> list[Step]:
+    """A run over `batch` and copies, and what happens until the next one."""
+    newest = max((e.t for e in batch if e.t is not None), default=BASE)
+    arrival = newest + rng.choice([-90, -20, 0, 10, 120]) * MINUTE
     copies = [rng.choice(events) for _ in range(rng.randrange(3))]
+    alters = ["adds", "widens"] if WIDENING else ["adds"]
+    alters_now = rng.choice(alters) if rng.random() < 0.2 else None
+    more: list[Step] = []
+    if rng.random() < 0.45:
+        more.append(Backfill(*_range(rng, events)))
+    if rng.random() < 0.2:
+        more.append(Maintain())
+    if quiet and rng.random() < 0.6:
+        known = tuple(rng.choice(events) for _ in range(rng.randrange(2)))
+        more.append(Run(known, arrival + rng.choice([5, 12, 200]) * MINUTE))
+    rng.shuffle(more)
+    return [Run(tuple(batch + copies), arrival, alters_now), *more]
+
+
+def _range(rng: Random, events: list[Event]) -> tuple[int, int]:
+    """A part of the times there are; now and then it goes from one event to another."""
+    times = sorted({e.t for e in events if e.t is not None})
+    if rng.random() < 0.3:
+        start, end = sorted(rng.sample(times, 2))
+        return start, end
     start = BASE + rng.randrange(150) * MINUTE
-    backfill = (start, start + rng.choice([7 * MINUTE, HOUR, 3 * HOUR])) if rng.random() < 0.45 else None
-    quiet = rng.choice([0, 0, 12 * MINUTE]) if idle_after else 0
-    return Step(tuple(batch + copies), quiet, backfill)
+    return start, start + rng.choice([7 * MINUTE, HOUR, 3 * HOUR])
+
+
+def _respecified(rng: Random, steps: list[Step], known: tuple[Window, ...]) -> list[Step]:
+    """The steps; before one or two of them the spec changes to other windows of those `known`."""
+    places = rng.sample(range(1, len(steps)), min(len(steps) - 1, rng.choice([1, 1, 2])))
+    changed: list[Step] = []
+    for n, step in enumerate(steps):
+        if n in places:
+            kept = sorted(rng.sample(range(len(known)), rng.randrange(1, len(known) + 1)))
+            changed.append(Respec(tuple(known[i] for i in kept)))
+        changed.append(step)
+    return changed
+
+
+def _with_attributes(step: Step) -> Step:
+    """No event lacks its attribute.
+
+    One that was accepted without it would be refused by a delta window that comes, and so would be
+    the spec.
+    """
+    if not isinstance(step, Run):
+        return step
+    return replace(step, batch=tuple(replace(e, attr=e.attr or 0) for e in step.batch))
 
 
 def _shown(rng: Random, kind: str) -> dict[str, Any]:
@@ -114,8 +219,12 @@ KINDS = ("tumbling", "sliding", "sliding", "cumulate", "session", "capped", "rec
 
 
 def event(rng: Random, n: int) -> Event:
-    """An event of one of two keys, within three hours; now and then without a time, a value, an id or an attribute."""
+    """An event of one of two keys, within three hours.
+
+    Now and then its clock is far ahead, or it lacks its time, value, id or attribute.
+    """
     t = None if rng.random() < 0.03 else BASE + rng.choice([rng.randrange(3 * HOUR), rng.randrange(36) * 5 * MINUTE])
+    t = t and t + (rng.randrange(30 * HOUR) if rng.random() < 0.03 else 0)
     value = None if rng.random() < 0.1 else rng.randrange(-50, 50)
     attr = None if rng.random() < 0.03 else rng.randrange(60)
     return Event(rng.choice("ab"), t, value, f"e{n}" if rng.random() < 0.95 else None, n, attr=attr, mark=rng.random() < 0.15)
@@ -128,5 +237,5 @@ def split(events: list[Event], rng: Random) -> list[list[Event]]:
         return (e.t or BASE) + rng.choice([0, 20 * MINUTE, 3 * HOUR]) * rng.random()
 
     landed = sorted(events, key=loose)
-    cuts = sorted(rng.randrange(1, len(events)) for _ in range(rng.choice([0, 1, 1, 2])))
+    cuts = sorted(rng.randrange(1, len(events)) for _ in range(rng.choice([0, 0, 1, 1, 2])))
     return [landed[a:b] for a, b in zip([0, *cuts], [*cuts, len(events)], strict=True) if b > a]

@@ -1,23 +1,34 @@
-"""Random schedules through Spark and Delta: any windows, any split of any events, copies, quiet times, backfills: the oracle's tables.
+"""Random schedules through Spark and Delta: the oracle's tables.
 
-The usual ones are the first twenty of at most three runs and backfills. TIDEMARK_SCHEDULES=500 runs more of them, whatever their length;
-TIDEMARK_FIRST_SEED with it begins elsewhere. The number in brackets is the seed.
+Any windows, any split of any events, copies, quiet times, clocks that are behind, backfills.
+Between runs the source's schema changes, windows come and go, and maintenance tidies up. Some
+commands work in a session with other settings.
+
+The usual schedules are the first twenty of at most three steps. TIDEMARK_SCHEDULES=500 runs more of
+them, whatever their length; TIDEMARK_FIRST_SEED with it begins elsewhere. The number in brackets is
+the seed.
 """
 
 import os
-from itertools import count, islice
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count, islice, pairwise
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.lab import ARRIVAL, Lab
-from tests.schedules import KINDS, schedule
+from jobs.maintain import maintain
+from tests.jobs.test_exact_session import ELSEWHERE
+from tests.lab import Lab
+from tests.oracle import Event, Oracle
+from tests.schedules import KINDS, Backfill, Maintain, Respec, Run, Step, schedule
 
 
 def short(seed: int) -> bool:
-    """Whether its schedule has at most three runs and backfills."""
-    return sum(1 if step.backfill is None else 2 for step in schedule(seed).steps) <= 3
+    """Whether its schedule costs at most as much as three runs."""
+    return schedule(seed).cost <= 3
 
 
 USUAL = tuple(islice(filter(short, count()), 20))
@@ -28,17 +39,98 @@ SEEDS = range(FIRST, FIRST + int(MANY)) if MANY else USUAL
 @pytest.mark.beside
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_random_schedule_gives_the_oracles_tables(seed: int, spark: SparkSession, tmp_path: Path) -> None:
-    drawn, arrival = schedule(seed), ARRIVAL
-    spread = spark.newSession()
-    spread.conf.set("spark.sql.shuffle.partitions", "2")
-    lab = Lab(spread, tmp_path, drawn.windows, drawn.lateness, drawn.delay, drawn.ids, drawn.idle_after)
-    for step in drawn.steps:
-        arrival += step.idle
-        lab.run(step.batch, arrival)
-        if step.backfill is not None:
+    drawn = schedule(seed)
+    plain, elsewhere = session(spark), session(spark, **ELSEWHERE)
+    lab = Lab(
+        plain,
+        tmp_path,
+        drawn.windows,
+        drawn.lateness,
+        drawn.delay,
+        drawn.ids,
+        drawn.idle_after,
+        max_future=drawn.max_future,
+    )
+    if any(isinstance(step, Run) and step.alters == "widens" for step in drawn.steps):
+        made_with_a_spare_column(lab)
+    for before, step in pairwise([None, *drawn.steps]):
+        if isinstance(step, Backfill) and not isinstance(before, Respec):
             lab.check()
-            lab.backfill(*step.backfill)
+        with working_in(lab, elsewhere if step.elsewhere else plain):
+            take(lab, step, plain)
     lab.check()
+
+
+def session(spark: SparkSession, **settings: str) -> SparkSession:
+    """A session with these settings and small shuffles."""
+    own = spark.newSession()
+    for name, value in {"spark.sql.shuffle.partitions": "2", **settings}.items():
+        own.conf.set(name, value)
+    return own
+
+
+@contextmanager
+def working_in(lab: Lab, spark: SparkSession) -> Iterator[None]:
+    """Meanwhile the lab's commands get this session."""
+    own, lab.spark = lab.spark, spark
+    try:
+        yield
+    finally:
+        lab.spark = own
+
+
+def take(lab: Lab, step: Step, plain: SparkSession) -> None:
+    """Does one step; what it lands was written in the session `plain`."""
+    match step:
+        case Run():
+            with working_in(lab, plain):
+                landed = land(lab, step)
+            lab.run_over(landed, step.arrival)
+        case Respec():
+            lab.respecify(step.windows)
+        case Backfill():
+            lab.backfill(step.start, step.end, lab.truth.arrival)
+        case Maintain():
+            maintain(lab.spark, lab.pipeline)
+
+
+def land(lab: Lab, step: Run) -> list[Event]:
+    """What the batch brings to the source, whose schema may change in the middle of it."""
+    if step.alters is None:
+        return lab.land(step.batch)
+    half = len(step.batch) // 2
+    first = lab.land(step.batch[:half])
+    if step.alters == "adds":
+        add_column(lab)
+    else:
+        widen_column(lab)
+    return [*first, *lab.land(step.batch[half:])]
+
+
+def add_column(lab: Lab) -> None:
+    """The source has a column more, and every row from now on a text in it."""
+    name = f"note_{len(lab.more)}"
+    lab.spark.sql(f"alter table delta.`{lab.root}/source` add columns ({name} string)")
+    lab.schema += f", {name} string"
+    lab.more[name] = "x"
+
+
+SPARE, WIDE = ", spare smallint", ", spare bigint"
+
+
+def made_with_a_spare_column(lab: Lab) -> None:
+    """The source has a column of small numbers, whose type may become wider."""
+    lab.schema += SPARE
+    lab.more["spare"] = 7
+    properties = "tblproperties ('delta.enableTypeWidening' = 'true')"
+    lab.spark.sql(f"create table delta.`{lab.root}/source` ({lab.schema}) using delta {properties}")
+
+
+def widen_column(lab: Lab) -> None:
+    """The spare column takes large numbers, and gets one from now on."""
+    lab.spark.sql(f"alter table delta.`{lab.root}/source` alter column spare type bigint")
+    lab.schema = lab.schema.replace(SPARE, WIDE)
+    lab.more["spare"] = 2**40
 
 
 def test_the_usual_schedules_hold_every_kind_emission_and_lateness() -> None:
@@ -51,4 +143,35 @@ def test_the_usual_schedules_hold_every_kind_emission_and_lateness() -> None:
     assert {s.lateness is None for s in drawn} == {True, False}
     assert 0 in {s.lateness for s in drawn}
     assert any(s.idle_after for s in drawn)
-    assert sum(step.backfill is not None for s in drawn for step in s.steps) >= 10
+
+
+def test_much_happens_in_the_usual_schedules() -> None:
+    drawn = [schedule(seed) for seed in USUAL]
+    steps = [step for s in drawn for step in s.steps]
+    many = Counter(type(step) for step in steps)
+    assert many[Backfill] >= 8
+    assert many[Maintain] >= 3
+    assert many[Respec] >= 4
+    assert sum(step.elsewhere for step in steps) >= 8
+    assert any(step.alters for step in steps if isinstance(step, Run))
+
+
+def test_the_clocks_of_the_usual_schedules_matter() -> None:
+    ahead = clamped = quiet = 0
+    for seed in USUAL:
+        drawn = schedule(seed)
+        clocks = (drawn.delay, drawn.lateness, drawn.max_future)
+        truth = Oracle(*clocks, None, drawn.windows, drawn.idle_after)
+        for step in drawn.steps:
+            if not isinstance(step, Run):
+                continue
+            before, known = truth.watermark, len(truth.accepted)
+            truth.run([*step.batch], step.arrival)
+            new = [a.event.t for a in truth.accepted[known:]]
+            clamped += any(t > truth.arrival for t in new)
+            quiet += not new and truth.watermark != before
+            latest = truth.arrival + drawn.max_future
+            ahead += any(e.t is not None and e.t > latest for e in step.batch)
+    assert ahead >= 5, "of few runs a row is quarantined for its time"
+    assert clamped >= 5, "the watermark of few runs is that of their arrival"
+    assert quiet >= 1, "no run moves the watermark without a row"
