@@ -1,0 +1,85 @@
+"""The tutorial does what it says: its files and commands are taken from the page, and its outputs are what the commands print."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.tutorial import SKIP, Commands, File, Step, checkout, comparable, play, steps
+
+ROOT = Path(__file__).parents[2]
+TUTORIAL, QUICKSTART = ((ROOT / "docs" / name).read_text() for name in ("tutorial.md", "quickstart.md"))
+PAGE = f"""
+Save this as `a/b.csv`:
+
+```csv
+x
+```
+
+```bash
+echo 1
+```
+
+```text
+1
+```
+
+{SKIP}
+```bash
+exit 1
+```
+"""
+
+
+@pytest.mark.timeout(3600)
+def test_the_tutorial_prints_what_it_shows(tmp_path: Path) -> None:
+    reader = checkout(tmp_path / "bin", ROOT)
+    here = tmp_path / "orders"
+    here.mkdir()
+    for step, printed in play(TUTORIAL, here, reader):
+        assert step.output is None or printed == comparable(step.output, here), f"docs/tutorial.md, line {step.line}"
+
+
+def test_only_airflow_is_not_run() -> None:
+    skipped = [step.text for step in steps(TUTORIAL) if isinstance(step, Commands) and step.skipped]
+    airflow = TUTORIAL.partition("## 6. Schedule it with Airflow")[2]
+    assert skipped == [step.text for step in steps(airflow) if isinstance(step, Commands)]
+    assert len(skipped) == TUTORIAL.count(SKIP) == 2
+
+
+def test_most_outputs_are_shown() -> None:
+    played = [step for step in steps(TUTORIAL) if isinstance(step, Commands) and not step.skipped]
+    assert sum(step.output is not None for step in played) >= 2 * len(played) / 3
+
+
+def test_the_quickstart_is_the_beginning_of_the_tutorial() -> None:
+    wanted = [bare(step) for step in steps(QUICKSTART) if isinstance(step, File) or not step.skipped]
+    assert wanted == [bare(step) for step in steps(TUTORIAL)][: len(wanted)]
+
+
+def bare(step: Step) -> Step:
+    """The step, wherever it stands."""
+    return replace(step, line=0)
+
+
+def test_a_page_is_its_files_commands_and_outputs() -> None:
+    assert steps(PAGE) == [File(4, "a/b.csv", "x\n"), Commands(8, "echo 1\n", "1\n"), Commands(17, "exit 1\n", skipped=True)]
+
+
+def test_a_block_without_a_name_is_refused() -> None:
+    with pytest.raises(ValueError, match="line 3: a yaml block"):
+        steps("Such as\n\n```yaml\na: 1\n```\n")
+
+
+def test_a_page_is_played_in_its_directory(tmp_path: Path) -> None:
+    page = PAGE.replace("echo 1", "cat a/b.csv; pwd")
+    assert [printed for _, printed in play(page, tmp_path, checkout(tmp_path / "bin", ROOT))] == ["x\n..."]
+
+
+def test_a_command_that_fails_ends_the_page(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="ended with 3"):
+        list(play(PAGE.replace("echo 1", "(exit 3) | cat"), tmp_path, checkout(tmp_path / "bin", ROOT)))
+
+
+def test_what_varies_is_left_out_of_the_comparison(tmp_path: Path) -> None:
+    assert comparable(f"\n \n a  \n\n \n\n{tmp_path}/b\n", tmp_path) == " a\n\n.../b"

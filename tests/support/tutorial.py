@@ -1,0 +1,115 @@
+"""A page of the documentation as its readers follow it: files are saved, commands are typed, outputs are compared.
+
+    page -> steps, in the order of the page -> a directory in which they are played -> what each command printed
+
+Three conventions make a page playable. A text that ends with "`name`:" stands before each file. Commands are `bash` blocks. A `text`
+block is the whole standard output of the `bash` block before it. The comment SKIP before a `bash` block keeps it from being played.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from jobs.session import LIGHT
+
+SKIP = "<!-- not run by the test -->"
+PATIENCE = 1200
+"""Seconds after which a block of commands has hung; machines that do other work, too, need minutes for each."""
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"`([\w-][\w./-]*)`:\s*$")
+_KEPT = ("HOME", "JAVA_HOME", "LANG", "LC_ALL", "PATH", "PYTHONDONTWRITEBYTECODE", "TMPDIR")
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that the reader saves."""
+
+    line: int
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Commands:
+    """A block of commands; `output` is what the page shows of their standard output, None where it shows none."""
+
+    line: int
+    text: str
+    output: str | None = None
+    skipped: bool = False
+
+
+Step = File | Commands
+
+
+def steps(page: str) -> list[Step]:
+    """The steps of a page, in order. ValueError for a block that is neither a file, nor commands, nor an output."""
+    found: list[Step] = []
+    end = 0
+    for block in _FENCE.finditer(page):
+        before, line = page[end : block.start()], page.count("\n", 0, block.start()) + 1
+        kind, text, end = block[1], block[2], block.end()
+        last = found[-1] if found else None
+        if kind == "bash":
+            found.append(Commands(line, text, skipped=before.rstrip().endswith(SKIP)))
+        elif kind == "text" and isinstance(last, Commands) and not before.strip():
+            found[-1] = Commands(last.line, last.text, text, last.skipped)
+        elif name := _FILE.search(before.rstrip()):
+            found.append(File(line, name[1], text))
+        else:
+            raise ValueError(f"line {line}: a {kind or 'plain'} block that is no command, no output, and has no file name before it")
+    return found
+
+
+def play(page: str, directory: Path, environment: Mapping[str, str]) -> Iterator[tuple[Commands, str]]:
+    """Plays the page in `directory`: each block of commands that is not skipped, and what it printed, as `comparable` has it.
+
+    AssertionError with the end of both streams where a command fails.
+    """
+    for step in steps(page):
+        if isinstance(step, File):
+            path = directory / step.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(step.text)
+        elif not step.skipped:
+            yield step, comparable(_printed(step, directory, environment), directory)
+
+
+def _printed(step: Commands, directory: Path, environment: Mapping[str, str]) -> str:
+    words = ["bash", "-euo", "pipefail", "-c", step.text]
+    done = subprocess.run(words, cwd=directory, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    if done.returncode:
+        raise AssertionError(f"line {step.line} ended with {done.returncode}\n{step.text}{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def comparable(text: str, directory: Path) -> str:
+    """A text without what varies: the directory, blanks at the ends of lines, blank lines at both ends and more than one in a row."""
+    lines = (line.rstrip() for line in text.replace(str(directory), "...").splitlines())
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
+
+
+def checkout(directory: Path, root: Path) -> dict[str, str]:
+    """The environment of a reader whose `python` and `tidemark` are those of this process and of the checkout `root`.
+
+    Spark gets the settings of light commands, because compiling would take most of the time: half of a run of few rows.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, words in (("python", ""), ("tidemark", "-m jobs ")):
+        command = directory / name
+        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words}"$@"\n')
+        command.chmod(0o755)
+    settings = directory / "quick.properties"
+    settings.write_text("".join(f"{name} {value}\n" for name, value in LIGHT.items()))
+    spark = {"PYSPARK_SUBMIT_ARGS": f'--properties-file "{settings}" pyspark-shell'}
+    return {**environment(directory), **spark, "PYTHONPATH": str(root)}
+
+
+def environment(binaries: Path) -> dict[str, str]:
+    """The environment of a reader whose `python` and `tidemark` lie in `binaries`."""
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    return {**kept, "PATH": f"{binaries}{os.pathsep}{kept.get('PATH', os.defpath)}"}
