@@ -18,6 +18,7 @@ from jobs.commands.options import debug, debugging
 from jobs.commands.plan import explain, report
 from jobs.commands.quality import publish, validate
 from jobs.commands.repair import doctor, erase, recover, reset
+from jobs.commands.setup import setup
 from jobs.commands.tend import maintain
 from jobs.commands.write import backfill, run
 
@@ -94,5 +95,7 @@ def main() -> None:
     """
 
 
-for command in (run, backfill, validate, publish, explain, show, late, state, report, check, maintain, doctor, recover, reset, erase):
+LOOKING = (explain, show, late, state, report, check)
+TENDING = (maintain, doctor, recover, reset, erase)
+for command in (run, backfill, validate, publish, *LOOKING, *TENDING, setup):
     main.add_command(command)

@@ -1,54 +1,193 @@
-"""Fetches the two Delta JARs once, at set-up, through Spark's own resolver; afterwards nothing needs the network.
+"""Fetches the two Delta JARs once for each environment, through Spark's own resolver (Ivy).
+
+Afterwards nothing needs the network. Ivy takes its settings from where Spark takes them: a mirror
+is named by DEFAULT_ARTIFACT_REPOSITORY, or by spark.jars.ivySettings in spark-defaults.conf.
 
     python -m jobs.jars
 """
 
 import hashlib
+import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
-from jobs.session import JARS
+from jobs.session import DELTA_JARS, JARS
+from windowing.errors import TidemarkError, UsageError
 
-PACKAGE = "io.delta:delta-spark_4.1_2.13:4.4.0"
-SHA256 = {
-    "delta-spark_4.1_2.13-4.4.0.jar": "75a9400986853c061f5109f012547de2545a5759e5e752e5ef633dabe16a4f10",
-    "delta-storage-4.4.0.jar": "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
-}
+PACKAGES = "io.delta:delta-spark_4.1_2.13:4.4.0,io.delta:delta-storage:4.4.0"
+# Their dependencies are parts of Spark, or serve Unity Catalog: 31 files, 78 MB, none of them used.
+EXCLUDES = "org.*:*,com.*:*,io.unitycatalog:*,io.airlift:*,io.delta:delta-kernel*"
+_DIGESTS = (
+    "75a9400986853c061f5109f012547de2545a5759e5e752e5ef633dabe16a4f10",
+    "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
+)
+SHA256: Mapping[str, str] = dict(zip(DELTA_JARS, _DIGESTS, strict=True))
+LONGEST_WAIT_S = 900
+
+# Starting the JVM resolves the packages; no Spark context is needed for that.
+_RESOLVE = """
+import sys
+from pyspark import SparkConf
+from pyspark.java_gateway import launch_gateway
+packages, excludes, ivy = sys.argv[1:]
+settings = SparkConf(loadDefaults=False).setMaster("local[1]")
+settings.set("spark.jars.packages", packages).set("spark.jars.excludes", excludes)
+settings.set("spark.jars.ivy", ivy)
+launch_gateway(settings).shutdown()
+"""
+_REFUSED = re.compile(r"Server access error at url (?P<url>\S+) \((?P<error>.+)\)")
+_NO_HOST = re.compile(r"Host (?P<host>\S+) not found\. url=(?P<url>\S+)")
+_FAILED = re.compile(r"\[FAILED\s*\] (.+)")
+_TRIED = re.compile(r"^\s+(https?://\S+\.jar)$", re.MULTILINE)
+_NO_JVM = re.compile(r"(?!File |Traceback)(?=.*(java|JAVA|[Ee]rror))")
+_IVY_STARTED = ":: loading settings ::"
+_USER = re.compile(r"(?<=://)[^/@\s]+@")
 
 
 def main() -> int:
-    """Puts the JARs where `spark_session` looks; 0 when they are there and whole, 1 otherwise."""
-    if all(_whole(JARS / name) for name in SHA256):
-        return 0
+    """Does what `tidemark setup` does, for make; 0 when the JARs are there and whole."""
+    try:
+        fetch_jars()
+    except TidemarkError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+def fetch_jars(*, verbose: bool = False) -> tuple[str, ...]:
+    """Puts the pinned JARs where `spark_session` looks; returns the names of those it fetched.
+
+    A JAR that is there with the pinned digest is kept, so a second call does nothing. One with
+    another digest is replaced, and never by a file that hasn't the pinned digest either.
+    TidemarkError says which address gave which error; UsageError that nothing can be written.
+    With `verbose` all that Ivy says goes to stderr.
+    """
+    wanted = tuple(name for name in DELTA_JARS if not is_whole(JARS / name))
+    if not wanted:
+        return ()
+    _make_directory()
     with tempfile.TemporaryDirectory() as ivy:
-        _resolve(Path(ivy))
+        said = _resolve(Path(ivy))
+        if verbose:
+            print(hide_passwords(said), file=sys.stderr)
+        for name in wanted:
+            _put_in_place(_find_resolved(Path(ivy), name, said), name)
+    return wanted
+
+
+def is_whole(jar: Path) -> bool:
+    """Whether the file is there and has the digest that is pinned for its name."""
+    return jar.is_file() and _sha256(jar) == SHA256[jar.name]
+
+
+def explain_failure(said: str) -> str:
+    """Why there is no JAR, from all that Ivy and the JVM's launcher said: which address, which error."""
+    said = hide_passwords(said)
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    if _IVY_STARTED not in said:
+        why = next(filter(_NO_JVM.match, lines), "it said nothing")
+        return f"Java did not start ({why}); put Java 17 or newer on PATH or in JAVA_HOME"
+    if cause := _network_cause(said):
+        return (
+            f"{cause}; check the network, or name a mirror in DEFAULT_ARTIFACT_REPOSITORY "
+            "or in Spark's spark.jars.ivySettings"
+        )
+    return f"{lines[-1]}; --debug shows all that Ivy says"
+
+
+def hide_passwords(said: str) -> str:
+    """The text without the user and password that an address may hold."""
+    return _USER.sub("", said)
+
+
+def _network_cause(said: str) -> str | None:
+    if refused := _REFUSED.search(said):
+        return f"{refused['url']} gave {refused['error']}"
+    if no_host := _NO_HOST.search(said):
+        return f"{no_host['url']} can't be reached: host {no_host['host']} not found"
+    if failed := _FAILED.search(said):
+        return f"the download failed: {failed[1]}"
+    if tried := dict.fromkeys(_TRIED.findall(said)):
+        return f"there is none at {' or '.join(tried)}"
+    return None
+
+
+def _make_directory() -> None:
+    try:
         JARS.mkdir(parents=True, exist_ok=True)
-        for name in SHA256:
-            found = list(Path(ivy).rglob(f"*{name}"))
-            if found:
-                shutil.copyfile(found[0], JARS / name)
-    broken = [name for name in SHA256 if not _whole(JARS / name)]
-    if broken:
-        print(f"could not fetch {', '.join(broken)} ({PACKAGE}): check the network and run `make setup` again", file=sys.stderr)
-    return 1 if broken else 0
+        with tempfile.TemporaryFile(dir=JARS):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"{JARS} can't be written to ({error.strerror}); install Tidemark into a virtual "
+            "environment of your own, or name another directory in TIDEMARK_JARS"
+        ) from error
 
 
-def _whole(jar: Path) -> bool:
-    return jar.is_file() and hashlib.sha256(jar.read_bytes()).hexdigest() == SHA256[jar.name]
+def _resolve(ivy: Path) -> str:
+    """Has Ivy fetch the packages into `ivy`; returns what it said, whether or not it could."""
+    command = [sys.executable, "-c", _RESOLVE, PACKAGES, EXCLUDES, str(ivy)]
+    # Ivy needs no address of this host; without this Spark warns about the one it chose.
+    surroundings = {"SPARK_LOCAL_IP": "127.0.0.1", **os.environ}
+    try:
+        done = subprocess.run(
+            command,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=LONGEST_WAIT_S,
+            env=surroundings,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise TidemarkError(
+            f"the Delta JARs were not fetched: Ivy was not done after {LONGEST_WAIT_S} seconds; "
+            "check the network and try again"
+        ) from error
+    return done.stdout.decode(errors="replace")
 
 
-def _resolve(ivy: Path) -> None:
-    """Starts Spark once with the package; what Ivy fetched lies below `ivy` afterwards."""
-    script = (
-        "from pyspark.sql import SparkSession as S;"
-        f"S.builder.master('local[1]').config('spark.jars.packages', '{PACKAGE}')"
-        f".config('spark.jars.ivy', '{ivy}').config('spark.ui.enabled', 'false')"
-        ".config('spark.driver.bindAddress', '127.0.0.1').config('spark.driver.host', '127.0.0.1').getOrCreate().stop()"
-    )
-    subprocess.run([sys.executable, "-c", script], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=900)
+def _find_resolved(ivy: Path, name: str, said: str) -> Path:
+    found = next(iter(sorted(ivy.rglob(f"*{name}"))), None)
+    if found is None:
+        raise TidemarkError(f"{name} was not fetched: {explain_failure(said)}")
+    if _sha256(found) != SHA256[name]:
+        raise TidemarkError(
+            f"{name} was refused: {_origin(said, name)} gave a file with SHA-256 {_sha256(found)}, "
+            f"and the pinned one has {SHA256[name]}; fetch it from another repository"
+        )
+    return found
+
+
+def _origin(said: str, name: str) -> str:
+    """The address a JAR came from; the name of the repository where Ivy told no address."""
+    said = hide_passwords(said)
+    address = re.search(rf"downloading (\S*{re.escape(name)})", said)
+    if address:
+        return address[1]
+    module, _, version = name.removesuffix(".jar").rpartition("-")
+    repository = re.search(rf"found io\.delta#{re.escape(f'{module};{version}')} in (\S+)", said)
+    return repository[1] if repository else "the repository"
+
+
+def _put_in_place(found: Path, name: str) -> None:
+    """Copies beside the final name first, so that nobody ever sees half a JAR."""
+    draft = JARS / f".{name}.{os.getpid()}"
+    try:
+        shutil.copyfile(found, draft)
+        draft.replace(JARS / name)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 if __name__ == "__main__":

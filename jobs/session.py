@@ -14,9 +14,12 @@ from pyspark.sql import SparkSession
 
 from jobs.exact_session import EXACT
 from windowing.errors import UsageError
+from windowing.spec.words import listed
 
 SHARE = Path(sys.prefix) / "share" / "tidemark"
-JARS = SHARE / "jars"
+JARS = Path(os.environ.get("TIDEMARK_JARS") or SHARE / "jars").absolute()
+"""Where `tidemark setup` puts the Delta JARs: in the environment, since they fit its PySpark."""
+DELTA_JARS = ("delta-spark_4.1_2.13-4.4.0.jar", "delta-storage-4.4.0.jar")
 ARCHIVE = SHARE / "classes.jsa"
 """The JVM's classes, loaded ahead of time by `make setup`; a JVM it wasn't made by ignores it."""
 DEFAULTS = {
@@ -71,9 +74,7 @@ def spark_session(app_name: str = "tidemark", **conf: str) -> SparkSession:
 
     `SPARK_MASTER` in the environment names a cluster; without it the session is local. UsageError when the JARs aren't set up.
     """
-    jars = sorted(str(jar) for jar in JARS.glob("*.jar"))
-    if len(jars) != 2:
-        raise UsageError(f"{JARS} holds {len(jars)} of the 2 Delta JARs; run `make setup` once")
+    jars = _find_jars()
     java = os.environ.get("JAVA_HOME")
     if java and not (Path(java) / "bin" / "java").exists():
         raise UsageError(f"JAVA_HOME is {java}, and there is no {Path(java) / 'bin' / 'java'}; name the directory of a Java 17 or newer")
@@ -89,6 +90,17 @@ def spark_session(app_name: str = "tidemark", **conf: str) -> SparkSession:
     if master.startswith("local"):
         _unburden(spark)
     return spark
+
+
+def _find_jars() -> list[str]:
+    """The paths of the two JARs; other files beside them, such as those of an older Delta, are left out."""
+    missing = [name for name in DELTA_JARS if not (JARS / name).is_file()]
+    if missing:
+        raise UsageError(
+            f"{JARS} lacks {listed(missing)}; "
+            "run `tidemark setup` (or `make setup` in a checkout) once"
+        )
+    return [str(JARS / name) for name in DELTA_JARS]
 
 
 def _introduce(spark: SparkSession) -> None:

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 import click
 
 from jobs.commands.engine import spark
-from jobs.commands.options import debug
+from jobs.commands.options import debug, json_option
 from jobs.commands.output import Printer
+from jobs.commands.spark_extra import require_spark_extra
 from windowing.errors import ExpectationsFailed, UsageError
 from windowing.report.text import count
 from windowing.spec.words import listed, shown
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 @click.command("test")
 @click.argument("paths", nargs=-1, required=True, metavar="TRANSCRIPT...")
 @click.option("-k", "text", metavar="TEXT", help="Only transcripts whose name or path holds TEXT.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, everything else on stderr.")
+@json_option
 @debug
 def check(paths: tuple[str, ...], *, text: str | None, as_json: bool) -> None:
     """Play TRANSCRIPTs against their specs; exit 3 if one disagrees.
@@ -27,6 +28,7 @@ def check(paths: tuple[str, ...], *, text: str | None, as_json: bool) -> None:
     A TRANSCRIPT is a YAML file with the steps of a test: rows that come in, the watermark that moves on, and the rows that tables then
     hold. A directory stands for every transcript below it. Tables lie in a temporary directory.
     """
+    require_spark_extra()
     from jobs.transcript import plays
 
     chosen = _chosen(plays(paths), text)

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import click
 
+from jobs.commands.spark_extra import require_spark_extra
 from windowing.errors import UsageError
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
@@ -68,10 +70,24 @@ def debug(command: F) -> F:
 
 
 def common(command: F) -> F:
-    """Adds SPEC (a Pipeline), --json and --debug."""
+    """Adds SPEC (a Pipeline), --json and --debug, and requires Spark once all of them are read.
+
+    So a bad spec is said first, also where Spark isn't installed.
+    """
+
+    @wraps(command)
+    def start(*given: Any, **named: Any) -> Any:
+        require_spark_extra()
+        return command(*given, **named)
+
     spec = click.argument("pipeline", metavar="SPEC", type=Spec())
-    as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, everything else on stderr.")
-    return spec(as_json(debug(command)))
+    return cast(F, spec(json_option(debug(start))))
+
+
+def json_option(command: F) -> F:
+    """Adds --json."""
+    text = "Print one JSON object on stdout, everything else on stderr."
+    return click.option("--json", "as_json", is_flag=True, help=text)(command)
 
 
 def key_option(command: F) -> F:

@@ -1,8 +1,10 @@
 """The command line without a JVM: help, wrong command lines, broken specs, a busy pipeline. Errors are one sentence and an exit code."""
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +16,7 @@ from click.testing import CliRunner, Result
 from jobs.cli import main
 from jobs.commands.failure import explained
 from jobs.commands.options import Instant
+from jobs.commands.spark_extra import MODULES
 from jobs.session import LIGHT
 from windowing.errors import Busy, ExpectationsFailed, SpecError, StateRefused, UsageError
 
@@ -21,6 +24,8 @@ COMMANDS = (
     *("run", "backfill", "validate", "publish", "explain", "show", "late", "state", "report", "test"),
     *("maintain", "doctor", "recover", "reset", "erase"),
 )
+ROOT = Path(__file__).parents[2]
+EVERY_COMMAND = (*COMMANDS, "setup")
 SPEC = """
 name: trips
 lake: lake
@@ -68,15 +73,16 @@ def said(result: Result) -> str:
 def test_help_names_every_command() -> None:
     result = tidemark("--help")
     assert result.exit_code == 0
-    assert all(f"\n  {name} " in result.stdout for name in COMMANDS)
+    assert all(f"\n  {name} " in result.stdout for name in EVERY_COMMAND)
     assert "..." not in result.stdout.partition("Commands:")[2], "a command's help is cut off"
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", EVERY_COMMAND)
 def test_every_command_explains_itself(command: str) -> None:
     result = tidemark(command, "-h")
     assert result.exit_code == 0
-    assert all(option in result.stdout for option in ("TRANSCRIPT" if command == "test" else "SPEC", "--json", "--debug"))
+    argument = {"test": "TRANSCRIPT", "setup": "JARs"}.get(command, "SPEC")
+    assert all(option in result.stdout for option in (argument, "--json", "--debug"))
 
 
 ROWS = (["run"], ["backfill", *RANGE], ["backfill", *RANGE, "--check"], ["validate"], ["maintain"], ["show", "hourly"], ["late"], ["state"])
@@ -198,6 +204,47 @@ def test_a_suite_that_is_not_there_is_exit_2_before_anything_starts(
     where = f"tidemark: {file}: expectations.suite: "
     assert said(result).startswith(f"{where}'departurs' is not there: no file ")
     assert "suites there are: departures, planes, did you mean 'departures'" in said(result)
+
+
+@pytest.fixture
+def no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment in which two packages of the extra are not installed."""
+
+    def find(name: str) -> object:
+        return None if name in ("pyspark", "delta") else object()
+
+    monkeypatch.setattr("jobs.commands.spark_extra.find_spec", find)
+
+
+@pytest.mark.usefixtures("no_extra")
+@pytest.mark.parametrize("command", EVERY_COMMAND)
+def test_without_the_extra_a_command_says_what_to_install(command: str, spec: str) -> None:
+    words = {"backfill": RANGE, "show": ("hourly",)}.get(command, ())
+    result = tidemark(command, *(() if command == "setup" else (spec,)), *words)
+    assert result.exit_code == 2
+    assert said(result) == (
+        "tidemark: this command needs Spark, and this Python has no pyspark, delta; "
+        "run `pip install 'tidemark[spark]'`"
+    )
+
+
+@pytest.mark.usefixtures("no_extra")
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "test"])
+def test_without_the_extra_a_bad_spec_is_said_first(command: str, tmp_path: Path) -> None:
+    file = tmp_path / "broken.yaml"
+    file.write_text(SPEC.replace("1 hour", "an hour"))
+    words = {"backfill": RANGE, "show": ("hourly",)}.get(command, ())
+    result = tidemark(command, str(file), *words)
+    assert result.exit_code == 2
+    assert "windows.hourly.size" in said(result)
+
+
+def test_the_extra_is_what_the_package_says() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    required = project["optional-dependencies"]["spark"]
+    names = {re.split(r"[<>=\[]", text)[0].replace("-", "_") for text in required}
+    imported = {"delta_spark": "delta"}
+    assert {imported.get(name, name) for name in names} == set(MODULES)
 
 
 @pytest.fixture
