@@ -40,6 +40,9 @@ DEFAULTS = {
     "spark.sql.dataFrameQueryContext.enabled": "false",
     # PySpark asks the JVM more questions for every column, to say in an error which line of Python made it: half of a small run's Python.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # Spark keeps 100 generated classes unless told otherwise, and one run needs about 300 of them:
+    # each warm run compiled some 500 anew. The cache belongs to the JVM, so only its start can set it.
+    "spark.sql.codegen.cache.maxEntries": "5000",
     # VACUUM lists a table's files in as many tasks, each of a few milliseconds, as this says: 10,000 if nothing is said.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
     "spark.ui.enabled": "false",
