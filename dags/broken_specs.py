@@ -3,7 +3,9 @@
 import os
 from pathlib import Path
 
-from factory import ROOT, read_specs
+from dags.factory import read_specs
+
+ROOT = Path(__file__).resolve().parents[1]
 
 specs = read_specs(Path(os.environ.get("TIDEMARK_PIPELINES", ROOT / "pipelines")))
 if specs.broken:

@@ -1,5 +1,7 @@
 """From specs to DAGs: spec file -> Pipeline -> steps (plain values) -> operators, made in one place.
 
+A DAG folder of your own takes `read_specs` and `dags_of` from here (docs/airflow.md).
+
 Each pipeline gets three DAGs: `{name}` runs on the spec's schedule and takes whatever is new, whatever its logical date;
 `{name}_backfill` is started by hand with a range; `{name}_maintain` keeps files and state few, once a day. All run the
 command line of the Spark environment, so nothing here imports Spark. One writer per pipeline is guaranteed by the command's
@@ -22,7 +24,6 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
 
-ROOT = Path(__file__).resolve().parents[1]
 BUSY = 75
 RETRIES = 30
 UNEXPECTED_TRIES = 3
@@ -194,13 +195,20 @@ class Specs:
 def read_specs(directory: Path) -> Specs:
     """Every *.yaml and *.yml in `directory`, by name. A file that can't be read, or takes an id that is taken, doesn't stop the others."""
     pipelines: list[Pipeline] = []
-    broken = [] if directory.is_dir() else [f"TIDEMARK_PIPELINES: '{directory}' is not a directory; name the one that holds the specs"]
+    broken = [] if directory.is_dir() else [_no_directory(directory)]
     for file in sorted(f for f in directory.absolute().glob("*.y*ml") if f.suffix in {".yaml", ".yml"}):
         try:
             pipelines.append(_distinct(load_pipeline(file), pipelines))
         except Exception as error:  # noqa: BLE001 - whatever a spec provokes, the other DAGs must not go down with it
             broken.append(_sentence(file, error))
     return Specs(tuple(pipelines), tuple(broken))
+
+
+def _no_directory(directory: Path) -> str:
+    return (
+        f"'{directory}' is not a directory; name the one that holds the specs "
+        "(the DAGs of a checkout take it from TIDEMARK_PIPELINES)"
+    )
 
 
 def _distinct(pipeline: Pipeline, others: Iterable[Pipeline]) -> Pipeline:

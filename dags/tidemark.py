@@ -6,7 +6,9 @@ TIDEMARK_PIPELINES is the directory of the specs (default: pipelines/), TIDEMARK
 import os
 from pathlib import Path
 
-from factory import ROOT, dags_of, read_specs
+from dags.factory import dags_of, read_specs
+
+ROOT = Path(__file__).resolve().parents[1]
 
 specs = read_specs(Path(os.environ.get("TIDEMARK_PIPELINES", ROOT / "pipelines")))
 cli = os.environ.get("TIDEMARK_BIN", str(ROOT / ".venv/bin/tidemark"))

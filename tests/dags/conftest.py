@@ -28,7 +28,7 @@ else:
         AIRFLOW__CORE__LOAD_EXAMPLES="False",
         AIRFLOW__DATABASE__SQL_ALCHEMY_CONN=f"sqlite:///{HOME}/airflow.db",
     )
-    sys.path += [str(ROOT), str(DAGS)]
+    sys.path.append(str(ROOT))
 
 # One lake for all tests: Airflow knows an asset by its name and ties the name to the first URI it came with.
 LAKE = "/srv/lake"
@@ -127,7 +127,7 @@ class Outcome:
 @pytest.fixture
 def outcome(database: None, bag: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
     """Runs a DAG in this process, with the given parameters; what is tried again is so at once."""
-    import factory
+    from dags import factory
 
     monkeypatch.setattr(factory, "RETRY_DELAY", timedelta(0))
 

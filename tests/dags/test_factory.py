@@ -8,7 +8,8 @@ from airflow.sdk import Asset
 from airflow.sdk.definitions.retry_policy import RetryAction
 from airflow.sdk.exceptions import AirflowFailException
 from conftest import LAKE
-from factory import BACKFILL, LIVE, RETRY_DELAY, assets_of, command_line, read_specs, verdict
+
+from dags.factory import BACKFILL, LIVE, RETRY_DELAY, assets_of, command_line, read_specs, verdict
 
 NASTY = [
     "2013-01-01; rm -rf /",
