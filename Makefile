@@ -7,10 +7,10 @@ PY := .venv/bin/python
 export TZ := UTC
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test test-deep seeded torture soak lint bench pictures airflow clean lock schema
+.PHONY: help setup demo test test-deep test-wheel seeded torture soak lint bench pictures airflow wheel clean lock schema
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 setup: .venv/.ready .venv-airflow/.ready ## both environments and the Delta JARs, once
 
@@ -23,6 +23,9 @@ test: setup ## lint, unit, property, Spark, Delta, Airflow and Great Expectation
 test-deep: setup ## rare orders of commands, other systems' examples, then 500 random schedules against plain loops (hours)
 	@$(PY) -m pytest -q -m deep tests -p no:cacheprovider
 	@TIDEMARK_SCHEDULES=$${TIDEMARK_SCHEDULES:-500} $(PY) -m pytest -q tests/jobs/test_schedules.py -p no:cacheprovider
+
+test-wheel: setup ## builds the package, installs it outside the checkout and follows the tutorial there (minutes)
+	@UV=$(CURDIR)/$(UV) $(PY) -m pytest -q -m wheel tests/wheel -p no:cacheprovider
 
 seeded: setup ## puts bugs into copies of the project, one by one; the tests must find each (half an hour)
 	@$(PY) -m tests.seeded
@@ -45,8 +48,11 @@ pictures: setup ## draws the windows of the documentation anew, from what the en
 airflow: setup ## the Airflow web page on 127.0.0.1
 	@$(PY) -m jobs.webui
 
-clean: ## removes what demo, tests and airflow made; environments stay
-	rm -rf .airflow build .pytest_cache .ruff_cache .mypy_cache .hypothesis spark-warehouse
+wheel: $(UV) ## the package for pip, in dist/
+	$(UV) build -q --out-dir dist
+
+clean: ## removes what demo, tests, wheel and airflow made; environments stay
+	rm -rf .airflow build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis spark-warehouse
 
 lock: $(UV) ## resolves the dependencies anew into requirements/
 	$(UV) pip compile pyproject.toml --extra spark --extra demo --extra dev $(COMPILE) -o requirements/spark.txt
@@ -61,18 +67,18 @@ $(UV):
 	@bin/needs
 	@python3 -m venv .tools && .tools/bin/pip install -q --disable-pip-version-check uv==$(UV_VERSION)
 
-.venv/.ready: requirements/spark.txt pyproject.toml | $(UV)
+# A prerequisite that is never there, for an environment that was made elsewhere (bin/made-here says why).
+.PHONY: moved
+moved = $(shell bin/made-here $(1) || echo moved)
+
+.venv/.ready: requirements/spark.txt pyproject.toml $(call moved,.venv) | $(UV)
 	@echo "setting up .venv (Spark, Delta, Great Expectations)"
-	@$(UV) venv -q --allow-existing --python "$$(python3 -c 'import sys; print(sys.executable)')" .venv
-	@$(UV) pip sync -q --python .venv/bin/python --require-hashes requirements/spark.txt
-	@$(UV) pip install -q --python .venv/bin/python --no-deps -e .
+	@bin/environment .venv requirements/spark.txt
 	@$(PY) -m jobs.jars
 	@$(PY) -m jobs.archive >/dev/null 2>&1 || true
-	@touch $@
+	@pwd -P > $@
 
-.venv-airflow/.ready: requirements/airflow.txt pyproject.toml | $(UV)
+.venv-airflow/.ready: requirements/airflow.txt pyproject.toml $(call moved,.venv-airflow) | $(UV)
 	@echo "setting up .venv-airflow (Airflow)"
-	@$(UV) venv -q --allow-existing --python "$$(python3 -c 'import sys; print(sys.executable)')" .venv-airflow
-	@$(UV) pip sync -q --python .venv-airflow/bin/python --require-hashes requirements/airflow.txt
-	@$(UV) pip install -q --python .venv-airflow/bin/python --no-deps -e .
-	@touch $@
+	@bin/environment .venv-airflow requirements/airflow.txt
+	@pwd -P > $@

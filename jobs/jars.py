@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from itertools import takewhile
 from pathlib import Path
 
 from jobs.session import DELTA_JARS, JARS
@@ -42,6 +43,7 @@ launch_gateway(settings).shutdown()
 """
 _REFUSED = re.compile(r"Server access error at url (?P<url>\S+) \((?P<error>.+)\)")
 _NO_HOST = re.compile(r"Host (?P<host>\S+) not found\. url=(?P<url>\S+)")
+_ACCESS_ERROR = re.compile(r"Server access Error: (?P<error>.+) url=(?P<url>\S+)")
 _FAILED = re.compile(r"\[FAILED\s*\] (.+)")
 _TRIED = re.compile(r"^\s+(https?://\S+\.jar)$", re.MULTILINE)
 _NO_JVM = re.compile(r"(?!File |Traceback)(?=.*(java|JAVA|[Ee]rror))")
@@ -97,7 +99,7 @@ def explain_failure(said: str) -> str:
             f"{cause}; check the network, or name a mirror in DEFAULT_ARTIFACT_REPOSITORY "
             "or in Spark's spark.jars.ivySettings"
         )
-    return f"{lines[-1]}; --debug shows all that Ivy says"
+    return f"{_first_problem(lines)}; --debug shows all that Ivy says"
 
 
 def hide_passwords(said: str) -> str:
@@ -106,7 +108,7 @@ def hide_passwords(said: str) -> str:
 
 
 def _network_cause(said: str) -> str | None:
-    if refused := _REFUSED.search(said):
+    if refused := _REFUSED.search(said) or _ACCESS_ERROR.search(said):
         return f"{refused['url']} gave {refused['error']}"
     if no_host := _NO_HOST.search(said):
         return f"{no_host['url']} can't be reached: host {no_host['host']} not found"
@@ -115,6 +117,16 @@ def _network_cause(said: str) -> str | None:
     if tried := dict.fromkeys(_TRIED.findall(said)):
         return f"there is none at {' or '.join(tried)}"
     return None
+
+
+def _first_problem(lines: list[str]) -> str:
+    """What Ivy lists first as a problem, or what ended the JVM, or its last line."""
+    # PySpark's own traceback follows, and only says that the JVM ended.
+    lines = list(takewhile(lambda line: not line.startswith("Traceback"), lines))
+    for heading in (":::: ERRORS", ":::: WARNINGS"):
+        if heading in lines[:-1]:
+            return lines[lines.index(heading) + 1]
+    return next((line for line in lines if line.startswith("Exception in thread")), lines[-1])
 
 
 def _make_directory() -> None:

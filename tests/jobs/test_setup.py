@@ -21,6 +21,7 @@ REFUSED = f"""{STARTED}
 
 \tServer access error at url {BASE}/delta.jar (java.net.ConnectException: Connection refused)
 """
+TIMED_OUT = f"{STARTED}:::: ERRORS\n\tServer access Error: Connection timed out url={BASE}/delta.pom\n"
 NO_HOST = f"{STARTED}:::: ERRORS\n\tHost mirror.test not found. url={BASE}/delta.pom\n"
 NOT_THERE = f"""{STARTED}
 \t==== central: tried
@@ -126,11 +127,17 @@ def test_a_file_of_a_local_repository_is_refused_by_the_name_of_the_repository(
         (NOT_THERE, f"there is none at {BASE}/delta.jar"),
         (BROKE_OFF, "io.delta#delta;4.4.0!delta.jar:  Read timed out"),
         ("JAVA_HOME is not set\n", "Java did not start (JAVA_HOME is not set); put Java 17"),
-        (f"{STARTED}no space left on device\n", "no space left on device; --debug shows"),
+        (f"{STARTED}Killed\nTraceback\nPySparkRuntimeError\n", "Killed; --debug shows"),
+        (f"{STARTED}:::: WARNINGS\n\todd module\nTraceback\n", "odd module; --debug shows"),
+        (f"{STARTED}Exception in thread main: odd\n\tat org.Odd\n", "Exception in thread main"),
+        (TIMED_OUT, f"{BASE}/delta.pom gave Connection timed out"),
         (REFUSED.replace("http://", "http://me:secret@"), f"{BASE}/delta.pom gave"),
         ("", "Java did not start (it said nothing)"),
     ],
-    ids=["refused", "no host", "not there", "broke off", "no java", "other", "password", "nothing"],
+    ids=[
+        *("refused", "no host", "not there", "broke off", "no java", "other"),
+        *("warning", "exception", "timed out", "password", "nothing"),
+    ],
 )
 @pytest.mark.usefixtures("place")
 def test_a_failure_names_address_and_error(

@@ -1,0 +1,97 @@
+"""make sets an environment up anew in a checkout that was moved or copied, and only there."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ENVIRONMENTS = (".venv", ".venv-airflow")
+UV = """\
+#!/bin/sh
+echo "$@" >> "$(dirname "$0")/calls"
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """What make looks at, set up, with a stand-in for uv that writes down how it is called."""
+    place = tmp_path / "a checkout"
+    for name in ("bin", "requirements"):
+        shutil.copytree(ROOT / name, place / name)
+    for name in ("Makefile", "pyproject.toml"):
+        shutil.copy(ROOT / name, place / name)
+    uv = place / ".tools" / "bin" / "uv"
+    uv.parent.mkdir(parents=True)
+    uv.write_text(UV)
+    uv.chmod(0o755)
+    for environment in ENVIRONMENTS:
+        (place / environment).mkdir()
+        (place / environment / ".ready").write_text(f"{place}\n")
+    return place
+
+
+def planned(checkout: Path) -> str:
+    """What `make setup` would do."""
+    done = subprocess.run(
+        ["make", "-n", "setup"], cwd=checkout, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def uv_calls(checkout: Path, environment: str) -> list[str]:
+    """How bin/environment calls uv."""
+    subprocess.run(
+        ["bin/environment", environment, "the.lock"], cwd=checkout, check=True, capture_output=True
+    )
+    return (checkout / ".tools/bin/calls").read_text().splitlines()
+
+
+def test_nothing_is_done_where_it_was_made(checkout: Path) -> None:
+    assert "bin/environment" not in planned(checkout)
+
+
+def test_nothing_is_done_for_a_link_to_where_it_was_made(checkout: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(checkout)
+    assert "bin/environment" not in planned(tmp_path / "link")
+
+
+def test_both_environments_are_made_anew_in_a_copy(checkout: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(checkout, tmp_path / "copy", copy_function=shutil.copy2)
+    plan = planned(copy)
+    assert all(f"bin/environment {environment} " in plan for environment in ENVIRONMENTS)
+    assert "bin/environment" not in planned(checkout)
+
+
+def test_one_that_says_nothing_is_made_anew(checkout: Path) -> None:
+    (checkout / ".venv" / ".ready").write_text("")
+    plan = planned(checkout)
+    assert "bin/environment .venv " in plan
+    assert "bin/environment .venv-airflow " not in plan
+
+
+def test_all_packages_are_installed_again_in_a_moved_checkout(
+    checkout: Path, tmp_path: Path
+) -> None:
+    moved = checkout.rename(tmp_path / "moved")
+    calls = uv_calls(moved, ".venv")
+    assert [call.split()[:2] for call in calls] == [
+        ["venv", "-q"],
+        ["pip", "sync"],
+        ["pip", "install"],
+    ]
+    assert all("--reinstall" in call for call in calls if call.startswith("pip "))
+
+
+@pytest.mark.parametrize("new", [True, False])
+def test_they_are_not_where_nothing_moved(new: bool, checkout: Path) -> None:  # noqa: FBT001
+    if new:
+        shutil.rmtree(checkout / ".venv")
+    assert not [call for call in uv_calls(checkout, ".venv") if "--reinstall" in call]
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS)
+def test_success_is_marked_with_the_place(environment: str, checkout: Path) -> None:
+    (checkout / environment / ".ready").unlink()
+    assert f"pwd -P > {environment}/.ready" in planned(checkout)
