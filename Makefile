@@ -15,20 +15,20 @@ help: ## this list
 setup: .venv/.ready .venv-airflow/.ready ## both environments and the Delta JARs, once
 
 demo: setup ## real flights through Airflow, Spark and Delta: late rows correct what was published
-	@$(PY) -m jobs.demo
+	@$(PY) -m jobs.local.demo
 
 test: setup ## lint, unit, property, Spark, Delta, Airflow and Great Expectations tests
 	@bin/check
 
 test-deep: setup ## rare orders of commands, other systems' examples, then 500 random schedules against plain loops (hours)
 	@$(PY) -m pytest -q -m deep tests -p no:cacheprovider
-	@TIDEMARK_SCHEDULES=$${TIDEMARK_SCHEDULES:-500} $(PY) -m pytest -q tests/jobs/test_schedules.py -p no:cacheprovider
+	@TIDEMARK_SCHEDULES=$${TIDEMARK_SCHEDULES:-500} $(PY) -m pytest -q tests/system/test_random_schedules.py -p no:cacheprovider
 
 test-wheel: setup ## builds the package, installs it outside the checkout and follows the tutorial there (minutes)
 	@UV=$(CURDIR)/$(UV) $(PY) -m pytest -q -m wheel tests/wheel -p no:cacheprovider
 
 seeded: setup ## puts bugs into copies of the project, one by one; the tests must find each (half an hour)
-	@$(PY) -m tests.seeded
+	@$(PY) -m tests.mutation.seeded
 
 torture: setup ## kills, races and crowds for an hour (MINUTES=...), on from where the last one was stopped
 	@$(PY) -m tests.torture --minutes $${MINUTES:-60}
@@ -46,7 +46,7 @@ pictures: setup ## draws the windows of the documentation anew, from what the en
 	@$(PY) -m docs.draw
 
 airflow: setup ## the Airflow web page on 127.0.0.1
-	@$(PY) -m jobs.webui
+	@$(PY) -m jobs.local.airflow_page
 
 wheel: $(UV) ## the package for pip, in dist/
 	$(UV) build -q --out-dir dist
@@ -59,7 +59,7 @@ lock: $(UV) ## resolves the dependencies anew into requirements/
 	$(UV) pip compile pyproject.toml --extra airflow $(COMPILE) -o requirements/airflow.txt
 
 schema: setup ## writes the JSON Schema of the spec file
-	$(PY) -m windowing.spec.schema > pipelines/pipeline.schema.json
+	$(PY) -m windowing.spec.yaml.json_schema > pipelines/pipeline.schema.json
 
 COMPILE := -q --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links
 
@@ -74,8 +74,8 @@ moved = $(shell bin/made-here $(1) || echo moved)
 .venv/.ready: requirements/spark.txt pyproject.toml $(call moved,.venv) | $(UV)
 	@echo "setting up .venv (Spark, Delta, Great Expectations)"
 	@bin/environment .venv requirements/spark.txt
-	@$(PY) -m jobs.jars
-	@$(PY) -m jobs.archive >/dev/null 2>&1 || true
+	@$(PY) -m jobs.setup
+	@$(PY) -m jobs.local.class_archive >/dev/null 2>&1 || true
 	@pwd -P > $@
 
 .venv-airflow/.ready: requirements/airflow.txt pyproject.toml $(call moved,.venv-airflow) | $(UV)

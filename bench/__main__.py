@@ -21,7 +21,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from jobs.commands.output import Printer
+from jobs.console import Printer
 from jobs.run import run
 from jobs.session import spark_session
 from windowing.spec.load import load_pipeline

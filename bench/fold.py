@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from bench.__main__ import START_US
-from jobs.commands.output import Printer
+from jobs.console import Printer
 from jobs.session import spark_session
 from windowing.columns import BASE, END, INDEX, ORDER, START
 from windowing.columns import T as TIME

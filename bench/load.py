@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from bench.__main__ import DAY_US, START_US, Bench, cpu
-from jobs.commands.output import Printer
+from jobs.console import Printer
 from jobs.run import run
 from jobs.session import spark_session
 from windowing.spec.load import load_pipeline

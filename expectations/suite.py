@@ -20,9 +20,9 @@ from expectations.law import law_of
 from expectations.outcome import CRITICAL, WARNING
 from expectations.places import missing
 from windowing.errors import SpecError
-from windowing.spec.file import document as read
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import shown
+from windowing.spec.yaml.file import document as read
 
 _FIELDS = ("type", "kwargs", "severity", "description")
 _OURS = ("severity", "description", "result_format", "catch_exceptions", "id", "meta", "notes", "rendered_content", "windows", "batch_id")

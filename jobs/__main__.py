@@ -1,6 +1,6 @@
 """`python -m jobs` is `tidemark`."""
 
-from jobs.cli import main
+from jobs.cli.main import main
 
 if __name__ == "__main__":
     main(prog_name="tidemark")

@@ -1,8 +1,11 @@
-"""What a command prints: tables and sentences for people, one JSON object for programs."""
+"""What a terminal shows: tables and sentences for people, one JSON object for programs, nothing of what the JVM says."""
 
 import json
+import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import IO, Any
 
@@ -70,3 +73,24 @@ def console(stream: IO[str]) -> Console:
 def _numeric(values: Sequence[Any]) -> bool:
     known = [v for v in values if v is not None]
     return bool(known) and all(isinstance(v, (int, float, Decimal)) and not isinstance(v, bool) for v in known)
+
+
+@contextmanager
+def aside() -> Iterator[IO[bytes]]:
+    """Processes started inside the block write stdout and stderr to a file without a name, for as long as they live.
+
+    The JVM says on stderr which of its own modules it loads, before any logger is set up that could be told not to; Delta says on stdout
+    what VACUUM deleted.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = os.dup(1), os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+        try:
+            yield file
+        finally:
+            for own, to in zip(kept, (1, 2), strict=True):
+                os.dup2(own, to)
+                os.close(own)

@@ -3,45 +3,38 @@
     lock -> nothing left half-way -> intent -> rows deleted, state first -> readers pointed at what is left -> old files deleted -> done
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial, reduce
 
-from delta.tables import DeltaTable
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
-from jobs import ageing, lock, tables
-from jobs.admission import Batch
-from jobs.backfill import finished
-from jobs.check import sweep
-from jobs.evolve import ready
-from jobs.exact_session import in_exact_session
+from jobs.maintenance.erasure import delete_rows, forget, rewrite, same_key
+from jobs.microbatch.context import Batch
+from jobs.preflight import lock, tables
+from jobs.preflight.exact_session import in_exact_session
+from jobs.preflight.source_errors import told
 from jobs.publish import follow
-from jobs.refill import accepted
-from jobs.refusal import told
-from jobs.repair import held, still_partial
-from jobs.show import literal, state_names
-from jobs.together import together
-from windowing import delta
-from windowing.admit.table import REFUSED
-from windowing.columns import END, MISSED, START, kept_name
+from jobs.recompute.accepted import accepted
+from jobs.recompute.resume import finished, ready
+from jobs.recompute.totals import held, still_partial
+from jobs.reconcile import sweep
+from windowing import delta, table_retention
+from windowing.columns import END, MISSED, START
 from windowing.columns import T as TIME
 from windowing.crash import crashpoint
 from windowing.errors import UsageError
 from windowing.ledger.rule import ERASE_DONE, ERASE_INTENT, GENERATION, Entry, Story
 from windowing.ledger.table import record
 from windowing.merge.rule import output
-from windowing.panes.table import NO_BATCH, SEEN, Stamp
-from windowing.source import table as source
+from windowing.panes.rule import NO_BATCH
+from windowing.panes.table import Stamp
 from windowing.source.rule import fed
 from windowing.spec.kinds import Tumbling
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import listed
 
 _ERASED = "erased"
-_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 
 
 @dataclass(frozen=True)
@@ -76,12 +69,12 @@ def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Er
         resumed = past.open_erasure is not None
         past, begun = _intended(batch, past, key)
         left = tables.left(spark, pipeline, past)
-        rows = _rows(batch, key, left)
-        stale = [name for name in (*tables.names(spark, pipeline), *left) if ageing.has_past(spark, pipeline.table(name))]
-        _rewrite(batch, stale)
+        rows = delete_rows(batch, key, left)
+        stale = [name for name in (*tables.names(spark, pipeline), *left) if table_retention.has_past(spark, pipeline.table(name))]
+        rewrite(batch, stale)
         versions = tables.versions(spark, pipeline)
         past = past if past.published is None else follow(spark, pipeline, past, versions)
-        _forget(batch, stale)
+        forget(batch, stale)
         done = replace(begun, step=ERASE_DONE, versions=versions, counts=_counts(batch, past, begun))
         record(spark, pipeline, past, [done])
         crashpoint("erase.done")
@@ -127,11 +120,11 @@ def _counts(batch: Batch, past: Story, begun: Entry) -> dict[str, int]:
 def _accepted(batch: Batch, past: Story, key: Mapping[str, str]) -> int:
     """How many events of the key count, as far as an output holds it: as the source says."""
     outputs = [delta.read(batch.spark, output(batch.pipeline, w).path) for w in batch.pipeline.windows]
-    if past.read_version is None or all(rows.where(_same(batch, rows.schema, key)).isEmpty() for rows in outputs):
+    if past.read_version is None or all(rows.where(same_key(batch, rows.schema, key)).isEmpty() for rows in outputs):
         return 0
     with told(batch.spark, batch.pipeline, past):
         events = accepted(batch, past.read_version)
-        return _shown(batch, events.where(_same(batch, events.schema, key))).count()
+        return _shown(batch, events.where(same_key(batch, events.schema, key))).count()
 
 
 def _shown(batch: Batch, events: DataFrame) -> DataFrame:
@@ -145,75 +138,3 @@ def _shown(batch: Batch, events: DataFrame) -> DataFrame:
     same = [F.col(f"e.`{k}`") == F.col(f"w.`{k}`") for k in batch.keys]
     inside = (at >= F.col(f"w.{START}")) & (at < F.col(f"w.{END}"))
     return events.alias("e").join(there.alias("w"), [*same, missed | inside], "left_semi")
-
-
-def _rewrite(batch: Batch, names: Sequence[str]) -> None:
-    """Writes files anew in which deleted rows are only marked."""
-    paths = [batch.pipeline.table(name) for name in names]
-    together([partial(batch.spark.sql, f"reorg table delta.`{path}` apply (purge)") for path in paths])
-
-
-def _forget(batch: Batch, names: Sequence[str]) -> None:
-    """Deletes every file that the newest versions don't need."""
-    spark, pipeline = batch.spark, batch.pipeline
-    spark.conf.set(_CHECK, "false")
-    try:
-        together([partial(_vacuum, spark, pipeline.table(name)) for name in names])
-    finally:
-        spark.conf.unset(_CHECK)
-
-
-def _vacuum(spark: SparkSession, path: str) -> None:
-    DeltaTable.forPath(spark, path).vacuum(0)
-    crashpoint("erase.vacuumed")
-
-
-def _rows(batch: Batch, key: Mapping[str, str], left: Sequence[str]) -> dict[str, int]:
-    """Deletes the rows of the key everywhere, in what earlier specs `left` too; ids first, as long as something tells whose they are."""
-    pipeline = batch.pipeline
-    refused = {table: {kept_name(c): v for c, v in key.items()} for table in REFUSED}
-    state = {table: key for table in state_names(pipeline) if table != SEEN}
-    outputs = dict.fromkeys(tables.outputs(pipeline), key)
-    found = {SEEN: _ids(batch, key)} if pipeline.source.event_id else {}
-    gone = dict.fromkeys(left, key)
-    for table, where in {**state, **outputs, **refused, **gone}.items():
-        found[table] = _delete(batch, table, where)
-        crashpoint("erase.deleted")
-    return found
-
-
-def _ids(batch: Batch, key: Mapping[str, str]) -> int:
-    """The ids of the key's events, as far as the source still has them."""
-    event_id, path = f"`{batch.pipeline.source.event_id}`", batch.pipeline.table(SEEN)
-    if not delta.exists(batch.spark, path):
-        return 0
-    events = source.read(batch.spark, batch.pipeline)
-    ids = events.where(_same(batch, events.schema, key)).select(F.col(event_id).cast("string").alias("id")).distinct()
-    n = delta.read(batch.spark, path).join(ids, F.col("event_id") == F.col("id"), "left_semi").count()
-    DeltaTable.forPath(batch.spark, path).alias("t").merge(ids.alias("s"), "t.event_id = s.id").whenMatchedDelete().execute()
-    return n
-
-
-def _delete(batch: Batch, table: str, key: Mapping[str, str]) -> int:
-    path = batch.pipeline.table(table)
-    if not delta.exists(batch.spark, path):
-        return 0
-    rows = delta.read(batch.spark, path)
-    same = _same(batch, rows.schema, key)
-    n = rows.where(same).count()
-    if n:
-        _without(batch, path, rows, key)
-    return n
-
-
-def _without(batch: Batch, path: str, rows: DataFrame, key: Mapping[str, str]) -> None:
-    """Deletes by a MERGE with the key in its source: what a DELETE was asked for would stay in the table's log."""
-    one = batch.spark.range(1).select(*(literal(batch.spark, c, rows.schema[c].dataType, v).alias(c) for c, v in key.items()))
-    same = " and ".join(f"t.`{c}` = s.`{c}`" for c in key)
-    target = DeltaTable.forPath(batch.spark, path).alias("t")
-    target.merge(one.localCheckpoint(eager=True).alias("s"), same).whenMatchedDelete().execute()
-
-
-def _same(batch: Batch, schema: T.StructType, key: Mapping[str, str]) -> Column:
-    """True for rows of the key. UsageError where a value can't be one of its column."""
-    return reduce(lambda a, b: a & b, [F.col(f"`{c}`") == literal(batch.spark, c, schema[c].dataType, v) for c, v in key.items()])

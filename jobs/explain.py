@@ -11,22 +11,23 @@ from typing import Any
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from jobs.exact_session import in_exact_session
-from jobs.prepare import difference, source_problems
-from jobs.show import state_names, state_of
+from jobs.preflight.diagnose import source_problems
+from jobs.preflight.exact_session import in_exact_session
+from jobs.preflight.spec_changes import difference
 from windowing import delta
 from windowing.admit.rule import cuts
-from windowing.grid.rule import boundary, index
-from windowing.grid.zone import micros, moment
+from windowing.grid.zone import moment
 from windowing.ledger.rule import Story
 from windowing.ledger.table import story
-from windowing.panes.rule import Shape, shape
-from windowing.report.commits import Commit, commit, total
-from windowing.report.text import instant, kind, left_open, plain
+from windowing.panes.rule import state_names, state_of
+from windowing.report.text import kind, left_open, plain
 from windowing.source import table as source
+from windowing.source.commits import Commit, total
+from windowing.source.table import commits
 from windowing.spec.fingerprint import Evolution
-from windowing.spec.kinds import CappedSession, Cumulate, RecordSliding, Session, Sliding, Tumbling, Window
+from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
+from windowing.windows.reach import touched
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def news(spark: SparkSession, pipeline: Pipeline, past: Story, version: int) -> 
         table = _delta_table(spark, pipeline.source.table)
         files = int(_detail(table, "numFiles"))
         return News(pipeline.source.table, version, 0, version + 1, files, table.toDF().count())
-    new = _commits(spark, pipeline, since, version)
+    new = commits(spark, pipeline, since, version)
     known = [c for c in new if c is not None]
     complete = len(known) == len(new)
     return News(
@@ -126,29 +127,12 @@ def news(spark: SparkSession, pipeline: Pipeline, past: Story, version: int) -> 
     )
 
 
-def rewrites(spark: SparkSession, pipeline: Pipeline, past: Story) -> str:
-    """The commits not read yet that took away rows, with the event times they may be of: version 3 (UPDATE, 10:00 to 11:00), ..."""
-    new = _commits(spark, pipeline, past.next_version or 0, delta.version(spark, pipeline.source.table))
-    found = [c for c in new if c is not None and c.rewrites]
-    times = {c.version: f", {instant(c.low)} to {instant(c.high)}" if c.low and c.high else "" for c in found}
-    return ", ".join(f"version {c.version} ({c.operation}{times[c.version]})" for c in found)
-
-
 def _delta_table(spark: SparkSession, table: str) -> DeltaTable:
     return DeltaTable.forPath(spark, table) if "/" in table else DeltaTable.forName(spark, table)
 
 
 def _detail(table: DeltaTable, column: str) -> Any:
     return table.detail().select(column).collect()[0][0]
-
-
-def _commits(spark: SparkSession, pipeline: Pipeline, since: int, version: int) -> list[Commit | None]:
-    """The commits `since` to `version`, both inside; None for one whose file is gone."""
-    if since > version:
-        return []
-    log = delta.home(spark, pipeline.source.table) / "_delta_log"
-    files = [(v, log / f"{v:020d}.json") for v in range(since, version + 1)]
-    return [commit(v, f.read_text(), pipeline.source.event_time.column or "") if f.exists() else None for v, f in files]
 
 
 def _event_times(commits: list[Commit]) -> tuple[datetime, datetime] | None:
@@ -170,26 +154,3 @@ def _output(pipeline: Pipeline, window: Window, past: Story, fresh: News) -> Tou
         closed_until=closed.get(window.name),
         span=None if fresh.event_times is None else touched(window, *fresh.event_times),
     )
-
-
-def touched(window: Window, low: datetime, high: datetime) -> tuple[datetime, datetime] | None:
-    """From the start of the first to the end of the last window that an event from `low` to `high`, both inside, can be in."""
-    low_us, high_us = micros(low), micros(high)
-    try:
-        match window:
-            case Session(gap_us=far) | CappedSession(gap_us=far) | RecordSliding(difference_us=far):
-                return moment(low_us - far), moment(high_us + far)
-            case Tumbling() | Sliding():
-                return _steps(shape(window), low_us, high_us)
-            case Cumulate(grid=grid):
-                periods = grid.periods
-                return moment(boundary(periods, index(periods, low_us))), moment(boundary(periods, index(periods, high_us) + 1))
-    except (OverflowError, IndexError):
-        return None
-    return None
-
-
-def _steps(form: Shape, low_us: int, high_us: int) -> tuple[datetime, datetime]:
-    first = (index(form.grid, low_us) + form.slide - form.size) // form.slide
-    last = index(form.grid, high_us) // form.slide
-    return moment(boundary(form.grid, first * form.slide)), moment(boundary(form.grid, last * form.slide + form.size))

@@ -11,24 +11,23 @@ from functools import partial
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from jobs import ageing, lock, tables
-from jobs.admission import Batch
-from jobs.backfill import finished
-from jobs.check import sweep
-from jobs.compaction import compact
-from jobs.evolve import ready
-from jobs.exact_session import in_exact_session
-from jobs.expiry import expire
+from expectations.table import QUALITY
+from jobs.maintenance.compaction import compact
+from jobs.maintenance.expiry import expire
+from jobs.microbatch.context import Batch
+from jobs.microbatch.parallel import together
+from jobs.preflight import lock, tables
+from jobs.preflight.exact_session import in_exact_session
 from jobs.publish import awaited
-from jobs.quality import QUALITY
-from jobs.show import state_names
-from jobs.together import together
-from windowing import delta
+from jobs.recompute.resume import finished, ready
+from jobs.reconcile import sweep
+from windowing import delta, table_retention
 from windowing.crash import crashpoint
 from windowing.grid.zone import micros, moment
 from windowing.ledger.rule import GENERATION, KEPT_STATE, MAINTAIN_DONE, MAINTAIN_INTENT, Entry, Story
 from windowing.ledger.table import LEDGER, WATERMARKS, record
-from windowing.panes.table import NO_BATCH, Stamp
+from windowing.panes.rule import NO_BATCH, state_names
+from windowing.panes.table import Stamp
 from windowing.spec.pipeline import Pipeline
 
 KEPT = timedelta(days=30)
@@ -110,11 +109,11 @@ def _files(batch: Batch, name: str, wanted: Sequence[Entry]) -> None:
     crashpoint("maintain.optimized")
     kept = _kept(batch, name, wanted)
     # VACUUM goes by the host's clock, whatever `now` is.
-    if ageing.has_older_files(path, datetime.now(UTC) - kept):
+    if table_retention.has_older_files(path, datetime.now(UTC) - kept):
         table.vacuum(kept.total_seconds() / 3600)
     crashpoint("maintain.vacuumed")
-    if name in (*state_names(batch.pipeline), LEDGER) and ageing.has_older_commits(path, datetime.now(UTC) - LOG_KEPT):
-        ageing.shorten_log(batch.spark, path, LOG_KEPT)
+    if name in (*state_names(batch.pipeline), LEDGER) and table_retention.has_older_commits(path, datetime.now(UTC) - LOG_KEPT):
+        table_retention.shorten_log(batch.spark, path, LOG_KEPT)
 
 
 def _kept(batch: Batch, name: str, wanted: Sequence[Entry]) -> timedelta:
@@ -125,11 +124,11 @@ def _kept(batch: Batch, name: str, wanted: Sequence[Entry]) -> timedelta:
     spark, path = batch.spark, batch.pipeline.table(name)
     if name not in tables.outputs(batch.pipeline):
         return KEPT
-    kept = ageing.kept(spark, path)
+    kept = table_retention.kept(spark, path)
     reach = max((_passed(batch, path, e.versions[name]) for e in wanted if name in e.versions), default=None)
     if reach is not None and kept < reach + WEEK:
         kept = timedelta(days=reach.days) + 2 * WEEK
-        ageing.keep_longer(spark, path, kept)
+        table_retention.keep_longer(spark, path, kept)
     return kept
 
 

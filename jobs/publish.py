@@ -7,11 +7,10 @@ from datetime import UTC, datetime
 from json import dumps
 
 from pyspark.sql import Row, SparkSession
-from pyspark.sql import functions as F
 
-from jobs import lock
-from jobs.exact_session import in_exact_session
-from jobs.quality import QUALITY
+from expectations.table import read_outcomes
+from jobs.preflight import lock
+from jobs.preflight.exact_session import in_exact_session
 from windowing import delta
 from windowing.crash import crashpoint
 from windowing.delta import local_path
@@ -52,7 +51,7 @@ def publish(spark: SparkSession, pipeline: Pipeline, accept: str | None = None) 
         if subject is None:
             return Publication(0, {})
         if accept is None:
-            outcomes = _outcomes(spark, pipeline, past)
+            outcomes = read_outcomes(spark, pipeline, past)
             subject = due(past, {row["seq"] for row in outcomes}) or subject
             _must_have_passed(pipeline, subject, [row for row in outcomes if row["seq"] == subject.seq])
             _must_be_settled(pipeline, subject, past)
@@ -91,7 +90,7 @@ def unseen(past: Story) -> tuple[Entry, ...]:
 
 def awaited(spark: SparkSession, pipeline: Pipeline, past: Story) -> Entry | None:
     """The step that `publish` would publish although others came after it."""
-    return due(past, {row["seq"] for row in _outcomes(spark, pipeline, past)})
+    return due(past, {row["seq"] for row in read_outcomes(spark, pipeline, past)})
 
 
 def due(past: Story, validated: Container[int]) -> Entry | None:
@@ -104,15 +103,6 @@ def due(past: Story, validated: Container[int]) -> Entry | None:
         if entry.step not in (CLOSE, BACKFILL_DONE):
             return None
     return None
-
-
-def _outcomes(spark: SparkSession, pipeline: Pipeline, past: Story) -> list[Row]:
-    """What every validation of a step not older than what is published has found."""
-    if not delta.exists(spark, pipeline.table(QUALITY)):
-        return []
-    since = min(e.seq if e else -1 for e in (past.published, past.newest))
-    quality = delta.read(spark, pipeline.table(QUALITY)).where(F.col("seq") >= since)
-    return quality.select("seq", "window", "expectation", "severity", "success", F.unix_micros("checked_at").alias("checked_at")).collect()
 
 
 def _must_have_passed(pipeline: Pipeline, subject: Entry, rows: list[Row]) -> None:

@@ -1,6 +1,7 @@
 """Reconciles a range: what a backfill of it would change, found on a copy; the pipeline itself is only read.
 
     lock -> shallow clones of every table -> without the lock: backfill of the copy -> its outputs beside the cloned ones -> copy deleted
+    found, wanted -> joined by what tells one window from another -> those that differ -> counts, examples
 """
 
 import shutil
@@ -8,25 +9,31 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import reduce
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
-from jobs import lock
-from jobs.backfill import Progress, chunks_of
-from jobs.chunk import one
-from jobs.compare import compare
-from jobs.exact_session import in_exact_session
-from jobs.prepare import difference, problems
-from jobs.repair import Chunk
-from jobs.staging import stage
-from jobs.tables import versions
+from jobs.backfill import Progress
+from jobs.preflight import lock
+from jobs.preflight.diagnose import problems
+from jobs.preflight.exact_session import in_exact_session
+from jobs.preflight.spec_changes import difference
+from jobs.preflight.tables import versions
+from jobs.recompute.chunk import one
+from jobs.recompute.plan import chunks_of
+from jobs.recompute.staging import stage
+from jobs.recompute.time_range import Chunk
 from windowing import delta
 from windowing.crash import crashpoint
 from windowing.errors import UsageError
 from windowing.ledger.rule import Entry, Story, summed
 from windowing.ledger.table import story
-from windowing.merge.rule import output
-from windowing.report.difference import Difference
+from windowing.merge.rule import Target, output
+from windowing.report import difference as differences
+from windowing.report.difference import CLOSE, Difference
+from windowing.report.frame import records
 from windowing.report.rule import Changed, vars_of
 from windowing.report.text import left_open
 from windowing.spec.kinds import Window
@@ -34,6 +41,10 @@ from windowing.spec.pipeline import Pipeline
 
 COPY = "_check"
 """The directory of the copy, inside the pipeline's own."""
+ESTIMATES = ("quantile", "top_k")
+"""Aggregates that give another value, within their error, whenever they are made anew; a difference in them alone is none."""
+_SHOWN = 5
+_FOUND, _WANTED, _CHANGE = "__found", "__wanted", "__change"
 
 
 @dataclass(frozen=True)
@@ -141,3 +152,44 @@ def _recounted(
         ends.append(done)
     progress(len(chunks), len(chunks))
     return ends
+
+
+def compare(found: DataFrame, wanted: DataFrame, window: Window, target: Target) -> tuple[Changed, Difference | None]:
+    """What would make `found` into `wanted`, and the first windows that differ.
+
+    Sums of doubles in another order are not the same to the last digit: fractions differ by more than one in a million.
+    """
+    estimated = {a.name for a in window.aggregates if a.function in ESTIMATES}
+    compared = [f for f in wanted.schema.fields if f.name in target.shown and f.name not in (*target.identity, *estimated)]
+    f, w = (side.withColumn(name, F.lit(True)).alias(name) for side, name in ((found, _FOUND), (wanted, _WANTED)))
+    same = [F.col(f"{_FOUND}.`{c}`").eqNullSafe(F.col(f"{_WANTED}.`{c}`")) for c in target.identity]
+    change = _change(reduce(lambda a, b: a | b, (_differs(field) for field in compared), F.lit(False)))
+    place = [F.coalesce(f"{_WANTED}.`{c}`", f"{_FOUND}.`{c}`").alias(c) for c in target.identity]
+    both = f.join(w, same, "full_outer").select(*place, change.alias(_CHANGE))
+    changed = both.where(F.col(_CHANGE).isNotNull()).localCheckpoint(eager=True)
+    counts = {row[_CHANGE]: row["count"] for row in changed.groupBy(_CHANGE).count().collect()}
+    if not counts:
+        return Changed(), None
+    first = changed.orderBy(*target.identity).limit(_SHOWN).select(*target.identity).localCheckpoint(eager=True)
+    shown = [c for c in target.shown if c not in estimated]
+    rows = [records(_among(side, first, target.identity).select(*shown), _SHOWN) for side in (wanted, found)]
+    return Changed(**counts), differences.difference(window.name, rows[0], rows[1], target.identity)
+
+
+def _change(differs: Column) -> Column:
+    """What has to be done to a window; null where nothing has."""
+    missing, extra = F.col(f"{_FOUND}.{_FOUND}").isNull(), F.col(f"{_WANTED}.{_WANTED}").isNull()
+    return F.when(missing, "inserted").when(extra, "deleted").when(differs, "updated")
+
+
+def _differs(field: T.StructField) -> Column:
+    found, wanted = F.col(f"{_FOUND}.`{field.name}`"), F.col(f"{_WANTED}.`{field.name}`")
+    if not isinstance(field.dataType, T.FractionalType) or isinstance(field.dataType, T.DecimalType):
+        return ~found.eqNullSafe(wanted)
+    apart = F.abs(found - wanted) > F.lit(CLOSE) * F.greatest(F.abs(found), F.abs(wanted))
+    return ~found.eqNullSafe(wanted) & F.coalesce(apart, F.lit(True))
+
+
+def _among(rows: DataFrame, some: DataFrame, identity: tuple[str, ...]) -> DataFrame:
+    same = [F.col(f"r.`{c}`").eqNullSafe(F.col(f"s.`{c}`")) for c in identity]
+    return rows.alias("r").join(some.alias("s"), same, "left_semi")

@@ -9,8 +9,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs import lock
-from jobs.checkpoint import CHECKPOINT
+from jobs.preflight import lock
+from jobs.preflight.checkpoint import CHECKPOINT
 from windowing.crash import crashpoint
 from windowing.delta import aside, local_path
 from windowing.errors import UsageError

@@ -12,7 +12,7 @@ import pyspark
 from py4j.java_gateway import java_import
 from pyspark.sql import SparkSession
 
-from jobs.exact_session import EXACT
+from jobs.preflight.exact_session import EXACT
 from windowing.errors import UsageError
 from windowing.spec.words import listed
 

@@ -3,7 +3,7 @@
 Afterwards nothing needs the network. Ivy takes its settings from where Spark takes them: a mirror
 is named by DEFAULT_ARTIFACT_REPOSITORY, or by spark.jars.ivySettings in spark-defaults.conf.
 
-    python -m jobs.jars
+    python -m jobs.setup
 """
 
 import hashlib

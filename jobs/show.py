@@ -12,22 +12,24 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from jobs.exact_session import in_exact_session
-from jobs.read import whole_of, with_finality
+from jobs.preflight.exact_session import in_exact_session
+from jobs.read import whole_of
 from windowing import delta
-from windowing.admit.table import EMPTIED, REFUSED
+from windowing.admit.digest import EMPTIED
+from windowing.admit.table import REFUSED
 from windowing.columns import BATCH, DIGEST, END, EVENT_TIME, FIRST, INDEX, PANE, RUN, START, kept_name
 from windowing.errors import UsageError
 from windowing.grid.frame import instant
 from windowing.grid.zone import micros
 from windowing.ledger.rule import CLOSE, FINISHED, Story
 from windowing.ledger.table import story
-from windowing.panes.rule import families
-from windowing.panes.table import EVENTS, SEEN, fragments_table
+from windowing.panes.rule import state_names, state_of
 from windowing.report.frame import records
 from windowing.report.rows import NO_ROWS, Refused, Rows, Seen, StateTable, Version
+from windowing.source.table import literal
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
+from windowing.windows.finality import with_finality
 
 _NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 Keys = Mapping[str, tuple[str, ...]]
@@ -148,17 +150,6 @@ def of_keys(rows: DataFrame, keys: Keys) -> DataFrame:
     return rows
 
 
-def literal(spark: SparkSession, column: str, kind: T.DataType, value: str) -> Column:
-    """The text `value` as a value of a key column of type `kind`; UsageError where it can't be one."""
-    if isinstance(kind, T.StringType):
-        return F.lit(value)
-    typed = F.lit(value).try_cast(kind)
-    fits = spark.range(1).select(typed.isNotNull()).first()
-    if not (fits and fits[0]):
-        raise UsageError(f"--key: {value!r} is not a value of {column!r}, which is of type {kind.simpleString()}")
-    return typed
-
-
 def _first(rows: DataFrame, order: Iterable[Column], limit: int) -> Rows:
     return Rows(tuple(rows.columns), tuple(records(rows.orderBy(*order), limit)), rows.count())
 
@@ -190,20 +181,6 @@ def state_tables(spark: SparkSession, pipeline: Pipeline) -> tuple[StateTable, .
     """Every state table that there is already."""
     names = state_names(pipeline)
     return tuple(_state(spark, pipeline, t, windows) for t, windows in names.items() if delta.exists(spark, pipeline.table(t)))
-
-
-def state_names(pipeline: Pipeline) -> dict[str, tuple[str, ...]]:
-    """The name of every state table and the windows made from it."""
-    panes = {f.table: tuple(w.name for w in f.windows) for f in families(pipeline)}
-    fragments = {fragments_table(s): (s.name,) for s in pipeline.sessions}
-    events = {EVENTS: tuple(w.name for w in pipeline.ordered)} if pipeline.ordered else {}
-    seen = {SEEN: tuple(w.name for w in pipeline.windows)} if pipeline.source.event_id else {}
-    return panes | fragments | events | seen
-
-
-def state_of(pipeline: Pipeline, window: Window) -> str:
-    """The name of the state table `window` is made from."""
-    return next(table for table, windows in state_names(pipeline).items() if window.name in windows)
 
 
 @in_exact_session

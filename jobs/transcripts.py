@@ -14,11 +14,10 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from jobs.backfill import backfill
-from jobs.prepare import prepared
+from jobs.microbatch.stream import Run
+from jobs.preflight.diagnose import prepared
 from jobs.read import read
-from jobs.run import Run
 from jobs.session import LIGHT
-from jobs.transcript import FINALITY, Play
 from windowing import delta
 from windowing.admit.rule import advanced, later
 from windowing.admit.table import REFUSED
@@ -29,7 +28,8 @@ from windowing.ledger.table import story
 from windowing.report.difference import Difference, difference
 from windowing.report.frame import records
 from windowing.report.text import moment_or_none
-from windowing.spec.transcript import WATERMARK, Step
+from windowing.transcripts.document import WATERMARK, Step
+from windowing.transcripts.load import FINALITY, Play
 
 TINY = {
     **LIGHT,

@@ -1,8 +1,7 @@
 """Validates the versions that one finished run wrote and records every outcome in `_quality`."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 
@@ -12,25 +11,23 @@ from pyspark.sql import functions as F
 from expectations.evaluate import evaluate
 from expectations.outcome import Facts, Outcome, passed
 from expectations.places import suites_of
-from jobs import lock
-from jobs.admission import Batch
-from jobs.exact_session import in_exact_session
+from expectations.table import QUALITY, record_outcomes
+from jobs.microbatch.context import Batch
+from jobs.preflight import lock
+from jobs.preflight.exact_session import in_exact_session
 from jobs.publish import unseen
-from jobs.quality import QUALITY
-from jobs.repair import held, still_partial
+from jobs.recompute.totals import held, still_partial
 from windowing import delta
 from windowing.crash import crashpoint
 from windowing.delta import local_path
-from windowing.grid.zone import moment
 from windowing.ledger.rule import GENERATION, Entry, Story
 from windowing.ledger.table import story
-from windowing.panes.table import NO_BATCH, Stamp
+from windowing.panes.rule import NO_BATCH
+from windowing.panes.table import Stamp
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 
 DOCS = "_docs"
-_SCHEMA = """run bigint, seq bigint, window string, suite string, expectation string, severity string, success boolean, observed string,
-detail string, checked_at timestamp_ltz, version bigint"""
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None
         outcomes = (*verdict.outcomes, *_overflows(outputs, pipeline, past, subject))
         result = Validation(subject.run or 0, subject.seq, outcomes, str(verdict.docs_index))
         crashpoint("validate.evaluated")
-        _record(spark, pipeline, subject, result)
+        record_outcomes(spark, pipeline.table(QUALITY), result.run, subject.seq, subject.versions, result.outcomes)
         crashpoint("validate.recorded")
         return result
 
@@ -111,16 +108,3 @@ def _overflows(outputs: Mapping[str, DataFrame], pipeline: Pipeline, past: Story
 def _lacks_sums(rows: DataFrame, window: Window) -> bool:
     sums = [F.col(f"`{a.name}`").isNull() for a in window.aggregates if a.function in ("sum", "avg")]
     return bool(sums) and not rows.where(reduce(lambda x, y: x | y, sums)).isEmpty()
-
-
-def _after_others(spark: SparkSession, pipeline: Pipeline) -> datetime:
-    """The host clock, but later than every check before: the last one counts, also after the clock was put back."""
-    path, now = pipeline.table(QUALITY), datetime.now(UTC)
-    newest = delta.read(spark, path).agg(F.unix_micros(F.max("checked_at"))).collect()[0][0] if delta.exists(spark, path) else None
-    return now if newest is None else max(now, moment(newest + 1))
-
-
-def _record(spark: SparkSession, pipeline: Pipeline, subject: Entry, result: Validation) -> None:
-    origin = {"run": result.run, "seq": subject.seq, "checked_at": _after_others(spark, pipeline)}
-    rows = [{**asdict(o), **origin, "version": subject.versions.get(o.window)} for o in result.outcomes]
-    delta.append(delta.rows(spark, rows, _SCHEMA), pipeline.table(QUALITY))

@@ -6,9 +6,9 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from jobs.play import TINY
 from jobs.session import spark_session
-from tests.beside import ALONE, MARK, Beside
+from jobs.transcripts import TINY
+from tests.support.run_beside import ALONE, MARK, Beside
 from windowing import delta
 
 SETTINGS = {

@@ -1,1 +1,1 @@
-"""One file for each family of commands, and what they share."""
+"""The command line: one file for each command."""

@@ -1,56 +1,27 @@
-"""The commands that read the source and write outputs: run, backfill."""
+"""The command that recomputes a range of event time: backfill."""
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
 
-from jobs.commands.engine import asking, writing
-from jobs.commands.options import TIMES, Instant, common, ordered
-from jobs.commands.output import Printer, console
-from windowing.errors import ExpectationsFailed, UsageError
-from windowing.report.text import count, describe_nulls, instant, interval
-from windowing.spec.words import listed
+from jobs.cli.format import print_changes, print_evolved, print_nulls
+from jobs.cli.options import TIMES, Instant, common, ordered
+from jobs.cli.spark import asking, writing
+from jobs.console import Printer, console
+from windowing.errors import ExpectationsFailed
+from windowing.report.text import count, interval
 
 if TYPE_CHECKING:
     from jobs.backfill import BackfillPlan
-    from jobs.check import Checked
+    from jobs.reconcile import Checked
     from windowing.report.rule import RunReport
     from windowing.spec.pipeline import Pipeline
 
 Progress = Callable[[int, int], None]
-_COUNTS = ("read", "accepted", "late", "duplicate", "quarantined")
-
-
-@click.command()
-@common
-@click.option("--arrival", type=Instant(), help="Stands for the host clock, for replays. " + TIMES)
-def run(pipeline: "Pipeline", *, as_json: bool, arrival: datetime | None) -> None:
-    """One scheduled run: everything that is new, then stop."""
-    if arrival is not None:
-        _not_ahead(pipeline, arrival)
-    session = writing(pipeline)
-    from jobs.run import run as run_once
-
-    report = run_once(session, pipeline, arrival)
-    printer = Printer(as_json=as_json)
-    _print_evolved(printer, pipeline, report)
-    if report.run is None:
-        printer.line(f"{pipeline.name}: nothing new; watermark {instant(report.watermark)}")
-    else:
-        _print_report(printer, f"{pipeline.name}, run {report.run}", report)
-    printer.finish(report.as_json())
-
-
-def _not_ahead(pipeline: "Pipeline", arrival: datetime) -> None:
-    """UsageError for an arrival that every later run would have to be after."""
-    ahead = arrival - datetime.now(UTC)
-    if ahead > timedelta(microseconds=pipeline.watermark.max_future_us):
-        said = f"--arrival {instant(arrival)} is more than watermark.max_future ahead of this host's clock"
-        raise UsageError(f"{said}; later runs would arrive then, too, until the clock is there")
 
 
 @click.command()
@@ -79,7 +50,7 @@ def _plan(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetime
 
 def _check(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetime) -> None:
     session = writing(pipeline)
-    from jobs.check import check
+    from jobs.reconcile import check
     from windowing.report.difference import lines
 
     with _progress(f"check {pipeline.name} {interval(start, end)}") as progress:
@@ -87,7 +58,7 @@ def _check(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetim
     said = "agrees with its events" if found.agrees else "is not what its events say"
     printer.line(f"{pipeline.name}, {interval(start, end)}: {said}; {_recounted(found)}")
     if not found.agrees:
-        _print_changes(printer, found)
+        print_changes(printer, found)
         for line in (line for example in found.examples for line in lines(example)):
             printer.line(f"  {line}")
     printer.finish(found.as_json())
@@ -101,37 +72,16 @@ def _backfill(printer: Printer, pipeline: "Pipeline", start: datetime, end: date
 
     with _progress(f"{pipeline.name} {interval(start, end)}") as progress:
         report = backfill_range(session, pipeline, start, end, progress)
-    _print_evolved(printer, pipeline, report)
+    print_evolved(printer, pipeline, report)
     printer.line(f"{pipeline.name}, backfill of {interval(start, end)}: {_recounted(report)}")
-    _print_nulls(printer, report)
-    _print_changes(printer, report)
+    print_nulls(printer, report)
+    print_changes(printer, report)
     printer.finish(report.as_json())
-
-
-def _print_evolved(printer: Printer, pipeline: "Pipeline", report: "RunReport") -> None:
-    if report.evolved:
-        printer.line(f"{pipeline.name}: {listed(report.evolved)} came or went; state was made anew from the events accepted before")
-
-
-def _print_report(printer: Printer, title: str, report: "RunReport") -> None:
-    printer.table([*_COUNTS, "watermark"], [[*(getattr(report, c) for c in _COUNTS), instant(report.watermark)]], title)
-    _print_nulls(printer, report)
-    _print_changes(printer, report)
-
-
-def _print_nulls(printer: Printer, report: "RunReport") -> None:
-    for sentence in describe_nulls(report.gave_null):
-        printer.line(sentence)
 
 
 def _recounted(report: "RunReport | Checked") -> str:
     """A backfill's `accepted` is how many more events count than before it."""
     return f"{count(report.read, 'event')} recounted, {report.accepted:+,} accepted"
-
-
-def _print_changes(printer: Printer, report: "RunReport | Checked") -> None:
-    changes = [[name, c.inserted, c.updated, c.deleted] for name, c in report.windows.items()]
-    printer.table(["window", "inserted", "updated", "deleted"], changes)
 
 
 def _print_plan(printer: Printer, pipeline: "Pipeline", plan: "BackfillPlan") -> None:

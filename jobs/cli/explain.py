@@ -1,14 +1,12 @@
-"""The commands that tell: explain what the next run will do, report what the last ones did."""
+"""The command that tells what the next run will do: explain."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from jobs.commands.engine import asking
-from jobs.commands.options import common
-from jobs.commands.output import Printer
-from windowing.errors import UsageError
+from jobs.cli.options import common
+from jobs.cli.spark import asking
+from jobs.console import Printer
 from windowing.report.text import count, instant, interval
 from windowing.spec.words import listed
 
@@ -59,27 +57,3 @@ def _facts(plan: "Plan", *, feed: bool) -> dict[str, str]:
 def _row(output: "Touched") -> list[object]:
     span = interval(*output.span) if output.span else None
     return [output.name, output.kind, output.state, output.version, output.published, instant(output.closed_until), span]
-
-
-@click.command()
-@common
-@click.option("--output", type=click.Path(path_type=Path), help="The file to write; without it _report.html beside the tables.")
-def report(pipeline: "Pipeline", *, as_json: bool, output: Path | None) -> None:
-    """One self-contained HTML page of runs, outputs and quality."""
-    from datetime import UTC, datetime
-
-    session = asking()
-    from windowing.delta import local_path
-    from windowing.report.page import page
-    from windowing.report.table import facts
-
-    target = output or local_path(pipeline.table("_report.html"))
-    text = page(facts(session, pipeline), datetime.now(UTC))
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"--output: {target} can't be written ({error.strerror}); name a file in a directory of yours") from error
-    printer = Printer(as_json=as_json)
-    printer.line(f"{pipeline.name}: {target}")
-    printer.finish({"pipeline": pipeline.name, "report": str(target)})

@@ -11,16 +11,24 @@ from typing import Any
 
 import click
 
-from jobs.commands.check import check
-from jobs.commands.failure import Failure, explained, usage
-from jobs.commands.look import late, show, state
-from jobs.commands.options import debug, debugging
-from jobs.commands.plan import explain, report
-from jobs.commands.quality import publish, validate
-from jobs.commands.repair import doctor, erase, recover, reset
-from jobs.commands.setup import setup
-from jobs.commands.tend import maintain
-from jobs.commands.write import backfill, run
+from jobs.cli.backfill import backfill
+from jobs.cli.doctor import doctor
+from jobs.cli.erase import erase
+from jobs.cli.errors import Failure, explained, usage
+from jobs.cli.explain import explain
+from jobs.cli.late import late
+from jobs.cli.maintain import maintain
+from jobs.cli.options import debug, debugging
+from jobs.cli.publish import publish
+from jobs.cli.recover import recover
+from jobs.cli.report import report
+from jobs.cli.reset import reset
+from jobs.cli.run import run
+from jobs.cli.setup import setup
+from jobs.cli.show import show
+from jobs.cli.state import state
+from jobs.cli.test import check
+from jobs.cli.validate import validate
 
 INTERRUPTED = 130
 

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from jobs.commands.engine import writing
-from jobs.commands.options import common
-from jobs.commands.output import Printer
+from jobs.cli.options import common
+from jobs.cli.spark import writing
+from jobs.console import Printer
 from windowing.report.text import size
 
 if TYPE_CHECKING:

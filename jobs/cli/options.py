@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from jobs.commands.spark_extra import require_spark_extra
+from jobs.cli.spark_extra import require_spark_extra
 from windowing.errors import UsageError
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline

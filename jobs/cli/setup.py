@@ -2,9 +2,9 @@
 
 import click
 
-from jobs.commands.options import debug, debugging, json_option
-from jobs.commands.output import Printer
-from jobs.commands.spark_extra import require_spark_extra
+from jobs.cli.options import debug, debugging, json_option
+from jobs.cli.spark_extra import require_spark_extra
+from jobs.console import Printer
 from windowing.spec.words import listed
 
 
@@ -20,8 +20,8 @@ def setup(*, as_json: bool) -> None:
     DEFAULT_ARTIFACT_REPOSITORY, or by Spark's spark.jars.ivySettings in spark-defaults.conf.
     """
     require_spark_extra()
-    from jobs.jars import SHA256, fetch_jars
     from jobs.session import JARS
+    from jobs.setup import SHA256, fetch_jars
 
     fetched = fetch_jars(verbose=debugging())
     printer = Printer(as_json=as_json)

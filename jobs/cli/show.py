@@ -1,4 +1,4 @@
-"""The commands that only look: show, late, state."""
+"""The command that shows rows of an output: show."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jobs.commands.engine import spark
-from jobs.commands.options import TIMES, Instant, as_of_option, common, key_option, keys_of, limit_option, ordered, range_options, window_of
-from jobs.commands.output import Printer
+from jobs.cli.format import how_many
+from jobs.cli.options import TIMES, Instant, common, key_option, keys_of, limit_option, ordered, window_of
+from jobs.cli.spark import spark
+from jobs.console import Printer
 from windowing.columns import END, LAST, START
 from windowing.errors import UsageError
-from windowing.report.text import count, instant_us, interval, size
+from windowing.report.text import instant_us, interval
 
 if TYPE_CHECKING:
     from windowing.report.rows import Rows
     from windowing.spec.pipeline import Pipeline
 
-OUTCOMES = ("late", "partial", "duplicate", "quarantined")
 _DERIVED = ("is_closed", "is_final")
 
 
@@ -63,7 +63,7 @@ def show(
     else:
         title = f"{pipeline.name}.{window}, version {seen.version.number}, watermark {instant_us(seen.version.watermark_us)}"
         printer.data(*_windows(seen.rows, pipeline.source.key), title)
-        printer.line(_how_many(seen.rows))
+        printer.line(how_many(seen.rows))
     printer.finish({"pipeline": pipeline.name, "window": window, **seen.as_json()})
 
 
@@ -85,97 +85,3 @@ def _bounds(row: Mapping[str, Any]) -> str:
 
 def _state(row: Mapping[str, Any]) -> str:
     return "final" if row["is_final"] else "closed" if row["is_closed"] else "open"
-
-
-def _how_many(found: "Rows") -> str:
-    if found.total <= len(found.rows):
-        return count(found.total, "row")
-    return f"{len(found.rows):,} of {count(found.total, 'row')}; --limit shows more"
-
-
-@click.command()
-@common
-@click.option("--outcome", "outcomes", type=click.Choice(OUTCOMES), multiple=True, help="Only rows with this outcome. May be repeated.")
-@key_option
-@range_options("event times")
-@as_of_option("As run RUN left it.")
-@limit_option
-def late(
-    pipeline: "Pipeline",
-    *,
-    as_json: bool,
-    outcomes: tuple[str, ...],
-    keys: tuple[str, ...],
-    start: datetime | None,
-    end: datetime | None,
-    reverse: bool,
-    as_of: str | None,
-    limit: int,
-) -> None:
-    """Rows that were refused, newest run first.
-
-    late: for every window; partial: for some of its windows; duplicate: its id was accepted before; quarantined: for a reason.
-    """
-    wanted_keys = keys_of(pipeline, keys)
-    ordered(start, end)
-    session = spark()
-    from jobs.show import Wanted, refused
-
-    found = refused(session, pipeline, outcomes or OUTCOMES, Wanted(wanted_keys, start, end, not reverse, limit), as_of)
-    printer = Printer(as_json=as_json)
-    printer.line(f"{pipeline.name}: " + ", ".join(f"{n:,} {outcome}" for outcome, n in found.counts.items()))
-    if found.rows:
-        names = [*pipeline.source.key, *([pipeline.source.event_id] if pipeline.source.event_id else [])]
-        columns = ["outcome", *names, "event time", "run", "watermark", "reason", "resolved by"]
-        printer.data(columns, [_refused(row, names) for row in found.rows])
-    printer.finish({"pipeline": pipeline.name, **found.as_json()})
-
-
-def _refused(row: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
-    missed = ", ".join(m["window"] for m in row.get("missed") or [])
-    reason = f"{row['reason']}: {missed}" if missed else row["reason"]
-    return [row["outcome"], *(row.get(n) for n in names), row["event_time"], row["run"], row["watermark"], reason, row["resolved_by"]]
-
-
-@click.command()
-@common
-@click.option("--window", help="Also show what this window is made from: partial aggregates, or events where their order counts.")
-@key_option
-@range_options("state")
-@as_of_option("As run RUN left it; with --window.")
-@limit_option
-def state(
-    pipeline: "Pipeline",
-    *,
-    as_json: bool,
-    window: str | None,
-    keys: tuple[str, ...],
-    start: datetime | None,
-    end: datetime | None,
-    reverse: bool,
-    as_of: str | None,
-    limit: int,
-) -> None:
-    """Tables that outputs are made from; --window: their newest rows."""
-    if window is None and (keys or start or end or as_of):
-        raise UsageError("--key, --from, --to and --as-of need --window, which says whose state to show")
-    chosen, wanted_keys = None if window is None else window_of(pipeline, window), keys_of(pipeline, keys)
-    ordered(start, end)
-    session = spark()
-    from jobs.show import Wanted, partials, state_tables
-
-    tables = state_tables(session, pipeline)
-    printer = Printer(as_json=as_json)
-    result: dict[str, object] = {"pipeline": pipeline.name, "tables": [t.as_json() for t in tables]}
-    columns = ["table", "windows", "rows", "files", "size", "newest run", "newest batch"]
-    if tables:
-        printer.table(columns, [[t.table, ", ".join(t.windows), t.rows, t.files, size(t.bytes), t.run, t.batch] for t in tables])
-    else:
-        printer.line(f"{pipeline.name}: no state, there is no run yet")
-    if chosen is not None:
-        found = partials(session, pipeline, chosen, Wanted(wanted_keys, start, end, not reverse, limit), as_of)
-        if tables:
-            printer.data(found.columns, [[row[c] for c in found.columns] for row in found.rows], f"what {chosen.name} is made from")
-            printer.line(_how_many(found))
-        result["partials"] = found.as_json()
-    printer.finish(result)

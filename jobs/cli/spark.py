@@ -1,19 +1,17 @@
 """The Spark session of a command: started when it is first needed, and quiet."""
 
 import logging
-import os
 import signal
-import sys
-import tempfile
 import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import click
 
-from jobs.commands.options import debugging
+from jobs.cli.options import debugging
+from jobs.console import aside
 from windowing.errors import TidemarkError
 
 if TYPE_CHECKING:
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 
 def writing(pipeline: "Pipeline", **conf: str) -> "SparkSession":
     """The session for a command that writes; Busy at once, before the JVM starts, when another writer holds the pipeline."""
-    from jobs.lock import probe
+    from jobs.preflight.lock import probe
 
     probe(pipeline)
     return spark(**conf)
@@ -88,24 +86,3 @@ def _silence() -> Iterator[None]:
             yield
     finally:
         logging.disable(before)
-
-
-@contextmanager
-def aside() -> Iterator[IO[bytes]]:
-    """Processes started inside the block write stdout and stderr to a file without a name, for as long as they live.
-
-    The JVM says on stderr which of its own modules it loads, before any logger is set up that could be told not to; Delta says on stdout
-    what VACUUM deleted.
-    """
-    sys.stdout.flush()
-    sys.stderr.flush()
-    kept = os.dup(1), os.dup(2)
-    with tempfile.TemporaryFile() as file:
-        os.dup2(file.fileno(), 1)
-        os.dup2(file.fileno(), 2)
-        try:
-            yield file
-        finally:
-            for own, to in zip(kept, (1, 2), strict=True):
-                os.dup2(own, to)
-                os.close(own)

@@ -4,17 +4,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from jobs.commands.engine import spark
-from jobs.commands.options import debug, json_option
-from jobs.commands.output import Printer
-from jobs.commands.spark_extra import require_spark_extra
+from jobs.cli.options import debug, json_option
+from jobs.cli.spark import spark
+from jobs.cli.spark_extra import require_spark_extra
+from jobs.console import Printer
 from windowing.errors import ExpectationsFailed, UsageError
 from windowing.report.text import count
 from windowing.spec.words import listed, shown
 
 if TYPE_CHECKING:
-    from jobs.play import Verdict
-    from jobs.transcript import Play
+    from jobs.transcripts import Verdict
+    from windowing.transcripts.load import Play
 
 
 @click.command("test")
@@ -29,10 +29,10 @@ def check(paths: tuple[str, ...], *, text: str | None, as_json: bool) -> None:
     hold. A directory stands for every transcript below it. Tables lie in a temporary directory.
     """
     require_spark_extra()
-    from jobs.transcript import plays
+    from windowing.transcripts.load import plays
 
     chosen = _chosen(plays(paths), text)
-    from jobs.play import TINY, played
+    from jobs.transcripts import TINY, played
 
     session, printer = spark(**TINY), Printer(as_json=as_json)
     verdicts: list[Verdict] = []

@@ -1,12 +1,12 @@
-"""The commands between a run and its readers: validate, publish."""
+"""The command that judges the newest run by its expectations: validate."""
 
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from jobs.commands.engine import noting, writing
-from jobs.commands.options import common
-from jobs.commands.output import Printer
+from jobs.cli.options import common
+from jobs.cli.spark import writing
+from jobs.console import Printer
 from windowing.errors import ExpectationsFailed
 from windowing.report.text import count
 
@@ -41,20 +41,3 @@ def _sentence(pipeline: "Pipeline", run: int, failed: list[Any]) -> str:
     first = f"{failed[0].expectation} of {failed[0].window}" if failed else "none could be judged"
     others = f" and {count(len(failed) - 1, 'other')}" if len(failed) > 1 else ""
     return f"{pipeline.name}: run {run} breaks {first}{others}; nothing is published until it holds or `publish --accept REASON` is given"
-
-
-@click.command()
-@common
-@click.option("--accept", metavar="REASON", help="Publish although expectations failed; the reason is recorded.")
-def publish(pipeline: "Pipeline", *, as_json: bool, accept: str | None) -> None:
-    """Point readers at the newest validated versions."""
-    if accept is not None and not accept.strip():
-        raise click.UsageError("--accept needs a reason, such as 'the airport was closed that day'", click.get_current_context())
-    session = noting(pipeline)
-    from jobs.publish import publish as publish_newest
-
-    published = publish_newest(session, pipeline, accept)
-    printer = Printer(as_json=as_json)
-    rows = [[name, output["version"], output["rows"]] for name, output in published.outputs.items()]
-    printer.table(["window", "version", "rows"], rows, f"{pipeline.name}, published run {published.run}")
-    printer.finish(published.as_json())

@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 AIRFLOW = ROOT / ".venv-airflow/bin/airflow"
 PARTS = {
     "api-server": ["api-server", "--host", "127.0.0.1", "--workers", "1"],
@@ -69,7 +69,7 @@ def settings(home: Path, port: int) -> dict[str, str]:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m jobs.webui", description="Airflow's web page on 127.0.0.1, until Ctrl-C.")
+    parser = argparse.ArgumentParser(prog="python -m jobs.local.airflow_page", description="Airflow's web page on 127.0.0.1, until Ctrl-C.")
     parser.add_argument("--port", type=int, default=18080, help="port on 127.0.0.1 (default: 18080)")
     parser.add_argument("--home", type=lambda p: Path(p).absolute(), default=ROOT / ".airflow", help="Airflow's files (default: .airflow)")
     return parser.parse_args()

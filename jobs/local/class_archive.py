@@ -1,6 +1,6 @@
 """Makes the class archive that lets every later JVM start faster: one small run of what commands do, dumped at its exit.
 
-    python -m jobs.archive
+    python -m jobs.local.class_archive
 """
 
 import sys

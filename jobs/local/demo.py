@@ -1,6 +1,6 @@
 """The demo: real flights land in a Delta table, Airflow runs the pipeline on each arrival, late flights correct what was published.
 
-    python -m jobs.demo [--home build/demo]
+    python -m jobs.local.demo [--home build/demo]
 """
 
 import argparse
@@ -21,9 +21,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.backfill import backfill
-from jobs.commands.engine import aside
-from jobs.commands.output import Printer
-from jobs.flights import Arrival, flights, land
+from jobs.console import Printer, aside
+from jobs.local.flights import Arrival, flights, land
 from jobs.publish import publish
 from jobs.read import read
 from jobs.session import spark_session
@@ -35,7 +34,7 @@ from windowing.report.text import interval
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 AIRFLOW = ROOT / ".venv-airflow" / "bin" / "airflow"
 HOME, MARK = ROOT / "build" / "demo", ".demo"
 """Where it lives unless someone says otherwise, and the file by which a directory is known as a demo's."""

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from jobs.admission import Batch
+from jobs.microbatch.context import Batch
 from windowing import delta
+from windowing.aggregates.algebra import Part
 from windowing.columns import BATCH, FIRST, GENERATION, JUDGED, LAST, PANE, RUN, START
 from windowing.crash import crashpoint
 from windowing.merge.rule import complete
 from windowing.panes import frame as partials
 from windowing.panes import table as state
-from windowing.panes.algebra import Part
-from windowing.panes.rule import Family, families
+from windowing.panes.rule import COMPACTED, Family, families, fragments_table
 from windowing.source import table as source
 from windowing.spec.kinds import Session
 
@@ -33,7 +33,7 @@ def compact(batch: Batch) -> dict[str, int]:
         found[family.table] = _panes(batch, family, kept)
     for window in batch.pipeline.sessions:
         kept = partials.parts(partials.algebras(batch.pipeline, window.aggregates, schema).values())
-        found[state.fragments_table(window)] = _fragments(batch, window, kept)
+        found[fragments_table(window)] = _fragments(batch, window, kept)
     return found
 
 
@@ -58,7 +58,7 @@ def _on_time(lateness_us: int | None) -> Column:
 
 def _fragments(batch: Batch, window: Session, kept: Sequence[Part]) -> int:
     """Fragments of one stored session; it can only grow, or be made anew from events."""
-    path = batch.pipeline.table(state.fragments_table(window))
+    path = batch.pipeline.table(fragments_table(window))
     if not delta.exists(batch.spark, path):
         return 0
     spans = delta.read(batch.spark, complete(batch.pipeline, window).path).select(*batch.keys, START, F.col(LAST).alias("__until"))
@@ -87,7 +87,7 @@ def _merged(path: str, rows: DataFrame, crowd: Crowd, kept: Sequence[Part]) -> i
     same = [F.col(f"r.`{c}`").eqNullSafe(F.col(f"m.`{c}`")) for c in crowd.group]
     old = rows.alias("r").join(many.alias("m"), same, "left_semi").localCheckpoint(eager=True)
     columns = [c for c in rows.columns if c != _GROUP]
-    stamps = [F.max(RUN).alias(RUN), F.max(GENERATION).alias(GENERATION), F.lit(state.COMPACTED).cast("bigint").alias(BATCH)]
+    stamps = [F.max(RUN).alias(RUN), F.max(GENERATION).alias(GENERATION), F.lit(COMPACTED).cast("bigint").alias(BATCH)]
     one = old.groupBy(*crowd.group).agg(*(p.merged() for p in kept), *stamps, *crowd.ends).withColumn(JUDGED, crowd.judged)
     new = one.select(*columns).localCheckpoint(eager=True)
     before, after = old.count(), new.count()

@@ -6,18 +6,18 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from jobs.admission import Batch
-from jobs.filling import filled
-from jobs.history import digest_of
+from jobs.microbatch.context import Batch
 from windowing import delta
-from windowing.admit.table import EMPTIED, REFUSED
+from windowing.admit.digest import EMPTIED, digest_of
+from windowing.admit.table import REFUSED
 from windowing.columns import DIGEST, END, META, PANE, RUN, kept_name
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant
 from windowing.ledger.table import WATERMARKS
-from windowing.panes.rule import families
-from windowing.panes.table import SEEN
+from windowing.panes.rule import SEEN, families
+from windowing.source import table as source
 from windowing.spec.kinds import Aligned, Global
+from windowing.windows.gaps import filled
 
 
 def expire(batch: Batch, watermark_us: int | None) -> dict[str, int]:
@@ -71,7 +71,8 @@ def _empty(batch: Batch, table: str, old: Column) -> int:
     if n:
         own = [f for f in rows.schema.fields if f.name not in (*META, DIGEST, EMPTIED, *map(kept_name, batch.keys))]
         said: dict[str, str | Column] = {f"`{f.name}`": F.lit(None).cast(f.dataType) for f in own}
-        DeltaTable.forPath(batch.spark, path).update(due, {**said, EMPTIED: digest_of(batch, rows)})
+        schema, earlier = source.schema(batch.spark, batch.pipeline), source.earlier_types(batch.spark, batch.pipeline)
+        DeltaTable.forPath(batch.spark, path).update(due, {**said, EMPTIED: digest_of(rows, schema, earlier)})
     crashpoint("maintain.expired")
     return n
 

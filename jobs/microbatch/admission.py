@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from jobs.microbatch.context import Batch
 from windowing import delta
 from windowing.admit.digest import with_row_digest
 from windowing.admit.frame import ACCEPTED, LATE, PARTIAL, QUARANTINED, Law, Memory, judged, plain
@@ -22,30 +23,6 @@ from windowing.source import frame as source
 from windowing.source.table import earlier_types
 from windowing.spec.duration import DAY
 from windowing.spec.pipeline import Pipeline
-
-
-@dataclass(frozen=True)
-class Batch:
-    """What one micro-batch is judged by and stamped with; the same on every replay."""
-
-    spark: SparkSession
-    pipeline: Pipeline
-    stamp: state.Stamp
-    arrival_us: int
-    worn: bool = False
-    """Whether panes of the past may be gone, so that what overlaps them comes from the source."""
-    fed: bool = False
-    """Whether the source was seen to change its past."""
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The key columns."""
-        return self.pipeline.source.key
-
-    @property
-    def changing(self) -> bool:
-        """Whether the source may hold other rows than were read from it once."""
-        return self.fed or self.pipeline.source.changes == "feed"
 
 
 @dataclass(frozen=True)

@@ -10,25 +10,24 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs import filling
-from jobs.admission import Batch
-from jobs.closing import Closing
-from jobs.contribution import Step, written
-from jobs.derived import derive
-from jobs.together import together
+from jobs.microbatch import empty_windows
+from jobs.microbatch.context import Batch, Closing
+from jobs.microbatch.outputs import Step, derive, written
+from jobs.microbatch.parallel import together
 from windowing import delta
+from windowing.aggregates.algebra import Algebra, Part
 from windowing.columns import BATCH, END, JUDGED, PANE, RUN, START, TOUCHED
 from windowing.grid.frame import instant
 from windowing.ledger.rule import total
 from windowing.merge import frame as merges
 from windowing.merge.rule import bounds, in_output, output
 from windowing.panes import frame as partials
-from windowing.panes.algebra import Algebra, Part
 from windowing.panes.frame import Range
 from windowing.panes.rule import Family, families, span
 from windowing.source import table as source
 from windowing.spec.kinds import CHANGES, ON_CHANGE, Aligned, Global
 from windowing.windows import aligned
+from windowing.windows.gaps import filled
 
 
 def emit(closing: Closing) -> dict[str, int]:
@@ -66,7 +65,7 @@ def _aligned(closing: Closing, family: Family, window: Aligned) -> dict[str, int
         return written(batch, window, target, merges.inserts(shown, target))
     stored = delta.read(batch.spark, target.path)
     old = _affected(closing, window, pool, within, stored)
-    if filling.filled(window):
+    if filled(window):
         shown = shown.localCheckpoint(eager=True)
         old = _with_those_of(shown, stored, old, [*batch.keys, START, END])
     return written(batch, window, target, merges.replacements(shown, old, target))
@@ -93,9 +92,9 @@ def changes(runs: DataFrame, window: Aligned, batch: Batch, algebras: dict[str, 
 
 def _closed(closing: Closing, family: Family, window: Aligned, runs: DataFrame, kept: list[Part], within: Range) -> DataFrame:
     """Every window of `runs`, and where the output shows them the windows without events."""
-    if not filling.filled(window):
+    if not filled(window):
         return aligned.windows(runs, window, within)
-    gaps, wide = filling.closing_gaps(closing, window, family.table)
+    gaps, wide = empty_windows.closing_gaps(closing, window, family.table)
     return aligned.windows(runs.unionByName(aligned.empties(gaps, runs, window, closing.batch.keys, kept)), window, wide)
 
 
@@ -124,7 +123,7 @@ def _times(closing: Closing, panes: DataFrame) -> Range:
         times += [closing.within.low_us, closing.within.high_us]
     known = [us for us in times if us is not None]
     passed = Range(min(known), max(known))
-    return filling.spanned(panes, passed) if closing.before_us is None else passed
+    return empty_windows.spanned(panes, passed) if closing.before_us is None else passed
 
 
 def _affected(closing: Closing, window: Aligned, pool: DataFrame, within: Range, rows: DataFrame) -> DataFrame:

@@ -1,36 +1,18 @@
-"""Windows without events: which outputs show them, where a key's first and last event leave gaps, and how many a run may add."""
-
-from typing import TypeGuard
+"""Windows without events that a micro-batch or the end of a run brings to an output, and how many it may bring."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs.admission import Batch
-from jobs.closing import Closing
+from jobs.microbatch.context import Batch, Closing
 from windowing import delta
+from windowing.aggregates.algebra import rows_part
 from windowing.columns import BATCH, FROM, HIGH, LOW, PANE, RUN, TO, TOUCHED
 from windowing.errors import StateRefused
-from windowing.grid.rule import index
 from windowing.panes import table as state
-from windowing.panes.algebra import rows_part
 from windowing.panes.frame import Range
-from windowing.panes.rule import shape, span
-from windowing.spec.kinds import Sliding, Tumbling, Window
-from windowing.windows import aligned, sliding
-
-Filled = Tumbling | Sliding
-_OLD_LOW, _OLD_HIGH = "__old_low", "__old_high"
-
-
-def filled(window: Window) -> TypeGuard[Filled]:
-    """Whether the output of `window` shows windows without events."""
-    return isinstance(window, Tumbling | Sliding) and window.shown.empty_limit is not None
-
-
-def extents(panes: DataFrame, window: Filled, batch: Batch, within: Range) -> DataFrame:
-    """The numbers of the first and the last window that hold a pane: [keys, __low, __high]."""
-    placed = sliding.placed(panes, window, batch.pipeline.watermark.allowed_lateness_us, within)
-    return placed.groupBy(*batch.keys).agg(F.min(LOW).alias(LOW), F.max(HIGH).alias(HIGH))
+from windowing.panes.rule import span
+from windowing.windows import aligned
+from windowing.windows.gaps import OLD_HIGH, OLD_LOW, Filled, extents, last_closed, ranges
 
 
 def grown(batch: Batch, window: Filled, table: str, fresh: DataFrame, within: Range) -> tuple[DataFrame, Range]:
@@ -41,8 +23,9 @@ def grown(batch: Batch, window: Filled, table: str, fresh: DataFrame, within: Ra
     old, new = others.select(*columns), fresh.select(*columns)
     ends = spanned(old.unionByName(new), within)
     wide = Range(ends.low_us - span(window), ends.high_us + span(window))
-    was = extents(old, window, batch, wide).withColumnsRenamed({LOW: _OLD_LOW, HIGH: _OLD_HIGH})
-    return extents(old.unionByName(new), window, batch, wide).join(was, keys, "left"), wide
+    lateness = batch.pipeline.watermark.allowed_lateness_us
+    was = extents(old, window, keys, lateness, wide).withColumnsRenamed({LOW: OLD_LOW, HIGH: OLD_HIGH})
+    return extents(old.unionByName(new), window, keys, lateness, wide).join(was, keys, "left"), wide
 
 
 def spanned(panes: DataFrame, within: Range) -> Range:
@@ -56,15 +39,7 @@ def spanned(panes: DataFrame, within: Range) -> Range:
 def gaps(batch: Batch, window: Filled, table: str, fresh: DataFrame, within: Range) -> tuple[DataFrame, Range]:
     """The windows that a key's extent has grown by: [keys, __low, __high], both inside, and the times they span."""
     found, wide = grown(batch, window, table, fresh, within)
-    return _ranges(found, batch), wide
-
-
-def _ranges(found: DataFrame, batch: Batch) -> DataFrame:
-    keys = batch.keys
-    whole = found.where(F.col(_OLD_LOW).isNull()).select(*keys, LOW, HIGH)
-    earlier = found.select(*keys, LOW, (F.col(_OLD_LOW) - 1).alias(HIGH))
-    later = found.select(*keys, (F.col(_OLD_HIGH) + 1).alias(LOW), HIGH)
-    return whole.unionByName(earlier).unionByName(later).where(F.col(LOW) <= F.col(HIGH))
+    return ranges(found, batch.keys), wide
 
 
 def checked(batch: Batch, window: Filled, table: str, fresh: DataFrame, within: Range) -> int:
@@ -91,7 +66,7 @@ def _lacking(batch: Batch, window: Filled, panes: DataFrame, within: Range) -> i
     wide = Range(ends.low_us - span(window), ends.high_us + span(window))
     touched = panes.withColumn(TOUCHED, F.lit(1).cast("bigint"))
     runs = aligned.stretches(touched, window, batch.keys, [rows_part()], lateness, wide)
-    return _windows(extents(panes, window, batch, wide), LOW, HIGH) - _windows(runs, FROM, TO)
+    return _windows(extents(panes, window, batch.keys, lateness, wide), LOW, HIGH) - _windows(runs, FROM, TO)
 
 
 def _windows(ranges: DataFrame, low: str, high: str) -> int:
@@ -112,7 +87,7 @@ def closing_gaps(closing: Closing, window: Filled, table: str) -> tuple[DataFram
     batch = closing.batch
     panes = delta.read(batch.spark, batch.pipeline.table(table))
     wide = spanned(panes, Range(closing.after_us or 0, closing.after_us or 0))
-    found = extents(panes, window, batch, wide)
+    found = extents(panes, window, batch.keys, batch.pipeline.watermark.allowed_lateness_us, wide)
     last = F.lit(last_closed(window, closing.after_us or 0))
     return _shown_first(closing, window, panes, found, wide).withColumn(HIGH, F.least(HIGH, last)).where(F.col(LOW) <= F.col(HIGH)), wide
 
@@ -126,13 +101,8 @@ def _shown_first(closing: Closing, window: Filled, panes: DataFrame, found: Data
         return found
     batch = closing.batch
     fresh = (F.col(RUN) == batch.stamp.run) & (F.col(BATCH) >= 0)
-    was = extents(panes.where(~fresh), window, batch, wide).withColumnsRenamed({LOW: _OLD_LOW, HIGH: _OLD_HIGH})
-    grown_by = _ranges(found.join(was, list(batch.keys), "left"), batch)
+    before = extents(panes.where(~fresh), window, batch.keys, batch.pipeline.watermark.allowed_lateness_us, wide)
+    was = before.withColumnsRenamed({LOW: OLD_LOW, HIGH: OLD_HIGH})
+    grown_by = ranges(found.join(was, list(batch.keys), "left"), batch.keys)
     since = F.greatest(F.col(LOW), F.lit(last_closed(window, closing.before_us) + 1))
     return grown_by.unionByName(found.select(*batch.keys, since.alias(LOW), HIGH))
-
-
-def last_closed(window: Filled, watermark_us: int) -> int:
-    """The number of the last window that ended by the watermark."""
-    form = shape(window)
-    return (index(form.grid, watermark_us) - form.size) // form.slide

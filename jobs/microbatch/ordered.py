@@ -11,17 +11,19 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from jobs.admission import Admitted, Batch
-from jobs.contribution import Step, written
+from jobs.microbatch.admission import Admitted
+from jobs.microbatch.context import Batch
+from jobs.microbatch.outputs import Step, written
 from windowing import delta
+from windowing.aggregates.algebra import Algebra
 from windowing.columns import T as TIME
 from windowing.merge import frame as merges
 from windowing.merge.rule import bounds, complete
 from windowing.panes import events as buffer
 from windowing.panes import frame as partials
 from windowing.panes import table as state
-from windowing.panes.algebra import Algebra
 from windowing.panes.frame import Range
+from windowing.panes.rule import EVENTS
 from windowing.spec.kinds import Ordered, RecordSliding
 from windowing.windows import ordered, record, region
 
@@ -41,7 +43,7 @@ class Events:
 
     def store(self) -> None:
         """Appends the events to state."""
-        state.store(self.fresh, self.batch.pipeline, state.EVENTS, self.batch.stamp, "event_time")
+        state.store(self.fresh, self.batch.pipeline, EVENTS, self.batch.stamp, "event_time")
 
     def outputs(self) -> list[Step]:
         """One step for each window."""

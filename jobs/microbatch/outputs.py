@@ -1,21 +1,51 @@
-"""Outputs that show fewer windows than there are, of kinds whose windows are kept complete in a table of their own.
+"""Writes outputs: what differs, and of outputs that show fewer windows than there are, what their complete table says.
 
     complete table, changed by the run or passed by W -> windows to show -> output
 """
 
+from collections.abc import Callable
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs.closing import Closing
-from jobs.contribution import written
+from jobs.microbatch.context import Batch, Closing
 from windowing import delta
 from windowing.columns import BATCH, CLOSED_BY, END, EVENT_TIME, FIRST, RUN, START
 from windowing.merge import frame as merges
-from windowing.merge.rule import complete, output
-from windowing.panes import table as state
-from windowing.spec.kinds import ON_CLOSE, Counted, Session, Window
+from windowing.merge import table as outputs
+from windowing.merge.rule import Target, complete, output
+from windowing.panes.frame import Range
+from windowing.panes.rule import EVENTS, fragments_table, span
+from windowing.spec.kinds import ON_CLOSE, Aligned, Counted, Global, Session, Window
 
+Step = Callable[[], dict[str, int]]
 _LOW = "__low"
+
+
+def publishable(batch: Batch, window: Aligned | Global, new: DataFrame, within: Range) -> dict[str, int]:
+    """Writes what changed among the windows `new` of an output on a clock; those that do not qualify are not shown."""
+    target = output(batch.pipeline, window)
+    shown = merges.qualifying(new, window.shown.having)
+    if delta.is_new(batch.spark, target.path):
+        return written(batch, window, target, merges.inserts(shown, target))
+    if isinstance(window, Global):
+        stored = delta.read(batch.spark, target.path)
+    else:
+        stored = outputs.stored(batch.spark, target, within.low_us - span(window), within.high_us + span(window))
+    if window.shown.having is None:
+        return written(batch, window, target, merges.corrections(shown, stored, target))
+    same = [F.col(f"s.`{c}`").eqNullSafe(F.col(f"n.`{c}`")) for c in target.identity]
+    recomputed = stored.alias("s").join(new.select(*target.identity).alias("n"), same, "left_semi")
+    return written(batch, window, target, merges.replacements(shown, recomputed, target))
+
+
+def written(batch: Batch, window: Window, target: Target, changed: DataFrame) -> dict[str, int]:
+    """Writes what changed; counts of the output by the ledger's names, of a table that users do not read its lost sums alone."""
+    counts = outputs.write(batch.spark, target, changed, batch.stamp.run)
+    if target.path != batch.pipeline.table(window.name):
+        return {f"{window.name}.overflow": counts.overflow} if counts.overflow else {}
+    named = {"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted, "overflow": counts.overflow}
+    return {f"{window.name}.{kind}": n for kind, n in named.items()}
 
 
 def derive(closing: Closing, window: Window) -> dict[str, int]:
@@ -50,7 +80,7 @@ def _shown(closing: Closing, window: Window, windows: DataFrame) -> DataFrame:
 def _lows(closing: Closing, window: Window, windows: DataFrame) -> DataFrame:
     """For each key that the run touched, from which window end on its windows may have changed: [keys, __low]."""
     batch = closing.batch
-    keys, table = list(batch.keys), state.fragments_table(window) if isinstance(window, Session) else state.EVENTS
+    keys, table = list(batch.keys), fragments_table(window) if isinstance(window, Session) else EVENTS
     changed = windows.where(F.col(RUN) == batch.stamp.run).select(*keys, F.col(START).alias(_LOW))
     if not delta.exists(batch.spark, batch.pipeline.table(table)):
         return changed.groupBy(*keys).agg(F.min(_LOW).alias(_LOW))

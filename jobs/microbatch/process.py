@@ -10,17 +10,22 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs.admission import Admitted, Batch, admit
-from jobs.contribution import Fragments, Panes, partial_of
-from jobs.ordered import Events, events_of
-from jobs.together import together
+from jobs.microbatch.admission import Admitted, admit
+from jobs.microbatch.aligned import Panes
+from jobs.microbatch.context import Batch
+from jobs.microbatch.ordered import Events, events_of
+from jobs.microbatch.parallel import together
+from jobs.microbatch.sessions import Fragments
 from windowing.admit import table as refused_rows
+from windowing.admit.frame import admitted_to
 from windowing.columns import DIGEST
 from windowing.columns import T as TIME
 from windowing.crash import crashpoint
 from windowing.ledger.rule import MAX_TIME, MIN_TIME
+from windowing.panes import frame as partials
 from windowing.panes import table as state
-from windowing.panes.rule import Family, families
+from windowing.panes.frame import Range
+from windowing.panes.rule import SEEN, Family, families
 from windowing.spec.kinds import Session
 
 
@@ -62,5 +67,18 @@ def remember(batch: Batch, admitted: Admitted) -> None:
     if event_id is not None:
         ids = admitted.accepted.where(F.col(f"`{event_id}`").isNotNull())
         kept = ids.select(F.col(f"`{event_id}`").cast("string").alias("event_id"), F.timestamp_micros(TIME).alias("event_time"), DIGEST)
-        state.store(kept.withColumnRenamed(DIGEST, "digest"), batch.pipeline, state.SEEN, batch.stamp, "event_id")
+        state.store(kept.withColumnRenamed(DIGEST, "digest"), batch.pipeline, SEEN, batch.stamp, "event_id")
         crashpoint("batch.remembered")
+
+
+def partial_of(batch: Batch, admitted: Admitted, subject: Family | Session) -> Panes | Fragments:
+    """The batch's accepted events as partials of one family or one session window; computed here, so that plans made of them stay small."""
+    within = admitted.within or Range(0, 0)
+    algebras = partials.algebras(batch.pipeline, subject.aggregates, admitted.schema)
+    kept = partials.parts(algebras.values())
+    if isinstance(subject, Family):
+        panes = partials.panes(admitted.accepted, batch.keys, subject, kept, within)
+        return Panes(batch, subject, within, algebras, panes.localCheckpoint(eager=True))
+    events = admitted_to(admitted.accepted, subject.name)
+    fragments = partials.fragments(events, batch.keys, subject.gap_us, kept)
+    return Fragments(batch, subject, within, algebras, fragments.localCheckpoint(eager=True))

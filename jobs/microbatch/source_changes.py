@@ -1,50 +1,32 @@
-"""A source that changes its past: what its change feed says was updated or deleted becomes backfills of the event times it was at.
+"""A source that changes its past: what its change feed says was updated or deleted, as the event times it was at.
 
-    rows of the feed -> inserts, which are events like any others
-                     -> updates, deletes -> few ranges of event time, kept with the batch -> after the run, a backfill of each
+    updates, deletes -> few ranges of event time, kept with the batch -> after the run, a backfill of each
 """
 
 from functools import reduce
 from json import dumps
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs.admission import Batch, timed
-from jobs.chunk import one
-from jobs.repair import Chunk, between
-from jobs.staging import stage
+from jobs.microbatch.admission import timed
+from jobs.microbatch.context import Batch
 from windowing import delta
 from windowing.columns import T as TIME
+from windowing.grid.frame import between
 from windowing.grid.zone import FIRST_US, LAST_US
-from windowing.ledger.rule import Entry, Story
-from windowing.panes import table as state
+from windowing.ledger.rule import Story
+from windowing.panes.rule import SEEN
 from windowing.source import frame as source
 from windowing.source.rule import CHANGE, FEED, Span, merged, pending
-from windowing.spec.pipeline import Pipeline
 
 _HOUR_US = 3_600_000_000
-
-
-def inserted(rows: DataFrame) -> DataFrame:
-    """The rows that are new; all of them where the source is read without its change feed."""
-    return rows.where(F.col(CHANGE) == "insert").drop(*FEED) if CHANGE in rows.columns else rows
 
 
 def note_of(batch: Batch, rows: DataFrame, past: Story) -> str | None:
     """What the ledger keeps of updates and deletes: the ranges to count again; None where there are none."""
     spans = _spans(batch, rows, past) if CHANGE in rows.columns else ()
     return dumps({"ranges": [[span.low_us, span.high_us + 1] for span in spans]}) if spans else None
-
-
-def corrected(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[Story, tuple[Entry, ...]]:
-    """Counts every range again that the source's changes touched; the story since, and the ends of the backfills that did it."""
-    ends: list[Entry] = []
-    for batch, low, high in pending(past):
-        staged = stage(spark, pipeline, past, Chunk(low, high, past.read_version or 0, batch))
-        past, end = one(spark, pipeline, past, staged, None)
-        ends.append(end)
-    return past, tuple(ends)
 
 
 def _spans(batch: Batch, rows: DataFrame, past: Story) -> tuple[Span, ...]:
@@ -68,8 +50,8 @@ def _moved(batch: Batch, rows: DataFrame, past: Story) -> DataFrame:
 
 def _unsettled(batch: Batch, past: Story) -> list[DataFrame]:
     """The ids that earlier batches accepted where the source has changed since, and nothing was counted again yet: [__id]."""
-    ranges, path = list(pending(past)), batch.pipeline.table(state.SEEN)
+    ranges, path = list(pending(past)), batch.pipeline.table(SEEN)
     if not ranges or not delta.exists(batch.spark, path):
         return []
     seen = delta.read(batch.spark, path).where(batch.stamp.foreign)
-    return [between(seen, "event_time", Chunk(low, high, 0)).select(F.col("event_id").alias("__id")) for _, low, high in ranges]
+    return [between(seen, "event_time", low, high).select(F.col("event_id").alias("__id")) for _, low, high in ranges]

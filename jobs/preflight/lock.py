@@ -11,7 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from jobs.table_errors import table_errors_explained
+from jobs.preflight.table_errors import table_errors_explained
 from windowing.delta import local_path
 from windowing.errors import Busy, UsageError
 from windowing.spec.pipeline import Pipeline

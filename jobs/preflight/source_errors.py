@@ -7,11 +7,12 @@ from urllib.parse import unquote
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from jobs.explain import rewrites
 from windowing import delta
 from windowing.doctor.rule import advice
 from windowing.errors import StateRefused
 from windowing.ledger.rule import Story
+from windowing.report.text import instant
+from windowing.source.table import commits
 from windowing.spec.pipeline import Pipeline
 
 REWRITTEN = "SOURCE_REWRITTEN"
@@ -59,3 +60,11 @@ def refusal(spark: SparkSession, pipeline: Pipeline, past: Story, error: BaseExc
     which = rewrites(spark, pipeline, past)
     feed = "`source.changes: feed` counts their event times again where the source has recorded its change feed"
     return StateRefused(code, f"{where}{f': {which}' if which else ''}; {feed}; {advice(pipeline)}")
+
+
+def rewrites(spark: SparkSession, pipeline: Pipeline, past: Story) -> str:
+    """The commits not read yet that took away rows, with the event times they may be of: version 3 (UPDATE, 10:00 to 11:00), ..."""
+    new = commits(spark, pipeline, past.next_version or 0, delta.version(spark, pipeline.source.table))
+    found = [c for c in new if c is not None and c.rewrites]
+    times = {c.version: f", {instant(c.low)} to {instant(c.high)}" if c.low and c.high else "" for c in found}
+    return ", ".join(f"version {c.version} ({c.operation}{times[c.version]})" for c in found)

@@ -1,77 +1,18 @@
-"""What must be true before anything is written: the source is there and unchanged, the spec is the one state was made by."""
+"""How a spec differs from the one that made the state, and which of these differences a run refuses."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from json import dumps, loads
 
-from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from jobs import doctor, tables
-from jobs.exact_session import in_exact_session
 from windowing.doctor.rule import advice
 from windowing.errors import StateRefused
 from windowing.ledger.rule import EVOLVE_INTENT, OPEN, Story
-from windowing.ledger.table import story
 from windowing.panes.events import inputs as buffered
 from windowing.report.text import left_open
-from windowing.source import table as source
 from windowing.spec.fingerprint import AGGREGATE, Evolution, evolution, parts, parts_like
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import listed
-
-_LOOKS = 5
-"""How often at most a diagnosis is made while others are at work."""
-
-
-def prepared(spark: SparkSession, pipeline: Pipeline) -> Story:
-    """The ledger's story, once source and spec agree with it; makes ledger and outputs until something was read."""
-    past = story(spark, pipeline)
-    for refused in problems(spark, pipeline, past):
-        raise refused
-    if past.made_by is None:
-        tables.make(spark, pipeline)
-    else:
-        tables.follow_source_types(spark, pipeline)
-    return past
-
-
-@in_exact_session
-def diagnosis(spark: SparkSession, pipeline: Pipeline) -> tuple[StateRefused, ...]:
-    """Everything for which a run would be refused before it reads; nothing is written.
-
-    It takes no lock: what was found while another command went on is looked for again, a few times.
-    """
-    past = story(spark, pipeline)
-    for _ in range(_LOOKS):
-        found, before = tuple(problems(spark, pipeline, past)), past
-        past = story(spark, pipeline)
-        if not found or past == before:
-            break
-    return found
-
-
-def problems(spark: SparkSession, pipeline: Pipeline, past: Story) -> Iterator[StateRefused]:
-    """Whatever doesn't fit the ledger's story, looked for as far as it is asked for. SourceMissing and SpecError are raised."""
-    found = source.schema(spark, pipeline)
-    yield from source_problems(spark, pipeline, found, past)
-    yield from (doctor.refused(pipeline, finding) for finding in doctor.examine(spark, pipeline, past))
-    yield from _raised(lambda: _same_types(pipeline, found, past))
-    yield from _raised(lambda: _same_spec(pipeline, past))
-
-
-def source_problems(spark: SparkSession, pipeline: Pipeline, found: T.StructType, past: Story) -> Iterator[StateRefused]:
-    """Whatever of the source, whose columns are `found`, doesn't fit spec and story. SpecError is raised."""
-    read_by = Story() if difference(pipeline, past) else past
-    yield from _raised(lambda: source.check(pipeline, found, read_by))
-    source.check_feed(spark, pipeline)
-    yield from _raised(lambda: source.check_identity(spark, pipeline, past))
-
-
-def _raised(check: Callable[[], None]) -> Iterator[StateRefused]:
-    try:
-        check()
-    except StateRefused as refused:
-        yield refused
 
 
 def made_by(pipeline: Pipeline, found: T.StructType) -> str:
@@ -89,7 +30,8 @@ def difference(pipeline: Pipeline, past: Story) -> Evolution:
     return evolution(before, parts_like(before, pipeline))
 
 
-def _same_types(pipeline: Pipeline, found: T.StructType, past: Story) -> None:
+def same_types(pipeline: Pipeline, found: T.StructType, past: Story) -> None:
+    """StateRefused where a column of the source, whose columns are `found`, is of another type than when state was made."""
     made = past.made_by
     before = loads(made.note or "{}")["types"] if made else {}
     now = {f.name: f.dataType.simpleString() for f in found.fields}
@@ -102,7 +44,7 @@ def _same_types(pipeline: Pipeline, found: T.StructType, past: Story) -> None:
         )
 
 
-def _same_spec(pipeline: Pipeline, past: Story) -> None:
+def same_spec(pipeline: Pipeline, past: Story) -> None:
     """Windows and aggregates may come and go while nothing is left half-way; whatever has a name stays what it is."""
     found, where = difference(pipeline, past), pipeline.file or pipeline.name
     changed = (*found.changed, *_reused(pipeline, past, found))

@@ -8,7 +8,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from jobs.show import state_names
 from windowing import delta
 from windowing.admit.table import REFUSED
 from windowing.columns import CLOSED_BY, END, INDEX, LAST, REVISION, RUN, START, kept_name
@@ -20,6 +19,7 @@ from windowing.ledger.table import LEDGER, ledger_schema
 from windowing.merge.rule import Target, complete, output
 from windowing.merge.table import create, replace
 from windowing.panes.frame import algebras
+from windowing.panes.rule import state_names
 from windowing.source import table as source
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline

@@ -1,22 +1,57 @@
-"""What live runs made of the rows of the source, as far as it is written: which were refused, which missed windows, which ids count."""
+"""Which rows of the source count, in a range or in the whole history, as far as it is written what live runs made of them."""
 
-from collections.abc import Iterable
-from functools import reduce
+from collections.abc import Iterable, Sequence
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from jobs.admission import Batch
+from jobs.microbatch.admission import timed
+from jobs.microbatch.context import Batch
+from jobs.recompute.refused import partly_late, refused_digests
+from jobs.recompute.time_range import Chunk
 from windowing import delta
-from windowing.admit.again import LIVE
-from windowing.admit.digest import hashed_columns, row_digest
-from windowing.admit.frame import PARTIAL, copies_order
-from windowing.admit.table import EMPTIED, REFUSED
-from windowing.columns import DIGEST, kept_name
+from windowing.admit.again import INSIDE, LIVE, accepted_again, with_history
+from windowing.admit.digest import with_row_digest
+from windowing.admit.frame import copies_order
+from windowing.columns import DIGEST, WHY
 from windowing.columns import T as TIME
 from windowing.grid.frame import instant
-from windowing.panes import table as state
+from windowing.panes.rule import SEEN
 from windowing.source import table as source
+
+
+def accepted(batch: Batch, version: int) -> DataFrame:
+    """Every row of the source that counts.
+
+    -> source rows + [t, why, digest, inside, live, missed, judged_by]; `why` is null unless the spec would refuse the row now.
+    """
+    rows = source.read(batch.spark, batch.pipeline, version)
+    digested = with_row_digest(rows, source.earlier_types(batch.spark, batch.pipeline))
+    history = with_history(timed(batch, digested), refused_digests(batch), partly_late(batch))
+    return known(batch, history.where(LIVE)).withColumn(INSIDE, F.lit(True))
+
+
+def nearby(batch: Batch, chunk: Chunk, low_us: int, high_us: int) -> DataFrame:
+    """Every row of the source that can count, with an event time from `low_us` to before `high_us`.
+
+    -> source rows + [t, why (null), digest, inside]
+    """
+    rows = source.read(batch.spark, batch.pipeline, chunk.version)
+    digested = with_row_digest(rows, source.earlier_types(batch.spark, batch.pipeline))
+    held = timed(batch, digested).where(F.col(WHY).isNull() & (F.col(TIME) >= F.lit(low_us)) & (F.col(TIME) < F.lit(high_us)))
+    return held.withColumn(INSIDE, chunk.holds())
+
+
+def counted(batch: Batch, chunk: Chunk, rows: DataFrame, disputed: Sequence[tuple[int, int]] = ()) -> DataFrame:
+    """Every event that counts in the chunk and in what its panes and sessions reach beyond it, of the `nearby` rows.
+
+    An id that was accepted within a `disputed` range [from, to), microseconds, may be gone from there: the source has changed it.
+
+    -> source rows + [t, digest, inside, live, missed, judged_by]
+    """
+    history = uncopied(batch, with_history(rows, refused_digests(batch), partly_late(batch)))
+    events = accepted_again(history, elsewhere(batch, [(chunk.start_us, chunk.end_us), *disputed]), batch.pipeline)
+    return events.where(INSIDE).unionByName(known(batch, events.where(~F.col(INSIDE))))
 
 
 def known(batch: Batch, rows: DataFrame) -> DataFrame:
@@ -24,7 +59,7 @@ def known(batch: Batch, rows: DataFrame) -> DataFrame:
 
     There a row with an id counts if that id was accepted at its time, once. Of rows without one, and where ids are forgotten, nobody knows.
     """
-    pipeline, path = batch.pipeline, batch.pipeline.table(state.SEEN)
+    pipeline, path = batch.pipeline, batch.pipeline.table(SEEN)
     if not batch.changing or pipeline.watermark.dedupe_horizon_us is not None:
         return rows
     event_id = pipeline.source.event_id
@@ -48,47 +83,11 @@ def uncopied(batch: Batch, rows: DataFrame) -> DataFrame:
     return rows.where(LIVE).unionByName(rows.where(~F.col(LIVE)).join(copies, DIGEST, "left_anti").select(*rows.columns))
 
 
-def refused_digests(batch: Batch, tables: Iterable[str] = tuple(REFUSED)) -> DataFrame:
-    """The digests of rows that were refused and not taken in since, one for each row."""
-    found = []
-    for table in tables:
-        if delta.exists(batch.spark, batch.pipeline.table(table)):
-            rows = delta.read(batch.spark, batch.pipeline.table(table)).where(F.col("resolved_by").isNull() & (F.col("outcome") != PARTIAL))
-            found.append(with_digest(batch, rows).select(DIGEST))
-    return reduce(DataFrame.unionByName, found) if found else batch.spark.createDataFrame([], f"{DIGEST} bigint")
-
-
-def partly_late(batch: Batch) -> DataFrame:
-    """The partly late rows that were not taken in since: [digest, missed, watermark]."""
-    if not delta.exists(batch.spark, batch.pipeline.table("_late")):
-        columns = f"{DIGEST} bigint, missed array<struct<window:string,until:timestamp_ltz>>, watermark timestamp_ltz"
-        return batch.spark.createDataFrame([], columns)
-    rows = delta.read(batch.spark, batch.pipeline.table("_late")).where((F.col("outcome") == PARTIAL) & F.col("resolved_by").isNull())
-    return with_digest(batch, rows).select(DIGEST, "missed", "watermark")
-
-
-def with_digest(batch: Batch, refused: DataFrame) -> DataFrame:
-    """Refused rows with the digest that the source row had. refused -> refused + [__digest]."""
-    return refused.withColumn(DIGEST, digest_of(batch, refused))
-
-
-def digest_of(batch: Batch, refused: DataFrame) -> Column:
-    """The digest of the source row that a refused row is: as stored, or made of its columns.
-
-    Rows that were refused before digests were stored have none.
-    """
-    stored = [F.col(name) for name in (DIGEST, EMPTIED) if name in refused.columns]
-    names = {name: kept_name(name) for name in hashed_columns(source.schema(batch.spark, batch.pipeline))}
-    there = {name: kept for name, kept in names.items() if kept in refused.columns}
-    computed = row_digest(there, source.earlier_types(batch.spark, batch.pipeline))
-    return F.coalesce(*stored, computed)
-
-
 def elsewhere(batch: Batch, ranges: Iterable[tuple[int, int]]) -> DataFrame | None:
     """The ids that were accepted with an event time outside the ranges [from, to), microseconds; None where there are no ids."""
-    if batch.pipeline.source.event_id is None or not delta.exists(batch.spark, batch.pipeline.table(state.SEEN)):
+    if batch.pipeline.source.event_id is None or not delta.exists(batch.spark, batch.pipeline.table(SEEN)):
         return None
-    seen = delta.read(batch.spark, batch.pipeline.table(state.SEEN))
+    seen = delta.read(batch.spark, batch.pipeline.table(SEEN))
     for low, high in ranges:
         seen = seen.where((F.col("event_time") < instant(low)) | (F.col("event_time") >= instant(high)))
     return seen.select("event_id").distinct()

@@ -6,14 +6,17 @@ from json import dumps, loads
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from jobs import repair
-from jobs.admission import Batch, count_lost_values, keep_null_counts
-from jobs.closing import Closing
-from jobs.rebuild import affordable, rebuild, sessions
-from jobs.repair import Chunk
-from jobs.resolve import resolve
-from jobs.staging import Staged, judge, stage
-from jobs.tables import versions
+from jobs.microbatch.admission import count_lost_values, keep_null_counts
+from jobs.microbatch.context import Batch, Closing
+from jobs.preflight.tables import versions
+from jobs.recompute import totals
+from jobs.recompute.accepted import counted
+from jobs.recompute.rebuild import affordable, rebuild
+from jobs.recompute.rebuild_sessions import sessions
+from jobs.recompute.refused import resolve
+from jobs.recompute.staging import Staged, judge, stage
+from jobs.recompute.swap import swap_ids
+from jobs.recompute.time_range import Chunk
 from windowing.admit.again import INSIDE
 from windowing.crash import crashpoint
 from windowing.ledger.rule import BACKFILL_DONE, BACKFILL_INTENT, GENERATION, Entry, Story
@@ -37,10 +40,10 @@ def one(spark: SparkSession, pipeline: Pipeline, past: Story, staged: Staged, be
     """One chunk between its intent and its done."""
     chunk, batch = staged.chunk, judge(spark, pipeline, past, staged.arrival_us)
     disputed = [(low, high) for _, low, high in pending(past)]
-    events = repair.counted(batch, chunk, staged.rows, disputed).localCheckpoint(eager=True)
+    events = counted(batch, chunk, staged.rows, disputed).localCheckpoint(eager=True)
     if begun is None:
         affordable(batch, chunk, events)
-        counts = {**repair.accepted_before(batch, chunk, events), **repair.partial_in(batch, chunk)}
+        counts = {**totals.accepted_before(batch, chunk, events), **totals.partial_in(batch, chunk)}
         at = batch.arrival_us
         intent = Entry(BACKFILL_INTENT, generation=GENERATION, run=past.last_run, at=at, arrival=at, counts=counts, note=_note(chunk))
         past = record(spark, pipeline, past, [intent])
@@ -48,7 +51,7 @@ def one(spark: SparkSession, pipeline: Pipeline, past: Story, staged: Staged, be
         crashpoint("backfill.intended")
     changed = _repaired(batch, staged, events, past, f"backfill {begun.seq}")
     partial = {name: n for name, n in begun.counts.items() if name.startswith("partial.")}
-    counts = {**changed, **partial, "accepted": repair.accepted_since(batch, chunk, events, begun.counts)}
+    counts = {**changed, **partial, "accepted": totals.accepted_since(batch, chunk, events, begun.counts)}
     done = replace(begun, step=BACKFILL_DONE, counts=counts, versions=versions(spark, pipeline))
     past = record(spark, pipeline, past, [done])
     crashpoint("backfill.done")
@@ -64,7 +67,7 @@ def _repaired(batch: Batch, staged: Staged, events: DataFrame, past: Story, labe
     chunk = staged.chunk
     counts = rebuild(Closing(batch, past.watermark, past.watermark, None), chunk, events, sessions)
     crashpoint("backfill.rebuilt")
-    repair.swap_ids(batch, chunk, events)
+    swap_ids(batch, chunk, events)
     crashpoint("backfill.remembered")
     resolve(batch, chunk, staged.rows, events, label)
     crashpoint("backfill.resolved")

@@ -3,40 +3,37 @@
 Every write replaces a range or is a MERGE of what differs, so a chunk that was killed is simply done again.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from jobs.admission import Batch
-from jobs.closing import Closing
-from jobs.contribution import written
-from jobs.derived import rederive
-from jobs.emission import changes
-from jobs.filling import affordable as affordable_in
-from jobs.filling import extents, filled, spanned
-from jobs.ordered import recomputed
-from jobs.repair import Chunk, Everything, between, near_sessions, reaching, replace, widened
+from jobs.microbatch.context import Batch, Closing
+from jobs.microbatch.emission import changes
+from jobs.microbatch.empty_windows import affordable as affordable_in
+from jobs.microbatch.empty_windows import spanned
+from jobs.microbatch.ordered import recomputed
+from jobs.microbatch.outputs import rederive, written
+from jobs.recompute.swap import replace
+from jobs.recompute.time_range import Chunk, Everything, reaching, widened
 from windowing import delta
 from windowing.admit.again import INSIDE
-from windowing.columns import CLOSED_BY, END, FIRST, JUDGED, LAST, MISSED, PANE, ROWS, START, TOUCHED
-from windowing.columns import T as TIME
-from windowing.crash import crashpoint
-from windowing.grid.frame import instant
+from windowing.aggregates.algebra import Algebra, rows_part
+from windowing.columns import CLOSED_BY, END, JUDGED, PANE, ROWS, START, TOUCHED
+from windowing.grid.frame import between, instant
 from windowing.grid.zone import FIRST_US, LAST_US
 from windowing.ledger.rule import total
 from windowing.merge import frame as merges
 from windowing.merge.rule import bounds, complete, in_output, output
 from windowing.panes import events as buffer
 from windowing.panes import frame as partials
-from windowing.panes import table as state
-from windowing.panes.algebra import Algebra, rows_part
 from windowing.panes.frame import Range
-from windowing.panes.rule import Family, families, span
+from windowing.panes.rule import EVENTS, Family, families, span
 from windowing.source import table as source
 from windowing.spec.kinds import CHANGES, ON_CHANGE, Aligned, Counted, Global, Ordered, RecordSliding, Session
-from windowing.windows import aligned, session, whole
+from windowing.windows import aligned, whole
+from windowing.windows.gaps import extents, filled
 
 Sessions = Callable[[Batch, Session, Chunk, DataFrame], dict[str, int]]
 
@@ -122,13 +119,14 @@ def _overlapping(closing: Closing, window: Aligned, family: Family, wide: Chunk,
         near, reach, over = state_rows, Range(ends.low_us - span(window), ends.high_us + span(window)), F.lit(True)
     else:
         reach = aligned.reach(window, Range(wide.start_us, wide.end_us))
-        near = between(state_rows, PANE, Chunk(reach.low_us, reach.high_us, wide.version))
+        near = between(state_rows, PANE, reach.low_us, reach.high_us)
         over = _over(window, wide, reach)
     panes_of = near.withColumn(TOUCHED, F.lit(1).cast("bigint"))
     lateness = batch.pipeline.watermark.allowed_lateness_us
     runs = aligned.stretches(panes_of, window, batch.keys, kept, lateness, reach)
     if filled(window):
-        runs = runs.unionByName(aligned.empties(extents(near, window, batch, reach), runs, window, batch.keys, kept))
+        all_of = extents(near, window, batch.keys, lateness, reach)
+        runs = runs.unionByName(aligned.empties(all_of, runs, window, batch.keys, kept))
     if window.shown.emit == CHANGES:
         rows = changes(runs, window, batch, algebras, reach)
     else:
@@ -161,12 +159,12 @@ def buffered(batch: Batch, chunk: Chunk, events: DataFrame) -> dict[str, int]:
     over = Chunk(FIRST_US, LAST_US + 1, chunk.version) if isinstance(chunk, Everything) else chunk
     held = [_keys_in(batch, window, over) for window in pipeline.ordered]
     keys = reduce(DataFrame.unionByName, held, now.select(*batch.keys)).distinct().localCheckpoint(eager=True)
-    replace(batch, state.EVENTS, batch.stamp.beside(now), "event_time", chunk)
+    replace(batch, EVENTS, batch.stamp.beside(now), "event_time", chunk)
     reached = keys.withColumns({"__t0": F.lit(over.start_us), "__t1": F.lit(over.end_us - 1)})
     schema = source.read(spark, pipeline, chunk.version).schema
     counts: dict[str, int] = {}
     for window in pipeline.ordered:
-        counts |= recomputed(batch, window, reached, delta.read(spark, pipeline.table(state.EVENTS)), None, schema)
+        counts |= recomputed(batch, window, reached, delta.read(spark, pipeline.table(EVENTS)), None, schema)
     return counts
 
 
@@ -178,49 +176,3 @@ def _keys_in(batch: Batch, window: Ordered, chunk: Chunk) -> DataFrame:
     if isinstance(window, Counted):
         over = over | F.col(CLOSED_BY).between(instant(chunk.start_us), instant(chunk.end_us))
     return stored.where(over).select(*batch.keys)
-
-
-def sessions(batch: Batch, window: Session, chunk: Chunk, events: DataFrame) -> dict[str, int]:
-    """Swaps the fragments of every session with an event time in the chunk and recomputes what they and the new ones touch."""
-    algebras = partials.algebras(batch.pipeline, window.aggregates, source.read(batch.spark, batch.pipeline, chunk.version).schema)
-    target = complete(batch.pipeline, window)
-    kept = partials.parts(algebras.values())
-    spans = near_sessions(batch, window, chunk).localCheckpoint(eager=True)
-    fresh = partials.fragments(_members(events, spans, window, batch.keys), batch.keys, window.gap_us, kept).localCheckpoint(eager=True)
-    stored = delta.read(batch.spark, target.path)
-    joined = session.touched(stored, fresh, batch.keys, window.gap_us).join(spans, [*batch.keys, START], "left_anti")
-    joined = joined.localCheckpoint(eager=True)
-    path = batch.pipeline.table(state.fragments_table(window))
-    fragments = delta.read(batch.spark, path) if delta.exists(batch.spark, path) else batch.stamp.on(fresh).limit(0)
-    others = session.members(fragments, joined, batch.keys).select(*fresh.columns).localCheckpoint(eager=True)
-    _swap_fragments(batch, window, _leaving(batch, fragments, spans, chunk), fresh)
-    marked = fresh.unionByName(others).withColumn(TOUCHED, F.lit(1).cast("bigint"))
-    found = session.windows(marked, batch.keys, window.gap_us, kept)
-    new = merges.values(found, [*batch.keys, *bounds(window)], window.aggregates, algebras)
-    changed = merges.replacements(new, spans.unionByName(joined.select(*spans.columns)), target)
-    return written(batch, window, target, changed)
-
-
-def _members(events: DataFrame, spans: DataFrame, window: Session, keys: Iterable[str]) -> DataFrame:
-    """The events of the chunk and those of the sessions it reaches into, as far as they were admitted to `window`."""
-    bounds = spans.select(*keys, F.unix_micros(START).alias("__low"), F.unix_micros(LAST).alias("__high"))
-    same = [F.col(f"e.`{k}`") == F.col(f"s.`{k}`") for k in keys]
-    near = F.col(TIME).between(F.col("__low"), F.col("__high"))
-    outside = events.where(~F.col(INSIDE) & ~F.coalesce(F.array_contains(MISSED, window.name), F.lit(False)))
-    return events.where(INSIDE).unionByName(outside.alias("e").join(bounds.alias("s"), [*same, near], "left_semi"))
-
-
-def _leaving(batch: Batch, fragments: DataFrame, spans: DataFrame, chunk: Chunk) -> DataFrame:
-    """The fragments that the chunk's new ones replace: those of `spans`, and what a try that was killed had put into the chunk."""
-    over = (F.col(FIRST) < instant(chunk.end_us)) & (F.col(LAST) >= instant(chunk.start_us))
-    return session.members(fragments, spans, batch.keys).unionByName(fragments.where(over)).distinct()
-
-
-def _swap_fragments(batch: Batch, window: Session, old: DataFrame, new: DataFrame) -> None:
-    """One commit: the fragments `old` go, `new` come."""
-    path = batch.pipeline.table(state.fragments_table(window))
-    stamped = batch.stamp.on(new)
-    ids = [*batch.keys, FIRST, LAST, "generation", "batch"]
-    delta.create(batch.spark, path, stamped.schema, delta.properties(stamped.schema))
-    state.swap(path, old.select(*stamped.columns), stamped, ids)
-    crashpoint("state.swapped")

@@ -1,21 +1,57 @@
-"""Refused rows after a backfill of their times: those that count now, or that the source has taken back, say by which."""
+"""Refused rows in a range of event time: what they were, whether some came since, and which of them count now."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from jobs.admission import Batch
-from jobs.history import with_digest
-from jobs.repair import Chunk, between, replace
+from jobs.microbatch.context import Batch
+from jobs.recompute.swap import replace
+from jobs.recompute.time_range import Chunk
 from windowing import delta
 from windowing.admit.again import INSIDE, LIVE
+from windowing.admit.digest import digest_of
 from windowing.admit.frame import PARTIAL
 from windowing.admit.table import REFUSED
 from windowing.columns import DIGEST
+from windowing.grid.frame import between
+from windowing.source import table as source
 
 QUARANTINE = "_quarantine"
+
+
+def refused_digests(batch: Batch, tables: Iterable[str] = tuple(REFUSED)) -> DataFrame:
+    """The digests of rows that were refused and not taken in since, one for each row."""
+    found = []
+    for table in tables:
+        if delta.exists(batch.spark, batch.pipeline.table(table)):
+            rows = delta.read(batch.spark, batch.pipeline.table(table)).where(F.col("resolved_by").isNull() & (F.col("outcome") != PARTIAL))
+            found.append(with_digest(batch, rows).select(DIGEST))
+    return reduce(DataFrame.unionByName, found) if found else batch.spark.createDataFrame([], f"{DIGEST} bigint")
+
+
+def partly_late(batch: Batch) -> DataFrame:
+    """The partly late rows that were not taken in since: [digest, missed, watermark]."""
+    if not delta.exists(batch.spark, batch.pipeline.table("_late")):
+        columns = f"{DIGEST} bigint, missed array<struct<window:string,until:timestamp_ltz>>, watermark timestamp_ltz"
+        return batch.spark.createDataFrame([], columns)
+    rows = delta.read(batch.spark, batch.pipeline.table("_late")).where((F.col("outcome") == PARTIAL) & F.col("resolved_by").isNull())
+    return with_digest(batch, rows).select(DIGEST, "missed", "watermark")
+
+
+def with_digest(batch: Batch, refused: DataFrame) -> DataFrame:
+    """Refused rows with the digest that the source row had. refused -> refused + [__digest]."""
+    spark, pipeline = batch.spark, batch.pipeline
+    digest = digest_of(refused, source.schema(spark, pipeline), source.earlier_types(spark, pipeline))
+    return refused.withColumn(DIGEST, digest)
+
+
+def refused_after(batch: Batch, run: int, chunk: Chunk) -> bool:
+    """Whether a run after `run` refused a row with an event time in the chunk."""
+    there = [path for path in map(batch.pipeline.table, REFUSED) if delta.exists(batch.spark, path)]
+    refused = (between(delta.read(batch.spark, path), "event_time", chunk.start_us, chunk.end_us) for path in there)
+    return any(not rows.where(F.col("run") > run).isEmpty() for rows in refused)
 
 
 def resolve(batch: Batch, chunk: Chunk, rows: DataFrame, events: DataFrame, label: str) -> None:
@@ -39,7 +75,7 @@ def resolve(batch: Batch, chunk: Chunk, rows: DataFrame, events: DataFrame, labe
 
 
 def _refused_in(batch: Batch, stored: DataFrame, chunk: Chunk) -> DataFrame:
-    return with_digest(batch, between(stored, "event_time", chunk)).localCheckpoint(eager=True)
+    return with_digest(batch, between(stored, "event_time", chunk.start_us, chunk.end_us)).localCheckpoint(eager=True)
 
 
 def _room(batch: Batch, rows: DataFrame, events: DataFrame, valid: Sequence[DataFrame]) -> DataFrame:

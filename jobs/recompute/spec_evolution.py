@@ -1,9 +1,10 @@
 """A spec that has gained or lost windows or aggregates: state and outputs become what that spec asks for, from the events accepted so far.
 
-    spec, beside the one that made the state -> intent -> columns -> accepted events -> state, windows -> done
+    spec, beside the one that made the state -> intent -> columns -> accepted events, each as it was admitted
+    -> panes, fragments, buffered events (overwritten whole) -> windows -> outputs -> done
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import reduce
@@ -12,13 +13,16 @@ from json import dumps, loads
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from jobs import refill, tables
-from jobs.admission import Batch
-from jobs.chunk import finish
-from jobs.closing import Closing
-from jobs.prepare import difference, made_by, prepared
-from jobs.refusal import told
-from jobs.repair import held
+from jobs.microbatch.context import Batch, Closing
+from jobs.preflight import tables
+from jobs.preflight.source_errors import told
+from jobs.preflight.spec_changes import difference, made_by
+from jobs.recompute.accepted import accepted
+from jobs.recompute.rebuild import affordable as rebuild_affordable
+from jobs.recompute.rebuild import rebuild
+from jobs.recompute.rebuild_sessions import all_sessions
+from jobs.recompute.time_range import Everything
+from jobs.recompute.totals import held
 from windowing.admit.rule import cuts
 from windowing.columns import JUDGED, WHY
 from windowing.columns import T as TIME
@@ -28,22 +32,13 @@ from windowing.errors import StateRefused
 from windowing.grid.zone import micros
 from windowing.ledger.rule import EVOLVE_DONE, EVOLVE_INTENT, GENERATION, Entry, Story
 from windowing.ledger.table import record
-from windowing.panes.table import BACKFILLED, Stamp
+from windowing.panes.rule import BACKFILLED
+from windowing.panes.table import Stamp
 from windowing.source import table as source
 from windowing.source.rule import fed
 from windowing.spec.fingerprint import AGGREGATE, fingerprint
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import listed
-
-
-def ready(spark: SparkSession, pipeline: Pipeline) -> Story:
-    """The story once spec, source, ledger and tables fit together, and nothing but a run is left half-way. StateRefused otherwise."""
-    return caught_up(spark, pipeline, prepared(spark, pipeline))
-
-
-def caught_up(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
-    """The same from the story that `prepared` gave."""
-    return finish(spark, pipeline, evolved(spark, pipeline, past))
 
 
 def evolved(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
@@ -58,14 +53,14 @@ def evolved(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
     batch = Batch(spark, pipeline, Stamp(past.last_run, BACKFILLED, GENERATION, None), arrival, fed=fed(past))
     events = _countable(batch, past)
     if events is not None and past.open_evolution is None:
-        refill.affordable(batch, events, past.read_version or 0, _windows(difference(pipeline, past).added))
+        affordable(batch, events, past.read_version or 0, _windows(difference(pipeline, past).added))
     past, begun = _intended(batch, past)
     tables.make(spark, pipeline)
     crashpoint("evolve.widened")
     mark, version = past.watermark, past.read_version
     counts: dict[str, int] = {}
     if events is not None and version is not None:
-        counts = refill.refill(Closing(batch, mark, mark, None), events, version) | _partial(batch, events, past, begun)
+        counts = refill(Closing(batch, mark, mark, None), events, version) | _partial(batch, events, past, begun)
         counts["accepted"] = held(batch) - past.total("accepted")
     crashpoint("evolve.filled")
     done = replace(begun, step=EVOLVE_DONE, counts=counts, versions=tables.versions(spark, pipeline), note=None)
@@ -93,7 +88,7 @@ def _countable(batch: Batch, past: Story) -> DataFrame | None:
     if past.read_version is None:
         return None
     with told(batch.spark, pipeline, past):
-        events = refill.accepted(batch, past.read_version).localCheckpoint(eager=True)
+        events = accepted(batch, past.read_version).localCheckpoint(eager=True)
     reasons = [row[0] for row in events.where(F.col(WHY).isNotNull()).groupBy(WHY).count().orderBy(F.desc("count"), WHY).collect()]
     if reasons:
         said = f"{where}: events that were accepted would be refused now ({reasons[0]}); leave out what needs that column"
@@ -132,3 +127,22 @@ def _partial(batch: Batch, events: DataFrame, past: Story, begun: Entry) -> dict
         n = events.where(reduce(lambda a, b: a | b, missed)).count() if missed else 0
         counts[f"partial.{name}"] = n - past.total(f"partial.{name}")
     return counts
+
+
+def refill(closing: Closing, events: DataFrame, version: int) -> dict[str, int]:
+    """Overwrites the state of `closing`'s pipeline and corrects its outputs; `events` are all that count in the source at `version`.
+
+    Returns the counts of the outputs.
+    """
+    return rebuild(closing, _everything(events, version), events, all_sessions)
+
+
+def affordable(batch: Batch, events: DataFrame, version: int, came: Collection[str]) -> None:
+    """StateRefused, with nothing written, if `refill` would bring a window that `came` more windows without events than it may have."""
+    rebuild_affordable(batch, _everything(events, version), events, came)
+
+
+def _everything(events: DataFrame, version: int) -> Everything:
+    """From the first event to the last; where there is none, any range does."""
+    ends = events.agg(F.min(TIME), F.max(TIME)).first()
+    return Everything(0, 1, version) if ends is None or ends[0] is None else Everything(ends[0], ends[1] + 1, version)

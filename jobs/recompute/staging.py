@@ -8,14 +8,16 @@ from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs import repair
-from jobs.admission import Batch
-from jobs.refusal import told
-from jobs.repair import Chunk
+from jobs.microbatch.context import Batch
+from jobs.preflight.source_errors import told
+from jobs.recompute.accepted import nearby
+from jobs.recompute.refused import refused_after
+from jobs.recompute.time_range import Chunk, extent
 from windowing.crash import crashpoint
 from windowing.grid.zone import micros
 from windowing.ledger.rule import GENERATION, Story
-from windowing.panes.table import BACKFILLED, Stamp
+from windowing.panes.rule import BACKFILLED
+from windowing.panes.table import Stamp
 from windowing.source.rule import fed
 from windowing.spec.pipeline import Pipeline
 
@@ -45,9 +47,9 @@ def judge(spark: SparkSession, pipeline: Pipeline, past: Story, arrival_us: int 
 def stage(spark: SparkSession, pipeline: Pipeline, past: Story, chunk: Chunk, arrival_us: int | None = None) -> Staged:
     """Reads what `chunk` needs of the source, judged by `arrival_us` or the clock of now; needs no lock."""
     batch = judge(spark, pipeline, past, arrival_us)
-    low, high = repair.extent(batch, chunk)
+    low, high = extent(batch, chunk)
     with told(spark, pipeline, past):
-        rows = repair.nearby(batch, chunk, low, high).localCheckpoint(eager=True)
+        rows = nearby(batch, chunk, low, high).localCheckpoint(eager=True)
     crashpoint("backfill.staged")
     return Staged(chunk, low, high, batch.arrival_us, past.last_run, past.next_seq, rows)
 
@@ -62,7 +64,7 @@ def current(spark: SparkSession, pipeline: Pipeline, past: Story, staged: Staged
 
 def _same(batch: Batch, past: Story, staged: Staged) -> bool:
     """Whether no run since has read a row of these times, and no session has come to reach beyond them."""
-    low, high = repair.extent(batch, staged.chunk)
+    low, high = extent(batch, staged.chunk)
     if low < staged.low_us or high > staged.high_us or past.touched_since(staged.seq, staged.low_us, staged.high_us):
         return False
-    return not repair.refused_after(batch, staged.run, Chunk(staged.low_us, staged.high_us, staged.chunk.version))
+    return not refused_after(batch, staged.run, Chunk(staged.low_us, staged.high_us, staged.chunk.version))

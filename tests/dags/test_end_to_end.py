@@ -17,7 +17,7 @@ from airflow.utils.session import create_session
 from conftest import HOME, ROOT, SPEC, Outcome
 
 CLI = Path(os.environ.get("TIDEMARK_E2E", ROOT / ".venv/bin/tidemark"))
-THERE = CLI.exists() and (ROOT / "jobs/cli.py").exists()
+THERE = CLI.exists() and (ROOT / "jobs/cli/main.py").exists()
 pytestmark = pytest.mark.skipif(not THERE, reason=f"{CLI} is not there; run `make setup`")
 
 CANARIES = ("zz-shop-4711", "4712471247", "4713.4713")

@@ -8,7 +8,7 @@ import pytest
 from expectations.suite import load_suite
 from tests.expectations.planted import PIPELINE
 from windowing.errors import SpecError
-from windowing.spec.file import LIMIT
+from windowing.spec.yaml.file import LIMIT
 
 SUITED = replace(PIPELINE, suite="odd")
 HUGE = "0x" + "f" * 4000

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from expectations.evaluate import SUITES
 from expectations.library import preload
+from expectations.places import SUITES
 from expectations.suite import load_suite
 from windowing.errors import SpecError
 from windowing.grid.rule import Grid

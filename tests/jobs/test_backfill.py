@@ -12,15 +12,15 @@ import pytest
 from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
-from jobs import lock
-from jobs.backfill import CHUNK_US
-from jobs.check import COPY, check
-from jobs.cli import main
+from jobs.cli.main import main
 from jobs.maintain import maintain
+from jobs.preflight import lock
+from jobs.recompute.plan import CHUNK_US
+from jobs.reconcile import COPY, check
 from jobs.reset import reset
-from tests.lab import ARRIVAL, FEW, Lab
-from tests.life import BASE, MINUTE, Crasher, Life, ends_at
 from tests.oracle import Count, Cumulate, Event, Session, Sliding, Tumbling
+from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, Life, ends_at
+from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from windowing.crash import armed
 from windowing.errors import UsageError
 from windowing.grid.zone import micros, moment

@@ -7,16 +7,16 @@ import pytest
 from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 
-from jobs.cli import main
+from jobs.cli.main import main
 from jobs.erase import erase
 from jobs.maintain import maintain
 from jobs.publish import publish
 from jobs.read import read
 from jobs.validate import validate
 from tests import oracle
-from tests.lab import ARRIVAL, FEW, Lab
-from tests.life import BASE, MINUTE, Crasher, Life, ends_at
 from tests.oracle import Event
+from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, Life, ends_at
+from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from windowing import delta
 from windowing.crash import armed
 from windowing.errors import UsageError

@@ -11,20 +11,19 @@ import pytest
 from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
-from jobs import ageing
 from jobs import maintain as maintenance
-from jobs.cli import main
+from jobs.cli.main import main
 from jobs.maintain import maintain
 from jobs.publish import publish
 from jobs.read import read
 from jobs.show import Wanted, partials
 from jobs.show import refused as listed
 from jobs.validate import validate
-from tests.jobs.test_evolve import become
-from tests.lab import ARRIVAL, FEW, Lab, become_older
-from tests.life import BASE, MINUTE, Crasher, Life, ends_at
+from tests.jobs.recompute.test_spec_evolution import become
 from tests.oracle import Event, Session, Sliding, Tumbling
-from windowing import delta
+from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, Life, ends_at
+from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab, become_older
+from windowing import delta, table_retention
 from windowing.admit.frame import DUPLICATE, LATE, PARTIAL, QUARANTINED
 from windowing.admit.table import REFUSED
 from windowing.delta import local_path
@@ -237,7 +236,7 @@ def test_a_version_that_was_published_long_ago_can_be_read(spark: SparkSession, 
     for days, kept in ((24, 38), (12, 50)):
         days_pass(life, days)
         tend(life)
-        assert ageing.kept(spark, path) == timedelta(days=kept)
+        assert table_retention.kept(spark, path) == timedelta(days=kept)
     life.run()
     assert published(life) == seen
     first = delta.version(spark, path)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.compare import compare
+from jobs.reconcile import compare
 from windowing.merge.rule import output
 from windowing.report.difference import lines
 from windowing.report.rule import Changed

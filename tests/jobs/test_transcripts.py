@@ -6,10 +6,10 @@ import pytest
 from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
-from jobs.cli import main
-from jobs.play import one
-from jobs.transcript import plays
+from jobs.cli.main import main
+from jobs.transcripts import one
 from windowing.report.difference import lines
+from windowing.transcripts.load import plays
 
 ROOT = Path(__file__).parents[2]
 FILES = [file for folder in ("pipelines/transcripts", "tests/transcripts") for file in (ROOT / folder).rglob("*.yaml")]

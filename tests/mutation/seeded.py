@@ -1,6 +1,6 @@
 """Bugs that were never made, put into a copy of the project one by one: the tests named beside each must fail, or they can't be trusted.
 
-    python -m tests.seeded [TEXT...]    only bugs whose name holds a TEXT
+    python -m tests.mutation.seeded [TEXT...]    only bugs whose name holds a TEXT
 """
 
 import shutil
@@ -11,9 +11,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-NAMES = ("crashpoints", "doctor", "maintain", "feed", "evolve", "backfill")
-CRASHES, DOCTOR, MAINTAIN, FEED, EVOLVE, BACKFILL = (f"tests/jobs/test_{name}.py" for name in NAMES)
+ROOT = Path(__file__).parents[2]
+CRASHES, FEED = "tests/system/test_crash_points.py", "tests/system/test_source_changes.py"
+DOCTOR, EVOLVE = "tests/jobs/preflight/test_diagnose.py", "tests/jobs/recompute/test_spec_evolution.py"
+MAINTAIN, BACKFILL = "tests/jobs/test_maintain.py", "tests/jobs/test_backfill.py"
 
 
 @dataclass(frozen=True)
@@ -44,33 +45,33 @@ BUGS = (
         place("run.marked")),
     Bug("dedupe eats its own replay", "windowing/panes/table.py",
         "return ~((F.col(GENERATION) == self.generation) & (F.col(BATCH) == self.batch))", "return F.lit(True)", place("batch.processed")),
-    Bug("a batch of an open run is judged by what the one before it brought", "jobs/run.py",
+    Bug("a batch of an open run is judged by what the one before it brought", "jobs/microbatch/stream.py",
         "stamp = Stamp(self.number, number, GENERATION, intent.watermark_in)",
         "stamp = Stamp(self.number, number, GENERATION, self._watermark(self.story.done(self.number), None))",
         (CRASHES, "-k", "judged_by_the_watermark")),
-    Bug("a finished batch is done again", "jobs/run.py", "if number <= self.story.last_batch:", "if False:",
+    Bug("a finished batch is done again", "jobs/microbatch/stream.py", "if number <= self.story.last_batch:", "if False:",
         (DOCTOR, "-k", "commit_that_is_gone")),
-    Bug("a run that is finished opens another", "jobs/run.py",
+    Bug("a run that is finished opens another", "jobs/microbatch/stream.py",
         "self.number = story.open_run.run if story.open_run and story.open_run.run else story.last_run + 1",
         "self.number = story.last_run + 1", place("batch.done")),
-    Bug("the watermark forgets what an earlier try accepted", "jobs/run.py",
+    Bug("the watermark forgets what an earlier try accepted", "jobs/microbatch/stream.py",
         "done, names = self.story.done(self.number), [w.name for w in self.pipeline.windows]",
         "done, names = self.story.done(self.number)[1:], [w.name for w in self.pipeline.windows]", place("batch.done")),
-    Bug("a backfill that was killed is forgotten", "jobs/chunk.py", "    if left is None:\n", "    if left is not None:\n",
+    Bug("a backfill that was killed is forgotten", "jobs/recompute/chunk.py", "    if left is None:\n", "    if left is not None:\n",
         refill("state.swapped")),
-    Bug("a backfill leaves the ids as they were", "jobs/repair.py", "    if event_id is None:\n        return\n    name, at",
+    Bug("a backfill leaves the ids as they were", "jobs/recompute/swap.py", "    if event_id is None:\n        return\n    name, at",
         "    if event_id is not None:\n        return\n    name, at", (BACKFILL, "-k", "comes_again")),
     Bug("what is published need not be validated", "jobs/publish.py", "        if accept is None:\n", "        if False:\n",
-        ("tests/jobs/test_cli_spark.py",)),
-    Bug("nobody holds the lock", "jobs/lock.py", "            held = channel.tryLock()", "            held = channel",
-        ("tests/jobs/test_bad_source.py", "-k", "second_writer")),
-    Bug("nobody looks at checkpoint and tables", "jobs/prepare.py",
-        "    yield from (doctor.refused(pipeline, finding) for finding in doctor.examine(spark, pipeline, past))\n", "",
+        ("tests/jobs/cli/test_commands.py",)),
+    Bug("nobody holds the lock", "jobs/preflight/lock.py", "            held = channel.tryLock()", "            held = channel",
+        ("tests/system/test_bad_sources.py", "-k", "second_writer")),
+    Bug("nobody looks at checkpoint and tables", "jobs/preflight/diagnose.py",
+        "    yield from (refused(pipeline, finding) for finding in examine(spark, pipeline, past))\n", "",
         (f"{DOCTOR}::test_what_no_ledger_can_tell_is_refused",)),
-    Bug("a checkpoint made anew has no metadata", "jobs/checkpoint.py",
+    Bug("a checkpoint made anew has no metadata", "jobs/preflight/checkpoint.py",
         'return {"metadata": dumps({"id": past.query or str(uuid4())}), **cuts', 'return {"metadata": "{}"} and {**cuts',
         (f"{DOCTOR}::test_a_broken_checkpoint_is_refused_and_made_anew",)),
-    Bug("compaction forgets what came late", "jobs/compaction.py",
+    Bug("compaction forgets what came late", "jobs/maintenance/compaction.py",
         "    return F.col(JUDGED).isNull() | (first_end > F.unix_micros(JUDGED))", "    return F.lit(True) | (first_end > 0)",
         (MAINTAIN, "-k", "late_for_some")),
     Bug("Delta forgets what readers are pointed at", "jobs/maintain.py", "    if reach is not None and ", "    if reach is None and ",
@@ -78,13 +79,14 @@ BUGS = (
     Bug("corrections of a killed run are forgotten", "windowing/source/rule.py",
         "yield from ((batch, low, high) for batch, ranges in noted.items()",
         "yield from ((batch, low, high) for batch, ranges in [*noted.items()][-1:]", (FEED, "-k", "ends_before")),
-    Bug("a new window takes in what was refused", "jobs/refill.py", "history.where(LIVE)", "history.where(F.lit(True))", (EVOLVE,)),
-    Bug("a chunk is swapped in whatever has come since it was read", "jobs/staging.py",
+    Bug("a new window takes in what was refused", "jobs/recompute/accepted.py",
+        "history.where(LIVE)", "history.where(F.lit(True))", (EVOLVE,)),
+    Bug("a chunk is swapped in whatever has come since it was read", "jobs/recompute/staging.py",
         "    if past.next_seq == staged.seq or _same(judge(spark, pipeline, past), past, staged):", "    if True:",
         (BACKFILL, "-k", "runs_go_on or grew")),
     Bug("a backfill that goes on passes over rows that came since", "jobs/backfill.py",
         "    return not refused_after(batch, ended.run or 0, chunk)\n", "    return True\n", (BACKFILL, "-k", "many_chunks")),
-    Bug("a check repairs what it finds", "jobs/check.py", "_recounted(spark, copy, past, chunks, progress)",
+    Bug("a check repairs what it finds", "jobs/reconcile.py", "_recounted(spark, copy, past, chunks, progress)",
         "_recounted(spark, pipeline, past, chunks, progress)", (BACKFILL, "-k", "check_says")),
 )  # fmt: skip
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.seeded import BUGS, ROOT, Bug
+from tests.mutation.seeded import BUGS, ROOT, Bug
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)

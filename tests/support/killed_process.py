@@ -1,6 +1,6 @@
 """A process that does one step of a pipeline and is killed at the nth named place it comes to: itself, its JVM, or its process group.
 
-    python -m tests.killed SPEC NTH python|jvm|group run|backfill [FROM_US TO_US]
+    python -m tests.support.killed_process SPEC NTH python|jvm|group run|backfill [FROM_US TO_US]
 """
 
 import json
@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from jobs.backfill import backfill
-from jobs.play import TINY
 from jobs.run import run
 from jobs.session import spark_session
+from jobs.transcripts import TINY
 from windowing.crash import armed
 from windowing.errors import Busy
 from windowing.grid.zone import moment

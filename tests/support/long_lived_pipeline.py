@@ -10,8 +10,8 @@ from threading import Lock
 
 import pytest
 
-from tests.lab import ARRIVAL, SECOND, Lab, us
 from tests.oracle import Count, Event, Session, Sliding
+from tests.support.pipeline_under_test import ARRIVAL, SECOND, Lab, us
 from windowing import delta
 from windowing.crash import armed
 from windowing.delta import local_path

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
-from tests.lab import FAR, SECOND, SUMS, us
 from tests.oracle import (
     Count,
     Cumulate,
@@ -22,6 +21,7 @@ from tests.oracle import (
     Tumbling,
     Window,
 )
+from tests.support.pipeline_under_test import FAR, SECOND, SUMS, us
 
 MINUTE, HOUR, DAY = 60 * SECOND, 3600 * SECOND, 86400 * SECOND
 BASE = us("2036-03-09T05:00:00")

@@ -1,6 +1,6 @@
 """The lake of a release, kept as a file: later releases must go on with its tables and its checkpoint.
 
-    python -m tests.golden tests/data/lake-0.1.tar.xz     # once for each release; never again for one that is out
+    python -m tests.support.release_lake tests/data/lake-0.1.tar.xz     # once for each release; never again for one that is out
 """
 
 import json
@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 from jobs.publish import publish
 from jobs.session import spark_session
 from jobs.validate import validate
-from tests.lab import ARRIVAL, Lab
-from tests.life import BASE, MINUTE, Life
 from tests.oracle import Count, Event, Global, Session, Sliding, Tumbling
+from tests.support.long_lived_pipeline import BASE, MINUTE, Life
+from tests.support.pipeline_under_test import ARRIVAL, Lab
 
 WINDOWS = (
     Tumbling("hourly", 60 * MINUTE),

@@ -13,10 +13,10 @@ import pytest
 from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
-from jobs import lock
-from jobs.cli import main
+from jobs.cli.main import main
+from jobs.preflight import lock
 from jobs.run import run
-from tests.jobs.test_bad_input import ARRIVAL, Source
+from tests.system.test_bad_rows import ARRIVAL, Source
 from windowing import delta
 from windowing.errors import Busy, SourceMissing, SpecError, StateRefused, TidemarkError
 from windowing.ledger.table import story

@@ -10,19 +10,19 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from jobs.check import check
 from jobs.erase import erase
 from jobs.maintain import maintain
 from jobs.publish import publish
 from jobs.read import read
+from jobs.reconcile import check
 from jobs.run import run
 from jobs.validate import validate
 from tests import oracle
-from tests.jobs.test_bad_input import Source
-from tests.jobs.test_feed import Changing
-from tests.lab import ARRIVAL, FEW, Lab, us
-from tests.life import BASE, MINUTE, Crasher, ends_at
 from tests.oracle import Event, Session, Tumbling
+from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, ends_at
+from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab, us
+from tests.system.test_bad_rows import Source
+from tests.system.test_source_changes import Changing
 from windowing import delta
 from windowing.delta import local_path
 from windowing.errors import StateRefused, UsageError

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 from jobs.publish import POINTER, publish
 from jobs.read import read
 from jobs.validate import validate
-from tests.lab import ARRIVAL, FEW, Lab
-from tests.life import BASE, MINUTE, Crasher, Life, ends_at
 from tests.oracle import Event, Session, Tumbling
+from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, Life, ends_at
+from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from windowing.crash import POINTS
 from windowing.delta import local_path
 
@@ -99,5 +99,5 @@ def test_what_comes_while_a_run_is_left_open_is_judged_by_the_watermark_it_began
 
 def test_every_place_has_its_test() -> None:
     assert {*OF_RUN, *OF_BACKFILL, *OF_READERS, *ELSEWHERE} == set(POINTS)
-    others = "".join(file.read_text() for file in Path(__file__).parent.glob("test_*.py"))
+    others = "".join(file.read_text() for file in Path(__file__).parents[1].rglob("test_*.py"))
     assert [name for name in ELSEWHERE if f'"{name}"' not in others] == []

@@ -5,9 +5,9 @@ import resource
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.killed import jvm_of
-from tests.lab import ARRIVAL, FEW, Lab
-from tests.life import MINUTE, WINDOWS, Life
+from tests.support.killed_process import jvm_of
+from tests.support.long_lived_pipeline import MINUTE, WINDOWS, Life
+from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from windowing.crash import armed
 
 

@@ -14,10 +14,10 @@ import pytest
 from click.testing import Result
 from pyspark.errors import AnalysisException, NumberFormatException
 
-from jobs.backfill import CHUNK_US, chunks_of, must_be_the_same
-from jobs.commands.failure import explained
+from jobs.cli.errors import explained
 from jobs.publish import unseen
-from tests.jobs.test_cli_usage import tidemark
+from jobs.recompute.plan import CHUNK_US, chunks_of, must_be_the_same
+from tests.jobs.cli.test_usage_errors import tidemark
 from tests.windowing.spec.specs import changed, refused, with_window
 from windowing.admit.rule import advanced, cuts
 from windowing.errors import SpecError, UsageError
@@ -47,8 +47,8 @@ def no_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(**_: str) -> None:
         raise UsageError("a session was asked for")
 
-    for module in ("engine", "look", "check"):
-        monkeypatch.setattr(f"jobs.commands.{module}.spark", refuse)
+    for module in ("spark", "show", "late", "state", "test"):
+        monkeypatch.setattr(f"jobs.cli.{module}.spark", refuse)
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.run import run
-from tests.killed import light, patiently
-from tests.lab import ARRIVAL, FEW, Lab
-from tests.life import BASE, MINUTE, WINDOWS, Life
+from tests.support.killed_process import light, patiently
+from tests.support.long_lived_pipeline import BASE, MINUTE, WINDOWS, Life
+from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from windowing.errors import Busy
 from windowing.grid.zone import moment
 
@@ -51,7 +51,7 @@ def test_killed_anywhere_nothing_is_lost_and_nothing_doubled(n: int, life: Life)
     start, new = BASE + rng.randrange(life.runs * 30) * MINUTE, life.batch()
     bounds = [str(start), str(start + 90 * MINUTE)] if step == "backfill" else []
     events = lab.land(new) if step == "run" else []
-    process = started(life, "tests.killed", str(lab.root / "lab.json"), str(nth), whom, step, *bounds)
+    process = started(life, "tests.support.killed_process", str(lab.root / "lab.json"), str(nth), whom, step, *bounds)
     out, err = process.communicate(timeout=240)
     print(f"kill {n} of seed {SEED}: {whom} at {nth} of {step}: {out.split()}")
     assert out and process.returncode != 0, err[-2000:]

@@ -8,10 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.backfill import backfill
-from jobs.doctor import examine
+from jobs.preflight.diagnose import examine
 from jobs.validate import validate
-from tests.jobs.test_bad_input import Source
-from tests.life import Crasher, ends_at
+from tests.support.long_lived_pipeline import Crasher, ends_at
+from tests.system.test_bad_rows import Source
 from windowing import delta
 from windowing.ledger.nulls import read_null_counts
 from windowing.ledger.rule import BACKFILL_DONE, CLOSE, DONE

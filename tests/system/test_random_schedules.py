@@ -20,10 +20,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.maintain import maintain
-from tests.jobs.test_exact_session import ELSEWHERE
-from tests.lab import Lab
+from tests.jobs.preflight.test_exact_session import ELSEWHERE
 from tests.oracle import Event, Oracle
-from tests.schedules import KINDS, Backfill, Maintain, Respec, Run, Step, schedule
+from tests.support.pipeline_under_test import Lab
+from tests.support.random_schedules import KINDS, Backfill, Maintain, Respec, Run, Step, schedule
 
 
 def short(seed: int) -> bool:

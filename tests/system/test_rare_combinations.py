@@ -13,17 +13,17 @@ from jobs.maintain import maintain
 from jobs.publish import publish
 from jobs.read import read
 from jobs.validate import validate
-from tests.lab import ARRIVAL, FEW, Lab
-from tests.life import BASE, MINUTE, Crasher, ends_at
 from tests.oracle import Count, Event, Global, Punctuation, Session, Tumbling, Window
+from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, ends_at
+from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from windowing import delta
 from windowing.admit.digest import with_row_digest
+from windowing.aggregates.algebra import Input, rows_part
+from windowing.aggregates.sums import sum_of
 from windowing.columns import BASE as COUNTED_FROM
 from windowing.columns import DIGEST, ORDER
 from windowing.columns import T as TIME
 from windowing.errors import ExpectationsFailed
-from windowing.panes.algebra import Input, rows_part
-from windowing.panes.sums import sum_of
 from windowing.spec.kinds import Delta
 from windowing.spec.load import load_pipeline
 from windowing.windows import ordered

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
-from jobs.cli import main
-from tests.killed import jvm_of
+from jobs.cli.main import main
+from tests.support.killed_process import jvm_of
 from windowing import delta
 
 KEY, ID, VALUE, SECRET = "zz-key-4711", "zz-id-4712", 987654321987, "zz-secret-4713"

@@ -14,8 +14,8 @@ from jobs.publish import publish
 from jobs.run import run
 from jobs.validate import validate
 from tests import oracle
-from tests.lab import ARRIVAL, FEW, SCHEMA, Lab, us
-from tests.life import MINUTE, Crasher, ends_at
+from tests.support.long_lived_pipeline import MINUTE, Crasher, ends_at
+from tests.support.pipeline_under_test import ARRIVAL, FEW, SCHEMA, Lab, us
 from windowing import delta
 from windowing.errors import SpecError, StateRefused, UsageError
 from windowing.grid.zone import micros, moment

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from jobs.backfill import backfill
 from jobs.read import read
 from jobs.run import run
-from tests.life import Crasher, ends_at
+from tests.support.long_lived_pipeline import Crasher, ends_at
 from windowing import delta
 from windowing.columns import DIGEST
 from windowing.grid.zone import moment

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.doctor import examine
+from jobs.preflight.diagnose import examine
 from jobs.read import read
-from tests.golden import restored
-from tests.life import BASE, MINUTE
+from tests.support.long_lived_pipeline import BASE, MINUTE
+from tests.support.release_lake import restored
 from windowing.ledger.table import story
 
 DATA = Path(__file__).parents[1] / "data"

@@ -24,8 +24,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from tests.killed import light
-from tests.lab import ARRIVAL
+from tests.support.killed_process import light
+from tests.support.pipeline_under_test import ARRIVAL
 from tests.torture.family import BASE, FAMILIES, MINUTE, Family
 from windowing.crash import POINTS
 from windowing.grid.zone import moment

@@ -10,8 +10,8 @@ from random import Random
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from tests.lab import ARRIVAL, FEW, SECOND, Lab
 from tests.oracle import Admitted, Count, Cumulate, Event, Global, Oracle, Session, Sliding, Tumbling, Window
+from tests.support.pipeline_under_test import ARRIVAL, FEW, SECOND, Lab
 from windowing import delta
 from windowing.ledger.rule import COUNTS
 from windowing.ledger.table import WATERMARKS, story

@@ -17,9 +17,9 @@ from tempfile import TemporaryDirectory
 from pyspark.sql import SparkSession
 
 from jobs.maintain import maintain
-from jobs.play import TINY
 from jobs.session import spark_session
-from tests.lab import become_older
+from jobs.transcripts import TINY
+from tests.support.pipeline_under_test import become_older
 from tests.torture.family import Family
 
 ROOT = Path(__file__).parents[2]

@@ -17,11 +17,11 @@ from threading import Thread
 from typing import Any
 
 from jobs.maintain import maintain
-from jobs.play import TINY
 from jobs.publish import publish
 from jobs.session import spark_session
+from jobs.transcripts import TINY
 from jobs.validate import validate
-from tests.killed import Killer, patiently
+from tests.support.killed_process import Killer, patiently
 from tests.torture.family import BASE, MINUTE, Family
 from windowing.crash import armed
 

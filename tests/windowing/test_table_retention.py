@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs import ageing
+from windowing import table_retention
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
 
@@ -26,4 +26,5 @@ def test_files_older_than_is_asked_for(tmp_path: Path, file: str, age: timedelta
     written.parent.mkdir(parents=True)
     written.touch()
     os.utime(written, times=((NOW - age).timestamp(),) * 2)
-    assert ageing.has_older_files(f"file://{written.parents[len(Path(file).parts) - 1]}", NOW - timedelta(days=30)) is (expected == "old")
+    table = f"file://{written.parents[len(Path(file).parts) - 1]}"
+    assert table_retention.has_older_files(table, NOW - timedelta(days=30)) is (expected == "old")

@@ -12,12 +12,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.columns import DIGEST
+from windowing.columns import DIGEST, kept_name
 
 EarlierTypes = Mapping[str, tuple[T.DataType, ...]]
 """By column whose type the source has widened: the types that it had before, oldest first."""
 _NOT_HASHED = ("map<", "variant")
 """Maps have no order, and Spark does not hash variants."""
+EMPTIED = "__emptied"
+"""The digest of a row whose own columns `retention.refused` has taken; a table has it from the first such row on."""
 
 
 def with_row_digest(rows: DataFrame, earlier: EarlierTypes) -> DataFrame:
@@ -44,3 +46,15 @@ def _value_digest(name: str, value: Column, earlier: Sequence[T.DataType]) -> Co
         narrow = value.try_cast(kind)
         digest = F.when(narrow.eqNullSafe(value), F.xxhash64(F.lit(name), narrow)).otherwise(digest)
     return F.when(value.isNotNull(), digest).otherwise(F.lit(0).cast("bigint"))
+
+
+def digest_of(refused: DataFrame, schema: T.StructType, earlier: EarlierTypes) -> Column:
+    """The digest of the source row that a refused row is: as stored, or made of its columns that are among `schema`.
+
+    Rows that were refused before digests were stored have none.
+    """
+    stored = [F.col(name) for name in (DIGEST, EMPTIED) if name in refused.columns]
+    names = {name: kept_name(name) for name in hashed_columns(schema)}
+    there = {name: kept for name, kept in names.items() if kept in refused.columns}
+    computed = row_digest(there, earlier)
+    return F.coalesce(*stored, computed)

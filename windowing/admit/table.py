@@ -14,8 +14,6 @@ from windowing.panes.table import Stamp
 from windowing.spec.pipeline import Pipeline
 
 REFUSED = {"_late": (LATE, PARTIAL), "_duplicates": (DUPLICATE,), "_quarantine": (QUARANTINED,)}
-EMPTIED = "__emptied"
-"""The digest of a row whose own columns `retention.refused` has taken; a table has it from the first such row on."""
 
 
 def refused(judged: DataFrame, columns: list[str], stamp: Stamp) -> DataFrame:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from windowing.panes import picks, sketches, sums
-from windowing.panes.algebra import Algebra, Input
+from windowing.aggregates import picks, sketches, sums
+from windowing.aggregates.algebra import Algebra, Input
 
 AGGREGATES: Mapping[str, Callable[[Input], Algebra]] = {
     "count": sums.count,

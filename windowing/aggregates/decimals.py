@@ -20,7 +20,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.panes.algebra import Part
+from windowing.aggregates.algebra import Part
 
 NARROW = 28
 """Up to that many digits, 38 hold the sum of ten billion values."""

@@ -5,7 +5,7 @@ from functools import partial
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from windowing.panes.algebra import Algebra, Input, Part, Step
+from windowing.aggregates.algebra import Algebra, Input, Part, Step
 
 
 def least(i: Input) -> Algebra:

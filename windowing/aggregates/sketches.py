@@ -4,7 +4,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.panes.algebra import FRACTIONS, INTEGERS, Algebra, Input, Part
+from windowing.aggregates.algebra import FRACTIONS, INTEGERS, Algebra, Input, Part
 
 TRACKED = 1_024
 """How many values a top_k sketch tells apart before counts become estimates."""

@@ -9,9 +9,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from windowing.aggregates.algebra import INTEGERS, Algebra, Input, Part, Step, count_part, rows_part
+from windowing.aggregates.decimals import WideSum, is_wide
 from windowing.columns import ROWS
-from windowing.panes.algebra import INTEGERS, Algebra, Input, Part, Step, count_part, rows_part
-from windowing.panes.decimals import WideSum, is_wide
 
 _HALF = 32
 

@@ -6,8 +6,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.panes.value import DOUBLE, LONG, MOST_DIGITS, NUMBER, Built, Values, common, decimal, given, needed
-from windowing.spec.expression import Call
+from windowing.expressions.values import DOUBLE, LONG, MOST_DIGITS, NUMBER, Built, Values, common, decimal, given, needed
+from windowing.spec.expressions.tree import Call
 
 _LEAST_SCALE = 6
 """Digits after the point that Spark keeps of a decimal that would need more than 38."""

@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.errors import SpecError
-from windowing.panes.arithmetic import NUMBERS
-from windowing.panes.value import (
+from windowing.expressions.arithmetic import NUMBERS
+from windowing.expressions.values import (
     DOUBLE,
     LONG,
     NULL,
@@ -35,7 +35,8 @@ from windowing.panes.value import (
     named,
     needed,
 )
-from windowing.spec.expression import Call, Literal, Name, Node, printed, tree
+from windowing.spec.expressions.parse import printed, tree
+from windowing.spec.expressions.tree import Call, Literal, Name, Node
 from windowing.spec.kinds import Expression
 from windowing.spec.words import shown
 

@@ -13,9 +13,10 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from windowing.expressions.exact_decimals import PARTS, parts
 from windowing.grid.zone import micros
-from windowing.panes.exact import PARTS, parts
-from windowing.spec.expression import Literal, Name, Node, printed
+from windowing.spec.expressions.parse import printed
+from windowing.spec.expressions.tree import Literal, Name, Node
 from windowing.spec.words import listed, near, shown
 
 LONG, DOUBLE, TEXT, TRUTH = T.LongType(), T.DoubleType(), T.StringType(), T.BooleanType()

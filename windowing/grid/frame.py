@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windowing.grid.rule import Grid, Run, runs
@@ -74,3 +74,8 @@ def _tree(pieces: Sequence[Run], by: Column, begin: Callable[[Run], int], value:
     middle = len(pieces) // 2
     left, right = _tree(pieces[:middle], by, begin, value), _tree(pieces[middle:], by, begin, value)
     return F.when(by < F.lit(begin(pieces[middle])), left).otherwise(right)
+
+
+def between(rows: DataFrame, column: str, low_us: int, high_us: int) -> DataFrame:
+    """The rows whose `column` lies in [low, high)."""
+    return rows.where((F.col(column) >= instant(low_us)) & (F.col(column) < instant(high_us)))

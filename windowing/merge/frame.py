@@ -8,10 +8,10 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from windowing.aggregates.algebra import Algebra
 from windowing.columns import OP, REVISION, START
+from windowing.expressions.exact_decimals import exactly, rounded
 from windowing.merge.rule import Target
-from windowing.panes.algebra import Algebra
-from windowing.panes.exact import exactly, rounded
 from windowing.spec.kinds import Aggregate, Having
 
 INSERT, UPDATE, DELETE, LOST = "I", "U", "D", "L"

@@ -9,12 +9,12 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from windowing.aggregates.algebra import FRACTIONS, NUMERIC, Algebra, Input, Part, rows_part
+from windowing.aggregates.catalog import AGGREGATES
 from windowing.columns import FIRST, LAST, PANE, ROWS
 from windowing.columns import T as TIME
+from windowing.expressions.compile import condition
 from windowing.grid.frame import start
-from windowing.panes.aggregates import AGGREGATES
-from windowing.panes.algebra import FRACTIONS, NUMERIC, Algebra, Input, Part, rows_part
-from windowing.panes.expression import condition
 from windowing.panes.rule import Family
 from windowing.spec.kinds import Aggregate
 from windowing.spec.pipeline import Pipeline, Source

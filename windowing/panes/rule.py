@@ -9,12 +9,19 @@ from math import gcd
 
 from windowing.grid.rule import Grid, boundary, index
 from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND
-from windowing.spec.kinds import Aggregate, Aligned, Global, Sliding, Tumbling
+from windowing.spec.kinds import Aggregate, Aligned, Global, Session, Sliding, Tumbling, Window
 from windowing.spec.pipeline import Pipeline
 
 CHEAP = 1_000
 """A window joins a family of finer panes if it then spans at most this many of them."""
 _MONTH_US = 30 * DAY
+SEEN, EVENTS = "_seen", "_events"
+BACKFILLED = -1
+"""The batch number of state that a backfill wrote."""
+COMPACTED = -3
+"""The batch number of state that maintenance merged from several rows."""
+NO_BATCH = -2
+"""The batch number of what reads state between batches."""
 
 
 @dataclass(frozen=True)
@@ -119,3 +126,22 @@ def _label(us: int) -> str:
         if us % unit == 0:
             return f"{us // unit}{letter}"
     return f"{us}us"
+
+
+def state_names(pipeline: Pipeline) -> dict[str, tuple[str, ...]]:
+    """The name of every state table and the windows made from it."""
+    panes = {f.table: tuple(w.name for w in f.windows) for f in families(pipeline)}
+    fragments = {fragments_table(s): (s.name,) for s in pipeline.sessions}
+    events = {EVENTS: tuple(w.name for w in pipeline.ordered)} if pipeline.ordered else {}
+    seen = {SEEN: tuple(w.name for w in pipeline.windows)} if pipeline.source.event_id else {}
+    return panes | fragments | events | seen
+
+
+def state_of(pipeline: Pipeline, window: Window) -> str:
+    """The name of the state table `window` is made from."""
+    return next(table for table, windows in state_names(pipeline).items() if window.name in windows)
+
+
+def fragments_table(session: Session) -> str:
+    """The name of the state table of a session window."""
+    return f"_fragments_{session.name}"

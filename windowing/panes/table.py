@@ -12,16 +12,9 @@ from windowing.columns import BATCH, FIRST, GENERATION, JUDGED, LAST, OP, PANE, 
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant
 from windowing.panes.frame import Range
+from windowing.panes.rule import BACKFILLED, EVENTS, SEEN, fragments_table
 from windowing.spec.kinds import Session
 from windowing.spec.pipeline import Pipeline
-
-SEEN, EVENTS = "_seen", "_events"
-BACKFILLED = -1
-"""The batch number of state that a backfill wrote."""
-COMPACTED = -3
-"""The batch number of state that maintenance merged from several rows."""
-NO_BATCH = -2
-"""The batch number of what reads state between batches."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +47,6 @@ class Stamp:
     def foreign(self) -> Column:
         """True for rows of other batches: what stood before this one, also when it is replayed."""
         return ~((F.col(GENERATION) == self.generation) & (F.col(BATCH) == self.batch))
-
-
-def fragments_table(session: Session) -> str:
-    """The name of the state table of a session window."""
-    return f"_fragments_{session.name}"
 
 
 def store(rows: DataFrame, pipeline: Pipeline, table: str, stamp: Stamp, sort: str) -> None:

@@ -9,12 +9,13 @@ from pyspark.sql import types as T
 
 from windowing.columns import UNANSWERED, WHY
 from windowing.columns import T as TIME
+from windowing.expressions.compile import column, condition
 from windowing.grid.rule import Span, local_spans
 from windowing.grid.zone import FIRST_US, LAST_US
-from windowing.panes.expression import column, condition
 from windowing.panes.frame import bad_value, not_finite
+from windowing.source.rule import CHANGE, FEED
 from windowing.spec.duration import Duration
-from windowing.spec.expression import may_lose
+from windowing.spec.expressions.parse import may_lose
 from windowing.spec.kinds import Delta, Expression
 from windowing.spec.pipeline import Pipeline
 
@@ -177,3 +178,8 @@ def _value_reasons(pipeline: Pipeline, schema: T.StructType) -> list[Column]:
         return []
     bad = {name: found for a in pipeline.aggregates for name, found in bad_value(a, schema).items()}
     return [F.when(found, f"{name} is not a finite number") for name, found in bad.items()]
+
+
+def inserted(rows: DataFrame) -> DataFrame:
+    """The rows that are new; all of them where the source is read without its change feed."""
+    return rows.where(F.col(CHANGE) == "insert").drop(*FEED) if CHANGE in rows.columns else rows

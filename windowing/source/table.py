@@ -2,17 +2,19 @@
 
 from collections.abc import Mapping
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing import delta
+from windowing.aggregates.algebra import INTEGERS, NUMERIC
 from windowing.doctor.rule import advice
-from windowing.errors import SourceMissing, SpecError, StateRefused
+from windowing.errors import SourceMissing, SpecError, StateRefused, UsageError
+from windowing.expressions.compile import condition
 from windowing.grid.zone import moment
 from windowing.ledger.rule import Entry, Story
-from windowing.panes.algebra import INTEGERS, NUMERIC
-from windowing.panes.expression import condition
 from windowing.panes.frame import part_names
+from windowing.source.commits import Commit, commit
 from windowing.source.frame import shaped
 from windowing.source.names import clash_of_columns, clash_of_parts
 from windowing.source.widening import schemas_over_time
@@ -178,3 +180,23 @@ def _typed(field: str, column: str, types: dict[str, T.DataType], allowed: tuple
         return None
     names = ", ".join(sorted({t.typeName() for t in allowed}))
     return field, f"{column!r} is of type {types[column].simpleString()}; allowed are {names}"
+
+
+def commits(spark: SparkSession, pipeline: Pipeline, since: int, version: int) -> list[Commit | None]:
+    """The commits `since` to `version`, both inside; None for one whose file is gone."""
+    if since > version:
+        return []
+    log = delta.home(spark, pipeline.source.table) / "_delta_log"
+    files = [(v, log / f"{v:020d}.json") for v in range(since, version + 1)]
+    return [commit(v, f.read_text(), pipeline.source.event_time.column or "") if f.exists() else None for v, f in files]
+
+
+def literal(spark: SparkSession, column: str, kind: T.DataType, value: str) -> Column:
+    """The text `value` as a value of a key column of type `kind`; UsageError where it can't be one."""
+    if isinstance(kind, T.StringType):
+        return F.lit(value)
+    typed = F.lit(value).try_cast(kind)
+    fits = spark.range(1).select(typed.isNotNull()).first()
+    if not (fits and fits[0]):
+        raise UsageError(f"--key: {value!r} is not a value of {column!r}, which is of type {kind.simpleString()}")
+    return typed

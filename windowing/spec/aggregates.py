@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from windowing.errors import SpecError
 from windowing.spec.dialects import native_call
-from windowing.spec.expression import expression
+from windowing.spec.expressions.parse import expression
 from windowing.spec.kinds import Aggregate, Expression
 from windowing.spec.words import in_quotes, listed, near, shown
 

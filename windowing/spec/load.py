@@ -1,6 +1,7 @@
 """The only way to a Pipeline: a YAML file or a mapping, read, checked and turned into values.
 
-text -> plain values (file.py) -> PipelineDocument (document.py, sentence.py) -> Pipeline (windows.py, aggregates.py, times.py, places.py)
+    text -> plain values (yaml/file.py) -> PipelineDocument (yaml/document.py, yaml/findings.py)
+    -> Pipeline (windows.py, aggregates.py, times.py, places.py)
 """
 
 import os
@@ -13,7 +14,17 @@ from pydantic import ValidationError
 
 from windowing.errors import SpecError
 from windowing.spec.aggregates import aggregate
-from windowing.spec.document import (
+from windowing.spec.expressions.parse import expression
+from windowing.spec.kinds import Aggregate, Expression
+from windowing.spec.pipeline import EventTime, Pipeline, Retention, Source, Watermark
+from windowing.spec.places import directory, table
+from windowing.spec.reserved import check_computed_columns, check_output_columns, check_windows
+from windowing.spec.retention import check_state
+from windowing.spec.schedule import schedule
+from windowing.spec.times import kept_us, not_negative_us, or_forever, zone
+from windowing.spec.windows import window
+from windowing.spec.words import shown
+from windowing.spec.yaml.document import (
     AggregateDocument,
     EventTimeDocument,
     PipelineDocument,
@@ -21,19 +32,9 @@ from windowing.spec.document import (
     SourceDocument,
     WatermarkDocument,
 )
-from windowing.spec.expression import expression
-from windowing.spec.fields import ARRIVAL, NAME_PATTERN
-from windowing.spec.file import document
-from windowing.spec.kinds import Aggregate, Expression
-from windowing.spec.pipeline import EventTime, Pipeline, Retention, Source, Watermark
-from windowing.spec.places import directory, table
-from windowing.spec.reserved import check_computed_columns, check_output_columns, check_windows
-from windowing.spec.retention import check_state
-from windowing.spec.schedule import schedule
-from windowing.spec.sentence import first_sentence
-from windowing.spec.times import kept_us, not_negative_us, or_forever, zone
-from windowing.spec.windows import window
-from windowing.spec.words import shown
+from windowing.spec.yaml.fields import ARRIVAL, NAME_PATTERN
+from windowing.spec.yaml.file import document
+from windowing.spec.yaml.findings import first_sentence
 
 
 def load_pipeline(spec: str | os.PathLike[str] | Mapping[str, Any]) -> Pipeline:

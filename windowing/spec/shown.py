@@ -1,10 +1,10 @@
 """Which windows an output shows: emit, having and empty as written -> Shown; combinations that can't mean anything are refused."""
 
 from windowing.errors import SpecError
-from windowing.spec.expression import having
+from windowing.spec.expressions.parse import having
 from windowing.spec.kinds import CHANGES, ON_CHANGE, ON_CLOSE, Aggregate, Shown
-from windowing.spec.window_document import CumulateDocument, FilledDocument, GlobalDocument, SlidingDocument, WindowDocument
 from windowing.spec.words import shown as quoted
+from windowing.spec.yaml.window_document import CumulateDocument, FilledDocument, GlobalDocument, SlidingDocument, WindowDocument
 
 EMPTY_LIMIT = 1_000_000
 

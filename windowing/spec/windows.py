@@ -7,7 +7,6 @@ from math import isfinite
 from windowing.errors import SpecError
 from windowing.grid.rule import Grid
 from windowing.spec.duration import DAY
-from windowing.spec.fields import STEP
 from windowing.spec.kinds import (
     Aggregate,
     CappedSession,
@@ -25,7 +24,10 @@ from windowing.spec.kinds import (
 )
 from windowing.spec.shown import shown
 from windowing.spec.times import duration, fixed_us, not_negative_us, origin_us, positive, positive_us, zone
-from windowing.spec.window_document import (
+from windowing.spec.words import listed, near
+from windowing.spec.words import shown as quoted
+from windowing.spec.yaml.fields import STEP
+from windowing.spec.yaml.window_document import (
     AnyWindow,
     CountDocument,
     CumulateDocument,
@@ -38,8 +40,6 @@ from windowing.spec.window_document import (
     SlidingDocument,
     TumblingDocument,
 )
-from windowing.spec.words import listed, near
-from windowing.spec.words import shown as quoted
 
 MONDAY_US = 4 * DAY
 """1970-01-05, where weeks begin."""

@@ -1,6 +1,6 @@
 """A transcript: steps that bring rows, move the watermark or backfill, and what the tables then hold.
 
-text -> plain values (file.py) -> TranscriptDocument (shape) -> Transcript; values.py and expected.py say what its rows mean
+text -> plain values (spec/yaml/file.py) -> TranscriptDocument (shape) -> Transcript; values.py and expectations.py say what its rows mean
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,13 +12,13 @@ from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from windowing.errors import SpecError
-from windowing.spec.document import Loc
-from windowing.spec.fields import Document, Place, text
-from windowing.spec.file import document, lines
 from windowing.spec.places import directory
-from windowing.spec.sentence import first_sentence
 from windowing.spec.times import INSTANT_FORM, instant
 from windowing.spec.words import shown
+from windowing.spec.yaml.document import Loc
+from windowing.spec.yaml.fields import Document, Place, text
+from windowing.spec.yaml.file import document, lines
+from windowing.spec.yaml.findings import first_sentence
 
 LATEST = datetime(9000, 1, 1, tzinfo=UTC)
 """When rows arrive in a transcript that doesn't say: no event time is ahead of it."""

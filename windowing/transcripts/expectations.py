@@ -5,8 +5,8 @@ from typing import Any
 
 from windowing.errors import SpecError
 from windowing.spec.times import INSTANT_FORM, instant
-from windowing.spec.transcript import WATERMARK, Transcript
 from windowing.spec.words import listed, near, shown
+from windowing.transcripts.document import WATERMARK, Transcript
 
 Columns = Mapping[str, Sequence[str]]
 """For each table that may be expected, its columns."""

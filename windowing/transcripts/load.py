@@ -10,12 +10,12 @@ from windowing.admit.table import REFUSED
 from windowing.columns import META, kept_name
 from windowing.errors import SpecError, UsageError
 from windowing.merge.rule import identity, output
-from windowing.spec.expected import check_expected
-from windowing.spec.file import document
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
-from windowing.spec.transcript import Transcript, is_transcript, load_transcript
-from windowing.spec.values import typed, types
+from windowing.spec.yaml.file import document
+from windowing.transcripts.document import Transcript, is_transcript, load_transcript
+from windowing.transcripts.expectations import check_expected
+from windowing.transcripts.values import typed, types
 
 FINALITY = ("is_closed", "is_final")
 

@@ -10,8 +10,8 @@ from windowing.errors import SpecError
 from windowing.spec.kinds import Delta, Punctuation
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.times import INSTANT_FORM, instant
-from windowing.spec.transcript import Transcript
 from windowing.spec.words import listed, near, shown
+from windowing.transcripts.document import Transcript
 
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _FORMS = {

@@ -14,9 +14,9 @@ from types import ModuleType
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from windowing.aggregates.algebra import Part
 from windowing.columns import END, FROM, JUDGED, PANE, ROWS, START, TO, TOUCHED
 from windowing.grid.zone import longest_jump_us
-from windowing.panes.algebra import Part
 from windowing.panes.frame import Range
 from windowing.panes.rule import shape, span
 from windowing.spec.kinds import CHANGES, Aligned, Cumulate, Sliding, Tumbling

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from windowing.aggregates.algebra import Part
 from windowing.columns import FROM, HIGH, JUDGED, LOW, PANE, TO, TOUCHED
 from windowing.grid.frame import boundary, div, index
-from windowing.panes.algebra import Part
 from windowing.panes.frame import Range
 from windowing.panes.rule import span
 from windowing.spec.kinds import Cumulate

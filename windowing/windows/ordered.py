@@ -13,11 +13,11 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from windowing.aggregates.algebra import Part
 from windowing.columns import BASE, CLOSED_BY, END, INDEX, LAST, ORDER, START
 from windowing.columns import T as TIME
+from windowing.expressions.exact_decimals import exactly
 from windowing.grid.frame import div
-from windowing.panes.algebra import Part
-from windowing.panes.exact import exactly
 from windowing.spec.kinds import CappedSession, Count, Counted, Delta, Punctuation
 from windowing.windows.session import later
 

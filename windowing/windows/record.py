@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from windowing.aggregates.algebra import Part
 from windowing.columns import END, EVENTS_JUDGED, START
 from windowing.columns import T as TIME
 from windowing.grid.frame import div
-from windowing.panes.algebra import Part
 from windowing.spec.kinds import RecordSliding
 
 _TICK, _AT, _BLOCK = "__tick", "__at", "__block"

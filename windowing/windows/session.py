@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from windowing.aggregates.algebra import Part
 from windowing.columns import END, FIRST, LAST, START, TOUCHED
-from windowing.panes.algebra import Part
 
 
 def touched(stored: DataFrame, fragments: DataFrame, keys: Sequence[str], gap_us: int) -> DataFrame:

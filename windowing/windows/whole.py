@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from windowing.aggregates.algebra import Part
 from windowing.columns import END, START, TOUCHED
-from windowing.panes.algebra import Part
 
 
 def windows(panes: DataFrame, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 
-from jobs.cli import main
+from jobs.cli.main import main
 from windowing import delta
 from windowing.report.rule import Changed, RunReport
 

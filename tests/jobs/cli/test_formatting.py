@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from jobs.cli import main
-from windowing.report.commits import commit, total
+from jobs.cli.main import main
 from windowing.report.rule import RunReport
 from windowing.report.text import interval, plain
+from windowing.source.commits import commit, total
 
 
 def test_windows_print_half_open() -> None:
@@ -62,7 +62,7 @@ def _printed(
         "source: {table: lake/bronze, event_time: at, key: [place]}\n"
         "aggregates: {n: count()}\nwindows: {ever: {kind: global}}\n"
     )
-    patch.setattr("jobs.commands.write.writing", lambda pipeline: None)
+    patch.setattr("jobs.cli.backfill.writing", lambda pipeline: None)
     report = RunReport(1, 1, read=9, accepted=9, gave_null=nulls)
     patch.setattr(f"jobs.{command}.{command}", lambda *_: report)
     result = CliRunner().invoke(main, [command, str(spec), *COMMANDS[command], *words])

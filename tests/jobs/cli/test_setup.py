@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from jobs import jars, session
-from jobs.cli import main
+from jobs import session
+from jobs import setup as jars
+from jobs.cli.main import main
 from windowing.errors import TidemarkError
 
 GOOD = {name: f"the bytes of {name}".encode() for name in session.DELTA_JARS}

@@ -13,10 +13,10 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from jobs.cli import main
-from jobs.commands.failure import explained
-from jobs.commands.options import Instant
-from jobs.commands.spark_extra import MODULES
+from jobs.cli.errors import explained
+from jobs.cli.main import main
+from jobs.cli.options import Instant
+from jobs.cli.spark_extra import MODULES
 from jobs.session import LIGHT
 from windowing.errors import Busy, ExpectationsFailed, SpecError, StateRefused, UsageError
 
@@ -24,7 +24,7 @@ COMMANDS = (
     *("run", "backfill", "validate", "publish", "explain", "show", "late", "state", "report", "test"),
     *("maintain", "doctor", "recover", "reset", "erase"),
 )
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 EVERY_COMMAND = (*COMMANDS, "setup")
 SPEC = """
 name: trips
@@ -45,8 +45,8 @@ def no_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(**_: str) -> None:
         pytest.fail("a session was started")
 
-    for module in ("engine", "look"):
-        monkeypatch.setattr(f"jobs.commands.{module}.spark", refuse)
+    for module in ("spark", "show", "late", "state"):
+        monkeypatch.setattr(f"jobs.cli.{module}.spark", refuse)
 
 
 @pytest.fixture
@@ -99,8 +99,8 @@ def test_only_a_command_that_reads_few_rows_starts_light(
         asked.append(conf)
         raise UsageError("no session here")
 
-    for module in ("engine", "look"):
-        monkeypatch.setattr(f"jobs.commands.{module}.spark", refuse)
+    for module in ("spark", "show", "late", "state"):
+        monkeypatch.setattr(f"jobs.cli.{module}.spark", refuse)
     assert said(tidemark(words[0], spec, *words[1:])) == "tidemark: no session here"
     assert asked == [conf]
 
@@ -213,7 +213,7 @@ def no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     def find(name: str) -> object:
         return None if name in ("pyspark", "delta") else object()
 
-    monkeypatch.setattr("jobs.commands.spark_extra.find_spec", find)
+    monkeypatch.setattr("jobs.cli.spark_extra.find_spec", find)
 
 
 @pytest.mark.usefixtures("no_extra")
@@ -283,7 +283,7 @@ def test_debug_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_process_starts_fast_and_without_spark(spec: str) -> None:
-    script = "import sys, jobs.cli; assert not {'pyspark', 'pandas', 'great_expectations'} & set(sys.modules)"
+    script = "import sys, jobs.cli.main; assert not {'pyspark', 'pandas', 'great_expectations'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
     wrong = subprocess.run([sys.executable, "-m", "jobs", "show", spec, "houry"], check=False, capture_output=True, text=True, timeout=60)
     assert (wrong.returncode, wrong.stdout) == (2, "")

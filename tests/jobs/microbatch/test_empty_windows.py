@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.lab import ARRIVAL, FEW, Lab
-from tests.life import BASE, MINUTE
 from tests.oracle import Event, Tumbling
+from tests.support.long_lived_pipeline import BASE, MINUTE
+from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from windowing.errors import StateRefused
 from windowing.spec.load import load_pipeline
 

@@ -9,13 +9,14 @@ import pytest
 from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 
-from jobs import prepare
-from jobs.cli import main
+from jobs import doctor
+from jobs.cli.main import main
 from jobs.doctor import recover
+from jobs.preflight import diagnose
 from jobs.run import run
 from tests import oracle
-from tests.lab import ARRIVAL, FEW, Lab
-from tests.life import MINUTE, Crash, Crasher, Life, ends_at
+from tests.support.long_lived_pipeline import MINUTE, Crash, Crasher, Life, ends_at
+from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from windowing.errors import StateRefused
 from windowing.grid.zone import moment
 from windowing.ledger.rule import Story
@@ -229,7 +230,7 @@ def test_the_commands_say_what_is_wrong_and_repair_it(life: Life) -> None:
 
 
 def test_a_diagnosis_beside_a_run_looks_again(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
-    looked, problems = [], prepare.problems
+    looked, problems = [], diagnose.problems
 
     def beside_a_run(spark: SparkSession, pipeline: Pipeline, past: Story) -> Iterator[StateRefused]:
         if pipeline == life.lab.pipeline:  # others run beside this test
@@ -238,8 +239,9 @@ def test_a_diagnosis_beside_a_run_looks_again(life: Life, monkeypatch: pytest.Mo
                 life.run()
         yield from problems(spark, pipeline, past)
 
-    monkeypatch.setattr(prepare, "problems", beside_a_run)
-    assert prepare.diagnosis(life.lab.spark, life.lab.pipeline) == ()
+    for module in (doctor, diagnose):
+        monkeypatch.setattr(module, "problems", beside_a_run)
+    assert doctor.diagnosis(life.lab.spark, life.lab.pipeline) == ()
     assert len(looked) == 3, "the first look, the run's own, and the second look"
 
 

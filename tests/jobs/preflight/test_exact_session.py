@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.backfill import backfill
-from jobs.exact_session import EXACT, exact_session
+from jobs.preflight.exact_session import EXACT, exact_session
 from jobs.read import read
 from jobs.run import run
 from windowing import delta
@@ -102,7 +102,7 @@ import json, sys
 from pathlib import Path
 from pyspark.sql import SparkSession
 from jobs.session import JARS
-from tests.jobs.test_exact_session import ELSEWHERE, work
+from tests.jobs.preflight.test_exact_session import ELSEWHERE, work
 builder = SparkSession.builder.master("local[2]").config("spark.driver.extraClassPath", ":".join(map(str, JARS.glob("*.jar"))))
 for name, value in {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -117,7 +117,7 @@ print(json.dumps(work(spark, spark, Path(sys.argv[1]), "string")))
 
 def test_a_process_on_another_clock_gives_the_same(tmp_path: Path) -> None:
     """The user's own program: its session isn't made here, and neither Python nor the JVM is in UTC."""
-    project = Path(__file__).parents[2]
+    project = Path(__file__).parents[3]
     clock = {**os.environ, "TZ": "America/New_York", "PYTHONPATH": str(project)}
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "own")]
     done = subprocess.run(command, cwd=project, env=clock, capture_output=True, text=True, check=False)

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.table_errors import explain_table_error
-from tests.lab import ARRIVAL, FEW, Lab
-from tests.life import BASE, MINUTE
+from jobs.preflight.table_errors import explain_table_error
 from tests.oracle import Event, Tumbling
+from tests.support.long_lived_pipeline import BASE, MINUTE
+from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from windowing.errors import StateRefused
 
 HOURLY = Tumbling("hourly", size=60 * MINUTE)

@@ -5,8 +5,8 @@ from json import dumps
 
 import pytest
 
-from jobs.backfill import begun_before, must_be_the_same
-from jobs.repair import Chunk
+from jobs.recompute.plan import begun_before, must_be_the_same
+from jobs.recompute.time_range import Chunk
 from windowing.errors import UsageError
 from windowing.ledger.rule import BACKFILL_DONE, BACKFILL_INTENT, CLOSE, ERASE_INTENT, OPEN, Entry, Story
 from windowing.spec.fingerprint import parts

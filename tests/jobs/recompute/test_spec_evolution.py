@@ -11,8 +11,8 @@ from jobs.publish import publish
 from jobs.read import read
 from jobs.validate import validate
 from tests import oracle
-from tests.lab import ARRIVAL, Lab
-from tests.life import BASE, MINUTE, Crasher, Life, ends_at
+from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, Life, ends_at
+from tests.support.pipeline_under_test import ARRIVAL, Lab
 from windowing import delta
 from windowing.errors import StateRefused
 from windowing.spec.load import load_pipeline

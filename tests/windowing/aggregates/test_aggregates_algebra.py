@@ -13,9 +13,9 @@ from pyspark.sql import functions as F
 
 from tests.windowing.panes.events import PIPELINE, ROWS, SCHEMA, frame
 from tests.windowing.panes.plain import Row, value_of
+from windowing.aggregates.catalog import AGGREGATES
 from windowing.columns import ROWS as ROWS_PART
 from windowing.columns import T as TIME
-from windowing.panes.aggregates import AGGREGATES
 from windowing.panes.frame import algebras, bad_value, parts
 from windowing.spec.aggregates import FUNCTIONS
 from windowing.spec.kinds import Aggregate, Expression

@@ -13,7 +13,7 @@ from pyspark.sql import types as T
 from tests.windowing.panes.events import PIPELINE, ROWS, SCHEMA, TYPES, frame
 from tests.windowing.panes.plain import value_of
 from windowing import delta
-from windowing.panes.algebra import INTEGERS, NUMERIC, Algebra
+from windowing.aggregates.algebra import INTEGERS, NUMERIC, Algebra
 from windowing.panes.frame import algebras, parts
 from windowing.spec.kinds import Aggregate
 

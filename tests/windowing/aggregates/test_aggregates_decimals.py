@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.panes.algebra import Algebra, Input
-from windowing.panes.sums import sum_of
+from windowing.aggregates.algebra import Algebra, Input
+from windowing.aggregates.sums import sum_of
 
 EXACT = Context(prec=60)
 MOST = 10**38 - 1

@@ -13,10 +13,10 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import types as T
 
 from windowing.errors import SpecError
-from windowing.panes import arithmetic, value
-from windowing.panes import expression as panes_expression
-from windowing.panes.expression import checked, column, condition
-from windowing.spec.expression import expression, may_lose
+from windowing.expressions import arithmetic, values
+from windowing.expressions import compile as panes_expression
+from windowing.expressions.compile import checked, column, condition
+from windowing.spec.expressions.parse import expression, may_lose
 
 D, NAN, LEAST, MOST = Decimal, math.nan, -(2**63), 2**31 - 1
 NINES = D("-99999999999999999999.999999999999999999")
@@ -316,6 +316,6 @@ def test_conditions_keep_rows(spark: SparkSession) -> None:
 
 
 def test_no_text_is_executed() -> None:
-    for module in (panes_expression, arithmetic, value):
+    for module in (panes_expression, arithmetic, values):
         nodes = list(ast.walk(ast.parse(Path(module.__file__).read_text())))
         assert not {n.attr for n in nodes if isinstance(n, ast.Attribute)} & {"expr", "selectExpr", "sql", "filter", "where", "_jvm", "_jc"}

@@ -7,7 +7,7 @@ import pytest
 from windowing.panes.frame import _stem
 from windowing.source.names import clash_of_columns, clash_of_parts
 from windowing.spec.aggregates import aggregate
-from windowing.spec.expression import expression
+from windowing.spec.expressions.parse import expression
 from windowing.spec.pipeline import EventTime, Source
 
 SOURCE = Source("/t", EventTime("at"), ("place",))

@@ -5,9 +5,9 @@ import pytest
 from tests.windowing.spec.specs import changed, refused
 from windowing.spec import dialects
 from windowing.spec.aggregates import FUNCTIONS, aggregate
-from windowing.spec.document import KINDS
 from windowing.spec.duration import Duration
-from windowing.spec.expression import expression
+from windowing.spec.expressions.parse import expression
+from windowing.spec.yaml.window_document import KINDS
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,13 @@ from pydantic.fields import FieldInfo
 
 from expectations.library import library
 from tests.windowing.spec.specs import KINDS, RIGHT
-from windowing.spec import aggregates, expression, reserved
-from windowing.spec.document import PipelineDocument, model_at
-from windowing.spec.file import document
+from windowing.spec import aggregates, reserved
+from windowing.spec.expressions.tree import FUNCTIONS
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
-from windowing.spec.window_document import KINDS as WINDOWS
+from windowing.spec.yaml.document import PipelineDocument, model_at
+from windowing.spec.yaml.file import document
+from windowing.spec.yaml.window_document import KINDS as WINDOWS
 
 ROOT = Path(__file__).parents[3]
 REFERENCE = "docs/spec.md"
@@ -85,6 +86,6 @@ RESERVED = {*reserved.OUTPUT_COLUMNS, *reserved.STATE_COLUMNS, *reserved.FEED_CO
 RESERVED |= {*reserved.SOURCE_COLUMNS, *reserved.COUNTS, reserved.MISSED}
 
 
-@pytest.mark.parametrize("word", sorted({*CHOICES, *CALLS, *RESERVED, *expression.FUNCTIONS, "cast"}))
+@pytest.mark.parametrize("word", sorted({*CHOICES, *CALLS, *RESERVED, *FUNCTIONS, "cast"}))
 def test_every_choice_function_and_reserved_name_is_said(word: str) -> None:
     assert re.search(rf"(?<!\w){re.escape(word)}" + ("" if word.endswith("(") else r"(?!\w)"), SAID)

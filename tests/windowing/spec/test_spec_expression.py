@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windowing.errors import SpecError
-from windowing.spec.expression import COMPARISONS, FUNCTIONS, Call, Literal, Name, Node, expression, having, printed, tree
+from windowing.spec.expressions.parse import COMPARISONS, expression, having, printed, tree
+from windowing.spec.expressions.tree import FUNCTIONS, Call, Literal, Name, Node
 
 FIELD = "source.where"
 SMALL = settings(max_examples=400)
@@ -345,7 +346,7 @@ def test_reading_says_nothing_in_logs(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_the_parser_is_loaded_by_the_first_expression() -> None:
-    code = "import sys, windowing.spec.expression as e; e.having('f', 'n > 1', ['n']); print('sqlglot' in sys.modules)"
+    code = "import sys, windowing.spec.expressions.parse as e; e.having('f', 'n > 1', ['n']); print('sqlglot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 

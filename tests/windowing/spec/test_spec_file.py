@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from windowing.errors import SpecError
-from windowing.spec.file import LIMIT, document
 from windowing.spec.load import load_pipeline
+from windowing.spec.yaml.file import LIMIT, document
 
 RIGHT = """name: p
 lake: lake

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.windowing.spec.specs import GONE, KINDS, changed, refused, with_window
-from windowing.spec.window_document import KINDS as DOCUMENTED
+from windowing.spec.yaml.window_document import KINDS as DOCUMENTED
 
 NAMES = "tumbling, sliding, cumulate, session, record_sliding, count, delta, punctuation, global"
 FORM = "a duration such as '15 minutes', '1 hour 30 minutes' or '2 days'"

@@ -10,9 +10,10 @@ from ruamel.yaml import YAML
 
 from tests.windowing.spec.specs import KINDS as SPECS
 from tests.windowing.spec.specs import RIGHT, with_window
-from windowing.spec.document import KINDS, PipelineDocument, model_at
 from windowing.spec.load import load_pipeline
-from windowing.spec.schema import json_schema, schema_text
+from windowing.spec.yaml.document import PipelineDocument, model_at
+from windowing.spec.yaml.json_schema import json_schema, schema_text
+from windowing.spec.yaml.window_document import KINDS
 
 PIPELINES = Path(__file__).parents[3] / "pipelines"
 
@@ -23,7 +24,7 @@ def _yaml(path: Path) -> Any:
 
 def test_the_committed_schema_is_the_generated_one() -> None:
     committed = (PIPELINES / "pipeline.schema.json").read_text()
-    assert committed == schema_text(), "run: python -m windowing.spec.schema > pipelines/pipeline.schema.json"
+    assert committed == schema_text(), "run: python -m windowing.spec.yaml.json_schema > pipelines/pipeline.schema.json"
 
 
 @pytest.mark.parametrize("path", sorted(PIPELINES.glob("*.yaml")), ids=lambda p: p.name)

@@ -8,8 +8,7 @@ import pytest
 from tests.windowing.spec.specs import KINDS, changed, with_window
 from windowing.grid.rule import Grid
 from windowing.merge.rule import complete
-from windowing.panes.rule import families
-from windowing.panes.table import fragments_table
+from windowing.panes.rule import families, fragments_table
 from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND, WEEK
 from windowing.spec.kinds import (
     Aggregate,

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.transcript import plays
 from windowing.errors import SpecError, UsageError
-from windowing.spec.transcript import LATEST
+from windowing.transcripts.document import LATEST
+from windowing.transcripts.load import plays
 
 SPEC = """
 name: trips

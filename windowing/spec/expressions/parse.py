@@ -5,23 +5,13 @@ text -> tree (syntax.py) -> canonical text. Text is never executed: whoever need
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
-from typing import Union
 
 from windowing.errors import SpecError
+from windowing.spec.expressions.tree import Call, Literal, Name, Node
 from windowing.spec.kinds import Expression, Having
 from windowing.spec.words import listed, near, shown
-
-ANY_NUMBER = 100
-FUNCTIONS = {
-    **dict.fromkeys(("abs", "floor", "ceil", "lower", "upper", "trim", "length", "year", "month", "day", "hour"), (1, 1)),
-    **dict.fromkeys(("coalesce", "concat"), (1, ANY_NUMBER)),
-    **dict.fromkeys(("least", "greatest"), (2, ANY_NUMBER)),
-    **{"round": (1, 2), "nullif": (2, 2), "substring": (2, 3), "if": (3, 3), "replace": (3, 3)},
-}
-"""Every function and the fewest and most arguments it takes; `cast` has a syntax of its own."""
 
 COMPARISONS = ("=", "!=", "<=>", "<", "<=", ">", ">=")
 ARITHMETIC = ("+", "-", "*", "/", "%")
@@ -44,42 +34,13 @@ _LONGEST_HAVING = 1_000
 _HAVING = re.compile(r"\s*(?:`([^`]+)`|([^\W\d]\w*))\s*(==?|!=|<>|<=|>=|<|>)\s*([+-]?\s*[0-9]{1,18}(?:\.[0-9]{1,18})?)\s*")
 
 
-@dataclass(frozen=True)
-class Name:
-    """A column; `quoted` if it was written in backticks."""
-
-    name: str
-    quoted: bool = False
-
-
-@dataclass(frozen=True)
-class Literal:
-    """A constant: text, a whole number (int), a decimal (Decimal), a number with an exponent (float), true, false or null (None)."""
-
-    value: str | int | Decimal | float | bool | None
-
-
-@dataclass(frozen=True)
-class Call:
-    """An operator, a predicate or a function of its arguments, at least one.
-
-    `case` has (condition, value)*, else; `case of` has operand, (compared, value)*, else; `cast` ends with its type as a text.
-    """
-
-    operation: str
-    arguments: tuple["Node", ...]
-
-
-Node = Union[Name, Literal, Call]  # noqa: UP007 -- Call names it before it is bound
-
-
 def expression(field: str, text: str) -> Expression:
     """What `text` says, checked; SpecError at `field` for anything but columns, literals, operators and FUNCTIONS.
 
     >>> expression("source.where", "NOT `gate` IN ('A1') AND -delay<>1.50")
     Expression(sql="`gate` not in ('A1') and -delay != 1.50", columns=('gate', 'delay'))
     """
-    from windowing.spec import syntax
+    from windowing.spec.expressions import syntax
 
     node = syntax.parsed(field, text)
     if _weight(node) > HEAVIEST:
@@ -92,7 +53,7 @@ def expression(field: str, text: str) -> Expression:
 @lru_cache(maxsize=256)
 def tree(checked: Expression) -> Node:
     """The tree of an expression."""
-    from windowing.spec import syntax
+    from windowing.spec.expressions import syntax
 
     return syntax.parsed("expression", checked.sql, longest=None)
 

@@ -1,6 +1,6 @@
-"""Tokens -> tree of windowing.spec.expression: sqlglot parses, then every node is one that is known here or the text is refused.
+"""Tokens -> tree of windowing.spec.expressions.parse: sqlglot parses, then every node is one that is known here or the text is refused.
 
-Only windowing.spec.expression imports this, once there is an expression to read: sqlglot takes a while to load.
+Only windowing.spec.expressions.parse imports this, once there is an expression to read: sqlglot takes a while to load.
 """
 
 import re
@@ -12,8 +12,8 @@ from sqlglot.errors import ErrorLevel, ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
 
 from windowing.errors import SpecError
-from windowing.spec.expression import ANY_NUMBER, FUNCTIONS, Call, Literal, Name, Node
-from windowing.spec.tokens import FORM, LONGEST, MOST_DIGITS, Refused, tokens
+from windowing.spec.expressions.tokens import FORM, LONGEST, MOST_DIGITS, Refused, tokens
+from windowing.spec.expressions.tree import ANY_NUMBER, FUNCTIONS, Call, Literal, Name, Node
 from windowing.spec.words import shown
 
 LONGEST_CHAIN = 100

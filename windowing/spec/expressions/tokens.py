@@ -1,6 +1,6 @@
 """Text -> tokens of sqlglot, each of which an expression may have: checked before a parser sees them, so that none is surprised by them.
 
-Only windowing.spec.syntax imports this.
+Only windowing.spec.expressions.syntax imports this.
 """
 
 import re
@@ -11,7 +11,7 @@ from math import isfinite
 from sqlglot import Token, TokenType
 from sqlglot.dialects.spark import Spark
 
-from windowing.spec.expression import FUNCTIONS
+from windowing.spec.expressions.tree import FUNCTIONS
 from windowing.spec.words import listed, near, shown
 
 LONGEST = 1_000

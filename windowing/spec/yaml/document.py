@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from windowing.spec.fields import NAME_PATTERN, Call, Column, Document, Expression, Length, LengthOrForever, Name, Place, Zone, text
-from windowing.spec.window_document import KINDS, AnyWindow
+from windowing.spec.yaml.fields import NAME_PATTERN, Call, Column, Document, Expression, Length, LengthOrForever, Name, Place, Zone, text
+from windowing.spec.yaml.window_document import KINDS, AnyWindow
 
 
 def _tag(value: object) -> str:

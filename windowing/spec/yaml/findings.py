@@ -6,10 +6,10 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from windowing.spec import dialects
-from windowing.spec.document import Loc, PipelineDocument, model_at
-from windowing.spec.fields import Document
-from windowing.spec.window_document import KINDS
 from windowing.spec.words import listed, near, shown
+from windowing.spec.yaml.document import Loc, PipelineDocument, model_at
+from windowing.spec.yaml.fields import Document
+from windowing.spec.yaml.window_document import KINDS
 
 Models = Callable[[Loc], type[Document] | None]
 """The model of the mapping at a location of a document."""

@@ -1,10 +1,10 @@
-"""The JSON Schema of a pipeline file, for editors: `python -m windowing.spec.schema > pipelines/pipeline.schema.json`."""
+"""The JSON Schema of a pipeline file, for editors: `python -m windowing.spec.yaml.json_schema > pipelines/pipeline.schema.json`."""
 
 import json
 import sys
 from typing import Any
 
-from windowing.spec.document import PipelineDocument
+from windowing.spec.yaml.document import PipelineDocument
 
 
 def json_schema() -> dict[str, Any]:

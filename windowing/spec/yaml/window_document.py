@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from windowing.spec.fields import Column, Condition, Document, Length, Origin, Output, Step, Zone
+from windowing.spec.yaml.fields import Column, Condition, Document, Length, Origin, Output, Step, Zone
 
 
 class WindowDocument(Document):

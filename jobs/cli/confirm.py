@@ -1,0 +1,26 @@
+"""The question that a command asks before it deletes."""
+
+import sys
+
+import click
+
+from jobs.cli.errors import Failure
+from jobs.cli.exit_codes import DECLINED
+from windowing.errors import UsageError
+
+
+def confirm(would: str, question: str) -> None:
+    """Asks `question`; UsageError, which says what the command `would` do, where nobody can answer, Failure if the answer is no."""
+    if not sys.stdin.isatty():
+        raise UsageError(f"{would}; it asks first, and there is no terminal to ask on: give --yes")
+    if not _agreed(question):
+        raise Failure("nothing was deleted", DECLINED)
+
+
+def _agreed(question: str) -> bool:
+    """Whether the answer is yes; Ctrl-C and the end of input are none."""
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort:
+        click.echo(err=True)
+        return False

@@ -1,0 +1,38 @@
+"""Sentences and tables that several commands print: how many rows there are, what changed, what came or went."""
+
+from typing import TYPE_CHECKING
+
+from jobs.console import Printer
+from windowing.report.text import count, describe_nulls
+from windowing.spec.words import listed
+
+if TYPE_CHECKING:
+    from jobs.reconcile import Checked
+    from windowing.report.rows import Rows
+    from windowing.report.rule import RunReport
+    from windowing.spec.pipeline import Pipeline
+
+
+def how_many(found: "Rows") -> str:
+    """How many rows there are, and how many of them are shown."""
+    if found.total <= len(found.rows):
+        return count(found.total, "row")
+    return f"{len(found.rows):,} of {count(found.total, 'row')}; --limit shows more"
+
+
+def print_evolved(printer: Printer, pipeline: "Pipeline", report: "RunReport") -> None:
+    """Prints the windows and aggregates that came or went with the spec, if any did."""
+    if report.evolved:
+        printer.line(f"{pipeline.name}: {listed(report.evolved)} came or went; state was made anew from the events accepted before")
+
+
+def print_nulls(printer: Printer, report: "RunReport") -> None:
+    """Prints a sentence for each column whose expression gave NULL."""
+    for sentence in describe_nulls(report.gave_null):
+        printer.line(sentence)
+
+
+def print_changes(printer: Printer, report: "RunReport | Checked") -> None:
+    """Prints for each window how many rows were inserted, updated and deleted."""
+    changes = [[name, c.inserted, c.updated, c.deleted] for name, c in report.windows.items()]
+    printer.table(["window", "inserted", "updated", "deleted"], changes)

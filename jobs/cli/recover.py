@@ -1,0 +1,34 @@
+"""The command that makes a checkpoint anew: recover."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from jobs.cli.options import common
+from jobs.cli.spark import noting
+from jobs.console import Printer
+
+if TYPE_CHECKING:
+    from windowing.spec.pipeline import Pipeline
+
+
+@click.command()
+@common
+def recover(pipeline: "Pipeline", *, as_json: bool) -> None:
+    """Make a lost or damaged checkpoint anew from the ledger.
+
+    One that is older, or of another stream, is made anew too. The old one is kept beside it. What the ledger can't tell is refused,
+    with what to do.
+    """
+    session = noting(pipeline)
+    from jobs.doctor import recover as recover_now
+
+    repaired = recover_now(session, pipeline)
+    printer = Printer(as_json=as_json)
+    for finding in repaired.findings:
+        printer.line(f"{pipeline.name}: repaired {finding.code}: {finding.found}")
+    if repaired.kept is not None:
+        printer.line(f"the old checkpoint is kept as {repaired.kept}")
+    if not repaired.findings:
+        printer.line(f"{pipeline.name}: nothing to repair")
+    printer.finish({"pipeline": pipeline.name, **repaired.as_json()})

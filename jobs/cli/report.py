@@ -1,0 +1,38 @@
+"""The command that writes a page of runs, outputs and quality: report."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from jobs.cli.options import common
+from jobs.cli.spark import asking
+from jobs.console import Printer
+from windowing.errors import UsageError
+
+if TYPE_CHECKING:
+    from windowing.spec.pipeline import Pipeline
+
+
+@click.command()
+@common
+@click.option("--output", type=click.Path(path_type=Path), help="The file to write; without it _report.html beside the tables.")
+def report(pipeline: "Pipeline", *, as_json: bool, output: Path | None) -> None:
+    """One self-contained HTML page of runs, outputs and quality."""
+    from datetime import UTC, datetime
+
+    session = asking()
+    from windowing.delta import local_path
+    from windowing.report.page import page
+    from windowing.report.table import facts
+
+    target = output or local_path(pipeline.table("_report.html"))
+    text = page(facts(session, pipeline), datetime.now(UTC))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--output: {target} can't be written ({error.strerror}); name a file in a directory of yours") from error
+    printer = Printer(as_json=as_json)
+    printer.line(f"{pipeline.name}: {target}")
+    printer.finish({"pipeline": pipeline.name, "report": str(target)})

@@ -1,0 +1,1 @@
+"""What keeps a pipeline small and clean: compaction, expiry, erasure."""

@@ -1,0 +1,1 @@
+"""One micro-batch: rows -> admission -> state -> windows -> outputs, and the stream of the run it is part of."""

@@ -1,0 +1,1 @@
+"""A range of event time counted again: chunks of a backfill, changes of the source, changes of the spec."""

@@ -1,0 +1,49 @@
+"""Swaps the rows of a range in one commit: of a table, of the accepted ids, of fragments."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from jobs.microbatch.context import Batch
+from jobs.recompute.time_range import Chunk, Everything
+from windowing import delta
+from windowing.admit.again import INSIDE
+from windowing.columns import DIGEST, FIRST, LAST
+from windowing.columns import T as TIME
+from windowing.crash import crashpoint
+from windowing.grid.zone import moment
+from windowing.panes import table as state
+from windowing.panes.rule import SEEN, fragments_table
+from windowing.spec.kinds import Session
+
+
+def swap_ids(batch: Batch, chunk: Chunk, events: DataFrame) -> None:
+    """The ids accepted in the chunk become those of `events`."""
+    event_id = batch.pipeline.source.event_id
+    if event_id is None:
+        return
+    name, at = F.col(f"`{event_id}`"), F.timestamp_micros(TIME).alias("event_time")
+    ids = events.where(F.col(INSIDE) & name.isNotNull()).select(name.cast("string").alias("event_id"), at, F.col(DIGEST).alias("digest"))
+    replace(batch, SEEN, batch.stamp.on(ids), "event_time", chunk)
+
+
+def replace(batch: Batch, table: str, rows: DataFrame, column: str, chunk: Chunk) -> None:
+    """One commit: the rows of `table` whose `column` lies in the chunk become `rows`."""
+    writer, path = rows.write.format("delta").mode("overwrite"), batch.pipeline.table(table)
+    if isinstance(chunk, Everything):
+        delta.widen_names(batch.spark, path, rows.schema)
+        writer.option("overwriteSchema", "true").options(**delta.properties(rows.schema)).save(path)
+    else:
+        delta.create(batch.spark, path, rows.schema, delta.properties(rows.schema))
+        low, high = (moment(us).isoformat(sep=" ") for us in (chunk.start_us, chunk.end_us))
+        writer.option("replaceWhere", f"`{column}` >= timestamp_ltz'{low}' and `{column}` < timestamp_ltz'{high}'").save(path)
+    crashpoint("state.swapped")
+
+
+def swap_fragments(batch: Batch, window: Session, old: DataFrame, new: DataFrame) -> None:
+    """One commit: the fragments `old` go, `new` come."""
+    path = batch.pipeline.table(fragments_table(window))
+    stamped = batch.stamp.on(new)
+    ids = [*batch.keys, FIRST, LAST, "generation", "batch"]
+    delta.create(batch.spark, path, stamped.schema, delta.properties(stamped.schema))
+    state.swap(path, old.select(*stamped.columns), stamped, ids)
+    crashpoint("state.swapped")

@@ -1,0 +1,71 @@
+"""A range of event time as a value, and how far it reaches: whole panes, whole windows, whole sessions."""
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from jobs.microbatch.context import Batch
+from windowing import delta
+from windowing.columns import LAST, START
+from windowing.columns import T as TIME
+from windowing.grid.frame import instant
+from windowing.merge.rule import complete
+from windowing.panes.frame import Range
+from windowing.panes.rule import Family, families, pane_end, pane_start
+from windowing.spec.kinds import Global, Session
+from windowing.windows import aligned
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Event times [start, end), microseconds, read from the source at `version`."""
+
+    start_us: int
+    end_us: int
+    version: int
+    batch: int | None = None
+    """The batch whose changes of the source ask for it; None where someone does."""
+    asked: tuple[int, int] | None = None
+    """The whole range that someone asked for, of which this is a part."""
+
+    def holds(self) -> Column:
+        """True for events of the chunk."""
+        return (F.col(TIME) >= F.lit(self.start_us)) & (F.col(TIME) < F.lit(self.end_us))
+
+
+class Everything(Chunk):
+    """All events there are: state is overwritten whole, columns included."""
+
+
+def widened(family: Family, chunk: Chunk) -> Chunk:
+    """The chunk, widened to whole panes of `family`."""
+    return type(chunk)(pane_start(family, chunk.start_us), pane_end(family, chunk.end_us - 1), chunk.version)
+
+
+def reaching(batch: Batch, family: Family, chunk: Chunk) -> Chunk:
+    """The chunk, widened to all panes of the windows that overlap it where state may be gone, which then comes from the source."""
+    wide = widened(family, chunk)
+    if not batch.worn:
+        return wide
+    reaches = [aligned.reach(w, Range(wide.start_us, wide.end_us)) for w in family.windows if not isinstance(w, Global)]
+    low, high = min([wide.start_us, *(r.low_us for r in reaches)]), max([wide.end_us, *(r.high_us for r in reaches)])
+    return widened(family, type(chunk)(low, high, chunk.version))
+
+
+def near_sessions(batch: Batch, window: Session, chunk: Chunk) -> DataFrame:
+    """The stored sessions that have an event time in the chunk."""
+    stored = delta.read(batch.spark, complete(batch.pipeline, window).path)
+    return stored.where((F.col(START) < instant(chunk.end_us)) & (F.col(LAST) >= instant(chunk.start_us)))
+
+
+def extent(batch: Batch, chunk: Chunk) -> tuple[int, int]:
+    """The event times [low, high) from which rows are needed: the chunk, its panes and its sessions."""
+    wide = [chunk, *(reaching(batch, f, chunk) for f in families(batch.pipeline))]
+    lows, highs = [c.start_us for c in wide], [c.end_us for c in wide]
+    for window in batch.pipeline.sessions:
+        ends = near_sessions(batch, window, chunk).agg(F.min(F.unix_micros(START)), F.max(F.unix_micros(LAST))).first()
+        if ends is not None and ends[0] is not None:
+            lows.append(ends[0])
+            highs.append(ends[1] + 1)
+    return min(lows), max(highs)

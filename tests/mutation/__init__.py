@@ -1,0 +1,1 @@
+"""Mutation testing: bugs put in on purpose, which the tests must find."""

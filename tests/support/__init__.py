@@ -1,0 +1,1 @@
+"""What tests of whole pipelines are made with."""

@@ -1,0 +1,1 @@
+"""Expressions of a spec as Spark columns, exact where Spark is not."""

@@ -1,0 +1,1 @@
+"""Transcripts of tests: files, steps, values, and the tables they expect."""
