@@ -83,10 +83,18 @@ def structured_streaming(bench: Bench) -> None:
     stream = bench.spark.readStream.format("delta").load(bench.source).withWatermark("at", "2 days")
     updates = flat(stream.groupBy(F.window("at", "1 hour"), "user").agg(*measures()))
     if not DeltaTable.isDeltaTable(bench.spark, target):
-        builder = DeltaTable.createIfNotExists(bench.spark).location(target).addColumns(updates.schema)
+        builder = (
+            DeltaTable.createIfNotExists(bench.spark).location(target).addColumns(updates.schema)
+        )
         builder.property("delta.enableDeletionVectors", "true").execute()
-    writer = updates.writeStream.outputMode("update").option("checkpointLocation", str(bench.root / "streaming_checkpoint"))
-    query = writer.trigger(availableNow=True).foreachBatch(lambda rows, _: merge(bench.spark, rows, target)).start()
+    writer = updates.writeStream.outputMode("update").option(
+        "checkpointLocation", str(bench.root / "streaming_checkpoint")
+    )
+    query = (
+        writer.trigger(availableNow=True)
+        .foreachBatch(lambda rows, _: merge(bench.spark, rows, target))
+        .start()
+    )
     query.awaitTermination()
 
 
@@ -103,7 +111,12 @@ def merge(spark: SparkSession, rows: DataFrame, target: str) -> None:
 
 def recompute(bench: Bench) -> None:
     """Everything again: scan, groupBy, overwrite."""
-    grouped = bench.spark.read.format("delta").load(bench.source).groupBy(F.window("at", "1 hour"), "user").agg(*measures())
+    grouped = (
+        bench.spark.read.format("delta")
+        .load(bench.source)
+        .groupBy(F.window("at", "1 hour"), "user")
+        .agg(*measures())
+    )
     flat(grouped).write.format("delta").mode("overwrite").save(str(bench.root / "recomputed"))
 
 
@@ -149,7 +162,11 @@ def phase(bench: Bench, first: int) -> dict[str, Took]:
 
 def fingerprint(bench: Bench, table: str) -> tuple[int, int]:
     """Rows and a digest of one contender's table."""
-    rows = bench.spark.read.format("delta").load(str(bench.root / table)).select("user", "window_start", "window_end", "n", "total", "most")
+    rows = (
+        bench.spark.read.format("delta")
+        .load(str(bench.root / table))
+        .select("user", "window_start", "window_end", "n", "total", "most")
+    )
     return tuple(rows.agg(F.count("*"), F.bit_xor(F.xxhash64(*rows.columns))).collect()[0])
 
 
@@ -169,7 +186,9 @@ def one_round(spark: SparkSession, events: int, number: int) -> dict[str, dict[s
 
 def main() -> int:
     """Prints the table of ratios; the tables of all contenders were equal whenever it prints."""
-    asked = argparse.ArgumentParser(description="ratios against Spark's own window() and a batch recompute")
+    asked = argparse.ArgumentParser(
+        description="ratios against Spark's own window() and a batch recompute"
+    )
     asked.add_argument("--events", type=int, default=5_000_000)
     asked.add_argument("--rounds", type=int, default=3)
     given = asked.parse_args()
@@ -178,7 +197,11 @@ def main() -> int:
     printer = Printer(as_json=False)
     for name in rounds[0]:
         rows = [_row(contender, [r[name] for r in rounds]) for contender in CONTENDERS]
-        printer.table(["contender", "wall s", "CPU s", "wall / tidemark", "CPU / tidemark"], rows, f"{name}, {given.events:,} events")
+        printer.table(
+            ["contender", "wall s", "CPU s", "wall / tidemark", "CPU / tidemark"],
+            rows,
+            f"{name}, {given.events:,} events",
+        )
     return 0
 
 
@@ -191,7 +214,13 @@ PEER_SETTINGS = {
 def _row(contender: str, took: list[dict[str, Took]]) -> list[object]:
     wall, used = min(t[contender].wall for t in took), min(t[contender].cpu for t in took)
     ours = min(t["tidemark"].wall for t in took), min(t["tidemark"].cpu for t in took)
-    return [contender, f"{wall:.1f}", f"{used:.1f}", f"{wall / ours[0]:.2f}", f"{used / ours[1]:.2f}"]
+    return [
+        contender,
+        f"{wall:.1f}",
+        f"{used:.1f}",
+        f"{wall / ours[0]:.2f}",
+        f"{used / ours[1]:.2f}",
+    ]
 
 
 if __name__ == "__main__":

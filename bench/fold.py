@@ -82,11 +82,22 @@ def pandas(load: Load) -> DataFrame:
                 first, nth = value, nth + 1
             index.append(nth)
         grouped = ordered.assign(**{INDEX: index}).groupby(INDEX)
-        found = grouped.agg(first_us=(TIME, "min"), last_us=(TIME, "max"), n=(TIME, "size"), total=("amount", "sum")).reset_index()
-        start, end = (pd.to_datetime(us, unit="us", utc=True) for us in (found["first_us"], found["last_us"] + 1))
-        return found.assign(**{"user": rows["user"].iloc[0], START: start, END: end})[["user", START, END, INDEX, "n", "total"]]
+        found = grouped.agg(
+            first_us=(TIME, "min"), last_us=(TIME, "max"), n=(TIME, "size"), total=("amount", "sum")
+        ).reset_index()
+        start, end = (
+            pd.to_datetime(us, unit="us", utc=True)
+            for us in (found["first_us"], found["last_us"] + 1)
+        )
+        return found.assign(**{"user": rows["user"].iloc[0], START: start, END: end})[
+            ["user", START, END, INDEX, "n", "total"]
+        ]
 
-    return load.events.select("user", TIME, "attr", "amount").groupBy("user").applyInPandas(cut, COLUMNS)
+    return (
+        load.events.select("user", TIME, "attr", "amount")
+        .groupBy("user")
+        .applyInPandas(cut, COLUMNS)
+    )
 
 
 CONTENDERS: dict[str, Callable[[Load], DataFrame]] = {"fold": fold, "applyInPandas": pandas}
@@ -120,9 +131,14 @@ def measured(load: Load, rounds: int) -> list[list[object]]:
     for n in range(rounds + 1):
         for name in names[n % 2 :] + names[: n % 2]:
             wall, used = took(load, CONTENDERS[name])
-            best[name] = best[name] if n == 0 else (min(best[name][0], wall), min(best[name][1], used))
+            best[name] = (
+                best[name] if n == 0 else (min(best[name][0], wall), min(best[name][1], used))
+            )
     ours = best["fold"]
-    return [[name, f"{w:.2f}", f"{c:.2f}", f"{w / ours[0]:.2f}", f"{c / ours[1]:.2f}"] for name, (w, c) in best.items()]
+    return [
+        [name, f"{w:.2f}", f"{c:.2f}", f"{w / ours[0]:.2f}", f"{c / ours[1]:.2f}"]
+        for name, (w, c) in best.items()
+    ]
 
 
 def main() -> int:

@@ -1,6 +1,6 @@
 """A first load of 5 M events into three windows (tumbling, sliding, session) in a driver of 4 GiB.
 
-    python -m bench.load [--events 5000000]
+python -m bench.load [--events 5000000]
 """
 
 import argparse
@@ -28,7 +28,10 @@ def main() -> int:
     asked = argparse.ArgumentParser(description="a first load into three windows")
     asked.add_argument("--events", type=int, default=5_000_000)
     events = asked.parse_args().events
-    spark, root = spark_session("load", **{"spark.driver.memory": "4g"}), Path(tempfile.mkdtemp(prefix="load-"))
+    spark, root = (
+        spark_session("load", **{"spark.driver.memory": "4g"}),
+        Path(tempfile.mkdtemp(prefix="load-")),
+    )
     try:
         bench = Bench(spark, root, events)
         bench.land(0, events, START_US, DAY_US)
@@ -36,13 +39,24 @@ def main() -> int:
             "name": "load",
             "lake": str(root),
             "source": {"table": bench.source, "event_time": "at", "key": ["user"]},
-            "aggregates": {"n": "count()", "total": "sum(amount)", "most": "max(amount)", "p95": "quantile(amount, 0.95)"},
+            "aggregates": {
+                "n": "count()",
+                "total": "sum(amount)",
+                "most": "max(amount)",
+                "p95": "quantile(amount, 0.95)",
+            },
             "windows": WINDOWS,
         }
         wall, used = time.monotonic(), cpu(spark)
         report = run(spark, load_pipeline(spec))
-        figures = {"events": report.read, "wall s": f"{time.monotonic() - wall:.1f}", "CPU s": f"{cpu(spark) - used:.1f}"}
-        Printer(as_json=False).facts(figures | {name: change.inserted for name, change in report.windows.items()})
+        figures = {
+            "events": report.read,
+            "wall s": f"{time.monotonic() - wall:.1f}",
+            "CPU s": f"{cpu(spark) - used:.1f}",
+        }
+        Printer(as_json=False).facts(
+            figures | {name: change.inserted for name, change in report.windows.items()}
+        )
     finally:
         shutil.rmtree(root, ignore_errors=True)
     return 0

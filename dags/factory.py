@@ -60,18 +60,37 @@ def _checked(writer: str) -> tuple[Step, ...]:
 
 
 LIVE = (Step("run", timeout=timedelta(hours=12)), *_checked("run"))
-BACKFILL = (Step("backfill", params=("from", "to"), timeout=timedelta(days=3)), *_checked("backfill"))
+BACKFILL = (
+    Step("backfill", params=("from", "to"), timeout=timedelta(days=3)),
+    *_checked("backfill"),
+)
 MAINTAIN = (Step("maintain", timeout=timedelta(hours=12)),)
 RANGE = {
-    "from": Param(type="string", format="date-time", title="From", description="Start of event time; the instant itself is inside"),
-    "to": Param(type="string", format="date-time", title="To", description="End of event time; the instant itself is outside"),
+    "from": Param(
+        type="string",
+        format="date-time",
+        title="From",
+        description="Start of event time; the instant itself is inside",
+    ),
+    "to": Param(
+        type="string",
+        format="date-time",
+        title="To",
+        description="End of event time; the instant itself is outside",
+    ),
 }
 
 
 class ByExitCode(RetryPolicy):
     """Exit 75 waits for the other writer; 2, 3 and 4 fail at once; anything else ends with the third try."""
 
-    def evaluate(self, exception: BaseException, try_number: int, max_tries: int, context: Context | None = None) -> RetryDecision:
+    def evaluate(
+        self,
+        exception: BaseException,
+        try_number: int,
+        max_tries: int,
+        context: Context | None = None,
+    ) -> RetryDecision:
         """The decision for the command that `context`'s task has just run."""
         ran: Any = context["task"] if context else None
         process = ran.subprocess_hook.sub_process if ran else None
@@ -99,7 +118,9 @@ def _date_time(name: str, value: object) -> str:
     try:
         return datetime.fromisoformat(str(value)).isoformat()
     except ValueError:
-        message = f"{name}: {value!r} is not a date-time; write one such as 2013-03-10T00:00:00-05:00"
+        message = (
+            f"{name}: {value!r} is not a date-time; write one such as 2013-03-10T00:00:00-05:00"
+        )
         raise AirflowFailException(message) from None
 
 
@@ -107,9 +128,25 @@ def dags_of(pipeline: Pipeline, cli: str) -> tuple[DAG, DAG, DAG]:
     """The scheduled DAG, the backfill DAG and the maintenance DAG of a pipeline, whose tasks run the command `cli`."""
     live, late, tended = ids(pipeline)
     made = (
-        DAG(dag_id=live, schedule=pipeline.schedule, description="Everything that is new", **_common(pipeline)),
-        DAG(dag_id=late, schedule=None, params=RANGE, description="A range of event time", **_common(pipeline)),
-        DAG(dag_id=tended, schedule=TENDED, description="Fewer files, fewer rows of state", **_common(pipeline)),
+        DAG(
+            dag_id=live,
+            schedule=pipeline.schedule,
+            description="Everything that is new",
+            **_common(pipeline),
+        ),
+        DAG(
+            dag_id=late,
+            schedule=None,
+            params=RANGE,
+            description="A range of event time",
+            **_common(pipeline),
+        ),
+        DAG(
+            dag_id=tended,
+            schedule=TENDED,
+            description="Fewer files, fewer rows of state",
+            **_common(pipeline),
+        ),
     )
     for dag, steps in zip(made, (LIVE, BACKFILL, MAINTAIN), strict=True):
         with dag:
@@ -124,7 +161,10 @@ def ids(pipeline: Pipeline) -> tuple[str, str, str]:
 
 def assets_of(pipeline: Pipeline) -> dict[str, Asset]:
     """The published outputs of a pipeline by window: assets `{pipeline}.{window}` at their tables' URIs."""
-    return {w.name: Asset(name=f"{pipeline.name}.{w.name}", uri=_uri(pipeline.table(w.name))) for w in pipeline.windows}
+    return {
+        w.name: Asset(name=f"{pipeline.name}.{w.name}", uri=_uri(pipeline.table(w.name)))
+        for w in pipeline.windows
+    }
 
 
 def _uri(table: str) -> str:
@@ -196,7 +236,9 @@ def read_specs(directory: Path) -> Specs:
     """Every *.yaml and *.yml in `directory`, by name. A file that can't be read, or takes an id that is taken, doesn't stop the others."""
     pipelines: list[Pipeline] = []
     broken = [] if directory.is_dir() else [_no_directory(directory)]
-    for file in sorted(f for f in directory.absolute().glob("*.y*ml") if f.suffix in {".yaml", ".yml"}):
+    for file in sorted(
+        f for f in directory.absolute().glob("*.y*ml") if f.suffix in {".yaml", ".yml"}
+    ):
         try:
             pipelines.append(_distinct(load_pipeline(file), pipelines))
         except Exception as error:  # noqa: BLE001 - whatever a spec provokes, the other DAGs must not go down with it

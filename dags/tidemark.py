@@ -12,4 +12,6 @@ ROOT = Path(__file__).resolve().parents[1]
 
 specs = read_specs(Path(os.environ.get("TIDEMARK_PIPELINES", ROOT / "pipelines")))
 cli = os.environ.get("TIDEMARK_BIN", str(ROOT / ".venv/bin/tidemark"))
-globals().update({dag.dag_id: dag for pipeline in specs.pipelines for dag in dags_of(pipeline, cli)})
+globals().update(
+    {dag.dag_id: dag for pipeline in specs.pipelines for dag in dags_of(pipeline, cli)}
+)

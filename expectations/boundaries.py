@@ -33,7 +33,11 @@ def on_grid(start: Any, end: Any, index: Index, grid: Grid, size_us: int | None)
     periods = grid.periods
     low, high = index(periods, start - 1), index(periods, start)
     if size_us is None:
-        return (low < high) & (index(periods, end - 1) == high) & (index(grid, end - 1) < index(grid, end))
+        return (
+            (low < high)
+            & (index(periods, end - 1) == high)
+            & (index(grid, end - 1) < index(grid, end))
+        )
     ends = replace(periods, origin_us=grid.origin_us + size_us)
     end_low, end_high = index(ends, end - 1), index(ends, end)
     return (low < high) & (end_low < end_high) & (low < end_high) & (end_low < high)
@@ -45,7 +49,13 @@ def off_grid(frame: DataFrame, grid: Grid, size_us: int | None) -> int:
     Only the distinct windows come to this process, as arrays.
     """
     columns = F.unix_micros(START).alias("start"), F.unix_micros(END).alias("end")
-    windows = frame.select(*columns).dropna().groupBy("start", "end").agg(F.count(F.lit(1)).alias("rows")).toArrow()
+    windows = (
+        frame.select(*columns)
+        .dropna()
+        .groupBy("start", "end")
+        .agg(F.count(F.lit(1)).alias("rows"))
+        .toArrow()
+    )
     start, end, rows = (windows.column(name).to_numpy() for name in ("start", "end", "rows"))
     if not len(rows):
         return 0

@@ -28,11 +28,19 @@ def breaches(frame: DataFrame, law: Law) -> Breaches:
     marks = {name: F.when(good, F.lit(0)).otherwise(F.lit(1)) for name, good in rules(law).items()}
     marks |= {f"total.{name}": F.col(_quoted(name)) for name in law.totals}
     before = _with_previous(frame, law) if law.sequential else frame
-    marked = before.select(*map(_quoted, law.identity), *(mark.alias(_MARK + name) for name, mark in marks.items()))
+    marked = before.select(
+        *map(_quoted, law.identity), *(mark.alias(_MARK + name) for name, mark in marks.items())
+    )
     sums = [F.sum(_quoted(_MARK + name)).alias(_MARK + name) for name in marks]
-    row = (marked.agg(_rows(), *sums) if law.sequential else _by_identity(marked, law, sums)).collect()[0]
+    row = (
+        marked.agg(_rows(), *sums) if law.sequential else _by_identity(marked, law, sums)
+    ).collect()[0]
     found = {name.removeprefix(_MARK): int(value or 0) for name, value in row.asDict().items()}
-    return found if law.grid is None or "grid" in found else found | {"grid": off_grid(frame, law.grid, law.size_us)}
+    return (
+        found
+        if law.grid is None or "grid" in found
+        else found | {"grid": off_grid(frame, law.grid, law.size_us)}
+    )
 
 
 def rules(law: Law) -> dict[str, Column]:
@@ -48,7 +56,9 @@ def rules(law: Law) -> dict[str, Column]:
         return found | {"endless": F.col(START).isNull() & F.col(END).isNull()}
     found["order"] = start < end
     if law.grid is not None and is_plain(law.grid):
-        found["grid"] = on_grid(start, end, lambda grid, t: frame_index(grid, t, 0, 0), law.grid, law.size_us)
+        found["grid"] = on_grid(
+            start, end, lambda grid, t: frame_index(grid, t, 0, 0), law.grid, law.size_us
+        )
     if law.indexed:
         return found | _in_turn(law, start, end)
     return found if law.gap_us is None else found | _chain(law.gap_us, law.longest_us, start, end)
@@ -63,14 +73,28 @@ def _chain(gap_us: int, longest_us: int | None, start: Column, end: Column) -> d
         begins = begins | (start >= F.unix_micros(_previous(START)) + longest_us)
         reach = F.least(reach, start + longest_us)
         inside = inside & (last < start + longest_us)
-    return {"end": (end == reach) & inside, "overlap": first | begins, "twice": first | (_previous(START) != F.col(START))}
+    return {
+        "end": (end == reach) & inside,
+        "overlap": first | begins,
+        "twice": first | (_previous(START) != F.col(START)),
+    }
 
 
 def _in_turn(law: Law, start: Column, end: Column) -> dict[str, Column]:
     """Windows in event order: the last event of one and the first of the next may share an instant, the end being 1 microsecond later."""
-    before_start, before_end, first = F.unix_micros(_previous(START)), F.unix_micros(_previous(END)), _previous(INDEX).isNull()
-    follows = start >= before_end - 1 if law.apart else (start >= before_start) & (end >= before_end)
-    return {"index": F.col(INDEX) >= 0, "sequence": first | follows, "twice": first | (_previous(INDEX) != F.col(INDEX))}
+    before_start, before_end, first = (
+        F.unix_micros(_previous(START)),
+        F.unix_micros(_previous(END)),
+        _previous(INDEX).isNull(),
+    )
+    follows = (
+        start >= before_end - 1 if law.apart else (start >= before_start) & (end >= before_end)
+    )
+    return {
+        "index": F.col(INDEX) >= 0,
+        "sequence": first | follows,
+        "twice": first | (_previous(INDEX) != F.col(INDEX)),
+    }
 
 
 def _with_previous(frame: DataFrame, law: Law) -> DataFrame:

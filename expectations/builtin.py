@@ -24,7 +24,18 @@ from expectations.promises import (
     WindowExpectation,
 )
 from windowing.spec.duration import Duration
-from windowing.spec.kinds import Aligned, CappedSession, Counted, Cumulate, Global, Punctuation, RecordSliding, Session, Sliding, Window
+from windowing.spec.kinds import (
+    Aligned,
+    CappedSession,
+    Counted,
+    Cumulate,
+    Global,
+    Punctuation,
+    RecordSliding,
+    Session,
+    Sliding,
+    Window,
+)
 from windowing.spec.pipeline import Pipeline
 
 SUITE = "builtin"
@@ -33,11 +44,23 @@ SUITE = "builtin"
 def builtin(window: Window, pipeline: Pipeline, facts: Facts) -> list[BatchExpectation]:
     """What the output of `window` must meet after the run that `facts` tell of; all critical."""
     law = law_of(window, pipeline.source.key)
-    counts = [_expect(ExpectWindowCountsNotToBeNegative, law, f"{', '.join(law.counts)}: never below zero")] if law.counts else []
+    counts = (
+        [
+            _expect(
+                ExpectWindowCountsNotToBeNegative, law, f"{', '.join(law.counts)}: never below zero"
+            )
+        ]
+        if law.counts
+        else []
+    )
     return [
         _expect(ExpectWindowColumnsToExist, law, f"Has the columns {', '.join(law.columns)}"),
         _expect(ExpectWindowKeyAndBoundsNotToBeNull, law, f"No NULL in {', '.join(law.filled)}"),
-        *([_expect(ExpectWindowStartBeforeEnd, law, "window_start lies before window_end")] if law.bounded else []),
+        *(
+            [_expect(ExpectWindowStartBeforeEnd, law, "window_start lies before window_end")]
+            if law.bounded
+            else []
+        ),
         _expect(ExpectWindowsToBeUnique, law, f"One row per {', '.join(law.identity)}"),
         *_place(window, law),
         *counts,
@@ -50,7 +73,11 @@ def _place(window: Window, law: Law) -> list[BatchExpectation]:
     """Where windows of this kind may lie."""
     match window:
         case Global():
-            return [_expect(ExpectGlobalWindowsToHaveNoBounds, law, "window_start and window_end are NULL")]
+            return [
+                _expect(
+                    ExpectGlobalWindowsToHaveNoBounds, law, "window_start and window_end are NULL"
+                )
+            ]
         case Session():
             return _session(window, law)
         case CappedSession():
@@ -64,7 +91,11 @@ def _session(window: Session, law: Law) -> list[BatchExpectation]:
     gap = Duration(window.gap_us)
     return [
         _expect(ExpectSessionsNotToOverlap, law, f"A key's sessions lie more than {gap} apart"),
-        _expect(ExpectSessionsToEndGapAfterLastEvent, law, f"window_end is last_event plus {gap}, and last_event not before window_start"),
+        _expect(
+            ExpectSessionsToEndGapAfterLastEvent,
+            law,
+            f"window_end is last_event plus {gap}, and last_event not before window_start",
+        ),
     ]
 
 
@@ -72,7 +103,10 @@ def _capped(window: CappedSession, law: Law) -> list[BatchExpectation]:
     gap, longest = Duration(window.gap_us), Duration(window.longest_us)
     begins = f"A key's session begins more than {gap} after the last event of the one before, or {longest} or more after its start"
     ends = f"window_end is last_event plus {gap}, but at most window_start plus {longest}, and last_event lies in between"
-    return [_expect(ExpectSessionsNotToOverlap, law, begins), _expect(ExpectSessionsToEndGapAfterLastEvent, law, ends)]
+    return [
+        _expect(ExpectSessionsNotToOverlap, law, begins),
+        _expect(ExpectSessionsToEndGapAfterLastEvent, law, ends),
+    ]
 
 
 def _in_turn(law: Law) -> list[BatchExpectation]:
@@ -89,18 +123,29 @@ def _floor(window: Window, law: Law, facts: Facts) -> list[BatchExpectation]:
     if not window.shown.whole or isinstance(window, Punctuation):
         return []
     least = 1 if facts.counted(window.name) > 0 else 0
-    text = "Holds a window, since events were accepted" if least else "May be empty: no accepted event counts here"
+    text = (
+        "Holds a window, since events were accepted"
+        if least
+        else "May be empty: no accepted event counts here"
+    )
     return [_expect(ExpectWindowsOnceEventsWereAccepted, law, text, least=least)]
 
 
 def _conservation(window: Window, law: Law, facts: Facts) -> list[BatchExpectation]:
     total, missed = facts.counted(window.name), facts.partial.get(window.name, 0)
     text = f"adds up to the accepted events that count here: {facts.accepted} - {missed} = {total}"
-    return [_expect(ExpectWindowCountsToAddUp, law, f"{name} {text}", column=name, total=total) for name in law.totals]
+    return [
+        _expect(ExpectWindowCountsToAddUp, law, f"{name} {text}", column=name, total=total)
+        for name in law.totals
+    ]
 
 
-def _expect(kind: type[WindowExpectation], law: Law, description: str, **more: Any) -> BatchExpectation:
-    return kind(law=law.as_mapping(), description=description, severity=FailureSeverity.CRITICAL, **more)
+def _expect(
+    kind: type[WindowExpectation], law: Law, description: str, **more: Any
+) -> BatchExpectation:
+    return kind(
+        law=law.as_mapping(), description=description, severity=FailureSeverity.CRITICAL, **more
+    )
 
 
 def _grid_text(window: Aligned | RecordSliding) -> str:

@@ -12,12 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from great_expectations.core.run_identifier import RunIdentifier
-from great_expectations.data_context.types.resource_identifiers import ExpectationSuiteIdentifier, ValidationResultIdentifier
+from great_expectations.data_context.types.resource_identifiers import (
+    ExpectationSuiteIdentifier,
+    ValidationResultIdentifier,
+)
 
 KEPT = 30
 _SITE = "tidemark"
 _STYLE = Path(__file__).with_name("offline.css")
-_FETCHED = re.compile(r"""<script[^>]*\ssrc=["']https?:.*?</script>|<(?:link|img)\b[^>]*\s(?:href|src)=["']https?:[^>]*>""", re.DOTALL)
+_FETCHED = re.compile(
+    r"""<script[^>]*\ssrc=["']https?:.*?</script>|<(?:link|img)\b[^>]*\s(?:href|src)=["']https?:[^>]*>""",
+    re.DOTALL,
+)
 """What a page would load from other people's servers."""
 _INDEX = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
@@ -45,9 +51,13 @@ def write_site(context: Any, results: Mapping[str, Any], site: Path) -> Path:
     for name, result in results.items():
         suite = ExpectationSuiteIdentifier(name)
         result.meta["run_id"], result.meta["validation_time"] = run, run.run_time
-        context.validation_results_store.store_validation_results(result, ValidationResultIdentifier(suite, run, result.batch_id), suite)
+        context.validation_results_store.store_validation_results(
+            result, ValidationResultIdentifier(suite, run, result.batch_id), suite
+        )
     backend = {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(site.absolute())}
-    context.add_data_docs_site(_SITE, {"class_name": "SiteBuilder", "show_how_to_buttons": False, "store_backend": backend})
+    context.add_data_docs_site(
+        _SITE, {"class_name": "SiteBuilder", "show_how_to_buttons": False, "store_backend": backend}
+    )
     context.build_data_docs(site_names=[_SITE], build_index=False)
     shutil.rmtree(site / "static", ignore_errors=True)
     for page in site.rglob("*.html"):
@@ -57,20 +67,32 @@ def write_site(context: Any, results: Mapping[str, Any], site: Path) -> Path:
 
 def prune(docs: Path) -> None:
     """Removes all but the newest `KEPT` sites in `docs`; anything there that isn't a site stays."""
-    sites = [page.parent for page in docs.glob("*/index.html") if (page.parent / "validations").is_dir()]
+    sites = [
+        page.parent for page in docs.glob("*/index.html") if (page.parent / "validations").is_dir()
+    ]
     for site in sorted(sites, key=lambda s: s.stat().st_mtime, reverse=True)[KEPT:]:
         shutil.rmtree(site, ignore_errors=True)
 
 
 def _offline(page: str) -> str:
-    return _FETCHED.sub("", page).replace("</head>", f"<style>\n{_STYLE.read_text('utf-8')}</style></head>", 1)
+    return _FETCHED.sub("", page).replace(
+        "</head>", f"<style>\n{_STYLE.read_text('utf-8')}</style></head>", 1
+    )
 
 
 def _write_index(results: Mapping[str, Any], site: Path, at: datetime) -> Path:
     rows = "\n".join(_row(site, name, result) for name, result in results.items())
     page = site / "index.html"
     title = escape(f"Validation of {site.name}")
-    page.write_text(_INDEX.format(title=title, when=f"{at:%Y-%m-%d %H:%M:%S} UTC", rows=rows, style=_STYLE.read_text("utf-8")), "utf-8")
+    page.write_text(
+        _INDEX.format(
+            title=title,
+            when=f"{at:%Y-%m-%d %H:%M:%S} UTC",
+            rows=rows,
+            style=_STYLE.read_text("utf-8"),
+        ),
+        "utf-8",
+    )
     return page
 
 
@@ -78,6 +100,15 @@ def _row(site: Path, name: str, result: Any) -> str:
     """The row of one output; StopIteration if it got no page."""
     page = next((site / "validations" / name).rglob("*.html")).relative_to(site)
     met = sum(bool(one.success) for one in result.results)
-    icon, status = ("fa-check-circle", "as expected") if result.success else ("fa-times", "not as expected")
+    icon, status = (
+        ("fa-check-circle", "as expected") if result.success else ("fa-times", "not as expected")
+    )
     shown = escape(result.meta["batch_spec"]["data_asset_name"])
-    return _ROW.format(icon=icon, status=status, page=escape(page.as_posix()), name=shown, met=met, unmet=len(result.results) - met)
+    return _ROW.format(
+        icon=icon,
+        status=status,
+        page=escape(page.as_posix()),
+        name=shown,
+        met=met,
+        unmet=len(result.results) - met,
+    )

@@ -25,12 +25,21 @@ from expectations.promises import TYPES  # noqa: E402
 from expectations.redact import redacted, why  # noqa: E402
 from expectations.suite import load_suite  # noqa: E402
 
-_RESULT_FORMAT = {"result_format": "BASIC", "partial_unexpected_count": 0, "include_unexpected_rows": False}
+_RESULT_FORMAT = {
+    "result_format": "BASIC",
+    "partial_unexpected_count": 0,
+    "include_unexpected_rows": False,
+}
 _AT_ONCE = 2
 
 
 def evaluate(
-    outputs: Mapping[str, DataFrame], pipeline: Pipeline, facts: Facts, docs: Path, run_name: str, suites: Path = SUITES
+    outputs: Mapping[str, DataFrame],
+    pipeline: Pipeline,
+    facts: Facts,
+    docs: Path,
+    run_name: str,
+    suites: Path = SUITES,
 ) -> Verdict:
     """Judges every output; what can't be evaluated has failed.
 
@@ -40,12 +49,20 @@ def evaluate(
     own = load_suite(pipeline, suites)
     context = _context()
     checks = {w: [*builtin(pipeline.window(w), pipeline, facts), *own.get(w, [])] for w in outputs}
-    batches = {w: (_batch(context, pipeline, w, frame), _suite(context, w, checks[w])) for w, frame in outputs.items()}
+    batches = {
+        w: (_batch(context, pipeline, w, frame), _suite(context, w, checks[w]))
+        for w, frame in outputs.items()
+    }
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = dict(zip(batches, pool.map(lambda pair: _validated(*pair), batches.values()), strict=True))
+        found = dict(
+            zip(batches, pool.map(lambda pair: _validated(*pair), batches.values()), strict=True)
+        )
     index = write_site(context, found, directory(docs, run_name))
     prune(docs)
-    return Verdict(tuple(o for name, result in found.items() for o in _outcomes(name, result, pipeline.suite)), index)
+    return Verdict(
+        tuple(o for name, result in found.items() for o in _outcomes(name, result, pipeline.suite)),
+        index,
+    )
 
 
 def _context() -> Any:
@@ -56,7 +73,9 @@ def _context() -> Any:
 
 def _batch(context: Any, pipeline: Pipeline, window: str, frame: DataFrame) -> Any:
     """One source, and so one engine, per output: two outputs are judged at a time."""
-    asset = context.data_sources.add_spark(name=window, persist=False).add_dataframe_asset(name=f"{pipeline.name}.{window}")
+    asset = context.data_sources.add_spark(name=window, persist=False).add_dataframe_asset(
+        name=f"{pipeline.name}.{window}"
+    )
     return asset.add_batch_definition_whole_dataframe("whole").get_batch({"dataframe": frame})
 
 
@@ -81,7 +100,9 @@ def _outcome(window: str, result: Any, suite: str) -> Outcome:
         window=window,
         suite=SUITE if builtin_one else suite,
         expectation=_label(config),
-        severity=str(config.severity.value if hasattr(config.severity, "value") else config.severity),
+        severity=str(
+            config.severity.value if hasattr(config.severity, "value") else config.severity
+        ),
         success=bool(result.success),
         observed=_observed(result.result),
         detail=why(result) or config.description or _arguments(config),
@@ -89,8 +110,16 @@ def _outcome(window: str, result: Any, suite: str) -> Outcome:
 
 
 def _label(config: Any) -> str:
-    columns = [config.kwargs[name] for name in ("column", "column_A", "column_B") if config.kwargs.get(name)]
-    return f"{config.type}({', '.join(columns or config.kwargs.get('column_list', []))})".removesuffix("()")
+    columns = [
+        config.kwargs[name]
+        for name in ("column", "column_A", "column_B")
+        if config.kwargs.get(name)
+    ]
+    return (
+        f"{config.type}({', '.join(columns or config.kwargs.get('column_list', []))})".removesuffix(
+            "()"
+        )
+    )
 
 
 def _observed(result: Mapping[str, Any]) -> str:
@@ -101,4 +130,8 @@ def _observed(result: Mapping[str, Any]) -> str:
 
 
 def _arguments(config: Any) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in config.kwargs.items() if name not in ("batch_id", "column", "law"))
+    return ", ".join(
+        f"{name}={value!r}"
+        for name, value in config.kwargs.items()
+        if name not in ("batch_id", "column", "law")
+    )

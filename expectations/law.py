@@ -97,7 +97,9 @@ def law_of(window: Window, key: tuple[str, ...]) -> Law:
         case Sliding():
             return replace(law, grid=window.grid, size_us=window.size_us)
         case RecordSliding():
-            return replace(law, grid=Grid(window.tick_us), size_us=window.difference_us + window.tick_us)
+            return replace(
+                law, grid=Grid(window.tick_us), size_us=window.difference_us + window.tick_us
+            )
         case Session():
             return replace(law, gap_us=window.gap_us)
         case CappedSession():

@@ -42,7 +42,12 @@ def library() -> ModuleType:
 
 def preload() -> threading.Thread:
     """Begins the import in the background, so that it costs nothing while Spark is at work."""
-    thread = threading.Thread(target=importlib.import_module, args=("expectations.evaluate",), name="expectations", daemon=True)
+    thread = threading.Thread(
+        target=importlib.import_module,
+        args=("expectations.evaluate",),
+        name="expectations",
+        daemon=True,
+    )
     thread.start()
     return thread
 

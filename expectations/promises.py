@@ -23,8 +23,13 @@ class WindowBreaches(TableMetricProvider):
     value_keys = ("law",)
 
     @metric_value(engine=SparkDFExecutionEngine)
-    def _spark(cls, execution_engine: Any, metric_domain_kwargs: Any, metric_value_kwargs: Any, **_: Any) -> dict[str, Any]:
-        frame, law = execution_engine.get_domain_records(domain_kwargs=metric_domain_kwargs), law_from(metric_value_kwargs["law"])
+    def _spark(
+        cls, execution_engine: Any, metric_domain_kwargs: Any, metric_value_kwargs: Any, **_: Any
+    ) -> dict[str, Any]:
+        frame, law = (
+            execution_engine.get_domain_records(domain_kwargs=metric_domain_kwargs),
+            law_from(metric_value_kwargs["law"]),
+        )
         lacking = missing(law, frame.columns)
         return {"missing": lacking, "found": None if lacking else breaches(frame, law)}
 

@@ -33,7 +33,9 @@ _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
 _QUOTED = re.compile(r"'[^']*'")
 
 
-def redacted(suite: ExpectationSuiteValidationResult, ours: frozenset[str]) -> ExpectationSuiteValidationResult:
+def redacted(
+    suite: ExpectationSuiteValidationResult, ours: frozenset[str]
+) -> ExpectationSuiteValidationResult:
     """The same results with counts and statistics alone; an exception becomes a failure with a reason.
 
     `ours`: types whose observed value is known to hold counts only.
@@ -73,14 +75,22 @@ def _messages(info: Mapping[str, Any]) -> Iterator[str]:
             yield from _messages(value)
 
 
-def _result(result: ExpectationValidationResult, ours: frozenset[str]) -> ExpectationValidationResult:
+def _result(
+    result: ExpectationValidationResult, ours: frozenset[str]
+) -> ExpectationValidationResult:
     config = result.expectation_config
     kind = config.type if config else ""
     message = reason(result.exception_info)
-    raised = {"raised_exception": message is not None, "exception_message": message, "exception_traceback": ""}
+    raised = {
+        "raised_exception": message is not None,
+        "exception_message": message,
+        "exception_traceback": "",
+    }
     success = bool(result.success) and message is None
     kept = _kept(kind, result.result or {}, ours)
-    return ExpectationValidationResult(success=success, expectation_config=config, result=kept, exception_info=raised)
+    return ExpectationValidationResult(
+        success=success, expectation_config=config, result=kept, exception_info=raised
+    )
 
 
 def _kept(kind: str, result: Mapping[str, Any], ours: frozenset[str]) -> dict[str, Any]:

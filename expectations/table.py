@@ -21,11 +21,22 @@ detail string, checked_at timestamp_ltz, version bigint"""
 def _after_others(spark: SparkSession, path: str) -> datetime:
     """The host clock, but later than every check before: the last one counts, also after the clock was put back."""
     now = datetime.now(UTC)
-    newest = delta.read(spark, path).agg(F.unix_micros(F.max("checked_at"))).collect()[0][0] if delta.exists(spark, path) else None
+    newest = (
+        delta.read(spark, path).agg(F.unix_micros(F.max("checked_at"))).collect()[0][0]
+        if delta.exists(spark, path)
+        else None
+    )
     return now if newest is None else max(now, moment(newest + 1))
 
 
-def record_outcomes(spark: SparkSession, path: str, run: int, seq: int, versions: Mapping[str, int], outcomes: Sequence[Outcome]) -> None:
+def record_outcomes(
+    spark: SparkSession,
+    path: str,
+    run: int,
+    seq: int,
+    versions: Mapping[str, int],
+    outcomes: Sequence[Outcome],
+) -> None:
     """Adds what the expectations said of the `versions` that the ledger's step `seq` of `run` names."""
     origin = {"run": run, "seq": seq, "checked_at": _after_others(spark, path)}
     rows = [{**asdict(o), **origin, "version": versions.get(o.window)} for o in outcomes]
@@ -38,4 +49,11 @@ def read_outcomes(spark: SparkSession, pipeline: Pipeline, past: Story) -> list[
         return []
     since = min(e.seq if e else -1 for e in (past.published, past.newest))
     quality = delta.read(spark, pipeline.table(QUALITY)).where(F.col("seq") >= since)
-    return quality.select("seq", "window", "expectation", "severity", "success", F.unix_micros("checked_at").alias("checked_at")).collect()
+    return quality.select(
+        "seq",
+        "window",
+        "expectation",
+        "severity",
+        "success",
+        F.unix_micros("checked_at").alias("checked_at"),
+    ).collect()

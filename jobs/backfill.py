@@ -1,6 +1,6 @@
 """Backfill of [start, end): state and output become what they would be had every event of the range been on time.
 
-    lock -> finish what was left open -> plan: chunks -> each chunk: rows staged without the lock -> lock -> intent, repair, done
+lock -> finish what was left open -> plan: chunks -> each chunk: rows staged without the lock -> lock -> intent, repair, done
 """
 
 from collections.abc import Callable
@@ -44,7 +44,9 @@ class BackfillPlan:
         return {
             "chunks": [[a.isoformat(), b.isoformat()] for a, b in self.chunks],
             "source_version": self.source_version,
-            "windows": {name: [a.isoformat(), b.isoformat()] for name, (a, b) in self.windows.items()},
+            "windows": {
+                name: [a.isoformat(), b.isoformat()] for name, (a, b) in self.windows.items()
+            },
         }
 
 
@@ -53,13 +55,23 @@ def plan(spark: SparkSession, pipeline: Pipeline, start: datetime, end: datetime
     """The plan of `backfill` with the same arguments; writes nothing."""
     past = story(spark, pipeline)
     chunks = chunks_of(pipeline, start, end, past)
-    reach = {w.name: reach_of(pipeline, w.name, chunks[0][0], chunks[-1][1]) for w in pipeline.windows}
-    return BackfillPlan(tuple((moment(low), moment(high)) for low, high in chunks), read_version(pipeline, past), reach)
+    reach = {
+        w.name: reach_of(pipeline, w.name, chunks[0][0], chunks[-1][1]) for w in pipeline.windows
+    }
+    return BackfillPlan(
+        tuple((moment(low), moment(high)) for low, high in chunks),
+        read_version(pipeline, past),
+        reach,
+    )
 
 
 @in_exact_session
 def backfill(
-    spark: SparkSession, pipeline: Pipeline, start: datetime, end: datetime, progress: Progress = lambda done, total: None
+    spark: SparkSession,
+    pipeline: Pipeline,
+    start: datetime,
+    end: datetime,
+    progress: Progress = lambda done, total: None,
 ) -> RunReport:
     """Recounts every event of [start, end), late and refused ones included, and corrects state and outputs; never moves the watermark.
 
@@ -82,11 +94,15 @@ def backfill(
             past, end_of = _one(spark, pipeline, began, past, chunk)
             ends.append(end_of)
     progress(len(bounds), len(bounds))
-    found = report(past.last_run, len(bounds), summed(ends), past.watermark, [w.name for w in pipeline.windows])
+    found = report(
+        past.last_run, len(bounds), summed(ends), past.watermark, [w.name for w in pipeline.windows]
+    )
     return replace(found, evolved=unmet(pipeline, left))
 
 
-def _one(spark: SparkSession, pipeline: Pipeline, began: Story, past: Story, chunk: Chunk) -> tuple[Story, Entry]:
+def _one(
+    spark: SparkSession, pipeline: Pipeline, began: Story, past: Story, chunk: Chunk
+) -> tuple[Story, Entry]:
     """The story with one chunk more, and the end of that; `began` is the story when the backfill did."""
     staged = stage(spark, pipeline, past, chunk)
     with lock.waiting(spark, pipeline):
@@ -98,6 +114,10 @@ def _one(spark: SparkSession, pipeline: Pipeline, began: Story, past: Story, chu
 def _done_before(batch: Batch, left: Story, chunk: Chunk) -> bool:
     """Whether the same range was asked for before and not finished, and this chunk of it was, and no row of it was refused since."""
     ended = begun_before(left, chunk)
-    if ended is None or any(e.seq > ended.seq and any(map(e.counts.get, REFUSED)) for e in left.entries if e.step == MAINTAIN_DONE):
+    if ended is None or any(
+        e.seq > ended.seq and any(map(e.counts.get, REFUSED))
+        for e in left.entries
+        if e.step == MAINTAIN_DONE
+    ):
         return False
     return not refused_after(batch, ended.run or 0, chunk)

@@ -31,16 +31,28 @@ class Printer:
         """One sentence."""
         self.console.print(Text(text), soft_wrap=True)
 
-    def data(self, columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
+    def data(
+        self, columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None
+    ) -> None:
         """Rows of a pipeline's table: numbers as they are."""
         self.table(columns, rows, title, datum)
 
     def table(
-        self, columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None, text: Callable[[Any], str] = cell
+        self,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[Any]],
+        title: str | None = None,
+        text: Callable[[Any], str] = cell,
     ) -> None:
         """A table of what `text` makes of each value; columns that hold numbers only are aligned to the right."""
         body = [list(row) for row in rows]
-        table = Table(title=title and Text(title), box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
+        table = Table(
+            title=title and Text(title),
+            box=box.SIMPLE_HEAD,
+            title_justify="left",
+            title_style="bold",
+            pad_edge=False,
+        )
         for i, name in enumerate(columns):
             numeric = _numeric([row[i] for row in body])
             table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
@@ -72,7 +84,9 @@ def console(stream: IO[str]) -> Console:
 
 def _numeric(values: Sequence[Any]) -> bool:
     known = [v for v in values if v is not None]
-    return bool(known) and all(isinstance(v, (int, float, Decimal)) and not isinstance(v, bool) for v in known)
+    return bool(known) and all(
+        isinstance(v, (int, float, Decimal)) and not isinstance(v, bool) for v in known
+    )
 
 
 @contextmanager

@@ -25,7 +25,10 @@ class Repaired:
 
     def as_json(self) -> dict[str, object]:
         """The repair as plain JSON values."""
-        return {"repaired": [{"code": f.code, "found": f.found} for f in self.findings], "kept": self.kept}
+        return {
+            "repaired": [{"code": f.code, "found": f.found} for f in self.findings],
+            "kept": self.kept,
+        }
 
 
 @in_exact_session

@@ -1,6 +1,6 @@
 """One key gone from everything a pipeline holds: state, outputs, refused rows, and the files that older versions were made of.
 
-    lock -> nothing left half-way -> intent -> rows deleted, state first -> readers pointed at what is left -> old files deleted -> done
+lock -> nothing left half-way -> intent -> rows deleted, state first -> readers pointed at what is left -> old files deleted -> done
 """
 
 from collections.abc import Mapping
@@ -59,23 +59,38 @@ def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Er
     """
     lacking = [column for column in pipeline.source.key if column not in key]
     if lacking:
-        raise UsageError(f"--key: erase needs a value for every key column of {pipeline.name}; {listed(lacking)} is missing")
+        raise UsageError(
+            f"--key: erase needs a value for every key column of {pipeline.name}; {listed(lacking)} is missing"
+        )
     with lock.writer(spark, pipeline):
         past = finished(spark, pipeline, ready(spark, pipeline))
         sweep(spark, pipeline)
         if past.newest is None:
             return Erased({})
-        batch = Batch(spark, pipeline, Stamp(past.last_run, NO_BATCH, GENERATION, None), past.last_arrival or 0, past.worn, fed(past))
+        batch = Batch(
+            spark,
+            pipeline,
+            Stamp(past.last_run, NO_BATCH, GENERATION, None),
+            past.last_arrival or 0,
+            past.worn,
+            fed(past),
+        )
         resumed = past.open_erasure is not None
         past, begun = _intended(batch, past, key)
         left = tables.left(spark, pipeline, past)
         rows = delete_rows(batch, key, left)
-        stale = [name for name in (*tables.names(spark, pipeline), *left) if table_retention.has_past(spark, pipeline.table(name))]
+        stale = [
+            name
+            for name in (*tables.names(spark, pipeline), *left)
+            if table_retention.has_past(spark, pipeline.table(name))
+        ]
         rewrite(batch, stale)
         versions = tables.versions(spark, pipeline)
         past = past if past.published is None else follow(spark, pipeline, past, versions)
         forget(batch, stale)
-        done = replace(begun, step=ERASE_DONE, versions=versions, counts=_counts(batch, past, begun))
+        done = replace(
+            begun, step=ERASE_DONE, versions=versions, counts=_counts(batch, past, begun)
+        )
         record(spark, pipeline, past, [done])
         crashpoint("erase.done")
         return Erased(rows, resumed)
@@ -95,7 +110,9 @@ def _intended(batch: Batch, past: Story, key: Mapping[str, str]) -> tuple[Story,
     if past.open_erasure is not None:
         return past, past.open_erasure
     counts = {_ERASED: _accepted(batch, past, key)} if batch.worn else {}
-    intent = Entry(ERASE_INTENT, generation=GENERATION, run=past.last_run, at=batch.arrival_us, counts=counts)
+    intent = Entry(
+        ERASE_INTENT, generation=GENERATION, run=past.last_run, at=batch.arrival_us, counts=counts
+    )
     past = record(batch.spark, batch.pipeline, past, [intent])
     crashpoint("erase.intended")
     return past, past.entries[-1]
@@ -106,7 +123,11 @@ def _behind(past: Story) -> Entry | None:
     published, newest, begun = past.published, past.newest, past.open_erasure
     if published is None or newest is None:
         return None
-    older = published.versions != newest.versions if begun is None else newest.seq > max(published.seq, begun.seq)
+    older = (
+        published.versions != newest.versions
+        if begun is None
+        else newest.seq > max(published.seq, begun.seq)
+    )
     return published if older else None
 
 
@@ -114,13 +135,21 @@ def _counts(batch: Batch, past: Story, begun: Entry) -> dict[str, int]:
     """What the sums of the ledger have to change by to be those of what is held now."""
     partial = {w.name: 0 for w in batch.pipeline.windows} | still_partial(batch)
     counts = {f"partial.{name}": n - past.total(f"partial.{name}") for name, n in partial.items()}
-    return counts | {"accepted": -begun.counts[_ERASED] if _ERASED in begun.counts else held(batch) - past.total("accepted")}
+    return counts | {
+        "accepted": -begun.counts[_ERASED]
+        if _ERASED in begun.counts
+        else held(batch) - past.total("accepted")
+    }
 
 
 def _accepted(batch: Batch, past: Story, key: Mapping[str, str]) -> int:
     """How many events of the key count, as far as an output holds it: as the source says."""
-    outputs = [delta.read(batch.spark, output(batch.pipeline, w).path) for w in batch.pipeline.windows]
-    if past.read_version is None or all(rows.where(same_key(batch, rows.schema, key)).isEmpty() for rows in outputs):
+    outputs = [
+        delta.read(batch.spark, output(batch.pipeline, w).path) for w in batch.pipeline.windows
+    ]
+    if past.read_version is None or all(
+        rows.where(same_key(batch, rows.schema, key)).isEmpty() for rows in outputs
+    ):
         return 0
     with told(batch.spark, batch.pipeline, past):
         events = accepted(batch, past.read_version)
@@ -130,11 +159,20 @@ def _accepted(batch: Batch, past: Story, key: Mapping[str, str]) -> int:
 def _shown(batch: Batch, events: DataFrame) -> DataFrame:
     """Without the events of a key that was erased before and has come again, where an output with all tumbling windows can tell."""
     pipeline = batch.pipeline
-    telling = [w for w in pipeline.windows if isinstance(w, Tumbling) and w.shown.whole and w.shown.empty_limit is None]
+    telling = [
+        w
+        for w in pipeline.windows
+        if isinstance(w, Tumbling) and w.shown.whole and w.shown.empty_limit is None
+    ]
     if not telling or pipeline.retention.output_us is not None:
         return events
-    there = delta.read(batch.spark, output(pipeline, telling[0]).path).select(*batch.keys, START, END)
-    at, missed = F.timestamp_micros(F.col(TIME)), F.coalesce(F.array_contains(MISSED, telling[0].name), F.lit(False))
+    there = delta.read(batch.spark, output(pipeline, telling[0]).path).select(
+        *batch.keys, START, END
+    )
+    at, missed = (
+        F.timestamp_micros(F.col(TIME)),
+        F.coalesce(F.array_contains(MISSED, telling[0].name), F.lit(False)),
+    )
     same = [F.col(f"e.`{k}`") == F.col(f"w.`{k}`") for k in batch.keys]
     inside = (at >= F.col(f"w.{START}")) & (at < F.col(f"w.{END}"))
     return events.alias("e").join(there.alias("w"), [*same, missed | inside], "left_semi")

@@ -1,6 +1,6 @@
 """The plan of the next run, read off the ledger and the source's log; nothing is written, no row is read.
 
-    ledger -> where the last run stopped -> commits of the source since then -> event times -> windows they touch
+ledger -> where the last run stopped -> commits of the source since then -> event times -> windows they touch
 """
 
 from collections.abc import Mapping
@@ -73,13 +73,19 @@ class Plan:
     def as_json(self) -> dict[str, object]:
         """The plan as plain JSON values."""
         news = {k: v for k, v in vars(self.news).items() if k != "rewrites"}
-        rewrites = [{"version": version, "operation": operation} for version, operation in self.news.rewrites]
+        rewrites = [
+            {"version": version, "operation": operation}
+            for version, operation in self.news.rewrites
+        ]
         return {
             "pipeline": self.pipeline,
             "run": self.run,
             "watermark": plain(self.watermark),
             "source": {**plain(news), "rewrites": rewrites},
-            "windows": {o.name: plain({k: v for k, v in vars(o).items() if k != "name"}) for o in self.outputs},
+            "windows": {
+                o.name: plain({k: v for k, v in vars(o).items() if k != "name"})
+                for o in self.outputs
+            },
             "state": {table: list(windows) for table, windows in self.tables.items()},
             "left_open": list(self.left_open),
             "spec": plain(vars(self.spec)),

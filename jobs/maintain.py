@@ -1,6 +1,6 @@
 """Keeps a pipeline small over thousands of runs: fewer rows of state, what `retention` keeps and no more, fewer and newer files.
 
-    lock -> nothing left half-way -> intent -> merge partials -> delete what is old -> OPTIMIZE -> VACUUM -> logs -> done
+lock -> nothing left half-way -> intent -> merge partials -> delete what is old -> OPTIMIZE -> VACUUM -> logs -> done
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,14 @@ from jobs.reconcile import sweep
 from windowing import delta, table_retention
 from windowing.crash import crashpoint
 from windowing.grid.zone import micros, moment
-from windowing.ledger.rule import GENERATION, KEPT_STATE, MAINTAIN_DONE, MAINTAIN_INTENT, Entry, Story
+from windowing.ledger.rule import (
+    GENERATION,
+    KEPT_STATE,
+    MAINTAIN_DONE,
+    MAINTAIN_INTENT,
+    Entry,
+    Story,
+)
 from windowing.ledger.table import LEDGER, WATERMARKS, record
 from windowing.panes.rule import NO_BATCH, state_names
 from windowing.panes.table import Stamp
@@ -60,7 +67,13 @@ class Maintenance:
     def as_json(self) -> dict[str, object]:
         """The same as plain JSON values."""
         return {
-            t.name: {"merged": t.merged, "expired": t.expired, "files": list(t.files), "bytes": list(t.size)} for t in self.tables
+            t.name: {
+                "merged": t.merged,
+                "expired": t.expired,
+                "files": list(t.files),
+                "bytes": list(t.size),
+            }
+            for t in self.tables
         }
 
 
@@ -76,9 +89,20 @@ def maintain(spark: SparkSession, pipeline: Pipeline, now: datetime | None = Non
         if past.newest is None:
             return Maintenance(())
         clock = max(micros(now or datetime.now(UTC)), past.last_arrival or 0)
-        batch = Batch(spark, pipeline, Stamp(past.last_run, NO_BATCH, GENERATION, past.watermark), clock)
-        kept = {} if pipeline.retention.state_us is None else {KEPT_STATE: pipeline.retention.state_us}
-        begun = Entry(MAINTAIN_INTENT, generation=GENERATION, run=past.last_run, at=clock, arrival=clock, counts=kept)
+        batch = Batch(
+            spark, pipeline, Stamp(past.last_run, NO_BATCH, GENERATION, past.watermark), clock
+        )
+        kept = (
+            {} if pipeline.retention.state_us is None else {KEPT_STATE: pipeline.retention.state_us}
+        )
+        begun = Entry(
+            MAINTAIN_INTENT,
+            generation=GENERATION,
+            run=past.last_run,
+            at=clock,
+            arrival=clock,
+            counts=kept,
+        )
         past = record(spark, pipeline, past, [begun])
         crashpoint("maintain.intended")
         return _tended(batch, past)
@@ -86,17 +110,34 @@ def maintain(spark: SparkSession, pipeline: Pipeline, now: datetime | None = Non
 
 def _tended(batch: Batch, past: Story) -> Maintenance:
     spark, pipeline = batch.spark, batch.pipeline
-    names = [*tables.versions(spark, pipeline), LEDGER, WATERMARKS, *([QUALITY] if delta.exists(spark, pipeline.table(QUALITY)) else [])]
+    names = [
+        *tables.versions(spark, pipeline),
+        LEDGER,
+        WATERMARKS,
+        *([QUALITY] if delta.exists(spark, pipeline.table(QUALITY)) else []),
+    ]
     before = {name: delta.size(spark, pipeline.table(name)) for name in names}
     merged, expired = compact(batch), expire(batch, past.watermark)
     kept = [e for e in (past.published, awaited(spark, pipeline, past)) if e is not None]
     together([partial(_files, batch, name, kept) for name in names])
     after = {name: delta.size(spark, pipeline.table(name)) for name in names}
-    done = replace(past.entries[-1], step=MAINTAIN_DONE, counts=expired, versions=tables.versions(spark, pipeline))
+    done = replace(
+        past.entries[-1],
+        step=MAINTAIN_DONE,
+        counts=expired,
+        versions=tables.versions(spark, pipeline),
+    )
     record(spark, pipeline, past, [done])
     crashpoint("maintain.done")
     told = (
-        Tended(n, merged.get(n, 0), expired.get(n, 0), (before[n][0], after[n][0]), (before[n][1], after[n][1])) for n in names
+        Tended(
+            n,
+            merged.get(n, 0),
+            expired.get(n, 0),
+            (before[n][0], after[n][0]),
+            (before[n][1], after[n][1]),
+        )
+        for n in names
     )
     return Maintenance(tuple(told))
 
@@ -112,7 +153,9 @@ def _files(batch: Batch, name: str, wanted: Sequence[Entry]) -> None:
     if table_retention.has_older_files(path, datetime.now(UTC) - kept):
         table.vacuum(kept.total_seconds() / 3600)
     crashpoint("maintain.vacuumed")
-    if name in (*state_names(batch.pipeline), LEDGER) and table_retention.has_older_commits(path, datetime.now(UTC) - LOG_KEPT):
+    if name in (*state_names(batch.pipeline), LEDGER) and table_retention.has_older_commits(
+        path, datetime.now(UTC) - LOG_KEPT
+    ):
         table_retention.shorten_log(batch.spark, path, LOG_KEPT)
 
 
@@ -125,7 +168,9 @@ def _kept(batch: Batch, name: str, wanted: Sequence[Entry]) -> timedelta:
     if name not in tables.outputs(batch.pipeline):
         return KEPT
     kept = table_retention.kept(spark, path)
-    reach = max((_passed(batch, path, e.versions[name]) for e in wanted if name in e.versions), default=None)
+    reach = max(
+        (_passed(batch, path, e.versions[name]) for e in wanted if name in e.versions), default=None
+    )
     if reach is not None and kept < reach + WEEK:
         kept = timedelta(days=reach.days) + 2 * WEEK
         table_retention.keep_longer(spark, path, kept)

@@ -53,13 +53,24 @@ def publish(spark: SparkSession, pipeline: Pipeline, accept: str | None = None) 
         if accept is None:
             outcomes = read_outcomes(spark, pipeline, past)
             subject = due(past, {row["seq"] for row in outcomes}) or subject
-            _must_have_passed(pipeline, subject, [row for row in outcomes if row["seq"] == subject.seq])
+            _must_have_passed(
+                pipeline, subject, [row for row in outcomes if row["seq"] == subject.seq]
+            )
             _must_be_settled(pipeline, subject, past)
         if past.open_erasure is not None and subject.seq < past.open_erasure.seq:
-            raise UsageError(f"{pipeline.name}: a key was not erased to the end, so nothing is published; ask for the erasure again")
+            raise UsageError(
+                f"{pipeline.name}: a key was not erased to the end, so nothing is published; ask for the erasure again"
+            )
         named = [w.name for w in pipeline.windows if w.name in subject.versions]
-        rows = {name: delta.read(spark, pipeline.table(name), subject.versions[name]).count() for name in named}
-        result = Publication(subject.run or 0, {n: {"version": subject.versions[n], "rows": rows[n]} for n in rows}, accept)
+        rows = {
+            name: delta.read(spark, pipeline.table(name), subject.versions[name]).count()
+            for name in named
+        }
+        result = Publication(
+            subject.run or 0,
+            {n: {"version": subject.versions[n], "rows": rows[n]} for n in rows},
+            accept,
+        )
         if accept is not None or _shown(past.published) != _shown(subject):
             past = _note(spark, pipeline, past, subject, accept)
             crashpoint("publish.noted")
@@ -67,7 +78,9 @@ def publish(spark: SparkSession, pipeline: Pipeline, accept: str | None = None) 
         return result
 
 
-def follow(spark: SparkSession, pipeline: Pipeline, past: Story, versions: Mapping[str, int]) -> Story:
+def follow(
+    spark: SparkSession, pipeline: Pipeline, past: Story, versions: Mapping[str, int]
+) -> Story:
     """Points readers at `versions`, which hold what they are pointed at but for what was erased."""
     before = past.published
     if before is None:
@@ -77,14 +90,22 @@ def follow(spark: SparkSession, pipeline: Pipeline, past: Story, versions: Mappi
     entry = replace(before, at=micros(datetime.now(UTC)), versions=versions)
     past = record(spark, pipeline, past, [entry])
     crashpoint("publish.noted")
-    _point(pipeline, Publication(before.run or 0, {n: {"version": versions[n], "rows": rows[n]} for n in rows}), past.published)
+    _point(
+        pipeline,
+        Publication(before.run or 0, {n: {"version": versions[n], "rows": rows[n]} for n in rows}),
+        past.published,
+    )
     return past
 
 
 def unseen(past: Story) -> tuple[Entry, ...]:
     """The finished steps, oldest first, that came after what readers are pointed at."""
     seen, finished = past.published, [e for e in past.entries if e.step in FINISHED]
-    until = -1 if seen is None else max((e.seq for e in finished if e.versions == seen.versions), default=seen.seq)
+    until = (
+        -1
+        if seen is None
+        else max((e.seq for e in finished if e.versions == seen.versions), default=seen.seq)
+    )
     return tuple(e for e in finished if e.seq > until)
 
 
@@ -107,9 +128,15 @@ def due(past: Story, validated: Container[int]) -> Entry | None:
 
 def _must_have_passed(pipeline: Pipeline, subject: Entry, rows: list[Row]) -> None:
     latest = max((r["checked_at"] for r in rows), default=None)
-    failed = [f"{r['window']}: {r['expectation']}" for r in rows if _blocks(r["severity"], r["success"]) and r["checked_at"] == latest]
+    failed = [
+        f"{r['window']}: {r['expectation']}"
+        for r in rows
+        if _blocks(r["severity"], r["success"]) and r["checked_at"] == latest
+    ]
     if not rows:
-        raise ExpectationsFailed(f"{pipeline.name}: run {subject.run} has not been validated; `tidemark validate` first")
+        raise ExpectationsFailed(
+            f"{pipeline.name}: run {subject.run} has not been validated; `tidemark validate` first"
+        )
     if failed:
         raise ExpectationsFailed(
             f"{pipeline.name}: nothing published, run {subject.run} breaks {len(failed)} critical expectations ({'; '.join(failed[:3])}); "
@@ -134,9 +161,13 @@ def _blocks(severity: str, success: bool) -> bool:  # noqa: FBT001 (a column's v
     return severity == "critical" and not success
 
 
-def _note(spark: SparkSession, pipeline: Pipeline, past: Story, subject: Entry, accept: str | None) -> Story:
+def _note(
+    spark: SparkSession, pipeline: Pipeline, past: Story, subject: Entry, accept: str | None
+) -> Story:
     note = None if accept is None else dumps({"accepted": accept})
-    entry = Entry(PUBLISH, run=subject.run, at=micros(datetime.now(UTC)), versions=subject.versions, note=note)
+    entry = Entry(
+        PUBLISH, run=subject.run, at=micros(datetime.now(UTC)), versions=subject.versions, note=note
+    )
     return record(spark, pipeline, past, [entry])
 
 
@@ -144,7 +175,10 @@ def _point(pipeline: Pipeline, result: Publication, entry: Entry | None) -> None
     """Replaces the pointer file in one step; readers see the old or the new one, never a part."""
     path = local_path(pipeline.table(POINTER))
     draft = path.with_suffix(".draft")
-    text = dumps({"pipeline": pipeline.name, "seq": entry.seq if entry else None, **result.as_json()}, indent=2)
+    text = dumps(
+        {"pipeline": pipeline.name, "seq": entry.seq if entry else None, **result.as_json()},
+        indent=2,
+    )
     with draft.open("w", encoding="utf-8") as file:
         file.write(text + "\n")
         file.flush()

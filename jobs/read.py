@@ -26,20 +26,29 @@ def read(spark: SparkSession, pipeline: Pipeline, window: str, published: bool =
         return newest(spark, pipeline, window, past)
     entry = _published(pipeline, past, window)
     try:
-        rows, whole = _rows(spark, pipeline, window, entry.versions[window]), whole_of(spark, pipeline, window, entry.versions)
+        rows, whole = (
+            _rows(spark, pipeline, window, entry.versions[window]),
+            whole_of(spark, pipeline, window, entry.versions),
+        )
     except AnalysisException as error:
         gone = f"what was published of {window} is not kept any more: {delta.reason(error)}"
-        raise UsageError(f"{pipeline.name}: {gone}; `tidemark validate` and `tidemark publish` what is newest") from error
+        raise UsageError(
+            f"{pipeline.name}: {gone}; `tidemark validate` and `tidemark publish` what is newest"
+        ) from error
     return with_finality(rows, pipeline, window, past.watermark_of(entry.run), whole)
 
 
 def newest(spark: SparkSession, pipeline: Pipeline, window: str, past: Story) -> DataFrame:
     """What `read` gives of the newest version, for whoever has read the ledger already."""
     rows = _rows(spark, pipeline, window, None)
-    return with_finality(rows, pipeline, window, past.watermark, whole_of(spark, pipeline, window, None))
+    return with_finality(
+        rows, pipeline, window, past.watermark, whole_of(spark, pipeline, window, None)
+    )
 
 
-def whole_of(spark: SparkSession, pipeline: Pipeline, window: str, versions: Mapping[str, int] | None) -> DataFrame | None:
+def whole_of(
+    spark: SparkSession, pipeline: Pipeline, window: str, versions: Mapping[str, int] | None
+) -> DataFrame | None:
     """The table of all windows of a kind whose finality it says, as of `versions` (None: newest)."""
     if not isinstance(pipeline.window(window), Counted):
         return None
@@ -50,13 +59,19 @@ def whole_of(spark: SparkSession, pipeline: Pipeline, window: str, versions: Map
 
 def _rows(spark: SparkSession, pipeline: Pipeline, window: str, version: int | None) -> DataFrame:
     if window not in [w.name for w in pipeline.windows]:
-        raise UsageError(f"{pipeline.name} has no window {window!r}; it has {', '.join(w.name for w in pipeline.windows)}")
+        raise UsageError(
+            f"{pipeline.name} has no window {window!r}; it has {', '.join(w.name for w in pipeline.windows)}"
+        )
     if not delta.exists(spark, pipeline.table(window)):
-        raise UsageError(f"{pipeline.name} has not run yet, so {window} has no table; `tidemark run` first")
+        raise UsageError(
+            f"{pipeline.name} has not run yet, so {window} has no table; `tidemark run` first"
+        )
     return delta.read(spark, pipeline.table(window), version)
 
 
 def _published(pipeline: Pipeline, past: Story, window: str) -> Entry:
     if past.published is None or window not in past.published.versions:
-        raise UsageError(f"{pipeline.name}: nothing has been published yet; `tidemark validate` and `tidemark publish` first")
+        raise UsageError(
+            f"{pipeline.name}: nothing has been published yet; `tidemark validate` and `tidemark publish` first"
+        )
     return past.published

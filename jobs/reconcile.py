@@ -1,7 +1,7 @@
 """Reconciles a range: what a backfill of it would change, found on a copy; the pipeline itself is only read.
 
-    lock -> shallow clones of every table -> without the lock: backfill of the copy -> its outputs beside the cloned ones -> copy deleted
-    found, wanted -> joined by what tells one window from another -> those that differ -> counts, examples
+lock -> shallow clones of every table -> without the lock: backfill of the copy -> its outputs beside the cloned ones -> copy deleted
+found, wanted -> joined by what tells one window from another -> those that differ -> counts, examples
 """
 
 import shutil
@@ -65,12 +65,22 @@ class Checked:
         """The same as plain JSON values."""
         changes = {name: vars_of(change) for name, change in self.windows.items()}
         examples = [example.as_json() for example in self.examples]
-        return {"agrees": self.agrees, "read": self.read, "accepted": self.accepted, "windows": changes, "examples": examples}
+        return {
+            "agrees": self.agrees,
+            "read": self.read,
+            "accepted": self.accepted,
+            "windows": changes,
+            "examples": examples,
+        }
 
 
 @in_exact_session
 def check(
-    spark: SparkSession, pipeline: Pipeline, start: datetime, end: datetime, progress: Progress = lambda done, total: None
+    spark: SparkSession,
+    pipeline: Pipeline,
+    start: datetime,
+    end: datetime,
+    progress: Progress = lambda done, total: None,
 ) -> Checked:
     """Recomputes [start, end) from the source and compares; nothing that users or runs read is written.
 
@@ -86,8 +96,13 @@ def check(
             cloned = _clone(spark, pipeline, copy)
         crashpoint("check.cloned")
         counts = summed(_recounted(spark, copy, past, chunks, progress))
-        found = {w.name: _compared(spark, pipeline, copy, w, cloned[w.name]) for w in pipeline.windows}
-        changes, examples = {name: c for name, (c, _) in found.items()}, tuple(e for _, e in found.values() if e is not None)
+        found = {
+            w.name: _compared(spark, pipeline, copy, w, cloned[w.name]) for w in pipeline.windows
+        }
+        changes, examples = (
+            {name: c for name, (c, _) in found.items()},
+            tuple(e for _, e in found.values() if e is not None),
+        )
         return Checked(counts.get("read", 0), counts.get("accepted", 0), changes, examples)
 
 
@@ -114,7 +129,9 @@ def _whole(spark: SparkSession, pipeline: Pipeline) -> Story:
     for refused in problems(spark, pipeline, past):
         raise refused
     if past.read_version is None:
-        raise UsageError(f"{pipeline.name}: nothing has been read yet, so there is nothing to check; `tidemark run` first")
+        raise UsageError(
+            f"{pipeline.name}: nothing has been read yet, so there is nothing to check; `tidemark run` first"
+        )
     if (why := left_open(past)) or difference(pipeline, past):
         told = "; ".join(why) or "the spec has changed since the last run: the next run follows it"
         raise UsageError(f"{pipeline.name}: {told}; check after that")
@@ -133,15 +150,24 @@ def _clone(spark: SparkSession, pipeline: Pipeline, copy: Pipeline) -> Mapping[s
     return found
 
 
-def _compared(spark: SparkSession, pipeline: Pipeline, copy: Pipeline, window: Window, version: int) -> tuple[Changed, Difference | None]:
+def _compared(
+    spark: SparkSession, pipeline: Pipeline, copy: Pipeline, window: Window, version: int
+) -> tuple[Changed, Difference | None]:
     """An output as it was cloned, beside the copy's."""
     target = output(pipeline, window)
-    found, wanted = delta.read(spark, target.path, version), delta.read(spark, output(copy, window).path)
+    found, wanted = (
+        delta.read(spark, target.path, version),
+        delta.read(spark, output(copy, window).path),
+    )
     return compare(found.select(*target.shown), wanted.select(*target.shown), window, target)
 
 
 def _recounted(
-    spark: SparkSession, copy: Pipeline, past: Story, chunks: tuple[tuple[int, int], ...], progress: Progress
+    spark: SparkSession,
+    copy: Pipeline,
+    past: Story,
+    chunks: tuple[tuple[int, int], ...],
+    progress: Progress,
 ) -> list[Entry]:
     """The ends of the chunks, done to the copy."""
     ends: list[Entry] = []
@@ -154,25 +180,44 @@ def _recounted(
     return ends
 
 
-def compare(found: DataFrame, wanted: DataFrame, window: Window, target: Target) -> tuple[Changed, Difference | None]:
+def compare(
+    found: DataFrame, wanted: DataFrame, window: Window, target: Target
+) -> tuple[Changed, Difference | None]:
     """What would make `found` into `wanted`, and the first windows that differ.
 
     Sums of doubles in another order are not the same to the last digit: fractions differ by more than one in a million.
     """
     estimated = {a.name for a in window.aggregates if a.function in ESTIMATES}
-    compared = [f for f in wanted.schema.fields if f.name in target.shown and f.name not in (*target.identity, *estimated)]
-    f, w = (side.withColumn(name, F.lit(True)).alias(name) for side, name in ((found, _FOUND), (wanted, _WANTED)))
+    compared = [
+        f
+        for f in wanted.schema.fields
+        if f.name in target.shown and f.name not in (*target.identity, *estimated)
+    ]
+    f, w = (
+        side.withColumn(name, F.lit(True)).alias(name)
+        for side, name in ((found, _FOUND), (wanted, _WANTED))
+    )
     same = [F.col(f"{_FOUND}.`{c}`").eqNullSafe(F.col(f"{_WANTED}.`{c}`")) for c in target.identity]
-    change = _change(reduce(lambda a, b: a | b, (_differs(field) for field in compared), F.lit(False)))
+    change = _change(
+        reduce(lambda a, b: a | b, (_differs(field) for field in compared), F.lit(False))
+    )
     place = [F.coalesce(f"{_WANTED}.`{c}`", f"{_FOUND}.`{c}`").alias(c) for c in target.identity]
     both = f.join(w, same, "full_outer").select(*place, change.alias(_CHANGE))
     changed = both.where(F.col(_CHANGE).isNotNull()).localCheckpoint(eager=True)
     counts = {row[_CHANGE]: row["count"] for row in changed.groupBy(_CHANGE).count().collect()}
     if not counts:
         return Changed(), None
-    first = changed.orderBy(*target.identity).limit(_SHOWN).select(*target.identity).localCheckpoint(eager=True)
+    first = (
+        changed.orderBy(*target.identity)
+        .limit(_SHOWN)
+        .select(*target.identity)
+        .localCheckpoint(eager=True)
+    )
     shown = [c for c in target.shown if c not in estimated]
-    rows = [records(_among(side, first, target.identity).select(*shown), _SHOWN) for side in (wanted, found)]
+    rows = [
+        records(_among(side, first, target.identity).select(*shown), _SHOWN)
+        for side in (wanted, found)
+    ]
     return Changed(**counts), differences.difference(window.name, rows[0], rows[1], target.identity)
 
 
@@ -184,7 +229,9 @@ def _change(differs: Column) -> Column:
 
 def _differs(field: T.StructField) -> Column:
     found, wanted = F.col(f"{_FOUND}.`{field.name}`"), F.col(f"{_WANTED}.`{field.name}`")
-    if not isinstance(field.dataType, T.FractionalType) or isinstance(field.dataType, T.DecimalType):
+    if not isinstance(field.dataType, T.FractionalType) or isinstance(
+        field.dataType, T.DecimalType
+    ):
         return ~found.eqNullSafe(wanted)
     apart = F.abs(found - wanted) > F.lit(CLOSE) * F.greatest(F.abs(found), F.abs(wanted))
     return ~found.eqNullSafe(wanted) & F.coalesce(apart, F.lit(True))

@@ -1,6 +1,6 @@
 """Starting over: state, outputs, ledger, checkpoint and pointer of a pipeline go at once, its source stays.
 
-    lock -> one rename takes everything away -> files are deleted
+lock -> one rename takes everything away -> files are deleted
 """
 
 import os
@@ -32,7 +32,12 @@ class Holding:
 
     def as_json(self) -> dict[str, object]:
         """The same as plain JSON values."""
-        return {"path": str(self.path), "tables": list(self.tables), "others": list(self.others), "bytes": self.size}
+        return {
+            "path": str(self.path),
+            "tables": list(self.tables),
+            "others": list(self.others),
+            "bytes": self.size,
+        }
 
 
 def holding(pipeline: Pipeline) -> Holding:
@@ -42,14 +47,18 @@ def holding(pipeline: Pipeline) -> Holding:
     """
     root = local_path(pipeline.root)
     if root.is_symlink():
-        raise UsageError(f"{root} is a link to {root.resolve()}; reset takes away directories alone: put the directory in its place")
+        raise UsageError(
+            f"{root} is a link to {root.resolve()}; reset takes away directories alone: put the directory in its place"
+        )
     tables = {log.parent.name for log in root.glob("*/_delta_log")}
     others = {entry.name for entry in root.glob("*") if not _OWN.fullmatch(entry.name)} - tables
     made = any(name.startswith("_") for name in tables) or (root / CHECKPOINT).is_dir()
     if tables | others and not made:
         found = listed(sorted(tables | others)[:5])
         why = f"no ledger, state or checkpoint of {pipeline.name} is in {root}, but {found}"
-        raise UsageError(f"{why}; reset deletes what runs have made, so it leaves this alone: delete it by hand if nobody needs it")
+        raise UsageError(
+            f"{why}; reset deletes what runs have made, so it leaves this alone: delete it by hand if nobody needs it"
+        )
     size = sum(f.stat().st_size for f in root.rglob("*") if f.is_file())
     return Holding(root, tuple(sorted(tables)), tuple(sorted(others)), size)
 

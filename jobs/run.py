@@ -1,6 +1,6 @@
 """One run: everything that is new in the source, then stop.
 
-    lock -> what the ledger says -> source checks -> stream (availableNow): intent, batch, done -> close: watermark
+lock -> what the ledger says -> source checks -> stream (availableNow): intent, batch, done -> close: watermark
 """
 
 from dataclasses import replace
@@ -35,4 +35,6 @@ def run(spark: SparkSession, pipeline: Pipeline, arrival: datetime | None = None
         session = Run(spark, pipeline, story, max(clock, story.last_arrival or clock))
         session.drain()
         found = replace(session.close(), evolved=unmet(pipeline, before))
-        return corrections(found, [end.counts for end in corrected(spark, pipeline, session.story)[1]])
+        return corrections(
+            found, [end.counts for end in corrected(spark, pipeline, session.story)[1]]
+        )

@@ -66,7 +66,11 @@ LIGHT = {
 
 A cold run of 1,000 rows spent half of its CPU on compiling; with a million rows it takes 1.8 times as long this way.
 """
-_OFTEN = ("org.apache.spark.sql.functions", "org.apache.spark.api.python.PythonUtils", "org.apache.spark.sql.api.python.PythonSQLUtils")
+_OFTEN = (
+    "org.apache.spark.sql.functions",
+    "org.apache.spark.api.python.PythonUtils",
+    "org.apache.spark.sql.api.python.PythonSQLUtils",
+)
 """Classes that PySpark asks for by their last name alone, several hundred times in a run."""
 _ELSEWHERE = ("mapred-default.xml", "yarn-default.xml")
 JVM = "-Duser.timezone=UTC -XX:+UseParallelGC -Dlog4j2.disableJmx=true"
@@ -80,7 +84,9 @@ def spark_session(app_name: str = "tidemark", **conf: str) -> SparkSession:
     jars = _find_jars()
     java = os.environ.get("JAVA_HOME")
     if java and not (Path(java) / "bin" / "java").exists():
-        raise UsageError(f"JAVA_HOME is {java}, and there is no {Path(java) / 'bin' / 'java'}; name the directory of a Java 17 or newer")
+        raise UsageError(
+            f"JAVA_HOME is {java}, and there is no {Path(java) / 'bin' / 'java'}; name the directory of a Java 17 or newer"
+        )
     os.environ["TZ"] = "UTC"
     time.tzset()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -122,7 +128,9 @@ def _unburden(spark: SparkSession) -> None:
     # Whoever adds defaults brings all of them back; these two do when they are first met.
     java.org.apache.hadoop.mapred.JobConf(False)
     java.org.apache.hadoop.hdfs.HdfsConfiguration.init()
-    java.org.apache.hadoop.conf.Configuration.dumpConfiguration(settings, written := java.java.io.StringWriter())
+    java.org.apache.hadoop.conf.Configuration.dumpConfiguration(
+        settings, written := java.java.io.StringWriter()
+    )
     for setting in json.loads(written.toString())["properties"]:
         if setting["resource"] in _ELSEWHERE:
             settings.unset(setting["key"])
@@ -130,7 +138,12 @@ def _unburden(spark: SparkSession) -> None:
 
 def _settings(master: str, jars: list[str]) -> dict[str, str]:
     if not master.startswith("local"):
-        return {**DEFAULTS, **_COMMON, "spark.jars": ",".join(jars), "spark.driver.extraJavaOptions": JVM}
+        return {
+            **DEFAULTS,
+            **_COMMON,
+            "spark.jars": ",".join(jars),
+            "spark.driver.extraJavaOptions": JVM,
+        }
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     return {
@@ -143,7 +156,11 @@ def _settings(master: str, jars: list[str]) -> dict[str, str]:
 
 
 def _shared() -> str:
-    return f"-XX:SharedArchiveFile={ARCHIVE} -Xshare:auto -Xlog:disable -Xlog:all=off" if ARCHIVE.exists() else ""
+    return (
+        f"-XX:SharedArchiveFile={ARCHIVE} -Xshare:auto -Xlog:disable -Xlog:all=off"
+        if ARCHIVE.exists()
+        else ""
+    )
 
 
 _COMMON = {

@@ -17,7 +17,18 @@ from jobs.read import whole_of
 from windowing import delta
 from windowing.admit.digest import EMPTIED
 from windowing.admit.table import REFUSED
-from windowing.columns import BATCH, DIGEST, END, EVENT_TIME, FIRST, INDEX, PANE, RUN, START, kept_name
+from windowing.columns import (
+    BATCH,
+    DIGEST,
+    END,
+    EVENT_TIME,
+    FIRST,
+    INDEX,
+    PANE,
+    RUN,
+    START,
+    kept_name,
+)
 from windowing.errors import UsageError
 from windowing.grid.frame import instant
 from windowing.grid.zone import micros
@@ -48,7 +59,15 @@ class Wanted:
 
 
 @in_exact_session
-def look(spark: SparkSession, pipeline: Pipeline, window: Window, wanted: Wanted, *, published: bool, as_of: str | None) -> Seen:
+def look(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    window: Window,
+    wanted: Wanted,
+    *,
+    published: bool,
+    as_of: str | None,
+) -> Seen:
     """The rows of `window` that are wanted: newest, as published, or as of a run or version, with is_closed and is_final of that time.
 
     UsageError for a run or version that isn't there, and where nothing was published yet.
@@ -59,39 +78,60 @@ def look(spark: SparkSession, pipeline: Pipeline, window: Window, wanted: Wanted
     if as_of is not None:
         past, number = _at(spark, past, pipeline, window, as_of)
     else:
-        number = _published(past, pipeline, window) if published else delta.version(spark, pipeline.table(window.name))
+        number = (
+            _published(past, pipeline, window)
+            if published
+            else delta.version(spark, pipeline.table(window.name))
+        )
     run = past.published.run if published and past.published else past.last_run or None
     mark = past.watermark_of(run) if published else past.watermark
     versions = _versions(past, window, number)
     rows = delta.read(spark, pipeline.table(window.name), number)
-    rows = with_finality(rows, pipeline, window.name, mark, whole_of(spark, pipeline, window.name, versions))
+    rows = with_finality(
+        rows, pipeline, window.name, mark, whole_of(spark, pipeline, window.name, versions)
+    )
     return Seen(chosen(rows, pipeline, wanted), Version(number, run, mark))
 
 
 def _versions(past: Story, window: Window, number: int) -> Mapping[str, int] | None:
     """The versions of all tables when the output had version `number`; None for the newest."""
-    return next((e.versions for e in reversed(past.entries) if e.versions.get(window.name) == number), None)
+    return next(
+        (e.versions for e in reversed(past.entries) if e.versions.get(window.name) == number), None
+    )
 
 
 def _published(past: Story, pipeline: Pipeline, window: Window) -> int:
     if past.published is None or window.name not in past.published.versions:
-        raise UsageError(f"{pipeline.name}: {window.name} is not published yet; `tidemark publish` does it after `tidemark validate`")
+        raise UsageError(
+            f"{pipeline.name}: {window.name} is not published yet; `tidemark publish` does it after `tidemark validate`"
+        )
     return past.published.versions[window.name]
 
 
-def _at(spark: SparkSession, past: Story, pipeline: Pipeline, window: Window, text: str) -> tuple[Story, int]:
+def _at(
+    spark: SparkSession, past: Story, pipeline: Pipeline, window: Window, text: str
+) -> tuple[Story, int]:
     """The story until `text`, which is a run's number or v and a version's, and the version of the output then."""
     if not text.startswith("v"):
         then = past.until_run(_run(past, text))
         version = then.entries[-1].versions.get(window.name)
         if version is None:
-            first = next((e.run for e in past.entries if e.step in FINISHED and window.name in e.versions), "a later one")
-            raise UsageError(f"--as-of: {window.name} was not there in run {text}; it came with run {first}")
+            first = next(
+                (e.run for e in past.entries if e.step in FINISHED and window.name in e.versions),
+                "a later one",
+            )
+            raise UsageError(
+                f"--as-of: {window.name} was not there in run {text}; it came with run {first}"
+            )
         return then, version
     newest, asked = delta.version(spark, pipeline.table(window.name)), int(text[1:])
     if asked > newest:
         raise UsageError(f"--as-of: {window.name} has the versions 0 to {newest}, not {asked}")
-    steps = [e for e in past.entries if e.step in FINISHED and e.versions.get(window.name, asked + 1) <= asked]
+    steps = [
+        e
+        for e in past.entries
+        if e.step in FINISHED and e.versions.get(window.name, asked + 1) <= asked
+    ]
     return Story(tuple(e for e in past.entries if steps and e.seq <= steps[-1].seq)), asked
 
 
@@ -99,20 +139,30 @@ def _run(past: Story, text: str) -> int:
     """The finished run that `text` names."""
     runs = [e.run for e in past.entries if e.step == CLOSE and e.run is not None]
     if not _NUMBER.fullmatch(text) or int(text) not in runs:
-        raise UsageError(f"--as-of: run {text} did not finish or never was; {f'runs 1 to {max(runs)} did' if runs else 'no run has'}")
+        raise UsageError(
+            f"--as-of: run {text} did not finish or never was; {f'runs 1 to {max(runs)} did' if runs else 'no run has'}"
+        )
     return int(text)
 
 
-def _then(spark: SparkSession, pipeline: Pipeline, table: str, as_of: str | None) -> DataFrame | None:
+def _then(
+    spark: SparkSession, pipeline: Pipeline, table: str, as_of: str | None
+) -> DataFrame | None:
     """An internal table, newest or as the run `as_of` left it; None where it was not there."""
     if as_of is None:
-        return delta.read(spark, pipeline.table(table)) if delta.exists(spark, pipeline.table(table)) else None
+        return (
+            delta.read(spark, pipeline.table(table))
+            if delta.exists(spark, pipeline.table(table))
+            else None
+        )
     past = story(spark, pipeline)
     version = past.until_run(_run(past, as_of)).entries[-1].versions.get(table)
     try:
         return None if version is None else delta.read(spark, pipeline.table(table), version)
     except AnalysisException as error:
-        raise UsageError(f"--as-of: {table} is not kept as run {as_of} left it any more: {delta.reason(error)}") from error
+        raise UsageError(
+            f"--as-of: {table} is not kept as run {as_of} left it any more: {delta.reason(error)}"
+        ) from error
 
 
 def chosen(output: DataFrame, pipeline: Pipeline, wanted: Wanted) -> Rows:
@@ -146,7 +196,11 @@ def of_keys(rows: DataFrame, keys: Keys) -> DataFrame:
     """The rows of `keys`. UsageError where a value can't be one of its column."""
     for column, values in keys.items():
         kind = rows.schema[column].dataType
-        rows = rows.where(F.col(f"`{column}`").isin(*(literal(rows.sparkSession, column, kind, value) for value in values)))
+        rows = rows.where(
+            F.col(f"`{column}`").isin(
+                *(literal(rows.sparkSession, column, kind, value) for value in values)
+            )
+        )
     return rows
 
 
@@ -155,7 +209,13 @@ def _first(rows: DataFrame, order: Iterable[Column], limit: int) -> Rows:
 
 
 @in_exact_session
-def refused(spark: SparkSession, pipeline: Pipeline, outcomes: tuple[str, ...], wanted: Wanted, as_of: str | None = None) -> Refused:
+def refused(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    outcomes: tuple[str, ...],
+    wanted: Wanted,
+    as_of: str | None = None,
+) -> Refused:
     """The rows with one of `outcomes` that are wanted, whole, in order of run; a range is one of event times."""
     counts = dict.fromkeys(outcomes, 0)
     rows: list[Mapping[str, Any]] = []
@@ -163,8 +223,12 @@ def refused(spark: SparkSession, pipeline: Pipeline, outcomes: tuple[str, ...], 
     for table in (t for t, its in REFUSED.items() if set(its) & set(outcomes)):
         kept = _then(spark, pipeline, table, as_of)
         if kept is not None:
-            kept = _during(_whole(kept), "event_time", replace(wanted, keys=keys)).where(F.col("outcome").isin(*outcomes))
-            counts |= {row["outcome"]: row["count"] for row in kept.groupBy("outcome").count().collect()}
+            kept = _during(_whole(kept), "event_time", replace(wanted, keys=keys)).where(
+                F.col("outcome").isin(*outcomes)
+            )
+            counts |= {
+                row["outcome"]: row["count"] for row in kept.groupBy("outcome").count().collect()
+            }
             rows += _ordered(kept, (RUN, BATCH, "event_time"), wanted).rows
     ordered = sorted(rows, key=lambda row: (row[RUN], row[BATCH]), reverse=wanted.newest_first)
     return Refused(counts, tuple(ordered[: wanted.limit]))
@@ -180,11 +244,21 @@ def _whole(rows: DataFrame) -> DataFrame:
 def state_tables(spark: SparkSession, pipeline: Pipeline) -> tuple[StateTable, ...]:
     """Every state table that there is already."""
     names = state_names(pipeline)
-    return tuple(_state(spark, pipeline, t, windows) for t, windows in names.items() if delta.exists(spark, pipeline.table(t)))
+    return tuple(
+        _state(spark, pipeline, t, windows)
+        for t, windows in names.items()
+        if delta.exists(spark, pipeline.table(t))
+    )
 
 
 @in_exact_session
-def partials(spark: SparkSession, pipeline: Pipeline, window: Window, wanted: Wanted, as_of: str | None = None) -> Rows:
+def partials(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    window: Window,
+    wanted: Wanted,
+    as_of: str | None = None,
+) -> Rows:
     """The wanted rows of the state `window` is made from, in order of time; sketches come as their length."""
     found = _then(spark, pipeline, state_of(pipeline, window), as_of)
     if found is None:
@@ -192,11 +266,18 @@ def partials(spark: SparkSession, pipeline: Pipeline, window: Window, wanted: Wa
     time = next(c for c in (PANE, FIRST, EVENT_TIME) if c in found.columns)
     rows = _during(found, time, wanted)
     sketches = [f.name for f in rows.schema.fields if isinstance(f.dataType, T.BinaryType)]
-    sized = rows.withColumns({name: F.concat(F.octet_length(f"`{name}`").cast("string"), F.lit(" bytes")) for name in sketches})
+    sized = rows.withColumns(
+        {
+            name: F.concat(F.octet_length(f"`{name}`").cast("string"), F.lit(" bytes"))
+            for name in sketches
+        }
+    )
     return _ordered(sized, (time, *pipeline.source.key), wanted)
 
 
-def _state(spark: SparkSession, pipeline: Pipeline, table: str, windows: tuple[str, ...]) -> StateTable:
+def _state(
+    spark: SparkSession, pipeline: Pipeline, table: str, windows: tuple[str, ...]
+) -> StateTable:
     path = pipeline.table(table)
     detail = DeltaTable.forPath(spark, path).detail().select("numFiles", "sizeInBytes").first()
     rows = delta.read(spark, path)

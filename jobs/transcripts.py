@@ -61,7 +61,11 @@ class Missed:
 
     def as_json(self) -> dict[str, object]:
         """The step as plain JSON values."""
-        return {"step": self.step, "line": self.line, "tables": [d.as_json() for d in self.differences]}
+        return {
+            "step": self.step,
+            "line": self.line,
+            "tables": [d.as_json() for d in self.differences],
+        }
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,12 @@ class Verdict:
 
     def as_json(self) -> dict[str, object]:
         """The verdict as plain JSON values."""
-        known = {"name": self.name, "file": self.file, "agrees": self.agrees, "seconds": round(self.seconds, 1)}
+        known = {
+            "name": self.name,
+            "file": self.file,
+            "agrees": self.agrees,
+            "seconds": round(self.seconds, 1),
+        }
         return {**known, "missed": [m.as_json() for m in self.missed]}
 
 
@@ -105,7 +114,12 @@ def one(spark: SparkSession, play: Play) -> Verdict:
             missed = [_step(stage, n) for n in range(len(script.steps))]
         finally:
             delta.forget(spark, Path(home))
-    return Verdict(script.name, script.file, time.monotonic() - begun, tuple(m for m in missed if m is not None))
+    return Verdict(
+        script.name,
+        script.file,
+        time.monotonic() - begun,
+        tuple(m for m in missed if m is not None),
+    )
 
 
 def _step(stage: "Stage", n: int) -> Missed | None:
@@ -131,7 +145,9 @@ class Stage:
 
     def __init__(self, spark: SparkSession, play: Play, home: Path) -> None:
         self.spark, self.play, given = spark, play, play.pipeline
-        self.pipeline = replace(given, lake=str(home), source=replace(given.source, table=str(home / "_source")))
+        self.pipeline = replace(
+            given, lake=str(home), source=replace(given.source, table=str(home / "_source"))
+        )
         self.schema = ", ".join(f"`{name}` {kind}" for name, kind in play.columns.items())
         delta.append(delta.rows(spark, [], self.schema), self.pipeline.source.table)
 
@@ -144,15 +160,25 @@ class Stage:
         if rows:
             delta.append(delta.rows(self.spark, rows, self.schema), self.pipeline.source.table)
         past = prepared(self.spark, self.pipeline)
-        run = Run(self.spark, self.pipeline, past, max(micros(step.arrival), past.last_arrival or micros(step.arrival)))
+        run = Run(
+            self.spark,
+            self.pipeline,
+            past,
+            max(micros(step.arrival), past.last_arrival or micros(step.arrival)),
+        )
         if rows:
             run.drain()
         run.close(None if step.watermark is None else self._told(run, micros(step.watermark)))
 
     def _told(self, run: Run, watermark_us: int) -> int:
         """Where the watermark goes when other keys have moved it to `watermark_us`: its own events may have moved it further."""
-        highest = max((e.counts[MAX_TIME] for e in run.story.done(run.number) if MAX_TIME in e.counts), default=None)
-        own = advanced(run.story.watermark, highest, run.arrival_us, self.pipeline.watermark.delay_us)
+        highest = max(
+            (e.counts[MAX_TIME] for e in run.story.done(run.number) if MAX_TIME in e.counts),
+            default=None,
+        )
+        own = advanced(
+            run.story.watermark, highest, run.arrival_us, self.pipeline.watermark.delay_us
+        )
         return later(own, watermark_us)
 
     def differs(self, table: str, expected: Any) -> Difference | None:
@@ -160,7 +186,9 @@ class Stage:
         if table == WATERMARK:
             return difference(table, [{table: expected}], [{table: self.watermark()}], ())
         closing = any(name in row for row in expected for name in FINALITY)
-        return difference(table, expected, self.rows(table, closing=closing), self.play.tables[table].identity)
+        return difference(
+            table, expected, self.rows(table, closing=closing), self.play.tables[table].identity
+        )
 
     def watermark(self) -> Any:
         """Where the watermark stands; None at minus infinity."""
@@ -172,6 +200,13 @@ class Stage:
         path = self.pipeline.table(table)
         if table in REFUSED and not delta.exists(self.spark, path):
             return []
-        found = read(self.spark, self.pipeline, table, published=False) if closing else delta.read(self.spark, path)
+        found = (
+            read(self.spark, self.pipeline, table, published=False)
+            if closing
+            else delta.read(self.spark, path)
+        )
         naive = [f.name for f in found.schema.fields if isinstance(f.dataType, T.TimestampNTZType)]
-        return records(found.withColumns({name: F.col(f"`{name}`").cast("timestamp_ltz") for name in naive}), _MOST)
+        return records(
+            found.withColumns({name: F.col(f"`{name}`").cast("timestamp_ltz") for name in naive}),
+            _MOST,
+        )

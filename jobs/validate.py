@@ -46,8 +46,22 @@ class Validation:
 
     def as_json(self) -> dict[str, object]:
         """The verdict as plain JSON values; only failed expectations are listed."""
-        failed = [{"window": o.window, "expectation": o.expectation, "severity": o.severity, "detail": o.detail} for o in self.failed]
-        return {"run": self.run, "passed": self.passed, "checked": len(self.outcomes), "failed": failed, "docs": self.docs}
+        failed = [
+            {
+                "window": o.window,
+                "expectation": o.expectation,
+                "severity": o.severity,
+                "detail": o.detail,
+            }
+            for o in self.failed
+        ]
+        return {
+            "run": self.run,
+            "passed": self.passed,
+            "checked": len(self.outcomes),
+            "failed": failed,
+            "docs": self.docs,
+        }
 
     @property
     def failed(self) -> tuple[Outcome, ...]:
@@ -68,14 +82,23 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None
         if subject is None:
             return Validation(0, -1, (), "")
         named = [w.name for w in pipeline.windows if w.name in subject.versions]
-        outputs = {name: delta.read(spark, pipeline.table(name), subject.versions[name]) for name in named}
+        outputs = {
+            name: delta.read(spark, pipeline.table(name), subject.versions[name]) for name in named
+        }
         docs = local_path(pipeline.table(DOCS))
         name, where = f"run {subject.run} entry {subject.seq}", suites or suites_of(pipeline)
         verdict = evaluate(outputs, pipeline, _facts(spark, pipeline, past), docs, name, where)
         outcomes = (*verdict.outcomes, *_overflows(outputs, pipeline, past, subject))
         result = Validation(subject.run or 0, subject.seq, outcomes, str(verdict.docs_index))
         crashpoint("validate.evaluated")
-        record_outcomes(spark, pipeline.table(QUALITY), result.run, subject.seq, subject.versions, result.outcomes)
+        record_outcomes(
+            spark,
+            pipeline.table(QUALITY),
+            result.run,
+            subject.seq,
+            subject.versions,
+            result.outcomes,
+        )
         crashpoint("validate.recorded")
         return result
 
@@ -92,19 +115,40 @@ def _facts(spark: SparkSession, pipeline: Pipeline, past: Story) -> Facts:
     told = facts(pipeline, past)
     if past.open_erasure is None or past.open_run is not None or past.worn:
         return told
-    batch = Batch(spark, pipeline, Stamp(past.last_run, NO_BATCH, GENERATION, None), past.last_arrival or 0)
-    return replace(told, accepted=held(batch), partial=dict.fromkeys(told.partial, 0) | still_partial(batch))
+    batch = Batch(
+        spark, pipeline, Stamp(past.last_run, NO_BATCH, GENERATION, None), past.last_arrival or 0
+    )
+    return replace(
+        told, accepted=held(batch), partial=dict.fromkeys(told.partial, 0) | still_partial(batch)
+    )
 
 
-def _overflows(outputs: Mapping[str, DataFrame], pipeline: Pipeline, past: Story, subject: Entry) -> list[Outcome]:
+def _overflows(
+    outputs: Mapping[str, DataFrame], pipeline: Pipeline, past: Story, subject: Entry
+) -> list[Outcome]:
     """One failed outcome for each output in which a sum beyond its type was met since what readers see, and still may be lost."""
     steps = [e.counts for e in unseen(past) if e.seq <= subject.seq]
-    met = {w.name: sum(counts.get(f"{w.name}.overflow", 0) for counts in steps) for w in pipeline.windows if w.name in outputs}
-    lost = {w: n for w, n in met.items() if n and (subject.counts.get(f"{w}.overflow") or _lacks_sums(outputs[w], pipeline.window(w)))}
+    met = {
+        w.name: sum(counts.get(f"{w.name}.overflow", 0) for counts in steps)
+        for w in pipeline.windows
+        if w.name in outputs
+    }
+    lost = {
+        w: n
+        for w, n in met.items()
+        if n
+        and (subject.counts.get(f"{w}.overflow") or _lacks_sums(outputs[w], pipeline.window(w)))
+    }
     said = "{} times since the last publication a window's sum left its type and is null"
-    return [Outcome(w, "builtin", "sums_fit_their_type", "critical", False, str(n), said.format(n)) for w, n in lost.items() if n]
+    return [
+        Outcome(w, "builtin", "sums_fit_their_type", "critical", False, str(n), said.format(n))
+        for w, n in lost.items()
+        if n
+    ]
 
 
 def _lacks_sums(rows: DataFrame, window: Window) -> bool:
-    sums = [F.col(f"`{a.name}`").isNull() for a in window.aggregates if a.function in ("sum", "avg")]
+    sums = [
+        F.col(f"`{a.name}`").isNull() for a in window.aggregates if a.function in ("sum", "avg")
+    ]
     return bool(sums) and not rows.where(reduce(lambda x, y: x | y, sums)).isEmpty()

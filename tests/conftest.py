@@ -23,7 +23,10 @@ SETTINGS = {
 
 def pytest_configure(config: pytest.Config) -> None:
     """The markers that set a test's turn."""
-    config.addinivalue_line("markers", f"{MARK}: takes a session, a directory, parameters and what this makes, so it can run beside others")
+    config.addinivalue_line(
+        "markers",
+        f"{MARK}: takes a session, a directory, parameters and what this makes, so it can run beside others",
+    )
     config.addinivalue_line("markers", f"{ALONE}: nothing else may use the JVM meanwhile")
 
 
@@ -66,7 +69,11 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session", autouse=True)
 def beside(request: pytest.FixtureRequest) -> Iterator[Beside | None]:
     """What runs the marked tests of all that were chosen; None, and no session, where there are none."""
-    marked = [item for item in request.session.items if isinstance(item, pytest.Function) and item.get_closest_marker(MARK)]
+    marked = [
+        item
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and item.get_closest_marker(MARK)
+    ]
     running = Beside(request.getfixturevalue("spark"), marked) if marked else None
     yield running
     if running is not None:
@@ -77,7 +84,9 @@ def beside(request: pytest.FixtureRequest) -> Iterator[Beside | None]:
 def forgotten(request: pytest.FixtureRequest) -> Iterator[None]:
     """After a test with a lake of its own the JVM forgets its tables; it would keep the plans of every snapshot for an hour."""
     alone = {"spark", "tmp_path"} <= set(request.fixturenames)
-    lake = (request.getfixturevalue("spark"), request.getfixturevalue("tmp_path")) if alone else None
+    lake = (
+        (request.getfixturevalue("spark"), request.getfixturevalue("tmp_path")) if alone else None
+    )
     yield
     if lake is not None:
         delta.forget(*lake)

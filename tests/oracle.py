@@ -12,7 +12,14 @@ from zoneinfo import ZoneInfo
 Row = dict[str, float | None]
 
 EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
-OPERATORS = {"<": operator.lt, "<=": operator.le, "=": operator.eq, "!=": operator.ne, ">=": operator.ge, ">": operator.gt}
+OPERATORS = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "=": operator.eq,
+    "!=": operator.ne,
+    ">=": operator.ge,
+    ">": operator.gt,
+}
 
 
 @dataclass(frozen=True)
@@ -29,7 +36,12 @@ class Event:
     mark: bool = False
 
     def __lt__(self, other: "Event") -> bool:  # event order; a null id comes first
-        return (self.t, self.id is not None, self.id or "", self.order) < (other.t, other.id is not None, other.id or "", other.order)
+        return (self.t, self.id is not None, self.id or "", self.order) < (
+            other.t,
+            other.id is not None,
+            other.id or "",
+            other.order,
+        )
 
 
 @dataclass(frozen=True)
@@ -115,7 +127,12 @@ class Global(Window):
 
 def wall(t: int, zone: str | None) -> int:
     """What the wall clock of `zone` shows at the instant t, as microseconds since it showed 1970-01-01T00:00."""
-    return t if zone is None else ((EPOCH + t * MICROSECOND).astimezone(ZoneInfo(zone)).replace(tzinfo=UTC) - EPOCH) // MICROSECOND
+    return (
+        t
+        if zone is None
+        else ((EPOCH + t * MICROSECOND).astimezone(ZoneInfo(zone)).replace(tzinfo=UTC) - EPOCH)
+        // MICROSECOND
+    )
 
 
 @cache
@@ -124,8 +141,14 @@ def instant(local: int, zone: str | None) -> int:
     if zone is None:
         return local
     clock = (EPOCH + local * MICROSECOND).replace(tzinfo=ZoneInfo(zone))
-    first, second = ((clock.replace(fold=fold) - EPOCH) // MICROSECOND for fold in (0, 1))  # only in a gap the second comes first
-    return first if first <= second else second + bisect_left(range(second, first), local, key=lambda t: wall(t, zone))
+    first, second = (
+        (clock.replace(fold=fold) - EPOCH) // MICROSECOND for fold in (0, 1)
+    )  # only in a gap the second comes first
+    return (
+        first
+        if first <= second
+        else second + bisect_left(range(second, first), local, key=lambda t: wall(t, zone))
+    )
 
 
 def reading(window: Window, k: int) -> int:
@@ -140,20 +163,29 @@ def reading(window: Window, k: int) -> int:
 
 def span(window: Window, k: int) -> tuple[int, int]:
     """Window k, or period k of Cumulate; empty, `[start, start)`, where its two boundaries coincide."""
-    end = reading(window, k) + window.size if isinstance(window, Sliding) else reading(window, k + 1)
+    end = (
+        reading(window, k) + window.size if isinstance(window, Sliding) else reading(window, k + 1)
+    )
     return instant(reading(window, k), window.zone), instant(end, window.zone)
 
 
 def between(window: Window, first: int, last: int) -> list[tuple[int, int]]:
     """In order, the windows that end after `first` and begin at or before `last`: none empty, those whose both ends coincide are one."""
-    found, k = set(), (wall(first, window.zone) - window.origin) // (reading(window, 1) - window.origin)
+    found, k = (
+        set(),
+        (wall(first, window.zone) - window.origin) // (reading(window, 1) - window.origin),
+    )
     while span(window, k)[1] > first:
         k -= 1
     while (whole := span(window, k))[0] <= last:
         found.add(whole)
         if isinstance(window, Cumulate):
-            steps = Tumbling("steps", window.step, window.step_months, reading(window, k), window.zone)
-            found |= {(whole[0], min(end, whole[1])) for _, end in between(steps, whole[0], whole[1] - 1)}
+            steps = Tumbling(
+                "steps", window.step, window.step_months, reading(window, k), window.zone
+            )
+            found |= {
+                (whole[0], min(end, whole[1])) for _, end in between(steps, whole[0], whole[1] - 1)
+            }
         k += 1
     return sorted((start, end) for start, end in found if start < end and first < end)
 
@@ -163,7 +195,10 @@ def spans(window: Window, t: int) -> set[tuple[int, int]]:
     if not isinstance(window, RecordSliding):
         return set(between(window, t, t))
     t -= t % window.tick
-    return {(start, start + window.difference + window.tick) for start in (t - window.difference, t + window.tick)}
+    return {
+        (start, start + window.difference + window.tick)
+        for start in (t - window.difference, t + window.tick)
+    }
 
 
 def ends(window: Window, t: int) -> list[int | None]:
@@ -178,13 +213,22 @@ def ends(window: Window, t: int) -> list[int | None]:
 def in_turn(window: Window, events: list[Event]) -> list[tuple[list[Event], Event | None]]:
     """The windows that events in event order fill one after the other, each with the event that completes it, if there is one."""
     if isinstance(window, Count):
-        parts = [events[n : n + window.count] for n in range(0, len(events), window.every or window.count)]
+        parts = [
+            events[n : n + window.count]
+            for n in range(0, len(events), window.every or window.count)
+        ]
         return [(held, held[-1] if len(held) == window.count else None) for held in parts]
     done, held = [], []
     for e in events:
         marked = isinstance(window, Punctuation) and e.mark
-        apart = isinstance(window, Session) and held and (e.t > held[-1].t + window.gap or passed(held[0].t, window.max_duration, e.t))
-        if held and (marked or apart or (isinstance(window, Delta) and e.attr - held[0].attr > window.delta)):
+        apart = (
+            isinstance(window, Session)
+            and held
+            and (e.t > held[-1].t + window.gap or passed(held[0].t, window.max_duration, e.t))
+        )
+        if held and (
+            marked or apart or (isinstance(window, Delta) and e.attr - held[0].attr > window.delta)
+        ):
             done, held = [*done, (held, e)], []
         held = held if marked else [*held, e]
     return [*done, (held, None)] if held else done
@@ -198,7 +242,14 @@ def aggregates(events: list[Event]) -> Row:
         return row | dict.fromkeys(("sum", "min", "max", "avg", "first", "last"))
     total = sum(values)
     exact = total if isinstance(total, float) or -(2**63) <= total < 2**63 else None
-    return row | {"sum": exact, "avg": total / len(values), "first": values[0], "last": values[-1], "min": min(values), "max": max(values)}
+    return row | {
+        "sum": exact,
+        "avg": total / len(values),
+        "first": values[0],
+        "last": values[-1],
+        "min": min(values),
+        "max": max(values),
+    }
 
 
 def passed(t: int | None, by: int | None, now: int | None) -> bool:
@@ -233,7 +284,9 @@ class Oracle:
     by_arrival: bool = False
     watermark: int | None = None  # None: minus infinity
     arrival: int | None = None
-    reached: int | None = None  # the highest event time of any run, none beyond the arrival of its run
+    reached: int | None = (
+        None  # the highest event time of any run, none beyond the arrival of its run
+    )
     active: int | None = None  # the arrival of the last run that accepted a row
     outcomes: list[tuple[Event, str]] = field(default_factory=list)
     accepted: list[Admitted] = field(default_factory=list)
@@ -246,23 +299,37 @@ class Oracle:
         """
         known, before = self.arrival, self.watermark
         self.arrival = max({arrival, self.arrival} - {None})
-        judged = self._judge([replace(e, t=self.arrival) for e in batch] if self.by_arrival else batch)
+        judged = self._judge(
+            [replace(e, t=self.arrival) for e in batch] if self.by_arrival else batch
+        )
         self.outcomes += judged
         if times := [e.t for e, outcome in judged if outcome == "accepted"]:
-            self.active, self.reached = self.arrival, max({self.reached, min(max(times), self.arrival)} - {None})
+            self.active, self.reached = (
+                self.arrival,
+                max({self.reached, min(max(times), self.arrival)} - {None}),
+            )
         if times or passed(self.active, self.idle_after, self.arrival):
-            self.watermark = max({self.watermark, self.reached + self.arrival - self.active - self.delay} - {None})
+            self.watermark = max(
+                {self.watermark, self.reached + self.arrival - self.active - self.delay} - {None}
+            )
         if not batch and self.watermark == before:
             self.arrival = known
-        return {"read": len(batch)} | {o: [said for _, said in judged].count(o) for o in ("accepted", "late", "duplicate", "quarantined")}
+        return {"read": len(batch)} | {
+            o: [said for _, said in judged].count(o)
+            for o in ("accepted", "late", "duplicate", "quarantined")
+        }
 
     def _judge(self, batch: list[Event]) -> list[tuple[Event, str]]:
         """The outcome of every row; of the copies of an id the first in event order that is not late is accepted."""
-        known = {a.event.id for a in self.accepted if not passed(a.event.t, self.horizon, self.watermark)} - {None}
+        known = {
+            a.event.id for a in self.accepted if not passed(a.event.t, self.horizon, self.watermark)
+        } - {None}
         unfit = [e for e in batch if self._unfit(e, self.arrival)]
         fresh = [e for e in batch if e not in unfit and e.id not in known]
         missed = {e: self._missed(e, fresh) for e in fresh}
-        judged = [(e, "quarantined" if e in unfit else "duplicate") for e in batch if e not in missed]
+        judged = [
+            (e, "quarantined" if e in unfit else "duplicate") for e in batch if e not in missed
+        ]
         for e in sorted(fresh, key=lambda e: (missed[e][1], e)):
             outcome = "duplicate" if e.id in known else "late" if missed[e][1] else "accepted"
             judged.append((e, outcome))
@@ -272,7 +339,9 @@ class Oracle:
         return judged
 
     def _unfit(self, e: Event, arrival: int) -> bool:
-        lacks = any(isinstance(w, Delta) for w in self.windows) and (e.attr is None or e.attr != e.attr)
+        lacks = any(isinstance(w, Delta) for w in self.windows) and (
+            e.attr is None or e.attr != e.attr
+        )
         null = None in (e.t, *(e.key if isinstance(e.key, tuple) else (e.key,)))
         return e.bad is not None or null or lacks or e.t > arrival + self.max_future
 
@@ -280,7 +349,11 @@ class Oracle:
         """The windows the event is late for, as (name, end of the last one missed); and whether it is late for all it belongs to."""
         missed, in_time = [], False
         for window in (w for w in self.windows if not (isinstance(w, Punctuation) and e.mark)):
-            own = [self._chain_end(window, e, fresh)] if isinstance(window, Session) else ends(window, e.t)
+            own = (
+                [self._chain_end(window, e, fresh)]
+                if isinstance(window, Session)
+                else ends(window, e.t)
+            )
             gone = [end for end in own if passed(end, self.lateness, self.watermark)]
             missed += [(window.name, max(gone))] if gone else []
             in_time = in_time or len(gone) < len(own)
@@ -289,25 +362,56 @@ class Oracle:
     def _chain_end(self, window: Session, event: Event, fresh: list[Event]) -> int:
         """The end of the final session that the event touches, or else of its chain among the run's events and the other sessions."""
         gap, held = window.gap, [a.event for a in self._held(window, event.key)]
-        final = [c for c, _ in in_turn(window, held) if passed(c[-1].t + 2 * gap, self.lateness, self.watermark)]
-        walls = {e: [c[-1].t for c in final if c[0].t - gap <= e.t <= c[-1].t + gap] for e in fresh if e.key == event.key}
+        final = [
+            c
+            for c, _ in in_turn(window, held)
+            if passed(c[-1].t + 2 * gap, self.lateness, self.watermark)
+        ]
+        walls = {
+            e: [c[-1].t for c in final if c[0].t - gap <= e.t <= c[-1].t + gap]
+            for e in fresh
+            if e.key == event.key
+        }
         free = [e for e in walls if not walls[e]] + held[sum(len(c) for c in final) :]
         chains = in_turn(replace(window, max_duration=None), sorted(free))
-        return gap + max(walls[event] or [c[-1].t for c, _ in chains if c[0].t <= event.t <= c[-1].t])
+        return gap + max(
+            walls[event] or [c[-1].t for c, _ in chains if c[0].t <= event.t <= c[-1].t]
+        )
 
     def _held(self, window: Window, key: object) -> list[Admitted]:
         """The events of a key, in event order, but for those late for every window of this kind."""
         mine = sorted((a for a in self.accepted if a.event.key == key), key=lambda a: a.event)
         if isinstance(window, Session):
             return [a for a in mine if window.name not in dict(a.missed)]
-        return [a for a in mine if not all(passed(end, self.lateness, a.watermark) for end in ends(window, a.event.t))]
+        return [
+            a
+            for a in mine
+            if not all(passed(end, self.lateness, a.watermark) for end in ends(window, a.event.t))
+        ]
 
-    def _aligned(self, window: Window, held: list[Admitted]) -> dict[tuple[int | None, ...], tuple[Row, int | None]]:
+    def _aligned(
+        self, window: Window, held: list[Admitted]
+    ) -> dict[tuple[int | None, ...], tuple[Row, int | None]]:
         """The windows that hold an event; with `empty` those between them too; for changes those that differ from the one before."""
         rows, before, period = {}, aggregates([]), None
-        made = {place for a in held for place in spans(window, a.event.t) if not passed(place[1], self.lateness, a.watermark)}
-        for start, end in between(window, min(made)[0], max(made)[1]) if made and (window.empty or window.emit == "changes") else made:
-            row = aggregates([a.event for a in held if start <= a.event.t < end and not passed(end, self.lateness, a.watermark)])
+        made = {
+            place
+            for a in held
+            for place in spans(window, a.event.t)
+            if not passed(place[1], self.lateness, a.watermark)
+        }
+        for start, end in (
+            between(window, min(made)[0], max(made)[1])
+            if made and (window.empty or window.emit == "changes")
+            else made
+        ):
+            row = aggregates(
+                [
+                    a.event
+                    for a in held
+                    if start <= a.event.t < end and not passed(end, self.lateness, a.watermark)
+                ]
+            )
             before = aggregates([]) if isinstance(window, Cumulate) and start != period else before
             hole = window.empty and min(made) <= (start, end) <= max(made)
             if (row != before) if window.emit == "changes" else (row["count"] or hole):
@@ -315,13 +419,19 @@ class Oracle:
             before, period = row, start
         return rows
 
-    def _sequential(self, window: Window, held: list[Admitted]) -> dict[tuple[int | None, ...], tuple[Row, int | None]]:
+    def _sequential(
+        self, window: Window, held: list[Admitted]
+    ) -> dict[tuple[int | None, ...], tuple[Row, int | None]]:
         """The windows that events in event order fill one after the other."""
         rows = {}
         for n, (events, closing) in enumerate(in_turn(window, [a.event for a in held])):
             first, last, row = events[0].t, events[-1].t, aggregates(events)
             if isinstance(window, Session):
-                end = last + window.gap if window.max_duration is None else min(last + window.gap, first + window.max_duration)
+                end = (
+                    last + window.gap
+                    if window.max_duration is None
+                    else min(last + window.gap, first + window.max_duration)
+                )
                 rows[first, end] = row | {"last_event": last}, last + 2 * window.gap
             elif isinstance(window, Global):
                 rows[None, None] = row, None
@@ -342,9 +452,16 @@ class Oracle:
         window, shown = next(w for w in self.windows if w.name == name), {}
         aggregate, compare, number = window.having or ("count", ">=", 0)
         for key in {a.event.key for a in self.accepted}:
-            rows = self._aligned if isinstance(window, Tumbling | Sliding | Cumulate | RecordSliding) else self._sequential
+            rows = (
+                self._aligned
+                if isinstance(window, Tumbling | Sliding | Cumulate | RecordSliding)
+                else self._sequential
+            )
             for place, (row, by) in rows(window, self._held(window, key)).items():
-                closed, final = passed(place[1], 0, self.watermark), passed(by, self.lateness, self.watermark)
+                closed, final = (
+                    passed(place[1], 0, self.watermark),
+                    passed(by, self.lateness, self.watermark),
+                )
                 fits = row[aggregate] is not None and OPERATORS[compare](row[aggregate], number)
                 if fits and (window.emit == "on_change" or (closed and by is not None)):
                     shown[key, *place] = row, closed, final
@@ -369,8 +486,15 @@ class Oracle:
         """Makes each event of `[start, end)` that a run has read, and `source` still has, as if it had been on time; W stays."""
         live = Counter(a.event for a in self.accepted if start <= a.event.t < end)
         self.accepted = [a for a in self.accepted if a.event not in live]
-        taken, was_read = {a.event.id for a in self.accepted} - {None}, Counter(replace(e, bad=None) for e, _ in self.outcomes)
-        found = [e for e in (Counter(source) & was_read).elements() if not self._unfit(e, arrival) and start <= e.t < end]
+        taken, was_read = (
+            {a.event.id for a in self.accepted} - {None},
+            Counter(replace(e, bad=None) for e, _ in self.outcomes),
+        )
+        found = [
+            e
+            for e in (Counter(source) & was_read).elements()
+            if not self._unfit(e, arrival) and start <= e.t < end
+        ]
         for e in sorted(found, key=lambda e: (live[e] == 0, e)):
             if live[e] > 0 or e.id not in taken:
                 live[e], taken = live[e] - 1, taken | ({e.id} - {None})

@@ -42,7 +42,11 @@ def test_the_schema_sees_a_typing_error() -> None:
 
 def test_it_has_airflow_postgres_and_a_spark_cluster_of_two() -> None:
     parts = {"api-server", "scheduler", "dag-processor", "triggerer", "init"}
-    assert {f"airflow-{part}" for part in parts} | {"postgres", "spark-master", "spark-worker"} == set(SERVICES)
+    assert {f"airflow-{part}" for part in parts} | {
+        "postgres",
+        "spark-master",
+        "spark-worker",
+    } == set(SERVICES)
     assert SERVICES["spark-worker"]["deploy"]["replicas"] == 2
 
 
@@ -54,27 +58,39 @@ def test_ports_are_published_on_this_machine_only() -> None:
 
 def test_only_what_publishes_a_port_leaves_the_inner_network() -> None:
     assert COMPOSE["networks"]["back"]["internal"] is True
-    assert {name for name, body in SERVICES.items() if body["networks"] != ["back"]} == {s for s, b in SERVICES.items() if "ports" in b}
+    assert {name for name, body in SERVICES.items() if body["networks"] != ["back"]} == {
+        s for s, b in SERVICES.items() if "ports" in b
+    }
 
 
 def test_every_secret_must_be_given() -> None:
-    secrets = [(service, name, value) for service, name, value in environment() if SECRET.search(name)]
+    secrets = [
+        (service, name, value) for service, name, value in environment() if SECRET.search(name)
+    ]
     assert {name for _, name, _ in secrets} >= {
         "POSTGRES_PASSWORD",
         "AIRFLOW_ADMIN_PASSWORD",
         "SPARK_AUTH_SECRET",
         "AIRFLOW__API_AUTH__JWT_SECRET",
     }
-    assert [s for s in secrets if "${" not in s[2] or not VARIABLE.search(s[2])[2].startswith(":?")] == []
+    assert [
+        s for s in secrets if "${" not in s[2] or not VARIABLE.search(s[2])[2].startswith(":?")
+    ] == []
 
 
 def test_a_default_is_never_a_secret() -> None:
-    assert [name for name, fallback in VARIABLE.findall(TEXT) if SECRET.search(name) and not fallback.startswith(":?")] == []
+    assert [
+        name
+        for name, fallback in VARIABLE.findall(TEXT)
+        if SECRET.search(name) and not fallback.startswith(":?")
+    ] == []
     assert TEXT.count("${") == len(VARIABLE.findall(TEXT))
 
 
 def test_the_example_names_every_variable_and_gives_no_usable_secret() -> None:
-    example = dict(re.findall(r"^(?:# )?([A-Z_]+)=(.*)$", (ROOT / ".env.example").read_text(), re.MULTILINE))
+    example = dict(
+        re.findall(r"^(?:# )?([A-Z_]+)=(.*)$", (ROOT / ".env.example").read_text(), re.MULTILINE)
+    )
     assert set(example) == {name for name, _ in VARIABLE.findall(TEXT)}
     assert [name for name, value in example.items() if value and SECRET.search(name)] == []
 
@@ -84,11 +100,16 @@ def test_what_is_waited_for_can_come() -> None:
         for target, wait in body.get("depends_on", {}).items():
             assert target in SERVICES
             assert wait["condition"] != "service_healthy" or "healthcheck" in SERVICES[target]
-            assert wait["condition"] != "service_completed_successfully" or SERVICES[target]["restart"] == "no"
+            assert (
+                wait["condition"] != "service_completed_successfully"
+                or SERVICES[target]["restart"] == "no"
+            )
 
 
 def test_every_lasting_service_has_a_health_check() -> None:
-    assert {name for name, body in SERVICES.items() if "healthcheck" not in body} == {"airflow-init"}
+    assert {name for name, body in SERVICES.items() if "healthcheck" not in body} == {
+        "airflow-init"
+    }
 
 
 def test_images_are_pinned() -> None:
@@ -97,7 +118,9 @@ def test_images_are_pinned() -> None:
     assert [image for image in images if not re.fullmatch(r"[a-z/]+:\d+\.\d+[\w.-]*", image)] == []
 
 
-@pytest.mark.parametrize("door", ["privileged", "network_mode", "pid", "ipc", "devices", "cap_add", "userns_mode"])
+@pytest.mark.parametrize(
+    "door", ["privileged", "network_mode", "pid", "ipc", "devices", "cap_add", "userns_mode"]
+)
 def test_no_service_reaches_into_the_host(door: str) -> None:
     assert [name for name, body in SERVICES.items() if door in body] == []
     assert "docker.sock" not in TEXT
@@ -105,32 +128,62 @@ def test_no_service_reaches_into_the_host(door: str) -> None:
 
 def test_no_service_gains_privileges() -> None:
     assert all(body["security_opt"] == ["no-new-privileges:true"] for body in SERVICES.values())
-    assert {name for name, body in SERVICES.items() if body.get("cap_drop") != ["ALL"]} == {"postgres"}
+    assert {name for name, body in SERVICES.items() if body.get("cap_drop") != ["ALL"]} == {
+        "postgres"
+    }
 
 
 def test_what_is_mounted_or_run_exists() -> None:
     mounts = [volume.split(":") for body in SERVICES.values() for volume in body.get("volumes", [])]
     files = [ROOT / source for source, *_ in mounts if source.startswith(".")]
-    scripts = [ROOT / path for path in re.findall(r"/opt/tidemark/(docker/[\w.]+)", TEXT + (ROOT / "docker/Dockerfile").read_text())]
+    scripts = [
+        ROOT / path
+        for path in re.findall(
+            r"/opt/tidemark/(docker/[\w.]+)", TEXT + (ROOT / "docker/Dockerfile").read_text()
+        )
+    ]
     assert [path for path in files + scripts if not path.exists()] == []
-    assert {source for source, *_ in mounts if not source.startswith(".")} == set(COMPOSE["volumes"])
+    assert {source for source, *_ in mounts if not source.startswith(".")} == set(
+        COMPOSE["volumes"]
+    )
 
 
 def test_driver_and_workers_share_the_lake() -> None:
-    assert {name for name, body in SERVICES.items() if "lake:/opt/tidemark/lake" in body.get("volumes", [])} == {
+    assert {
+        name
+        for name, body in SERVICES.items()
+        if "lake:/opt/tidemark/lake" in body.get("volumes", [])
+    } == {
         "airflow-scheduler",
         "spark-worker",
     }
 
 
 def test_secrets_leave_the_environment_for_files_of_this_user(tmp_path: Path) -> None:
-    told = {"AIRFLOW__CORE__FERNET_KEY": "fern%et=", "AIRFLOW__API_AUTH__JWT_SECRET": "jot", "SPARK_AUTH_SECRET": "spark"}
-    where = {"PATH": os.environ["PATH"], "AIRFLOW_HOME": str(tmp_path), "SPARK_CONF_DIR": str(tmp_path / "conf")}
-    done = subprocess.run(["sh", ROOT / "docker/entrypoint.sh", "env"], env=told | where, capture_output=True, text=True, check=True)
+    told = {
+        "AIRFLOW__CORE__FERNET_KEY": "fern%et=",
+        "AIRFLOW__API_AUTH__JWT_SECRET": "jot",
+        "SPARK_AUTH_SECRET": "spark",
+    }
+    where = {
+        "PATH": os.environ["PATH"],
+        "AIRFLOW_HOME": str(tmp_path),
+        "SPARK_CONF_DIR": str(tmp_path / "conf"),
+    }
+    done = subprocess.run(
+        ["sh", ROOT / "docker/entrypoint.sh", "env"],
+        env=told | where,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert [word for word in ("fern", "jot", "spark\n") if word in done.stdout] == []
     assert "SPARK_AUTH" not in done.stdout
     written = ConfigParser()
     written.read(tmp_path / "airflow.cfg")
     assert (written["core"]["fernet_key"], written["api_auth"]["jwt_secret"]) == ("fern%et=", "jot")
-    assert "spark.authenticate.secret        spark" in (tmp_path / "conf/spark-defaults.conf").read_text()
+    assert (
+        "spark.authenticate.secret        spark"
+        in (tmp_path / "conf/spark-defaults.conf").read_text()
+    )
     assert {f.stat().st_mode & 0o077 for f in tmp_path.rglob("*") if f.is_file()} == {0}

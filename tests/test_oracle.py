@@ -38,12 +38,19 @@ def utc(text: str) -> int:
     return (datetime.fromisoformat(text) - datetime(1970, 1, 1)) // MICROSECOND  # noqa: DTZ001 both naive
 
 
-def oracle(*windows: Window, lateness: int | None = 0, delay: int = 0, max_future: int = FAR, **more: Any) -> Oracle:
+def oracle(
+    *windows: Window, lateness: int | None = 0, delay: int = 0, max_future: int = FAR, **more: Any
+) -> Oracle:
     return Oracle(delay, lateness, max_future, more.pop("horizon", None), windows, **more)
 
 
 def shown(o: Oracle, name: str = "w", key: object = "k", of: str = "count") -> dict[Any, Any]:
-    return {place: row[of] for (of_key, *rest), row in o.table(name).items() for place in [tuple(rest)] if of_key == key}
+    return {
+        place: row[of]
+        for (of_key, *rest), row in o.table(name).items()
+        for place in [tuple(rest)]
+        if of_key == key
+    }
 
 
 def times(o: Oracle, outcome: str) -> list[int | None]:
@@ -77,14 +84,22 @@ PAYMENTS = {
     91003: [(130, 2199), (145, 500), (200, 300)],
 }
 PRINTED = {
-    Tumbling("w", 60): [{(0, 60): 4230, (60, 120): 3800}, {(0, 60): 450, (60, 120): 1500}, {(120, 180): 2699, (180, 240): 300}],
+    Tumbling("w", 60): [
+        {(0, 60): 4230, (60, 120): 3800},
+        {(0, 60): 450, (60, 120): 1500},
+        {(120, 180): 2699, (180, 240): 300},
+    ],
     # The script leaves out the windows before zero, and prints a session up to its last event; ours ends a gap later.
     Sliding("w", 60, 30): [
         {(-30, 30): 2130, (0, 60): 4230, (30, 90): 2100, (60, 120): 3800, (90, 150): 3800},
         {(-30, 30): 450, (0, 60): 450, (30, 90): 1500, (60, 120): 1500},
         {(90, 150): 2699, (120, 180): 2699, (150, 210): 300, (180, 240): 300},
     ],
-    Session("w", 30): [{(5, 65): 4230, (90, 135): 3800}, {(10, 40): 450, (70, 100): 1500}, {(130, 175): 2699, (200, 230): 300}],
+    Session("w", 30): [
+        {(5, 65): 4230, (90, 135): 3800},
+        {(10, 40): 450, (70, 100): 1500},
+        {(130, 175): 2699, (200, 230): 300},
+    ],
 }
 
 
@@ -119,11 +134,18 @@ def test_the_printed_windows(window: Window) -> None:
     (RecordSliding("w", 10_000), 1_999, {(-9_000, 2_000), (2_000, 13_000)}),
     (RecordSliding("w", 10_000), -1, {(-11_000, 0), (0, 11_000)}),
 ], ids=repr)  # fmt: skip
-def test_windows_are_half_open_also_before_1970(window: Window, t: int, expected: set[tuple[int, int]]) -> None:
+def test_windows_are_half_open_also_before_1970(
+    window: Window, t: int, expected: set[tuple[int, int]]
+) -> None:
     assert spans(window, t) == expected
 
 
-NEW_YORK, LORD_HOWE, SAMOA, SAO_PAULO = "America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "America/Sao_Paulo"
+NEW_YORK, LORD_HOWE, SAMOA, SAO_PAULO = (
+    "America/New_York",
+    "Australia/Lord_Howe",
+    "Pacific/Apia",
+    "America/Sao_Paulo",
+)
 NEW_YORK_STEPS = Cumulate("w", 4 * HOUR, step=HOUR, zone=NEW_YORK)
 SAO_PAULO_STEPS = Cumulate("w", 4 * HOUR, step=HOUR, zone=SAO_PAULO)
 SAO_PAULO_QUARTERS = Cumulate("w", DAY, step=6 * HOUR, zone=SAO_PAULO)
@@ -196,7 +218,9 @@ def test_windows_on_the_wall_clock(window: Window, t: str, expected: str) -> Non
     (15, [(100, [95]), (120, [60]), (140, [])], [90, 90, 110]),
     (15, [(100, [95]), (120, [None, 20]), (140, [])], [90, 110, 130]),  # quarantined, late
 ])  # fmt: skip
-def test_the_watermark_after_each_run(idle_after: int | None, runs: list[Any], expected: list[int | None]) -> None:
+def test_the_watermark_after_each_run(
+    idle_after: int | None, runs: list[Any], expected: list[int | None]
+) -> None:
     o = oracle(Tumbling("w", 10), lateness=50, delay=5, max_future=10, idle_after=idle_after)
     for (arrival, batch), watermark in zip(runs, expected, strict=True):
         o.run([Event("k", t) for t in batch], arrival)
@@ -220,9 +244,17 @@ def test_a_run_that_reads_nothing_and_moves_nothing_was_never_there() -> None:
 
 def test_processing_time_is_the_arrival_of_the_run() -> None:
     o = oracle(Tumbling("w", 10), Session("s", 3), by_arrival=True, max_future=0)
-    for arrival, batch in ((50, [Event("k", None), event(900)]), (40, [event(1)]), (61, [event(1)])):  # the host's clock went back
+    for arrival, batch in (
+        (50, [Event("k", None), event(900)]),
+        (40, [event(1)]),
+        (61, [event(1)]),
+    ):  # the host's clock went back
         assert o.run(batch, arrival)["accepted"] == len(batch)
-    assert (shown(o), shown(o, "s"), o.watermark) == ({(50, 60): 3, (60, 70): 1}, {(50, 53): 3, (61, 64): 1}, 61)
+    assert (shown(o), shown(o, "s"), o.watermark) == (
+        {(50, 60): 3, (60, 70): 1},
+        {(50, 53): 3, (61, 64): 1},
+        61,
+    )
 
 
 # Lateness. W is 100 by an event of another key; a row is refused, or misses windows, given as {name: end of the last one missed}.
@@ -246,7 +278,9 @@ def test_processing_time_is_the_arrival_of_the_run() -> None:
     (Punctuation("w"), 0, [99], [], [100]),
     (Global("w"), 0, [], [], [-FAR]),
 ], ids=repr)  # fmt: skip
-def test_late_for_a_window(window: Window, lateness: int | None, late: list[int], partial: list[Any], in_time: list[int]) -> None:
+def test_late_for_a_window(
+    window: Window, lateness: int | None, late: list[int], partial: list[Any], in_time: list[int]
+) -> None:
     o = oracle(window, lateness=lateness)
     o.run([Event("other", 100, attr=0)], FAR)
     for t in [*late, *(t for t, _ in partial), *in_time]:
@@ -274,7 +308,9 @@ def test_late_for_a_window(window: Window, lateness: int | None, late: list[int]
     ([Punctuation("a"), Tumbling("b", 10)], [[1, 22], [10]], [{(1, 23, 0): 2}, {(0, 10): 1, (20, 30): 1}], [10], []),
     ([Punctuation("a")], [[1, 22], [10]], [{(1, 23, 0): 2}], [], []),
 ])  # fmt: skip
-def test_windows_of_one_pipeline(windows: list[Window], steps: list[Any], expected: list[Any], late: list[int], misses: list[Any]) -> None:
+def test_windows_of_one_pipeline(
+    windows: list[Window], steps: list[Any], expected: list[Any], late: list[int], misses: list[Any]
+) -> None:
     o = play(oracle(*windows), *steps)
     assert [shown(o, window.name) for window in windows] == expected
     assert (times(o, "late"), missed(o)) == (late, misses)
@@ -297,7 +333,9 @@ def test_windows_of_one_pipeline(windows: list[Window], steps: list[Any], expect
     (Tumbling("w", 2, emit="on_close"), 2, [[0], [1], 1, [2], 2, [0], [3], 3, [0], [4], 4, [0], [30], 30],
      {(0, 2): 4, (2, 4): 2, (4, 6): 1}, [0]),
 ])  # fmt: skip
-def test_cases_of_other_systems(window: Window, lateness: int, steps: list[Any], expected: dict[Any, int], late: list[int]) -> None:
+def test_cases_of_other_systems(
+    window: Window, lateness: int, steps: list[Any], expected: dict[Any, int], late: list[int]
+) -> None:
     o = play(oracle(window, lateness=lateness, delay=FAR), *steps)
     assert (shown(o), times(o, "late")) == (expected, late)
 
@@ -330,7 +368,9 @@ def test_cases_of_other_systems(window: Window, lateness: int, steps: list[Any],
     (RecordSliding("w", 10_000), None, (1000, 1999, 2500, -1),
      {(-11_000, 0): 8, (-9_000, 2_000): 11, (-8_000, 3_000): 15, (0, 11_000): 7, (2_000, 13_000): 4}),
 ])  # fmt: skip
-def test_windows_by_record_as_kafka_has_them(window: Window, lateness: int | None, arriving: tuple[int, ...], expected: Any) -> None:
+def test_windows_by_record_as_kafka_has_them(
+    window: Window, lateness: int | None, arriving: tuple[int, ...], expected: Any
+) -> None:
     o = play(oracle(window, lateness=lateness), *[("k", t, 2**n) for n, t in enumerate(arriving)])
     assert shown(o, of="sum") == expected
 
@@ -364,14 +404,23 @@ def test_windows_by_record_as_kafka_has_them(window: Window, lateness: int | Non
     # Now 16 + 2 * 10 <= 36: what is within the gap of 16 is late, even at 24 and 26, where an open session runs on.
     (Session("w", 10, 20), 0, [[0, 8, 16, 24, 32, 36], [4, 24, 26, 27]], {(0, 20): 3, (24, 44): 4}, [4, 24, 26]),
 ])  # fmt: skip
-def test_sessions(window: Session, lateness: int | None, steps: list[Any], expected: dict[Any, int], late: list[int]) -> None:
+def test_sessions(
+    window: Session,
+    lateness: int | None,
+    steps: list[Any],
+    expected: dict[Any, int],
+    late: list[int],
+) -> None:
     o = play(oracle(window, lateness=lateness), *steps)
     assert (shown(o), times(o, "late")) == (expected, late)
 
 
 def test_a_session_knows_its_last_event_also_when_it_is_capped() -> None:
     o = play(oracle(Session("w", 10, 30), Session("s", 10)), [0, 8, 16, 24, 29, 30])
-    assert (shown(o, of="last_event"), shown(o, "s", of="last_event")) == ({(0, 30): 29, (30, 40): 30}, {(0, 40): 30})
+    assert (shown(o, of="last_event"), shown(o, "s", of="last_event")) == (
+        {(0, 30): 29, (30, 40): 30},
+        {(0, 40): 30},
+    )
 
 
 # Count, delta, punctuation: events are (t, x), x is the attribute, or 1 a mark; values are powers of two.
@@ -388,7 +437,9 @@ def test_a_session_knows_its_last_event_also_when_it_is_capped() -> None:
     (Punctuation("w"), [(1, 0), (2, 0), (3, 1), (4, 1), (5, 0)], {(1, 3, 0): 3, (5, 6, 1): 16}),
     (Punctuation("w"), [(0, 1), (1, 0)], {(1, 2, 0): 2}),
 ])  # fmt: skip
-def test_windows_filled_in_event_order(window: Window, events: list[tuple[int, int]], expected: dict[Any, int]) -> None:
+def test_windows_filled_in_event_order(
+    window: Window, events: list[tuple[int, int]], expected: dict[Any, int]
+) -> None:
     rows = [Event("k", t, 2**n, order=n, attr=x, mark=x == 1) for n, (t, x) in enumerate(events)]
     o, late = oracle(window), oracle(window, lateness=None)
     o.run(rows, FAR)
@@ -398,10 +449,23 @@ def test_windows_filled_in_event_order(window: Window, events: list[tuple[int, i
     assert shown(o, of="window_index") == {place: place[2] for place in expected}
 
 
-def test_events_of_one_instant_are_ordered_by_id_with_null_first_then_by_the_columns_of_the_spec() -> None:
+def test_events_of_one_instant_are_ordered_by_id_with_null_first_then_by_the_columns_of_the_spec() -> (
+    None
+):
     o = oracle(Count("w", 1))
-    o.run([Event("k", 5, 1, "b"), Event("k", 5, 2, "a"), Event("k", 5, 3, order=2), Event("k", 5, 4, order=1), Event("k", 4, 5, "c")], FAR)
-    assert [value for _, value in sorted(shown(o, of="sum").items(), key=lambda row: row[0][2])] == [5, 4, 3, 2, 1]
+    o.run(
+        [
+            Event("k", 5, 1, "b"),
+            Event("k", 5, 2, "a"),
+            Event("k", 5, 3, order=2),
+            Event("k", 5, 4, order=1),
+            Event("k", 4, 5, "c"),
+        ],
+        FAR,
+    )
+    assert [
+        value for _, value in sorted(shown(o, of="sum").items(), key=lambda row: row[0][2])
+    ] == [5, 4, 3, 2, 1]
 
 
 # Emission. What is (closed, final), and which windows `on_close` shows.
@@ -435,11 +499,22 @@ OPEN, CLOSED, FINAL = (False, False), (True, False), (True, True)
     (Punctuation("w"), 2, [5, 10, 11], 13, {(5, 6, 0): FINAL, (11, 12, 1): CLOSED}, 1),
     (Global("w"), 0, [0], 99, {(None, None): OPEN}, 0),
 ])  # fmt: skip
-def test_closed_final_and_on_close(window: Window, lateness: int, times: list[int], watermark: int, expected: Any, on_close: int) -> None:
-    for o in (oracle(window, lateness=lateness), oracle(replace(window, emit="on_close"), lateness=lateness)):
+def test_closed_final_and_on_close(
+    window: Window, lateness: int, times: list[int], watermark: int, expected: Any, on_close: int
+) -> None:
+    for o in (
+        oracle(window, lateness=lateness),
+        oracle(replace(window, emit="on_close"), lateness=lateness),
+    ):
         play(o, times).watermark = watermark
-        states = {place: state for (_, *rest), state in o.closed_final("w").items() for place in [tuple(rest)]}
-        assert states == (expected if o.windows[0] == window else dict(list(expected.items())[:on_close]))
+        states = {
+            place: state
+            for (_, *rest), state in o.closed_final("w").items()
+            for place in [tuple(rest)]
+        }
+        assert states == (
+            expected if o.windows[0] == window else dict(list(expected.items())[:on_close])
+        )
         assert states.keys() == shown(o).keys()
 
 
@@ -481,7 +556,9 @@ SLIDES, STEPS = Sliding("w", 30, 10, emit="changes"), Cumulate("w", 60, step=20,
         (("sum", "!=", 7), {(0, 10): 2}), (("sum", "<", 7), {(0, 10): 2}), (("sum", "<", 3), {}),
     ]),
 ])  # fmt: skip
-def test_what_is_shown(window: Window, lateness: int | None, steps: list[Any], expected: dict[Any, int]) -> None:
+def test_what_is_shown(
+    window: Window, lateness: int | None, steps: list[Any], expected: dict[Any, int]
+) -> None:
     assert shown(play(oracle(window, lateness=lateness), *steps)) == expected
 
 
@@ -489,7 +566,10 @@ def test_what_is_shown(window: Window, lateness: int | None, steps: list[Any], e
 def test_changes_across_a_gap_of_the_clock() -> None:
     window = Sliding("w", 30 * MINUTE, 15 * MINUTE, zone=NEW_YORK, emit="changes")
     o = play(oracle(window), ("k", utc("2026-03-08T06:50")), ("other", utc("2026-03-09")))
-    bounds = [("2026-03-08T06:30", "2026-03-08T07:00", 1), ("2026-03-08T07:00", "2026-03-08T07:15", 0)]
+    bounds = [
+        ("2026-03-08T06:30", "2026-03-08T07:00", 1),
+        ("2026-03-08T07:00", "2026-03-08T07:15", 0),
+    ]
     assert shown(o) == {(utc(start), utc(end)): n for start, end, n in bounds}
 
 
@@ -497,13 +577,17 @@ def test_changes_across_a_gap_of_the_clock() -> None:
 def test_the_step_function_of_the_tutorial() -> None:
     noon = utc("2025-01-08T00:01")
     user = [Event("user", noon + t * S) for t in (0, 10, 70, 119, 120)]
-    others = [Event("other", utc("2025-01-11"))] + [Event("other", utc("2025-01-15T00:01") + n * MINUTE) for n in range(5)]
+    others = [Event("other", utc("2025-01-11"))] + [
+        Event("other", utc("2025-01-15T00:01") + n * MINUTE) for n in range(5)
+    ]
     steps = [(1, 2), (2, 4), (3, 5), (7 * 1440 + 1, 3), (7 * 1440 + 2, 1), (7 * 1440 + 3, 0)]
     for batches in ([[event] for event in user + others], [user + others]):
         o = oracle(Sliding("w", 7 * DAY, MINUTE, emit="changes"))
         for batch in batches:
             o.run(batch, FAR)
-        assert shown(o, key="user") == {(noon + n * MINUTE - 7 * DAY, noon + n * MINUTE): count for n, count in steps}
+        assert shown(o, key="user") == {
+            (noon + n * MINUTE - 7 * DAY, noon + n * MINUTE): count for n, count in steps
+        }
 
 
 # Outcomes. A batch holds (t, id).
@@ -515,16 +599,41 @@ def test_the_step_function_of_the_tutorial() -> None:
     (10, [[(0, "x")], [(9, "y")], [(0, "x")]], [0, 9], [0], []),
     (9, [[(0, "x")], [(9, "y")], [(0, "x")]], [0, 9, 0], [], []),  # forgotten: 0 + 9 <= 9
 ])  # fmt: skip
-def test_duplicates(horizon: int | None, batches: list[Any], accepted: list[int], duplicate: list[int], late: list[int]) -> None:
-    o = play(oracle(Tumbling("w", 10), horizon=horizon), *[[("k", t, None, name) for t, name in batch] for batch in batches])
-    assert (times(o, "accepted"), times(o, "duplicate"), times(o, "late")) == (accepted, duplicate, late)
+def test_duplicates(
+    horizon: int | None,
+    batches: list[Any],
+    accepted: list[int],
+    duplicate: list[int],
+    late: list[int],
+) -> None:
+    o = play(
+        oracle(Tumbling("w", 10), horizon=horizon),
+        *[[("k", t, None, name) for t, name in batch] for batch in batches],
+    )
+    assert (times(o, "accepted"), times(o, "duplicate"), times(o, "late")) == (
+        accepted,
+        duplicate,
+        late,
+    )
 
 
 def test_what_cannot_be_read_is_quarantined_before_anything_else() -> None:
-    bad = [Event("k", 1, id="x", bad="not a number"), Event("k", None), Event(("a", None), 1), Event(None, 1), Event("k", 111)]
+    bad = [
+        Event("k", 1, id="x", bad="not a number"),
+        Event("k", None),
+        Event(("a", None), 1),
+        Event(None, 1),
+        Event("k", 111),
+    ]
     good = [Event("k", 110, id="x"), Event(("a", "b"), 1)]
     o = oracle(Tumbling("w", 10), max_future=10)
-    assert o.run(bad + good + good, 100) == {"read": 9, "accepted": 3, "late": 0, "duplicate": 1, "quarantined": 5}
+    assert o.run(bad + good + good, 100) == {
+        "read": 9,
+        "accepted": 3,
+        "late": 0,
+        "duplicate": 1,
+        "quarantined": 5,
+    }
     assert [e for e, outcome in o.outcomes if outcome == "quarantined"] == bad
 
 
@@ -536,8 +645,23 @@ def test_a_null_or_nan_attribute_is_quarantined_where_there_is_a_delta_window() 
 
 
 def test_aggregates_skip_nulls_follow_event_order_and_know_nothing_without_values() -> None:
-    ordered = [Event("k", 1, None, "c"), Event("k", 2, 5, "d", 1), Event("k", 2, 4, "d", 2), Event("k", 9, 7, "a"), Event("k", 9, 4, "b")]
-    expected = {"count": 5, "sum": 20, "min": 4, "max": 7, "avg": 5.0, "distinct": 3, "first": 5, "last": 4}
+    ordered = [
+        Event("k", 1, None, "c"),
+        Event("k", 2, 5, "d", 1),
+        Event("k", 2, 4, "d", 2),
+        Event("k", 9, 7, "a"),
+        Event("k", 9, 4, "b"),
+    ]
+    expected = {
+        "count": 5,
+        "sum": 20,
+        "min": 4,
+        "max": 7,
+        "avg": 5.0,
+        "distinct": 3,
+        "first": 5,
+        "last": 4,
+    }
     assert aggregates(ordered) == aggregates(ordered[::-1]) == expected
     assert aggregates(ordered[:1]) == dict.fromkeys(expected) | {"count": 1, "distinct": 0}
     assert aggregates([]) == dict.fromkeys(expected) | {"count": 0, "distinct": 0}
@@ -545,8 +669,16 @@ def test_aggregates_skip_nulls_follow_event_order_and_know_nothing_without_value
 
 def test_a_sum_of_more_than_64_bits_is_null() -> None:
     top = 2**63 - 1
-    for values, expected in (([top], top), ([top, 1], None), ([-top, -1], -top - 1), ([-top, -2], None), ([1e30], 1e30)):
-        assert aggregates([Event("k", t, value) for t, value in enumerate(values)])["sum"] == expected
+    for values, expected in (
+        ([top], top),
+        ([top, 1], None),
+        ([-top, -1], -top - 1),
+        ([-top, -2], None),
+        ([1e30], 1e30),
+    ):
+        assert (
+            aggregates([Event("k", t, value) for t, value in enumerate(values)])["sum"] == expected
+        )
 
 
 # Backfill of [start, end) from a source that has these events; values tell copies apart.
@@ -577,7 +709,14 @@ WON, LOST, LATE = ("k", 5, 1, "x"), ("k", 4, 2, "x"), [[35], [("k", 7, 1, "x"), 
     (Punctuation("w"), [[9, 22], [10]], [9, 22, 10], 10, 11, {(9, 10, 0): 1, (22, 23, 1): 1}),
     (RecordSliding("w", 10, 1), [[95], 100, [89]], [95, 89], 89, 90, {(79, 90): 1, (85, 96): 2, (90, 101): 1}),
 ])  # fmt: skip
-def test_backfill(window: Window, steps: list[Any], source: list[Any], start: int, end: int, expected: dict[Any, int]) -> None:
+def test_backfill(
+    window: Window,
+    steps: list[Any],
+    source: list[Any],
+    start: int,
+    end: int,
+    expected: dict[Any, int],
+) -> None:
     o = play(oracle(window, horizon=9), *steps)
     watermark = o.watermark
     o.backfill([event(said) for said in source], start, end, FAR)
@@ -587,7 +726,9 @@ def test_backfill(window: Window, steps: list[Any], source: list[Any], start: in
 def test_the_next_run_builds_on_what_a_backfill_repaired() -> None:
     o = play(oracle(Session("w", 10)), ("k", 20, 1, "x"), ("k", 5, 1, "y"))
     o.backfill([Event("k", 20, 1, "x"), Event("k", 5, 1, "y")], 0, 10, FAR)
-    play(o, ("k", 5, 1, "y"), [12])  # alone 12 would be admitted by 20, and 5 is not final: 5 + 20 > 20
+    play(
+        o, ("k", 5, 1, "y"), [12]
+    )  # alone 12 would be admitted by 20, and 5 is not final: 5 + 20 > 20
     assert (shown(o), times(o, "duplicate")) == ({(5, 30): 3}, [5])
 
 
@@ -608,16 +749,27 @@ WINDOWS = (
 
 def drawn(key: str, t: int, value: int | None, attr: int, flags: tuple[bool, bool]) -> Event:
     order = (value or 0) + 4 * attr + 100 * flags[0] + 200 * (value is None)
-    return Event(key, t, value, f"{key}/{t}/{order}" if flags[1] else None, order, attr=attr, mark=flags[0])
+    return Event(
+        key, t, value, f"{key}/{t}/{order}" if flags[1] else None, order, attr=attr, mark=flags[0]
+    )
 
 
 FLAGS = st.sampled_from([(False, False), (False, True), (False, True), (True, False)])
-EVENTS = st.builds(drawn, st.sampled_from("ab"), st.integers(-60, 90), st.none() | st.integers(0, 3), st.integers(0, 5), FLAGS)
+EVENTS = st.builds(
+    drawn,
+    st.sampled_from("ab"),
+    st.integers(-60, 90),
+    st.none() | st.integers(0, 3),
+    st.integers(0, 5),
+    FLAGS,
+)
 BATCHES = st.lists(st.lists(EVENTS, max_size=8), max_size=8)
 PROPERTY = settings(deadline=None, max_examples=60)
 
 
-def replayed(batches: list[list[Event]], lateness: int | None, *windows: Window, delay: int = 0) -> Oracle:
+def replayed(
+    batches: list[list[Event]], lateness: int | None, *windows: Window, delay: int = 0
+) -> Oracle:
     return play(oracle(*(windows or WINDOWS), lateness=lateness, delay=delay), *batches)
 
 
@@ -627,17 +779,27 @@ def tables(o: Oracle) -> list[dict[Any, Any]]:
 
 @given(BATCHES, st.data())
 @PROPERTY
-def test_with_lateness_forever_batches_and_order_do_not_matter(batches: list[list[Event]], data: st.DataObject) -> None:
+def test_with_lateness_forever_batches_and_order_do_not_matter(
+    batches: list[list[Event]], data: st.DataObject
+) -> None:
     whole = [e for batch in batches for e in batch]
     shuffled = data.draw(st.permutations(whole))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=4)))
-    split = [shuffled[start:end] for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
-    assert tables(replayed(split, None)) == tables(replayed([whole], None)) == tables(replayed(batches, None))
+    split = [
+        shuffled[start:end] for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True)
+    ]
+    assert (
+        tables(replayed(split, None))
+        == tables(replayed([whole], None))
+        == tables(replayed(batches, None))
+    )
 
 
 @given(BATCHES, st.integers(0, 30), st.integers(0, 10))
 @PROPERTY
-def test_a_backfill_of_everything_equals_lateness_forever(batches: list[list[Event]], lateness: int, delay: int) -> None:
+def test_a_backfill_of_everything_equals_lateness_forever(
+    batches: list[list[Event]], lateness: int, delay: int
+) -> None:
     o = replayed(batches, lateness, delay=delay)
     o.backfill([e for batch in batches for e in batch], -FAR, FAR, FAR)
     assert tables(o) == tables(replayed(batches, None, delay=delay))
@@ -645,7 +807,9 @@ def test_a_backfill_of_everything_equals_lateness_forever(batches: list[list[Eve
 
 @given(BATCHES, st.integers(0, 30), st.integers(-60, 90), st.integers(0, 60))
 @PROPERTY
-def test_a_backfill_changes_nothing_the_second_time(batches: list[list[Event]], lateness: int, start: int, length: int) -> None:
+def test_a_backfill_changes_nothing_the_second_time(
+    batches: list[list[Event]], lateness: int, start: int, length: int
+) -> None:
     o, source = replayed(batches, lateness), [e for batch in batches for e in batch]
     o.backfill(source, start, start + length, FAR)
     before = tables(o)
@@ -655,21 +819,34 @@ def test_a_backfill_changes_nothing_the_second_time(batches: list[list[Event]], 
 
 @given(BATCHES, st.integers(0, 30), st.data())
 @PROPERTY
-def test_the_order_inside_a_run_does_not_matter(batches: list[list[Event]], lateness: int, data: st.DataObject) -> None:
+def test_the_order_inside_a_run_does_not_matter(
+    batches: list[list[Event]], lateness: int, data: st.DataObject
+) -> None:
     shuffled = [data.draw(st.permutations(batch)) for batch in batches]
     assert tables(replayed(batches, lateness)) == tables(replayed(shuffled, lateness))
 
 
 @given(BATCHES, st.integers(0, 20))
 @PROPERTY
-def test_a_final_window_never_changes_and_sessions_never_overlap(batches: list[list[Event]], lateness: int) -> None:
+def test_a_final_window_never_changes_and_sessions_never_overlap(
+    batches: list[list[Event]], lateness: int
+) -> None:
     o, final = oracle(*WINDOWS, lateness=lateness), {}
     for batch in batches:
         counted = o.run(batch, FAR)
         assert counted.pop("read") == len(batch) == sum(counted.values())
-        rows = {(w.name, *place): list(row.values()) for w in WINDOWS for place, row in o.table(w.name).items()}
+        rows = {
+            (w.name, *place): list(row.values())
+            for w in WINDOWS
+            for place, row in o.table(w.name).items()
+        }
         assert all(rows[place] == row for place, row in final.items())
-        final |= {(w.name, *place): rows[w.name, *place] for w in WINDOWS for place, told in o.closed_final(w.name).items() if told[1]}
+        final |= {
+            (w.name, *place): rows[w.name, *place]
+            for w in WINDOWS
+            for place, told in o.closed_final(w.name).items()
+            if told[1]
+        }
     for apart, name in ((1, "s"), (0, "m")):
         assert all(a[0] != b[0] or a[2] + apart <= b[1] for a, b in pairwise(sorted(o.table(name))))
 
@@ -677,20 +854,38 @@ def test_a_final_window_never_changes_and_sessions_never_overlap(batches: list[l
 @given(BATCHES)
 @PROPERTY
 def test_kinds_that_are_one_another(batches: list[list[Event]]) -> None:
-    grids = Tumbling("a", 10, origin=3), Sliding("b", 10, 10, 3), Cumulate("c", 10, step=10, origin=3)
+    grids = (
+        Tumbling("a", 10, origin=3),
+        Sliding("b", 10, 10, 3),
+        Cumulate("c", 10, step=10, origin=3),
+    )
     a, b, c, d, e = tables(replayed(batches, 5, *grids, Session("d", 7), Session("e", 7, 1000)))
     assert (a, d) == (b, e) == (c, e)
 
 
-ZONES = st.sampled_from([NEW_YORK, LORD_HOWE, SAMOA, "Asia/Kolkata", "Africa/Monrovia", "Europe/Dublin"])
+ZONES = st.sampled_from(
+    [NEW_YORK, LORD_HOWE, SAMOA, "Asia/Kolkata", "Africa/Monrovia", "Europe/Dublin"]
+)
 MINUTES = st.integers(utc("1900-01-01") // MINUTE, utc("2040-01-01") // MINUTE)
-NEAR_A_JUMP = st.sampled_from(["2026-03-08T02:00", "2026-11-01T01:30", "2026-04-05T01:45", "2026-10-04T02:15", "2011-12-30T12:00"])
-LOCALS = MINUTES.map(lambda m: m * MINUTE) | st.builds(lambda text, m: utc(text) + m * MINUTE, NEAR_A_JUMP, st.integers(-1500, 1500))
+NEAR_A_JUMP = st.sampled_from(
+    [
+        "2026-03-08T02:00",
+        "2026-11-01T01:30",
+        "2026-04-05T01:45",
+        "2026-10-04T02:15",
+        "2011-12-30T12:00",
+    ]
+)
+LOCALS = MINUTES.map(lambda m: m * MINUTE) | st.builds(
+    lambda text, m: utc(text) + m * MINUTE, NEAR_A_JUMP, st.integers(-1500, 1500)
+)
 
 
 @given(LOCALS, ZONES)
 @settings(max_examples=200)
-def test_a_local_time_is_the_first_instant_at_which_the_clock_has_reached_it(local: int, zone: str) -> None:
+def test_a_local_time_is_the_first_instant_at_which_the_clock_has_reached_it(
+    local: int, zone: str
+) -> None:
     found = instant(local, zone)
     assert wall(found, zone) >= local
     assert all(wall(found - 1 - back * 10 * MINUTE, zone) < local for back in range(26 * 6))

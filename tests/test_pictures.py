@@ -40,7 +40,9 @@ def found(root: Xml.Element, tag: str, attribute: str | None = None) -> list[Xml
 def ends(group: Xml.Element) -> tuple[float, float, float]:
     """Left end, right end and top of a bar's outline: M left top H ... q bend 0 bend half t ..."""
     (path,) = found(group, "path")
-    left, top, straight, bend = re.match(rf"M{NUMBER} {NUMBER}H{NUMBER}q{NUMBER} ", path.attrib["d"]).groups()
+    left, top, straight, bend = re.match(
+        rf"M{NUMBER} {NUMBER}H{NUMBER}q{NUMBER} ", path.attrib["d"]
+    ).groups()
     return float(left), float(straight) + float(bend), float(top)
 
 
@@ -49,14 +51,27 @@ def x(us: int) -> float:
     return LEFT + (us - LOW) / (HIGH - LOW) * (RIGHT - LEFT)
 
 
-def row(start: str, end: str, total: float, *, run: int = 1, revision: int = 0, **more: object) -> Row:
+def row(
+    start: str, end: str, total: float, *, run: int = 1, revision: int = 0, **more: object
+) -> Row:
     """A row of an output, as it is read."""
-    return {"key": "a", "window_start": at(start), "window_end": at(end), "n": 1, "total": total, "run": run, "revision": revision, **more}
+    return {
+        "key": "a",
+        "window_start": at(start),
+        "window_end": at(end),
+        "n": 1,
+        "total": total,
+        "run": run,
+        "revision": revision,
+        **more,
+    }
 
 
 def scene(name: str, *shots: list[Row], watermark: datetime | None = None) -> Picture:
     """The picture of a scene whose output held these rows after each run."""
-    return picture(next(s for s in SCENES if s.name == name), [Shot(rows, watermark) for rows in shots])
+    return picture(
+        next(s for s in SCENES if s.name == name), [Shot(rows, watermark) for rows in shots]
+    )
 
 
 def test_bars_lie_where_their_windows_do() -> None:
@@ -74,7 +89,11 @@ def test_dots_lie_on_their_times() -> None:
 
 
 def test_neighbours_share_a_lane_and_overlaps_do_not() -> None:
-    root = drawn(Bar(minutes(0), minutes(20), "1"), Bar(minutes(20), minutes(40), "2"), Bar(minutes(10), minutes(30), "3"))
+    root = drawn(
+        Bar(minutes(0), minutes(20), "1"),
+        Bar(minutes(20), minutes(40), "2"),
+        Bar(minutes(10), minutes(30), "3"),
+    )
     tops = [ends(group)[2] for group in found(root, "g")]
     assert tops[0] == tops[1]
     assert tops[2] >= tops[0] + TALL
@@ -97,7 +116,10 @@ def test_lanes_are_lowest_first_and_free_of_overlaps() -> None:
 
 
 def test_what_a_run_corrected_or_deleted_is_drawn_so() -> None:
-    before = [row("10:02", "10:19", 5, last_event=at("10:09")), row("10:28", "10:48", 7, last_event=at("10:38"))]
+    before = [
+        row("10:02", "10:19", 5, last_event=at("10:09")),
+        row("10:28", "10:48", 7, last_event=at("10:38")),
+    ]
     after = [row("10:02", "10:48", 15, run=2, revision=1, last_event=at("10:38"))]
     first, second = scene("session", before, after).panels
     assert [(b.corrected, b.gone) for b in first.bars] == [(False, False)] * 2
@@ -150,9 +172,15 @@ def test_windows_md_shows_every_scene_and_no_picture_is_left_over() -> None:
 
 @pytest.mark.parametrize("name", [s.name for s in SCENES])
 def test_the_bars_of_a_picture_agree_with_its_own_axis(name: str) -> None:
-    root, span = Xml.parse(DOCS / "windows" / f"{name}.svg").getroot(), next(s.span for s in SCENES if s.name == name)
+    root, span = (
+        Xml.parse(DOCS / "windows" / f"{name}.svg").getroot(),
+        next(s.span for s in SCENES if s.name == name),
+    )
     low, high = (micros(at(text)) for text in span[:2])
     for group in found(root, "g", "data-start"):
-        start, end = (LEFT + (int(group.attrib[n]) - low) / (high - low) * (RIGHT - LEFT) for n in ("data-start", "data-end"))
+        start, end = (
+            LEFT + (int(group.attrib[n]) - low) / (high - low) * (RIGHT - LEFT)
+            for n in ("data-start", "data-end")
+        )
         assert ends(group)[0] == pytest.approx(start, abs=0.1)
         assert ends(group)[1] == pytest.approx(max(end, start + 7), abs=0.2)

@@ -19,10 +19,25 @@ def test_every_combination_is_met_once_in_turn() -> None:
 
 
 def test_a_step_passes_the_places_it_is_killed_at() -> None:
-    steps = {p["kill"]["place"]: p["step"] for p in (round_plan(n, "7") for n in range(len(COMBINATIONS)))}
-    assert (steps["state.stored"], steps["state.swapped"], steps["output.corrected"]) == ("run", "backfill", "run")
-    others = {(place.split(".")[0], step) for place, step in steps.items() if not place.startswith(("state", "output"))}
-    assert others == {("batch", "run"), ("validate", "publish"), *((name, name) for name in ("run", "backfill", "maintain", "publish"))}
+    steps = {
+        p["kill"]["place"]: p["step"]
+        for p in (round_plan(n, "7") for n in range(len(COMBINATIONS)))
+    }
+    assert (steps["state.stored"], steps["state.swapped"], steps["output.corrected"]) == (
+        "run",
+        "backfill",
+        "run",
+    )
+    others = {
+        (place.split(".")[0], step)
+        for place, step in steps.items()
+        if not place.startswith(("state", "output"))
+    }
+    assert others == {
+        ("batch", "run"),
+        ("validate", "publish"),
+        *((name, name) for name in ("run", "backfill", "maintain", "publish")),
+    }
 
 
 def test_a_third_of_the_rounds_is_killed_twice() -> None:
@@ -37,6 +52,9 @@ def test_what_was_counted_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_soak_compares_late_runs_with_early_ones() -> None:
-    lines = [f"{n} {9.0 if n < 100 else 2.0 if n < 200 else 6.0} {n} {1.0 if n < 200 else 2.0}" for n in range(400)]
+    lines = [
+        f"{n} {9.0 if n < 100 else 2.0 if n < 200 else 6.0} {n} {1.0 if n < 200 else 2.0}"
+        for n in range(400)
+    ]
     told = "400 runs: 2.00 s, then 6.00 s; 2.00 times a run over a new lake, then 3.00 (+50%); at most 199 files, then 399"
     assert said("\n".join(lines)) == (told, 0.5)

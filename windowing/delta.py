@@ -84,7 +84,9 @@ def committed(spark: SparkSession, path: str, version: int) -> int | None:
         return None
     with file.open(encoding="utf-8") as lines:
         found = (json.loads(line).get("commitInfo") for line in lines)
-        return next((info["timestamp"] * 1000 for info in found if info and "timestamp" in info), None)
+        return next(
+            (info["timestamp"] * 1000 for info in found if info and "timestamp" in info), None
+        )
 
 
 def table_id(spark: SparkSession, path: str) -> str:
@@ -112,7 +114,9 @@ def is_new(spark: SparkSession, path: str) -> bool:
     return version(spark, path) <= 0 and size(spark, path)[0] == 0
 
 
-def create(spark: SparkSession, path: str, schema: T.StructType, properties: Mapping[str, str]) -> None:
+def create(
+    spark: SparkSession, path: str, schema: T.StructType, properties: Mapping[str, str]
+) -> None:
     """Makes the table at `path` with these columns and properties unless it is there."""
     if exists(spark, path):
         return
@@ -127,7 +131,9 @@ def rows(spark: SparkSession, values: Sequence[Mapping[str, Any]], schema: str) 
     parsed = T.DataType.fromDDL(schema)
     if not isinstance(parsed, T.StructType):
         raise TypeError(f"{schema!r} is not a list of columns")
-    table = pa.Table.from_pylist([dict(v) for v in values], schema=to_arrow_schema(parsed, timestamp_utc=True))
+    table = pa.Table.from_pylist(
+        [dict(v) for v in values], schema=to_arrow_schema(parsed, timestamp_utc=True)
+    )
     return spark.createDataFrame(table, parsed).coalesce(1)
 
 
@@ -138,9 +144,17 @@ def properties(schema: T.StructType) -> dict[str, str]:
     commits, since that costs a small table a job each time, and Delta's own 10 would be every tenth run. Names that only a table with
     mapped columns can have make it one.
     """
-    pruned = [f.name for f in schema.fields if f.name in PRUNED and isinstance(f.dataType, (T.TimestampType, T.LongType))]
+    pruned = [
+        f.name
+        for f in schema.fields
+        if f.name in PRUNED and isinstance(f.dataType, (T.TimestampType, T.LongType))
+    ]
     mapped = {_MAPPING: "name"} if any(_ODD.search(name) for name in _names(schema)) else {}
-    return {"delta.dataSkippingStatsColumns": ",".join(pruned), "delta.checkpointInterval": "50", **mapped}
+    return {
+        "delta.dataSkippingStatsColumns": ",".join(pruned),
+        "delta.checkpointInterval": "50",
+        **mapped,
+    }
 
 
 def _names(kind: T.DataType) -> Iterator[str]:
@@ -154,7 +168,9 @@ def _names(kind: T.DataType) -> Iterator[str]:
         yield from (*_names(kind.keyType), *_names(kind.valueType))
 
 
-def append(rows: DataFrame, path: str, transaction: tuple[str, int] | None = None, *, widen: bool = False) -> None:
+def append(
+    rows: DataFrame, path: str, transaction: tuple[str, int] | None = None, *, widen: bool = False
+) -> None:
     """Appends `rows` in one commit, making the table if need be; with a transaction (application, version) a repetition writes nothing.
 
     `widen` lets columns that the source has got since join the table. With a transaction the table is one of a pipeline's, and
@@ -164,13 +180,21 @@ def append(rows: DataFrame, path: str, transaction: tuple[str, int] | None = Non
         widen_names(rows.sparkSession, path, rows.schema)
     writer = rows.write.format("delta").mode("append").option("mergeSchema", str(widen).lower())
     if transaction is not None:
-        writer = writer.option("txnAppId", transaction[0]).option("txnVersion", transaction[1]).options(**properties(rows.schema))
+        writer = (
+            writer.option("txnAppId", transaction[0])
+            .option("txnVersion", transaction[1])
+            .options(**properties(rows.schema))
+        )
     writer.save(path)
 
 
 def widen_names(spark: SparkSession, path: str, schema: T.StructType) -> None:
     """Has the table at `path` map its columns, if it is there and does not yet, and `schema` has a name that only such a table can have."""
-    if _MAPPING not in properties(schema) or not exists(spark, path) or setting(spark, path, _MAPPING) in ("name", "id"):
+    if (
+        _MAPPING not in properties(schema)
+        or not exists(spark, path)
+        or setting(spark, path, _MAPPING) in ("name", "id")
+    ):
         return
     spark.sql(f"alter table delta.`{path}` set tblproperties ('{_MAPPING}' = 'name')")
 
@@ -182,12 +206,16 @@ def follow_types(spark: SparkSession, path: str, wanted: Mapping[str, T.DataType
     """
     behind: dict[str, T.DataType] = {}
     for field in read(spark, path).schema.fields:
-        behind |= _changed_leaves(f"`{field.name}`", field.dataType, wanted.get(field.name, field.dataType))
+        behind |= _changed_leaves(
+            f"`{field.name}`", field.dataType, wanted.get(field.name, field.dataType)
+        )
     if behind and setting(spark, path, _WIDENING) != "true":
         spark.sql(f"alter table delta.`{path}` set tblproperties ('{_WIDENING}' = 'true')")
     if any("timestamp_ntz" in kind.simpleString() for kind in behind.values()):
         # Delta enables this one by itself for new tables only.
-        spark.sql(f"alter table delta.`{path}` set tblproperties ('delta.feature.timestampNtz' = 'supported')")
+        spark.sql(
+            f"alter table delta.`{path}` set tblproperties ('delta.feature.timestampNtz' = 'supported')"
+        )
     for name, kind in behind.items():
         spark.sql(f"alter table delta.`{path}` alter column {name} type {kind.simpleString()}")
 
@@ -212,7 +240,9 @@ def _changed_leaves(name: str, old: T.DataType, new: T.DataType) -> dict[str, T.
 def forget(spark: SparkSession, directory: Path) -> None:
     """The JVM keeps nothing of the tables in `directory`, which are about to go."""
     for log in directory.rglob("_delta_log"):
-        logs(spark).invalidateCache(spark._jsparkSession, getattr(spark._jvm, "org.apache.hadoop.fs.Path")(str(log.parent)))
+        logs(spark).invalidateCache(
+            spark._jsparkSession, getattr(spark._jvm, "org.apache.hadoop.fs.Path")(str(log.parent))
+        )
 
 
 def aside(path: Path, kept: str) -> Path:

@@ -42,12 +42,18 @@ def has_past(spark: SparkSession, path: str) -> bool:
     if sum(1 for _ in _files(path)) != int(newest.numOfFiles()):
         return True
     marked = newest.numDeletionVectorsOpt()
-    return bool(newest.deletionVectorsSupported()) and not (marked.isDefined() and int(marked.get()) == 0)
+    return bool(newest.deletionVectorsSupported()) and not (
+        marked.isDefined() and int(marked.get()) == 0
+    )
 
 
 def kept(spark: SparkSession, path: str) -> timedelta:
     """How long the table at `path` keeps files that its newest version doesn't need, as its properties say; its log, no less."""
-    return timedelta(milliseconds=delta.logs(spark).tombstoneRetentionMillis(delta.snapshot(spark, path).metadata()))
+    return timedelta(
+        milliseconds=delta.logs(spark).tombstoneRetentionMillis(
+            delta.snapshot(spark, path).metadata()
+        )
+    )
 
 
 def keep_longer(spark: SparkSession, path: str, time: timedelta) -> None:
@@ -59,7 +65,10 @@ def keep_longer(spark: SparkSession, path: str, time: timedelta) -> None:
 
 def _keep(spark: SparkSession, path: str, files: timedelta, log: timedelta) -> None:
     """Sets both at once: Delta lets no log be kept for less than files."""
-    told = ", ".join(f"'{name}' = 'interval {time.days} days'" for name, time in ((_FILES_KEPT, files), (_LOG_KEPT, log)))
+    told = ", ".join(
+        f"'{name}' = 'interval {time.days} days'"
+        for name, time in ((_FILES_KEPT, files), (_LOG_KEPT, log))
+    )
     spark.sql(f"alter table delta.`{path}` set tblproperties ({told})")
 
 

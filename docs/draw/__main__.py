@@ -1,6 +1,6 @@
 """Draws the pictures of docs/windows.md and makes the tables of the pages below, from what the engine wrote.
 
-    python -m docs.draw [NAME ...]      names of pictures, or emission, week, lateness; without a name all of them
+python -m docs.draw [NAME ...]      names of pictures, or emission, week, lateness; without a name all of them
 """
 
 import argparse
@@ -37,8 +37,15 @@ def main() -> int:
     spark = spark_session("draw", **TINY)
     with tempfile.TemporaryDirectory(prefix="draw-") as lake:
         for scene in (s for s in SCENES if s.name in names):
-            (PICTURES / f"{scene.name}.svg").write_text(svg(picture(scene, shoot(scene, spark, Path(lake)))))
-        made = {name: text for n in names if n in TABLES for name, text in TABLES[n](spark, Path(lake)).items()}
+            (PICTURES / f"{scene.name}.svg").write_text(
+                svg(picture(scene, shoot(scene, spark, Path(lake))))
+            )
+        made = {
+            name: text
+            for n in names
+            if n in TABLES
+            for name, text in TABLES[n](spark, Path(lake)).items()
+        }
     for page in PAGES:
         (DOCS / page).write_text(spliced((DOCS / page).read_text(), made))
     return 0

@@ -1,6 +1,6 @@
 """A pipeline in a lake of its own: events land, a run reads them, rows come back.
 
-    "10:02=4 10:07=1"  ->  events  ->  source table  ->  run  ->  rows of an output
+"10:02=4 10:07=1"  ->  events  ->  source table  ->  run  ->  rows of an output
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -49,7 +49,12 @@ class Lake:
     @property
     def spec(self) -> dict[str, Any]:
         """The spec as a user would write it."""
-        source = {"table": str(self.root / "events"), "event_time": "at", "key": ["key"], "event_id": "id"}
+        source = {
+            "table": str(self.root / "events"),
+            "event_time": "at",
+            "key": ["key"],
+            "event_id": "id",
+        }
         return {
             "name": "shown",
             "lake": str(self.root),
@@ -62,7 +67,10 @@ class Lake:
     def run(self, events: Sequence[Event], arrival: datetime) -> RunReport:
         """Lands `events` and runs the pipeline at `arrival`."""
         if events:
-            rows = [{"id": e.id, "key": e.key, "at": e.at, "value": e.value, "mark": e.value is None} for e in events]
+            rows = [
+                {"id": e.id, "key": e.key, "at": e.at, "value": e.value, "mark": e.value is None}
+                for e in events
+            ]
             delta.append(delta.rows(self.spark, rows, SCHEMA), str(self.root / "events"))
         return run(self.spark, load_pipeline(self.spec), arrival)
 
@@ -70,13 +78,25 @@ class Lake:
         """The rows of one output, of one key or all, with is_closed and is_final; times are aware."""
         found = read(self.spark, load_pipeline(self.spec), window, published=False)
         kept = found if key is None else found.where(found["key"] == key)
-        return sorted(({n: _aware(v) for n, v in row.asDict().items()} for row in kept.collect()), key=_place)
+        return sorted(
+            ({n: _aware(v) for n, v in row.asDict().items()} for row in kept.collect()), key=_place
+        )
 
     def late(self) -> list[Row]:
         """What was kept of late, partly late, duplicate and quarantined rows."""
-        tables = [str(self.root / "shown" / name) for name in ("_late", "_duplicates", "_quarantine")]
-        kept = [delta.read(self.spark, table).collect() for table in tables if delta.exists(self.spark, table)]
-        return [{n: _aware(v) for n, v in row.asDict(recursive=True).items()} for rows in kept for row in rows]
+        tables = [
+            str(self.root / "shown" / name) for name in ("_late", "_duplicates", "_quarantine")
+        ]
+        kept = [
+            delta.read(self.spark, table).collect()
+            for table in tables
+            if delta.exists(self.spark, table)
+        ]
+        return [
+            {n: _aware(v) for n, v in row.asDict(recursive=True).items()}
+            for rows in kept
+            for row in rows
+        ]
 
 
 def events(text: str, key: str = "a") -> list[Event]:
@@ -127,4 +147,9 @@ def _aware(value: Any) -> Any:
 
 
 def _place(row: Row) -> tuple[Any, ...]:
-    return (row["key"], row["window_start"] or DAY, row["window_end"] or DAY, row.get("window_index", 0))
+    return (
+        row["key"],
+        row["window_start"] or DAY,
+        row["window_end"] or DAY,
+        row.get("window_index", 0),
+    )

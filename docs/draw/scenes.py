@@ -37,7 +37,11 @@ class Scene:
 
     def arrival(self, n: int) -> datetime:
         """When run `n`, counted from 0, happens."""
-        return at(self.arrivals[n]) if self.arrivals else max(NOON, *(e.at for e in self.batches[0])) + timedelta(minutes=n)
+        return (
+            at(self.arrivals[n])
+            if self.arrivals
+            else max(NOON, *(e.at for e in self.batches[0])) + timedelta(minutes=n)
+        )
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,9 @@ class Shot:
 
 def shoot(scene: Scene, spark: SparkSession, root: Path) -> list[Shot]:
     """Runs the scene; one shot after each run."""
-    lake = Lake(spark, root / scene.name, {"shown": scene.window}, {"delay": scene.delay}, scene.more)
+    lake = Lake(
+        spark, root / scene.name, {"shown": scene.window}, {"delay": scene.delay}, scene.more
+    )
     shots = []
     for n, batch in enumerate(scene.batches):
         report = lake.run(batch, scene.arrival(n))
@@ -62,12 +68,25 @@ def picture(scene: Scene, shots: list[Shot]) -> Picture:
     """The picture of what was found."""
     low, high, step = scene.span
     earlier = [[], *(shot.rows for shot in shots)]
-    panels = [_panel(scene, n, shot, before) for n, (shot, before) in enumerate(zip(shots, earlier, strict=False), 1)]
-    return Picture(scene.title, micros(at(low)), micros(at(high)), step * MINUTE, _dots(scene), tuple(panels), scene.clock)
+    panels = [
+        _panel(scene, n, shot, before)
+        for n, (shot, before) in enumerate(zip(shots, earlier, strict=False), 1)
+    ]
+    return Picture(
+        scene.title,
+        micros(at(low)),
+        micros(at(high)),
+        step * MINUTE,
+        _dots(scene),
+        tuple(panels),
+        scene.clock,
+    )
 
 
 def _panel(scene: Scene, run: int, shot: Shot, before: list[Row]) -> Panel:
-    kept = [_bar(scene, row, corrected=row["run"] == run and row["revision"] > 0) for row in shot.rows]
+    kept = [
+        _bar(scene, row, corrected=row["run"] == run and row["revision"] > 0) for row in shot.rows
+    ]
     gone = [_bar(scene, row, gone=True) for row in deleted(before, shot.rows)]
     bars = sorted([*kept, *gone], key=lambda bar: (bar.gone, bar.start_us or 0, bar.end_us or 0))
     return Panel(run, tuple(bars), None if shot.watermark is None else micros(shot.watermark))
@@ -84,7 +103,15 @@ def _dots(scene: Scene) -> tuple[Dot, ...]:
         for e in batch:
             when = scene.arrival(n) if arrives else e.at
             label = "marker" if e.value is None else f"{e.value:g}"
-            found.append(Dot(micros(when), label, n + 1, late=not arrives and e.at < highest, marker=e.value is None))
+            found.append(
+                Dot(
+                    micros(when),
+                    label,
+                    n + 1,
+                    late=not arrives and e.at < highest,
+                    marker=e.value is None,
+                )
+            )
         highest = max(highest, *(e.at for e in batch))
     return tuple(sorted(found, key=lambda dot: dot.at_us))
 

@@ -1,8 +1,8 @@
 """A picture of windows: events as dots on a time axis, rows as half-open bars below it. Values -> SVG text; no Spark, no clock.
 
-    dots      o     o  o        o          one line, all runs
-    run 1     [------)[------)             a panel for each run: the rows of the output after it
-    run 2     [======)[------)             corrected rows in another colour, deleted ones dashed
+dots      o     o  o        o          one line, all runs
+run 1     [------)[------)             a panel for each run: the rows of the output after it
+run 2     [======)[------)             corrected rows in another colour, deleted ones dashed
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,9 @@ class Drawing:
     """The SVG under construction; `y` is how far down it has got."""
 
     picture: Picture
-    root: Xml.Element = field(default_factory=lambda: Xml.Element("svg", xmlns="http://www.w3.org/2000/svg"))
+    root: Xml.Element = field(
+        default_factory=lambda: Xml.Element("svg", xmlns="http://www.w3.org/2000/svg")
+    )
     y: float = 0
 
     def x(self, us: int) -> float:
@@ -43,10 +45,16 @@ class Drawing:
 
     def add(self, tag: str, parent: Xml.Element | None = None, **attributes: object) -> Xml.Element:
         """A new element; `kind` is its class, an underscore stands for a hyphen, None is left out."""
-        named = {("class" if n == "kind" else n.replace("_", "-")): str(v) for n, v in attributes.items() if v is not None}
+        named = {
+            ("class" if n == "kind" else n.replace("_", "-")): str(v)
+            for n, v in attributes.items()
+            if v is not None
+        }
         return Xml.SubElement(self.root if parent is None else parent, tag, named)
 
-    def write(self, x: float, y: float, text: str, kind: str, parent: Xml.Element | None = None) -> None:
+    def write(
+        self, x: float, y: float, text: str, kind: str, parent: Xml.Element | None = None
+    ) -> None:
         """A line of text."""
         self.add("text", parent, x=round(x, 1), y=round(y, 1), kind=kind).text = text
 
@@ -92,7 +100,12 @@ def _axis(drawing: Drawing) -> None:
         half = len(text) * LETTER / 2
         drawing.write(min(max(drawing.x(us), half), WIDTH - half), line + 19, text, "ink middle")
     for dot, level in zip(picture.dots, levels, strict=True):
-        _dot(drawing, dot, line - 15 * level, beside=[d.at_us for d in picture.dots].count(dot.at_us) > 1)
+        _dot(
+            drawing,
+            dot,
+            line - 15 * level,
+            beside=[d.at_us for d in picture.dots].count(dot.at_us) > 1,
+        )
     drawing.y = line + 30
 
 
@@ -104,7 +117,9 @@ def _dot(drawing: Drawing, dot: Dot, y: float, *, beside: bool) -> None:
     else:
         drawing.add("circle", cx=x, cy=y, r=5, kind=kind, data_at=dot.at_us)
     place = (x + 8, y - 4) if beside else (x, y - 9)
-    drawing.write(*place, dot.label, f"{'fixed' if dot.late else 'ink'}{'' if beside else ' middle'}")
+    drawing.write(
+        *place, dot.label, f"{'fixed' if dot.late else 'ink'}{'' if beside else ' middle'}"
+    )
 
 
 def _panel(drawing: Drawing, panel: Panel) -> None:
@@ -129,7 +144,12 @@ def _watermark(drawing: Drawing, panel: Panel, top: float, bottom: float) -> Non
     drawing.write(LEFT - 8, top + 10, title, "ink bold")
     if mark is not None and picture.low_us <= mark <= picture.high_us:
         under = drawing.x(mark) < LEFT + len(title) * LETTER
-        drawing.add("path", kind="wide", d=f"M{drawing.x(mark)} {top + (14 if under else 2)}V{bottom}", data_watermark=mark)
+        drawing.add(
+            "path",
+            kind="wide",
+            d=f"M{drawing.x(mark)} {top + (14 if under else 2)}V{bottom}",
+            data_watermark=mark,
+        )
         if not under:
             drawing.write(drawing.x(mark) + 4, top + 10, "W", "mark bold")
 
@@ -157,13 +177,22 @@ def _bar(drawing: Drawing, bar: Bar, x0: float, x1: float, y: float) -> None:
     """Flat where the window is closed, round where it is open."""
     kind = "gone" if bar.gone else "fixed" if bar.corrected else "row"
     group = drawing.add("g", data_start=bar.start_us, data_end=bar.end_us)
-    drawing.add("path", group, kind=kind, d=endless(x0, x1, y) if bar.start_us is None else outline(x0, x1, y))
+    drawing.add(
+        "path",
+        group,
+        kind=kind,
+        d=endless(x0, x1, y) if bar.start_us is None else outline(x0, x1, y),
+    )
     if _fits(bar, x0, x1):
-        drawing.write((x0 + x1) / 2, y + 14, bar.label, f"{'ink' if bar.gone else 'white'} middle", group)
+        drawing.write(
+            (x0 + x1) / 2, y + 14, bar.label, f"{'ink' if bar.gone else 'white'} middle", group
+        )
     elif _right(bar, x1):
         drawing.write(x1 + 5, y + 14, bar.label, "fixed" if bar.corrected else "ink", group)
     else:
-        drawing.write(x0 - 5, y + 14, bar.label, f"{'fixed' if bar.corrected else 'ink'} right", group)
+        drawing.write(
+            x0 - 5, y + 14, bar.label, f"{'fixed' if bar.corrected else 'ink'} right", group
+        )
 
 
 def outline(x0: float, x1: float, y: float) -> str:
@@ -200,13 +229,22 @@ def _legend(drawing: Drawing) -> None:
 
 
 def _cross(drawing: Drawing, kind: str, x: float, y: float) -> None:
-    drawing.add("path", d=f"M{x} {y - 5}l10 10m0 -10l-10 10", stroke=CORRECTED if kind == "fixed" else ROW, stroke_width=2.6)
+    drawing.add(
+        "path",
+        d=f"M{x} {y - 5}l10 10m0 -10l-10 10",
+        stroke=CORRECTED if kind == "fixed" else ROW,
+        stroke_width=2.6,
+    )
 
 
 SHAPES: dict[str, Callable[[Drawing, str, float, float], object]] = {
     "circle": lambda drawing, kind, x, y: drawing.add("circle", cx=x + 5, cy=y, r=5, kind=kind),
-    "bar": lambda drawing, kind, x, y: drawing.add("path", d=outline(x - 8, x + 13, y - TALL / 2), kind=kind),
-    "endless": lambda drawing, kind, x, y: drawing.add("path", d=endless(x - 12, x + 13, y - TALL / 2), kind=kind),
+    "bar": lambda drawing, kind, x, y: drawing.add(
+        "path", d=outline(x - 8, x + 13, y - TALL / 2), kind=kind
+    ),
+    "endless": lambda drawing, kind, x, y: drawing.add(
+        "path", d=endless(x - 12, x + 13, y - TALL / 2), kind=kind
+    ),
     "cross": _cross,
 }
 

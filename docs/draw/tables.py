@@ -1,8 +1,8 @@
 """The worked tables of the documentation: pipelines are run, and what they wrote becomes Markdown between two comments of a page.
 
-    <!-- made: NAME -->
-    | ... |
-    <!-- end -->
+<!-- made: NAME -->
+| ... |
+<!-- end -->
 """
 
 import re
@@ -30,7 +30,11 @@ SHOWN_RUNS = (
     [*events("10:13=3 10:31=5"), *events("11:15=1", "b")],
 )
 WAITING = {"waiting": {"kind": "session", "gap": "20 minutes", "emit": "on_close"}}
-WAITING_RUNS = ([*events("10:00=4"), *events("10:25=1", "b")], events("10:20=2 10:38=3"), events("11:00=1", "b"))
+WAITING_RUNS = (
+    [*events("10:00=4"), *events("10:25=1", "b")],
+    events("10:20=2 10:38=3"),
+    events("11:00=1", "b"),
+)
 
 
 def emission(spark: SparkSession, root: Path) -> dict[str, str]:
@@ -38,10 +42,15 @@ def emission(spark: SparkSession, root: Path) -> dict[str, str]:
     lake = Lake(spark, root / "emission", SHOWN, {"delay": "0 seconds"})
     waiting = Lake(spark, root / "waiting", WAITING, {"delay": "0 seconds"})
     found = _after_each_run(lake, SHOWN_RUNS, at("12:00"))
-    return {name: steps(*columns) for name, columns in (found | _after_each_run(waiting, WAITING_RUNS, at("12:00"))).items()}
+    return {
+        name: steps(*columns)
+        for name, columns in (found | _after_each_run(waiting, WAITING_RUNS, at("12:00"))).items()
+    }
 
 
-def _after_each_run(lake: Lake, runs: Sequence[list[Event]], arrival: datetime) -> dict[str, tuple[list[str], list[list[Row]]]]:
+def _after_each_run(
+    lake: Lake, runs: Sequence[list[Event]], arrival: datetime
+) -> dict[str, tuple[list[str], list[list[Row]]]]:
     """By window: a heading for each run, and the rows of key `a` after it."""
     heads, shots = [], []
     for n, batch in enumerate(runs, 1):
@@ -54,25 +63,42 @@ def _after_each_run(lake: Lake, runs: Sequence[list[Event]], arrival: datetime) 
 def steps(heads: Sequence[str], shots: Sequence[Sequence[Row]]) -> str:
     """Windows down, runs across; what a run changed is bold."""
     bounds = sorted({(row["window_start"], row["window_end"]) for shot in shots for row in shot})
-    by_window = [{(row["window_start"], row["window_end"]): value(row) for row in shot} for shot in shots]
+    by_window = [
+        {(row["window_start"], row["window_end"]): value(row) for row in shot} for shot in shots
+    ]
     lines = []
     for place in bounds:
         cells = [shot.get(place, "") for shot in by_window]
-        bold = [cell if n == 0 or cell == cells[n - 1] else f"**{cell or 'deleted'}**" for n, cell in enumerate(cells)]
+        bold = [
+            cell if n == 0 or cell == cells[n - 1] else f"**{cell or 'deleted'}**"
+            for n, cell in enumerate(cells)
+        ]
         lines.append([span(*place), *bold])
     return table(["window", *heads], lines)
 
 
 WEEK = {"kind": "sliding", "size": "7 days", "slide": "1 minute"}
-WEEK_RUN = [*events("10:01=1 10:01:10=1 10:02:10=1 10:02:59=1 10:03=1"), *events("03-10T10:00=1", "b")]
+WEEK_RUN = [
+    *events("10:01=1 10:01:10=1 10:02:10=1 10:02:59=1 10:03=1"),
+    *events("03-10T10:00=1", "b"),
+]
 
 
 def week(spark: SparkSession, root: Path) -> dict[str, str]:
     """How many rows five events within three minutes make of a week that slides by the minute."""
-    windows = {"on_change": WEEK, "on_close": WEEK | {"emit": "on_close"}, "changes": WEEK | {"emit": "changes"}}
+    windows = {
+        "on_change": WEEK,
+        "on_close": WEEK | {"emit": "on_close"},
+        "changes": WEEK | {"emit": "changes"},
+    }
     lake = Lake(spark, root / "week", windows, {"delay": "0 seconds"})
     lake.run(WEEK_RUN, at("03-10T12:00"))
-    return {"week": table(["output", "rows of key `a`"], [[f"`{name}`", f"{len(lake.rows(name)):,}"] for name in windows])}
+    return {
+        "week": table(
+            ["output", "rows of key `a`"],
+            [[f"`{name}`", f"{len(lake.rows(name)):,}"] for name in windows],
+        )
+    }
 
 
 RULES = {"delay": "10 minutes", "max_future": "1 hour", "idle_after": "1 hour"}
@@ -103,7 +129,11 @@ def lateness(spark: SparkSession, root: Path) -> dict[str, str]:
     made: dict[str, str] = {}
     before: dict[str, list[Row]] = {name: [] for name in WINDOWS}
     for n, step in enumerate(steps_of[WORKED], 1):
-        made |= {f"run_{n}_read": _read(step), f"run_{n}_mark": f"W = {step.watermark:%H:%M}", f"run_{n}_rows": _changed(before, step.rows)}
+        made |= {
+            f"run_{n}_read": _read(step),
+            f"run_{n}_mark": f"W = {step.watermark:%H:%M}",
+            f"run_{n}_rows": _changed(before, step.rows),
+        }
         before = step.rows
     last = {allowed: steps[COMPARED - 1].rows for allowed, steps in steps_of.items()}
     beside = _beside({allowed: rows["hourly"] + rows["visits"] for allowed, rows in last.items()})
@@ -125,7 +155,14 @@ def _worked(lake: Lake, runs: Sequence[tuple[str, str]]) -> list[Step]:
     for arrival, line in runs:
         report = lake.run(events(line), at(arrival))
         refused = {row["id"]: outcome(row) for row in lake.late() if row["run"] == report.run}
-        made.append(Step(events(line), refused, report.watermark, {name: lake.rows(name) for name in lake.windows}))
+        made.append(
+            Step(
+                events(line),
+                refused,
+                report.watermark,
+                {name: lake.rows(name) for name in lake.windows},
+            )
+        )
     return made
 
 
@@ -135,13 +172,21 @@ def _outcomes(steps_of: dict[str, list[Step]]) -> str:
     lines = []
     for n, step in enumerate(batches[WORKED]):
         for e in step.batch:
-            lines.append([f"`{e.id}`", *(steps[n].refused.get(e.id or "", "accepted") for steps in batches.values())])
+            lines.append(
+                [
+                    f"`{e.id}`",
+                    *(steps[n].refused.get(e.id or "", "accepted") for steps in batches.values()),
+                ]
+            )
     return table(["row", *batches], lines)
 
 
 def _read(step: Step) -> str:
     """The rows of a run and their outcomes."""
-    rows = [[f"`{e.id}`", f"{e.at:%H:%M}", f"{e.value:g}", step.refused.get(e.id or "", "accepted")] for e in step.batch]
+    rows = [
+        [f"`{e.id}`", f"{e.at:%H:%M}", f"{e.value:g}", step.refused.get(e.id or "", "accepted")]
+        for e in step.batch
+    ]
     return table(["row", "event time", "value", "outcome"], rows)
 
 
@@ -149,7 +194,10 @@ def outcome(row: Row) -> str:
     """What became of a refused row; of a partly late one the windows it missed, with the end of the last one."""
     if row["outcome"] != "partial":
         return f"{row['outcome']}: {row['reason']}"
-    missed = [f"`{m['window']}`" + (f" to {m['until']:%H:%M}" if m["until"] else "") for m in row["missed"]]
+    missed = [
+        f"`{m['window']}`" + (f" to {m['until']:%H:%M}" if m["until"] else "")
+        for m in row["missed"]
+    ]
     return f"partial: missed {', '.join(missed)}"
 
 
@@ -161,9 +209,23 @@ def _changed(before: dict[str, list[Row]], now: dict[str, list[Row]]) -> str:
         for row in rows:
             was = old.get(identity(row))
             if was != row:
-                wrote = was is None or value(was) != value(row) or was["window_end"] != row["window_end"]
-                lines.append([f"`{name}`", span(row["window_start"], row["window_end"]), _bold(value(row), wrote), state(row, was)])
-        lines += [[f"`{name}`", span(r["window_start"], r["window_end"]), "deleted", ""] for r in deleted(before[name], rows)]
+                wrote = (
+                    was is None
+                    or value(was) != value(row)
+                    or was["window_end"] != row["window_end"]
+                )
+                lines.append(
+                    [
+                        f"`{name}`",
+                        span(row["window_start"], row["window_end"]),
+                        _bold(value(row), wrote),
+                        state(row, was),
+                    ]
+                )
+        lines += [
+            [f"`{name}`", span(r["window_start"], r["window_end"]), "deleted", ""]
+            for r in deleted(before[name], rows)
+        ]
     return table(["output", "window", "n / sum", ""], lines)
 
 
@@ -179,11 +241,25 @@ def _state(row: Row) -> str:
 
 def _beside(found: dict[str, list[Row]]) -> str:
     """Hours, then sessions; a column for each lateness."""
-    places = sorted({("last_event" in r, r["window_start"], r["window_end"]) for rows in found.values() for r in rows})
+    places = sorted(
+        {
+            ("last_event" in r, r["window_start"], r["window_end"])
+            for rows in found.values()
+            for r in rows
+        }
+    )
     lines = []
     for visit, start, end in places:
         cells = [
-            next((value(r) for r in rows if ("last_event" in r, r["window_start"], r["window_end"]) == (visit, start, end)), "")
+            next(
+                (
+                    value(r)
+                    for r in rows
+                    if ("last_event" in r, r["window_start"], r["window_end"])
+                    == (visit, start, end)
+                ),
+                "",
+            )
             for rows in found.values()
         ]
         lines.append(["`visits`" if visit else "`hourly`", span(start, end), *cells])
@@ -203,7 +279,9 @@ def span(start: datetime, end: datetime) -> str:
 def table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     """A Markdown table."""
     rows = [" | ".join(cells) for cells in (heads, *lines)]
-    return "\n".join([f"| {rows[0]} |", "|" + "---|" * len(heads), *(f"| {row} |" for row in rows[1:])])
+    return "\n".join(
+        [f"| {rows[0]} |", "|" + "---|" * len(heads), *(f"| {row} |" for row in rows[1:])]
+    )
 
 
 def spliced(page: str, made: dict[str, str]) -> str:

@@ -26,11 +26,32 @@ Progress = Callable[[int, int], None]
 
 @click.command()
 @common
-@click.option("--from", "start", type=Instant(), required=True, help="Start of event time; the instant itself is inside. " + TIMES)
-@click.option("--to", "end", type=Instant(), required=True, help="End of event time; the instant itself is outside.")
-@click.option("--dry-run", "how", flag_value="plan", help="Print what would be done and write nothing.")
-@click.option("--check", "how", flag_value="check", help="Recompute on a copy and report what differs; exit 3 if anything does.")
-def backfill(pipeline: "Pipeline", *, as_json: bool, start: datetime, end: datetime, how: str | None) -> None:
+@click.option(
+    "--from",
+    "start",
+    type=Instant(),
+    required=True,
+    help="Start of event time; the instant itself is inside. " + TIMES,
+)
+@click.option(
+    "--to",
+    "end",
+    type=Instant(),
+    required=True,
+    help="End of event time; the instant itself is outside.",
+)
+@click.option(
+    "--dry-run", "how", flag_value="plan", help="Print what would be done and write nothing."
+)
+@click.option(
+    "--check",
+    "how",
+    flag_value="check",
+    help="Recompute on a copy and report what differs; exit 3 if anything does.",
+)
+def backfill(
+    pipeline: "Pipeline", *, as_json: bool, start: datetime, end: datetime, how: str | None
+) -> None:
     """Recompute a range of event time as if all had been on time.
 
     Late and refused rows of the range are taken in; the watermark stays where it is. Scheduled runs go on meanwhile. Asked for again
@@ -63,7 +84,9 @@ def _check(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetim
             printer.line(f"  {line}")
     printer.finish(found.as_json())
     if not found.agrees:
-        raise ExpectationsFailed(f"{pipeline.name}: `tidemark backfill` of the same range would make these changes")
+        raise ExpectationsFailed(
+            f"{pipeline.name}: `tidemark backfill` of the same range would make these changes"
+        )
 
 
 def _backfill(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetime) -> None:
@@ -85,9 +108,17 @@ def _recounted(report: "RunReport | Checked") -> str:
 
 
 def _print_plan(printer: Printer, pipeline: "Pipeline", plan: "BackfillPlan") -> None:
-    printer.line(f"{pipeline.name}: {count(len(plan.chunks), 'chunk')}, read from version {plan.source_version} of {pipeline.source.table}")
-    printer.table(["chunk", "event times"], [[n, interval(*bounds)] for n, bounds in enumerate(plan.chunks, 1)])
-    printer.table(["window", "recomputed"], [[name, interval(*bounds)] for name, bounds in plan.windows.items()])
+    printer.line(
+        f"{pipeline.name}: {count(len(plan.chunks), 'chunk')}, read from version {plan.source_version} of {pipeline.source.table}"
+    )
+    printer.table(
+        ["chunk", "event times"],
+        [[n, interval(*bounds)] for n, bounds in enumerate(plan.chunks, 1)],
+    )
+    printer.table(
+        ["window", "recomputed"],
+        [[name, interval(*bounds)] for name, bounds in plan.windows.items()],
+    )
     printer.finish(plan.as_json())
 
 
@@ -97,9 +128,16 @@ def _progress(title: str) -> Iterator[Progress]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     if not sys.stderr.isatty():
-        yield lambda done, total: click.echo(f"{title}: {done} of {count(total, 'chunk')} done", err=True)
+        yield lambda done, total: click.echo(
+            f"{title}: {done} of {count(total, 'chunk')} done", err=True
+        )
         return
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=console(sys.stderr)) as bar:
         task = bar.add_task(title, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

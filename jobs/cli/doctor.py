@@ -31,7 +31,11 @@ def doctor(pipeline: "Pipeline", *, as_json: bool) -> None:
     if not found:
         printer.line(f"{pipeline.name}: source, checkpoint, ledger and tables tell one story")
     else:
-        printer.table(["finding", "what"], [[refused.code, refused.message] for refused in found], pipeline.name)
+        printer.table(
+            ["finding", "what"],
+            [[refused.code, refused.message] for refused in found],
+            pipeline.name,
+        )
     findings = [{"code": refused.code, "found": refused.message} for refused in found]
     printer.finish({"pipeline": pipeline.name, "healthy": not found, "findings": findings})
     if found:

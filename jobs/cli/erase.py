@@ -28,15 +28,24 @@ def erase(pipeline: "Pipeline", *, as_json: bool, keys: tuple[str, ...], yes: bo
     chosen = keys_of(pipeline, keys)
     several = [column for column, values in chosen.items() if len(values) > 1]
     if several or not chosen:
-        raise UsageError(f"erase takes one value for each key column of {pipeline.name}: --key COLUMN=VALUE")
+        raise UsageError(
+            f"erase takes one value for each key column of {pipeline.name}: --key COLUMN=VALUE"
+        )
     if not yes:
-        confirm("erase would delete all rows of one key and every older version of all tables", "Delete the key and all older versions?")
+        confirm(
+            "erase would delete all rows of one key and every older version of all tables",
+            "Delete the key and all older versions?",
+        )
     session = writing(pipeline)
     from jobs.erase import erase as erase_now
 
     done = erase_now(session, pipeline, {column: values[0] for column, values in chosen.items()})
     printer = Printer(as_json=as_json)
-    printer.table(["table", "rows deleted"], [[table, n] for table, n in done.rows.items()], pipeline.name)
+    printer.table(
+        ["table", "rows deleted"], [[table, n] for table, n in done.rows.items()], pipeline.name
+    )
     if done.resumed:
-        printer.line("An erasure that was left half-way is closed with this one. If its key was another, erase that one again.")
+        printer.line(
+            "An erasure that was left half-way is closed with this one. If its key was another, erase that one again."
+        )
     printer.finish({"pipeline": pipeline.name, **done.as_json()})

@@ -44,7 +44,9 @@ def usage(error: click.ClickException) -> str:
 def _named(error: Exception) -> str:
     """Class and first line; of errors in the JVM class and condition, or what its host refused: their messages hold values of rows."""
     name = type(error).__name__
-    if not type(error).__module__.startswith(("pyspark", "py4j")) and not hasattr(error, "java_exception"):
+    if not type(error).__module__.startswith(("pyspark", "py4j")) and not hasattr(
+        error, "java_exception"
+    ):
         return _short(f"{name}: {(str(error).strip().splitlines() or [''])[0]}")
     if condition := _CONDITION.match(str(error)):
         return f"{name}: {condition[0]}"

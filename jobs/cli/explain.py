@@ -26,9 +26,19 @@ def explain(pipeline: "Pipeline", *, as_json: bool) -> None:
     printer = Printer(as_json=as_json)
     printer.line(f"{pipeline.name}: run {plan.run} would read {_news(plan.news)}")
     printer.facts(_facts(plan, feed=pipeline.source.changes == "feed"))
-    columns = ["window", "kind", "made from", "version", "published", "closed until", "windows with new events"]
+    columns = [
+        "window",
+        "kind",
+        "made from",
+        "version",
+        "published",
+        "closed until",
+        "windows with new events",
+    ]
     printer.table(columns, [_row(output) for output in plan.outputs])
-    printer.table(["state", "serves"], [[table, ", ".join(windows)] for table, windows in plan.tables.items()])
+    printer.table(
+        ["state", "serves"], [[table, ", ".join(windows)] for table, windows in plan.tables.items()]
+    )
     printer.finish(plan.as_json())
 
 
@@ -40,7 +50,9 @@ def _news(news: "News") -> str:
 
 def _facts(plan: "Plan", *, feed: bool) -> dict[str, str]:
     news, facts = plan.news, {"source": plan.news.table, "watermark": instant(plan.watermark)}
-    facts["versions"] = f"{news.since} to {news.version}" if news.commits else f"none after {news.version}"
+    facts["versions"] = (
+        f"{news.since} to {news.version}" if news.commits else f"none after {news.version}"
+    )
     if news.event_times:
         facts["event times"] = f"{instant(news.event_times[0])} to {instant(news.event_times[1])}"
     if news.rewrites:
@@ -48,12 +60,26 @@ def _facts(plan: "Plan", *, feed: bool) -> dict[str, str]:
         fate = "the ranges they touch will be counted again" if feed else "the run will be refused"
         facts["rewrites"] = f"versions that change rows already in the source: {versions}; {fate}"
     if plan.spec.changed:
-        facts["spec"] = f"{listed(plan.spec.changed)} differ from what made the state, so the run will be refused"
+        facts["spec"] = (
+            f"{listed(plan.spec.changed)} differ from what made the state, so the run will be refused"
+        )
     elif plan.spec:
-        facts["spec"] = f"{listed((*plan.spec.added, *plan.spec.removed))} came or went; the run makes state anew first"
-    return facts | {f"left open {n}".removesuffix(" 1"): text for n, text in enumerate(plan.left_open, 1)}
+        facts["spec"] = (
+            f"{listed((*plan.spec.added, *plan.spec.removed))} came or went; the run makes state anew first"
+        )
+    return facts | {
+        f"left open {n}".removesuffix(" 1"): text for n, text in enumerate(plan.left_open, 1)
+    }
 
 
 def _row(output: "Touched") -> list[object]:
     span = interval(*output.span) if output.span else None
-    return [output.name, output.kind, output.state, output.version, output.published, instant(output.closed_until), span]
+    return [
+        output.name,
+        output.kind,
+        output.state,
+        output.version,
+        output.published,
+        instant(output.closed_until),
+        span,
+    ]

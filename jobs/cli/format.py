@@ -23,7 +23,9 @@ def how_many(found: "Rows") -> str:
 def print_evolved(printer: Printer, pipeline: "Pipeline", report: "RunReport") -> None:
     """Prints the windows and aggregates that came or went with the spec, if any did."""
     if report.evolved:
-        printer.line(f"{pipeline.name}: {listed(report.evolved)} came or went; state was made anew from the events accepted before")
+        printer.line(
+            f"{pipeline.name}: {listed(report.evolved)} came or went; state was made anew from the events accepted before"
+        )
 
 
 def print_nulls(printer: Printer, report: "RunReport") -> None:

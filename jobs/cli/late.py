@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jobs.cli.options import as_of_option, common, key_option, keys_of, limit_option, ordered, range_options
+from jobs.cli.options import (
+    as_of_option,
+    common,
+    key_option,
+    keys_of,
+    limit_option,
+    ordered,
+    range_options,
+)
 from jobs.cli.spark import spark
 from jobs.console import Printer
 
@@ -18,7 +26,13 @@ OUTCOMES = ("late", "partial", "duplicate", "quarantined")
 
 @click.command()
 @common
-@click.option("--outcome", "outcomes", type=click.Choice(OUTCOMES), multiple=True, help="Only rows with this outcome. May be repeated.")
+@click.option(
+    "--outcome",
+    "outcomes",
+    type=click.Choice(OUTCOMES),
+    multiple=True,
+    help="Only rows with this outcome. May be repeated.",
+)
 @key_option
 @range_options("event times")
 @as_of_option("As run RUN left it.")
@@ -44,11 +58,22 @@ def late(
     session = spark()
     from jobs.show import Wanted, refused
 
-    found = refused(session, pipeline, outcomes or OUTCOMES, Wanted(wanted_keys, start, end, not reverse, limit), as_of)
+    found = refused(
+        session,
+        pipeline,
+        outcomes or OUTCOMES,
+        Wanted(wanted_keys, start, end, not reverse, limit),
+        as_of,
+    )
     printer = Printer(as_json=as_json)
-    printer.line(f"{pipeline.name}: " + ", ".join(f"{n:,} {outcome}" for outcome, n in found.counts.items()))
+    printer.line(
+        f"{pipeline.name}: " + ", ".join(f"{n:,} {outcome}" for outcome, n in found.counts.items())
+    )
     if found.rows:
-        names = [*pipeline.source.key, *([pipeline.source.event_id] if pipeline.source.event_id else [])]
+        names = [
+            *pipeline.source.key,
+            *([pipeline.source.event_id] if pipeline.source.event_id else []),
+        ]
         columns = ["outcome", *names, "event time", "run", "watermark", "reason", "resolved by"]
         printer.data(columns, [_refused(row, names) for row in found.rows])
     printer.finish({"pipeline": pipeline.name, **found.as_json()})
@@ -57,4 +82,12 @@ def late(
 def _refused(row: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
     missed = ", ".join(m["window"] for m in row.get("missed") or [])
     reason = f"{row['reason']}: {missed}" if missed else row["reason"]
-    return [row["outcome"], *(row.get(n) for n in names), row["event_time"], row["run"], row["watermark"], reason, row["resolved_by"]]
+    return [
+        row["outcome"],
+        *(row.get(n) for n in names),
+        row["event_time"],
+        row["run"],
+        row["watermark"],
+        reason,
+        row["resolved_by"],
+    ]

@@ -1,6 +1,6 @@
 """`tidemark`: event-time windows over Delta tables, from the command line. What it promises: docs name every command and exit code.
 
-    command line -> spec (no Spark) -> lock probe (no Spark) -> session -> one function of `jobs` -> table or JSON
+command line -> spec (no Spark) -> lock probe (no Spark) -> session -> one function of `jobs` -> table or JSON
 """
 
 import os
@@ -36,7 +36,13 @@ INTERRUPTED = 130
 class Tidemark(click.Group):
     """A group whose every error is one sentence on stderr and the exit code that belongs to it."""
 
-    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, *rest: Any, **extra: Any) -> Any:
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        *rest: Any,
+        **extra: Any,
+    ) -> Any:
         """Runs one command and ends the process with its exit code."""
         _streams()
         try:
@@ -48,7 +54,9 @@ class Tidemark(click.Group):
         except click.ClickException as error:
             code = _said(f"tidemark: {usage(error)}", error.exit_code)
         except click.Abort:
-            code = _said("tidemark: interrupted; the next run takes up where this one stopped", INTERRUPTED)
+            code = _said(
+                "tidemark: interrupted; the next run takes up where this one stopped", INTERRUPTED
+            )
         except OSError as error:
             code = _unwritten(error)
         try:
@@ -61,7 +69,13 @@ class Tidemark(click.Group):
         """Runs the command; whatever it raises becomes one sentence."""
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError, KeyboardInterrupt):
+        except (
+            click.ClickException,
+            click.Abort,
+            click.exceptions.Exit,
+            BrokenPipeError,
+            KeyboardInterrupt,
+        ):
             raise
         except Exception as error:
             if debugging(ctx):
@@ -84,7 +98,9 @@ def _unwritten(error: OSError, *, said: bool = False) -> int:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     if said or isinstance(error, BrokenPipeError):
         return 1
-    return _said(f"tidemark: what was found can't be written to standard output ({error.strerror})", 1)
+    return _said(
+        f"tidemark: what was found can't be written to standard output ({error.strerror})", 1
+    )
 
 
 def _said(text: str, code: int) -> int:
@@ -92,7 +108,9 @@ def _said(text: str, code: int) -> int:
     return code
 
 
-@click.group(cls=Tidemark, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.group(
+    cls=Tidemark, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120}
+)
 @click.version_option(package_name="tidemark")
 @debug
 def main() -> None:

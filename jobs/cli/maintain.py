@@ -29,7 +29,17 @@ def maintain(pipeline: "Pipeline", *, as_json: bool) -> None:
     if not done.tables:
         printer.line(f"{pipeline.name}: nothing to maintain, there is no finished run yet")
     else:
-        columns = ["table", "rows merged", "rows expired", "files before", "after", "size before", "after"]
-        rows = [[t.name, t.merged, t.expired, *t.files, *(size(n) for n in t.size)] for t in done.tables]
+        columns = [
+            "table",
+            "rows merged",
+            "rows expired",
+            "files before",
+            "after",
+            "size before",
+            "after",
+        ]
+        rows = [
+            [t.name, t.merged, t.expired, *t.files, *(size(n) for n in t.size)] for t in done.tables
+        ]
         printer.table(columns, rows, pipeline.name)
     printer.finish({"pipeline": pipeline.name, "tables": done.as_json()})

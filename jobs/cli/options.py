@@ -23,7 +23,9 @@ class Instant(click.ParamType[datetime]):
 
     name = "time"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
         """The time, or a usage error that says what one looks like."""
         if isinstance(value, datetime):
             return value
@@ -31,7 +33,11 @@ class Instant(click.ParamType[datetime]):
             at = datetime.fromisoformat(value.strip())
             return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
         except (ValueError, OverflowError):
-            self.fail(f"{shown(value)} is not a time such as 2013-03-10T05:00Z, 2013-03-10T00:00-05:00 or 2013-03-10", param, ctx)
+            self.fail(
+                f"{shown(value)} is not a time such as 2013-03-10T05:00Z, 2013-03-10T00:00-05:00 or 2013-03-10",
+                param,
+                ctx,
+            )
 
 
 class Spec(click.ParamType[Pipeline]):
@@ -39,7 +45,9 @@ class Spec(click.ParamType[Pipeline]):
 
     name = "spec"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Pipeline:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Pipeline:
         """The pipeline; SpecError with file, field and what is allowed."""
         from expectations.places import check_suite
         from windowing.spec.load import load_pipeline
@@ -64,7 +72,14 @@ def debug(command: F) -> F:
     """Adds --debug."""
     text = "Show stack traces and what the JVM logs."
     option = click.option(
-        "--debug", is_flag=True, is_eager=True, expose_value=False, callback=_remember, envvar="TIDEMARK_DEBUG", show_envvar=True, help=text
+        "--debug",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_remember,
+        envvar="TIDEMARK_DEBUG",
+        show_envvar=True,
+        help=text,
     )
     return option(command)
 
@@ -98,7 +113,9 @@ def key_option(command: F) -> F:
 
 def range_options(of: str) -> Callable[[F], F]:
     """Adds --from, --to and --reverse, about `of` such as windows."""
-    since = click.option("--from", "start", type=Instant(), help=f"Only {of} from this time on. {TIMES}")
+    since = click.option(
+        "--from", "start", type=Instant(), help=f"Only {of} from this time on. {TIMES}"
+    )
     until = click.option("--to", "end", type=Instant(), help=f"Only {of} before this time.")
     reverse = click.option("--reverse", is_flag=True, help="The other way round.")
     return lambda command: since(until(reverse(command)))
@@ -111,20 +128,30 @@ def as_of_option(text: str) -> Callable[[F], F]:
 
 def limit_option(command: F) -> F:
     """Adds --limit."""
-    return click.option("--limit", type=click.IntRange(1, 1_000_000), default=20, show_default=True, help="Rows to show.")(command)
+    return click.option(
+        "--limit",
+        type=click.IntRange(1, 1_000_000),
+        default=20,
+        show_default=True,
+        help="Rows to show.",
+    )(command)
 
 
 def ordered(start: datetime | None, end: datetime | None) -> None:
     """UsageError unless `start` is before `end`, where both are given."""
     if start is not None and end is not None and start >= end:
-        raise UsageError(f"--from {start.isoformat()} must be before --to {end.isoformat()}; the range holds --from and not --to")
+        raise UsageError(
+            f"--from {start.isoformat()} must be before --to {end.isoformat()}; the range holds --from and not --to"
+        )
 
 
 def window_of(pipeline: Pipeline, name: str) -> Window:
     """The window called `name`; UsageError with the names there are."""
     names = [w.name for w in pipeline.windows]
     if name not in names:
-        raise UsageError(f"{pipeline.name} has no window {shown(name)}; it has {listed(names)}{near(name, names)}")
+        raise UsageError(
+            f"{pipeline.name} has no window {shown(name)}; it has {listed(names)}{near(name, names)}"
+        )
     return pipeline.window(name)
 
 
@@ -143,7 +170,11 @@ def _key(pipeline: Pipeline, text: str) -> tuple[str, str]:
     if not equals and len(columns) == 1:
         return columns[0], text
     if not equals:
-        raise UsageError(f"--key {shown(text)} names no column; write COLUMN=VALUE, the key columns are {listed(columns)}")
+        raise UsageError(
+            f"--key {shown(text)} names no column; write COLUMN=VALUE, the key columns are {listed(columns)}"
+        )
     if column not in columns:
-        raise UsageError(f"--key: {shown(column)} is not a key column of {pipeline.name}; it has {listed(columns)}{near(column, columns)}")
+        raise UsageError(
+            f"--key: {shown(column)} is not a key column of {pipeline.name}; it has {listed(columns)}{near(column, columns)}"
+        )
     return column, value

@@ -14,16 +14,25 @@ if TYPE_CHECKING:
 
 @click.command()
 @common
-@click.option("--accept", metavar="REASON", help="Publish although expectations failed; the reason is recorded.")
+@click.option(
+    "--accept",
+    metavar="REASON",
+    help="Publish although expectations failed; the reason is recorded.",
+)
 def publish(pipeline: "Pipeline", *, as_json: bool, accept: str | None) -> None:
     """Point readers at the newest validated versions."""
     if accept is not None and not accept.strip():
-        raise click.UsageError("--accept needs a reason, such as 'the airport was closed that day'", click.get_current_context())
+        raise click.UsageError(
+            "--accept needs a reason, such as 'the airport was closed that day'",
+            click.get_current_context(),
+        )
     session = noting(pipeline)
     from jobs.publish import publish as publish_newest
 
     published = publish_newest(session, pipeline, accept)
     printer = Printer(as_json=as_json)
     rows = [[name, output["version"], output["rows"]] for name, output in published.outputs.items()]
-    printer.table(["window", "version", "rows"], rows, f"{pipeline.name}, published run {published.run}")
+    printer.table(
+        ["window", "version", "rows"], rows, f"{pipeline.name}, published run {published.run}"
+    )
     printer.finish(published.as_json())

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @common
-@click.option("--output", type=click.Path(path_type=Path), help="The file to write; without it _report.html beside the tables.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="The file to write; without it _report.html beside the tables.",
+)
 def report(pipeline: "Pipeline", *, as_json: bool, output: Path | None) -> None:
     """One self-contained HTML page of runs, outputs and quality."""
     from datetime import UTC, datetime
@@ -32,7 +36,9 @@ def report(pipeline: "Pipeline", *, as_json: bool, output: Path | None) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"--output: {target} can't be written ({error.strerror}); name a file in a directory of yours") from error
+        raise UsageError(
+            f"--output: {target} can't be written ({error.strerror}); name a file in a directory of yours"
+        ) from error
     printer = Printer(as_json=as_json)
     printer.line(f"{pipeline.name}: {target}")
     printer.finish({"pipeline": pipeline.name, "report": str(target)})

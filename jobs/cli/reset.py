@@ -33,16 +33,27 @@ def reset(pipeline: "Pipeline", *, as_json: bool, yes: bool) -> None:
     if found.size and not yes:
         _ask(found)
     gone = reset_now(pipeline)
-    printer.line(f"{pipeline.name}: {_what(gone)} deleted from {gone.path}" if gone.size else f"{pipeline.name}: nothing to delete")
+    printer.line(
+        f"{pipeline.name}: {_what(gone)} deleted from {gone.path}"
+        if gone.size
+        else f"{pipeline.name}: nothing to delete"
+    )
     printer.finish({"pipeline": pipeline.name, "deleted": gone.as_json()})
 
 
 def _ask(found: "Holding") -> None:
-    confirm(f"reset would delete {_what(found)} in {found.path}", f"Delete {_what(found)} in {found.path}?")
+    confirm(
+        f"reset would delete {_what(found)} in {found.path}",
+        f"Delete {_what(found)} in {found.path}?",
+    )
 
 
 def _what(found: "Holding") -> str:
     shown = [name for name in found.tables if not name.startswith("_")]
-    others = f" and what no run has made: {listed(found.others[:5])}{', ...' if len(found.others) > 5 else ''}" if found.others else ""
+    others = (
+        f" and what no run has made: {listed(found.others[:5])}{', ...' if len(found.others) > 5 else ''}"
+        if found.others
+        else ""
+    )
     named = f", {listed(shown)} among them" if shown else ""
     return f"{count(len(found.tables), 'table')}{named}{others} ({size(found.size)})"

@@ -48,6 +48,10 @@ def _not_ahead(pipeline: "Pipeline", arrival: datetime) -> None:
 
 
 def _print_report(printer: Printer, title: str, report: "RunReport") -> None:
-    printer.table([*_COUNTS, "watermark"], [[*(getattr(report, c) for c in _COUNTS), instant(report.watermark)]], title)
+    printer.table(
+        [*_COUNTS, "watermark"],
+        [[*(getattr(report, c) for c in _COUNTS), instant(report.watermark)]],
+        title,
+    )
     print_nulls(printer, report)
     print_changes(printer, report)

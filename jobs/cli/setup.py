@@ -25,6 +25,10 @@ def setup(*, as_json: bool) -> None:
 
     fetched = fetch_jars(verbose=debugging())
     printer = Printer(as_json=as_json)
-    did = f"fetched and verified {listed(fetched)}" if fetched else "the Delta JARs are there, verified"
+    did = (
+        f"fetched and verified {listed(fetched)}"
+        if fetched
+        else "the Delta JARs are there, verified"
+    )
     printer.line(f"{JARS}: {did}")
     printer.finish({"directory": str(JARS), "jars": dict(SHA256), "fetched": list(fetched)})

@@ -70,8 +70,13 @@ def _interruptible(session: "SparkSession") -> "SparkSession":
 
 def _not_started(said: str) -> str:
     """Why there is no JVM, from what it or its launcher said."""
-    lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("\tat ")]
-    why = next((line for line in lines if "rror" in line or "JAVA_HOME" in line), lines[-1] if lines else "it said nothing")
+    lines = [
+        line.strip() for line in said.splitlines() if line.strip() and not line.startswith("\tat ")
+    ]
+    why = next(
+        (line for line in lines if "rror" in line or "JAVA_HOME" in line),
+        lines[-1] if lines else "it said nothing",
+    )
     return f"Spark's JVM did not start ({why}); it needs Java 17 or newer on PATH or in JAVA_HOME; run again with --debug for more"
 
 

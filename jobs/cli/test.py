@@ -41,24 +41,42 @@ def check(paths: tuple[str, ...], *, text: str | None, as_json: bool) -> None:
         _print(printer, verdict)
     failed = [v for v in verdicts if not v.agrees]
     if not failed:
-        printer.line(f"{count(len(verdicts), 'transcript agrees', 'transcripts agree')}, {sum(v.seconds for v in verdicts):.1f} s")
-    printer.finish({"agree": len(verdicts) - len(failed), "failed": len(failed), "transcripts": [v.as_json() for v in verdicts]})
+        printer.line(
+            f"{count(len(verdicts), 'transcript agrees', 'transcripts agree')}, {sum(v.seconds for v in verdicts):.1f} s"
+        )
+    printer.finish(
+        {
+            "agree": len(verdicts) - len(failed),
+            "failed": len(failed),
+            "transcripts": [v.as_json() for v in verdicts],
+        }
+    )
     if failed:
-        raise ExpectationsFailed(f"{len(failed)} of {count(len(verdicts), 'transcript')} failed: {listed(v.name for v in failed)}")
+        raise ExpectationsFailed(
+            f"{len(failed)} of {count(len(verdicts), 'transcript')} failed: {listed(v.name for v in failed)}"
+        )
 
 
 def _chosen(found: list["Play"], text: str | None) -> list["Play"]:
-    wanted = [p for p in found if text is None or text.lower() in f"{p.transcript.name}\n{p.transcript.file}".lower()]
+    wanted = [
+        p
+        for p in found
+        if text is None or text.lower() in f"{p.transcript.name}\n{p.transcript.file}".lower()
+    ]
     if not wanted:
         names = listed(p.transcript.name for p in found)
-        raise UsageError(f"-k {shown(text)}: no transcript has this in its name or path; there are {names}")
+        raise UsageError(
+            f"-k {shown(text)}: no transcript has this in its name or path; there are {names}"
+        )
     return wanted
 
 
 def _print(printer: Printer, verdict: "Verdict") -> None:
     from windowing.report.difference import lines
 
-    printer.line(f"{'ok' if verdict.agrees else 'FAILED':<6} {verdict.seconds:5.1f} s  {verdict.name}")
+    printer.line(
+        f"{'ok' if verdict.agrees else 'FAILED':<6} {verdict.seconds:5.1f} s  {verdict.name}"
+    )
     for missed in verdict.missed:
         printer.line(f"  {verdict.file}:{missed.line}: after step {missed.step}")
         for difference in missed.differences:

@@ -28,7 +28,10 @@ def validate(pipeline: "Pipeline", *, as_json: bool) -> None:
     printer = Printer(as_json=as_json)
     columns = ["window", "suite", "expectation", "severity", "holds", "observed", "detail"]
     failed_first = sorted(found.outcomes, key=lambda o: o.success)
-    rows = [[o.window, o.suite, o.expectation, o.severity, o.success, o.observed, o.detail] for o in failed_first]
+    rows = [
+        [o.window, o.suite, o.expectation, o.severity, o.success, o.observed, o.detail]
+        for o in failed_first
+    ]
     printer.table(columns, rows, f"{pipeline.name}, run {found.run}")
     printer.line(f"Data Docs: {found.docs}")
     printer.finish(found.as_json())

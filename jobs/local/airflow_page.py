@@ -37,7 +37,9 @@ def main() -> int:
     if not AIRFLOW.exists():
         return _refuse(f"{AIRFLOW} is missing; run `make setup` once")
     if _taken(options.port):
-        return _refuse(f"--port: {options.port} is taken on 127.0.0.1; name another one, such as --port {options.port + 1}")
+        return _refuse(
+            f"--port: {options.port} is taken on 127.0.0.1; name another one, such as --port {options.port + 1}"
+        )
     os.umask(0o077)
     options.home.mkdir(parents=True, exist_ok=True)
     env = {**os.environ, **settings(options.home, options.port)}
@@ -45,7 +47,9 @@ def main() -> int:
     try:
         subprocess.run([AIRFLOW, "db", "migrate"], env=env, check=True, stdout=subprocess.DEVNULL)
     except (KeyboardInterrupt, subprocess.CalledProcessError) as error:
-        return _refuse(f"Airflow's database in {options.home} was not set up: {error or 'interrupted'}")
+        return _refuse(
+            f"Airflow's database in {options.home} was not set up: {error or 'interrupted'}"
+        )
     return _serve(options.home, options.port, env, passwords)
 
 
@@ -69,9 +73,19 @@ def settings(home: Path, port: int) -> dict[str, str]:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m jobs.local.airflow_page", description="Airflow's web page on 127.0.0.1, until Ctrl-C.")
-    parser.add_argument("--port", type=int, default=18080, help="port on 127.0.0.1 (default: 18080)")
-    parser.add_argument("--home", type=lambda p: Path(p).absolute(), default=ROOT / ".airflow", help="Airflow's files (default: .airflow)")
+    parser = argparse.ArgumentParser(
+        prog="python -m jobs.local.airflow_page",
+        description="Airflow's web page on 127.0.0.1, until Ctrl-C.",
+    )
+    parser.add_argument(
+        "--port", type=int, default=18080, help="port on 127.0.0.1 (default: 18080)"
+    )
+    parser.add_argument(
+        "--home",
+        type=lambda p: Path(p).absolute(),
+        default=ROOT / ".airflow",
+        help="Airflow's files (default: .airflow)",
+    )
     return parser.parse_args()
 
 
@@ -104,7 +118,10 @@ def _serve(home: Path, port: int, env: dict[str, str], passwords: Path) -> int:
     told = False
     while not asked and not ended:
         if not told and (told := _healthy(port)):
-            print(f"Airflow: http://127.0.0.1:{port}  user admin, password in {passwords}  (Ctrl-C ends it)", flush=True)
+            print(
+                f"Airflow: http://127.0.0.1:{port}  user admin, password in {passwords}  (Ctrl-C ends it)",
+                flush=True,
+            )
         time.sleep(0.5)
         ended = [parts[pid] for pid in _reap() if pid in parts]
     _stop()
@@ -138,7 +155,9 @@ def _die_with_parent() -> None:
 
 def _healthy(port: int) -> bool:
     try:
-        with build_opener(ProxyHandler({})).open(f"http://127.0.0.1:{port}/api/v2/monitor/health", timeout=5) as answer:
+        with build_opener(ProxyHandler({})).open(
+            f"http://127.0.0.1:{port}/api/v2/monitor/health", timeout=5
+        ) as answer:
             return all(part["status"] == "healthy" for part in json.load(answer).values())
     except (URLError, OSError, ValueError):
         return False

@@ -1,6 +1,6 @@
 """Makes the class archive that lets every later JVM start faster: one small run of what commands do, dumped at its exit.
 
-    python -m jobs.local.class_archive
+python -m jobs.local.class_archive
 """
 
 import sys
@@ -13,7 +13,13 @@ from jobs.session import ARCHIVE, JVM, spark_session
 _SPEC = {
     "name": "warm",
     "source": {"event_time": "at", "key": ["k"], "event_id": "id"},
-    "aggregates": {"n": "count()", "total": "sum(v)", "most": "max(v)", "p50": "median(v)", "kinds": "count_distinct(v)"},
+    "aggregates": {
+        "n": "count()",
+        "total": "sum(v)",
+        "most": "max(v)",
+        "p50": "median(v)",
+        "kinds": "count_distinct(v)",
+    },
     "windows": {
         "hourly": {"kind": "tumbling", "size": "1 hour", "zone": "Europe/Berlin"},
         "rolling": {"kind": "sliding", "size": "1 hour", "slide": "10 minutes"},
@@ -37,7 +43,9 @@ def _exercise(lake: Path, draft: Path) -> None:
     from jobs.run import run
     from windowing.spec.load import load_pipeline
 
-    spark = spark_session("archive", **{"spark.driver.extraJavaOptions": f"{JVM} -XX:ArchiveClassesAtExit={draft}"})
+    spark = spark_session(
+        "archive", **{"spark.driver.extraJavaOptions": f"{JVM} -XX:ArchiveClassesAtExit={draft}"}
+    )
     source = str(lake / "events")
     spec = {**_SPEC, "lake": str(lake), "source": {**_SPEC["source"], "table": source}}  # type: ignore[dict-item]
     for first in (0, 5):

@@ -1,6 +1,6 @@
 """The demo: real flights land in a Delta table, Airflow runs the pipeline on each arrival, late flights correct what was published.
 
-    python -m jobs.local.demo [--home build/demo]
+python -m jobs.local.demo [--home build/demo]
 """
 
 import argparse
@@ -41,7 +41,12 @@ HOME, MARK = ROOT / "build" / "demo", ".demo"
 DAY = timedelta(days=1)
 FIRST = datetime(2013, 3, 9, 5, tzinfo=UTC)
 """Midnight in New York on the eve of the change to daylight saving time."""
-CUTS = (FIRST, datetime(2013, 3, 10, tzinfo=UTC), datetime(2013, 3, 10, 16, tzinfo=UTC), datetime(2013, 3, 11, 6, tzinfo=UTC))
+CUTS = (
+    FIRST,
+    datetime(2013, 3, 10, tzinfo=UTC),
+    datetime(2013, 3, 10, 16, tzinfo=UTC),
+    datetime(2013, 3, 11, 6, tzinfo=UTC),
+)
 OUT = Printer(as_json=False)
 out = OUT.console
 
@@ -52,7 +57,10 @@ def shown(title: str, rows: DataFrame, columns: Sequence[str]) -> None:
     whole = {"window_start", "window_end"} <= set(columns)
     names = [n for n in columns if n != "window_end"] if whole else list(columns)
     heads = ["window" if whole and n == "window_start" else n for n in names]
-    cells = [[interval(r[n], r["window_end"]) if whole and n == "window_start" else r[n] for n in names] for r in found]
+    cells = [
+        [interval(r[n], r["window_end"]) if whole and n == "window_start" else r[n] for n in names]
+        for r in found
+    ]
     OUT.data(heads, cells, title)
 
 
@@ -81,15 +89,25 @@ def airflow(home: Path, *words: str) -> None:
     }
     log = home / "airflow.log"
     with log.open("a", encoding="utf-8") as file:
-        done = subprocess.run([AIRFLOW, *words], env={**os.environ, **told}, stdout=file, stderr=subprocess.STDOUT, check=False)
+        done = subprocess.run(
+            [AIRFLOW, *words],
+            env={**os.environ, **told},
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
     if done.returncode:
-        out.print("\n".join(log.read_text(encoding="utf-8").splitlines()[-25:]), style="red", markup=False)
+        out.print(
+            "\n".join(log.read_text(encoding="utf-8").splitlines()[-25:]), style="red", markup=False
+        )
         sys.exit(f"airflow {' '.join(words)} ended with {done.returncode}; its log is {log}")
 
 
 def main() -> int:
     """Runs the demo from the first arrival to the backfill; 0 when every DAG run was green."""
-    asked = argparse.ArgumentParser(description="the demo of Tidemark: real flights, Airflow, Spark, Delta")
+    asked = argparse.ArgumentParser(
+        description="the demo of Tidemark: real flights, Airflow, Spark, Delta"
+    )
     asked.add_argument("--home", type=Path, default=HOME)
     begun = time.monotonic()
     demo = prepare(asked.parse_args().home.resolve())
@@ -106,7 +124,9 @@ def prepare(home: Path) -> Demo:
     """An empty lake, the shipped spec beside it, and Airflow's embedded database."""
     out.rule("Tidemark: windows that stay right")
     if home != HOME and home.exists() and any(home.iterdir()) and not (home / MARK).exists():
-        sys.exit(f"--home {home} is not empty, and no demo has made it; name a directory that is new, or one of an earlier demo")
+        sys.exit(
+            f"--home {home} is not empty, and no demo has made it; name a directory that is new, or one of an earlier demo"
+        )
     for name in ("lake", "pipelines", "airflow.log"):
         path = home / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
@@ -130,7 +150,9 @@ def arrival(demo: Demo, everything: pd.DataFrame, number: int, new: Arrival) -> 
     if before is not None:
         before.count()
     again = f", {new.repeated} of them for the second time" if new.repeated else ""
-    out.print(f"{landed} rows landed{again}. Airflow runs the DAG: run -> validate -> publish -> announce, report ...")
+    out.print(
+        f"{landed} rows landed{again}. Airflow runs the DAG: run -> validate -> publish -> announce, report ..."
+    )
     took = timed(lambda: airflow(demo.home, "dags", "test", "departures"))
     out.print(f"The DAG run is green after {took:.0f} s.")
     counts(demo)
@@ -148,7 +170,11 @@ def timed(step: Any) -> float:
 def counts(demo: Demo) -> None:
     """Every row that was read, by its outcome."""
     rows = demo.spark.read.format("delta").load(demo.pipeline.table("_watermarks")).orderBy("run")
-    shown("What became of each row", rows, ["run", "read", "accepted", "late", "duplicate", "quarantined", "watermark"])
+    shown(
+        "What became of each row",
+        rows,
+        ["run", "read", "accepted", "late", "duplicate", "quarantined", "watermark"],
+    )
 
 
 def corrected(demo: Demo, before: DataFrame) -> None:
@@ -156,19 +182,39 @@ def corrected(demo: Demo, before: DataFrame) -> None:
     after, same = demo.rows("hourly"), ["origin", "window_start", "window_end"]
     old = before.select(*same, *(F.col(c).alias(f"{c} before") for c in ("flights", "worst")))
     both = old.join(after.select(*same, "flights", "worst", "revision"), same)
-    most = both.where("`flights before` <> flights").orderBy(F.desc(F.col("flights") - F.col("flights before")), *same).limit(1).cache()
+    most = (
+        both.where("`flights before` <> flights")
+        .orderBy(F.desc(F.col("flights") - F.col("flights before")), *same)
+        .limit(1)
+        .cache()
+    )
     changed = both.where("`flights before` <> flights").count()
     columns = [*same, "flights before", "flights", "worst before", "worst", "revision"]
-    out.print(f"{changed} hourly windows that were published already were corrected by flights that landed later.")
+    out.print(
+        f"{changed} hourly windows that were published already were corrected by flights that landed later."
+    )
     shown("The one that changed most, before and after", most, columns)
 
 
 def backfilled(demo: Demo) -> None:
     """A backfill takes in the flights that came too late for a window."""
-    missed = demo.spark.read.format("delta").load(demo.pipeline.table("_late")).where("resolved_by is null")
-    kept = missed.select("flight_id", "dest", "departed_at", "landed_at", F.concat_ws(", ", "missed.window").alias("missed"), "outcome")
+    missed = (
+        demo.spark.read.format("delta")
+        .load(demo.pipeline.table("_late"))
+        .where("resolved_by is null")
+    )
+    kept = missed.select(
+        "flight_id",
+        "dest",
+        "departed_at",
+        "landed_at",
+        F.concat_ws(", ", "missed.window").alias("missed"),
+        "outcome",
+    )
     out.rule("Backfill")
-    out.print("Flights that were in the air for longer than the allowed lateness: the windows they missed have closed.")
+    out.print(
+        "Flights that were in the air for longer than the allowed lateness: the windows they missed have closed."
+    )
     shown("Too late for a window", kept.orderBy("departed_at").limit(8), kept.columns)
     before = demo.rows("hourly").agg(F.sum("flights")).collect()[0][0]
     took = timed(lambda: _backfill(demo))
@@ -189,20 +235,39 @@ def farewell(demo: Demo) -> None:
     """The tables to look at, what the expectations said, and where the reports lie."""
     out.rule("What there is now")
     daily = demo.rows("daily").orderBy("window_start", "origin")
-    shown("daily, published", daily, ["origin", "window_start", "window_end", "flights", "mean_delay", "p95", "planes", "is_final"])
+    shown(
+        "daily, published",
+        daily,
+        [
+            "origin",
+            "window_start",
+            "window_end",
+            "flights",
+            "mean_delay",
+            "p95",
+            "planes",
+            "is_final",
+        ],
+    )
     bad = delta.read(demo.spark, demo.pipeline.table("_quarantine"))
     shown("Quarantine, by reason", bad.groupBy("reason").count(), ["reason", "count"])
     quality = delta.read(demo.spark, demo.pipeline.table("_quality"))
-    verdict = quality.groupBy("run", "seq").agg(F.count("*").alias("expectations"), F.count_if(~F.col("success")).alias("failed"))
+    verdict = quality.groupBy("run", "seq").agg(
+        F.count("*").alias("expectations"), F.count_if(~F.col("success")).alias("failed")
+    )
     shown("Great Expectations", verdict.orderBy("seq"), ["run", "expectations", "failed"])
     docs = Path(demo.pipeline.table("_docs"))
     past = story(demo.spark, demo.pipeline)
     newest = sorted(docs.glob("*/index.html"), key=lambda p: p.stat().st_mtime)
-    out.print(f"Lake       {demo.pipeline.root}  ({len(past.entries)} ledger entries)", soft_wrap=True)
+    out.print(
+        f"Lake       {demo.pipeline.root}  ({len(past.entries)} ledger entries)", soft_wrap=True
+    )
     out.print(f"Report     {demo.pipeline.table('_report.html')}", soft_wrap=True)
     out.print(f"Data Docs  {newest[-1] if newest else docs}", soft_wrap=True)
     spec = demo.home / "pipelines" / "departures.yaml"
-    out.print(f"Next       .venv/bin/tidemark show {spec} hourly --key JFK --published", soft_wrap=True)
+    out.print(
+        f"Next       .venv/bin/tidemark show {spec} hourly --key JFK --published", soft_wrap=True
+    )
 
 
 if __name__ == "__main__":

@@ -12,7 +12,17 @@ from pyspark.sql import SparkSession
 from windowing import delta
 from windowing.errors import UsageError
 
-COLUMNS = ["flight_id", "origin", "dest", "carrier", "tailnum", "departed_at", "landed_at", "dep_delay", "distance"]
+COLUMNS = [
+    "flight_id",
+    "origin",
+    "dest",
+    "carrier",
+    "tailnum",
+    "departed_at",
+    "landed_at",
+    "dep_delay",
+    "distance",
+]
 _DIVERTED_MINUTES = 180
 
 
@@ -31,10 +41,20 @@ def flights() -> pd.DataFrame:
     if found is None or found.origin is None:
         raise UsageError("the flights are not installed; run `make setup` once")
     raw = pd.read_csv(Path(found.origin).parent / "data" / "flights.csv.zip")
-    planned = pd.to_datetime(raw["time_hour"], utc=True) + pd.to_timedelta(raw["minute"], unit="min")
-    departed = (planned + pd.to_timedelta(raw["dep_delay"], unit="min")).where(raw["dep_time"].notna())
+    planned = pd.to_datetime(raw["time_hour"], utc=True) + pd.to_timedelta(
+        raw["minute"], unit="min"
+    )
+    departed = (planned + pd.to_timedelta(raw["dep_delay"], unit="min")).where(
+        raw["dep_time"].notna()
+    )
     landed = departed + pd.to_timedelta(raw["air_time"].fillna(_DIVERTED_MINUTES), unit="min")
-    date = raw["year"].astype(str) + "-" + raw["month"].astype(str).str.zfill(2) + "-" + raw["day"].astype(str).str.zfill(2)
+    date = (
+        raw["year"].astype(str)
+        + "-"
+        + raw["month"].astype(str).str.zfill(2)
+        + "-"
+        + raw["day"].astype(str).str.zfill(2)
+    )
     rows = raw.assign(
         flight_id=raw["carrier"] + raw["flight"].astype(str) + "/" + date + "/" + raw["origin"],
         departed_at=departed.astype("datetime64[us, UTC]"),
@@ -49,5 +69,7 @@ def land(spark: SparkSession, rows: pd.DataFrame, arrival: Arrival, table: str) 
     new = rows[(rows["landed_at"] >= arrival.start) & (rows["landed_at"] < arrival.end)]
     again = rows[rows["landed_at"] < arrival.start].tail(arrival.repeated)
     batch = pd.concat([again, new])
-    delta.append(spark.createDataFrame(pa.Table.from_pandas(batch, preserve_index=False)).coalesce(1), table)
+    delta.append(
+        spark.createDataFrame(pa.Table.from_pandas(batch, preserve_index=False)).coalesce(1), table
+    )
     return len(batch)

@@ -1,6 +1,6 @@
 """State in fewer rows: what was kept of a pane or a session batch by batch becomes one partial, as merging makes it anyway.
 
-    panes[key, pane, judged_by], several rows each -> those admitted to the same windows, merged -> one commit: the old go, the new come
+panes[key, pane, judged_by], several rows each -> those admitted to the same windows, merged -> one commit: the old go, the new come
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,9 @@ def _panes(batch: Batch, family: Family, kept: Sequence[Part]) -> int:
     judged = F.when(~_on_time(batch.pipeline.watermark.allowed_lateness_us), F.col(JUDGED))
     rows = delta.read(batch.spark, path).withColumn(_GROUP, judged)
     group = (*batch.keys, PANE, _GROUP)
-    return _merged(path, rows, Crowd(group, (*batch.keys, PANE, BATCH, JUDGED), F.col(_GROUP), ()), kept)
+    return _merged(
+        path, rows, Crowd(group, (*batch.keys, PANE, BATCH, JUDGED), F.col(_GROUP), ()), kept
+    )
 
 
 def _on_time(lateness_us: int | None) -> Column:
@@ -61,14 +63,25 @@ def _fragments(batch: Batch, window: Session, kept: Sequence[Part]) -> int:
     path = batch.pipeline.table(fragments_table(window))
     if not delta.exists(batch.spark, path):
         return 0
-    spans = delta.read(batch.spark, complete(batch.pipeline, window).path).select(*batch.keys, START, F.col(LAST).alias("__until"))
+    spans = delta.read(batch.spark, complete(batch.pipeline, window).path).select(
+        *batch.keys, START, F.col(LAST).alias("__until")
+    )
     same = [F.col(f"f.`{k}`") == F.col(f"s.`{k}`") for k in batch.keys]
     inside = (F.col(FIRST) >= F.col(START)) & (F.col(FIRST) <= F.col("__until"))
     rows = delta.read(batch.spark, path)
-    placed = rows.alias("f").join(spans.alias("s"), [*same, inside]).select("f.*", F.col(START).alias(_GROUP))
+    placed = (
+        rows.alias("f")
+        .join(spans.alias("s"), [*same, inside])
+        .select("f.*", F.col(START).alias(_GROUP))
+    )
     ends = (F.min(FIRST).alias(FIRST), F.max(LAST).alias(LAST))
     nothing = F.lit(None).cast("timestamp_ltz")
-    return _merged(path, placed, Crowd((*batch.keys, _GROUP), (*batch.keys, FIRST, LAST, BATCH), nothing, ends), kept)
+    return _merged(
+        path,
+        placed,
+        Crowd((*batch.keys, _GROUP), (*batch.keys, FIRST, LAST, BATCH), nothing, ends),
+        kept,
+    )
 
 
 @dataclass(frozen=True)
@@ -87,8 +100,16 @@ def _merged(path: str, rows: DataFrame, crowd: Crowd, kept: Sequence[Part]) -> i
     same = [F.col(f"r.`{c}`").eqNullSafe(F.col(f"m.`{c}`")) for c in crowd.group]
     old = rows.alias("r").join(many.alias("m"), same, "left_semi").localCheckpoint(eager=True)
     columns = [c for c in rows.columns if c != _GROUP]
-    stamps = [F.max(RUN).alias(RUN), F.max(GENERATION).alias(GENERATION), F.lit(COMPACTED).cast("bigint").alias(BATCH)]
-    one = old.groupBy(*crowd.group).agg(*(p.merged() for p in kept), *stamps, *crowd.ends).withColumn(JUDGED, crowd.judged)
+    stamps = [
+        F.max(RUN).alias(RUN),
+        F.max(GENERATION).alias(GENERATION),
+        F.lit(COMPACTED).cast("bigint").alias(BATCH),
+    ]
+    one = (
+        old.groupBy(*crowd.group)
+        .agg(*(p.merged() for p in kept), *stamps, *crowd.ends)
+        .withColumn(JUDGED, crowd.judged)
+    )
     new = one.select(*columns).localCheckpoint(eager=True)
     before, after = old.count(), new.count()
     if before:

@@ -25,7 +25,9 @@ _CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 def rewrite(batch: Batch, names: Sequence[str]) -> None:
     """Writes files anew in which deleted rows are only marked."""
     paths = [batch.pipeline.table(name) for name in names]
-    together([partial(batch.spark.sql, f"reorg table delta.`{path}` apply (purge)") for path in paths])
+    together(
+        [partial(batch.spark.sql, f"reorg table delta.`{path}` apply (purge)") for path in paths]
+    )
 
 
 def forget(batch: Batch, names: Sequence[str]) -> None:
@@ -63,9 +65,19 @@ def _ids(batch: Batch, key: Mapping[str, str]) -> int:
     if not delta.exists(batch.spark, path):
         return 0
     events = source.read(batch.spark, batch.pipeline)
-    ids = events.where(same_key(batch, events.schema, key)).select(F.col(event_id).cast("string").alias("id")).distinct()
-    n = delta.read(batch.spark, path).join(ids, F.col("event_id") == F.col("id"), "left_semi").count()
-    DeltaTable.forPath(batch.spark, path).alias("t").merge(ids.alias("s"), "t.event_id = s.id").whenMatchedDelete().execute()
+    ids = (
+        events.where(same_key(batch, events.schema, key))
+        .select(F.col(event_id).cast("string").alias("id"))
+        .distinct()
+    )
+    n = (
+        delta.read(batch.spark, path)
+        .join(ids, F.col("event_id") == F.col("id"), "left_semi")
+        .count()
+    )
+    DeltaTable.forPath(batch.spark, path).alias("t").merge(
+        ids.alias("s"), "t.event_id = s.id"
+    ).whenMatchedDelete().execute()
     return n
 
 
@@ -83,7 +95,9 @@ def _delete(batch: Batch, table: str, key: Mapping[str, str]) -> int:
 
 def _without(batch: Batch, path: str, rows: DataFrame, key: Mapping[str, str]) -> None:
     """Deletes by a MERGE with the key in its source: what a DELETE was asked for would stay in the table's log."""
-    one = batch.spark.range(1).select(*(literal(batch.spark, c, rows.schema[c].dataType, v).alias(c) for c, v in key.items()))
+    one = batch.spark.range(1).select(
+        *(literal(batch.spark, c, rows.schema[c].dataType, v).alias(c) for c, v in key.items())
+    )
     same = " and ".join(f"t.`{c}` = s.`{c}`" for c in key)
     target = DeltaTable.forPath(batch.spark, path).alias("t")
     target.merge(one.localCheckpoint(eager=True).alias("s"), same).whenMatchedDelete().execute()
@@ -91,4 +105,7 @@ def _without(batch: Batch, path: str, rows: DataFrame, key: Mapping[str, str]) -
 
 def same_key(batch: Batch, schema: T.StructType, key: Mapping[str, str]) -> Column:
     """True for rows of the key. UsageError where a value can't be one of its column."""
-    return reduce(lambda a, b: a & b, [F.col(f"`{c}`") == literal(batch.spark, c, schema[c].dataType, v) for c, v in key.items()])
+    return reduce(
+        lambda a, b: a & b,
+        [F.col(f"`{c}`") == literal(batch.spark, c, schema[c].dataType, v) for c, v in key.items()],
+    )

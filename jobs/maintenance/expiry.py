@@ -34,14 +34,18 @@ def expire(batch: Batch, watermark_us: int | None) -> dict[str, int]:
         found[SEEN] = _delete(batch, SEEN, F.col("event_time") <= instant(watermark_us - horizon))
     if kept.output_us is not None:
         old = F.col(END) <= instant(watermark_us - kept.output_us)
-        found |= {w.name: _delete(batch, w.name, old) for w in pipeline.windows if isinstance(w, Aligned)}
+        found |= {
+            w.name: _delete(batch, w.name, old) for w in pipeline.windows if isinstance(w, Aligned)
+        }
     if kept.state_us is not None:
         found |= _panes(batch, watermark_us - kept.state_us)
     return found
 
 
 def _runs_before(batch: Batch, arrival_us: int) -> list[int]:
-    marks = delta.read(batch.spark, batch.pipeline.table(WATERMARKS)).where(F.col("arrival") < instant(arrival_us))
+    marks = delta.read(batch.spark, batch.pipeline.table(WATERMARKS)).where(
+        F.col("arrival") < instant(arrival_us)
+    )
     return [row[RUN] for row in marks.select(RUN).distinct().collect()]
 
 
@@ -69,10 +73,19 @@ def _empty(batch: Batch, table: str, old: Column) -> int:
     due = old & F.col(EMPTIED).isNull()
     n = rows.where(due).count()
     if n:
-        own = [f for f in rows.schema.fields if f.name not in (*META, DIGEST, EMPTIED, *map(kept_name, batch.keys))]
+        own = [
+            f
+            for f in rows.schema.fields
+            if f.name not in (*META, DIGEST, EMPTIED, *map(kept_name, batch.keys))
+        ]
         said: dict[str, str | Column] = {f"`{f.name}`": F.lit(None).cast(f.dataType) for f in own}
-        schema, earlier = source.schema(batch.spark, batch.pipeline), source.earlier_types(batch.spark, batch.pipeline)
-        DeltaTable.forPath(batch.spark, path).update(due, {**said, EMPTIED: digest_of(rows, schema, earlier)})
+        schema, earlier = (
+            source.schema(batch.spark, batch.pipeline),
+            source.earlier_types(batch.spark, batch.pipeline),
+        )
+        DeltaTable.forPath(batch.spark, path).update(
+            due, {**said, EMPTIED: digest_of(rows, schema, earlier)}
+        )
     crashpoint("maintain.expired")
     return n
 

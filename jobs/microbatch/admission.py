@@ -53,11 +53,18 @@ def admit(batch: Batch, rows: DataFrame) -> Admitted:
     late_before = suspicious_before(batch.pipeline, batch.stamp.judged_us)
     suspicious = late_before is not None and facts["low"] is not None and facts["low"] < late_before
     if not suspicious and event_id is None:
-        counts = {"read": facts["n"], "accepted": facts["n"] - facts["bad"], "quarantined": facts["bad"], QUARANTINED: facts["bad"]}
+        counts = {
+            "read": facts["n"],
+            "accepted": facts["n"] - facts["bad"],
+            "quarantined": facts["bad"],
+            QUARANTINED: facts["bad"],
+        }
         within = None if facts["low"] is None else Range(facts["low"], facts["high"])
         counts = {**counts, "late": 0, "duplicate": 0, **lost}
         return Admitted(plain(checked), wider.columns, wider.schema, counts, within)
-    result = judged(checked, batch.pipeline, law(batch), memory(batch, checked, suspicious=suspicious)).localCheckpoint(eager=True)
+    result = judged(
+        checked, batch.pipeline, law(batch), memory(batch, checked, suspicious=suspicious)
+    ).localCheckpoint(eager=True)
     counted = _counted(result, batch.pipeline)
     within = None if counted["low"] is None else Range(counted.pop("low"), counted.pop("high"))
     counts = {**{k: v for k, v in counted.items() if v is not None}, **lost}
@@ -74,12 +81,21 @@ def timed(batch: Batch, rows: DataFrame) -> DataFrame:
     pipeline = batch.pipeline
     column = pipeline.source.event_time.column
     if column is None:
-        return source.checked(source.arrived(rows, batch.arrival_us), pipeline, rows.schema, batch.arrival_us)
+        return source.checked(
+            source.arrived(rows, batch.arrival_us), pipeline, rows.schema, batch.arrival_us
+        )
     read, ends = source.timed(rows, pipeline), None
-    if pipeline.source.zone is not None and not isinstance(rows.schema[column].dataType, T.TimestampType):
+    if pipeline.source.zone is not None and not isinstance(
+        rows.schema[column].dataType, T.TimestampType
+    ):
         ends = read.agg(F.min(source.NAIVE), F.max(source.NAIVE)).first()
     if ends is not None and ends[0] is not None:
-        latest = max(ends[0], min(ends[1], batch.arrival_us + max(pipeline.watermark.max_future_us, _FAR_US) + 2 * DAY))
+        latest = max(
+            ends[0],
+            min(
+                ends[1], batch.arrival_us + max(pipeline.watermark.max_future_us, _FAR_US) + 2 * DAY
+            ),
+        )
         read = source.placed(read, pipeline.source.zone, ends[0], latest)
     return source.checked(read, pipeline, rows.schema, batch.arrival_us)
 
@@ -87,7 +103,11 @@ def timed(batch: Batch, rows: DataFrame) -> DataFrame:
 def law(batch: Batch) -> Law:
     """What this batch's lateness is judged by."""
     watermark_us = batch.stamp.judged_us
-    return Law(watermark_us, batch.pipeline.watermark.allowed_lateness_us, cuts(batch.pipeline, watermark_us))
+    return Law(
+        watermark_us,
+        batch.pipeline.watermark.allowed_lateness_us,
+        cuts(batch.pipeline, watermark_us),
+    )
 
 
 def memory(batch: Batch, checked: DataFrame, *, suspicious: bool) -> Memory:
@@ -138,13 +158,20 @@ def _facts(marked: DataFrame, pipeline: Pipeline) -> Row:
 def _counted(rows: DataFrame, pipeline: Pipeline) -> dict[str, int]:
     """Counts by outcome, partly late rows by window, and the range of accepted event times."""
     outcome, accepted = F.col(OUTCOME), F.col(OUTCOME) == ACCEPTED
-    outcomes = [F.count_if(outcome == o).alias(o) for o in (ACCEPTED, LATE, "duplicate", QUARANTINED)]
+    outcomes = [
+        F.count_if(outcome == o).alias(o) for o in (ACCEPTED, LATE, "duplicate", QUARANTINED)
+    ]
     partly = F.count_if(accepted & (F.size(MISSED) > 0)).alias(PARTIAL)
     missed = [
-        F.count_if(accepted & F.array_contains(F.col(MISSED)["window"], w.name)).alias(f"partial.{w.name}") for w in pipeline.windows
+        F.count_if(accepted & F.array_contains(F.col(MISSED)["window"], w.name)).alias(
+            f"partial.{w.name}"
+        )
+        for w in pipeline.windows
     ]
     ends = [f(F.when(accepted, F.col(TIME))).alias(n) for f, n in _ENDS]
     row = rows.agg(F.count("*").alias("read"), *outcomes, partly, *missed, *ends).first()
-    if row is None or row["read"] != sum(row[o] for o in (ACCEPTED, LATE, "duplicate", QUARANTINED)):
+    if row is None or row["read"] != sum(
+        row[o] for o in (ACCEPTED, LATE, "duplicate", QUARANTINED)
+    ):
         raise TidemarkError(f"the batch does not add up, so nothing was written: {row}")
     return dict(row.asDict())

@@ -38,7 +38,11 @@ def emit(closing: Closing) -> dict[str, int]:
         return {}
     for family in families(pipeline):
         for window in family.windows:
-            if not isinstance(window, Global) and window.shown.emit != ON_CHANGE and closing.after_us is not None:
+            if (
+                not isinstance(window, Global)
+                and window.shown.emit != ON_CHANGE
+                and closing.after_us is not None
+            ):
                 steps.append(partial(_aligned, closing, family, window))
     steps += [partial(derive, closing, w) for w in pipeline.windows if not in_output(w)]
     return total(together(steps)) if steps else {}
@@ -49,13 +53,25 @@ def _aligned(closing: Closing, family: Family, window: Aligned) -> dict[str, int
     path = batch.pipeline.table(family.table)
     if not delta.exists(batch.spark, path):
         return {}
-    algebras = partials.algebras(batch.pipeline, window.aggregates, source.schema(batch.spark, batch.pipeline))
+    algebras = partials.algebras(
+        batch.pipeline, window.aggregates, source.schema(batch.spark, batch.pipeline)
+    )
     kept = partials.parts(algebras.values())
     found, within = _pool(closing, delta.read(batch.spark, path), window)
-    pool = found.select(*batch.keys, PANE, JUDGED, TOUCHED, *(p.name for p in kept)).localCheckpoint(eager=True)
-    runs = aligned.stretches(pool, window, batch.keys, kept, batch.pipeline.watermark.allowed_lateness_us, within)
+    pool = found.select(
+        *batch.keys, PANE, JUDGED, TOUCHED, *(p.name for p in kept)
+    ).localCheckpoint(eager=True)
+    runs = aligned.stretches(
+        pool, window, batch.keys, kept, batch.pipeline.watermark.allowed_lateness_us, within
+    )
     if window.shown.emit == CHANGES:
-        rows = _affected(closing, window, pool, within, changes(runs.localCheckpoint(eager=True), window, batch, algebras, within))
+        rows = _affected(
+            closing,
+            window,
+            pool,
+            within,
+            changes(runs.localCheckpoint(eager=True), window, batch, algebras, within),
+        )
     else:
         found = _closed(closing, family, window, runs, kept, within)
         rows = found.where((F.col(TOUCHED) > 0) | closing.since(F.col(END)))
@@ -71,7 +87,9 @@ def _aligned(closing: Closing, family: Family, window: Aligned) -> dict[str, int
     return written(batch, window, target, merges.replacements(shown, old, target))
 
 
-def _with_those_of(shown: DataFrame, stored: DataFrame, old: DataFrame, ids: list[str]) -> DataFrame:
+def _with_those_of(
+    shown: DataFrame, stored: DataFrame, old: DataFrame, ids: list[str]
+) -> DataFrame:
     """`old`, and the `stored` rows of the windows `shown`: windows without events before W are touched by no event of theirs."""
     ends = shown.agg(F.min(F.unix_micros(START)), F.max(F.unix_micros(START))).first()
     if ends is None or ends[0] is None:
@@ -80,37 +98,60 @@ def _with_those_of(shown: DataFrame, stored: DataFrame, old: DataFrame, ids: lis
     return old.unionByName(near.join(shown.select(*ids), ids, "left_semi")).dropDuplicates(ids)
 
 
-def changes(runs: DataFrame, window: Aligned, batch: Batch, algebras: dict[str, Algebra], within: Range) -> DataFrame:
+def changes(
+    runs: DataFrame, window: Aligned, batch: Batch, algebras: dict[str, Algebra], within: Range
+) -> DataFrame:
     """The windows whose aggregates differ from those of the one before: [keys, start, end, aggregates, __overflow]."""
     points = aligned.points(runs, window, batch.keys, partials.parts(algebras.values()), within)
     columns = [*batch.keys, aligned.GROUP, *bounds(window), aligned.BEFORE]
     valued = merges.values(points, columns, window.aggregates, algebras)
     names = [a.name for a in window.aggregates]
-    differ = merges.differing(valued, [*batch.keys, aligned.GROUP], [START, END], names, aligned.BEFORE)
+    differ = merges.differing(
+        valued, [*batch.keys, aligned.GROUP], [START, END], names, aligned.BEFORE
+    )
     return differ.drop(aligned.GROUP, aligned.BEFORE)
 
 
-def _closed(closing: Closing, family: Family, window: Aligned, runs: DataFrame, kept: list[Part], within: Range) -> DataFrame:
+def _closed(
+    closing: Closing,
+    family: Family,
+    window: Aligned,
+    runs: DataFrame,
+    kept: list[Part],
+    within: Range,
+) -> DataFrame:
     """Every window of `runs`, and where the output shows them the windows without events."""
     if not filled(window):
         return aligned.windows(runs, window, within)
     gaps, wide = empty_windows.closing_gaps(closing, window, family.table)
-    return aligned.windows(runs.unionByName(aligned.empties(gaps, runs, window, closing.batch.keys, kept)), window, wide)
+    return aligned.windows(
+        runs.unionByName(aligned.empties(gaps, runs, window, closing.batch.keys, kept)),
+        window,
+        wide,
+    )
 
 
 def _pool(closing: Closing, panes: DataFrame, window: Aligned) -> tuple[DataFrame, Range]:
     """The panes that windows touched by this run, or passed by W, are made from; and the range they lie in."""
     batch, reach = closing.batch, 2 * span(window)
     fresh = (F.col(RUN) == batch.stamp.run) & (F.col(BATCH) >= 0)
-    marked = panes.withColumn(TOUCHED, fresh.cast("bigint")).where(F.col(PANE) < instant(closing.after_us or 0))
+    marked = panes.withColumn(TOUCHED, fresh.cast("bigint")).where(
+        F.col(PANE) < instant(closing.after_us or 0)
+    )
     within = _times(closing, panes)
     within = Range(within.low_us - reach, within.high_us + reach)
     marked = marked.where(F.col(PANE) >= instant(within.low_us))
-    if closing.before_us is None or closing.within is None or closing.within.low_us >= closing.before_us:
+    if (
+        closing.before_us is None
+        or closing.within is None
+        or closing.within.low_us >= closing.before_us
+    ):
         return marked, within
     edge = instant(closing.before_us - reach)
     newer, older = marked.where(F.col(PANE) >= edge), marked.where(F.col(PANE) < edge)
-    return newer.unionByName(aligned.beside(older, marked.where(F.col(TOUCHED) > 0), window, batch.keys, within)), within
+    return newer.unionByName(
+        aligned.beside(older, marked.where(F.col(TOUCHED) > 0), window, batch.keys, within)
+    ), within
 
 
 def _times(closing: Closing, panes: DataFrame) -> Range:
@@ -126,7 +167,9 @@ def _times(closing: Closing, panes: DataFrame) -> Range:
     return empty_windows.spanned(panes, passed) if closing.before_us is None else passed
 
 
-def _affected(closing: Closing, window: Aligned, pool: DataFrame, within: Range, rows: DataFrame) -> DataFrame:
+def _affected(
+    closing: Closing, window: Aligned, pool: DataFrame, within: Range, rows: DataFrame
+) -> DataFrame:
     """The rows of windows that this run touched or W passed; the same windows whether the rows are new or stored."""
     batch = closing.batch
     fresh = pool.where(F.col(TOUCHED) > 0).select(*batch.keys, PANE, JUDGED)

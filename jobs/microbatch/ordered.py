@@ -1,6 +1,6 @@
 """What one micro-batch brings to windows that depend on the order of events: the events themselves, and the windows they change.
 
-    fresh events -> region of each key, from the last boundary before its first fresh event -> its events -> windows -> complete table
+fresh events -> region of each key, from the last boundary before its first fresh event -> its events -> windows -> complete table
 """
 
 from collections.abc import Mapping
@@ -51,7 +51,9 @@ class Events:
 
     def _output(self, window: Ordered) -> dict[str, int]:
         batch = self.batch
-        new = buffer.admitted(buffer.events(batch.stamp.on(self.fresh), batch.pipeline), window, _lateness(batch))
+        new = buffer.admitted(
+            buffer.events(batch.stamp.on(self.fresh), batch.pipeline), window, _lateness(batch)
+        )
         reached = new.groupBy(*batch.keys).agg(F.min(TIME).alias("__t0"), F.max(TIME).alias("__t1"))
         before = state.events_before(batch.spark, batch.pipeline, batch.stamp)
         return recomputed(batch, window, reached, before, self.fresh, self.schema)
@@ -64,11 +66,18 @@ def events_of(batch: Batch, admitted: Admitted) -> Events:
 
 
 def recomputed(
-    batch: Batch, window: Ordered, reached: DataFrame, before: DataFrame | None, fresh: DataFrame | None, schema: T.StructType
+    batch: Batch,
+    window: Ordered,
+    reached: DataFrame,
+    before: DataFrame | None,
+    fresh: DataFrame | None,
+    schema: T.StructType,
 ) -> dict[str, int]:
     """Recomputes the windows that change when events between __t0 and __t1 of the keys in `reached` do, and writes what differs."""
     target, keys = complete(batch.pipeline, window), batch.keys
-    stored = None if delta.is_new(batch.spark, target.path) else delta.read(batch.spark, target.path)
+    stored = (
+        None if delta.is_new(batch.spark, target.path) else delta.read(batch.spark, target.path)
+    )
     regions = region.regions(reached, stored, window, keys).localCheckpoint(eager=True)
     kept = None if fresh is None else batch.stamp.on(fresh)
     if before is not None:
@@ -76,7 +85,9 @@ def recomputed(
         kept = near if kept is None else kept.unionByName(near.select(*kept.columns))
     if kept is None:
         return {}
-    found = buffer.admitted(buffer.events(kept, batch.pipeline), window, _lateness(batch)).join(regions, [*keys])
+    found = buffer.admitted(buffer.events(kept, batch.pipeline), window, _lateness(batch)).join(
+        regions, [*keys]
+    )
     found = found.where((F.col(TIME) >= F.col("__low")) & (F.col(TIME) < F.col("__high")))
     algebras = partials.algebras(batch.pipeline, window.aggregates, schema)
     new = region.inside(_windows(batch, window, found, algebras), regions, keys)
@@ -84,10 +95,17 @@ def recomputed(
     valued = merges.values(new, [*keys, *bounds(window), *closing], window.aggregates, algebras)
     if stored is None:
         return written(batch, window, target, merges.inserts(valued, target))
-    return written(batch, window, target, merges.replacements(valued, region.inside(stored, regions, keys), target))
+    return written(
+        batch,
+        window,
+        target,
+        merges.replacements(valued, region.inside(stored, regions, keys), target),
+    )
 
 
-def _windows(batch: Batch, window: Ordered, found: DataFrame, algebras: Mapping[str, Algebra]) -> DataFrame:
+def _windows(
+    batch: Batch, window: Ordered, found: DataFrame, algebras: Mapping[str, Algebra]
+) -> DataFrame:
     kept = partials.parts(algebras.values())
     if isinstance(window, RecordSliding):
         return record.windows(found, window, batch.keys, kept, _lateness(batch))
@@ -96,4 +114,3 @@ def _windows(batch: Batch, window: Ordered, found: DataFrame, algebras: Mapping[
 
 def _lateness(batch: Batch) -> int | None:
     return batch.pipeline.watermark.allowed_lateness_us
-

@@ -1,6 +1,6 @@
 """Writes outputs: what differs, and of outputs that show fewer windows than there are, what their complete table says.
 
-    complete table, changed by the run or passed by W -> windows to show -> output
+complete table, changed by the run or passed by W -> windows to show -> output
 """
 
 from collections.abc import Callable
@@ -22,7 +22,9 @@ Step = Callable[[], dict[str, int]]
 _LOW = "__low"
 
 
-def publishable(batch: Batch, window: Aligned | Global, new: DataFrame, within: Range) -> dict[str, int]:
+def publishable(
+    batch: Batch, window: Aligned | Global, new: DataFrame, within: Range
+) -> dict[str, int]:
     """Writes what changed among the windows `new` of an output on a clock; those that do not qualify are not shown."""
     target = output(batch.pipeline, window)
     shown = merges.qualifying(new, window.shown.having)
@@ -31,7 +33,9 @@ def publishable(batch: Batch, window: Aligned | Global, new: DataFrame, within: 
     if isinstance(window, Global):
         stored = delta.read(batch.spark, target.path)
     else:
-        stored = outputs.stored(batch.spark, target, within.low_us - span(window), within.high_us + span(window))
+        stored = outputs.stored(
+            batch.spark, target, within.low_us - span(window), within.high_us + span(window)
+        )
     if window.shown.having is None:
         return written(batch, window, target, merges.corrections(shown, stored, target))
     same = [F.col(f"s.`{c}`").eqNullSafe(F.col(f"n.`{c}`")) for c in target.identity]
@@ -44,7 +48,12 @@ def written(batch: Batch, window: Window, target: Target, changed: DataFrame) ->
     counts = outputs.write(batch.spark, target, changed, batch.stamp.run)
     if target.path != batch.pipeline.table(window.name):
         return {f"{window.name}.overflow": counts.overflow} if counts.overflow else {}
-    named = {"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted, "overflow": counts.overflow}
+    named = {
+        "inserted": counts.inserted,
+        "updated": counts.updated,
+        "deleted": counts.deleted,
+        "overflow": counts.overflow,
+    }
     return {f"{window.name}.{kind}": n for kind, n in named.items()}
 
 
@@ -54,7 +63,9 @@ def derive(closing: Closing, window: Window) -> dict[str, int]:
     target, whole = output(batch.pipeline, window), complete(batch.pipeline, window)
     windows = delta.read(batch.spark, whole.path)
     lows = _lows(closing, window, windows)
-    new = _shown(closing, window, _affected(closing, windows, lows)).withColumn(merges.OVERFLOW, F.lit(False))
+    new = _shown(closing, window, _affected(closing, windows, lows)).withColumn(
+        merges.OVERFLOW, F.lit(False)
+    )
     if delta.is_new(batch.spark, target.path):
         return written(batch, window, target, merges.inserts(new, target))
     old = _affected(closing, delta.read(batch.spark, target.path), lows)
@@ -67,29 +78,45 @@ def rederive(closing: Closing, window: Window) -> dict[str, int]:
     target = output(batch.pipeline, window)
     windows = delta.read(batch.spark, complete(batch.pipeline, window).path)
     new = _shown(closing, window, windows).withColumn(merges.OVERFLOW, F.lit(False))
-    return written(batch, window, target, merges.replacements(new, delta.read(batch.spark, target.path), target))
+    return written(
+        batch,
+        window,
+        target,
+        merges.replacements(new, delta.read(batch.spark, target.path), target),
+    )
 
 
 def _shown(closing: Closing, window: Window, windows: DataFrame) -> DataFrame:
     if window.shown.emit == ON_CLOSE:
         windows = windows.where(closing.closed(F.col(END)))
-        windows = windows.where(F.col(CLOSED_BY).isNotNull()) if isinstance(window, Counted) else windows
+        windows = (
+            windows.where(F.col(CLOSED_BY).isNotNull()) if isinstance(window, Counted) else windows
+        )
     return merges.qualifying(windows, window.shown.having)
 
 
 def _lows(closing: Closing, window: Window, windows: DataFrame) -> DataFrame:
     """For each key that the run touched, from which window end on its windows may have changed: [keys, __low]."""
     batch = closing.batch
-    keys, table = list(batch.keys), fragments_table(window) if isinstance(window, Session) else EVENTS
+    keys, table = (
+        list(batch.keys),
+        fragments_table(window) if isinstance(window, Session) else EVENTS,
+    )
     changed = windows.where(F.col(RUN) == batch.stamp.run).select(*keys, F.col(START).alias(_LOW))
     if not delta.exists(batch.spark, batch.pipeline.table(table)):
         return changed.groupBy(*keys).agg(F.min(_LOW).alias(_LOW))
-    rows = delta.read(batch.spark, batch.pipeline.table(table)).where((F.col(RUN) == batch.stamp.run) & (F.col(BATCH) >= 0))
-    events = rows.select(*keys, F.col(FIRST if isinstance(window, Session) else EVENT_TIME).alias(_LOW))
+    rows = delta.read(batch.spark, batch.pipeline.table(table)).where(
+        (F.col(RUN) == batch.stamp.run) & (F.col(BATCH) >= 0)
+    )
+    events = rows.select(
+        *keys, F.col(FIRST if isinstance(window, Session) else EVENT_TIME).alias(_LOW)
+    )
     return events.unionByName(changed).groupBy(*keys).agg(F.min(_LOW).alias(_LOW))
 
 
 def _affected(closing: Closing, windows: DataFrame, lows: DataFrame) -> DataFrame:
     keys = list(closing.batch.keys)
     near = windows.join(lows, keys, "left")
-    return near.where(F.coalesce(F.col(END) >= F.col(_LOW), F.lit(False)) | closing.since(F.col(END))).drop(_LOW)
+    return near.where(
+        F.coalesce(F.col(END) >= F.col(_LOW), F.lit(False)) | closing.since(F.col(END))
+    ).drop(_LOW)

@@ -41,7 +41,13 @@ def process(batch: Batch, rows: DataFrame) -> dict[str, int]:
         parts = contributions(batch, admitted)
         for checked in together([p.check for p in parts]):
             counts |= checked
-        together([lambda: refuse(batch, admitted), lambda: remember(batch, admitted), *(p.store for p in parts)])
+        together(
+            [
+                lambda: refuse(batch, admitted),
+                lambda: remember(batch, admitted),
+                *(p.store for p in parts),
+            ]
+        )
         for changed in together([output for part in parts for output in part.outputs()]):
             counts |= changed
     return counts
@@ -50,8 +56,12 @@ def process(batch: Batch, rows: DataFrame) -> dict[str, int]:
 def contributions(batch: Batch, admitted: Admitted) -> list[Panes | Fragments | Events]:
     """What the batch brings to each kind of state."""
     subjects: list[Family | Session] = [*families(batch.pipeline), *batch.pipeline.sessions]
-    steps: list[Callable[[], Panes | Fragments | Events]] = [partial(partial_of, batch, admitted, subject) for subject in subjects]
-    return together([*steps, partial(events_of, batch, admitted)] if batch.pipeline.ordered else steps)
+    steps: list[Callable[[], Panes | Fragments | Events]] = [
+        partial(partial_of, batch, admitted, subject) for subject in subjects
+    ]
+    return together(
+        [*steps, partial(events_of, batch, admitted)] if batch.pipeline.ordered else steps
+    )
 
 
 def refuse(batch: Batch, admitted: Admitted) -> None:
@@ -66,8 +76,14 @@ def remember(batch: Batch, admitted: Admitted) -> None:
     event_id = batch.pipeline.source.event_id
     if event_id is not None:
         ids = admitted.accepted.where(F.col(f"`{event_id}`").isNotNull())
-        kept = ids.select(F.col(f"`{event_id}`").cast("string").alias("event_id"), F.timestamp_micros(TIME).alias("event_time"), DIGEST)
-        state.store(kept.withColumnRenamed(DIGEST, "digest"), batch.pipeline, SEEN, batch.stamp, "event_id")
+        kept = ids.select(
+            F.col(f"`{event_id}`").cast("string").alias("event_id"),
+            F.timestamp_micros(TIME).alias("event_time"),
+            DIGEST,
+        )
+        state.store(
+            kept.withColumnRenamed(DIGEST, "digest"), batch.pipeline, SEEN, batch.stamp, "event_id"
+        )
         crashpoint("batch.remembered")
 
 

@@ -38,7 +38,13 @@ class Fragments:
 
     def store(self) -> None:
         """Appends the fragments to state."""
-        state.store(self.fresh, self.batch.pipeline, fragments_table(self.window), self.batch.stamp, "first_event")
+        state.store(
+            self.fresh,
+            self.batch.pipeline,
+            fragments_table(self.window),
+            self.batch.stamp,
+            "first_event",
+        )
 
     def outputs(self) -> list[Step]:
         """One step: the sessions that a fresh fragment is in, absorbed ones deleted."""
@@ -46,9 +52,17 @@ class Fragments:
 
     def _output(self) -> dict[str, int]:
         batch, window, target = self.batch, self.window, complete(self.batch.pipeline, self.window)
-        new, old = sessions(batch, window, self.fresh, partials.parts(self.algebras.values()), self.within)
-        valued = merges.values(new, [*batch.keys, *bounds(window)], window.aggregates, self.algebras)
-        changed = merges.inserts(valued, target) if old is None else merges.replacements(valued, old, target)
+        new, old = sessions(
+            batch, window, self.fresh, partials.parts(self.algebras.values()), self.within
+        )
+        valued = merges.values(
+            new, [*batch.keys, *bounds(window)], window.aggregates, self.algebras
+        )
+        changed = (
+            merges.inserts(valued, target)
+            if old is None
+            else merges.replacements(valued, old, target)
+        )
         return written(batch, window, target, changed)
 
 
@@ -56,7 +70,10 @@ def sessions(
     batch: Batch, window: Session, fresh: DataFrame, kept: list[Part], within: Range
 ) -> tuple[DataFrame, DataFrame | None]:
     """The sessions that the fragments `fresh` make, and the stored sessions they replace (None: there are none)."""
-    marked, path = fresh.withColumn(TOUCHED, F.lit(1).cast("bigint")), complete(batch.pipeline, window).path
+    marked, path = (
+        fresh.withColumn(TOUCHED, F.lit(1).cast("bigint")),
+        complete(batch.pipeline, window).path,
+    )
     if delta.is_new(batch.spark, path):
         return session.windows(marked, batch.keys, window.gap_us, kept), None
     early, late = instant(within.low_us), instant(within.high_us + window.gap_us)
@@ -64,7 +81,11 @@ def sessions(
     old = session.touched(stored, fresh, batch.keys, window.gap_us).localCheckpoint(eager=True)
     extent = old.agg(F.min(F.unix_micros(START)), F.max(F.unix_micros(LAST))).first()
     if extent is not None and extent[0] is not None:
-        before = state.fragments_before(batch.spark, batch.pipeline, window, batch.stamp, Range(*extent))
-        others = session.members(before, old, batch.keys).withColumn(TOUCHED, F.lit(0).cast("bigint"))
+        before = state.fragments_before(
+            batch.spark, batch.pipeline, window, batch.stamp, Range(*extent)
+        )
+        others = session.members(before, old, batch.keys).withColumn(
+            TOUCHED, F.lit(0).cast("bigint")
+        )
         marked = marked.unionByName(others.select(*marked.columns))
     return session.windows(marked, batch.keys, window.gap_us, kept), old

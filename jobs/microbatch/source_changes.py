@@ -1,6 +1,6 @@
 """A source that changes its past: what its change feed says was updated or deleted, as the event times it was at.
 
-    updates, deletes -> few ranges of event time, kept with the batch -> after the run, a backfill of each
+updates, deletes -> few ranges of event time, kept with the batch -> after the run, a backfill of each
 """
 
 from functools import reduce
@@ -33,7 +33,9 @@ def _spans(batch: Batch, rows: DataFrame, past: Story) -> tuple[Span, ...]:
     """The event times of rows that were changed or taken away, before and after, as few spans."""
     moved = _moved(batch, source.shaped(rows, batch.pipeline), past).drop(*FEED)
     placed = timed(batch, moved).where(F.col(TIME).between(FIRST_US, LAST_US))
-    hours = placed.groupBy((F.col(TIME) / _HOUR_US).cast("bigint")).agg(F.min(TIME).alias("low"), F.max(TIME).alias("high"))
+    hours = placed.groupBy((F.col(TIME) / _HOUR_US).cast("bigint")).agg(
+        F.min(TIME).alias("low"), F.max(TIME).alias("high")
+    )
     return merged(Span(row["low"], row["high"]) for row in hours.collect())
 
 
@@ -43,7 +45,9 @@ def _moved(batch: Batch, rows: DataFrame, past: Story) -> DataFrame:
     if event_id is None:
         return changed
     name = F.col(f"`{event_id}`").cast("string")
-    ids = reduce(DataFrame.unionByName, [changed.select(name.alias("__id")), *_unsettled(batch, past)]).distinct()
+    ids = reduce(
+        DataFrame.unionByName, [changed.select(name.alias("__id")), *_unsettled(batch, past)]
+    ).distinct()
     new = rows.where(F.col(CHANGE) == "insert")
     return changed.unionByName(new.join(ids, name == F.col("__id"), "left_semi"))
 
@@ -54,4 +58,7 @@ def _unsettled(batch: Batch, past: Story) -> list[DataFrame]:
     if not ranges or not delta.exists(batch.spark, path):
         return []
     seen = delta.read(batch.spark, path).where(batch.stamp.foreign)
-    return [between(seen, "event_time", low, high).select(F.col("event_id").alias("__id")) for _, low, high in ranges]
+    return [
+        between(seen, "event_time", low, high).select(F.col("event_id").alias("__id"))
+        for _, low, high in ranges
+    ]

@@ -1,6 +1,6 @@
 """The stream of one run: its micro-batches, each between its intent and its done, and the close that advances the watermark.
 
-    stream (availableNow): intent, batch, done -> close: watermark
+stream (availableNow): intent, batch, done -> close: watermark
 """
 
 from collections.abc import Callable
@@ -24,7 +24,20 @@ from windowing import delta
 from windowing.admit.rule import Quiet, advanced, idled, later
 from windowing.crash import crashpoint
 from windowing.grid.zone import micros
-from windowing.ledger.rule import CLOSE, DONE, GENERATION, INTENT, MAX_TIME, MIN_TIME, OPEN, SKIP, Entry, Story, summed, total
+from windowing.ledger.rule import (
+    CLOSE,
+    DONE,
+    GENERATION,
+    INTENT,
+    MAX_TIME,
+    MIN_TIME,
+    OPEN,
+    SKIP,
+    Entry,
+    Story,
+    summed,
+    total,
+)
 from windowing.ledger.table import correct_watermark, record, record_watermark
 from windowing.panes.frame import Range
 from windowing.panes.rule import NO_BATCH
@@ -41,22 +54,32 @@ Failures = list[BaseException]
 class Run:
     """The state of one run between its batches: the story so far grows by each batch's intent and done."""
 
-    def __init__(self, spark: SparkSession, pipeline: Pipeline, story: Story, arrival_us: int) -> None:
+    def __init__(
+        self, spark: SparkSession, pipeline: Pipeline, story: Story, arrival_us: int
+    ) -> None:
         self.spark, self.pipeline, self.story, self.arrival_us = spark, pipeline, story, arrival_us
         self.source_id = delta.table_id(spark, pipeline.source.table)
-        self.number = story.open_run.run if story.open_run and story.open_run.run else story.last_run + 1
+        self.number = (
+            story.open_run.run if story.open_run and story.open_run.run else story.last_run + 1
+        )
         self.mark = correct_watermark if story.open_run else record_watermark
 
     def drain(self) -> None:
         """Streams what is new through `batch`; the first error of a batch is raised as it was."""
         failures: Failures = []
         home = self.pipeline.table(checkpoint.CHECKPOINT)
-        writer = source.stream(self.spark, self.pipeline).writeStream.option("checkpointLocation", home)
-        query = writer.trigger(availableNow=True).foreachBatch(_caught(self.batch, failures)).start()
+        writer = source.stream(self.spark, self.pipeline).writeStream.option(
+            "checkpointLocation", home
+        )
+        query = (
+            writer.trigger(availableNow=True).foreachBatch(_caught(self.batch, failures)).start()
+        )
         try:
             query.awaitTermination()
         except StreamingQueryException as error:
-            raise refusal(self.spark, self.pipeline, self.story, failures[0] if failures else error) from error
+            raise refusal(
+                self.spark, self.pipeline, self.story, failures[0] if failures else error
+            ) from error
         except BaseException:
             with suppress(Exception):
                 query.stop()
@@ -95,7 +118,14 @@ class Run:
         counts = {name: n for name, n in summed(done).items() if name not in (MIN_TIME, MAX_TIME)}
         counts = total([counts, emit(self._closing(done, after))])
         crashpoint("run.emitted")
-        closed = self._entry(CLOSE, None, counts=counts, watermark_out=after, versions=self._versions(), arrival=arrival)
+        closed = self._entry(
+            CLOSE,
+            None,
+            counts=counts,
+            watermark_out=after,
+            versions=self._versions(),
+            arrival=arrival,
+        )
         self.mark(self.spark, self.pipeline, self.number, closed, _highest(done))
         crashpoint("run.marked")
         self._note(closed)
@@ -117,7 +147,12 @@ class Run:
         lows = [e.counts[MIN_TIME] for e in done if MIN_TIME in e.counts]
         within = Range(min(lows), _highest(done) or 0) if lows else None
         stamp = Stamp(self.number, NO_BATCH, GENERATION, self.story.watermark)
-        return Closing(Batch(self.spark, self.pipeline, stamp, self.arrival_us), self.story.watermark, after, within)
+        return Closing(
+            Batch(self.spark, self.pipeline, stamp, self.arrival_us),
+            self.story.watermark,
+            after,
+            within,
+        )
 
     def _intend(self, number: int) -> Entry:
         """Records what the batch will be judged by, before anything else is written; opens the run with its first batch."""
@@ -128,7 +163,10 @@ class Run:
 
     def _position(self, number: int) -> dict[str, str | None]:
         """Where the stream stands at the end of a batch, and which stream it is."""
-        return {"offsets": checkpoint.offsets(self.pipeline, number), "note": checkpoint.query(self.pipeline)}
+        return {
+            "offsets": checkpoint.offsets(self.pipeline, number),
+            "note": checkpoint.query(self.pipeline),
+        }
 
     def _made_by(self) -> str:
         return made_by(self.pipeline, source.schema(self.spark, self.pipeline))
@@ -159,7 +197,9 @@ def _highest(done: tuple[Entry, ...]) -> int | None:
     return max((e.counts[MAX_TIME] for e in done if MAX_TIME in e.counts), default=None)
 
 
-def _caught(body: Callable[[DataFrame, int], None], failures: Failures) -> Callable[[DataFrame, int], None]:
+def _caught(
+    body: Callable[[DataFrame, int], None], failures: Failures
+) -> Callable[[DataFrame, int], None]:
     """`body`, in the context of whoever asks for it, that also keeps its error on this side of the JVM."""
     context = copy_context()
 

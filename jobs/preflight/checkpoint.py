@@ -36,8 +36,12 @@ def stream(pipeline: Pipeline) -> Stream:
         return Stream(there=False)
     offsets, commits = (_batches(home / name) for name in ("offsets", "commits"))
     looked_at = [f for f in (home / "metadata", *_last(offsets), *_last(commits)) if f.exists()]
-    damaged = tuple(f.relative_to(home).as_posix() for f in (*_strays(home), *looked_at) if not _whole(f))
-    texts = {n: file.read_text(errors="replace") for n, file in offsets.items() if file in looked_at}
+    damaged = tuple(
+        f.relative_to(home).as_posix() for f in (*_strays(home), *looked_at) if not _whole(f)
+    )
+    texts = {
+        n: file.read_text(errors="replace") for n, file in offsets.items() if file in looked_at
+    }
     return Stream(None if damaged else _query(home), texts, frozenset(commits), damaged)
 
 
@@ -70,7 +74,11 @@ def _files(past: Story) -> Mapping[str, str]:
     last, began = past.last_batch, past.open_batch
     wanted = [n for n in (last - 1, last, began) if n is not None and n >= 0]
     cuts = {f"offsets/{n}": text for n in wanted if (text := past.offsets(n)) is not None}
-    return {"metadata": dumps({"id": past.query or str(uuid4())}), **cuts, **({f"commits/{last}": _COMMIT} if last >= 0 else {})}
+    return {
+        "metadata": dumps({"id": past.query or str(uuid4())}),
+        **cuts,
+        **({f"commits/{last}": _COMMIT} if last >= 0 else {}),
+    }
 
 
 def _write(file: Path, text: str) -> None:
@@ -99,7 +107,12 @@ def _batches(folder: Path) -> dict[int, Path]:
 
 def _strays(home: Path) -> list[Path]:
     """Files that are gone although their checksums are not; Spark would not write them again."""
-    sums = [f for name in ("offsets", "commits") for f in (home / name).glob(".*.crc") if f.name[1:-4].isdigit()]
+    sums = [
+        f
+        for name in ("offsets", "commits")
+        for f in (home / name).glob(".*.crc")
+        if f.name[1:-4].isdigit()
+    ]
     return [file for f in sums if not (file := f.with_name(f.name[1:-4])).exists()]
 
 
@@ -139,4 +152,6 @@ def _sums_of(file: Path) -> Path:
 
 
 def _sums(data: bytes, size: int) -> bytes:
-    return b"".join(struct.pack(">I", zlib.crc32(data[n : n + size])) for n in range(0, len(data), size))
+    return b"".join(
+        struct.pack(">I", zlib.crc32(data[n : n + size])) for n in range(0, len(data), size)
+    )

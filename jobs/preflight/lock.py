@@ -58,7 +58,12 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
 def waiting(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
     """Holds the lock as `writer` does, as soon as it is free; Busy when it has not been for an hour."""
     held = ExitStack()
-    again = Retrying(retry=retry_if_exception_type(Busy), wait=wait_fixed(_PAUSE), stop=stop_after_delay(_PATIENCE), reraise=True)
+    again = Retrying(
+        retry=retry_if_exception_type(Busy),
+        wait=wait_fixed(_PAUSE),
+        stop=stop_after_delay(_PATIENCE),
+        reraise=True,
+    )
     again(lambda: held.enter_context(writer(spark, pipeline)))
     with held:
         yield
@@ -112,8 +117,12 @@ def writable(pipeline: Pipeline) -> Iterator[None]:
         yield
     except OSError as error:
         told = f"{pipeline.root} can't be written to ({error.strerror}): {error.filename}"
-        raise UsageError(f"{told}; the lake is a directory that whoever runs this may write to") from error
+        raise UsageError(
+            f"{told}; the lake is a directory that whoever runs this may write to"
+        ) from error
 
 
 def _busy(pipeline: Pipeline) -> Busy:
-    return Busy(f"{pipeline.name}: another writer holds {pipeline.table(_FILE)}; try again when it has finished")
+    return Busy(
+        f"{pipeline.name}: another writer holds {pipeline.table(_FILE)}; try again when it has finished"
+    )

@@ -18,9 +18,29 @@ from windowing.spec.words import listed
 def made_by(pipeline: Pipeline, found: T.StructType) -> str:
     """What state is made by, as the ledger keeps it: the types of the columns it depends on, and the parts of the spec."""
     source = pipeline.source
-    wanted = [n for a in pipeline.aggregates for n in (a.column, a.by, *(a.where.columns if a.where else ()))]
-    names = dict.fromkeys([*source.key, source.event_time.column, source.event_id, *source.order_by, *wanted, *buffered(pipeline)])
-    return dumps({"types": {name: found[name].dataType.simpleString() for name in names if name is not None}, "parts": parts(pipeline)})
+    wanted = [
+        n
+        for a in pipeline.aggregates
+        for n in (a.column, a.by, *(a.where.columns if a.where else ()))
+    ]
+    names = dict.fromkeys(
+        [
+            *source.key,
+            source.event_time.column,
+            source.event_id,
+            *source.order_by,
+            *wanted,
+            *buffered(pipeline),
+        ]
+    )
+    return dumps(
+        {
+            "types": {
+                name: found[name].dataType.simpleString() for name in names if name is not None
+            },
+            "parts": parts(pipeline),
+        }
+    )
 
 
 def difference(pipeline: Pipeline, past: Story) -> Evolution:
@@ -49,7 +69,10 @@ def same_spec(pipeline: Pipeline, past: Story) -> None:
     found, where = difference(pipeline, past), pipeline.file or pipeline.name
     changed = (*found.changed, *_reused(pipeline, past, found))
     if changed:
-        said = f"{where}: {listed(changed)} differ from what made the state in {pipeline.root}" + _renamed(found)
+        said = (
+            f"{where}: {listed(changed)} differ from what made the state in {pipeline.root}"
+            + _renamed(found)
+        )
     elif found and (left := left_open(past)):
         said = f"{where}: the spec has changed and {'; '.join(left)}; restore the spec, run, then change it"
     elif found and pipeline.source.event_time.column is None:
@@ -65,7 +88,10 @@ def _reused(pipeline: Pipeline, past: Story, found: Evolution) -> Iterator[str]:
     if not came:
         return
     notes = {e.note for e in past.entries if e.step in (OPEN, EVOLVE_INTENT) and e.note}
-    specs = [evolution(before, parts_like(before, pipeline)) for before in (loads(note)["parts"] for note in notes)]
+    specs = [
+        evolution(before, parts_like(before, pipeline))
+        for before in (loads(note)["parts"] for note in notes)
+    ]
     yield from (name for name in came if any(name in spec.changed for spec in specs))
 
 

@@ -27,7 +27,11 @@ from windowing.spec.pipeline import Pipeline
 
 def make(spark: SparkSession, pipeline: Pipeline) -> None:
     """Ledger and outputs are there, outputs with every column the spec asks for; what an earlier spec asked for stays, but is null."""
-    schemas = [(target, output_schema(spark, pipeline, w, target)) for w in pipeline.windows for target in tables(pipeline, w)]
+    schemas = [
+        (target, output_schema(spark, pipeline, w, target))
+        for w in pipeline.windows
+        for target in tables(pipeline, w)
+    ]
     for target, schema in schemas:
         create(spark, target, schema)
         _widen(spark, target, schema)
@@ -48,7 +52,9 @@ def follow_source_types(spark: SparkSession, pipeline: Pipeline) -> None:
                 delta.follow_types(spark, path, wanted)
             except AnalysisException as error:
                 said = f"{pipeline.source.table}: a column of the source was widened, and {path} can't follow: {delta.reason(error)}"
-                raise StateRefused("SOURCE_CHANGED", f"{said}; restore the type, or {advice(pipeline)}") from error
+                raise StateRefused(
+                    "SOURCE_CHANGED", f"{said}; restore the type, or {advice(pipeline)}"
+                ) from error
 
 
 def retyped(spark: SparkSession, pipeline: Pipeline) -> list[str]:
@@ -64,16 +70,23 @@ def retyped(spark: SparkSession, pipeline: Pipeline) -> list[str]:
 
 def _stored(spark: SparkSession, target: Target) -> dict[str, T.DataType]:
     there = delta.exists(spark, target.path)
-    return {f.name: f.dataType for f in delta.read(spark, target.path).schema.fields} if there else {}
+    return (
+        {f.name: f.dataType for f in delta.read(spark, target.path).schema.fields} if there else {}
+    )
 
 
 def _widen(spark: SparkSession, target: Target, schema: T.StructType) -> None:
     """Columns that are missing are added, those no longer asked for hold null; a table without rows is made anew if types differ."""
     stored = _stored(spark, target)
-    if any(stored.get(f.name, f.dataType) != f.dataType for f in schema.fields) and delta.size(spark, target.path)[0] == 0:
+    if (
+        any(stored.get(f.name, f.dataType) != f.dataType for f in schema.fields)
+        and delta.size(spark, target.path)[0] == 0
+    ):
         replace(spark, target, schema)
         return
-    missing = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in schema.fields if f.name not in stored)
+    missing = ", ".join(
+        f"`{f.name}` {f.dataType.simpleString()}" for f in schema.fields if f.name not in stored
+    )
     if missing:
         spark.sql(f"alter table delta.`{target.path}` add columns ({missing})")
     for name in (n for n in stored if n not in target.columns):
@@ -82,14 +95,21 @@ def _widen(spark: SparkSession, target: Target, schema: T.StructType) -> None:
             table.update(set={f"`{name}`": F.lit(None)})
 
 
-def output_schema(spark: SparkSession, pipeline: Pipeline, window: Window, target: Target) -> T.StructType:
+def output_schema(
+    spark: SparkSession, pipeline: Pipeline, window: Window, target: Target
+) -> T.StructType:
     """The columns of a table of `window`. SpecError where `having` compares something that is no number."""
     found = source.read(spark, pipeline)
     types = algebras(pipeline, window.aggregates, found.schema)
     kept = {p.name: p.lift for a in types.values() for p in a.parts}
     empty = found.limit(0).withColumn(TIME, F.lit(0).cast("bigint"))
     parts = empty.agg(*(lift.alias(name) for name, lift in kept.items()))
-    values = {f.name: f.dataType for f in parts.select(*(types[a.name].lower.alias(a.name) for a in window.aggregates)).schema.fields}
+    values = {
+        f.name: f.dataType
+        for f in parts.select(
+            *(types[a.name].lower.alias(a.name) for a in window.aggregates)
+        ).schema.fields
+    }
     _check_having(pipeline, window, values)
     times = dict.fromkeys((START, END, LAST, CLOSED_BY), T.TimestampType())
     known = {**times, INDEX: T.LongType(), REVISION: T.LongType(), RUN: T.LongType()}
@@ -102,7 +122,9 @@ def _check_having(pipeline: Pipeline, window: Window, values: Mapping[str, T.Dat
     if having is not None and not isinstance(values[having.aggregate], T.NumericType):
         kind = values[having.aggregate].simpleString()
         raise SpecError(
-            f"windows.{window.name}.having", f"{having.aggregate!r} is of type {kind}; having compares numbers only", pipeline.file
+            f"windows.{window.name}.having",
+            f"{having.aggregate!r} is of type {kind}; having compares numbers only",
+            pipeline.file,
         )
 
 
@@ -119,7 +141,10 @@ def outputs(pipeline: Pipeline) -> tuple[str, ...]:
 def names(spark: SparkSession, pipeline: Pipeline) -> tuple[str, ...]:
     """The names of all tables of the pipeline that there are, but for the ledger's own."""
     others = [*state_names(pipeline), *REFUSED]
-    return (*outputs(pipeline), *(name for name in others if delta.exists(spark, pipeline.table(name))))
+    return (
+        *outputs(pipeline),
+        *(name for name in others if delta.exists(spark, pipeline.table(name))),
+    )
 
 
 def left(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[str, ...]:
@@ -135,4 +160,6 @@ def versions(spark: SparkSession, pipeline: Pipeline) -> dict[str, int]:
 
 def known_versions(spark: SparkSession, pipeline: Pipeline) -> dict[str, int]:
     """The same for who has held the lock since the tables were examined: nobody else has written, so no log is listed again."""
-    return {name: delta.known_version(spark, pipeline.table(name)) for name in names(spark, pipeline)}
+    return {
+        name: delta.known_version(spark, pipeline.table(name)) for name in names(spark, pipeline)
+    }

@@ -38,11 +38,15 @@ def nearby(batch: Batch, chunk: Chunk, low_us: int, high_us: int) -> DataFrame:
     """
     rows = source.read(batch.spark, batch.pipeline, chunk.version)
     digested = with_row_digest(rows, source.earlier_types(batch.spark, batch.pipeline))
-    held = timed(batch, digested).where(F.col(WHY).isNull() & (F.col(TIME) >= F.lit(low_us)) & (F.col(TIME) < F.lit(high_us)))
+    held = timed(batch, digested).where(
+        F.col(WHY).isNull() & (F.col(TIME) >= F.lit(low_us)) & (F.col(TIME) < F.lit(high_us))
+    )
     return held.withColumn(INSIDE, chunk.holds())
 
 
-def counted(batch: Batch, chunk: Chunk, rows: DataFrame, disputed: Sequence[tuple[int, int]] = ()) -> DataFrame:
+def counted(
+    batch: Batch, chunk: Chunk, rows: DataFrame, disputed: Sequence[tuple[int, int]] = ()
+) -> DataFrame:
     """Every event that counts in the chunk and in what its panes and sessions reach beyond it, of the `nearby` rows.
 
     An id that was accepted within a `disputed` range [from, to), microseconds, may be gone from there: the source has changed it.
@@ -50,7 +54,9 @@ def counted(batch: Batch, chunk: Chunk, rows: DataFrame, disputed: Sequence[tupl
     -> source rows + [t, digest, inside, live, missed, judged_by]
     """
     history = uncopied(batch, with_history(rows, refused_digests(batch), partly_late(batch)))
-    events = accepted_again(history, elsewhere(batch, [(chunk.start_us, chunk.end_us), *disputed]), batch.pipeline)
+    events = accepted_again(
+        history, elsewhere(batch, [(chunk.start_us, chunk.end_us), *disputed]), batch.pipeline
+    )
     return events.where(INSIDE).unionByName(known(batch, events.where(~F.col(INSIDE))))
 
 
@@ -68,7 +74,9 @@ def known(batch: Batch, rows: DataFrame) -> DataFrame:
     name, at = F.col(f"`{event_id}`").cast("string"), F.unix_micros("event_time").alias("__at")
     seen = delta.read(batch.spark, path).select(F.col("event_id").alias("__id"), at).distinct()
     held = rows.join(seen, (name == F.col("__id")) & (F.col(TIME) == F.col("__at")), "left_semi")
-    first = held.withColumn("__nth", F.row_number().over(Window.partitionBy(name).orderBy(*copies_order(pipeline))))
+    first = held.withColumn(
+        "__nth", F.row_number().over(Window.partitionBy(name).orderBy(*copies_order(pipeline)))
+    )
     return first.where("__nth = 1").drop("__nth").unionByName(rows.where(name.isNull()))
 
 
@@ -80,14 +88,20 @@ def uncopied(batch: Batch, rows: DataFrame) -> DataFrame:
     if batch.pipeline.watermark.dedupe_horizon_us is None or batch.changing:
         return rows
     copies = refused_digests(batch, ("_duplicates",)).distinct()
-    return rows.where(LIVE).unionByName(rows.where(~F.col(LIVE)).join(copies, DIGEST, "left_anti").select(*rows.columns))
+    return rows.where(LIVE).unionByName(
+        rows.where(~F.col(LIVE)).join(copies, DIGEST, "left_anti").select(*rows.columns)
+    )
 
 
 def elsewhere(batch: Batch, ranges: Iterable[tuple[int, int]]) -> DataFrame | None:
     """The ids that were accepted with an event time outside the ranges [from, to), microseconds; None where there are no ids."""
-    if batch.pipeline.source.event_id is None or not delta.exists(batch.spark, batch.pipeline.table(SEEN)):
+    if batch.pipeline.source.event_id is None or not delta.exists(
+        batch.spark, batch.pipeline.table(SEEN)
+    ):
         return None
     seen = delta.read(batch.spark, batch.pipeline.table(SEEN))
     for low, high in ranges:
-        seen = seen.where((F.col("event_time") < instant(low)) | (F.col("event_time") >= instant(high)))
+        seen = seen.where(
+            (F.col("event_time") < instant(low)) | (F.col("event_time") >= instant(high))
+        )
     return seen.select("event_id").distinct()

@@ -32,11 +32,19 @@ def finish(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
         return past
     said = loads(left.note or "{}")
     asked = said.get("asked")
-    chunk = Chunk(said["from_us"], said["to_us"], said["version"], said.get("batch"), asked and (asked[0], asked[1]))
+    chunk = Chunk(
+        said["from_us"],
+        said["to_us"],
+        said["version"],
+        said.get("batch"),
+        asked and (asked[0], asked[1]),
+    )
     return one(spark, pipeline, past, stage(spark, pipeline, past, chunk, left.arrival), left)[0]
 
 
-def one(spark: SparkSession, pipeline: Pipeline, past: Story, staged: Staged, begun: Entry | None) -> tuple[Story, Entry]:
+def one(
+    spark: SparkSession, pipeline: Pipeline, past: Story, staged: Staged, begun: Entry | None
+) -> tuple[Story, Entry]:
     """One chunk between its intent and its done."""
     chunk, batch = staged.chunk, judge(spark, pipeline, past, staged.arrival_us)
     disputed = [(low, high) for _, low, high in pending(past)]
@@ -45,13 +53,25 @@ def one(spark: SparkSession, pipeline: Pipeline, past: Story, staged: Staged, be
         affordable(batch, chunk, events)
         counts = {**totals.accepted_before(batch, chunk, events), **totals.partial_in(batch, chunk)}
         at = batch.arrival_us
-        intent = Entry(BACKFILL_INTENT, generation=GENERATION, run=past.last_run, at=at, arrival=at, counts=counts, note=_note(chunk))
+        intent = Entry(
+            BACKFILL_INTENT,
+            generation=GENERATION,
+            run=past.last_run,
+            at=at,
+            arrival=at,
+            counts=counts,
+            note=_note(chunk),
+        )
         past = record(spark, pipeline, past, [intent])
         begun = past.entries[-1]
         crashpoint("backfill.intended")
     changed = _repaired(batch, staged, events, past, f"backfill {begun.seq}")
     partial = {name: n for name, n in begun.counts.items() if name.startswith("partial.")}
-    counts = {**changed, **partial, "accepted": totals.accepted_since(batch, chunk, events, begun.counts)}
+    counts = {
+        **changed,
+        **partial,
+        "accepted": totals.accepted_since(batch, chunk, events, begun.counts),
+    }
     done = replace(begun, step=BACKFILL_DONE, counts=counts, versions=versions(spark, pipeline))
     past = record(spark, pipeline, past, [done])
     crashpoint("backfill.done")
@@ -59,11 +79,18 @@ def one(spark: SparkSession, pipeline: Pipeline, past: Story, staged: Staged, be
 
 
 def _note(chunk: Chunk) -> str:
-    said = {"from_us": chunk.start_us, "to_us": chunk.end_us, "version": chunk.version, "batch": chunk.batch}
+    said = {
+        "from_us": chunk.start_us,
+        "to_us": chunk.end_us,
+        "version": chunk.version,
+        "batch": chunk.batch,
+    }
     return dumps(said | ({"asked": list(chunk.asked)} if chunk.asked else {}))
 
 
-def _repaired(batch: Batch, staged: Staged, events: DataFrame, past: Story, label: str) -> dict[str, int]:
+def _repaired(
+    batch: Batch, staged: Staged, events: DataFrame, past: Story, label: str
+) -> dict[str, int]:
     chunk = staged.chunk
     counts = rebuild(Closing(batch, past.watermark, past.watermark, None), chunk, events, sessions)
     crashpoint("backfill.rebuilt")

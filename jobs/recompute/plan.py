@@ -8,7 +8,15 @@ from jobs.preflight.spec_changes import difference
 from jobs.recompute.time_range import Chunk
 from windowing.errors import UsageError
 from windowing.grid.zone import micros
-from windowing.ledger.rule import BACKFILL_DONE, ERASE_DONE, ERASE_INTENT, MAX_TIME, MIN_TIME, Entry, Story
+from windowing.ledger.rule import (
+    BACKFILL_DONE,
+    ERASE_DONE,
+    ERASE_INTENT,
+    MAX_TIME,
+    MIN_TIME,
+    Entry,
+    Story,
+)
 from windowing.spec.duration import DAY
 from windowing.spec.pipeline import Pipeline
 
@@ -26,7 +34,9 @@ def must_be_the_same(pipeline: Pipeline, began: Story, now: Story) -> None:
         why = "has another spec"
     else:
         return
-    raise UsageError(f"{pipeline.name} {why} since this backfill began, so what it had read can't be used; ask for it again")
+    raise UsageError(
+        f"{pipeline.name} {why} since this backfill began, so what it had read can't be used; ask for it again"
+    )
 
 
 def begun_before(left: Story, chunk: Chunk) -> Entry | None:
@@ -42,13 +52,17 @@ def begun_before(left: Story, chunk: Chunk) -> Entry | None:
     return None
 
 
-def chunks_of(pipeline: Pipeline, start: datetime, end: datetime, past: Story) -> tuple[tuple[int, int], ...]:
+def chunks_of(
+    pipeline: Pipeline, start: datetime, end: datetime, past: Story
+) -> tuple[tuple[int, int], ...]:
     """The parts [from, to) that a backfill of [start, end) does one after the other, in microseconds; UsageError where it has none.
 
     Before the first event accepted so far, and after the last, one part goes on.
     """
     if pipeline.source.event_time.column is None:
-        raise UsageError(f"{pipeline.name}: events happen when they arrive (event_time: arrival), so there is no past to backfill")
+        raise UsageError(
+            f"{pipeline.name}: events happen when they arrive (event_time: arrival), so there is no past to backfill"
+        )
     low, high = _checked(start, end)
     since, until = (min(max(us, low), high) for us in _event_times(past) or (low, low))
     inner = range(low + ((since - low) // CHUNK_US + 1) * CHUNK_US, min(until + 1, high), CHUNK_US)
@@ -58,19 +72,27 @@ def chunks_of(pipeline: Pipeline, start: datetime, end: datetime, past: Story) -
 def _event_times(past: Story) -> tuple[int, int] | None:
     """The first and the last event time that any run has accepted; None before there is one."""
     batches = [e.counts for e in past.entries if MIN_TIME in e.counts]
-    return (min(c[MIN_TIME] for c in batches), max(c[MAX_TIME] for c in batches)) if batches else None
+    return (
+        (min(c[MIN_TIME] for c in batches), max(c[MAX_TIME] for c in batches)) if batches else None
+    )
 
 
 def _checked(start: datetime, end: datetime) -> tuple[int, int]:
     if start.tzinfo is None or end.tzinfo is None:
-        raise UsageError("a backfill's bounds are times with an offset, such as 2013-01-01T00:00:00+00:00")
+        raise UsageError(
+            "a backfill's bounds are times with an offset, such as 2013-01-01T00:00:00+00:00"
+        )
     if start >= end:
-        raise UsageError(f"--from {start.isoformat()} is not before --to {end.isoformat()}; the range is [from, to)")
+        raise UsageError(
+            f"--from {start.isoformat()} is not before --to {end.isoformat()}; the range is [from, to)"
+        )
     return micros(start), micros(end)
 
 
 def read_version(pipeline: Pipeline, past: Story) -> int:
     """The source version that the last run had drained."""
     if past.read_version is None:
-        raise UsageError(f"{pipeline.name}: nothing has been read yet, so there is nothing to backfill; `tidemark run` first")
+        raise UsageError(
+            f"{pipeline.name}: nothing has been read yet, so there is nothing to backfill; `tidemark run` first"
+        )
     return past.read_version

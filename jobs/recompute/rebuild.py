@@ -31,14 +31,25 @@ from windowing.panes import frame as partials
 from windowing.panes.frame import Range
 from windowing.panes.rule import EVENTS, Family, families, span
 from windowing.source import table as source
-from windowing.spec.kinds import CHANGES, ON_CHANGE, Aligned, Counted, Global, Ordered, RecordSliding, Session
+from windowing.spec.kinds import (
+    CHANGES,
+    ON_CHANGE,
+    Aligned,
+    Counted,
+    Global,
+    Ordered,
+    RecordSliding,
+    Session,
+)
 from windowing.windows import aligned, whole
 from windowing.windows.gaps import extents, filled
 
 Sessions = Callable[[Batch, Session, Chunk, DataFrame], dict[str, int]]
 
 
-def rebuild(closing: Closing, chunk: Chunk, events: DataFrame, sessions: Sessions) -> dict[str, int]:
+def rebuild(
+    closing: Closing, chunk: Chunk, events: DataFrame, sessions: Sessions
+) -> dict[str, int]:
     """Swaps the state of the chunk and corrects every output; `events` are those that count now, `sessions` does it for sessions.
 
     Returns the counts of the outputs.
@@ -66,17 +77,31 @@ def affordable(batch: Batch, chunk: Chunk, events: DataFrame, came: Collection[s
     for family in families(batch.pipeline):
         for window in (w for w in family.windows if filled(w) and (not anew or w.name in came)):
             before, after = _pools(batch, family, _held(batch, family, chunk), events)
-            affordable_in(batch, window, None if anew else before, after, Range(chunk.start_us, chunk.end_us))
+            affordable_in(
+                batch, window, None if anew else before, after, Range(chunk.start_us, chunk.end_us)
+            )
 
 
-def _pools(batch: Batch, family: Family, held: Chunk, events: DataFrame) -> tuple[DataFrame, DataFrame]:
+def _pools(
+    batch: Batch, family: Family, held: Chunk, events: DataFrame
+) -> tuple[DataFrame, DataFrame]:
     """All panes of the family as they are, and with those of the times `held` made anew: [keys, pane_start, judged_by, rows]."""
     within, columns = Range(held.start_us, held.end_us), [*batch.keys, PANE, JUDGED, ROWS]
-    fresh = partials.panes(events.where(held.holds()), (*batch.keys, JUDGED), family, [rows_part()], within).select(*columns)
+    fresh = partials.panes(
+        events.where(held.holds()), (*batch.keys, JUDGED), family, [rows_part()], within
+    ).select(*columns)
     path = batch.pipeline.table(family.table)
-    before = delta.read(batch.spark, path).select(*columns) if delta.exists(batch.spark, path) else fresh.limit(0)
+    before = (
+        delta.read(batch.spark, path).select(*columns)
+        if delta.exists(batch.spark, path)
+        else fresh.limit(0)
+    )
     low, high = instant(held.start_us), instant(held.end_us)
-    others = before.limit(0) if isinstance(held, Everything) else before.where((F.col(PANE) < low) | (F.col(PANE) >= high))
+    others = (
+        before.limit(0)
+        if isinstance(held, Everything)
+        else before.where((F.col(PANE) < low) | (F.col(PANE) >= high))
+    )
     return before, others.unionByName(fresh)
 
 
@@ -93,30 +118,58 @@ def panes(closing: Closing, family: Family, chunk: Chunk, events: DataFrame) -> 
     counts: dict[str, int] = {}
     for window in family.windows:
         own = {a.name: algebras[a.name] for a in window.aggregates}
-        counts |= _endless(batch, window, family, own) if isinstance(window, Global) else _overlapping(closing, window, family, wide, own)
+        counts |= (
+            _endless(batch, window, family, own)
+            if isinstance(window, Global)
+            else _overlapping(closing, window, family, wide, own)
+        )
     return counts
 
 
 def _held(batch: Batch, family: Family, chunk: Chunk) -> Chunk:
     """The times whose panes are made anew."""
-    return widened(family, chunk) if isinstance(chunk, Everything) else reaching(batch, family, chunk)
+    return (
+        widened(family, chunk) if isinstance(chunk, Everything) else reaching(batch, family, chunk)
+    )
 
 
-def _endless(batch: Batch, window: Global, family: Family, algebras: dict[str, Algebra]) -> dict[str, int]:
+def _endless(
+    batch: Batch, window: Global, family: Family, algebras: dict[str, Algebra]
+) -> dict[str, int]:
     target = output(batch.pipeline, window)
-    state_rows = delta.read(batch.spark, batch.pipeline.table(family.table)).withColumn(TOUCHED, F.lit(1).cast("bigint"))
+    state_rows = delta.read(batch.spark, batch.pipeline.table(family.table)).withColumn(
+        TOUCHED, F.lit(1).cast("bigint")
+    )
     found = whole.windows(state_rows, batch.keys, partials.parts(algebras.values()))
     valued = merges.values(found, [*batch.keys, *bounds(window)], window.aggregates, algebras)
     shown = merges.qualifying(valued, window.shown.having)
-    return written(batch, window, target, merges.replacements(shown, delta.read(batch.spark, target.path), target))
+    return written(
+        batch,
+        window,
+        target,
+        merges.replacements(shown, delta.read(batch.spark, target.path), target),
+    )
 
 
-def _overlapping(closing: Closing, window: Aligned, family: Family, wide: Chunk, algebras: dict[str, Algebra]) -> dict[str, int]:
-    batch, target, kept = closing.batch, output(closing.batch.pipeline, window), partials.parts(algebras.values())
-    stored, state_rows = delta.read(batch.spark, target.path), delta.read(batch.spark, batch.pipeline.table(family.table))
+def _overlapping(
+    closing: Closing, window: Aligned, family: Family, wide: Chunk, algebras: dict[str, Algebra]
+) -> dict[str, int]:
+    batch, target, kept = (
+        closing.batch,
+        output(closing.batch.pipeline, window),
+        partials.parts(algebras.values()),
+    )
+    stored, state_rows = (
+        delta.read(batch.spark, target.path),
+        delta.read(batch.spark, batch.pipeline.table(family.table)),
+    )
     if filled(window):
         ends = spanned(state_rows, Range(wide.start_us, wide.end_us))
-        near, reach, over = state_rows, Range(ends.low_us - span(window), ends.high_us + span(window)), F.lit(True)
+        near, reach, over = (
+            state_rows,
+            Range(ends.low_us - span(window), ends.high_us + span(window)),
+            F.lit(True),
+        )
     else:
         reach = aligned.reach(window, Range(wide.start_us, wide.end_us))
         near = between(state_rows, PANE, reach.low_us, reach.high_us)
@@ -130,9 +183,19 @@ def _overlapping(closing: Closing, window: Aligned, family: Family, wide: Chunk,
     if window.shown.emit == CHANGES:
         rows = changes(runs, window, batch, algebras, reach)
     else:
-        rows = merges.values(aligned.windows(runs, window, reach), [*batch.keys, *bounds(window)], window.aggregates, algebras)
-    shown = merges.qualifying(rows if window.shown.emit == ON_CHANGE else rows.where(closing.closed(F.col(END))), window.shown.having)
-    return written(batch, window, target, merges.replacements(shown.where(over), stored.where(over), target))
+        rows = merges.values(
+            aligned.windows(runs, window, reach),
+            [*batch.keys, *bounds(window)],
+            window.aggregates,
+            algebras,
+        )
+    shown = merges.qualifying(
+        rows if window.shown.emit == ON_CHANGE else rows.where(closing.closed(F.col(END))),
+        window.shown.having,
+    )
+    return written(
+        batch, window, target, merges.replacements(shown.where(over), stored.where(over), target)
+    )
 
 
 def _over(window: Aligned, wide: Chunk, reach: Range) -> Column:
@@ -158,13 +221,19 @@ def buffered(batch: Batch, chunk: Chunk, events: DataFrame) -> dict[str, int]:
     now = buffer.stored(events.where(INSIDE), pipeline, JUDGED)
     over = Chunk(FIRST_US, LAST_US + 1, chunk.version) if isinstance(chunk, Everything) else chunk
     held = [_keys_in(batch, window, over) for window in pipeline.ordered]
-    keys = reduce(DataFrame.unionByName, held, now.select(*batch.keys)).distinct().localCheckpoint(eager=True)
+    keys = (
+        reduce(DataFrame.unionByName, held, now.select(*batch.keys))
+        .distinct()
+        .localCheckpoint(eager=True)
+    )
     replace(batch, EVENTS, batch.stamp.beside(now), "event_time", chunk)
     reached = keys.withColumns({"__t0": F.lit(over.start_us), "__t1": F.lit(over.end_us - 1)})
     schema = source.read(spark, pipeline, chunk.version).schema
     counts: dict[str, int] = {}
     for window in pipeline.ordered:
-        counts |= recomputed(batch, window, reached, delta.read(spark, pipeline.table(EVENTS)), None, schema)
+        counts |= recomputed(
+            batch, window, reached, delta.read(spark, pipeline.table(EVENTS)), None, schema
+        )
     return counts
 
 
@@ -172,7 +241,9 @@ def _keys_in(batch: Batch, window: Ordered, chunk: Chunk) -> DataFrame:
     """The keys that have a window over the chunk, or one that was closed there: as the last finished step left them."""
     stored = delta.read(batch.spark, complete(batch.pipeline, window).path)
     beside_us = window.tick_us if isinstance(window, RecordSliding) else 0
-    over = (F.col(START) < instant(chunk.end_us + beside_us)) & (F.col(END) > instant(chunk.start_us))
+    over = (F.col(START) < instant(chunk.end_us + beside_us)) & (
+        F.col(END) > instant(chunk.start_us)
+    )
     if isinstance(window, Counted):
         over = over | F.col(CLOSED_BY).between(instant(chunk.start_us), instant(chunk.end_us))
     return stored.where(over).select(*batch.keys)

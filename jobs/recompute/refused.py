@@ -26,9 +26,15 @@ def refused_digests(batch: Batch, tables: Iterable[str] = tuple(REFUSED)) -> Dat
     found = []
     for table in tables:
         if delta.exists(batch.spark, batch.pipeline.table(table)):
-            rows = delta.read(batch.spark, batch.pipeline.table(table)).where(F.col("resolved_by").isNull() & (F.col("outcome") != PARTIAL))
+            rows = delta.read(batch.spark, batch.pipeline.table(table)).where(
+                F.col("resolved_by").isNull() & (F.col("outcome") != PARTIAL)
+            )
             found.append(with_digest(batch, rows).select(DIGEST))
-    return reduce(DataFrame.unionByName, found) if found else batch.spark.createDataFrame([], f"{DIGEST} bigint")
+    return (
+        reduce(DataFrame.unionByName, found)
+        if found
+        else batch.spark.createDataFrame([], f"{DIGEST} bigint")
+    )
 
 
 def partly_late(batch: Batch) -> DataFrame:
@@ -36,21 +42,28 @@ def partly_late(batch: Batch) -> DataFrame:
     if not delta.exists(batch.spark, batch.pipeline.table("_late")):
         columns = f"{DIGEST} bigint, missed array<struct<window:string,until:timestamp_ltz>>, watermark timestamp_ltz"
         return batch.spark.createDataFrame([], columns)
-    rows = delta.read(batch.spark, batch.pipeline.table("_late")).where((F.col("outcome") == PARTIAL) & F.col("resolved_by").isNull())
+    rows = delta.read(batch.spark, batch.pipeline.table("_late")).where(
+        (F.col("outcome") == PARTIAL) & F.col("resolved_by").isNull()
+    )
     return with_digest(batch, rows).select(DIGEST, "missed", "watermark")
 
 
 def with_digest(batch: Batch, refused: DataFrame) -> DataFrame:
     """Refused rows with the digest that the source row had. refused -> refused + [__digest]."""
     spark, pipeline = batch.spark, batch.pipeline
-    digest = digest_of(refused, source.schema(spark, pipeline), source.earlier_types(spark, pipeline))
+    digest = digest_of(
+        refused, source.schema(spark, pipeline), source.earlier_types(spark, pipeline)
+    )
     return refused.withColumn(DIGEST, digest)
 
 
 def refused_after(batch: Batch, run: int, chunk: Chunk) -> bool:
     """Whether a run after `run` refused a row with an event time in the chunk."""
     there = [path for path in map(batch.pipeline.table, REFUSED) if delta.exists(batch.spark, path)]
-    refused = (between(delta.read(batch.spark, path), "event_time", chunk.start_us, chunk.end_us) for path in there)
+    refused = (
+        between(delta.read(batch.spark, path), "event_time", chunk.start_us, chunk.end_us)
+        for path in there
+    )
     return any(not rows.where(F.col("run") > run).isEmpty() for rows in refused)
 
 
@@ -60,40 +73,80 @@ def resolve(batch: Batch, chunk: Chunk, rows: DataFrame, events: DataFrame, labe
     So do those that a source which changes its past has taken back, and every row that had missed windows: none is missed any more.
     """
     paths = {table: batch.pipeline.table(table) for table in REFUSED}
-    stored = {table: delta.read(batch.spark, path) for table, path in paths.items() if delta.exists(batch.spark, path)}
+    stored = {
+        table: delta.read(batch.spark, path)
+        for table, path in paths.items()
+        if delta.exists(batch.spark, path)
+    }
     refused = {table: _refused_in(batch, kept, chunk) for table, kept in stored.items()}
-    room = _room(batch, rows, events, [kept.where(_open()) for table, kept in refused.items() if table != QUARANTINE])
+    room = _room(
+        batch,
+        rows,
+        events,
+        [kept.where(_open()) for table, kept in refused.items() if table != QUARANTINE],
+    )
     for n, table in enumerate(stored):
-        earlier = _digests([refused[other].where(_open()) for other in list(stored)[:n]], "__earlier", room)
-        nth = F.row_number().over(Window.partitionBy(DIGEST, F.col("outcome") == PARTIAL, F.col("resolved_by").isNull()).orderBy("run"))
-        marked = refused[table].withColumn("__nth", nth).join(room, DIGEST, "left").join(earlier, DIGEST, "left")
-        fits = F.coalesce(F.col("__nth") + F.coalesce("__earlier", F.lit(0)) <= F.col("__room"), F.lit(False))
+        earlier = _digests(
+            [refused[other].where(_open()) for other in list(stored)[:n]], "__earlier", room
+        )
+        nth = F.row_number().over(
+            Window.partitionBy(
+                DIGEST, F.col("outcome") == PARTIAL, F.col("resolved_by").isNull()
+            ).orderBy("run")
+        )
+        marked = (
+            refused[table]
+            .withColumn("__nth", nth)
+            .join(room, DIGEST, "left")
+            .join(earlier, DIGEST, "left")
+        )
+        fits = F.coalesce(
+            F.col("__nth") + F.coalesce("__earlier", F.lit(0)) <= F.col("__room"), F.lit(False)
+        )
         due = F.col("resolved_by").isNull() & (fits | (F.col("outcome") == PARTIAL))
-        marked = marked.withColumn("resolved_by", F.when(due, F.lit(label)).otherwise(F.col("resolved_by")))
+        marked = marked.withColumn(
+            "resolved_by", F.when(due, F.lit(label)).otherwise(F.col("resolved_by"))
+        )
         kept = marked.select(*(F.col(f"`{c}`") for c in stored[table].columns))
         replace(batch, table, kept.localCheckpoint(eager=True), "event_time", chunk)
 
 
 def _refused_in(batch: Batch, stored: DataFrame, chunk: Chunk) -> DataFrame:
-    return with_digest(batch, between(stored, "event_time", chunk.start_us, chunk.end_us)).localCheckpoint(eager=True)
+    return with_digest(
+        batch, between(stored, "event_time", chunk.start_us, chunk.end_us)
+    ).localCheckpoint(eager=True)
 
 
-def _room(batch: Batch, rows: DataFrame, events: DataFrame, valid: Sequence[DataFrame]) -> DataFrame:
+def _room(
+    batch: Batch, rows: DataFrame, events: DataFrame, valid: Sequence[DataFrame]
+) -> DataFrame:
     """How many refused rows of each digest are to be resolved: [__digest, __room]; `valid` are those that were not quarantined."""
     inside = events.where(INSIDE).groupBy(DIGEST)
-    room = inside.agg(F.count("*").alias("__n"), (F.count("*") - F.count_if(LIVE)).alias("__room")).localCheckpoint(eager=True)
+    room = inside.agg(
+        F.count("*").alias("__n"), (F.count("*") - F.count_if(LIVE)).alias("__room")
+    ).localCheckpoint(eager=True)
     if not batch.changing:
         return room.drop("__n")
     left = _digests([rows.where(INSIDE)], "__left", room)
     both = _digests(valid, "__refused", room).join(room, DIGEST, "full").join(left, DIGEST, "left")
-    gone = F.coalesce("__refused", F.lit(0)) - F.coalesce("__left", F.lit(0)) + F.coalesce("__n", F.lit(0))
-    return both.select(DIGEST, F.greatest(F.coalesce("__room", F.lit(0)), gone).alias("__room")).localCheckpoint(eager=True)
+    gone = (
+        F.coalesce("__refused", F.lit(0))
+        - F.coalesce("__left", F.lit(0))
+        + F.coalesce("__n", F.lit(0))
+    )
+    return both.select(
+        DIGEST, F.greatest(F.coalesce("__room", F.lit(0)), gone).alias("__room")
+    ).localCheckpoint(eager=True)
 
 
 def _digests(some: Sequence[DataFrame], name: str, none: DataFrame) -> DataFrame:
     """How many rows of each digest there are in all: [__digest, name]."""
     digests = [rows.select(DIGEST) for rows in some]
-    return reduce(DataFrame.unionByName, digests, none.select(DIGEST).limit(0)).groupBy(DIGEST).agg(F.count("*").alias(name))
+    return (
+        reduce(DataFrame.unionByName, digests, none.select(DIGEST).limit(0))
+        .groupBy(DIGEST)
+        .agg(F.count("*").alias(name))
+    )
 
 
 def _open() -> Column:

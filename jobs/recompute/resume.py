@@ -29,14 +29,18 @@ def caught_up(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
 def finished(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
     """The story once a run that was left open is closed, and what the source has changed is counted again."""
     if past.open_run is not None:
-        unfinished = Run(spark, pipeline, past, max(micros(datetime.now(UTC)), past.last_arrival or 0))
+        unfinished = Run(
+            spark, pipeline, past, max(micros(datetime.now(UTC)), past.last_arrival or 0)
+        )
         unfinished.drain()
         unfinished.close()
         past = unfinished.story
     return corrected(spark, pipeline, past)[0]
 
 
-def corrected(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[Story, tuple[Entry, ...]]:
+def corrected(
+    spark: SparkSession, pipeline: Pipeline, past: Story
+) -> tuple[Story, tuple[Entry, ...]]:
     """Counts every range again that the source's changes touched; the story since, and the ends of the backfills that did it."""
     ends: list[Entry] = []
     for batch, low, high in pending(past):

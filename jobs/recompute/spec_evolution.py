@@ -1,7 +1,7 @@
 """A spec that has gained or lost windows or aggregates: state and outputs become what that spec asks for, from the events accepted so far.
 
-    spec, beside the one that made the state -> intent -> columns -> accepted events, each as it was admitted
-    -> panes, fragments, buffered events (overwritten whole) -> windows -> outputs -> done
+spec, beside the one that made the state -> intent -> columns -> accepted events, each as it was admitted
+-> panes, fragments, buffered events (overwritten whole) -> windows -> outputs -> done
 """
 
 from collections.abc import Collection, Iterable
@@ -50,20 +50,28 @@ def evolved(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
     if past.open_evolution is None and not difference(pipeline, past):
         return past
     arrival = max(micros(datetime.now(UTC)), past.last_arrival or 0)
-    batch = Batch(spark, pipeline, Stamp(past.last_run, BACKFILLED, GENERATION, None), arrival, fed=fed(past))
+    batch = Batch(
+        spark, pipeline, Stamp(past.last_run, BACKFILLED, GENERATION, None), arrival, fed=fed(past)
+    )
     events = _countable(batch, past)
     if events is not None and past.open_evolution is None:
-        affordable(batch, events, past.read_version or 0, _windows(difference(pipeline, past).added))
+        affordable(
+            batch, events, past.read_version or 0, _windows(difference(pipeline, past).added)
+        )
     past, begun = _intended(batch, past)
     tables.make(spark, pipeline)
     crashpoint("evolve.widened")
     mark, version = past.watermark, past.read_version
     counts: dict[str, int] = {}
     if events is not None and version is not None:
-        counts = refill(Closing(batch, mark, mark, None), events, version) | _partial(batch, events, past, begun)
+        counts = refill(Closing(batch, mark, mark, None), events, version) | _partial(
+            batch, events, past, begun
+        )
         counts["accepted"] = held(batch) - past.total("accepted")
     crashpoint("evolve.filled")
-    done = replace(begun, step=EVOLVE_DONE, counts=counts, versions=tables.versions(spark, pipeline), note=None)
+    done = replace(
+        begun, step=EVOLVE_DONE, counts=counts, versions=tables.versions(spark, pipeline), note=None
+    )
     past = record(spark, pipeline, past, [done])
     crashpoint("evolve.done")
     return past
@@ -89,7 +97,14 @@ def _countable(batch: Batch, past: Story) -> DataFrame | None:
         return None
     with told(batch.spark, pipeline, past):
         events = accepted(batch, past.read_version).localCheckpoint(eager=True)
-    reasons = [row[0] for row in events.where(F.col(WHY).isNotNull()).groupBy(WHY).count().orderBy(F.desc("count"), WHY).collect()]
+    reasons = [
+        row[0]
+        for row in events.where(F.col(WHY).isNotNull())
+        .groupBy(WHY)
+        .count()
+        .orderBy(F.desc("count"), WHY)
+        .collect()
+    ]
     if reasons:
         said = f"{where}: events that were accepted would be refused now ({reasons[0]}); leave out what needs that column"
         raise StateRefused("SPEC_CHANGED", f"{said}, or {advice(pipeline)}")
@@ -105,7 +120,15 @@ def _intended(batch: Batch, past: Story) -> tuple[Story, Entry]:
     made = loads(made_by(pipeline, source.schema(spark, pipeline)))
     note = dumps(made | {"came": list(found.added), "went": list(found.removed)})
     run, arrival = past.last_run, batch.arrival_us
-    intent = Entry(EVOLVE_INTENT, generation=GENERATION, run=run, at=arrival, arrival=arrival, spec=fingerprint(pipeline), note=note)
+    intent = Entry(
+        EVOLVE_INTENT,
+        generation=GENERATION,
+        run=run,
+        at=arrival,
+        arrival=arrival,
+        spec=fingerprint(pipeline),
+        note=note,
+    )
     past = record(spark, pipeline, past, [intent])
     crashpoint("evolve.intended")
     return past, past.entries[-1]
@@ -119,11 +142,21 @@ def _windows(parts: Iterable[str]) -> list[str]:
 def _partial(batch: Batch, events: DataFrame, past: Story, begun: Entry) -> dict[str, int]:
     """How many of the events each new window missed, being over when they came: more by that than the ledger says already."""
     came = _windows(loads(begun.note or "{}")["came"])
-    marks = [row[0] for row in events.where(F.col(JUDGED).isNotNull()).select(F.unix_micros(JUDGED)).distinct().collect()]
+    marks = [
+        row[0]
+        for row in events.where(F.col(JUDGED).isNotNull())
+        .select(F.unix_micros(JUDGED))
+        .distinct()
+        .collect()
+    ]
     late = {(mark, c.window): c.some_us for mark in marks for c in cuts(batch.pipeline, mark)}
     counts = {}
     for name in came:
-        missed = [(F.unix_micros(JUDGED) == mark) & (F.col(TIME) < until) for (mark, window), until in late.items() if window == name]
+        missed = [
+            (F.unix_micros(JUDGED) == mark) & (F.col(TIME) < until)
+            for (mark, window), until in late.items()
+            if window == name
+        ]
         n = events.where(reduce(lambda a, b: a | b, missed)).count() if missed else 0
         counts[f"partial.{name}"] = n - past.total(f"partial.{name}")
     return counts
@@ -145,4 +178,8 @@ def affordable(batch: Batch, events: DataFrame, version: int, came: Collection[s
 def _everything(events: DataFrame, version: int) -> Everything:
     """From the first event to the last; where there is none, any range does."""
     ends = events.agg(F.min(TIME), F.max(TIME)).first()
-    return Everything(0, 1, version) if ends is None or ends[0] is None else Everything(ends[0], ends[1] + 1, version)
+    return (
+        Everything(0, 1, version)
+        if ends is None or ends[0] is None
+        else Everything(ends[0], ends[1] + 1, version)
+    )

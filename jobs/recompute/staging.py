@@ -1,6 +1,6 @@
 """What a chunk of a backfill reads from the source, read before the lock is taken: runs go on meanwhile, and what they bring is noticed.
 
-    source at a version -> rows of the chunk, and of what its panes and sessions reach beyond it -> kept until the chunk is swapped
+source at a version -> rows of the chunk, and of what its panes and sessions reach beyond it -> kept until the chunk is swapped
 """
 
 from dataclasses import dataclass, replace
@@ -38,13 +38,28 @@ class Staged:
     rows: DataFrame
 
 
-def judge(spark: SparkSession, pipeline: Pipeline, past: Story, arrival_us: int | None = None) -> Batch:
+def judge(
+    spark: SparkSession, pipeline: Pipeline, past: Story, arrival_us: int | None = None
+) -> Batch:
     """What the rows of a chunk are judged by and stamped with."""
     clock = max(micros(datetime.now(UTC)), past.last_arrival or 0)
-    return Batch(spark, pipeline, Stamp(past.last_run, BACKFILLED, GENERATION, None), arrival_us or clock, past.worn, fed(past))
+    return Batch(
+        spark,
+        pipeline,
+        Stamp(past.last_run, BACKFILLED, GENERATION, None),
+        arrival_us or clock,
+        past.worn,
+        fed(past),
+    )
 
 
-def stage(spark: SparkSession, pipeline: Pipeline, past: Story, chunk: Chunk, arrival_us: int | None = None) -> Staged:
+def stage(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    past: Story,
+    chunk: Chunk,
+    arrival_us: int | None = None,
+) -> Staged:
     """Reads what `chunk` needs of the source, judged by `arrival_us` or the clock of now; needs no lock."""
     batch = judge(spark, pipeline, past, arrival_us)
     low, high = extent(batch, chunk)
@@ -65,6 +80,12 @@ def current(spark: SparkSession, pipeline: Pipeline, past: Story, staged: Staged
 def _same(batch: Batch, past: Story, staged: Staged) -> bool:
     """Whether no run since has read a row of these times, and no session has come to reach beyond them."""
     low, high = extent(batch, staged.chunk)
-    if low < staged.low_us or high > staged.high_us or past.touched_since(staged.seq, staged.low_us, staged.high_us):
+    if (
+        low < staged.low_us
+        or high > staged.high_us
+        or past.touched_since(staged.seq, staged.low_us, staged.high_us)
+    ):
         return False
-    return not refused_after(batch, staged.run, Chunk(staged.low_us, staged.high_us, staged.chunk.version))
+    return not refused_after(
+        batch, staged.run, Chunk(staged.low_us, staged.high_us, staged.chunk.version)
+    )

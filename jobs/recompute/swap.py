@@ -22,7 +22,9 @@ def swap_ids(batch: Batch, chunk: Chunk, events: DataFrame) -> None:
     if event_id is None:
         return
     name, at = F.col(f"`{event_id}`"), F.timestamp_micros(TIME).alias("event_time")
-    ids = events.where(F.col(INSIDE) & name.isNotNull()).select(name.cast("string").alias("event_id"), at, F.col(DIGEST).alias("digest"))
+    ids = events.where(F.col(INSIDE) & name.isNotNull()).select(
+        name.cast("string").alias("event_id"), at, F.col(DIGEST).alias("digest")
+    )
     replace(batch, SEEN, batch.stamp.on(ids), "event_time", chunk)
 
 
@@ -35,7 +37,10 @@ def replace(batch: Batch, table: str, rows: DataFrame, column: str, chunk: Chunk
     else:
         delta.create(batch.spark, path, rows.schema, delta.properties(rows.schema))
         low, high = (moment(us).isoformat(sep=" ") for us in (chunk.start_us, chunk.end_us))
-        writer.option("replaceWhere", f"`{column}` >= timestamp_ltz'{low}' and `{column}` < timestamp_ltz'{high}'").save(path)
+        writer.option(
+            "replaceWhere",
+            f"`{column}` >= timestamp_ltz'{low}' and `{column}` < timestamp_ltz'{high}'",
+        ).save(path)
     crashpoint("state.swapped")
 
 

@@ -40,7 +40,9 @@ class Everything(Chunk):
 
 def widened(family: Family, chunk: Chunk) -> Chunk:
     """The chunk, widened to whole panes of `family`."""
-    return type(chunk)(pane_start(family, chunk.start_us), pane_end(family, chunk.end_us - 1), chunk.version)
+    return type(chunk)(
+        pane_start(family, chunk.start_us), pane_end(family, chunk.end_us - 1), chunk.version
+    )
 
 
 def reaching(batch: Batch, family: Family, chunk: Chunk) -> Chunk:
@@ -48,15 +50,24 @@ def reaching(batch: Batch, family: Family, chunk: Chunk) -> Chunk:
     wide = widened(family, chunk)
     if not batch.worn:
         return wide
-    reaches = [aligned.reach(w, Range(wide.start_us, wide.end_us)) for w in family.windows if not isinstance(w, Global)]
-    low, high = min([wide.start_us, *(r.low_us for r in reaches)]), max([wide.end_us, *(r.high_us for r in reaches)])
+    reaches = [
+        aligned.reach(w, Range(wide.start_us, wide.end_us))
+        for w in family.windows
+        if not isinstance(w, Global)
+    ]
+    low, high = (
+        min([wide.start_us, *(r.low_us for r in reaches)]),
+        max([wide.end_us, *(r.high_us for r in reaches)]),
+    )
     return widened(family, type(chunk)(low, high, chunk.version))
 
 
 def near_sessions(batch: Batch, window: Session, chunk: Chunk) -> DataFrame:
     """The stored sessions that have an event time in the chunk."""
     stored = delta.read(batch.spark, complete(batch.pipeline, window).path)
-    return stored.where((F.col(START) < instant(chunk.end_us)) & (F.col(LAST) >= instant(chunk.start_us)))
+    return stored.where(
+        (F.col(START) < instant(chunk.end_us)) & (F.col(LAST) >= instant(chunk.start_us))
+    )
 
 
 def extent(batch: Batch, chunk: Chunk) -> tuple[int, int]:
@@ -64,7 +75,11 @@ def extent(batch: Batch, chunk: Chunk) -> tuple[int, int]:
     wide = [chunk, *(reaching(batch, f, chunk) for f in families(batch.pipeline))]
     lows, highs = [c.start_us for c in wide], [c.end_us for c in wide]
     for window in batch.pipeline.sessions:
-        ends = near_sessions(batch, window, chunk).agg(F.min(F.unix_micros(START)), F.max(F.unix_micros(LAST))).first()
+        ends = (
+            near_sessions(batch, window, chunk)
+            .agg(F.min(F.unix_micros(START)), F.max(F.unix_micros(LAST)))
+            .first()
+        )
         if ends is not None and ends[0] is not None:
             lows.append(ends[0])
             highs.append(ends[1] + 1)

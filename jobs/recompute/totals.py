@@ -25,9 +25,17 @@ def accepted_before(batch: Batch, chunk: Chunk, events: DataFrame) -> Mapping[st
     held_now = accepted_in(batch, chunk)
     if not batch.worn or (chunk.batch is not None and held_now):
         return {"before": held_now}
-    outputs = [delta.read(batch.spark, output(batch.pipeline, w).path).select(*batch.keys) for w in batch.pipeline.windows]
+    outputs = [
+        delta.read(batch.spark, output(batch.pipeline, w).path).select(*batch.keys)
+        for w in batch.pipeline.windows
+    ]
     shown = reduce(DataFrame.unionByName, outputs).distinct()
-    return {"before": events.where(F.col(INSIDE) & F.col(LIVE)).join(shown, list(batch.keys), "left_semi").count(), "by_events": 1}
+    return {
+        "before": events.where(F.col(INSIDE) & F.col(LIVE))
+        .join(shown, list(batch.keys), "left_semi")
+        .count(),
+        "by_events": 1,
+    }
 
 
 def accepted_since(batch: Batch, chunk: Chunk, events: DataFrame, before: Mapping[str, int]) -> int:
@@ -41,7 +49,10 @@ def accepted_in(batch: Batch, chunk: Chunk) -> int:
     if not _any(batch):
         return 0
     for family in families(batch.pipeline)[:1]:
-        panes, wide = delta.read(batch.spark, batch.pipeline.table(family.table)), widened(family, chunk)
+        panes, wide = (
+            delta.read(batch.spark, batch.pipeline.table(family.table)),
+            widened(family, chunk),
+        )
         return _summed(between(panes, PANE, wide.start_us, wide.end_us))
     if batch.pipeline.ordered:
         events = delta.read(batch.spark, batch.pipeline.table(EVENTS))
@@ -51,7 +62,11 @@ def accepted_in(batch: Batch, chunk: Chunk) -> int:
 
 def _any(batch: Batch) -> bool:
     """Whether anything was ever accepted."""
-    tables = [*(f.table for f in families(batch.pipeline)), *map(fragments_table, batch.pipeline.sessions), EVENTS]
+    tables = [
+        *(f.table for f in families(batch.pipeline)),
+        *map(fragments_table, batch.pipeline.sessions),
+        EVENTS,
+    ]
     return any(delta.exists(batch.spark, batch.pipeline.table(table)) for table in tables)
 
 
@@ -73,11 +88,15 @@ def _summed(partials: DataFrame) -> int:
 
 def partial_in(batch: Batch, chunk: Chunk) -> dict[str, int]:
     """How many events of the chunk missed each window and were not taken in since, as the ledger counts them back."""
-    found = still_partial(batch, lambda late: between(late, "event_time", chunk.start_us, chunk.end_us))
+    found = still_partial(
+        batch, lambda late: between(late, "event_time", chunk.start_us, chunk.end_us)
+    )
     return {f"partial.{name}": -n for name, n in found.items()}
 
 
-def still_partial(batch: Batch, of: Callable[[DataFrame], DataFrame] = lambda late: late) -> dict[str, int]:
+def still_partial(
+    batch: Batch, of: Callable[[DataFrame], DataFrame] = lambda late: late
+) -> dict[str, int]:
     """By window how many events missed it and were not taken in since, among the rows that `of` leaves of `_late`."""
     if not delta.exists(batch.spark, batch.pipeline.table("_late")):
         return {}

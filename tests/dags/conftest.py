@@ -83,7 +83,9 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeCli:
     fake = FakeCli(tmp_path)
     fake.path.write_text(FAKE)
     fake.path.chmod(0o755)
-    fake.publishes('{"outputs": {"hourly": {"version": 3, "rows": 24}, "visits": {"version": 1, "rows": 7}}}')
+    fake.publishes(
+        '{"outputs": {"hourly": {"version": 3, "rows": 24}, "visits": {"version": 1, "rows": 7}}}'
+    )
     monkeypatch.setenv("TIDEMARK_BIN", str(fake.path))
     return fake
 
@@ -125,7 +127,9 @@ class Outcome:
 
 
 @pytest.fixture
-def outcome(database: None, bag: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+def outcome(
+    database: None, bag: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Outcome]:
     """Runs a DAG in this process, with the given parameters; what is tried again is so at once."""
     from dags import factory
 
@@ -135,6 +139,8 @@ def outcome(database: None, bag: Callable[[], Any], monkeypatch: pytest.MonkeyPa
         done = bag().dags[dag_id].test(run_conf=conf)
         tasks = done.get_task_instances()
         states = {ti.task_id: str(ti.state) for ti in tasks}
-        return Outcome(done.run_id, str(done.state), states, {ti.task_id: ti.try_number for ti in tasks})
+        return Outcome(
+            done.run_id, str(done.state), states, {ti.task_id: ti.try_number for ti in tasks}
+        )
 
     return run

@@ -41,7 +41,11 @@ Path(sys.argv[2]).write_text("".join(f"{name} {value}\\n" for name, value in LIG
 def landed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory of specs with the pipeline `corner` in it, whose source holds three orders."""
     light = str(tmp_path / "light.conf")
-    subprocess.run([CLI.parent / "python", "-c", LAND, str(tmp_path / "lake/orders_in"), light], check=True, cwd=ROOT)
+    subprocess.run(
+        [CLI.parent / "python", "-c", LAND, str(tmp_path / "lake/orders_in"), light],
+        check=True,
+        cwd=ROOT,
+    )
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"--properties-file {light} pyspark-shell")
     specs = tmp_path / "specs"
     specs.mkdir()
@@ -53,7 +57,10 @@ def landed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def rows_told(run_id: str) -> dict[str, Any]:
     with create_session() as session:
-        return {e.asset.name: e.extra["rows"] for e in session.query(AssetEvent).filter_by(source_run_id=run_id)}
+        return {
+            e.asset.name: e.extra["rows"]
+            for e in session.query(AssetEvent).filter_by(source_run_id=run_id)
+        }
 
 
 def test_rows_land_and_readers_see_them(landed: Path, outcome: Callable[..., Outcome]) -> None:
@@ -68,18 +75,25 @@ def kept_of(run_id: str) -> str:
     """All that Airflow keeps of a run: results, rendered templates, logs."""
     with create_session() as session:
         results = [str(x.value) for x in session.query(XComModel).filter_by(run_id=run_id)]
-        rendered = [str(r.rendered_fields) for r in session.query(RenderedTaskInstanceFields).filter_by(run_id=run_id)]
+        rendered = [
+            str(r.rendered_fields)
+            for r in session.query(RenderedTaskInstanceFields).filter_by(run_id=run_id)
+        ]
     logs = [file.read_text() for file in HOME.rglob("*.log")]
     assert results and rendered
     return "\n".join([*results, *rendered, *logs])
 
 
-def test_a_broken_expectation_turns_the_run_red_and_publishes_nothing(landed: Path, outcome: Callable[..., Outcome]) -> None:
+def test_a_broken_expectation_turns_the_run_red_and_publishes_nothing(
+    landed: Path, outcome: Callable[..., Outcome]
+) -> None:
     """The second half of the same pipeline: its suite now demands more orders an hour than there are."""
     (landed / "expectations").mkdir()
     wanted = "{type: expect_column_values_to_be_between, kwargs: {column: orders, min_value: 100}, severity: critical}"
     (landed / "expectations" / "corner.yaml").write_text(f"hourly:\n  - {wanted}\n")
-    (landed / "corner.yaml").write_text((landed / "corner.yaml").read_text() + "expectations: {suite: corner}\n")
+    (landed / "corner.yaml").write_text(
+        (landed / "corner.yaml").read_text() + "expectations: {suite: corner}\n"
+    )
     done = outcome("corner")
     assert done.state == "failed"
     assert done.tasks["validate"] == "failed"

@@ -34,11 +34,17 @@ def dags(specs: Path, bag: Callable[[], Any]) -> dict[str, Any]:
 
 
 def test_shipped_specs_are_dags_quickly_and_without_spark() -> None:
-    env = {name: value for name, value in os.environ.items() if not name.startswith("TIDEMARK_")} | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", COST, str(DAGS)], env=env, capture_output=True, text=True, check=True)
+    env = {
+        name: value for name, value in os.environ.items() if not name.startswith("TIDEMARK_")
+    } | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", COST, str(DAGS)], env=env, capture_output=True, text=True, check=True
+    )
     cost = json.loads(done.stdout.splitlines()[-1])
     assert cost["errors"] == {}
-    assert cost["dags"] == sorted(SHIPPED + [f"{name}_{more}" for name in SHIPPED for more in ("backfill", "maintain")])
+    assert cost["dags"] == sorted(
+        SHIPPED + [f"{name}_{more}" for name in SHIPPED for more in ("backfill", "maintain")]
+    )
     assert SHIPPED
     assert cost["heavy"] == []
     assert cost["seconds"] < 1
@@ -47,14 +53,22 @@ def test_shipped_specs_are_dags_quickly_and_without_spark() -> None:
 @pytest.mark.parametrize(("dag_id", "writer"), [("shop", "run"), ("shop_backfill", "backfill")])
 def test_tasks_and_their_order(dags: dict[str, Any], dag_id: str, writer: str) -> None:
     upstream = {task.task_id: task.upstream_task_ids for task in dags[dag_id].tasks}
-    assert upstream == {writer: set(), "validate": {writer}, "publish": {"validate"}, "announce": {"publish"}, "report": {"publish"}}
+    assert upstream == {
+        writer: set(),
+        "validate": {writer},
+        "publish": {"validate"},
+        "announce": {"publish"},
+        "report": {"publish"},
+    }
 
 
 @pytest.mark.parametrize("dag_id", ["shop", "shop_backfill", "shop_maintain"])
 def test_one_run_at_a_time_and_no_catching_up(dags: dict[str, Any], dag_id: str) -> None:
     dag = dags[dag_id]
     assert (dag.max_active_runs, dag.catchup) == (1, False)
-    assert all(task.execution_timeout and task.retries for task in dag.tasks if task.task_id != "announce")
+    assert all(
+        task.execution_timeout and task.retries for task in dag.tasks if task.task_id != "announce"
+    )
     assert {task.pool for task in dag.tasks} == {"default_pool"}
 
 
@@ -77,7 +91,10 @@ def test_maintenance_is_one_task(dags: dict[str, Any]) -> None:
 
 def test_a_backfill_asks_for_both_ends(dags: dict[str, Any]) -> None:
     params = dags["shop_backfill"].params
-    assert {name: params.get_param(name).schema["format"] for name in params} == {"from": "date-time", "to": "date-time"}
+    assert {name: params.get_param(name).schema["format"] for name in params} == {
+        "from": "date-time",
+        "to": "date-time",
+    }
     assert not dags["shop"].params
     with pytest.raises(ValueError, match="from"):
         params.validate()
@@ -85,17 +102,21 @@ def test_a_backfill_asks_for_both_ends(dags: dict[str, Any]) -> None:
 
 def test_announcing_is_what_makes_assets(dags: dict[str, Any]) -> None:
     for dag in (dags["shop"], dags["shop_backfill"]):
-        assert {task.task_id: sorted(a.name for a in task.outlets) for task in dag.tasks if task.outlets} == {
-            "announce": ["shop.hourly", "shop.visits"]
-        }
+        assert {
+            task.task_id: sorted(a.name for a in task.outlets) for task in dag.tasks if task.outlets
+        } == {"announce": ["shop.hourly", "shop.visits"]}
 
 
 def test_airflow_finds_a_dag_again_in_its_file(dags: dict[str, Any]) -> None:
     assert {dag.fileloc for dag in dags.values()} == {str(DAGS / "tidemark.py")}
 
 
-def test_a_broken_spec_is_an_import_error_and_the_others_run_on(specs: Path, bag: Callable[[], Any]) -> None:
-    (specs / "broken.yaml").write_text(SPEC.format(name="broken").replace("30 minutes", "30 parsecs"))
+def test_a_broken_spec_is_an_import_error_and_the_others_run_on(
+    specs: Path, bag: Callable[[], Any]
+) -> None:
+    (specs / "broken.yaml").write_text(
+        SPEC.format(name="broken").replace("30 minutes", "30 parsecs")
+    )
     (specs / "no_yaml.yaml").write_text("name: [")
     read = bag()
     assert sorted(read.dags) == ["shop", "shop_backfill", "shop_maintain"]
@@ -116,11 +137,18 @@ def test_an_id_has_one_owner(specs: Path, bag: Callable[[], Any]) -> None:
     assert sorted(read.dags) == ["shop", "shop_backfill", "shop_maintain"]
     (error,) = read.import_errors.values()
     assert f"{specs}/twin.yaml: name: the DAG 'shop' already belongs to {specs}/shop.yaml" in error
-    assert f"{specs}/zwilling.yaml: name: the DAG 'shop_backfill' already belongs to {specs}/shop.yaml" in error
+    assert (
+        f"{specs}/zwilling.yaml: name: the DAG 'shop_backfill' already belongs to {specs}/shop.yaml"
+        in error
+    )
 
 
-def test_a_directory_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch, bag: Callable[[], Any]) -> None:
+def test_a_directory_that_is_not_there_is_said(
+    monkeypatch: pytest.MonkeyPatch, bag: Callable[[], Any]
+) -> None:
     monkeypatch.setenv("TIDEMARK_PIPELINES", "/nowhere")
     read = bag()
     assert read.dags == {}
-    assert "'/nowhere' is not a directory; name the one that holds the specs" in next(iter(read.import_errors.values()))
+    assert "'/nowhere' is not a directory; name the one that holds the specs" in next(
+        iter(read.import_errors.values())
+    )

@@ -11,21 +11,39 @@ from airflow.utils.session import create_session
 from conftest import FakeCli, Outcome
 
 Run = Callable[..., Outcome]
-GREEN = {"run": "success", "validate": "success", "publish": "success", "announce": "success", "report": "success"}
+GREEN = {
+    "run": "success",
+    "validate": "success",
+    "publish": "success",
+    "announce": "success",
+    "report": "success",
+}
 pytestmark = pytest.mark.usefixtures("specs")
 
 
 def events(run_id: str) -> dict[str, Any]:
     with create_session() as session:
-        return {e.asset.name: e.extra for e in session.query(AssetEvent).filter_by(source_run_id=run_id)}
+        return {
+            e.asset.name: e.extra for e in session.query(AssetEvent).filter_by(source_run_id=run_id)
+        }
 
 
-def test_a_green_run_publishes_and_tells_rows_per_output(cli: FakeCli, specs: Path, outcome: Run) -> None:
+def test_a_green_run_publishes_and_tells_rows_per_output(
+    cli: FakeCli, specs: Path, outcome: Run
+) -> None:
     done = outcome("shop")
     assert (done.state, done.tasks) == ("success", GREEN)
     spec = specs / "shop.yaml"
-    assert cli.calls == [f"run {spec} --json", f"validate {spec} --json", f"publish {spec} --json", f"report {spec}"]
-    assert events(done.run_id) == {"shop.hourly": {"version": 3, "rows": 24}, "shop.visits": {"version": 1, "rows": 7}}
+    assert cli.calls == [
+        f"run {spec} --json",
+        f"validate {spec} --json",
+        f"publish {spec} --json",
+        f"report {spec}",
+    ]
+    assert events(done.run_id) == {
+        "shop.hourly": {"version": 3, "rows": 24},
+        "shop.visits": {"version": 1, "rows": 7},
+    }
 
 
 def test_a_result_is_the_last_line(cli: FakeCli, outcome: Run) -> None:
@@ -40,7 +58,11 @@ def test_failed_expectations_publish_nothing_and_are_reported(cli: FakeCli, outc
     cli.exits("validate", 3)
     done = outcome("shop")
     assert done.state == "failed"
-    assert done.tasks == GREEN | {"validate": "failed", "publish": "upstream_failed", "announce": "upstream_failed"}
+    assert done.tasks == GREEN | {
+        "validate": "failed",
+        "publish": "upstream_failed",
+        "announce": "upstream_failed",
+    }
     assert done.tries["validate"] == 1
     assert [call.split()[0] for call in cli.calls] == ["run", "validate", "report"]
     assert events(done.run_id) == {}
@@ -50,7 +72,12 @@ def test_failed_expectations_publish_nothing_and_are_reported(cli: FakeCli, outc
 def test_what_was_refused_is_not_tried_again(cli: FakeCli, outcome: Run, code: int) -> None:
     cli.exits("run", code)
     done = outcome("shop")
-    assert (done.state, done.tasks["run"], done.tries["run"], done.tasks["validate"]) == ("failed", "failed", 1, "upstream_failed")
+    assert (done.state, done.tasks["run"], done.tries["run"], done.tasks["validate"]) == (
+        "failed",
+        "failed",
+        1,
+        "upstream_failed",
+    )
 
 
 def test_busy_waits_for_the_other_writer(cli: FakeCli, outcome: Run) -> None:
@@ -73,21 +100,34 @@ def test_nothing_published_is_no_event(cli: FakeCli, outcome: Run) -> None:
 
 
 def test_a_backfill_passes_its_range_and_publishes(cli: FakeCli, specs: Path, outcome: Run) -> None:
-    done = outcome("shop_backfill", **{"from": "2013-01-01T00:00:00Z", "to": "2013-02-01T00:00:00Z"})
+    done = outcome(
+        "shop_backfill", **{"from": "2013-01-01T00:00:00Z", "to": "2013-02-01T00:00:00Z"}
+    )
     assert done.state == "success"
-    assert cli.calls[0] == f"backfill {specs / 'shop.yaml'} --from 2013-01-01T00:00:00+00:00 --to 2013-02-01T00:00:00+00:00 --json"
+    assert (
+        cli.calls[0]
+        == f"backfill {specs / 'shop.yaml'} --from 2013-01-01T00:00:00+00:00 --to 2013-02-01T00:00:00+00:00 --json"
+    )
     assert len(events(done.run_id)) == 2
 
 
 def test_maintenance_waits_for_the_other_writer(cli: FakeCli, specs: Path, outcome: Run) -> None:
     cli.exits("maintain", 75)
     done = outcome("shop_maintain")
-    assert (done.state, done.tasks, done.tries["maintain"]) == ("success", {"maintain": "success"}, 2)
+    assert (done.state, done.tasks, done.tries["maintain"]) == (
+        "success",
+        {"maintain": "success"},
+        2,
+    )
     assert cli.calls[-1] == f"maintain {specs / 'shop.yaml'} --json"
 
 
-def test_a_range_that_is_none_never_reaches_a_shell(cli: FakeCli, tmp_path: Path, outcome: Run) -> None:
-    done = outcome("shop_backfill", **{"from": f"2013-01-01; touch {tmp_path}/gone", "to": "2013-02-01"})
+def test_a_range_that_is_none_never_reaches_a_shell(
+    cli: FakeCli, tmp_path: Path, outcome: Run
+) -> None:
+    done = outcome(
+        "shop_backfill", **{"from": f"2013-01-01; touch {tmp_path}/gone", "to": "2013-02-01"}
+    )
     assert (done.state, done.tasks["backfill"], done.tries["backfill"]) == ("failed", "failed", 1)
     assert [call.split()[0] for call in cli.calls] == ["report"]
     assert not (tmp_path / "gone").exists()

@@ -15,7 +15,10 @@ HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 def anchors(page: str) -> set[str]:
     """The anchors that forges give to the headings of a page."""
-    plain = (re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", heading) for heading in HEADING.findall(FENCE.sub("", page)))
+    plain = (
+        re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", heading)
+        for heading in HEADING.findall(FENCE.sub("", page))
+    )
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in plain}
 
 
@@ -25,7 +28,9 @@ def broken(page: Path) -> list[str]:
     for link in LINK.findall(FENCE.sub("", page.read_text())):
         place, _, anchor = link.partition("#")
         target = (page.parent / place).resolve() if place else page
-        if "://" not in link and (not target.exists() or (anchor and anchor not in anchors(target.read_text()))):
+        if "://" not in link and (
+            not target.exists() or (anchor and anchor not in anchors(target.read_text()))
+        ):
             found.append(link)
     return found
 
@@ -37,7 +42,9 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
     page = tmp_path / "a.md"
-    page.write_text("# One `two`: three\n[x](#one-two-three) [y](b.md) [z](#four)\n```\n[w](c.md)\n```\n")
+    page.write_text(
+        "# One `two`: three\n[x](#one-two-three) [y](b.md) [z](#four)\n```\n[w](c.md)\n```\n"
+    )
     assert broken(page) == ["b.md", "#four"]
 
 
@@ -45,15 +52,22 @@ def test_every_page_is_reached_from_the_readme() -> None:
     seen, new = {ROOT / "README.md"}, [ROOT / "README.md"]
     while new:
         page = new.pop()
-        links = (link.partition("#")[0] for link in LINK.findall(page.read_text()) if "://" not in link)
+        links = (
+            link.partition("#")[0] for link in LINK.findall(page.read_text()) if "://" not in link
+        )
         near = {(page.parent / link).resolve() for link in links if link.endswith(".md")} - seen
         seen |= near
         new += near
     assert not {page for page in PAGES if "adr" not in page.parts} - seen
 
 
-@pytest.mark.skipif(not (ROOT / "jobs" / "microbatch").is_dir(), reason="the pages describe rooms that are not built yet")
-@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/aggregates.md", "docs/reliability.md", "docs/glossary.md"])
+@pytest.mark.skipif(
+    not (ROOT / "jobs" / "microbatch").is_dir(),
+    reason="the pages describe rooms that are not built yet",
+)
+@pytest.mark.parametrize(
+    "page", ["CONTRIBUTING.md", "docs/aggregates.md", "docs/reliability.md", "docs/glossary.md"]
+)
 def test_files_that_pages_name_are_there(page: str) -> None:
     named = PLACE.findall(FENCE.sub("", (ROOT / page).read_text()))
     assert not sorted({place for place in named if not (ROOT / place).exists()})

@@ -8,7 +8,9 @@ import pytest
 from tests.support.tutorial import SKIP, Commands, File, Step, checkout, comparable, play, steps
 
 ROOT = Path(__file__).parents[2]
-TUTORIAL, QUICKSTART = ((ROOT / "docs" / name).read_text() for name in ("tutorial.md", "quickstart.md"))
+TUTORIAL, QUICKSTART = (
+    (ROOT / "docs" / name).read_text() for name in ("tutorial.md", "quickstart.md")
+)
 PAGE = f"""
 Save this as `a/b.csv`:
 
@@ -37,7 +39,9 @@ def test_the_tutorial_prints_what_it_shows(tmp_path: Path) -> None:
     here = tmp_path / "orders"
     here.mkdir()
     for step, printed in play(TUTORIAL, here, reader):
-        assert step.output is None or printed == comparable(step.output, here), f"docs/tutorial.md, line {step.line}"
+        assert step.output is None or printed == comparable(step.output, here), (
+            f"docs/tutorial.md, line {step.line}"
+        )
 
 
 def test_only_airflow_is_not_run() -> None:
@@ -53,7 +57,9 @@ def test_most_outputs_are_shown() -> None:
 
 
 def test_the_quickstart_is_the_beginning_of_the_tutorial() -> None:
-    wanted = [bare(step) for step in steps(QUICKSTART) if isinstance(step, File) or not step.skipped]
+    wanted = [
+        bare(step) for step in steps(QUICKSTART) if isinstance(step, File) or not step.skipped
+    ]
     assert wanted == [bare(step) for step in steps(TUTORIAL)][: len(wanted)]
 
 
@@ -63,7 +69,11 @@ def bare(step: Step) -> Step:
 
 
 def test_a_page_is_its_files_commands_and_outputs() -> None:
-    assert steps(PAGE) == [File(4, "a/b.csv", "x\n"), Commands(8, "echo 1\n", "1\n"), Commands(17, "exit 1\n", skipped=True)]
+    assert steps(PAGE) == [
+        File(4, "a/b.csv", "x\n"),
+        Commands(8, "echo 1\n", "1\n"),
+        Commands(17, "exit 1\n", skipped=True),
+    ]
 
 
 def test_a_block_without_a_name_is_refused() -> None:
@@ -73,12 +83,18 @@ def test_a_block_without_a_name_is_refused() -> None:
 
 def test_a_page_is_played_in_its_directory(tmp_path: Path) -> None:
     page = PAGE.replace("echo 1", "cat a/b.csv; pwd")
-    assert [printed for _, printed in play(page, tmp_path, checkout(tmp_path / "bin", ROOT))] == ["x\n..."]
+    assert [printed for _, printed in play(page, tmp_path, checkout(tmp_path / "bin", ROOT))] == [
+        "x\n..."
+    ]
 
 
 def test_a_command_that_fails_ends_the_page(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="ended with 3"):
-        list(play(PAGE.replace("echo 1", "(exit 3) | cat"), tmp_path, checkout(tmp_path / "bin", ROOT)))
+        list(
+            play(
+                PAGE.replace("echo 1", "(exit 3) | cat"), tmp_path, checkout(tmp_path / "bin", ROOT)
+            )
+        )
 
 
 def test_what_varies_is_left_out_of_the_comparison(tmp_path: Path) -> None:

@@ -19,7 +19,15 @@ def judge(spark: SparkSession, tmp_path: Path) -> Judge:
     """Window name -> rows, judged; keyword arguments replace those of `evaluate`."""
 
     def run(outputs: Mapping[str, list[Row]], **more: Any) -> Verdict:
-        given: dict[str, Any] = {"pipeline": PIPELINE, "facts": FACTS, "docs": tmp_path / "docs", "run_name": "run-1", "suites": tmp_path}
-        return evaluate({name: frame(spark, name, rows) for name, rows in outputs.items()}, **(given | more))
+        given: dict[str, Any] = {
+            "pipeline": PIPELINE,
+            "facts": FACTS,
+            "docs": tmp_path / "docs",
+            "run_name": "run-1",
+            "suites": tmp_path,
+        }
+        return evaluate(
+            {name: frame(spark, name, rows) for name, rows in outputs.items()}, **(given | more)
+        )
 
     return run

@@ -43,7 +43,11 @@ MARCH, APRIL = datetime(2013, 3, 1, 5, tzinfo=UTC), datetime(2013, 4, 1, 4, tzin
 """Where months begin in New York."""
 AGGREGATES = (Aggregate("flights", "count"), Aggregate("note", "first", "note"))
 WESTERN = Expression("longitude < -100", ("longitude",))
-SOME = (Aggregate("flights", "count"), Aggregate("delayed", "count_if", "late"), Aggregate("western", "count", where=WESTERN))
+SOME = (
+    Aggregate("flights", "count"),
+    Aggregate("delayed", "count_if", "late"),
+    Aggregate("western", "count", where=WESTERN),
+)
 
 HOURLY = Tumbling("hourly", Grid(HOUR_US), AGGREGATES)
 ZONED = Tumbling("zoned", Grid(DAY_US, zone=ZONE), AGGREGATES)
@@ -68,12 +72,37 @@ CLIMB = Delta("climb", "altitude", "1000", None, AGGREGATES)
 LEGS = Punctuation("legs", "landed", AGGREGATES, Shown(ON_CLOSE))
 EVER = Global("ever", AGGREGATES)
 WINDOWS: tuple[Window, ...] = (
-    *(HOURLY, ZONED, MONTHLY, MIXED, FILLED, CLOSED, CROWDED, ROLLING, LOCAL, STEPS, SO_FAR, TODAY, TO_DATE, IN_YEAR),
+    *(
+        HOURLY,
+        ZONED,
+        MONTHLY,
+        MIXED,
+        FILLED,
+        CLOSED,
+        CROWDED,
+        ROLLING,
+        LOCAL,
+        STEPS,
+        SO_FAR,
+        TODAY,
+        TO_DATE,
+        IN_YEAR,
+    ),
     *(BUSY, SHIFT, RECENT, TENS, LATEST, CLIMB, LEGS, EVER),
 )
-PIPELINE = Pipeline("lab", "/lake", Source("t", EventTime("at"), ("origin",)), Watermark(0, None, 0), WINDOWS)
-FACTS = Facts(run=1, accepted=8, partial=dict.fromkeys(("hourly", "zoned", "monthly", "mixed", "filled"), 2))
-_TYPES = {"origin": "string", "note": "string", "window_start": "timestamp", "window_end": "timestamp", "last_event": "timestamp"}
+PIPELINE = Pipeline(
+    "lab", "/lake", Source("t", EventTime("at"), ("origin",)), Watermark(0, None, 0), WINDOWS
+)
+FACTS = Facts(
+    run=1, accepted=8, partial=dict.fromkeys(("hourly", "zoned", "monthly", "mixed", "filled"), 2)
+)
+_TYPES = {
+    "origin": "string",
+    "note": "string",
+    "window_start": "timestamp",
+    "window_end": "timestamp",
+    "last_event": "timestamp",
+}
 
 
 def frame(spark: SparkSession, name: str, rows: list[Row]) -> DataFrame:
@@ -85,7 +114,13 @@ def failed(outcomes: Iterable[Outcome]) -> set[str]:
     return {o.expectation.removeprefix("expect_") for o in outcomes if not o.success}
 
 
-def row(start: datetime | None, end: datetime | None, flights: int | None = 2, origin: str | None = "JFK", note: str = "") -> Row:
+def row(
+    start: datetime | None,
+    end: datetime | None,
+    flights: int | None = 2,
+    origin: str | None = "JFK",
+    note: str = "",
+) -> Row:
     return (origin, start, end, flights, note, 0, 1)
 
 
@@ -93,7 +128,9 @@ def some(start: datetime, flights: int, delayed: int | None = 1, western: int | 
     return ("JFK", start, start + HOUR, flights, delayed, western, 0, 1)
 
 
-def session(start: datetime, last: datetime, origin: str = "JFK", end: datetime | None = None) -> Row:
+def session(
+    start: datetime, last: datetime, origin: str = "JFK", end: datetime | None = None
+) -> Row:
     return (origin, start, end or last + HOUR, last, 2, "", 0, 1)
 
 
@@ -101,15 +138,28 @@ def turn(index: int | None, first: datetime, last: datetime, origin: str = "JFK"
     return (origin, first, last + MICROSECOND, index, 2, "", 0, 1)
 
 
-IN_TURN = [turn(0, T, T + HOUR), turn(1, T + HOUR, T + HOUR), turn(2, T + HOUR, T + HOUR), turn(5, T + 2 * HOUR, T + 9 * HOUR)]
+IN_TURN = [
+    turn(0, T, T + HOUR),
+    turn(1, T + HOUR, T + HOUR),
+    turn(2, T + HOUR, T + HOUR),
+    turn(5, T + 2 * HOUR, T + 9 * HOUR),
+]
 """Windows that share instants, and one before which others are not shown."""
 
 GOOD: Mapping[str, list[Row]] = {
     "hourly": [row(T, T + HOUR), row(T + 2 * HOUR, T + 3 * HOUR), row(T, T + HOUR, origin="LGA")],
-    "zoned": [row(SPRING, SPRING + 23 * HOUR), row(SPRING + 23 * HOUR, SPRING + 47 * HOUR), row(SPRING - 24 * HOUR, SPRING)],
+    "zoned": [
+        row(SPRING, SPRING + 23 * HOUR),
+        row(SPRING + 23 * HOUR, SPRING + 47 * HOUR),
+        row(SPRING - 24 * HOUR, SPRING),
+    ],
     "monthly": [row(MARCH, APRIL, 6)],
     "mixed": [some(T, 4), some(T + HOUR, 2, 0, 0)],
-    "filled": [row(T, T + HOUR, 4), row(T + HOUR, T + 2 * HOUR, 0), row(T + 2 * HOUR, T + 3 * HOUR)],
+    "filled": [
+        row(T, T + HOUR, 4),
+        row(T + HOUR, T + 2 * HOUR, 0),
+        row(T + 2 * HOUR, T + 3 * HOUR),
+    ],
     "closed": [row(T, T + HOUR)],
     "crowded": [row(T, T + HOUR)],
     "rolling": [row(T, T + HOUR), row(T + HOUR / 2, T + HOUR * 1.5)],
@@ -119,18 +169,39 @@ GOOD: Mapping[str, list[Row]] = {
         row(SPRING + 2 * HOUR, SPRING + 4 * HOUR),
     ],
     "steps": [row(T, T + HOUR), row(T + HOUR, T + 2 * HOUR, 0)],
-    "so_far": [row(T, T + 7 * HOUR), row(T, T + 21 * HOUR), row(T, T + 24 * HOUR), row(T + 24 * HOUR, T + 31 * HOUR)],
-    "today": [row(SPRING, SPRING + 5 * HOUR), row(SPRING, SPRING + 23 * HOUR), row(SPRING + 23 * HOUR, SPRING + 29 * HOUR)],
+    "so_far": [
+        row(T, T + 7 * HOUR),
+        row(T, T + 21 * HOUR),
+        row(T, T + 24 * HOUR),
+        row(T + 24 * HOUR, T + 31 * HOUR),
+    ],
+    "today": [
+        row(SPRING, SPRING + 5 * HOUR),
+        row(SPRING, SPRING + 23 * HOUR),
+        row(SPRING + 23 * HOUR, SPRING + 29 * HOUR),
+    ],
     "to_date": [row(MARCH, MARCH + 24 * HOUR), row(MARCH, SPRING + 23 * HOUR), row(MARCH, APRIL)],
-    "in_year": [row(T, T.replace(month=6)), row(T, T.replace(month=11)), row(T, T.replace(year=2014))],
-    "busy": [session(T, T + HOUR), session(T + 3 * HOUR, T + 3 * HOUR), session(T, T + 5 * HOUR, "LGA")],
+    "in_year": [
+        row(T, T.replace(month=6)),
+        row(T, T.replace(month=11)),
+        row(T, T.replace(year=2014)),
+    ],
+    "busy": [
+        session(T, T + HOUR),
+        session(T + 3 * HOUR, T + 3 * HOUR),
+        session(T, T + 5 * HOUR, "LGA"),
+    ],
     "shift": [
         session(T, T + 2.5 * HOUR, end=T + 3 * HOUR),
         session(T + 3 * HOUR, T + 3 * HOUR),
         session(T + 4 * HOUR + MICROSECOND, T + 5 * HOUR),
         session(T, T + 3 * HOUR - MICROSECOND, "LGA", T + 3 * HOUR),
     ],
-    "recent": [row(T - 2 * HOUR, T + HOUR / 2), row(T + HOUR / 2, T + 3 * HOUR), row(EPOCH - HOUR, EPOCH + 1.5 * HOUR)],
+    "recent": [
+        row(T - 2 * HOUR, T + HOUR / 2),
+        row(T + HOUR / 2, T + 3 * HOUR),
+        row(EPOCH - HOUR, EPOCH + 1.5 * HOUR),
+    ],
     "tens": [*IN_TURN, turn(0, T, T, "LGA")],
     "latest": [
         turn(0, T, T + 3 * HOUR),
@@ -143,8 +214,16 @@ GOOD: Mapping[str, list[Row]] = {
     "ever": [row(None, None, 6), row(None, None, origin="LGA")],
 }
 
-ON_GRID, UNIQUE, NULLS = "windows_to_lie_on_grid", "windows_to_be_unique", "window_key_and_bounds_not_to_be_null"
-ORDER, COUNTS, FLOOR = "window_start_before_end", "window_counts_not_to_be_negative", "windows_once_events_were_accepted"
+ON_GRID, UNIQUE, NULLS = (
+    "windows_to_lie_on_grid",
+    "windows_to_be_unique",
+    "window_key_and_bounds_not_to_be_null",
+)
+ORDER, COUNTS, FLOOR = (
+    "window_start_before_end",
+    "window_counts_not_to_be_negative",
+    "windows_once_events_were_accepted",
+)
 OVERLAP, END = "sessions_not_to_overlap", "sessions_to_end_gap_after_last_event"
 INDEX, SEQUENCE = "window_index_not_to_be_negative", "windows_to_follow_event_order"
 ENDLESS, TOTAL = "global_windows_to_have_no_bounds", "window_counts_to_add_up(flights)"
@@ -171,7 +250,12 @@ DEFECTS: list[tuple[str, str, list[Row], set[str]]] = [
     ("one event lost", "hourly", [*HOURS, row(T, T + HOUR, 1, "LGA")], {TOTAL}),
     ("one event twice", "hourly", [*HOURS, row(T, T + HOUR, 3, "LGA")], {TOTAL}),
     ("one event lost beside others that need not add up", "mixed", [some(T, 5)], {TOTAL}),
-    ("one event lost among empty windows", "filled", [row(T, T + HOUR, 5), row(T + HOUR, T + 2 * HOUR, 0)], {TOTAL}),
+    (
+        "one event lost among empty windows",
+        "filled",
+        [row(T, T + HOUR, 5), row(T + HOUR, T + 2 * HOUR, 0)],
+        {TOTAL},
+    ),
     ("off the grid, shown late", "closed", [row(T, T + 2 * HOUR)], {ON_GRID}),
     ("below zero, among a few", "crowded", [row(T, T + HOUR, -2)], {COUNTS}),
     ("a step off the grid", "steps", [row(T, T + 2 * HOUR)], {ON_GRID}),
@@ -187,15 +271,35 @@ DEFECTS: list[tuple[str, str, list[Row], set[str]]] = [
     ("a month and a day", "to_date", [row(MARCH, APRIL + 24 * HOUR)], {ON_GRID}),
     ("half a day of a month", "to_date", [row(MARCH, MARCH + 36 * HOUR)], {ON_GRID}),
     ("six months", "in_year", [row(T, T.replace(month=7))], {ON_GRID}),
-    ("twice the same session start", "busy", [session(T, T), session(T, T + HOUR)], {UNIQUE, OVERLAP}),
+    (
+        "twice the same session start",
+        "busy",
+        [session(T, T), session(T, T + HOUR)],
+        {UNIQUE, OVERLAP},
+    ),
     ("a gap that is touched", "busy", [session(T, T), session(T + HOUR, T + HOUR)], {OVERLAP}),
-    ("one session inside another", "busy", [session(T, T + 9 * HOUR), session(T + HOUR, T + HOUR)], {OVERLAP}),
+    (
+        "one session inside another",
+        "busy",
+        [session(T, T + 9 * HOUR), session(T + HOUR, T + HOUR)],
+        {OVERLAP},
+    ),
     ("an end too soon", "busy", [session(T, T, end=T + HOUR / 2)], {END}),
     ("last before first", "busy", [session(T + HOUR / 2, T)], {END}),
     ("no session", "busy", [], {FLOOR}),
     ("twice the same cut", "shift", [*SHIFTS, SHIFTS[1]], {UNIQUE, OVERLAP}),
-    ("a gap that is touched, not cut", "shift", [session(T, T), session(T + HOUR, T + HOUR)], {OVERLAP}),
-    ("before the cut", "shift", [SHIFTS[0], session(T + 3 * HOUR - MICROSECOND, T + 3 * HOUR)], {OVERLAP}),
+    (
+        "a gap that is touched, not cut",
+        "shift",
+        [session(T, T), session(T + HOUR, T + HOUR)],
+        {OVERLAP},
+    ),
+    (
+        "before the cut",
+        "shift",
+        [SHIFTS[0], session(T + 3 * HOUR - MICROSECOND, T + 3 * HOUR)],
+        {OVERLAP},
+    ),
     ("not cut", "shift", [session(T, T + 2.5 * HOUR)], {END}),
     ("cut too soon", "shift", [session(T, T + HOUR, end=T + HOUR)], {END}),
     ("an event after the cut", "shift", [session(T, T + 3 * HOUR, end=T + 3 * HOUR)], {END}),
@@ -205,12 +309,27 @@ DEFECTS: list[tuple[str, str, list[Row], set[str]]] = [
     ("no record", "recent", [], {FLOOR}),
     ("below the first", "tens", [turn(-1, T, T)], {INDEX}),
     ("twice the same turn", "tens", [*IN_TURN, turn(5, T + 9 * HOUR, T + 9 * HOUR)], {UNIQUE}),
-    ("an event in two", "tens", [turn(0, T, T + 2 * HOUR), turn(1, T + HOUR, T + 3 * HOUR)], {SEQUENCE}),
+    (
+        "an event in two",
+        "tens",
+        [turn(0, T, T + 2 * HOUR), turn(1, T + HOUR, T + 3 * HOUR)],
+        {SEQUENCE},
+    ),
     ("nothing counted", "tens", [], {FLOOR}),
     ("begins too early", "latest", [turn(0, T, T + HOUR), turn(1, T - HOUR, T + HOUR)], {SEQUENCE}),
-    ("ends too early", "latest", [turn(0, T, T + 3 * HOUR), turn(1, T + HOUR, T + 2 * HOUR)], {SEQUENCE}),
+    (
+        "ends too early",
+        "latest",
+        [turn(0, T, T + 3 * HOUR), turn(1, T + HOUR, T + 2 * HOUR)],
+        {SEQUENCE},
+    ),
     ("no time", "latest", [turn(0, T, T - MICROSECOND)], {ORDER}),
-    ("closed after the next began", "climb", [turn(0, T, T + HOUR), turn(1, T + HOUR - MICROSECOND, T + HOUR)], {SEQUENCE}),
+    (
+        "closed after the next began",
+        "climb",
+        [turn(0, T, T + HOUR), turn(1, T + HOUR - MICROSECOND, T + HOUR)],
+        {SEQUENCE},
+    ),
     ("out of turn", "climb", [turn(1, T, T), turn(0, T + HOUR, T + HOUR)], {SEQUENCE}),
     ("nothing climbed", "climb", [], {FLOOR}),
     ("no turn", "legs", [*IN_TURN, turn(None, T + 9 * HOUR, T + 9 * HOUR)], {NULLS, INDEX}),

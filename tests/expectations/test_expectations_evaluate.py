@@ -42,23 +42,50 @@ def test_right_outputs_meet_everything_and_the_verdict_says_what_was_seen(judge:
     assert passed(verdict.outcomes)
     assert {o.window for o in verdict.outcomes} == set(OUTPUTS)
     assert {o.suite for o in verdict.outcomes} == {"builtin"}
-    kept = [o for o in verdict.outcomes if o.expectation == "expect_window_counts_to_add_up(flights)" and o.window == "hourly"]
+    kept = [
+        o
+        for o in verdict.outcomes
+        if o.expectation == "expect_window_counts_to_add_up(flights)" and o.window == "hourly"
+    ]
     detail = "flights adds up to the accepted events that count here: 8 - 2 = 6"
-    assert kept == [Outcome("hourly", "builtin", "expect_window_counts_to_add_up(flights)", CRITICAL, True, "6", detail)]
+    assert kept == [
+        Outcome(
+            "hourly",
+            "builtin",
+            "expect_window_counts_to_add_up(flights)",
+            CRITICAL,
+            True,
+            "6",
+            detail,
+        )
+    ]
 
 
-def test_a_column_that_is_missing_fails_its_expectation_and_all_others(spark: SparkSession, tmp_path: Path) -> None:
-    output = {"busy": frame(spark, "busy", GOOD["busy"]).drop("last_event"), "tens": frame(spark, "tens", []).drop("window_index")}
+def test_a_column_that_is_missing_fails_its_expectation_and_all_others(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    output = {
+        "busy": frame(spark, "busy", GOOD["busy"]).drop("last_event"),
+        "tens": frame(spark, "tens", []).drop("window_index"),
+    }
     verdict = evaluate(output, PIPELINE, FACTS, tmp_path / "docs", "run-1", tmp_path)
     for window, column in ("busy", "last_event"), ("tens", "window_index"):
         outcomes = [o for o in verdict.outcomes if o.window == window]
         assert [o.success for o in outcomes] == [False] * len(outcomes)
         assert outcomes[0].observed == f"lacks {column}"
-        assert {o.detail for o in outcomes[1:]} == {f"could not be evaluated: the output lacks {column}"}
+        assert {o.detail for o in outcomes[1:]} == {
+            f"could not be evaluated: the output lacks {column}"
+        }
 
 
-def test_values_of_rows_are_neither_in_outcomes_nor_in_pages(judge: Judge, own: Pipeline, tmp_path: Path) -> None:
-    rows = [row(T, T + HOUR, note="canary-4711"), row(T + HOUR, T + 2 * HOUR, note="canary-4711"), row(T, T + HOUR, origin="canary-4712")]
+def test_values_of_rows_are_neither_in_outcomes_nor_in_pages(
+    judge: Judge, own: Pipeline, tmp_path: Path
+) -> None:
+    rows = [
+        row(T, T + HOUR, note="canary-4711"),
+        row(T + HOUR, T + 2 * HOUR, note="canary-4711"),
+        row(T, T + HOUR, origin="canary-4712"),
+    ]
     rows = [(*r[:5], 470815, r[6]) for r in rows]
     verdict = judge({"hourly": rows}, pipeline=own)
     written = [p.read_bytes() for p in (tmp_path / "docs").rglob("*") if p.is_file()]
@@ -79,7 +106,9 @@ def test_a_suites_expectations_are_judged_by_their_severity(judge: Judge, own: P
     assert not passed([replace(o, severity=CRITICAL) for o in verdict.outcomes])
 
 
-def test_what_cannot_be_evaluated_has_failed_alone_and_says_so_without_values(judge: Judge, tmp_path: Path) -> None:
+def test_what_cannot_be_evaluated_has_failed_alone_and_says_so_without_values(
+    judge: Judge, tmp_path: Path
+) -> None:
     (tmp_path / "sum.yaml").write_text("""
     hourly:
       - {type: expect_column_sum_to_be_between, kwargs: {column: note, min_value: 7}}
@@ -108,12 +137,16 @@ class Links(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         link = dict(attrs).get("href") or ""
         if tag != "a":
-            self.fetched |= {v for k, v in attrs if k in ("src", "href") and v and v.startswith("http")}
+            self.fetched |= {
+                v for k, v in attrs if k in ("src", "href") and v and v.startswith("http")
+            }
         if tag == "a" and link and not link.startswith(("#", "http", "javascript", "mailto")):
             self.found.add(unquote(link.split("#")[0].split("?")[0]))
 
 
-def test_every_link_of_the_pages_leads_somewhere_and_nothing_is_fetched_from_elsewhere(judge: Judge, own: Pipeline) -> None:
+def test_every_link_of_the_pages_leads_somewhere_and_nothing_is_fetched_from_elsewhere(
+    judge: Judge, own: Pipeline
+) -> None:
     index = judge({"hourly": GOOD["hourly"], "busy": GOOD["busy"]}, pipeline=own).docs_index
     assert "lab.hourly" in index.read_text()
     assert "lab.busy" in index.read_text()
@@ -131,7 +164,9 @@ def test_pages_say_in_words_what_was_expected(judge: Judge, own: Pipeline) -> No
     assert "Costs $5 or ${more}" in text
 
 
-def test_a_run_validated_again_replaces_its_pages_and_old_sites_go(judge: Judge, tmp_path: Path) -> None:
+def test_a_run_validated_again_replaces_its_pages_and_old_sites_go(
+    judge: Judge, tmp_path: Path
+) -> None:
     docs = tmp_path / "docs"
     for n in range(33):
         (docs / f"old-{n}" / "validations").mkdir(parents=True)

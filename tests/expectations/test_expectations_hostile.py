@@ -32,17 +32,29 @@ def refused(folder: Path, text: str | bytes) -> str:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("hourly: []\n# café\n".encode("latin-1"), "line 2: is not UTF-8 text; save the file as UTF-8"),
+        (
+            "hourly: []\n# café\n".encode("latin-1"),
+            "line 2: is not UTF-8 text; save the file as UTF-8",
+        ),
         (b"\xff\xfeh\x00", "line 1: is not UTF-8 text"),
         (b"\x00", "is not YAML"),
         ("hourly: " + "[" * 3000, "is nested too deeply"),
         ("hourly: " + "[" * 3000 + "]" * 3000, "is nested too deeply"),
         ("hourly: " + "{a: " * 3000 + "}" * 3000, "is nested too deeply"),
-        ("hourly: &all []\nzoned: *all", "hourly: anchors such as &all and aliases are not allowed; write the value out"),
-        (f"hourly: [&one {{{EXISTS}}}, *one]", "hourly[0]: anchors such as &one and aliases are not allowed"),
+        (
+            "hourly: &all []\nzoned: *all",
+            "hourly: anchors such as &all and aliases are not allowed; write the value out",
+        ),
+        (
+            f"hourly: [&one {{{EXISTS}}}, *one]",
+            "hourly[0]: anchors such as &one and aliases are not allowed",
+        ),
         ("hourly: *all", "line 1: is not YAML (found undefined alias"),
         ("hourly: []\nhourly: []", "hourly: is given twice, again in line 2; keep one of them"),
-        (f"hourly:\n  - {{{EXISTS}, severity: warning, severity: critical}}", "hourly[0].severity: is given twice, again in line 2"),
+        (
+            f"hourly:\n  - {{{EXISTS}, severity: warning, severity: critical}}",
+            "hourly[0].severity: is given twice, again in line 2",
+        ),
         ("hourly: !!python/object/apply:os.getcwd []", "hourly: the tag '"),
         ("%YAML 1.1\n---\nhourly: []", "line 1: '%YAML 1.1' is a directive"),
         ("hourly: []\n#" + "x" * LIMIT, f"is larger than {LIMIT // 1024} KB"),
@@ -62,13 +74,30 @@ def test_a_file_of_the_largest_size_is_read(tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         (HUGE, "has to be a mapping from window names to lists of expectations"),
-        (f"hourly: {HUGE}", "hourly: has to be a list of expectations, not a number of thousands of digits"),
-        (f"hourly: [{HUGE}]", "hourly[0]: has to be a mapping with a type, not a number of thousands of digits"),
-        (f"hourly: [{{type: expect_column_to_exist, kwargs: {HUGE}}}]", "hourly[0].kwargs: has to be a mapping of arguments, not a number"),
-        (f"hourly: [{{{EXISTS}, severity: {HUGE}}}]", "hourly[0].severity: a number of thousands of digits is not a severity"),
-        (f"hourly: [{{{EXISTS}, description: {HUGE}}}]", "hourly[0].description: a number of thousands of digits is not text"),
+        (
+            f"hourly: {HUGE}",
+            "hourly: has to be a list of expectations, not a number of thousands of digits",
+        ),
+        (
+            f"hourly: [{HUGE}]",
+            "hourly[0]: has to be a mapping with a type, not a number of thousands of digits",
+        ),
+        (
+            f"hourly: [{{type: expect_column_to_exist, kwargs: {HUGE}}}]",
+            "hourly[0].kwargs: has to be a mapping of arguments, not a number",
+        ),
+        (
+            f"hourly: [{{{EXISTS}, severity: {HUGE}}}]",
+            "hourly[0].severity: a number of thousands of digits is not a severity",
+        ),
+        (
+            f"hourly: [{{{EXISTS}, description: {HUGE}}}]",
+            "hourly[0].description: a number of thousands of digits is not text",
+        ),
         (f"hourly: {'z' * 100_000}", "hourly: has to be a list of expectations, not 'zzz"),
     ],
 )
-def test_a_value_too_long_to_write_out_is_refused_all_the_same(tmp_path: Path, text: str, sentence: str) -> None:
+def test_a_value_too_long_to_write_out_is_refused_all_the_same(
+    tmp_path: Path, text: str, sentence: str
+) -> None:
     assert refused(tmp_path, text).startswith(sentence)

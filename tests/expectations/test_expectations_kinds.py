@@ -66,7 +66,11 @@ def asked(window: Window) -> set[str]:
     """The names of the expectations the output of `window` has to meet, a total with its column."""
     found = builtin(window, PIPELINE, FACTS)
     assert {e.severity.value for e in found} == {CRITICAL}
-    names = [e.expectation_type.removeprefix("expect_") + (f"({e.column})" if hasattr(e, "column") else "") for e in found]
+    names = [
+        e.expectation_type.removeprefix("expect_")
+        + (f"({e.column})" if hasattr(e, "column") else "")
+        for e in found
+    ]
     assert len(set(names)) == len(names)
     return set(names)
 
@@ -78,7 +82,12 @@ def test_an_output_is_asked_what_its_kind_and_emission_promise(window: Window) -
 
 @pytest.mark.parametrize("window", WINDOWS, ids=lambda w: w.name)
 def test_only_outputs_that_show_every_window_have_to_hold_one_or_to_add_up(window: Window) -> None:
-    for shown in Shown(ON_CLOSE), Shown(CHANGES), Shown(having=Having("flights", "<", "4")), Shown(ON_CLOSE, empty_limit=1):
+    for shown in (
+        Shown(ON_CLOSE),
+        Shown(CHANGES),
+        Shown(having=Having("flights", "<", "4")),
+        Shown(ON_CLOSE, empty_limit=1),
+    ):
         assert asked(replace(window, shown=shown)) == ASKED[window.name] - {FLOOR, TOTAL}
 
 
@@ -98,7 +107,9 @@ def test_the_law_knows_the_columns_of_an_output_and_survives_json(window: Window
 def test_right_outputs_of_every_kind_meet_everything(judge: Judge) -> None:
     assert set(GOOD) == {w.name for w in WINDOWS}
     verdict = judge(GOOD)
-    assert [(o.window, o.expectation, o.observed, o.detail) for o in verdict.outcomes if not o.success] == []
+    assert [
+        (o.window, o.expectation, o.observed, o.detail) for o in verdict.outcomes if not o.success
+    ] == []
     assert {o.window for o in verdict.outcomes} == set(GOOD)
 
 
@@ -113,15 +124,29 @@ def test_each_builtin_expectation_fails_on_its_defect_and_on_nothing_else(judge:
     for one in rounds:
         verdict = judge({window: rows for window, (_, rows, _) in one.items()})
         assert not passed(verdict.outcomes)
-        found = {window: failed(o for o in verdict.outcomes if o.window == window) for window in one}
-        assert found == {window: expected for window, (_, _, expected) in one.items()}, {w: name for w, (name, *_) in one.items()}
+        found = {
+            window: failed(o for o in verdict.outcomes if o.window == window) for window in one
+        }
+        assert found == {window: expected for window, (_, _, expected) in one.items()}, {
+            w: name for w, (name, *_) in one.items()
+        }
 
 
 def test_the_defects_reach_every_builtin_expectation() -> None:
-    reached = {f"expect_{e}".removesuffix("(flights)") for *_, expected in DEFECTS for e in expected}
+    reached = {
+        f"expect_{e}".removesuffix("(flights)") for *_, expected in DEFECTS for e in expected
+    }
     assert TYPES - reached == {"expect_window_columns_to_exist"}
 
 
 def test_nothing_has_to_be_there_when_nothing_was_accepted(judge: Judge) -> None:
     names = ("hourly", "so_far", "to_date", "shift", "recent", "latest", "ever")
-    assert failed(judge(dict.fromkeys(names, []), facts=Facts(1, accepted=3, partial=dict.fromkeys(names, 3))).outcomes) == set()
+    assert (
+        failed(
+            judge(
+                dict.fromkeys(names, []),
+                facts=Facts(1, accepted=3, partial=dict.fromkeys(names, 3)),
+            ).outcomes
+        )
+        == set()
+    )

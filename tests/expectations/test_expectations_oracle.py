@@ -38,10 +38,22 @@ MONTH = Grid(months=1, zone=ZONE, inner_us=5 * DAY_US)
 COUNT = (Aggregate("count", "count"),)
 PAIRS: tuple[tuple[Window, oracle.Window], ...] = (
     (Tumbling("day", Grid(DAY_US, zone=ZONE), COUNT), oracle.Tumbling("day", DAY_US, zone=ZONE)),
-    (Tumbling("odd", Grid(7 * HOUR_US, 0, HOUR_US), COUNT), oracle.Tumbling("odd", 7 * HOUR_US, 0, HOUR_US)),
-    (Sliding("rolling", Grid(HOUR_US), 150 * MINUTE_US, COUNT), oracle.Sliding("rolling", 150 * MINUTE_US, HOUR_US)),
-    (Sliding("local", Grid(HOUR_US, zone=ZONE), 2 * HOUR_US, COUNT), oracle.Sliding("local", 2 * HOUR_US, HOUR_US, zone=ZONE)),
-    (Cumulate("so_far", Grid(DAY_US, inner_us=7 * HOUR_US), COUNT), oracle.Cumulate("so_far", DAY_US, step=7 * HOUR_US)),
+    (
+        Tumbling("odd", Grid(7 * HOUR_US, 0, HOUR_US), COUNT),
+        oracle.Tumbling("odd", 7 * HOUR_US, 0, HOUR_US),
+    ),
+    (
+        Sliding("rolling", Grid(HOUR_US), 150 * MINUTE_US, COUNT),
+        oracle.Sliding("rolling", 150 * MINUTE_US, HOUR_US),
+    ),
+    (
+        Sliding("local", Grid(HOUR_US, zone=ZONE), 2 * HOUR_US, COUNT),
+        oracle.Sliding("local", 2 * HOUR_US, HOUR_US, zone=ZONE),
+    ),
+    (
+        Cumulate("so_far", Grid(DAY_US, inner_us=7 * HOUR_US), COUNT),
+        oracle.Cumulate("so_far", DAY_US, step=7 * HOUR_US),
+    ),
     (
         Cumulate("today", Grid(DAY_US, zone=ZONE, inner_us=HOUR_US), COUNT),
         oracle.Cumulate("today", DAY_US, step=HOUR_US, zone=ZONE),
@@ -50,11 +62,20 @@ PAIRS: tuple[tuple[Window, oracle.Window], ...] = (
         Cumulate("sevens", Grid(DAY_US, zone=ZONE, inner_us=7 * HOUR_US), COUNT),
         oracle.Cumulate("sevens", DAY_US, step=7 * HOUR_US, zone=ZONE),
     ),
-    (Cumulate("to_date", MONTH, COUNT), oracle.Cumulate("to_date", months=1, step=5 * DAY_US, zone=ZONE)),
+    (
+        Cumulate("to_date", MONTH, COUNT),
+        oracle.Cumulate("to_date", months=1, step=5 * DAY_US, zone=ZONE),
+    ),
     (Session("busy", HOUR_US, COUNT), oracle.Session("busy", HOUR_US)),
-    (CappedSession("shift", HOUR_US, 2 * HOUR_US, COUNT), oracle.Session("shift", HOUR_US, 2 * HOUR_US)),
+    (
+        CappedSession("shift", HOUR_US, 2 * HOUR_US, COUNT),
+        oracle.Session("shift", HOUR_US, 2 * HOUR_US),
+    ),
     (CappedSession("short", HOUR_US, HOUR_US, COUNT), oracle.Session("short", HOUR_US, HOUR_US)),
-    (RecordSliding("recent", HOUR_US, 15 * MINUTE_US, COUNT), oracle.RecordSliding("recent", HOUR_US, 15 * MINUTE_US)),
+    (
+        RecordSliding("recent", HOUR_US, 15 * MINUTE_US, COUNT),
+        oracle.RecordSliding("recent", HOUR_US, 15 * MINUTE_US),
+    ),
     (Count("three", 3, 3, COUNT), oracle.Count("three", 3)),
     (Count("latest", 5, 2, COUNT), oracle.Count("latest", 5, 2)),
     (Delta("climb", "attr", "3", None, COUNT), oracle.Delta("climb", 3)),
@@ -73,12 +94,17 @@ SHOWN = {
 def can_show(window: Window, how: str) -> bool:
     """Whether a spec may ask `window` for it."""
     kinds = {"_changes": (Sliding, Cumulate), "_filled": (Tumbling, Sliding)}.get(how)
-    return not (how == "_closed" and isinstance(window, Global)) and (kinds is None or isinstance(window, kinds))
+    return not (how == "_closed" and isinstance(window, Global)) and (
+        kinds is None or isinstance(window, kinds)
+    )
 
 
 CASES: dict[str, dict[str, tuple[Window, oracle.Window]]] = {
     ours.name: {
-        ours.name + how: (replace(ours, name=ours.name + how, shown=shown), replace(theirs, name=ours.name + how, **told))
+        ours.name + how: (
+            replace(ours, name=ours.name + how, shown=shown),
+            replace(theirs, name=ours.name + how, **told),
+        )
         for how, (shown, told) in SHOWN.items()
         if can_show(ours, how)
     }
@@ -103,19 +129,38 @@ def past() -> Past:
     truth = oracle.Oracle(HOUR_US // 2, 5 * HOUR_US, 10**15, None, theirs)
     for day in range(4):
         steps = [draw.randrange(max(0, day - 2) * 144, (day + 1) * 144) for _ in range(60)]
-        truth.run([_event(draw, f"{day}-{n}", begin + 10 * MINUTE_US * step) for n, step in enumerate(steps)], begin + 30 * DAY_US)
+        truth.run(
+            [
+                _event(draw, f"{day}-{n}", begin + 10 * MINUTE_US * step)
+                for n, step in enumerate(steps)
+            ],
+            begin + 30 * DAY_US,
+        )
     return Past(truth, Counter(name for admitted in truth.accepted for name, _ in admitted.missed))
 
 
 def _event(draw: random.Random, event_id: str, t: int) -> oracle.Event:
-    return oracle.Event(f"key {draw.randrange(8)}", t, id=event_id, attr=t // HOUR_US % 100 + draw.randrange(9), mark=draw.random() < 0.2)
+    return oracle.Event(
+        f"key {draw.randrange(8)}",
+        t,
+        id=event_id,
+        attr=t // HOUR_US % 100 + draw.randrange(9),
+        mark=draw.random() < 0.2,
+    )
 
 
 def rows(truth: oracle.Oracle, name: str, columns: tuple[str, ...]) -> list[tuple[Any, ...]]:
     """The oracle's table as rows of an output with these columns, under keys of its own."""
     out = []
     for (key, start, end, *_), row in truth.table(name).items():
-        values = {"key": f"{name}, {key}", "window_start": _at(start), "window_end": _at(end), "revision": 0, "run": 1, **row}
+        values = {
+            "key": f"{name}, {key}",
+            "window_start": _at(start),
+            "window_end": _at(end),
+            "revision": 0,
+            "run": 1,
+            **row,
+        }
         values["last_event"] = _at(row.get("last_event"))
         out.append(tuple(values[c] for c in columns))
     return out
@@ -126,12 +171,24 @@ def _at(us: float | None) -> Any:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_no_rule_is_broken_by_what_the_law_makes(spark: SparkSession, past: Past, name: str) -> None:
+def test_no_rule_is_broken_by_what_the_law_makes(
+    spark: SparkSession, past: Past, name: str
+) -> None:
     law = law_of(CASES[name][name][0], ("key",))
-    types = {"key": "string", "window_start": "timestamp", "window_end": "timestamp", "last_event": "timestamp"}
+    types = {
+        "key": "string",
+        "window_start": "timestamp",
+        "window_end": "timestamp",
+        "last_event": "timestamp",
+    }
     made = {way: rows(past.truth, way, law.columns) for way in CASES[name]}
     assert min(map(len, made.values())) > 5
-    found = breaches(spark.createDataFrame(sum(made.values(), []), ", ".join(f"{c} {types.get(c, 'bigint')}" for c in law.columns)), law)
+    found = breaches(
+        spark.createDataFrame(
+            sum(made.values(), []), ", ".join(f"{c} {types.get(c, 'bigint')}" for c in law.columns)
+        ),
+        law,
+    )
     assert found.pop("rows") == sum(map(len, made.values()))
     assert {rule: n for rule, n in found.items() if n and not rule.startswith("total.")} == {}
 
@@ -140,7 +197,10 @@ def test_no_rule_is_broken_by_what_the_law_makes(spark: SparkSession, past: Past
 def test_what_has_to_add_up_does(past: Past, name: str) -> None:
     for way, (ours, _) in CASES[name].items():
         if law_of(ours, ("key",)).totals:
-            assert sum(row["count"] or 0 for row in past.truth.table(way).values()) == len(past.truth.accepted) - past.missed[way]
+            assert (
+                sum(row["count"] or 0 for row in past.truth.table(way).values())
+                == len(past.truth.accepted) - past.missed[way]
+            )
 
 
 def test_some_events_are_late_and_some_instants_are_shared(past: Past) -> None:

@@ -11,10 +11,16 @@ from expectations.redact import reason
 @pytest.mark.parametrize(
     ("message", "expected"),
     [
-        ("[CAST_INVALID_INPUT] The value 'secret' of the type \"STRING\" cannot be cast", "Spark says CAST_INVALID_INPUT"),
+        (
+            "[CAST_INVALID_INPUT] The value 'secret' of the type \"STRING\" cannot be cast",
+            "Spark says CAST_INVALID_INPUT",
+        ),
         ("[OUT_OF_RANGE.WITHOUT_SUGGESTION] 4711", "Spark says OUT_OF_RANGE.WITHOUT_SUGGESTION"),
         ("could not convert 'secret'\nmore", "could not convert '...'"),
-        ('Error: The column "p59" in BatchData does not exist.', 'Error: The column "p59" in BatchData does not exist.'),
+        (
+            'Error: The column "p59" in BatchData does not exist.',
+            'Error: The column "p59" in BatchData does not exist.',
+        ),
         ("", "no reason given"),
     ],
 )

@@ -36,7 +36,9 @@ DAY = 24 * HOUR
 @pytest.fixture(scope="module")
 def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     """Two runs over an afternoon; what is more than an hour behind is late."""
-    lab = Lab(spark, tmp_path_factory.mktemp("backfill"), WINDOWS, lateness=HOUR, delay=0, shows=FEW)
+    lab = Lab(
+        spark, tmp_path_factory.mktemp("backfill"), WINDOWS, lateness=HOUR, delay=0, shows=FEW
+    )
     (lab.root / "lab.yaml").write_text(json.dumps(lab.spec()))
     for run, minutes in enumerate([(0, 30, 300), (10, 100, 280, 310)]):
         lab.run([event(f"{run}-{m}", m) for m in minutes])
@@ -85,10 +87,14 @@ def test_what_a_backfill_took_in_is_known_when_it_comes_again(life: Life) -> Non
 
 @pytest.mark.deep
 @pytest.mark.beside
-def test_what_was_ahead_of_the_clock_when_it_was_staged_is_not_lost(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_was_ahead_of_the_clock_when_it_was_staged_is_not_lost(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     lab = Lab(spark, tmp_path, WINDOWS[:1], delay=0, shows=FEW)
     spec = lab.spec()
-    lab.pipeline = load_pipeline(spec | {"watermark": spec["watermark"] | {"max_future": "0 seconds"}})
+    lab.pipeline = load_pipeline(
+        spec | {"watermark": spec["watermark"] | {"max_future": "0 seconds"}}
+    )
     begun = micros(datetime.now(UTC))
     lab.run([Event("a", begun - HOUR, 1, "old")], begun)
 
@@ -117,7 +123,9 @@ WAITING = (
 
 @pytest.mark.beside
 @pytest.mark.parametrize("key", ["a", "c"], ids=["of a key it brought", "of another key"])
-def test_what_a_backfill_brought_before_any_watermark_is_shown_once_it_is_passed(key: str, spark: SparkSession, tmp_path: Path) -> None:
+def test_what_a_backfill_brought_before_any_watermark_is_shown_once_it_is_passed(
+    key: str, spark: SparkSession, tmp_path: Path
+) -> None:
     lab = Lab(spark, tmp_path, WAITING, shows=FEW, max_future=HOUR)
     ahead = [Event(k, LONG_AGO + n * HOUR, n, f"{k}{n}", n) for k in "ab" for n in (0, 1, 5, 9)]
     assert lab.run(ahead, LONG_AGO - DAY).quarantined == len(ahead)
@@ -129,7 +137,9 @@ def test_what_a_backfill_brought_before_any_watermark_is_shown_once_it_is_passed
 
 
 @pytest.mark.beside
-def test_a_pipeline_that_started_over_meanwhile_is_not_written_to(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_pipeline_that_started_over_meanwhile_is_not_written_to(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     lab = Lab(spark, tmp_path, WINDOWS[:1], shows=FEW)
     lab.run([event("0", 0)])
 
@@ -139,7 +149,10 @@ def test_a_pipeline_that_started_over_meanwhile_is_not_written_to(spark: SparkSe
             getattr(spark._jvm, "org.apache.spark.sql.delta.DeltaLog").clearCache()
             lab.go()
 
-    with armed(starts_over), pytest.raises(UsageError, match="lab has started over since this backfill began"):
+    with (
+        armed(starts_over),
+        pytest.raises(UsageError, match="lab has started over since this backfill began"),
+    ):
         lab.backfill(BASE, BASE + HOUR)
     lab.check()
 
@@ -177,11 +190,15 @@ def test_a_swap_waits_for_whoever_holds_the_lock(life: Life) -> None:
 
 def intents(life: Life) -> int:
     """How many chunks were begun so far."""
-    return sum(e.step == "backfill_intent" for e in story(life.lab.spark, life.lab.pipeline).entries)
+    return sum(
+        e.step == "backfill_intent" for e in story(life.lab.spark, life.lab.pipeline).entries
+    )
 
 
 @pytest.mark.beside
-def test_a_backfill_of_many_chunks_goes_on_where_it_was_killed(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_backfill_of_many_chunks_goes_on_where_it_was_killed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     days, life = CHUNK_US // DAY, Life(Lab(spark, tmp_path, WINDOWS, lateness=HOUR, shows=FEW))
     life.lab.run([event("0", 0), event("far", (days + 2) * 24 * 60, "d")])
     life.lab.run([event(f"late-{d}", d * 24 * 60 + 1, "d") for d in (1, days + 1)])
@@ -195,7 +212,9 @@ def test_a_backfill_of_many_chunks_goes_on_where_it_was_killed(spark: SparkSessi
     assert intents(life) - before == 2 + 1, "a range that was finished begins anew"
     life.lab.run([event("late again", 24 * 60 + 2, "d")])
     life.lab.backfill(*wide)
-    assert intents(life) - before == 2 + 1 + 2, "the first chunk is done again, it has a late row since"
+    assert intents(life) - before == 2 + 1 + 2, (
+        "the first chunk is done again, it has a late row since"
+    )
     life.lab.check()
 
 
@@ -204,19 +223,31 @@ def files(life: Life) -> set[Path]:
     return {p for p in life.root.rglob("*.json") if "_checkpoint" not in p.parts}
 
 
-def test_a_check_says_what_a_backfill_would_change_and_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_check_says_what_a_backfill_would_change_and_changes_nothing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     life = Life(lab := Lab(spark, tmp_path, WINDOWS[:1], lateness=HOUR, shows=FEW))
     (lab.root / "lab.yaml").write_text(json.dumps(lab.spec()))
     lab.run([event(f"0-{m}", m) for m in (0, 30, 300)])
     lab.run([event("unseen", 42, "e"), event("unseen too", 300, "e")])
     before, span = files(life), (BASE, BASE + 2 * HOUR)
     ends_at(Crasher("check.cloned"), lambda: check(lab.spark, lab.pipeline, *map(moment, span)))
-    words = ["backfill", str(lab.root / "lab.yaml"), "--from", moment(span[0]).isoformat(), "--to", moment(span[1]).isoformat()]
+    words = [
+        "backfill",
+        str(lab.root / "lab.yaml"),
+        "--from",
+        moment(span[0]).isoformat(),
+        "--to",
+        moment(span[1]).isoformat(),
+    ]
     said = CliRunner().invoke(main, [*words, "--check", "--json"], prog_name="tidemark")
     assert said.exit_code == 3, said.output
     told = json.loads(said.stdout.splitlines()[-1])
     assert (told["agrees"], told["accepted"]) == (False, 1)
-    assert "hourly: {key: e, window_start: 2026-01-05 00:00Z, window_end: 2026-01-05 01:00Z" in said.stderr
+    assert (
+        "hourly: {key: e, window_start: 2026-01-05 00:00Z, window_end: 2026-01-05 01:00Z"
+        in said.stderr
+    )
     assert "`tidemark backfill` of the same range would make these changes" in said.stderr
     assert files(life) == before and not (life.root / COPY).exists()
     report = lab.backfill(*span)
@@ -228,7 +259,9 @@ def test_a_check_says_what_a_backfill_would_change_and_changes_nothing(spark: Sp
 
 @pytest.mark.deep
 @pytest.mark.beside
-def test_a_check_of_windows_made_from_events_finds_them_in_its_copy(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_check_of_windows_made_from_events_finds_them_in_its_copy(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     lab = Lab(spark, tmp_path, ORDERED, lateness=HOUR, shows=FEW)
     lab.run([event(str(m), m) for m in (0, 8, 16, 24, 40)])
     span = (moment(BASE), moment(BASE + 30 * MINUTE))
@@ -243,17 +276,29 @@ def test_a_check_of_windows_made_from_events_finds_them_in_its_copy(spark: Spark
 
 
 @pytest.mark.deep
-def test_what_a_killed_check_left_goes_with_maintenance_and_a_run_left_open_comes_first(life: Life) -> None:
+def test_what_a_killed_check_left_goes_with_maintenance_and_a_run_left_open_comes_first(
+    life: Life,
+) -> None:
     lab = life.lab
     (life.root / COPY / "lab" / "hourly").mkdir(parents=True)
     maintain(lab.spark, lab.pipeline)
     assert not (life.root / COPY).exists()
     events = lab.land([event("open", 400, "e")])
     ends_at(Crasher("batch.processed"), lab.go)
-    words = ["backfill", str(lab.root / "lab.yaml"), "--from", "2026-01-05", "--to", "2026-01-06", "--check"]
+    words = [
+        "backfill",
+        str(lab.root / "lab.yaml"),
+        "--from",
+        "2026-01-05",
+        "--to",
+        "2026-01-06",
+        "--check",
+    ]
     said = CliRunner().invoke(main, words, prog_name="tidemark")
     assert (said.exit_code, said.stdout) == (2, "")
-    assert "the next run finishes it; check after that" in said.stderr and said.stderr.count("\n") == 1
+    assert (
+        "the next run finishes it; check after that" in said.stderr and said.stderr.count("\n") == 1
+    )
     lab.go()
     lab.truth.run(events, ARRIVAL)
     lab.check()

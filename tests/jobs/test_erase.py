@@ -22,7 +22,11 @@ from windowing.crash import armed
 from windowing.errors import UsageError
 from windowing.spec.load import load_pipeline
 
-WINDOWS = (oracle.Tumbling("hourly", 60 * MINUTE), oracle.Session("visits", 10 * MINUTE, emit="on_close"), oracle.Count("pairs", 2))
+WINDOWS = (
+    oracle.Tumbling("hourly", 60 * MINUTE),
+    oracle.Session("visits", 10 * MINUTE, emit="on_close"),
+    oracle.Count("pairs", 2),
+)
 LEFT = oracle.Tumbling("left", 30 * MINUTE)
 """A window that the spec has no more."""
 CANARY = "zz-canary-4711"
@@ -31,7 +35,14 @@ CANARY = "zz-canary-4711"
 @pytest.fixture(scope="module")
 def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     """Two published runs, in which the canary was on time, late, partly late, a copy and unreadable."""
-    lab = Lab(spark, tmp_path_factory.mktemp("erase"), (*WINDOWS, LEFT), lateness=60 * MINUTE, delay=10 * MINUTE, shows=FEW)
+    lab = Lab(
+        spark,
+        tmp_path_factory.mktemp("erase"),
+        (*WINDOWS, LEFT),
+        lateness=60 * MINUTE,
+        delay=10 * MINUTE,
+        shows=FEW,
+    )
     for run, times in enumerate([(0, 5, 180), (1, 100, 170, 5, None, 200)]):
         keys = [(CANARY, f"c{run}"), ("a", f"a{run}")]
         lab.land(Event(key, None if t is None else BASE + t * MINUTE, 1, f"{name}-{t}" if t != 5 else name[0], n)
@@ -61,12 +72,31 @@ def without_canary(life: Life) -> None:
 
 
 def test_a_key_is_nowhere_any_more(life: Life) -> None:
-    others = {w.name: {k: v for k, v in life.lab.table(w.name).items() if k[0] != CANARY} for w in life.lab.windows}
+    others = {
+        w.name: {k: v for k, v in life.lab.table(w.name).items() if k[0] != CANARY}
+        for w in life.lab.windows
+    }
     for table in ("_late", "_quarantine", "_duplicates"):
-        assert delta.read(life.lab.spark, life.lab.pipeline.table(table)).where(f"key = '{CANARY}'").count() > 0, table
+        assert (
+            delta.read(life.lab.spark, life.lab.pipeline.table(table))
+            .where(f"key = '{CANARY}'")
+            .count()
+            > 0
+        ), table
     assert places(life, CANARY), "the canary can be found where it is"
-    assert delta.read(life.lab.spark, life.lab.pipeline.table("left")).where(f"key = '{CANARY}'").count() > 0
-    for place in ("erase.intended", "erase.deleted", "publish.noted", "erase.vacuumed", "erase.done"):
+    assert (
+        delta.read(life.lab.spark, life.lab.pipeline.table("left"))
+        .where(f"key = '{CANARY}'")
+        .count()
+        > 0
+    )
+    for place in (
+        "erase.intended",
+        "erase.deleted",
+        "publish.noted",
+        "erase.vacuumed",
+        "erase.done",
+    ):
         ends_at(Crasher(place), lambda: erase(life.lab.spark, life.lab.pipeline, {"key": CANARY}))
     again = Crasher("erase.vacuumed", nth=0)
     with armed(again):
@@ -76,19 +106,30 @@ def test_a_key_is_nowhere_any_more(life: Life) -> None:
     without_canary(life)
     assert {w.name: life.lab.table(w.name) for w in life.lab.windows} == others
     assert places(life, CANARY) == []
-    ids = {row["event_id"] for row in delta.read(life.lab.spark, life.lab.pipeline.table("_seen")).collect()}
+    ids = {
+        row["event_id"]
+        for row in delta.read(life.lab.spark, life.lab.pipeline.table("_seen")).collect()
+    }
     assert ids and not any(i.startswith("c") for i in ids)
 
 
 def test_the_next_run_goes_on_and_the_key_may_come_again(life: Life) -> None:
     lab = life.lab
-    lab.land([Event("a", BASE + 210 * MINUTE, 1, "later"), Event(CANARY, BASE + 211 * MINUTE, 1, "again")])
+    lab.land(
+        [
+            Event("a", BASE + 210 * MINUTE, 1, "later"),
+            Event(CANARY, BASE + 211 * MINUTE, 1, "again"),
+        ]
+    )
     assert lab.go(ARRIVAL).accepted == 2
     assert [place[0] for place in lab.table("hourly")].count(CANARY) == 1
 
 
 def test_readers_that_see_an_older_run_come_first(life: Life) -> None:
-    with pytest.raises(UsageError, match="readers are pointed at run 2, older than what there is.*`tidemark publish`"):
+    with pytest.raises(
+        UsageError,
+        match="readers are pointed at run 2, older than what there is.*`tidemark publish`",
+    ):
         erase(life.lab.spark, life.lab.pipeline, {"key": CANARY})
 
 
@@ -97,7 +138,12 @@ def test_a_run_that_came_between_is_published_before_an_erasure_is_finished(life
     validate(lab.spark, lab.pipeline)
     publish(lab.spark, lab.pipeline)
     ends_at(Crasher("erase.vacuumed"), lambda: erase(lab.spark, lab.pipeline, {"key": CANARY}))
-    lab.land([Event("a", BASE + 220 * MINUTE, 1, "between"), Event(CANARY, BASE + 221 * MINUTE, 1, "once more")])
+    lab.land(
+        [
+            Event("a", BASE + 220 * MINUTE, 1, "between"),
+            Event(CANARY, BASE + 221 * MINUTE, 1, "once more"),
+        ]
+    )
     lab.go()
     before = {w.name: read(lab.spark, lab.pipeline, w.name).count() for w in lab.windows}
     with pytest.raises(UsageError, match="readers are pointed at run 3, older than what there is"):
@@ -107,7 +153,9 @@ def test_a_run_that_came_between_is_published_before_an_erasure_is_finished(life
 
 @pytest.mark.deep
 @pytest.mark.beside
-def test_a_key_that_comes_again_where_state_is_gone_is_erased_again(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_key_that_comes_again_where_state_is_gone_is_erased_again(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     lab = Lab(spark, tmp_path, WINDOWS[:1], lateness=0, ids=False, shows=("n",))
     lab.pipeline = load_pipeline(lab.spec() | {"retention": {"state": "1 day"}})
     five_days = 5 * 1440 * MINUTE
@@ -127,7 +175,9 @@ def test_a_key_that_comes_again_where_state_is_gone_is_erased_again(spark: Spark
 
 def command(life: Life, *words: str) -> Result:
     """`tidemark erase` on the pipeline."""
-    return CliRunner().invoke(main, ["erase", str(Path(life.lab.root / "lab.yaml")), *words], prog_name="tidemark")
+    return CliRunner().invoke(
+        main, ["erase", str(Path(life.lab.root / "lab.yaml")), *words], prog_name="tidemark"
+    )
 
 
 @pytest.mark.parametrize(
@@ -146,11 +196,16 @@ def test_wrong_questions(words: tuple[str, ...], sentence: str, life: Life) -> N
 
 
 def test_the_command_erases_what_is_published(life: Life) -> None:
-    assert validate(life.lab.spark, life.lab.pipeline).passed, "although the ledger still counts what is erased in part"
+    assert validate(life.lab.spark, life.lab.pipeline).passed, (
+        "although the ledger still counts what is erased in part"
+    )
     publish(life.lab.spark, life.lab.pipeline)
     result = command(life, "--key", CANARY, "--yes", "--json")
     assert result.exit_code == 0, result.output
     done = json.loads(result.stdout)
     assert done["rows"]["hourly"] == 1
-    assert done["resumed"] and "An erasure that was left half-way is closed with this one" in result.stderr
+    assert (
+        done["resumed"]
+        and "An erasure that was left half-way is closed with this one" in result.stderr
+    )
     without_canary(life)

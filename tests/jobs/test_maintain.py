@@ -40,7 +40,16 @@ CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 @pytest.fixture(scope="module")
 def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     """Four runs with windows of every family, some of their events partly late."""
-    new = Life(Lab(spark, tmp_path_factory.mktemp("maintain"), WINDOWS, lateness=60 * MINUTE, delay=10 * MINUTE, shows=FEW))
+    new = Life(
+        Lab(
+            spark,
+            tmp_path_factory.mktemp("maintain"),
+            WINDOWS,
+            lateness=60 * MINUTE,
+            delay=10 * MINUTE,
+            shows=FEW,
+        )
+    )
     for _ in range(4):
         new.run()
     return new
@@ -49,7 +58,16 @@ def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
 @pytest.fixture(scope="module")
 def small(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     """Two runs with one window, enough where state is not what is looked at."""
-    new = Life(Lab(spark, tmp_path_factory.mktemp("small"), WINDOWS[:1], lateness=60 * MINUTE, delay=10 * MINUTE, shows=FEW))
+    new = Life(
+        Lab(
+            spark,
+            tmp_path_factory.mktemp("small"),
+            WINDOWS[:1],
+            lateness=60 * MINUTE,
+            delay=10 * MINUTE,
+            shows=FEW,
+        )
+    )
     new.run()
     new.run()
     return new
@@ -68,25 +86,36 @@ def tend(life: Life) -> dict[str, maintenance.Tended]:
 def published(life: Life) -> dict[str, list[str]]:
     """What readers see of every output."""
     lab = life.lab
-    return {w.name: sorted(map(str, read(lab.spark, lab.pipeline, w.name).collect())) for w in lab.windows}
+    return {
+        w.name: sorted(map(str, read(lab.spark, lab.pipeline, w.name).collect()))
+        for w in lab.windows
+    }
 
 
 def test_state_shrinks_and_no_number_changes(life: Life) -> None:
     before = {name: rows(life, name) for name in ("_panes_20m", "_fragments_visits", "_seen")}
     done = tend(life)
     assert done["_panes_20m"].merged > 0 and done["_fragments_visits"].merged > 0
-    assert {name: n - done[name].merged for name, n in before.items()} == {name: rows(life, name) for name in before}
+    assert {name: n - done[name].merged for name, n in before.items()} == {
+        name: rows(life, name) for name in before
+    }
     assert all(t.files[1] <= t.files[0] and t.files[1] <= 1 for t in done.values()), done
     life.check()
     again = tend(life)
-    assert all(t.merged == t.expired == 0 and t.files[0] == t.files[1] for t in again.values() if t.name != "_ledger")
+    assert all(
+        t.merged == t.expired == 0 and t.files[0] == t.files[1]
+        for t in again.values()
+        if t.name != "_ledger"
+    )
     life.run()
     life.lab.backfill(BASE, BASE + 180 * MINUTE)
     life.run()
 
 
 @pytest.mark.beside
-def test_what_was_late_for_some_windows_stays_so_when_a_backfill_makes_them_anew(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_was_late_for_some_windows_stays_so_when_a_backfill_makes_them_anew(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     lab = Lab(spark, tmp_path, WINDOWS[:1], lateness=0, delay=0, shows=FEW)
     lab.run([Event("a", BASE + m * MINUTE, 1, f"e{m}", m) for m in (5, 45, 70)])
     lab.run([Event("a", BASE + m * MINUTE, 1, f"e{m}", m) for m in (50, 51)])
@@ -96,11 +125,17 @@ def test_what_was_late_for_some_windows_stays_so_when_a_backfill_makes_them_anew
     assert lab.table("rolling")["a", BASE, BASE + 60 * MINUTE]["count"] == 2
 
 
-PLACES = [("maintain.intended", "maintain.compacted"), ("maintain.expired", "maintain.optimized"), ("maintain.vacuumed", "maintain.done")]
+PLACES = [
+    ("maintain.intended", "maintain.compacted"),
+    ("maintain.expired", "maintain.optimized"),
+    ("maintain.vacuumed", "maintain.done"),
+]
 
 
 @pytest.mark.parametrize("places", PLACES, ids=", ".join)
-def test_maintenance_that_ends_anywhere_harms_nothing(places: tuple[str, str], life: Life, small: Life) -> None:
+def test_maintenance_that_ends_anywhere_harms_nothing(
+    places: tuple[str, str], life: Life, small: Life
+) -> None:
     life = life if "maintain.compacted" in places else small
     life.lab.pipeline = load_pipeline(life.lab.spec() | {"retention": {"output": "30 days"}})
     for place in places:
@@ -132,7 +167,9 @@ def at_once(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 def test_what_readers_are_pointed_at_stays_and_other_old_files_go(small: Life) -> None:
     publish_newest(small)
     seen, path = published(small), small.lab.pipeline.table("rolling")
-    none = ", ".join(f"'delta.{name}RetentionDuration' = 'interval 0 days'" for name in ("log", "deletedFile"))
+    none = ", ".join(
+        f"'delta.{name}RetentionDuration' = 'interval 0 days'" for name in ("log", "deletedFile")
+    )
     small.lab.spark.sql(f"alter table delta.`{path}` set tblproperties ({none})")
     small.run()
     small.run()
@@ -149,7 +186,10 @@ def test_retention_deletes_what_is_older(spark: SparkSession, tmp_path: Path) ->
     lab = Lab(spark, tmp_path, WINDOWS[:1], lateness=60 * MINUTE, delay=10 * MINUTE, shows=FEW)
     kept = {"state": "1 day", "output": "2 days", "refused": "1 day"}
     lab.pipeline = load_pipeline(lab.spec() | {"retention": kept})
-    days = [[Event("a", BASE + d * 1440 * MINUTE + n * MINUTE, 1, f"{d}-{n}", n) for n in range(3)] for d in range(5)]
+    days = [
+        [Event("a", BASE + d * 1440 * MINUTE + n * MINUTE, 1, f"{d}-{n}", n) for n in range(3)]
+        for d in range(5)
+    ]
     for some in (days[:2], days[2:]):
         lab.land(event for day in some for event in (*day, Event("a", None, 1, f"bad{day[0].id}")))
         lab.go()
@@ -158,7 +198,12 @@ def test_retention_deletes_what_is_older(spark: SparkSession, tmp_path: Path) ->
     assert done["_panes_20m"].expired == 3
     assert done["_seen"].expired == 9
     assert done["rolling"].expired == 6
-    assert sorted({row["window_start"].day for row in delta.read(spark, lab.pipeline.table("rolling")).collect()}) == [6, 7, 8, 9]
+    assert sorted(
+        {
+            row["window_start"].day
+            for row in delta.read(spark, lab.pipeline.table("rolling")).collect()
+        }
+    ) == [6, 7, 8, 9]
     assert validate(spark, lab.pipeline).passed
     lab.land(days[0])
     assert lab.go().late == 3
@@ -166,18 +211,33 @@ def test_retention_deletes_what_is_older(spark: SparkSession, tmp_path: Path) ->
 
 @pytest.mark.deep
 @pytest.mark.beside
-def test_refused_rows_that_were_emptied_still_do_not_count(spark: SparkSession, tmp_path: Path) -> None:
+def test_refused_rows_that_were_emptied_still_do_not_count(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     lab = Lab(spark, tmp_path, WINDOWS[:1], lateness=0, delay=0, shows=FEW)
     life = Life(lab)
     lab.pipeline = load_pipeline(lab.spec() | {"retention": {"refused": "1 day"}})
-    refused = [Event("a", t and BASE + t * MINUTE, 1, name, 9) for name, t in (("e5", 5), ("late", 6), ("partial", 190), ("bad", None))]
+    refused = [
+        Event("a", t and BASE + t * MINUTE, 1, name, 9)
+        for name, t in (("e5", 5), ("late", 6), ("partial", 190), ("bad", None))
+    ]
     for batch in ([Event("a", BASE + m * MINUTE, 1, f"e{m}", m) for m in (5, 45, 200)], refused):
         life.batches.append(batch)
         lab.run(batch)
-    done = {t.name: t.expired for t in maintain(spark, lab.pipeline, moment(ARRIVAL) + timedelta(days=3)).tables}
+    done = {
+        t.name: t.expired
+        for t in maintain(spark, lab.pipeline, moment(ARRIVAL) + timedelta(days=3)).tables
+    }
     assert [done[table] for table in REFUSED] == [2, 1, 1]
-    assert all(delta.read(spark, lab.pipeline.table(table)).where("value is not null or id is not null").isEmpty() for table in REFUSED)
-    assert listed(spark, lab.pipeline, (LATE, PARTIAL, DUPLICATE, QUARANTINED), Wanted({})).rows == ()
+    assert all(
+        delta.read(spark, lab.pipeline.table(table))
+        .where("value is not null or id is not null")
+        .isEmpty()
+        for table in REFUSED
+    )
+    assert (
+        listed(spark, lab.pipeline, (LATE, PARTIAL, DUPLICATE, QUARANTINED), Wanted({})).rows == ()
+    )
     become(life, WINDOWS[0], Tumbling("hourly", 60 * MINUTE))
     lab.go()
     lab.check()
@@ -185,7 +245,9 @@ def test_refused_rows_that_were_emptied_still_do_not_count(spark: SparkSession, 
         lab.backfill(start, end)
         lab.check()
     assert delta.read(spark, lab.pipeline.table("_late")).where("resolved_by is null").isEmpty()
-    assert not any(t.expired for t in maintain(spark, lab.pipeline, moment(ARRIVAL) + timedelta(days=3)).tables)
+    assert not any(
+        t.expired for t in maintain(spark, lab.pipeline, moment(ARRIVAL) + timedelta(days=3)).tables
+    )
 
 
 TIMES = re.compile(r'("(?:timestamp|deletionTimestamp|modificationTime)":)(\d+)')
@@ -195,14 +257,20 @@ def days_pass(life: Life, days: int) -> None:
     """Everything is that much older, and logs say so; nothing of them is remembered."""
     for log in life.root.glob("*/_delta_log/*.json"):
         written = log.stat().st_mtime_ns
-        log.write_text(TIMES.sub(lambda found: f"{found[1]}{int(found[2]) - days * 86_400_000}", log.read_text()))
+        log.write_text(
+            TIMES.sub(
+                lambda found: f"{found[1]}{int(found[2]) - days * 86_400_000}", log.read_text()
+            )
+        )
         os.utime(log, ns=(written, written))
         log.with_name(f".{log.name}.crc").unlink(missing_ok=True)
     become_older(life.root.rglob("*"), timedelta(days=days))
     life.forget()
 
 
-def test_logs_of_state_and_ledger_forget_commits_of_days_ago_and_those_of_other_tables_do_not(small: Life) -> None:
+def test_logs_of_state_and_ledger_forget_commits_of_days_ago_and_those_of_other_tables_do_not(
+    small: Life,
+) -> None:
     days_pass(small, 5)
     ends_at(Crasher("maintain.done"), lambda: maintain(small.lab.spark, small.lab.pipeline))
     before = {log.parent.parent.name for log in small.root.glob(FIRST)}
@@ -214,19 +282,31 @@ def test_logs_of_state_and_ledger_forget_commits_of_days_ago_and_those_of_other_
     small.forget()
     small.check()
     with pytest.raises(UsageError, match="_panes_20m is not kept as run 1 left it"):
-        partials(small.lab.spark, small.lab.pipeline, small.lab.pipeline.window("rolling"), Wanted(limit=1), "1")
+        partials(
+            small.lab.spark,
+            small.lab.pipeline,
+            small.lab.pipeline.window("rolling"),
+            Wanted(limit=1),
+            "1",
+        )
 
 
 def test_the_command_says_what_it_did(small: Life) -> None:
     (small.lab.root / "lab.yaml").write_text(json.dumps(small.lab.spec()))
-    result = CliRunner().invoke(main, ["maintain", str(small.lab.root / "lab.yaml"), "--json"], prog_name="tidemark")
+    result = CliRunner().invoke(
+        main, ["maintain", str(small.lab.root / "lab.yaml"), "--json"], prog_name="tidemark"
+    )
     assert result.exit_code == 0, result.output
     assert {"rolling", "_ledger", "_panes_20m"} <= json.loads(result.stdout)["tables"].keys()
 
 
 @pytest.mark.beside
-def test_a_version_that_was_published_long_ago_can_be_read(spark: SparkSession, tmp_path: Path) -> None:
-    life = Life(Lab(spark, tmp_path, WINDOWS[:1], lateness=60 * MINUTE, delay=10 * MINUTE, shows=FEW))
+def test_a_version_that_was_published_long_ago_can_be_read(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    life = Life(
+        Lab(spark, tmp_path, WINDOWS[:1], lateness=60 * MINUTE, delay=10 * MINUTE, shows=FEW)
+    )
     life.step()
     path = life.lab.pipeline.table("rolling")
     spark.sql(f"alter table delta.`{path}` set tblproperties ('delta.checkpointInterval' = '1')")
@@ -244,7 +324,10 @@ def test_a_version_that_was_published_long_ago_can_be_read(spark: SparkSession, 
         if int(log.name[:20]) < first:
             log.unlink()
     life.forget()
-    with pytest.raises(UsageError, match=r"rolling is not kept any more: .* Available versions: .*; `tidemark validate`"):
+    with pytest.raises(
+        UsageError,
+        match=r"rolling is not kept any more: .* Available versions: .*; `tidemark validate`",
+    ):
         published(life)
 
 

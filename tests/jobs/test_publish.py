@@ -3,12 +3,23 @@
 from dataclasses import replace
 
 from jobs.publish import due
-from windowing.ledger.rule import BACKFILL_DONE, CLOSE, ERASE_DONE, EVOLVE_DONE, OPEN, PUBLISH, Entry, Story
+from windowing.ledger.rule import (
+    BACKFILL_DONE,
+    CLOSE,
+    ERASE_DONE,
+    EVOLVE_DONE,
+    OPEN,
+    PUBLISH,
+    Entry,
+    Story,
+)
 
 
 def taken(validated: set[int], *steps: str) -> int | None:
     """The number of the step that is published, of steps numbered from 0."""
-    found = due(Story(tuple(replace(Entry(step), seq=n) for n, step in enumerate(steps))), validated)
+    found = due(
+        Story(tuple(replace(Entry(step), seq=n) for n, step in enumerate(steps))), validated
+    )
     return None if found is None else found.seq
 
 

@@ -15,7 +15,13 @@ SPEC = {
     "name": "p",
     "lake": "/lake",
     "source": {"table": "/t", "event_time": "at", "key": ["k"]},
-    "aggregates": {"n": "count()", "paid": "sum(a)", "ratio": "avg(b)", "middle": "quantile(b, 0.5)", "kinds": "collect(b, 3)"},
+    "aggregates": {
+        "n": "count()",
+        "paid": "sum(a)",
+        "ratio": "avg(b)",
+        "middle": "quantile(b, 0.5)",
+        "kinds": "collect(b, 3)",
+    },
     "windows": {"hourly": {"kind": "tumbling", "size": "1 hour"}},
 }
 COLUMNS = {
@@ -23,7 +29,9 @@ COLUMNS = {
     "middle": "double", "kinds": "array<double>",
 }  # fmt: skip
 SAME = "'same', timestamp'2026-01-05 00:00', timestamp'2026-01-05 01:00', 3, 12.50, 0.1D, 5D, array(1D)"
-NULLS = "null, timestamp'2026-01-05 00:00', timestamp'2026-01-05 01:00', null, null, null, null, null"
+NULLS = (
+    "null, timestamp'2026-01-05 00:00', timestamp'2026-01-05 01:00', null, null, null, null, null"
+)
 
 
 def rows(spark: SparkSession, *values: str) -> DataFrame:
@@ -34,7 +42,9 @@ def rows(spark: SparkSession, *values: str) -> DataFrame:
 
 
 @pytest.mark.beside
-def test_rounding_and_estimates_are_no_difference_all_else_is(spark: SparkSession, tmp_path: Path) -> None:
+def test_rounding_and_estimates_are_no_difference_all_else_is(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     pipeline = load_pipeline(SPEC)
     window = pipeline.window("hourly")
     found = rows(

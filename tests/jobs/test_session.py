@@ -8,11 +8,16 @@ from jobs.session import spark_session
 from windowing import delta
 
 
-def test_defaults_of_what_does_not_run_here_go_and_do_not_come_back(spark: SparkSession, tmp_path: Path) -> None:
+def test_defaults_of_what_does_not_run_here_go_and_do_not_come_back(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     delta.append(spark.range(1), str(tmp_path / "table"))
     assert delta.read(spark, str(tmp_path / "table")).count() == 1
     settings = spark._jsc.hadoopConfiguration()
-    assert (settings.get("yarn.resourcemanager.address"), settings.get("mapreduce.job.reduces")) == (None, None)
+    assert (
+        settings.get("yarn.resourcemanager.address"),
+        settings.get("mapreduce.job.reduces"),
+    ) == (None, None)
     assert settings.get("fs.AbstractFileSystem.file.impl"), "defaults of file systems stay"
 
 

@@ -12,8 +12,15 @@ from windowing.report.difference import lines
 from windowing.transcripts.load import plays
 
 ROOT = Path(__file__).parents[2]
-FILES = [file for folder in ("pipelines/transcripts", "tests/transcripts") for file in (ROOT / folder).rglob("*.yaml")]
-PLAYS = {Path(play.transcript.file).relative_to(ROOT).as_posix(): play for play in plays([str(ROOT / "pipelines"), str(ROOT / "tests")])}
+FILES = [
+    file
+    for folder in ("pipelines/transcripts", "tests/transcripts")
+    for file in (ROOT / folder).rglob("*.yaml")
+]
+PLAYS = {
+    Path(play.transcript.file).relative_to(ROOT).as_posix(): play
+    for play in plays([str(ROOT / "pipelines"), str(ROOT / "tests")])
+}
 
 SPEC = """
 name: trips
@@ -49,9 +56,20 @@ SAID = """
 
 
 @pytest.mark.beside
-@pytest.mark.parametrize("file", [pytest.param(file, marks=pytest.mark.deep) if "/elsewhere/" in file else file for file in PLAYS])
+@pytest.mark.parametrize(
+    "file",
+    [
+        pytest.param(file, marks=pytest.mark.deep) if "/elsewhere/" in file else file
+        for file in PLAYS
+    ],
+)
 def test_a_transcript_agrees(file: str, spark: SparkSession) -> None:
-    told = [(m.line, line) for m in one(spark, PLAYS[file]).missed for d in m.differences for line in lines(d)]
+    told = [
+        (m.line, line)
+        for m in one(spark, PLAYS[file]).missed
+        for d in m.differences
+        for line in lines(d)
+    ]
     assert not told
 
 

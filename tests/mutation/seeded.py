@@ -1,6 +1,6 @@
 """Bugs that were never made, put into a copy of the project one by one: the tests named beside each must fail, or they can't be trusted.
 
-    python -m tests.mutation.seeded [TEXT...]    only bugs whose name holds a TEXT
+python -m tests.mutation.seeded [TEXT...]    only bugs whose name holds a TEXT
 """
 
 import shutil
@@ -13,7 +13,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 CRASHES, FEED = "tests/system/test_crash_points.py", "tests/system/test_source_changes.py"
-DOCTOR, EVOLVE = "tests/jobs/preflight/test_diagnose.py", "tests/jobs/recompute/test_spec_evolution.py"
+DOCTOR, EVOLVE = (
+    "tests/jobs/preflight/test_diagnose.py",
+    "tests/jobs/recompute/test_spec_evolution.py",
+)
 MAINTAIN, BACKFILL = "tests/jobs/test_maintain.py", "tests/jobs/test_backfill.py"
 
 
@@ -52,8 +55,8 @@ BUGS = (
     Bug("a finished batch is done again", "jobs/microbatch/stream.py", "if number <= self.story.last_batch:", "if False:",
         (DOCTOR, "-k", "commit_that_is_gone")),
     Bug("a run that is finished opens another", "jobs/microbatch/stream.py",
-        "self.number = story.open_run.run if story.open_run and story.open_run.run else story.last_run + 1",
-        "self.number = story.last_run + 1", place("batch.done")),
+        "story.open_run.run if story.open_run and story.open_run.run else story.last_run + 1",
+        "story.last_run + 1", place("batch.done")),
     Bug("the watermark forgets what an earlier try accepted", "jobs/microbatch/stream.py",
         "done, names = self.story.done(self.number), [w.name for w in self.pipeline.windows]",
         "done, names = self.story.done(self.number)[1:], [w.name for w in self.pipeline.windows]", place("batch.done")),
@@ -69,7 +72,7 @@ BUGS = (
         "    yield from (refused(pipeline, finding) for finding in examine(spark, pipeline, past))\n", "",
         (f"{DOCTOR}::test_what_no_ledger_can_tell_is_refused",)),
     Bug("a checkpoint made anew has no metadata", "jobs/preflight/checkpoint.py",
-        'return {"metadata": dumps({"id": past.query or str(uuid4())}), **cuts', 'return {"metadata": "{}"} and {**cuts',
+        '"metadata": dumps({"id": past.query or str(uuid4())}),', "",
         (f"{DOCTOR}::test_a_broken_checkpoint_is_refused_and_made_anew",)),
     Bug("compaction forgets what came late", "jobs/maintenance/compaction.py",
         "    return F.col(JUDGED).isNull() | (first_end > F.unix_micros(JUDGED))", "    return F.lit(True) | (first_end > 0)",
@@ -77,8 +80,8 @@ BUGS = (
     Bug("Delta forgets what readers are pointed at", "jobs/maintain.py", "    if reach is not None and ", "    if reach is None and ",
         (MAINTAIN, "-k", "long_ago")),
     Bug("corrections of a killed run are forgotten", "windowing/source/rule.py",
-        "yield from ((batch, low, high) for batch, ranges in noted.items()",
-        "yield from ((batch, low, high) for batch, ranges in [*noted.items()][-1:]", (FEED, "-k", "ends_before")),
+        "for batch, ranges in noted.items()",
+        "for batch, ranges in [*noted.items()][-1:]", (FEED, "-k", "ends_before")),
     Bug("a new window takes in what was refused", "jobs/recompute/accepted.py",
         "history.where(LIVE)", "history.where(F.lit(True))", (EVOLVE,)),
     Bug("a chunk is swapped in whatever has come since it was read", "jobs/recompute/staging.py",
@@ -99,7 +102,10 @@ def main(*texts: str) -> int:
         began = time.monotonic()
         found = _found(bug)
         missed += not found
-        print(f"{'found' if found else 'MISSED':<7}{time.monotonic() - began:6.0f} s  {bug.name}", flush=True)
+        print(
+            f"{'found' if found else 'MISSED':<7}{time.monotonic() - began:6.0f} s  {bug.name}",
+            flush=True,
+        )
     print(f"{len(chosen) - missed} of {len(chosen)} bugs found")
     return missed
 
@@ -111,21 +117,43 @@ def _found(bug: Bug) -> bool:
         file = Path(home) / bug.file
         text = file.read_text()
         if text.count(bug.right) != 1:
-            raise SystemExit(f"{bug.name}: {bug.file} does not hold its text once; the code has changed, so must the bug")
+            raise SystemExit(
+                f"{bug.name}: {bug.file} does not hold its text once; the code has changed, so must the bug"
+            )
         file.write_text(text.replace(bug.right, bug.wrong))
-        command = [str(ROOT / ".venv" / "bin" / "python"), "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *bug.tests]
-        ended = subprocess.run(command, cwd=home, capture_output=True, text=True, check=False, env=_environment(home))
+        command = [
+            str(ROOT / ".venv" / "bin" / "python"),
+            "-m",
+            "pytest",
+            "-x",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            *bug.tests,
+        ]
+        ended = subprocess.run(
+            command, cwd=home, capture_output=True, text=True, check=False, env=_environment(home)
+        )
         if ended.returncode not in (0, 1):
-            raise SystemExit(f"{bug.name}: the tests did not run:\n{ended.stdout[-2000:]}{ended.stderr[-2000:]}")
+            raise SystemExit(
+                f"{bug.name}: the tests did not run:\n{ended.stdout[-2000:]}{ended.stderr[-2000:]}"
+            )
         return ended.returncode == 1
 
 
 def _environment(home: str) -> dict[str, str]:
-    return {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(Path.home()), "TZ": "UTC", "PYTHONPATH": home}
+    return {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(Path.home()),
+        "TZ": "UTC",
+        "PYTHONPATH": home,
+    }
 
 
 def _copy(home: Path) -> None:
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     for name in filter(None, listed.split("\0")):
         if (ROOT / name).is_file():
             (home / name).parent.mkdir(parents=True, exist_ok=True)

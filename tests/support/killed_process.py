@@ -1,6 +1,6 @@
 """A process that does one step of a pipeline and is killed at the nth named place it comes to: itself, its JVM, or its process group.
 
-    python -m tests.support.killed_process SPEC NTH python|jvm|group run|backfill [FROM_US TO_US]
+python -m tests.support.killed_process SPEC NTH python|jvm|group run|backfill [FROM_US TO_US]
 """
 
 import json
@@ -60,7 +60,12 @@ class Killer:
             os.kill(jvm_of(self.spark), signal.SIGKILL)
 
 
-@retry(retry=retry_if_exception_type(Busy), wait=wait_fixed(0.2), stop=stop_after_delay(PATIENCE), reraise=True)
+@retry(
+    retry=retry_if_exception_type(Busy),
+    wait=wait_fixed(0.2),
+    stop=stop_after_delay(PATIENCE),
+    reraise=True,
+)
 def patiently(step: Callable[[], object]) -> None:
     """Does the step as soon as the lock is free; what a killed process had started may hold it for a moment."""
     step()
@@ -71,14 +76,19 @@ def light(home: Path) -> dict[str, str]:
 
     They are named as a file: SPARK_CONF_DIR would lie on the JVM's class path, which then is not that of the class archive.
     """
-    return {**os.environ, "PYSPARK_SUBMIT_ARGS": f"--properties-file {_settings(home)} pyspark-shell"}
+    return {
+        **os.environ,
+        "PYSPARK_SUBMIT_ARGS": f"--properties-file {_settings(home)} pyspark-shell",
+    }
 
 
 @cache
 def _settings(folder: Path) -> Path:
     """The file with the settings, written once: a process may be reading it while another is started."""
     folder.mkdir(parents=True, exist_ok=True)
-    (file := folder / "spark.conf").write_text("".join(f"{name} {value}\n" for name, value in TINY.items()))
+    (file := folder / "spark.conf").write_text(
+        "".join(f"{name} {value}\n" for name, value in TINY.items())
+    )
     return file
 
 
@@ -89,7 +99,10 @@ def jvm_of(spark: SparkSession) -> int:
 
 def main(spec: str, nth: str, whom: str, step: str, *bounds: str) -> None:
     """Does the step."""
-    spark, pipeline = spark_session("killed", **TINY), load_pipeline(json.loads(Path(spec).read_text()))
+    spark, pipeline = (
+        spark_session("killed", **TINY),
+        load_pipeline(json.loads(Path(spec).read_text())),
+    )
     with armed(Killer(spark, int(nth), whom)):
         if step == "run":
             run(spark, pipeline, ARRIVAL)

@@ -75,7 +75,16 @@ class Life:
         """Events around the newest one, early and late ones, a copy, one that no run can read."""
         self.runs += 1
         middle = BASE + self.runs * 30 * MINUTE
-        new = [Event(self.rng.choice("ab"), middle + self.rng.randrange(-90, 30) * MINUTE, 1, f"e{self.runs}-{n}", n) for n in range(4)]
+        new = [
+            Event(
+                self.rng.choice("ab"),
+                middle + self.rng.randrange(-90, 30) * MINUTE,
+                1,
+                f"e{self.runs}-{n}",
+                n,
+            )
+            for n in range(4)
+        ]
         bad = Event("a", None, 1, f"bad{self.runs}")
         return [*new, bad, *([self.rng.choice(self.lab.landed)] if self.lab.landed else [])]
 
@@ -116,15 +125,26 @@ class Life:
         outcomes = [outcome for _, outcome in truth.outcomes]
         done = {(e.run, e.batch): e for e in past.entries if e.step == "done"}.values()
         counts = {name: sum(e.counts.get(name, 0) for e in done) for name in COUNTS}
-        assert counts == {"read": len(outcomes)} | {name: outcomes.count(name) for name in COUNTS if name != "read"}
+        assert counts == {"read": len(outcomes)} | {
+            name: outcomes.count(name) for name in COUNTS if name != "read"
+        }
         for table, outcome in (("_quarantine", "quarantined"), ("_duplicates", "duplicate")):
             path = self.lab.pipeline.table(table)
-            assert (delta.read(self.lab.spark, path).count() if delta.exists(self.lab.spark, path) else 0) == outcomes.count(outcome)
-        marks = sorted(delta.read(self.lab.spark, self.lab.pipeline.table(WATERMARKS)).collect(), key=lambda row: row["run"])
+            assert (
+                delta.read(self.lab.spark, path).count()
+                if delta.exists(self.lab.spark, path)
+                else 0
+            ) == outcomes.count(outcome)
+        marks = sorted(
+            delta.read(self.lab.spark, self.lab.pipeline.table(WATERMARKS)).collect(),
+            key=lambda row: row["run"],
+        )
         assert [row["run"] for row in marks] == list(range(1, past.last_run + 1))
         last, closed = marks[-1], past.closed
         assert micros(last["watermark"].replace(tzinfo=UTC)) == truth.watermark
-        assert closed is not None and {n: last[n] for n in COUNTS} == {n: closed.counts.get(n, 0) for n in COUNTS}
+        assert closed is not None and {n: last[n] for n in COUNTS} == {
+            n: closed.counts.get(n, 0) for n in COUNTS
+        }
 
     def copy(self, name: str) -> Path:
         """A copy of all that lies there now."""

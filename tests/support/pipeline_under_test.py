@@ -85,19 +85,31 @@ class Lab:
     landed: list[oracle.Event] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.truth = oracle.Oracle(self.delay, self.lateness, self.max_future, None, self.windows, self.idle_after)
+        self.truth = oracle.Oracle(
+            self.delay, self.lateness, self.max_future, None, self.windows, self.idle_after
+        )
         self.pipeline = load_pipeline(self.spec())
 
     def spec(self) -> dict[str, Any]:
         """The spec as a user would write it."""
         lateness = "forever" if self.lateness is None else _us(self.lateness)
-        source = {"table": str(self.root / "source"), "event_time": "ts", "key": ["key"], "order_by": ["seq"]}
+        source = {
+            "table": str(self.root / "source"),
+            "event_time": "ts",
+            "key": ["key"],
+            "order_by": ["seq"],
+        }
         idle = {} if self.idle_after is None else {"idle_after": _us(self.idle_after)}
         return {
             "name": "lab",
             "lake": str(self.root / "lake"),
             "source": source | ({"event_id": "id"} if self.ids else {}),
-            "watermark": {"delay": _us(self.delay), "allowed_lateness": lateness, "max_future": _us(self.max_future), **idle},
+            "watermark": {
+                "delay": _us(self.delay),
+                "allowed_lateness": lateness,
+                "max_future": _us(self.max_future),
+                **idle,
+            },
             "aggregates": {name: AGGREGATES[name] for name in self.shows},
             "windows": {w.name: written(w) for w in self.windows},
         }
@@ -149,25 +161,40 @@ class Lab:
         """Every output equals the oracle's table, and so does what is closed and final in it; what the ledger tells."""
         past = story(self.spark, self.pipeline)
         for window in self.windows:
-            rows = [row.asDict() for row in newest(self.spark, self.pipeline, window.name, past).collect()]
+            rows = [
+                row.asDict()
+                for row in newest(self.spark, self.pipeline, window.name, past).collect()
+            ]
             assert _by_place(rows, _values) == self.expected(window), window
             assert _by_place(rows, _finality) == self.truth.closed_final(window.name), window
         return past
 
     def expected(self, window: oracle.Window) -> dict[tuple[Any, ...], dict[str, Any]]:
         """What the output of `window` must hold, as `table` gives it."""
-        hidden = {_ORACLE[name] for name in AGGREGATES if name not in (_SUMMED if window.name.endswith(SUMS) else self.shows)}
+        hidden = {
+            _ORACLE[name]
+            for name in AGGREGATES
+            if name not in (_SUMMED if window.name.endswith(SUMS) else self.shows)
+        }
         table = self.truth.table(window.name)
-        return {place: {name: _number(v) for name, v in row.items() if name not in hidden} for place, row in table.items()}
+        return {
+            place: {name: _number(v) for name, v in row.items() if name not in hidden}
+            for place, row in table.items()
+        }
 
     def table(self, name: str, keys: Sequence[str] = ()) -> dict[tuple[Any, ...], dict[str, Any]]:
         """The rows of one output, of some keys or all, by (key, start, end), and index where windows have one, as the oracle names them."""
         stored = delta.read(self.spark, self.pipeline.table(name))
-        rows = [row.asDict() for row in (stored.where(F.col("key").isin(*keys)) if keys else stored).collect()]
+        rows = [
+            row.asDict()
+            for row in (stored.where(F.col("key").isin(*keys)) if keys else stored).collect()
+        ]
         return _by_place(rows, _values)
 
 
-def _by_place(rows: Sequence[dict[str, Any]], what: Callable[[dict[str, Any]], Any]) -> dict[tuple[Any, ...], Any]:
+def _by_place(
+    rows: Sequence[dict[str, Any]], what: Callable[[dict[str, Any]], Any]
+) -> dict[tuple[Any, ...], Any]:
     """What each row says; no window has two."""
     out = {_place(row): what(row) for row in rows}
     assert len(out) == len(rows), "a window is there twice"
@@ -180,7 +207,15 @@ def _finality(row: dict[str, Any]) -> tuple[bool, bool]:
 
 def _row(e: oracle.Event) -> dict[str, Any]:
     time = None if e.t is None else moment(e.t)
-    return {"id": e.id, "key": e.key, "ts": time, "value": e.value, "seq": e.order, "attr": e.attr, "mark": e.mark}
+    return {
+        "id": e.id,
+        "key": e.key,
+        "ts": time,
+        "value": e.value,
+        "seq": e.order,
+        "attr": e.attr,
+        "mark": e.mark,
+    }
 
 
 def _place(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -203,18 +238,47 @@ def written(window: oracle.Window) -> dict[str, Any]:
 def _kind(window: oracle.Window) -> dict[str, Any]:
     match window:
         case oracle.Session(gap=gap, max_duration=longest):
-            return {"kind": "session", "gap": _us(gap), **({} if longest is None else {"max_duration": _us(longest)})}
+            return {
+                "kind": "session",
+                "gap": _us(gap),
+                **({} if longest is None else {"max_duration": _us(longest)}),
+            }
         case oracle.Sliding():
-            return {"kind": "sliding", "size": _us(window.size), "slide": _us(window.slide), "offset": _us(window.origin), **_zone(window)}
+            return {
+                "kind": "sliding",
+                "size": _us(window.size),
+                "slide": _us(window.slide),
+                "offset": _us(window.origin),
+                **_zone(window),
+            }
         case oracle.Tumbling():
-            return {"kind": "tumbling", **_size("size", window.size, window.months), **_origin(window), **_zone(window)}
+            return {
+                "kind": "tumbling",
+                **_size("size", window.size, window.months),
+                **_origin(window),
+                **_zone(window),
+            }
         case oracle.Cumulate():
             step = _size("step", window.step, window.step_months)
-            return {"kind": "cumulate", **_size("max_size", window.size, window.months), **step, **_origin(window), **_zone(window)}
+            return {
+                "kind": "cumulate",
+                **_size("max_size", window.size, window.months),
+                **step,
+                **_origin(window),
+                **_zone(window),
+            }
         case oracle.RecordSliding():
-            return {"kind": "record_sliding", "difference": _us(window.difference), "tick": _us(window.tick)}
+            return {
+                "kind": "record_sliding",
+                "difference": _us(window.difference),
+                "tick": _us(window.tick),
+            }
         case oracle.Count():
-            return {"kind": "count", "count": window.count, **({} if window.every is None else {"every": window.every})}
+            return {
+                "kind": "count",
+                "count": window.count,
+                **({} if window.every is None else {"every": window.every}),
+            }
         case oracle.Delta():
             return {"kind": "delta", "attribute": "attr", "delta": window.delta}
         case oracle.Punctuation():
@@ -227,7 +291,11 @@ def _size(name: str, size: int, months: int) -> dict[str, str]:
 
 
 def _origin(window: oracle.Tumbling | oracle.Cumulate) -> dict[str, str]:
-    return {"origin": moment(window.origin).date().isoformat()} if window.months else {"offset": _us(window.origin)}
+    return (
+        {"origin": moment(window.origin).date().isoformat()}
+        if window.months
+        else {"offset": _us(window.origin)}
+    )
 
 
 def _zone(window: oracle.Tumbling | oracle.Sliding | oracle.Cumulate) -> dict[str, str]:

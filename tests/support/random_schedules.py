@@ -177,7 +177,9 @@ def _shown(rng: Random, kind: str) -> dict[str, Any]:
     if kind != "global" and rng.random() < 0.4:
         shown["emit"] = "on_close"
     if rng.random() < 0.25:
-        shown["having"] = rng.choice([("count", ">=", 2), ("count", "<", 4), ("sum", ">", 0), ("max", "!=", 7)])
+        shown["having"] = rng.choice(
+            [("count", ">=", 2), ("count", "<", 4), ("sum", ">", 0), ("max", "!=", 7)]
+        )
     if kind in ("tumbling", "sliding") and rng.random() < 0.3:
         shown["empty"] = True
     if kind in ("sliding", "cumulate") and not shown.get("empty") and rng.random() < 0.4:
@@ -188,24 +190,54 @@ def _shown(rng: Random, kind: str) -> dict[str, Any]:
 def drawn(rng: Random, name: str, kind: str) -> Window:
     """A window of `kind`, with an emission it can have."""
     shown = _shown(rng, kind)
-    if shown.get("emit") != "changes" and (shown.get("having") or ("count",))[0] in ("count", "sum") and rng.random() < 0.3:
+    if (
+        shown.get("emit") != "changes"
+        and (shown.get("having") or ("count",))[0] in ("count", "sum")
+        and rng.random() < 0.3
+    ):
         name += SUMS
     match kind:
         case "tumbling":
             size, zone = rng.choice([(HOUR, NEW_YORK), (25 * MINUTE, None), (DAY, NEW_YORK)])
             return Tumbling(name, size, origin=rng.choice([0, 3 * MINUTE]), zone=zone, **shown)
         case "sliding":
-            size, slide = rng.choice([(25 * MINUTE, 10 * MINUTE), (HOUR, 20 * MINUTE), (30 * MINUTE, 30 * MINUTE), (2 * HOUR, 15 * MINUTE)])
-            return Sliding(name, size, slide, rng.choice([0, 3 * MINUTE]), rng.choice([None, NEW_YORK]), **shown)
+            size, slide = rng.choice(
+                [
+                    (25 * MINUTE, 10 * MINUTE),
+                    (HOUR, 20 * MINUTE),
+                    (30 * MINUTE, 30 * MINUTE),
+                    (2 * HOUR, 15 * MINUTE),
+                ]
+            )
+            return Sliding(
+                name,
+                size,
+                slide,
+                rng.choice([0, 3 * MINUTE]),
+                rng.choice([None, NEW_YORK]),
+                **shown,
+            )
         case "cumulate":
-            size, step, zone = rng.choice([(2 * HOUR, 20 * MINUTE, NEW_YORK), (HOUR, 25 * MINUTE, None), (DAY, 7 * HOUR, NEW_YORK)])
-            return Cumulate(name, size, 0, step, origin=rng.choice([0, 5 * MINUTE]), zone=zone, **shown)
+            size, step, zone = rng.choice(
+                [
+                    (2 * HOUR, 20 * MINUTE, NEW_YORK),
+                    (HOUR, 25 * MINUTE, None),
+                    (DAY, 7 * HOUR, NEW_YORK),
+                ]
+            )
+            return Cumulate(
+                name, size, 0, step, origin=rng.choice([0, 5 * MINUTE]), zone=zone, **shown
+            )
         case "session":
             return Session(name, rng.choice([3, 7, 20]) * MINUTE, **shown)
         case "capped":
-            return Session(name, rng.choice([7, 20]) * MINUTE, rng.choice([20, 45]) * MINUTE, **shown)
+            return Session(
+                name, rng.choice([7, 20]) * MINUTE, rng.choice([20, 45]) * MINUTE, **shown
+            )
         case "record_sliding":
-            return RecordSliding(name, rng.choice([5, 15]) * MINUTE, rng.choice([1000, MINUTE]), **shown)
+            return RecordSliding(
+                name, rng.choice([5, 15]) * MINUTE, rng.choice([1000, MINUTE]), **shown
+            )
         case "count":
             return Count(name, *rng.choice([(4, None), (4, 2), (3, 2), (1, 1), (5, 1)]), **shown)
         case "delta":
@@ -215,7 +247,19 @@ def drawn(rng: Random, name: str, kind: str) -> Window:
     return Global(name, **shown)
 
 
-KINDS = ("tumbling", "sliding", "sliding", "cumulate", "session", "capped", "record_sliding", "count", "delta", "punctuation", "global")
+KINDS = (
+    "tumbling",
+    "sliding",
+    "sliding",
+    "cumulate",
+    "session",
+    "capped",
+    "record_sliding",
+    "count",
+    "delta",
+    "punctuation",
+    "global",
+)
 
 
 def event(rng: Random, n: int) -> Event:
@@ -223,11 +267,23 @@ def event(rng: Random, n: int) -> Event:
 
     Now and then its clock is far ahead, or it lacks its time, value, id or attribute.
     """
-    t = None if rng.random() < 0.03 else BASE + rng.choice([rng.randrange(3 * HOUR), rng.randrange(36) * 5 * MINUTE])
+    t = (
+        None
+        if rng.random() < 0.03
+        else BASE + rng.choice([rng.randrange(3 * HOUR), rng.randrange(36) * 5 * MINUTE])
+    )
     t = t and t + (rng.randrange(30 * HOUR) if rng.random() < 0.03 else 0)
     value = None if rng.random() < 0.1 else rng.randrange(-50, 50)
     attr = None if rng.random() < 0.03 else rng.randrange(60)
-    return Event(rng.choice("ab"), t, value, f"e{n}" if rng.random() < 0.95 else None, n, attr=attr, mark=rng.random() < 0.15)
+    return Event(
+        rng.choice("ab"),
+        t,
+        value,
+        f"e{n}" if rng.random() < 0.95 else None,
+        n,
+        attr=attr,
+        mark=rng.random() < 0.15,
+    )
 
 
 def split(events: list[Event], rng: Random) -> list[list[Event]]:

@@ -1,6 +1,6 @@
 """The lake of a release, kept as a file: later releases must go on with its tables and its checkpoint.
 
-    python -m tests.support.release_lake tests/data/lake-0.1.tar.xz     # once for each release; never again for one that is out
+python -m tests.support.release_lake tests/data/lake-0.1.tar.xz     # once for each release; never again for one that is out
 """
 
 import json
@@ -64,7 +64,9 @@ def main(file: str) -> None:
         life.lab.backfill(*RANGE)
         validate(life.lab.spark, life.lab.pipeline)
         publish(life.lab.spark, life.lab.pipeline)
-        (root / EVENTS).write_text(json.dumps([[asdict(event) for event in batch] for batch in batches]))
+        (root / EVENTS).write_text(
+            json.dumps([[asdict(event) for event in batch] for batch in batches])
+        )
         with tarfile.open(file, "w:xz") as kept:
             for path in sorted(p for p in root.iterdir()):
                 kept.add(path, path.name, filter=_nobody)

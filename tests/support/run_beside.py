@@ -47,7 +47,9 @@ class Beside:
         self._spark, self._pool, self._homes = spark, ThreadPoolExecutor(1), ExitStack()
         self._shared = cache(self._made)
         self.took: dict[str, float] = {}
-        self._ends: dict[str, Future[None]] = {test.nodeid: self._pool.submit(self._one, test) for test in from_the_end(tests)}
+        self._ends: dict[str, Future[None]] = {
+            test.nodeid: self._pool.submit(self._one, test) for test in from_the_end(tests)
+        }
 
     def _one(self, test: pytest.Function) -> None:
         with TemporaryDirectory() as home:
@@ -57,9 +59,13 @@ class Beside:
             delta.forget(self._spark, Path(home))
 
     def _given(self, test: pytest.Function, home: Path) -> dict[str, Any]:
-        given = {"spark": self._spark, "tmp_path": home} | (test.callspec.params if hasattr(test, "callspec") else {})
+        given = {"spark": self._spark, "tmp_path": home} | (
+            test.callspec.params if hasattr(test, "callspec") else {}
+        )
         makers, asked = shared(test), signature(test.obj).parameters
-        return {name: self._shared(makers[name]) if name in makers else given[name] for name in asked}
+        return {
+            name: self._shared(makers[name]) if name in makers else given[name] for name in asked
+        }
 
     def _made(self, make: Callable[[SparkSession, Path], Any]) -> Any:
         return make(self._spark, Path(self._homes.enter_context(TemporaryDirectory())))

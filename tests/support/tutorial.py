@@ -61,11 +61,15 @@ def steps(page: str) -> list[Step]:
         elif name := _FILE.search(before.rstrip()):
             found.append(File(line, name[1], text))
         else:
-            raise ValueError(f"line {line}: a {kind or 'plain'} block that is no command, no output, and has no file name before it")
+            raise ValueError(
+                f"line {line}: a {kind or 'plain'} block that is no command, no output, and has no file name before it"
+            )
     return found
 
 
-def play(page: str, directory: Path, environment: Mapping[str, str]) -> Iterator[tuple[Commands, str]]:
+def play(
+    page: str, directory: Path, environment: Mapping[str, str]
+) -> Iterator[tuple[Commands, str]]:
     """Plays the page in `directory`: each block of commands that is not skipped, and what it printed, as `comparable` has it.
 
     AssertionError with the end of both streams where a command fails.
@@ -81,9 +85,19 @@ def play(page: str, directory: Path, environment: Mapping[str, str]) -> Iterator
 
 def _printed(step: Commands, directory: Path, environment: Mapping[str, str]) -> str:
     words = ["bash", "-euo", "pipefail", "-c", step.text]
-    done = subprocess.run(words, cwd=directory, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    done = subprocess.run(
+        words,
+        cwd=directory,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
     if done.returncode:
-        raise AssertionError(f"line {step.line} ended with {done.returncode}\n{step.text}{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        raise AssertionError(
+            f"line {step.line} ended with {done.returncode}\n{step.text}{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        )
     return done.stdout
 
 

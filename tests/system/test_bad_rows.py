@@ -34,7 +34,9 @@ class Source:
     root: Path
     schema: str = "id string, key string, ts timestamp, value bigint"
     source: dict[str, Any] = field(default_factory=dict)
-    aggregates: dict[str, str] = field(default_factory=lambda: {"n": "count()", "total": "sum(value)"})
+    aggregates: dict[str, str] = field(
+        default_factory=lambda: {"n": "count()", "total": "sum(value)"}
+    )
 
     @property
     def table(self) -> str:
@@ -46,8 +48,18 @@ class Source:
         return {
             "name": "bad",
             "lake": str(self.root / "lake"),
-            "source": {"table": self.table, "event_time": "ts", "key": ["key"], "event_id": "id", **self.source},
-            "watermark": {"delay": "0 seconds", "allowed_lateness": "0 seconds", "max_future": "1 hour"},
+            "source": {
+                "table": self.table,
+                "event_time": "ts",
+                "key": ["key"],
+                "event_id": "id",
+                **self.source,
+            },
+            "watermark": {
+                "delay": "0 seconds",
+                "allowed_lateness": "0 seconds",
+                "max_future": "1 hour",
+            },
             "aggregates": self.aggregates,
             "windows": {"hourly": {"kind": "tumbling", "size": "1 hour"}},
         }
@@ -70,20 +82,32 @@ class Source:
         """One run, whose ledger must account for every row that was read."""
         report = run(self.spark, self.pipeline, ARRIVAL)
         counts = summed(story(self.spark, self.pipeline).done(report.run or 0))
-        assert {name: counts.get(name, 0) for name in OUTCOMES} == {name: getattr(report, name) for name in OUTCOMES}
+        assert {name: counts.get(name, 0) for name in OUTCOMES} == {
+            name: getattr(report, name) for name in OUTCOMES
+        }
         assert report.read == report.accepted + report.late + report.duplicate + report.quarantined
         return report
 
     def refused(self, name: str = "id") -> dict[Any, tuple[str, str]]:
         """(outcome, reason) of every refused row, by the value of one column."""
-        paths = [self.pipeline.table(table) for table in REFUSED if delta.exists(self.spark, self.pipeline.table(table))]
-        rows = [row for path in paths for row in delta.read(self.spark, path).select(name, "outcome", "reason").collect()]
+        paths = [
+            self.pipeline.table(table)
+            for table in REFUSED
+            if delta.exists(self.spark, self.pipeline.table(table))
+        ]
+        rows = [
+            row
+            for path in paths
+            for row in delta.read(self.spark, path).select(name, "outcome", "reason").collect()
+        ]
         assert len({row[0] for row in rows}) == len(rows), "one row was refused twice"
         return {row[0]: (row[1], row[2]) for row in rows}
 
     def hours(self, *columns: str) -> list[tuple[Any, ...]]:
         """The output: key, hour of the window's start, then `columns`."""
-        rows = delta.read(self.spark, self.pipeline.table("hourly")).selectExpr("key", "hour(window_start)", *columns)
+        rows = delta.read(self.spark, self.pipeline.table("hourly")).selectExpr(
+            "key", "hour(window_start)", *columns
+        )
         return sorted((tuple(row) for row in rows.collect()), key=repr)
 
 
@@ -118,7 +142,9 @@ GOOD = (
 
 
 @pytest.mark.beside
-def test_bad_rows_are_refused_with_a_reason_and_the_others_count(spark: SparkSession, tmp_path: Path) -> None:
+def test_bad_rows_are_refused_with_a_reason_and_the_others_count(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     source = Source(spark, tmp_path, WIDE, aggregates=AGGREGATES)
     source.land(
         *GOOD,
@@ -134,13 +160,21 @@ def test_bad_rows_are_refused_with_a_reason_and_the_others_count(spark: SparkSes
         "'bigger', 'o', timestamp'2026-01-01 10:01', 1, 1.0, '1'",
     )
     first = source.run()
-    assert (first.read, first.accepted, first.late, first.duplicate, first.quarantined) == (18, 6, 0, 1, 11)
+    assert (first.read, first.accepted, first.late, first.duplicate, first.quarantined) == (
+        18,
+        6,
+        0,
+        1,
+        11,
+    )
     assert first.watermark == ARRIVAL, "one clock that runs ahead doesn't move W beyond the arrival"
     ahead = quarantined("ts is more than 1 hour ahead of the arrival")
     assert source.refused() == {
         "good": ("duplicate", "id was accepted before"),
         **dict.fromkeys(("nan", "inf", "-inf"), quarantined("ratio is not a finite number")),
-        **dict.fromkeys(("text", "text nan", "empty"), quarantined("amount is not a finite number")),
+        **dict.fromkeys(
+            ("text", "text nan", "empty"), quarantined("amount is not a finite number")
+        ),
         "no time": quarantined("ts is null"),
         "no key": quarantined("key is null"),
         "future": ahead,
@@ -160,22 +194,35 @@ def test_bad_rows_are_refused_with_a_reason_and_the_others_count(spark: SparkSes
 def _overflow_is_critical(source: Source) -> None:
     verdict = validate(source.spark, source.pipeline)
     assert not verdict.passed
-    rows = delta.read(source.spark, source.pipeline.table("_quality")).where("not success").collect()
-    assert [(r["run"], r["window"], r["expectation"], r["severity"], r["observed"]) for r in rows] == [
-        (1, "hourly", "sums_fit_their_type", "critical", "1")
-    ]
+    rows = (
+        delta.read(source.spark, source.pipeline.table("_quality")).where("not success").collect()
+    )
+    assert [
+        (r["run"], r["window"], r["expectation"], r["severity"], r["observed"]) for r in rows
+    ] == [(1, "hourly", "sums_fit_their_type", "critical", "1")]
     _what_failed_is_published_with_a_reason_alone(source)
 
 
 def _what_failed_is_published_with_a_reason_alone(source: Source) -> None:
     spark, pipeline = source.spark, source.pipeline
-    with pytest.raises(ExpectationsFailed, match=r"nothing published, run 1 breaks 1 critical .*--accept REASON"):
+    with pytest.raises(
+        ExpectationsFailed, match=r"nothing published, run 1 breaks 1 critical .*--accept REASON"
+    ):
         publish(spark, pipeline)
     assert story(spark, pipeline).published is None
     publish(spark, pipeline, "that sum is known")
-    recorded, pointer = story(spark, pipeline).published, json.loads(local_path(pipeline.table(POINTER)).read_text())
-    assert recorded is not None and json.loads(recorded.note or "") == {"accepted": "that sum is known"}
-    assert (pointer["run"], pointer["seq"], pointer["accepted"]) == (1, recorded.seq, "that sum is known")
+    recorded, pointer = (
+        story(spark, pipeline).published,
+        json.loads(local_path(pipeline.table(POINTER)).read_text()),
+    )
+    assert recorded is not None and json.loads(recorded.note or "") == {
+        "accepted": "that sum is known"
+    }
+    assert (pointer["run"], pointer["seq"], pointer["accepted"]) == (
+        1,
+        recorded.seq,
+        "that sum is known",
+    )
 
 
 def _a_column_that_joins_the_source_is_kept_with_refused_rows(source: Source) -> None:
@@ -187,17 +234,41 @@ def _a_column_that_joins_the_source_is_kept_with_refused_rows(source: Source) ->
         schema=f"{WIDE}, remark string",
     )
     second = source.run()
-    assert (second.run, second.read, second.accepted, second.late, second.duplicate, second.quarantined) == (2, 4, 1, 1, 1, 1)
-    rows = delta.read(source.spark, source.pipeline.table("_late")).select("remark", "reason", "missed").collect()
-    assert [(r[0], r[1], [m["window"] for m in r[2]]) for r in rows] == [("too late", "every window it belongs to had closed", ["hourly"])]
-    kept = delta.read(source.spark, source.pipeline.table("_duplicates")).where("run = 2").select("id", "remark", "reason").collect()
+    assert (
+        second.run,
+        second.read,
+        second.accepted,
+        second.late,
+        second.duplicate,
+        second.quarantined,
+    ) == (2, 4, 1, 1, 1, 1)
+    rows = (
+        delta.read(source.spark, source.pipeline.table("_late"))
+        .select("remark", "reason", "missed")
+        .collect()
+    )
+    assert [(r[0], r[1], [m["window"] for m in r[2]]) for r in rows] == [
+        ("too late", "every window it belongs to had closed", ["hourly"])
+    ]
+    kept = (
+        delta.read(source.spark, source.pipeline.table("_duplicates"))
+        .where("run = 2")
+        .select("id", "remark", "reason")
+        .collect()
+    )
     assert [tuple(r) for r in kept] == [("good", "again", "id was accepted before")]
     assert source.hours("n")[-1] == ("o", 10, 2)
 
 
 @pytest.mark.beside
 def test_texts_without_an_offset_are_local_times(spark: SparkSession, tmp_path: Path) -> None:
-    source = Source(spark, tmp_path, "id string, key string, ts string", {"zone": "Europe/Berlin"}, {"n": "count()"})
+    source = Source(
+        spark,
+        tmp_path,
+        "id string, key string, ts string",
+        {"zone": "Europe/Berlin"},
+        {"n": "count()"},
+    )
     times = {
         "winter": "2025-01-01 12:00:00",
         "summer": "2025-07-01T12:00:00.5",
@@ -219,9 +290,17 @@ def test_texts_without_an_offset_are_local_times(spark: SparkSession, tmp_path: 
     off_clock = quarantined("ts does not exist on the clock of Europe/Berlin")
     unreadable = quarantined("ts can't be read as a time")
     refused = source.refused()
-    assert {name: refused[name] for name in ("gap", "last of the gap")} == dict.fromkeys(("gap", "last of the gap"), off_clock)
-    assert refused["time of day"] == unreadable, "a time of day without a date would mean another instant every day"
-    starts: dict[str, str] = dict(delta.read(spark, source.pipeline.table("hourly")).selectExpr("key", "string(window_start)").collect())
+    assert {name: refused[name] for name in ("gap", "last of the gap")} == dict.fromkeys(
+        ("gap", "last of the gap"), off_clock
+    )
+    assert refused["time of day"] == unreadable, (
+        "a time of day without a date would mean another instant every day"
+    )
+    starts: dict[str, str] = dict(
+        delta.read(spark, source.pipeline.table("hourly"))
+        .selectExpr("key", "string(window_start)")
+        .collect()
+    )
     assert starts == {
         "winter": "2025-01-01 11:00:00",
         "summer": "2025-07-01 10:00:00",
@@ -237,10 +316,17 @@ def test_texts_without_an_offset_are_local_times(spark: SparkSession, tmp_path: 
 
 
 @pytest.mark.beside
-def test_timestamps_without_a_zone_are_local_times_and_on_bad_value_null_skips_values(spark: SparkSession, tmp_path: Path) -> None:
+def test_timestamps_without_a_zone_are_local_times_and_on_bad_value_null_skips_values(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     said = {"zone": "America/New_York", "on_bad_value": "null"}
     source = Source(spark, tmp_path, WIDE.replace("timestamp", "timestamp_ntz"), said, AGGREGATES)
-    times = {"winter": "2025-01-01 12:00", "gap": "2025-03-09 02:00", "fold": "2025-11-02 01:30", "local mean time": "1850-01-01 12:00"}
+    times = {
+        "winter": "2025-01-01 12:00",
+        "gap": "2025-03-09 02:00",
+        "fold": "2025-11-02 01:30",
+        "local mean time": "1850-01-01 12:00",
+    }
     source.land(
         *(f"'{name}', '{name}', timestamp_ntz'{text}', 1, 1, '1'" for name, text in times.items()),
         "'none', 'none', null, 1, 1, '1'",
@@ -254,30 +340,64 @@ def test_timestamps_without_a_zone_are_local_times_and_on_bad_value_null_skips_v
     }
     assert source.hours("n", "total", "ratios", "most", "paid") == [
         ("a", 15, 6, 6, 3.0, 1.0, 3.0),
-        *((name, hour, 1, 1, 1.0, 1.0, 1.0) for name, hour in (("fold", 5), ("local mean time", 16), ("winter", 17))),
+        *(
+            (name, hour, 1, 1, 1.0, 1.0, 1.0)
+            for name, hour in (("fold", 5), ("local mean time", 16), ("winter", 17))
+        ),
     ]
 
 
 @pytest.mark.beside
 def test_numbers_are_times_in_their_unit(spark: SparkSession, tmp_path: Path) -> None:
-    source = Source(spark, tmp_path, "id string, key string, ts double", {"event_time": {"column": "ts", "unit": "ms"}}, {"n": "count()"})
-    rows = {"zero": "0", "before": "-0.5", "real": "1735689600000.25", "nan": "'NaN'", "inf": "'Infinity'", "huge": "1e300", "none": "null"}
+    source = Source(
+        spark,
+        tmp_path,
+        "id string, key string, ts double",
+        {"event_time": {"column": "ts", "unit": "ms"}},
+        {"n": "count()"},
+    )
+    rows = {
+        "zero": "0",
+        "before": "-0.5",
+        "real": "1735689600000.25",
+        "nan": "'NaN'",
+        "inf": "'Infinity'",
+        "huge": "1e300",
+        "none": "null",
+    }
     source.land(*(f"'{name}', '{name}', double({value})" for name, value in rows.items()))
     report = source.run()
     assert (report.read, report.accepted, report.quarantined) == (7, 3, 4)
     assert source.hours("n") == [("before", 23, 1), ("real", 0, 1), ("zero", 0, 1)]
     unreadable = quarantined("ts can't be read as a time")
-    assert source.refused() == {**dict.fromkeys(("nan", "inf", "huge"), unreadable), "none": quarantined("ts is null")}
+    assert source.refused() == {
+        **dict.fromkeys(("nan", "inf", "huge"), unreadable),
+        "none": quarantined("ts is null"),
+    }
 
 
 @pytest.mark.beside
 def test_texts_of_numbers_are_times_in_their_unit(spark: SparkSession, tmp_path: Path) -> None:
-    source = Source(spark, tmp_path, "id string, key string, ts string", {"event_time": {"column": "ts", "unit": "s"}}, {"n": "count()"})
-    rows = {"zero": "0", "half": "1735689600.5", "word": "soon", "huge": "1e31", "date": "2025-01-01"}
+    source = Source(
+        spark,
+        tmp_path,
+        "id string, key string, ts string",
+        {"event_time": {"column": "ts", "unit": "s"}},
+        {"n": "count()"},
+    )
+    rows = {
+        "zero": "0",
+        "half": "1735689600.5",
+        "word": "soon",
+        "huge": "1e31",
+        "date": "2025-01-01",
+    }
     source.land(*(f"'{name}', '{name}', '{value}'" for name, value in rows.items()))
     report = source.run()
     assert (report.read, report.accepted, report.quarantined) == (5, 2, 3)
-    assert source.refused() == dict.fromkeys(("word", "huge", "date"), quarantined("ts can't be read as a time"))
+    assert source.refused() == dict.fromkeys(
+        ("word", "huge", "date"), quarantined("ts can't be read as a time")
+    )
 
 
 @pytest.mark.beside

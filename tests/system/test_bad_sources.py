@@ -25,7 +25,10 @@ from windowing.spec.load import load_pipeline
 
 def test_a_missing_table_is_one_sentence_and_exit_2(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path)
-    with pytest.raises(SourceMissing, match="source.table: there is no Delta table at .*; create it or correct the path"):
+    with pytest.raises(
+        SourceMissing,
+        match="source.table: there is no Delta table at .*; create it or correct the path",
+    ):
         run(source.spark, source.pipeline, ARRIVAL)
     (source.root / "bad.yaml").write_text(json.dumps(source.spec()))
     result = CliRunner().invoke(main, ["run", str(source.root / "bad.yaml")], prog_name="tidemark")
@@ -35,7 +38,10 @@ def test_a_missing_table_is_one_sentence_and_exit_2(spark: SparkSession, tmp_pat
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"event_time": "when"}, "source.event_time: the source has no column 'when'; it has id, key, ts, value"),
+        (
+            {"event_time": "when"},
+            "source.event_time: the source has no column 'when'; it has id, key, ts, value",
+        ),
         ({"key": ["place"]}, "source.key: the source has no column 'place'"),
         ({"event_id": "uuid"}, "source.event_id: the source has no column 'uuid'"),
         ({"order_by": ["seq"]}, "source.order_by: the source has no column 'seq'"),
@@ -44,7 +50,9 @@ def test_a_missing_table_is_one_sentence_and_exit_2(spark: SparkSession, tmp_pat
     ],
     ids=["event_time", "key", "event_id", "order_by", "type", "zone"],
 )
-def test_a_spec_that_does_not_fit_the_source_is_a_spec_error(idle: Source, change: dict[str, Any], sentence: str) -> None:
+def test_a_spec_that_does_not_fit_the_source_is_a_spec_error(
+    idle: Source, change: dict[str, Any], sentence: str
+) -> None:
     wrong = Source(idle.spark, idle.root, source=change)
     with pytest.raises(SpecError, match=sentence) as refused:
         wrong.run()
@@ -52,8 +60,13 @@ def test_a_spec_that_does_not_fit_the_source_is_a_spec_error(idle: Source, chang
     assert not (idle.root / "lake").joinpath("bad", "_ledger").exists()
 
 
-def test_an_aggregate_of_a_column_that_is_not_there_or_no_number_is_a_spec_error(idle: Source) -> None:
-    for call, sentence in (("sum(fare)", "aggregates.x: the source has no column 'fare'"), ("sum(ts)", "'ts' is of type timestamp")):
+def test_an_aggregate_of_a_column_that_is_not_there_or_no_number_is_a_spec_error(
+    idle: Source,
+) -> None:
+    for call, sentence in (
+        ("sum(fare)", "aggregates.x: the source has no column 'fare'"),
+        ("sum(ts)", "'ts' is of type timestamp"),
+    ):
         with pytest.raises(SpecError, match=sentence):
             Source(idle.spark, idle.root, aggregates={"x": call}).run()
 
@@ -105,7 +118,9 @@ def idle(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Sourc
 def read_once(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Source:
     """Two commits that one run has read."""
     source = Source(spark, tmp_path_factory.mktemp("once"))
-    source.land("'a', 'a', timestamp'2026-01-01 10:00', 1", "'b', 'a', timestamp'2026-01-01 10:30', 2")
+    source.land(
+        "'a', 'a', timestamp'2026-01-01 10:00', 1", "'b', 'a', timestamp'2026-01-01 10:30', 2"
+    )
     source.land("'c', 'a', timestamp'2026-01-01 11:00', 3")
     assert source.run().accepted == 3
     return source
@@ -123,7 +138,9 @@ def once(read_once: Source) -> Iterator[Source]:
     read_once.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
 
 
-def refuses(source: Source, sentence: str, error: type[TidemarkError] = StateRefused, code: int = 4) -> None:
+def refuses(
+    source: Source, sentence: str, error: type[TidemarkError] = StateRefused, code: int = 4
+) -> None:
     """The next run is refused with this sentence, in one line."""
     with pytest.raises(error, match=sentence) as refused:
         run(source.spark, source.pipeline, ARRIVAL)
@@ -132,8 +149,12 @@ def refuses(source: Source, sentence: str, error: type[TidemarkError] = StateRef
 
 
 def _overwrite(source: Source, select: str) -> None:
-    rows = source.spark.createDataFrame(delta.read(source.spark, source.table).selectExpr(*select.split(", ")).collect())
-    rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(source.table)
+    rows = source.spark.createDataFrame(
+        delta.read(source.spark, source.table).selectExpr(*select.split(", ")).collect()
+    )
+    rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(
+        source.table
+    )
 
 
 def _recreate(source: Source) -> None:
@@ -156,7 +177,13 @@ def _grow_anew(source: Source) -> None:
     _forget_a_version(source)
     source.land("'z', 'a', timestamp'2026-01-01 11:00', 3")
     newest = max((Path(source.table) / "_delta_log").glob("*.json"))
-    newest.write_text(re.sub(r'"timestamp":(\d+)', lambda found: f'"timestamp":{int(found[1]) + 7_200_000}', newest.read_text()))
+    newest.write_text(
+        re.sub(
+            r'"timestamp":(\d+)',
+            lambda found: f'"timestamp":{int(found[1]) + 7_200_000}',
+            newest.read_text(),
+        )
+    )
 
 
 def _renamed(source: Source) -> None:
@@ -188,12 +215,16 @@ def _sql(statement: str) -> Callable[[Source], None]:
     ids=["dropped", "unusable", "retyped", "renamed", "deleted file", "deleted row", "updated row", "recreated", "older version",
          "grown anew"],
 )  # fmt: skip
-def test_a_source_whose_past_changed_is_refused(once: Source, change: Callable[[Source], None], sentence: str) -> None:
+def test_a_source_whose_past_changed_is_refused(
+    once: Source, change: Callable[[Source], None], sentence: str
+) -> None:
     change(once)
     refuses(once, sentence)
 
 
-def test_files_that_were_vacuumed_before_they_were_read_are_named(spark: SparkSession, tmp_path: Path) -> None:
+def test_files_that_were_vacuumed_before_they_were_read_are_named(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     source, check = Source(spark, tmp_path), "spark.databricks.delta.retentionDurationCheck.enabled"
     source.land("'a', 'a', timestamp'2026-01-01 10:00', 1")
     source.run()
@@ -204,7 +235,10 @@ def test_files_that_were_vacuumed_before_they_were_read_are_named(spark: SparkSe
     spark.sql(f"vacuum delta.`{source.table}` retain 0 hours")
     spark.conf.unset(check)
     for _ in range(2):
-        refuses(source, "SOURCE_VACUUMED: .*files of the source that are still needed have been vacuumed; `tidemark reset bad`")
+        refuses(
+            source,
+            "SOURCE_VACUUMED: .*files of the source that are still needed have been vacuumed; `tidemark reset bad`",
+        )
 
 
 def test_a_source_that_is_gone_is_missing(once: Source) -> None:
@@ -222,7 +256,10 @@ def test_a_source_that_is_gone_is_missing(once: Source) -> None:
     ids=["aggregates", "event_id", "on_bad_value"],
 )
 def test_another_spec_over_the_same_state_is_refused(once: Source, changed: dict[str, Any]) -> None:
-    refuses(Source(once.spark, once.root, **changed), "SPEC_CHANGED: .* differ from what made .*; restore them, or give .* a new name")
+    refuses(
+        Source(once.spark, once.root, **changed),
+        "SPEC_CHANGED: .* differ from what made .*; restore them, or give .* a new name",
+    )
 
 
 def test_a_second_writer_is_busy_in_this_process_and_in_another(once: Source) -> None:
@@ -246,8 +283,13 @@ def test_after_every_refusal_the_next_run_goes_on(read_once: Source) -> None:
 def test_a_column_that_was_widened_is_refused_before_anything_is_written(read_once: Source) -> None:
     """The last test of `read_once`: a widened column can't be narrowed again."""
     table, before = f"delta.`{read_once.table}`", story(read_once.spark, read_once.pipeline)
-    read_once.spark.sql(f"alter table {table} set tblproperties ('delta.enableTypeWidening' = 'true')")
+    read_once.spark.sql(
+        f"alter table {table} set tblproperties ('delta.enableTypeWidening' = 'true')"
+    )
     read_once.spark.sql(f"alter table {table} alter column value type decimal(20, 0)")
-    read_once.land("'w', 'a', timestamp'2026-01-01 11:30', 1", schema="id string, key string, ts timestamp, value decimal(20,0)")
+    read_once.land(
+        "'w', 'a', timestamp'2026-01-01 11:30', 1",
+        schema="id string, key string, ts timestamp, value decimal(20,0)",
+    )
     refuses(read_once, "SOURCE_CHANGED: ")
     assert story(read_once.spark, read_once.pipeline) == before

@@ -21,10 +21,20 @@ from windowing.delta import local_path
 WINDOWS = (Tumbling("hourly", 60 * MINUTE), Session("visits", 10 * MINUTE, emit="on_close"))
 SEVERAL = {"state.stored": 2, "output.corrected": 3, "state.swapped": 2}
 """Places that a step passes several times, and which time it ends there at the latest."""
-OF_RUN = [name for name in POINTS if name.startswith(("run.", "batch.")) or name in ("state.stored", "output.corrected")]
-OF_BACKFILL = [n for n in POINTS if n.startswith("backfill.") or n in ("state.swapped", "output.corrected")]
+OF_RUN = [
+    name
+    for name in POINTS
+    if name.startswith(("run.", "batch.")) or name in ("state.stored", "output.corrected")
+]
+OF_BACKFILL = [
+    n for n in POINTS if n.startswith("backfill.") or n in ("state.swapped", "output.corrected")
+]
 OF_READERS = [name for name in POINTS if name.startswith(("validate.", "publish."))]
-ELSEWHERE = [name for name in POINTS if name.startswith(("recover.", "reset.", "evolve.", "erase.", "maintain.", "check."))]
+ELSEWHERE = [
+    name
+    for name in POINTS
+    if name.startswith(("recover.", "reset.", "evolve.", "erase.", "maintain.", "check."))
+]
 """See the tests of these commands."""
 
 
@@ -55,7 +65,9 @@ def crashers(places: tuple[str, ...], life: Life) -> list[Crasher]:
 
 
 @pytest.mark.parametrize("places", apart(OF_RUN, 5), ids=", ".join)
-def test_a_run_that_ends_at_any_place_is_finished_by_the_next(places: tuple[str, ...], life: Life) -> None:
+def test_a_run_that_ends_at_any_place_is_finished_by_the_next(
+    places: tuple[str, ...], life: Life
+) -> None:
     life.run(*crashers(places, life))
 
 
@@ -86,7 +98,9 @@ def test_readers_never_see_what_was_not_validated(life: Life) -> None:
     assert seen == {w.name: len(lab.table(w.name)) for w in lab.windows}
 
 
-def test_what_comes_while_a_run_is_left_open_is_judged_by_the_watermark_it_began_with(life: Life) -> None:
+def test_what_comes_while_a_run_is_left_open_is_judged_by_the_watermark_it_began_with(
+    life: Life,
+) -> None:
     lab, newest = life.lab, BASE + life.runs * 30 * MINUTE
     life.runs += 20
     ahead = lab.land([Event("a", newest + 600 * MINUTE, 1, "ahead")])

@@ -13,8 +13,15 @@ from windowing import delta
 from windowing.grid.zone import moment
 from windowing.spec.load import load_pipeline
 
-CASES: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "data" / "cases.yaml").read_text())
-AGGREGATES = {"count": "count()", "sum_value": "sum(value)", "max_value": "max(value)", "mean_value": "avg(value)"}
+CASES: dict[str, dict[str, Any]] = yaml.safe_load(
+    (Path(__file__).parents[1] / "data" / "cases.yaml").read_text()
+)
+AGGREGATES = {
+    "count": "count()",
+    "sum_value": "sum(value)",
+    "max_value": "max(value)",
+    "mean_value": "avg(value)",
+}
 
 
 @pytest.mark.deep
@@ -24,28 +31,53 @@ def test_every_case_gives_the_rows_of_its_source(spark: SparkSession, tmp_path: 
         {
             "name": "cases",
             "lake": str(tmp_path),
-            "source": {"table": str(tmp_path / "events"), "event_time": "at", "key": ["case", "key"]},
+            "source": {
+                "table": str(tmp_path / "events"),
+                "event_time": "at",
+                "key": ["case", "key"],
+            },
             "watermark": {"max_future": "36500 days"},
             "aggregates": AGGREGATES,
             "windows": {name: case["window"] for name, case in CASES.items()},
         }
     )
     rows = [
-        {"case": name, "key": key, "at": None if ms is None else moment(ms * 1000), "value": None if value is None else float(value)}
+        {
+            "case": name,
+            "key": key,
+            "at": None if ms is None else moment(ms * 1000),
+            "value": None if value is None else float(value),
+        }
         for name, case in CASES.items()
         for key, ms, value in case["events"]
     ]
-    delta.append(delta.rows(spark, rows, "case string, key string, at timestamp, value double"), str(tmp_path / "events"))
+    delta.append(
+        delta.rows(spark, rows, "case string, key string, at timestamp, value double"),
+        str(tmp_path / "events"),
+    )
     run(spark, pipeline)
-    wrong = {name: found for name in CASES if (found := _difference(spark, pipeline.table(name), name))}
+    wrong = {
+        name: found for name in CASES if (found := _difference(spark, pipeline.table(name), name))
+    }
     assert not wrong
 
 
 def _difference(spark: SparkSession, path: str, name: str) -> str | None:
     """The first row expected and not there, or there and not expected."""
-    left = [row for row in _rows(spark, path, name) if row["window_start"] >= CASES[name].get("from", row["window_start"])]
+    left = [
+        row
+        for row in _rows(spark, path, name)
+        if row["window_start"] >= CASES[name].get("from", row["window_start"])
+    ]
     for wanted in CASES[name]["expect"]:
-        hit = next((row for row in left if wanted.items() <= {**row, "last_event": row.get("last_event")}.items()), None)
+        hit = next(
+            (
+                row
+                for row in left
+                if wanted.items() <= {**row, "last_event": row.get("last_event")}.items()
+            ),
+            None,
+        )
         if hit is None:
             return f"missing {wanted}, there is {left}"
         left.remove(hit)
@@ -55,4 +87,9 @@ def _difference(spark: SparkSession, path: str, name: str) -> str | None:
 def _rows(spark: SparkSession, path: str, name: str) -> list[dict[str, Any]]:
     rows = delta.read(spark, path).where(F.col("case") == name).drop("case", "revision", "run")
     times = [c for c in rows.columns if c in ("window_start", "window_end", "last_event")]
-    return [row.asDict() for row in rows.withColumns({c: (F.unix_micros(c) / 1000).cast("bigint") for c in times}).collect()]
+    return [
+        row.asDict()
+        for row in rows.withColumns(
+            {c: (F.unix_micros(c) / 1000).cast("bigint") for c in times}
+        ).collect()
+    ]

@@ -14,14 +14,25 @@ from windowing.crash import armed
 @pytest.fixture(scope="module")
 def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     """A pipeline after one run."""
-    new = Life(Lab(spark, tmp_path_factory.mktemp("disk"), WINDOWS[:2], lateness=240 * MINUTE, delay=10 * MINUTE, shows=FEW))
+    new = Life(
+        Lab(
+            spark,
+            tmp_path_factory.mktemp("disk"),
+            WINDOWS[:2],
+            lateness=240 * MINUTE,
+            delay=10 * MINUTE,
+            shows=FEW,
+        )
+    )
     new.run()
     return new
 
 
 @pytest.mark.parametrize("place", ["batch.intended", "state.stored"])
 @pytest.mark.alone
-def test_a_disk_that_is_full_from_some_place_on_fails_the_run_and_nothing_else(place: str, life: Life) -> None:
+def test_a_disk_that_is_full_from_some_place_on_fails_the_run_and_nothing_else(
+    place: str, life: Life
+) -> None:
     events, jvm = life.lab.land(life.batch()), jvm_of(life.lab.spark)
     filled = []
 
@@ -31,10 +42,15 @@ def test_a_disk_that_is_full_from_some_place_on_fails_the_run_and_nothing_else(p
             resource.prlimit(jvm, resource.RLIMIT_FSIZE, (64, filled[0][1]))
 
     try:
-        with armed(fill), pytest.raises(Exception, match=r"(?i)file too large|Py4J|STREAM_FAILED|WRITE"):
+        with (
+            armed(fill),
+            pytest.raises(Exception, match=r"(?i)file too large|Py4J|STREAM_FAILED|WRITE"),
+        ):
             life.lab.go()
     finally:
-        resource.prlimit(jvm, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        resource.prlimit(
+            jvm, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        )
     assert filled
     life.lab.go()
     life.lab.truth.run(events, ARRIVAL)

@@ -80,16 +80,29 @@ def filled(directory: Path, *files: str) -> None:
 
 def held(directory: Path) -> dict[str, str | None]:
     """Every entry below a directory and, of files, what it holds."""
-    return {str(p.relative_to(directory)): p.read_text() if p.is_file() else None for p in directory.rglob("*")}
+    return {
+        str(p.relative_to(directory)): p.read_text() if p.is_file() else None
+        for p in directory.rglob("*")
+    }
 
 
-STREAM, LEDGER, PANES, HOURLY = ("_checkpoint/0", "_ledger/_delta_log/0", "_panes_1h/_delta_log/0", "hourly/_delta_log/0")
+STREAM, LEDGER, PANES, HOURLY = (
+    "_checkpoint/0",
+    "_ledger/_delta_log/0",
+    "_panes_1h/_delta_log/0",
+    "hourly/_delta_log/0",
+)
 ASKING = pytest.mark.parametrize("yes", [(), ("--yes",)], ids=["asks", "yes"])
 
 
 @ASKING
-@pytest.mark.parametrize("files", [("notes.txt",), ("photos/1.jpg", ".hidden"), (HOURLY,), ("a", "_lock"), ("_backup/a",)])
-def test_reset_leaves_a_directory_alone_that_no_run_has_made(files: tuple[str, ...], yes: tuple[str], spec: str, root: Path) -> None:
+@pytest.mark.parametrize(
+    "files",
+    [("notes.txt",), ("photos/1.jpg", ".hidden"), (HOURLY,), ("a", "_lock"), ("_backup/a",)],
+)
+def test_reset_leaves_a_directory_alone_that_no_run_has_made(
+    files: tuple[str, ...], yes: tuple[str], spec: str, root: Path
+) -> None:
     filled(root, *files)
     before = held(root)
     sentence = said(tidemark("reset", spec, *yes))
@@ -99,14 +112,25 @@ def test_reset_leaves_a_directory_alone_that_no_run_has_made(files: tuple[str, .
 
 
 @pytest.mark.parametrize(
-    ("made", "what"), [((STREAM,), "0 tables"), ((LEDGER, HOURLY), "2 tables, hourly among them"), ((PANES,), "1 table")]
+    ("made", "what"),
+    [
+        ((STREAM,), "0 tables"),
+        ((LEDGER, HOURLY), "2 tables, hourly among them"),
+        ((PANES,), "1 table"),
+    ],
 )
-def test_reset_names_what_no_run_has_made_before_it_deletes_it(made: tuple[str, ...], what: str, spec: str, root: Path) -> None:
+def test_reset_names_what_no_run_has_made_before_it_deletes_it(
+    made: tuple[str, ...], what: str, spec: str, root: Path
+) -> None:
     filled(root, *made, "thesis.txt")
     before = held(root)
     sentence = said(tidemark("reset", spec))
-    assert sentence.startswith(f"tidemark: reset would delete {what} and what no run has made: thesis.txt (")
-    assert sentence.endswith(f"in {root}; it asks first, and there is no terminal to ask on: give --yes")
+    assert sentence.startswith(
+        f"tidemark: reset would delete {what} and what no run has made: thesis.txt ("
+    )
+    assert sentence.endswith(
+        f"in {root}; it asks first, and there is no terminal to ask on: give --yes"
+    )
     assert held(root) == before
     done = tidemark("reset", spec, "--yes")
     assert (done.exit_code, done.stderr, list(root.parent.iterdir())) == (0, "", [])
@@ -115,13 +139,17 @@ def test_reset_names_what_no_run_has_made_before_it_deletes_it(made: tuple[str, 
 
 @ASKING
 @pytest.mark.parametrize("there", [True, False])
-def test_reset_follows_no_link(there: bool, yes: tuple[str], spec: str, root: Path, tmp_path: Path) -> None:  # noqa: FBT001
+def test_reset_follows_no_link(
+    there: bool, yes: tuple[str], spec: str, root: Path, tmp_path: Path
+) -> None:  # noqa: FBT001
     target = tmp_path / "elsewhere"
     if there:
         filled(target, STREAM, LEDGER, "hourly/part-1")
     root.symlink_to(target)
     before = held(tmp_path)
-    assert f"{root} is a link to {target}; reset takes away directories alone" in said(tidemark("reset", spec, *yes))
+    assert f"{root} is a link to {target}; reset takes away directories alone" in said(
+        tidemark("reset", spec, *yes)
+    )
     assert root.is_symlink()
     assert (held(tmp_path), target.exists()) == (before, there)
 
@@ -135,16 +163,23 @@ def test_reset_of_nothing_says_so(there: bool, spec: str, root: Path) -> None:  
 
 
 @pytest.mark.parametrize("ahead", [timedelta(hours=2), timedelta(days=365_000)])
-def test_a_run_that_arrives_in_the_future_ends_before_it_begins(ahead: timedelta, spec: str, tmp_path: Path) -> None:
+def test_a_run_that_arrives_in_the_future_ends_before_it_begins(
+    ahead: timedelta, spec: str, tmp_path: Path
+) -> None:
     arrival = (datetime.now(UTC) + ahead).isoformat()
     sentence = said(tidemark("run", spec, "--arrival", arrival))
-    assert "is more than watermark.max_future ahead of this host's clock; later runs would arrive then, too" in sentence
+    assert (
+        "is more than watermark.max_future ahead of this host's clock; later runs would arrive then, too"
+        in sentence
+    )
     assert list(tmp_path.iterdir()) == [Path(spec)]
 
 
 @pytest.mark.parametrize("ahead", [timedelta(minutes=30), timedelta(0), timedelta(days=-3650)])
 def test_a_run_may_arrive_earlier_and_a_little_later(ahead: timedelta, spec: str) -> None:
-    assert said(tidemark("run", spec, "--arrival", (datetime.now(UTC) + ahead).isoformat())) == ASKED
+    assert (
+        said(tidemark("run", spec, "--arrival", (datetime.now(UTC) + ahead).isoformat())) == ASKED
+    )
 
 
 NO_SPACE = "No space left on device"
@@ -159,7 +194,13 @@ UNASKED = "all rows of one key and every older version of all tables; it asks fi
         ("--help", ">&-", 0, ""),
         ("--help", "<&- >&-", 0, ""),
         ("--help", "<&- >&- 2>&-", 0, ""),
-        pytest.param("--help", ">/dev/full", 1, FULL, marks=pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")),
+        pytest.param(
+            "--help",
+            ">/dev/full",
+            1,
+            FULL,
+            marks=pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full"),
+        ),
         ("reset {spec}", ">/dev/full", 1, UNSAID),
         ("erase {spec} --key x", "<&-", 2, f"tidemark: erase would delete {UNASKED}"),
         ("erase {spec} --key x", "<&- >&-", 2, f"tidemark: erase would delete {UNASKED}"),
@@ -167,9 +208,20 @@ UNASKED = "all rows of one key and every older version of all tables; it asks fi
         ("reset {spec} --json", "<&- >&-", 0, "trips: nothing to delete\n"),
     ],
 )
-def test_streams_that_are_closed_or_full(words: str, streams: str, code: int, sentence: str, spec: str) -> None:
-    command = f"unset PYTHONUNBUFFERED; '{sys.executable}' -m jobs {words.format(spec=spec)} {streams}"
-    ended = subprocess.run(["sh", "-c", command], check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+def test_streams_that_are_closed_or_full(
+    words: str, streams: str, code: int, sentence: str, spec: str
+) -> None:
+    command = (
+        f"unset PYTHONUNBUFFERED; '{sys.executable}' -m jobs {words.format(spec=spec)} {streams}"
+    )
+    ended = subprocess.run(
+        ["sh", "-c", command],
+        check=False,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert (ended.returncode, ended.stdout, ended.stderr) == (code, "", sentence)
 
 
@@ -177,9 +229,15 @@ def test_what_is_no_file_is_no_transcript(spec: str, tmp_path: Path) -> None:
     (tmp_path / "foo.yaml").mkdir()
     (tmp_path / "x.yaml").symlink_to("nowhere")
     (tmp_path / "round.yaml").symlink_to("round.yaml")
-    assert said(tidemark("test", str(tmp_path))).startswith(f"tidemark: {tmp_path} holds no transcript; ")
-    assert said(tidemark("test", str(tmp_path / "foo.yaml"))).startswith(f"tidemark: {tmp_path}/foo.yaml holds no transcript; ")
-    assert said(tidemark("test", str(tmp_path / "x.yaml"))).startswith(f"tidemark: {tmp_path}/x.yaml: can't be read (No such file")
+    assert said(tidemark("test", str(tmp_path))).startswith(
+        f"tidemark: {tmp_path} holds no transcript; "
+    )
+    assert said(tidemark("test", str(tmp_path / "foo.yaml"))).startswith(
+        f"tidemark: {tmp_path}/foo.yaml holds no transcript; "
+    )
+    assert said(tidemark("test", str(tmp_path / "x.yaml"))).startswith(
+        f"tidemark: {tmp_path}/x.yaml: can't be read (No such file"
+    )
     (tmp_path / "right.yaml").write_text(TRANSCRIPT)
     assert said(tidemark("test", str(tmp_path))) == ASKED, "the one that is right would be played"
 
@@ -189,23 +247,44 @@ def test_a_file_that_may_not_be_read_may_be_a_transcript(tmp_path: Path) -> None
     (tmp_path / "secret.yaml").touch(mode=0)
     if os.access(tmp_path / "secret.yaml", os.R_OK):
         pytest.skip("whoever runs this may read everything")
-    assert said(tidemark("test", str(tmp_path))).startswith(f"tidemark: {tmp_path}/secret.yaml: can't be read (Permission denied)")
+    assert said(tidemark("test", str(tmp_path))).startswith(
+        f"tidemark: {tmp_path}/secret.yaml: can't be read (Permission denied)"
+    )
 
 
 @pytest.mark.usefixtures("spec")
-@pytest.mark.parametrize("text", [b"steps: [", b"steps: []\nname: \xe9", b"steps: " + b"[" * 1000, b"steps: []\n#" + b"x" * 300_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"steps: [",
+        b"steps: []\nname: \xe9",
+        b"steps: " + b"[" * 1000,
+        b"steps: []\n#" + b"x" * 300_000,
+    ],
+)
 def test_a_broken_transcript_of_a_directory_is_named(text: bytes, tmp_path: Path) -> None:
     (tmp_path / "broken.yaml").write_bytes(text)
     (tmp_path / "right.yaml").write_text(TRANSCRIPT)
     assert said(tidemark("test", str(tmp_path))).startswith(f"tidemark: {tmp_path}/broken.yaml: ")
 
 
-def test_a_java_home_without_java_is_named(spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_java_home_without_java_is_named(
+    spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     java = tmp_path / "nowhere"
     monkeypatch.setenv("JAVA_HOME", str(java))
-    ended = subprocess.run([sys.executable, "-m", "jobs", "run", spec], check=False, capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(
+        [sys.executable, "-m", "jobs", "run", spec],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr == f"tidemark: JAVA_HOME is {java}, and there is no {java}/bin/java; name the directory of a Java 17 or newer\n"
+    assert (
+        ended.stderr
+        == f"tidemark: JAVA_HOME is {java}, and there is no {java}/bin/java; name the directory of a Java 17 or newer\n"
+    )
 
 
 class Thrown:
@@ -237,26 +316,59 @@ NO_PARQUET = "file:/lake/who=zz-key/part-1.parquet is not a Parquet file"
     ("error", "sentence"),
     [
         (NumberFormatException(CAST), "NumberFormatException: [CAST_INVALID_INPUT]"),
-        (RuntimeError("the disk 'sda' [NVME] is full\nof zz-key"), "RuntimeError: the disk 'sda' [NVME] is full"),
+        (
+            RuntimeError("the disk 'sda' [NVME] is full\nof zz-key"),
+            "RuntimeError: the disk 'sda' [NVME] is full",
+        ),
         (JavaError(Thrown(f"a.b.C: {NO_PARQUET}")), "C"),
         (JavaError(Thrown(NO_PARQUET)), "JavaError"),
-        (JavaError(Thrown("a.b.Outer: zz-key", Thrown("a.b.Middle: zz-key", Thrown("a.b.Inner: no 'zz-key'!")))), "Inner"),
-        (JavaError(Thrown("java.io.IOException: /a/x=zz-key: No space left on device")), "IOException: No space left on device"),
+        (
+            JavaError(
+                Thrown(
+                    "a.b.Outer: zz-key",
+                    Thrown("a.b.Middle: zz-key", Thrown("a.b.Inner: no 'zz-key'!")),
+                )
+            ),
+            "Inner",
+        ),
+        (
+            JavaError(Thrown("java.io.IOException: /a/x=zz-key: No space left on device")),
+            "IOException: No space left on device",
+        ),
         (AnalysisException("no zz-key [ZZ_KEY] is there"), "AnalysisException"),
     ],
 )
 def test_an_unexpected_error_names_no_value_of_a_row(error: Exception, sentence: str) -> None:
     failure = explained(error)
-    assert (failure.code, failure.message) == (1, f"unexpected {sentence}; run again with --debug for more")
+    assert (failure.code, failure.message) == (
+        1,
+        f"unexpected {sentence}; run again with --debug for more",
+    )
 
 
 @pytest.mark.parametrize(
     ("wrong", "field", "sentence"),
     [
-        (with_window("sliding", size="3650000 days", slide="1 microsecond"), "windows.w.slide", "into more than 1,000,000 windows"),
-        (changed(**{"source/key": ["origin", "a.b"]}), "source.key[1]", "'a.b' can't be an output column; "),
-        (changed(**{"aggregates": {"a.b": "count()"}}), "aggregates.a.b", "'a.b' can't be an output column; "),
-        (changed(**{"source/columns": {"a.b": "delay"}}), "source.columns.a.b", "'a.b' can't be a column; "),
+        (
+            with_window("sliding", size="3650000 days", slide="1 microsecond"),
+            "windows.w.slide",
+            "into more than 1,000,000 windows",
+        ),
+        (
+            changed(**{"source/key": ["origin", "a.b"]}),
+            "source.key[1]",
+            "'a.b' can't be an output column; ",
+        ),
+        (
+            changed(**{"aggregates": {"a.b": "count()"}}),
+            "aggregates.a.b",
+            "'a.b' can't be an output column; ",
+        ),
+        (
+            changed(**{"source/columns": {"a.b": "delay"}}),
+            "source.columns.a.b",
+            "'a.b' can't be a column; ",
+        ),
     ],
 )
 def test_specs_that_no_table_could_hold(wrong: dict[str, Any], field: str, sentence: str) -> None:
@@ -266,7 +378,10 @@ def test_specs_that_no_table_could_hold(wrong: dict[str, Any], field: str, sente
 
 
 @pytest.mark.timeout(30)
-@pytest.mark.parametrize("text", ["flights >=" + " " * 100_000, " " * 100_000, "flights >= " + "9" * 100_000, "f" * 100_000])
+@pytest.mark.parametrize(
+    "text",
+    ["flights >=" + " " * 100_000, " " * 100_000, "flights >= " + "9" * 100_000, "f" * 100_000],
+)
 def test_a_condition_of_a_hundred_thousand_characters_is_refused_at_once(text: str) -> None:
     began = time.perf_counter()
     assert refused(changed(**{"windows/hourly/having": text})).field == "windows.hourly.having"
@@ -275,9 +390,15 @@ def test_a_condition_of_a_hundred_thousand_characters_is_refused_at_once(text: s
 
 @pytest.mark.parametrize(
     ("window", "field"),
-    [("{kind: count, count: N}", "count"), ("{kind: delta, attribute: x, delta: N}", "delta"), ("{kind: tumbling, size: N}", "size")],
+    [
+        ("{kind: count, count: N}", "count"),
+        ("{kind: delta, attribute: x, delta: N}", "delta"),
+        ("{kind: tumbling, size: N}", "size"),
+    ],
 )
-def test_a_number_of_thousands_of_digits_is_refused_with_file_and_field(window: str, field: str, spec: str) -> None:
+def test_a_number_of_thousands_of_digits_is_refused_with_file_and_field(
+    window: str, field: str, spec: str
+) -> None:
     Path(spec).write_text(SPEC + f"  last: {window.replace('N', '0x' + 'f' * 4000)}\n")
     with pytest.raises(SpecError) as caught:
         load_pipeline(spec)
@@ -305,7 +426,9 @@ def test_moments_end_where_the_calendar_does(far: int) -> None:
         (None, FIRST_US + 50, 10, FIRST_US + 40),
     ],
 )
-def test_the_watermark_never_goes_before_the_first_event_time(before: int | None, newest: int, delay: int, after: int) -> None:
+def test_the_watermark_never_goes_before_the_first_event_time(
+    before: int | None, newest: int, delay: int, after: int
+) -> None:
     assert advanced(before, newest, 0, delay) == after
 
 
@@ -314,7 +437,9 @@ def test_the_watermark_never_goes_before_the_first_event_time(before: int | None
 @pytest.mark.parametrize("watermark", [FIRST_US, 0, micros(datetime(2013, 3, 10, tzinfo=UTC))])
 def test_a_lateness_of_millennia_makes_nothing_late(size: str, zone: str, watermark: int) -> None:
     windows = {"w": {"kind": "tumbling", "size": size, "zone": zone}}
-    pipeline = load_pipeline(changed(windows=windows, **{"watermark/allowed_lateness": "1000000 days"}))
+    pipeline = load_pipeline(
+        changed(windows=windows, **{"watermark/allowed_lateness": "1000000 days"})
+    )
     assert cuts(pipeline, watermark) == ()
 
 
@@ -323,14 +448,21 @@ MAY = micros(datetime(2013, 5, 1, tzinfo=UTC))
 
 def heard(*days: int) -> Story:
     """A story of batches whose events lie between two days each, counted from May 2013."""
-    told = [{MIN_TIME: MAY + first * DAY, MAX_TIME: MAY + last * DAY} for first, last in pairwise(days)]
-    return Story(tuple(Entry("done", seq=n, batch=n, counts=counts) for n, counts in enumerate(told)))
+    told = [
+        {MIN_TIME: MAY + first * DAY, MAX_TIME: MAY + last * DAY} for first, last in pairwise(days)
+    ]
+    return Story(
+        tuple(Entry("done", seq=n, batch=n, counts=counts) for n, counts in enumerate(told))
+    )
 
 
 @pytest.mark.parametrize(
-    ("past", "least", "most"), [(Story(), 1, 1), (heard(0, 30), 1, 3), (heard(3, 9, 25), 1, 3), (heard(0, 310), 10, 12)]
+    ("past", "least", "most"),
+    [(Story(), 1, 1), (heard(0, 30), 1, 3), (heard(3, 9, 25), 1, 3), (heard(0, 310), 10, 12)],
 )
-def test_a_backfill_of_all_times_has_chunks_only_where_there_are_events(past: Story, least: int, most: int) -> None:
+def test_a_backfill_of_all_times_has_chunks_only_where_there_are_events(
+    past: Story, least: int, most: int
+) -> None:
     chunks = chunks_of(PIPELINE, *EVER, past)
     assert least <= len(chunks) <= most
     assert (chunks[0][0], chunks[-1][1]) == tuple(micros(at) for at in EVER)
@@ -351,7 +483,10 @@ BEGUN = Entry("open", note=dumps({"types": {}, "parts": parts(PIPELINE)}))
 def story(text: str) -> Story:
     """What a first run began, and steps such as close:2 after it, each with the version that the output then has."""
     steps = [word.partition(":") for word in text.split()]
-    told = [Entry(step, seq=n, at=n, versions={"hourly": int(version or 0)}) for n, (step, _, version) in enumerate(steps, 1)]
+    told = [
+        Entry(step, seq=n, at=n, versions={"hourly": int(version or 0)})
+        for n, (step, _, version) in enumerate(steps, 1)
+    ]
     return Story((BEGUN, *told))
 
 
@@ -377,19 +512,34 @@ def test_what_readers_have_not_seen(steps: str, expected: list[int]) -> None:
 KEEPS = Entry("maintain_intent", counts={KEPT_STATE: 0})
 
 
-@pytest.mark.parametrize("entries", [(), (Entry("maintain_intent"), Entry("maintain_done", counts={"_late": 7, "hourly": 1}))])
+@pytest.mark.parametrize(
+    "entries",
+    [(), (Entry("maintain_intent"), Entry("maintain_done", counts={"_late": 7, "hourly": 1}))],
+)
 def test_panes_may_be_gone_since_a_maintenance_kept_some_only(entries: tuple[Entry, ...]) -> None:
     assert not Story((*entries, Entry("close"))).worn
-    assert Story((*entries, KEEPS)).worn and Story((*entries, Entry("maintain_done", counts={"_panes_1h": 0}))).worn
+    assert (
+        Story((*entries, KEEPS)).worn
+        and Story((*entries, Entry("maintain_done", counts={"_panes_1h": 0}))).worn
+    )
     assert Story((KEEPS, *entries, Entry("close"))).worn, "also where a later spec keeps all"
 
 
-@pytest.mark.parametrize("since", ["erase_done", "close erase_done close", "erase_intent erase_done"])
+@pytest.mark.parametrize(
+    "since", ["erase_done", "close erase_done close", "erase_intent erase_done"]
+)
 @pytest.mark.parametrize("before", ["close", "close erase_intent"])
 def test_a_key_that_was_erased_since_ends_a_backfill(before: str, since: str) -> None:
-    with pytest.raises(UsageError, match="^departures has had a key erased since this backfill began.*ask for it again$"):
+    with pytest.raises(
+        UsageError,
+        match="^departures has had a key erased since this backfill began.*ask for it again$",
+    ):
         must_be_the_same(PIPELINE, story(before), story(f"{before} {since}"))
 
 
 def test_a_key_that_was_erased_before_ends_none() -> None:
-    must_be_the_same(PIPELINE, story("close erase_intent erase_done"), story("close erase_intent erase_done close"))
+    must_be_the_same(
+        PIPELINE,
+        story("close erase_intent erase_done"),
+        story("close erase_intent erase_done close"),
+    )

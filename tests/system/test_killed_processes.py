@@ -28,7 +28,14 @@ PASSED = {"run": 18, "backfill": 8}
 @pytest.fixture(scope="module")
 def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     """A pipeline after one run, and its spec as a file."""
-    lab = Lab(spark, tmp_path_factory.mktemp("kills"), WINDOWS[:2], lateness=240 * MINUTE, delay=10 * MINUTE, shows=FEW)
+    lab = Lab(
+        spark,
+        tmp_path_factory.mktemp("kills"),
+        WINDOWS[:2],
+        lateness=240 * MINUTE,
+        delay=10 * MINUTE,
+        shows=FEW,
+    )
     new = Life(lab, Random(SEED))
     (new.lab.root / "lab.json").write_text(json.dumps(new.lab.spec()))
     (new.lab.root / "lab.yaml").write_text(json.dumps(new.lab.spec()))
@@ -39,7 +46,13 @@ def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
 def started(life: Life, module: str, *words: str, **more: object) -> "subprocess.Popen[str]":
     """A process of its own group."""
     command = [sys.executable, "-m", module, *words]
-    how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": light(life.lab.root), **more}
+    how = {
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "text": True,
+        "env": light(life.lab.root),
+        **more,
+    }
     return subprocess.Popen(command, start_new_session=True, **how)  # type: ignore[call-overload,no-any-return]
 
 
@@ -51,7 +64,15 @@ def test_killed_anywhere_nothing_is_lost_and_nothing_doubled(n: int, life: Life)
     start, new = BASE + rng.randrange(life.runs * 30) * MINUTE, life.batch()
     bounds = [str(start), str(start + 90 * MINUTE)] if step == "backfill" else []
     events = lab.land(new) if step == "run" else []
-    process = started(life, "tests.support.killed_process", str(lab.root / "lab.json"), str(nth), whom, step, *bounds)
+    process = started(
+        life,
+        "tests.support.killed_process",
+        str(lab.root / "lab.json"),
+        str(nth),
+        whom,
+        step,
+        *bounds,
+    )
     out, err = process.communicate(timeout=240)
     print(f"kill {n} of seed {SEED}: {whom} at {nth} of {step}: {out.split()}")
     assert out and process.returncode != 0, err[-2000:]
@@ -72,7 +93,10 @@ def test_a_run_that_is_interrupted_says_so_and_the_next_one_finishes_it(life: Li
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=120)
     # click ends the line that a terminal has begun with ^C.
-    assert (process.returncode, err) == (130, "\ntidemark: interrupted; the next run takes up where this one stopped\n")
+    assert (process.returncode, err) == (
+        130,
+        "\ntidemark: interrupted; the next run takes up where this one stopped\n",
+    )
     patiently(lab.go)
     lab.truth.run(events, ARRIVAL)
     life.check()
@@ -87,7 +111,14 @@ RACES: dict[str, Callable[[Life], Callable[[], object]]] = {
 @pytest.mark.parametrize("other", RACES)
 def test_two_writers_at_once_are_one_after_the_other(other: str, life: Life) -> None:
     events = life.lab.land(life.batch())
-    process = started(life, "jobs", "run", str(life.lab.root / "lab.yaml"), "--arrival", moment(ARRIVAL).isoformat())
+    process = started(
+        life,
+        "jobs",
+        "run",
+        str(life.lab.root / "lab.yaml"),
+        "--arrival",
+        moment(ARRIVAL).isoformat(),
+    )
     finished = 0
     while process.poll() is None:
         try:
@@ -125,7 +156,13 @@ def test_a_lake_that_can_not_be_written_to_is_one_sentence(life: Life) -> None:
     for path in kept:
         path.chmod(0o555 if path.is_dir() else 0o444)
     try:
-        process = started(life, "jobs", "run", str(life.lab.root / "lab.yaml"), preexec_fn=as_anyone if os.geteuid() == 0 else None)
+        process = started(
+            life,
+            "jobs",
+            "run",
+            str(life.lab.root / "lab.yaml"),
+            preexec_fn=as_anyone if os.geteuid() == 0 else None,
+        )
         out, err = process.communicate(timeout=240)
     finally:
         for path, mode in kept.items():

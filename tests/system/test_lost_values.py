@@ -75,7 +75,11 @@ def _every_report_says_so(source: Source) -> None:
     spark, pipeline = source.spark, source.pipeline
     past = story(spark, pipeline)
     told = [(e.step, read_null_counts(e.counts)) for e in past.entries]
-    assert [(step, lost) for step, lost in told if lost] == [(DONE, RUN), (CLOSE, RUN), (BACKFILL_DONE, CHUNK)]
+    assert [(step, lost) for step, lost in told if lost] == [
+        (DONE, RUN),
+        (CLOSE, RUN),
+        (BACKFILL_DONE, CHUNK),
+    ]
     assert examine(spark, pipeline, past) == ()
     assert validate(spark, pipeline).passed, "what must add up is not disturbed"
     shown = facts(spark, pipeline)

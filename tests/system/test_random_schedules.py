@@ -38,7 +38,9 @@ SEEDS = range(FIRST, FIRST + int(MANY)) if MANY else USUAL
 
 @pytest.mark.beside
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_random_schedule_gives_the_oracles_tables(seed: int, spark: SparkSession, tmp_path: Path) -> None:
+def test_a_random_schedule_gives_the_oracles_tables(
+    seed: int, spark: SparkSession, tmp_path: Path
+) -> None:
     drawn = schedule(seed)
     plain, elsewhere = session(spark), session(spark, **ELSEWHERE)
     lab = Lab(
@@ -136,7 +138,9 @@ def widen_column(lab: Lab) -> None:
 def test_the_usual_schedules_hold_every_kind_emission_and_lateness() -> None:
     drawn = [schedule(seed) for seed in USUAL]
     windows = [w for s in drawn for w in s.windows]
-    assert len({type(w) for w in windows}) == len(set(KINDS)) - 1  # sessions with and without a cap are one type of the oracle
+    assert (
+        len({type(w) for w in windows}) == len(set(KINDS)) - 1
+    )  # sessions with and without a cap are one type of the oracle
     assert {w.emit for w in windows} == {"on_change", "on_close", "changes"}
     assert any(w.empty for w in windows)
     assert any(w.having for w in windows)

@@ -39,10 +39,14 @@ def at(minute: int, name: str, key: str = "a", *, mark: bool = False) -> Event:
 
 
 @pytest.mark.deep
-def test_a_backfill_where_ids_were_forgotten_and_state_is_gone(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_backfill_where_ids_were_forgotten_and_state_is_gone(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     lab = Lab(spark, tmp_path, (HOURLY, Tumbling("daily", DAY)), lateness=0, shows=FEW)
     spec = lab.spec() | {"retention": {"state": "1 day"}}
-    lab.pipeline = load_pipeline(spec | {"watermark": spec["watermark"] | {"dedupe_horizon": "1 hour"}})
+    lab.pipeline = load_pipeline(
+        spec | {"watermark": spec["watermark"] | {"dedupe_horizon": "1 hour"}}
+    )
     lab.truth.horizon = HOUR
     lab.run([at(570, "x"), at(630, "y"), at(635, "y")])
     assert lab.run([at(750, "x")]).accepted == 1, "its id is forgotten"
@@ -58,10 +62,14 @@ def test_a_backfill_where_ids_were_forgotten_and_state_is_gone(spark: SparkSessi
 
 
 @pytest.mark.deep
-def test_a_copy_of_an_event_whose_id_was_forgotten_stays_one(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_copy_of_an_event_whose_id_was_forgotten_stays_one(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     lab = Lab(spark, tmp_path, (HOURLY,), lateness=0, shows=FEW)
     spec = lab.spec()
-    lab.pipeline = load_pipeline(spec | {"watermark": spec["watermark"] | {"dedupe_horizon": "1 hour"}})
+    lab.pipeline = load_pipeline(
+        spec | {"watermark": spec["watermark"] | {"dedupe_horizon": "1 hour"}}
+    )
     lab.truth.horizon = HOUR
     assert lab.run([at(630, "y"), at(635, "y")]).duplicate == 1
     lab.run([at(5 * 1440, "z", "b")])
@@ -70,18 +78,29 @@ def test_a_copy_of_an_event_whose_id_was_forgotten_stays_one(spark: SparkSession
     lab.check()
 
 
-@pytest.mark.parametrize("place", ["run.emitted", pytest.param("run.marked", marks=pytest.mark.deep)])
+@pytest.mark.parametrize(
+    "place", ["run.emitted", pytest.param("run.marked", marks=pytest.mark.deep)]
+)
 def test_a_quiet_run_that_was_ended_and_then_reads_an_event_closes_no_more_than_it_says(
     place: str, spark: SparkSession, tmp_path: Path
 ) -> None:
-    lab = Lab(spark, tmp_path, (Session("visits", 20 * MINUTE, emit="on_close"),), delay=10 * MINUTE, idle_after=HOUR, shows=FEW)
+    lab = Lab(
+        spark,
+        tmp_path,
+        (Session("visits", 20 * MINUTE, emit="on_close"),),
+        delay=10 * MINUTE,
+        idle_after=HOUR,
+        shows=FEW,
+    )
     lab.run([at(710, "e1")], BASE + 720 * MINUTE)
     ends_at(Crasher(place), lambda: lab.go(BASE + 840 * MINUTE))
     lab.run([at(705, "e2", "c")], BASE + 845 * MINUTE)
     lab.check()
 
 
-def test_readers_see_as_closed_what_a_run_that_read_nothing_has_closed(spark: SparkSession, tmp_path: Path) -> None:
+def test_readers_see_as_closed_what_a_run_that_read_nothing_has_closed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     lab = Lab(spark, tmp_path, (HOURLY,), delay=10 * MINUTE, idle_after=HOUR, shows=FEW)
     lab.run([at(710, "e1")], BASE + 720 * MINUTE)
     for arrival in (BASE + 720 * MINUTE, BASE + 1000 * MINUTE):
@@ -95,18 +114,26 @@ def test_readers_see_as_closed_what_a_run_that_read_nothing_has_closed(spark: Sp
 
 
 @pytest.mark.deep
-def test_names_that_only_mapped_columns_can_have_come_later(spark: SparkSession, tmp_path: Path) -> None:
-    lab, spec, source = _mapped(spark, tmp_path, Count("pairs", 2), "key string, ts timestamp, `Dep Delay` int")
+def test_names_that_only_mapped_columns_can_have_come_later(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lab, spec, source = _mapped(
+        spark, tmp_path, Count("pairs", 2), "key string, ts timestamp, `Dep Delay` int"
+    )
     _insert(spark, source, [("a", at(n, "").t, delay) for n, delay in ((600, 90), (601, 10))])
     lab.go()
     late = {"late": {"call": "count()", "where": "`Dep Delay` > 60"}}
     lab.pipeline = load_pipeline(spec | {"aggregates": spec["aggregates"] | late})
     lab.go()
-    assert [(row["n"], row["late"]) for row in delta.read(spark, lab.pipeline.table("pairs")).collect()] == [(2, 1)]
+    assert [
+        (row["n"], row["late"]) for row in delta.read(spark, lab.pipeline.table("pairs")).collect()
+    ] == [(2, 1)]
 
 
 @pytest.mark.deep
-def test_a_source_gets_a_column_of_a_name_that_refused_rows_could_not_have(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_source_gets_a_column_of_a_name_that_refused_rows_could_not_have(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     lab, _, source = _mapped(spark, tmp_path, HOURLY, "key string, ts timestamp")
     _insert(spark, source, [("a", at(600, "").t), ("a", None)])
     assert lab.go().quarantined == 1
@@ -117,10 +144,14 @@ def test_a_source_gets_a_column_of_a_name_that_refused_rows_could_not_have(spark
     assert [row["Dep Delay"] for row in kept] == [None, 7]
 
 
-def _mapped(spark: SparkSession, root: Path, window: Window, columns: str) -> tuple[Lab, dict[str, Any], str]:
+def _mapped(
+    spark: SparkSession, root: Path, window: Window, columns: str
+) -> tuple[Lab, dict[str, Any], str]:
     """A pipeline over an empty source that maps its columns, its spec, and the source's name."""
     source = f"delta.`{root}/source`"
-    spark.sql(f"create table {source} ({columns}) using delta tblproperties ('delta.columnMapping.mode' = 'name')")
+    spark.sql(
+        f"create table {source} ({columns}) using delta tblproperties ('delta.columnMapping.mode' = 'name')"
+    )
     lab = Lab(spark, root, (window,), lateness=0, ids=False, shows=("n",))
     spec = lab.spec()
     spec["source"].pop("order_by")
@@ -145,8 +176,12 @@ def test_a_late_window_without_events_is_not_shown(spark: SparkSession, tmp_path
 
 @pytest.mark.deep
 @pytest.mark.parametrize("place", ["run.emitted"])
-def test_windows_without_events_that_come_late_come_once(place: str, spark: SparkSession, tmp_path: Path) -> None:
-    lab = Lab(spark, tmp_path, (Tumbling("tens", 10 * MINUTE, empty=True, emit="on_close"),), shows=FEW)
+def test_windows_without_events_that_come_late_come_once(
+    place: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    lab = Lab(
+        spark, tmp_path, (Tumbling("tens", 10 * MINUTE, empty=True, emit="on_close"),), shows=FEW
+    )
     lab.run([at(635, "e1"), at(660, "e2", "b")])
     late = lab.land([at(605, "e3")])
     ends_at(Crasher(place), lab.go)
@@ -156,7 +191,9 @@ def test_windows_without_events_that_come_late_come_once(place: str, spark: Spar
 
 
 @pytest.mark.deep
-def test_a_late_marker_ends_nothing_when_state_is_made_anew_until_a_backfill_takes_it_in(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_late_marker_ends_nothing_when_state_is_made_anew_until_a_backfill_takes_it_in(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     lab = Lab(spark, tmp_path, (Punctuation("marked"),), lateness=0, shows=FEW)
     lab.run([at(600, "e1"), at(630, "e2"), at(720, "e3", "b")])
     assert lab.run([at(615, "m", mark=True)]).accepted == 1
@@ -165,35 +202,67 @@ def test_a_late_marker_ends_nothing_when_state_is_made_anew_until_a_backfill_tak
     lab.pipeline = load_pipeline(lab.spec())
     lab.go()
     lab.check()
-    kept = delta.read(spark, lab.pipeline.table("_late")).select("id", "outcome", "missed.window").collect()
+    kept = (
+        delta.read(spark, lab.pipeline.table("_late"))
+        .select("id", "outcome", "missed.window")
+        .collect()
+    )
     assert [tuple(row) for row in kept] == [("m", "partial", ["marked"])]
     lab.backfill(BASE + 600 * MINUTE, BASE + 620 * MINUTE)
     lab.check()
 
 
-def test_a_digest_tells_where_a_value_is_missing_and_not_which_columns_there_are(spark: SparkSession) -> None:
+def test_a_digest_tells_where_a_value_is_missing_and_not_which_columns_there_are(
+    spark: SparkSession,
+) -> None:
     rows = spark.sql("select * from values ('a', 20, null), ('a', null, 20) as t(key, warm, wet)")
     digests = [row[DIGEST] for row in with_row_digest(rows, {}).collect()]
     assert len(set(digests)) == 2
-    assert [row[DIGEST] for row in with_row_digest(rows.withColumn("new", F.lit(None).cast("string")), {}).collect()] == digests
+    assert [
+        row[DIGEST]
+        for row in with_row_digest(rows.withColumn("new", F.lit(None).cast("string")), {}).collect()
+    ] == digests
     nested = rows.withColumn("tags", F.struct(F.create_map(F.lit("x"), "warm")))
-    assert [row[DIGEST] for row in with_row_digest(nested, {}).collect()] == digests, "maps have no order"
+    assert [row[DIGEST] for row in with_row_digest(nested, {}).collect()] == digests, (
+        "maps have no order"
+    )
 
 
 def test_a_sum_that_left_its_type_stays_lost(spark: SparkSession) -> None:
     algebra = sum_of(Input("v", F.col("v"), T.DecimalType(38, 18), ()))
     most = "60000000000000000000"
-    values = spark.sql(f"select n, cast(v as decimal(38,18)) v from values (1, {most}), (2, {most}), (3, 7) as t(n, v)")
-    merged = values.groupBy("n").agg(*(part.lift.alias(part.name) for part in algebra.parts)).withColumn("pair", F.col("n") < 3)
+    values = spark.sql(
+        f"select n, cast(v as decimal(38,18)) v from values (1, {most}), (2, {most}), (3, 7) as t(n, v)"
+    )
+    merged = (
+        values.groupBy("n")
+        .agg(*(part.lift.alias(part.name) for part in algebra.parts))
+        .withColumn("pair", F.col("n") < 3)
+    )
     for group in (["pair"], []):
         merged = merged.groupBy(*group).agg(*(part.merged() for part in algebra.parts))
-    assert [tuple(row) for row in merged.select(algebra.lower, algebra.overflow).collect()] == [(None, True)]  # type: ignore[arg-type]
+    assert [tuple(row) for row in merged.select(algebra.lower, algebra.overflow).collect()] == [
+        (None, True)
+    ]  # type: ignore[arg-type]
 
 
 def test_attributes_as_far_apart_as_can_be_are_in_two_windows(spark: SparkSession) -> None:
     window = Delta("w", "level", "5", None, ())
     most = "9" * 38
-    rows = spark.sql(f"select * from values ('a', 1, -{most}BD), ('a', 2, {most}BD), ('a', 3, -{most}BD) as t(key, {TIME}, level)")
-    events = rows.withColumns({ORDER: F.struct(TIME), COUNTED_FROM: F.lit(0).cast("bigint"), TIME: F.col(TIME).cast("bigint")})
-    found = ordered.windows(events, window, ("key",), [rows_part()]).select("window_index", "rows").orderBy("window_index").collect()
+    rows = spark.sql(
+        f"select * from values ('a', 1, -{most}BD), ('a', 2, {most}BD), ('a', 3, -{most}BD) as t(key, {TIME}, level)"
+    )
+    events = rows.withColumns(
+        {
+            ORDER: F.struct(TIME),
+            COUNTED_FROM: F.lit(0).cast("bigint"),
+            TIME: F.col(TIME).cast("bigint"),
+        }
+    )
+    found = (
+        ordered.windows(events, window, ("key",), [rows_part()])
+        .select("window_index", "rows")
+        .orderBy("window_index")
+        .collect()
+    )
     assert [tuple(row) for row in found] == [(0, 1), (1, 2)]

@@ -19,12 +19,20 @@ SPEC = {
     "name": "birds",
     "lake": "/lake",
     "source": {
-        "table": "/lake/in/birds", "event_time": "at", "key": ["who"], "event_id": "id", "zone": "UTC", "on_bad_value": "quarantine",
+        "table": "/lake/in/birds",
+        "event_time": "at",
+        "key": ["who"],
+        "event_id": "id",
+        "zone": "UTC",
+        "on_bad_value": "quarantine",
     },
     "watermark": {"delay": "0 seconds", "allowed_lateness": "0 seconds"},
     "aggregates": {"n": "count()", "most": "max(weight)", "names": "count_distinct(ring)"},
     "expectations": {"suite": "birds"},
-    "windows": {"hourly": {"kind": "tumbling", "size": "1 hour"}, "visits": {"kind": "session", "gap": "10 minutes"}},
+    "windows": {
+        "hourly": {"kind": "tumbling", "size": "1 hour"},
+        "visits": {"kind": "session", "gap": "10 minutes"},
+    },
 }
 SUITE = "hourly:\n  - {type: expect_column_values_to_be_between, kwargs: {column: most, min_value: 0, max_value: 5}, severity: warning}\n"
 SCHEMA = "id string, who string, at string, weight bigint, ring string"
@@ -48,12 +56,22 @@ def spec(spark: SparkSession, tmp_path: Path) -> Path:
 
 def land(spark: SparkSession, spec: Path, *times: str | None) -> None:
     """Appends rows of the canary, one for each time; ids count up from its own."""
-    rows = [{"id": f"{ID}-{t}", "who": KEY, "at": t, "weight": VALUE, "ring": SECRET} for t in times]
+    rows = [
+        {"id": f"{ID}-{t}", "who": KEY, "at": t, "weight": VALUE, "ring": SECRET} for t in times
+    ]
     delta.append(delta.rows(spark, rows, SCHEMA), str(spec.parent / "lake/in/birds"))
 
 
 def test_no_command_says_what_rows_hold(spark: SparkSession, spec: Path) -> None:
-    land(spark, spec, "2026-01-05 00:10", "2026-01-05 00:10", "2026-01-05 03:00", f"{SECRET} o'clock", None)
+    land(
+        spark,
+        spec,
+        "2026-01-05 00:10",
+        "2026-01-05 00:10",
+        "2026-01-05 03:00",
+        f"{SECRET} o'clock",
+        None,
+    )
     for n, words in enumerate(COMMANDS):
         if n == COMMANDS.index(("doctor",)):
             land(spark, spec, "2026-01-05 00:20", "2026-01-05 04:00")
@@ -78,7 +96,11 @@ def test_what_is_refused_is_where_it_can_be_seen(spark: SparkSession, spec: Path
 
 def listening(pid: int) -> set[str]:
     """The addresses that the process listens on."""
-    found = [c.laddr.ip for c in psutil.Process(pid).net_connections("inet") if c.status == psutil.CONN_LISTEN]
+    found = [
+        c.laddr.ip
+        for c in psutil.Process(pid).net_connections("inet")
+        if c.status == psutil.CONN_LISTEN
+    ]
     return {address.removeprefix("::ffff:") for address in found}
 
 

@@ -71,7 +71,9 @@ def changing(spark: SparkSession, root: Path) -> Changing:
     new, rng = Changing(spark, root, WINDOWS, delay=10 * MINUTE, shows=FEW), Random(3)
     for hours in ((0, 4), (2, 8)):
         times = [DAY + rng.randrange(hours[0] * 60, hours[1] * 60) * MINUTE for _ in range(8)]
-        new.land(oracle.Event(rng.choice("ab"), t, n, f"e{hours[1]}-{n}", n) for n, t in enumerate(times))
+        new.land(
+            oracle.Event(rng.choice("ab"), t, n, f"e{hours[1]}-{n}", n) for n, t in enumerate(times)
+        )
         new.go()
     new.holds_what_the_source_does()
     return new
@@ -113,7 +115,9 @@ def test_outputs_follow_what_the_source_holds(change: str, lab: Changing) -> Non
 
 
 @pytest.mark.beside(lab=changing)
-def test_a_run_that_ends_before_its_corrections_are_made_is_finished_by_the_next(lab: Changing) -> None:
+def test_a_run_that_ends_before_its_corrections_are_made_is_finished_by_the_next(
+    lab: Changing,
+) -> None:
     for n, place in enumerate(["batch.processed", "run.closed", "backfill.rebuilt"]):
         lab.sql(f"update {{}} set value = value + 1 where hour(ts) = {n} or seq = 5")
         ends_at(Crasher(place), lab.go)
@@ -131,18 +135,25 @@ def test_corrected_outputs_are_validated_and_published(lab: Changing) -> None:
 
 
 @pytest.mark.beside
-def test_a_source_without_a_feed_is_refused_before_anything_is_written(spark: SparkSession, tmp_path: Any) -> None:
+def test_a_source_without_a_feed_is_refused_before_anything_is_written(
+    spark: SparkSession, tmp_path: Any
+) -> None:
     plain = Lab(spark, tmp_path, WINDOWS[:1])
     plain.land([oracle.Event("a", DAY, 1, "x")])
     spec = plain.spec()
     plain.pipeline = load_pipeline(spec | {"source": spec["source"] | {"changes": "feed"}})
-    with pytest.raises(SpecError, match=r"source.changes: feed: .*source records no change feed; set its property delta.enableChange"):
+    with pytest.raises(
+        SpecError,
+        match=r"source.changes: feed: .*source records no change feed; set its property delta.enableChange",
+    ):
         plain.go()
     assert not (tmp_path / "lake").exists() or not list((tmp_path / "lake").glob("*/_ledger"))
 
 
 @pytest.mark.beside
-def test_a_refused_change_is_named_and_the_feed_heals_it(spark: SparkSession, tmp_path: Any) -> None:
+def test_a_refused_change_is_named_and_the_feed_heals_it(
+    spark: SparkSession, tmp_path: Any
+) -> None:
     lab = Changing(spark, tmp_path, WINDOWS[:1])
     fed, spec = lab.pipeline, Lab.spec(lab)
     lab.pipeline = load_pipeline(spec)
@@ -162,7 +173,9 @@ def test_a_refused_change_is_named_and_the_feed_heals_it(spark: SparkSession, tm
 def test_changes_of_rows_that_did_not_count(spark: SparkSession, tmp_path: Any) -> None:
     """The first one that counts is one that was mended; of a row that no calendar holds nothing follows."""
     lab = Changing(spark, tmp_path, (*WINDOWS, oracle.Count("pairs", 2)))
-    lab.land([oracle.Event("a", None, 1, "x"), oracle.Event("a", us("9999-12-31T00:00:00"), 1, "end")])
+    lab.land(
+        [oracle.Event("a", None, 1, "x"), oracle.Event("a", us("9999-12-31T00:00:00"), 1, "end")]
+    )
     assert lab.go().quarantined == 2
     lab.sql("update {} set value = 9, ts = coalesce(ts, timestamp'2026-01-05 01:00:00')")
     assert lab.go().corrections > 0
@@ -171,11 +184,25 @@ def test_changes_of_rows_that_did_not_count(spark: SparkSession, tmp_path: Any) 
 
 @pytest.mark.deep
 @pytest.mark.beside
-def test_an_event_moves_far_back_and_copies_that_lost_are_changed(spark: SparkSession, tmp_path: Any) -> None:
-    lab = Changing(spark, tmp_path, (WINDOWS[0], oracle.Tumbling("daily", 1440 * MINUTE)), shows=FEW)
+def test_an_event_moves_far_back_and_copies_that_lost_are_changed(
+    spark: SparkSession, tmp_path: Any
+) -> None:
+    lab = Changing(
+        spark, tmp_path, (WINDOWS[0], oracle.Tumbling("daily", 1440 * MINUTE)), shows=FEW
+    )
     ten_days = 10 * 1440 * MINUTE
-    lab.land(oracle.Event("a", t, 1, name, n) for n, (name, t) in enumerate(
-        [("x", DAY + ten_days), ("y", DAY + 600 * MINUTE), ("y", DAY + 605 * MINUTE), ("z", DAY + 720 * MINUTE), ("bad", None)]))
+    lab.land(
+        oracle.Event("a", t, 1, name, n)
+        for n, (name, t) in enumerate(
+            [
+                ("x", DAY + ten_days),
+                ("y", DAY + 600 * MINUTE),
+                ("y", DAY + 605 * MINUTE),
+                ("z", DAY + 720 * MINUTE),
+                ("bad", None),
+            ]
+        )
+    )
     lab.go()
     lab.sql("update {} set ts = timestamp'2026-01-05 03:00:00' where id = 'x'")
     lab.go()
@@ -207,7 +234,9 @@ def test_ids_may_be_computed(spark: SparkSession, tmp_path: Any) -> None:
 @pytest.mark.beside
 @pytest.mark.deep
 @pytest.mark.parametrize("place", ["batch.processed", "run.closed"])
-def test_an_event_comes_back_elsewhere_while_its_deletion_is_not_finished(place: str, spark: SparkSession, tmp_path: Any) -> None:
+def test_an_event_comes_back_elsewhere_while_its_deletion_is_not_finished(
+    place: str, spark: SparkSession, tmp_path: Any
+) -> None:
     lab = Changing(spark, tmp_path, WINDOWS[:1], shows=FEW)
     lab.land(oracle.Event("a", DAY + n * 60 * MINUTE, 1, f"i{n}") for n in range(3))
     lab.go()
@@ -220,14 +249,19 @@ def test_an_event_comes_back_elsewhere_while_its_deletion_is_not_finished(place:
 
 
 @pytest.mark.beside
-def test_whatever_finishes_a_run_makes_its_corrections_and_readers_see_none_without(spark: SparkSession, tmp_path: Any) -> None:
+def test_whatever_finishes_a_run_makes_its_corrections_and_readers_see_none_without(
+    spark: SparkSession, tmp_path: Any
+) -> None:
     lab = Changing(spark, tmp_path, WINDOWS[:1], shows=FEW)
     lab.land(oracle.Event("a", DAY + n * 60 * MINUTE, 1, f"i{n}") for n in range(3))
     lab.go()
     lab.sql("delete from {} where id = 'i1'")
     ends_at(Crasher("run.closed"), lab.go)
     validate(spark, lab.pipeline)
-    with pytest.raises(UsageError, match="lab: run 2 was ended before it had counted again what the source has changed; `tidemark run`"):
+    with pytest.raises(
+        UsageError,
+        match="lab: run 2 was ended before it had counted again what the source has changed; `tidemark run`",
+    ):
         publish(spark, lab.pipeline)
     lab.backfill(DAY + 1440 * MINUTE, DAY + 2880 * MINUTE)
     lab.holds_what_the_source_does()
@@ -237,7 +271,9 @@ def test_whatever_finishes_a_run_makes_its_corrections_and_readers_see_none_with
 
 @pytest.mark.deep
 @pytest.mark.beside
-def test_a_copy_that_was_changed_stays_one_when_the_feed_is_left(spark: SparkSession, tmp_path: Any) -> None:
+def test_a_copy_that_was_changed_stays_one_when_the_feed_is_left(
+    spark: SparkSession, tmp_path: Any
+) -> None:
     lab = Changing(spark, tmp_path, WINDOWS[:1], shows=FEW)
     lab.land(oracle.Event("a", DAY + t * MINUTE, 1, "y", t) for t in (600, 605))
     lab.go()
@@ -261,7 +297,10 @@ def test_few_spans_hold_many() -> None:
     assert len(found) == MOST
     assert all(any(f.low_us <= s.low_us and s.high_us <= f.high_us for f in found) for s in many)
     assert all(a.high_us < b.low_us for a, b in zip(found, found[1:], strict=False))
-    assert merged([Span(5, 9), Span(0, 4), Span(2 * day, 3 * day), Span(3 * day, 3 * day)]) == (Span(0, 9), Span(2 * day, 3 * day))
+    assert merged([Span(5, 9), Span(0, 4), Span(2 * day, 3 * day), Span(3 * day, 3 * day)]) == (
+        Span(0, 9),
+        Span(2 * day, 3 * day),
+    )
     assert merged([]) == ()
 
 
@@ -269,15 +308,30 @@ STAGES: list[Callable[[str], dict[str, Any]]] = [
     lambda root: {
         "name": "minutes",
         "lake": f"{root}/lake",
-        "source": {"table": f"{root}/clicks", "event_time": "at", "key": ["region", "user"], "event_id": "id"},
+        "source": {
+            "table": f"{root}/clicks",
+            "event_time": "at",
+            "key": ["region", "user"],
+            "event_id": "id",
+        },
         "aggregates": {"n": "count()"},
         "windows": {"minutely": {"kind": "tumbling", "size": "1 minute"}},
     },
     lambda root: {
         "name": "hours",
         "lake": f"{root}/lake",
-        "source": {"table": f"{root}/lake/minutes/minutely", "event_time": "window_start", "key": ["region"], "changes": "feed"},
-        "aggregates": {"clicks": "sum(n)", "busiest": "max(n)", "minutes": "count()", "middle": "quantile(n, 0.5)"},
+        "source": {
+            "table": f"{root}/lake/minutes/minutely",
+            "event_time": "window_start",
+            "key": ["region"],
+            "changes": "feed",
+        },
+        "aggregates": {
+            "clicks": "sum(n)",
+            "busiest": "max(n)",
+            "minutes": "count()",
+            "middle": "quantile(n, 0.5)",
+        },
         "windows": {"hourly": {"kind": "tumbling", "size": "1 hour"}},
     },
 ]
@@ -285,18 +339,26 @@ STAGES: list[Callable[[str], dict[str, Any]]] = [
 
 
 @pytest.mark.beside
-def test_a_pipeline_reads_another_and_corrections_flow_through_both(spark: SparkSession, tmp_path: Any) -> None:
+def test_a_pipeline_reads_another_and_corrections_flow_through_both(
+    spark: SparkSession, tmp_path: Any
+) -> None:
     first, second = (load_pipeline(stage(str(tmp_path))) for stage in STAGES)
     rng, clicks = Random(5), list[tuple[str, str, str, int]]()
     for step in range(3):
         new = [_click(rng, step, n) for n in range(25)]
         clicks += new
         rows = [{"id": i, "region": r, "user": u, "at": moment(t)} for i, r, u, t in new]
-        delta.append(delta.rows(spark, rows, "id string, region string, user string, at timestamp"), f"{tmp_path}/clicks")
+        delta.append(
+            delta.rows(spark, rows, "id string, region string, user string, at timestamp"),
+            f"{tmp_path}/clicks",
+        )
         for pipeline in (first, second):
             run(spark, pipeline, moment(ARRIVAL))
         found = delta.read(spark, second.table("hourly")).collect()
-        assert {(row["region"], micros(row["window_start"].replace(tzinfo=UTC))): _shown(row.asDict()) for row in found} == in_one(clicks)
+        assert {
+            (row["region"], micros(row["window_start"].replace(tzinfo=UTC))): _shown(row.asDict())
+            for row in found
+        } == in_one(clicks)
 
 
 def _click(rng: Random, step: int, n: int) -> tuple[str, str, str, int]:
@@ -309,13 +371,18 @@ def _shown(row: dict[str, Any]) -> tuple[int, int, int, int]:
     return row["clicks"], row["busiest"], row["minutes"], row["middle"]
 
 
-def in_one(clicks: Iterable[tuple[str, str, str, int]]) -> dict[tuple[str, int], tuple[int, int, int, int]]:
+def in_one(
+    clicks: Iterable[tuple[str, str, str, int]],
+) -> dict[tuple[str, int], tuple[int, int, int, int]]:
     """Both stages at once, by plain loops; the quantile is that of the sorted counts."""
     minutes = Counter((region, user, t // MINUTE * MINUTE) for _, region, user, t in clicks)
     hours = defaultdict[tuple[str, int], list[int]](list)
     for (region, _, minute), n in sorted(minutes.items()):
         hours[region, minute // (60 * MINUTE) * 60 * MINUTE].append(n)
-    return {place: (sum(c), max(c), len(c), sorted(c)[(len(c) + 1) // 2 - 1]) for place, c in hours.items()}
+    return {
+        place: (sum(c), max(c), len(c), sorted(c)[(len(c) + 1) // 2 - 1])
+        for place, c in hours.items()
+    }
 
 
 def test_the_days_of_this_file_are_in_the_past() -> None:

@@ -65,7 +65,12 @@ class Widening:
             {
                 "name": "p",
                 "lake": self.lake,
-                "source": {"table": self.source, "event_time": "ts", "key": ["key"], "event_id": "id"},
+                "source": {
+                    "table": self.source,
+                    "event_time": "ts",
+                    "key": ["key"],
+                    "event_id": "id",
+                },
                 "watermark": {"delay": "0 seconds", "allowed_lateness": "0 seconds"},
                 "aggregates": {"n": "count()", "total": "sum(v)"},
                 "windows": self.windows,
@@ -103,7 +108,9 @@ def widening(spark: SparkSession, tmp_path: Path) -> Widening:
 OLD = [("a", 0, 1, 1), ("a", 5, 1, 2)]
 # The float nearest to 0.1, as a double.
 SHOWN = ("7", "0.10000000149011612", "12.5000", "2024-01-01 00:00:00", "[3]")
-LATER = tuple(text for pair in zip(SHOWN, (new for _, new in WIDENED.values()), strict=True) for text in pair)
+LATER = tuple(
+    text for pair in zip(SHOWN, (new for _, new in WIDENED.values()), strict=True) for text in pair
+)
 
 
 def test_refused_rows_stay_refused_when_the_spec_gains_a_window(widening: Widening) -> None:
@@ -118,9 +125,13 @@ def test_refused_rows_stay_refused_when_the_spec_gains_a_window(widening: Wideni
 def test_refused_rows_beyond_the_range_of_a_backfill_stay_refused(widening: Widening) -> None:
     """The pane of the range holds the late event, the range does not."""
     quarter = HOUR_US // 4
-    backfill(widening.spark, widening.pipeline(), moment(MIDNIGHT_US), moment(MIDNIGHT_US + quarter))
+    backfill(
+        widening.spark, widening.pipeline(), moment(MIDNIGHT_US), moment(MIDNIGHT_US + quarter)
+    )
     assert widening.rows("hourly") == OLD
-    backfill(widening.spark, widening.pipeline(), moment(MIDNIGHT_US), moment(MIDNIGHT_US + HOUR_US))
+    backfill(
+        widening.spark, widening.pipeline(), moment(MIDNIGHT_US), moment(MIDNIGHT_US + HOUR_US)
+    )
     assert widening.rows("hourly") == [("a", 0, 2, 101), ("a", 5, 1, 2)]
 
 

@@ -22,7 +22,9 @@ def test_the_lake_of_a_release_goes_on(file: Path, spark: SparkSession, tmp_path
     lab = life.lab
     assert examine(spark, lab.pipeline, story(spark, lab.pipeline)) == ()
     lab.check()
-    assert {w.name: read(spark, lab.pipeline, w.name).count() for w in lab.windows} == {w.name: len(lab.table(w.name)) for w in lab.windows}
+    assert {w.name: read(spark, lab.pipeline, w.name).count() for w in lab.windows} == {
+        w.name: len(lab.table(w.name)) for w in lab.windows
+    }
     life.run()
     lab.backfill(BASE + 60 * MINUTE, BASE + 180 * MINUTE)
     life.check()

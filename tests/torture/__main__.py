@@ -32,7 +32,13 @@ from windowing.grid.zone import moment
 
 ROOT = Path(__file__).parents[2]
 KINDS = ("python", "jvm", "group")
-STEPS = {"validate": "publish", "batch": "run", "state": "run", "state.swapped": "backfill", "output": "run"}
+STEPS = {
+    "validate": "publish",
+    "batch": "run",
+    "state": "run",
+    "state.swapped": "backfill",
+    "output": "run",
+}
 """The step that comes by a place, or by places of this kind, where it has another name."""
 OF = ("run", "batch", "state", "output", "backfill", "maintain", "validate", "publish")
 PLACES = [name for name in POINTS if name.split(".")[0] in OF]
@@ -72,15 +78,33 @@ def round_plan(n: int, seed: str) -> dict[str, Any]:
     order = Random(seed).sample(COMBINATIONS, len(COMBINATIONS))
     place, whom, family = order[n % len(order)]
     first = place.split(".")[0]
-    kill = {"nth": rng.choice([1, 1, 2]) if first in ("state", "output") else 1, "whom": whom, "place": place}
+    kill = {
+        "nth": rng.choice([1, 1, 2]) if first in ("state", "output") else 1,
+        "whom": whom,
+        "place": place,
+    }
     heal = {"nth": rng.randint(1, 16), "whom": rng.choice(KINDS)} if n % 3 == 2 else None
-    return {"family": family, "runs": 2, "step": STEPS.get(place, STEPS.get(first, first)), "heal": heal, "kill": kill}
+    return {
+        "family": family,
+        "runs": 2,
+        "step": STEPS.get(place, STEPS.get(first, first)),
+        "heal": heal,
+        "kill": kill,
+    }
 
 
 def start(home: Path, *command: str) -> "subprocess.Popen[str]":
     """A process of its own group, with Spark's settings for little data, as far as it makes none itself; its input ends with this one."""
-    how = {"stdin": _ends(), "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": light(home)}
-    return subprocess.Popen([sys.executable, "-m", *command], cwd=ROOT, start_new_session=True, **how)  # type: ignore[call-overload,no-any-return]
+    how = {
+        "stdin": _ends(),
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "text": True,
+        "env": light(home),
+    }
+    return subprocess.Popen(
+        [sys.executable, "-m", *command], cwd=ROOT, start_new_session=True, **how
+    )  # type: ignore[call-overload,no-any-return]
 
 
 @cache
@@ -92,13 +116,15 @@ def _ends() -> int:
 def round_of(tally: Tally, home: Path) -> None:
     """One process, and if it was killed while it finished another one's work, a second that does."""
     plan = round_plan(tally.rounds, tally.seed)
-    for turn in ([plan, plan | {"heal": None}] if plan["heal"] else [plan]):
+    for turn in [plan, plan | {"heal": None}] if plan["heal"] else [plan]:
         process = start(home, "tests.torture.worker", str(home), tally.seed, json.dumps(turn))
         out, err = process.communicate(timeout=LONG)
         died = [line for line in out.split("\n") if line in POINTS]
         _count(tally, out)
         if not died and process.returncode:
-            raise AssertionError(f"round {tally.rounds} of seed {tally.seed}, {turn}\n{err[-3000:]}")
+            raise AssertionError(
+                f"round {tally.rounds} of seed {tally.seed}, {turn}\n{err[-3000:]}"
+            )
         tally.done["kills"] += len(died)
         tally.done["double"] += bool(died) and "healed" not in out
         for place in died:
@@ -128,25 +154,39 @@ def race(tally: Tally, home: Path, *, crowd: bool) -> None:
     low, high = (moment(us).isoformat() for us in (BASE, BASE + 600 * MINUTE))
     live = ("run", str(spec), "--arrival", moment(ARRIVAL).isoformat())
     backfill = ("backfill", str(spec), "--from", low, "--to", high)
-    others = [backfill, ("maintain", str(spec)), ("publish", str(spec), "--accept", "torture")] if crowd else []
+    others = (
+        [backfill, ("maintain", str(spec)), ("publish", str(spec), "--accept", "torture")]
+        if crowd
+        else []
+    )
     tally.done += at_once([live, live, *others], home, family, again=crowd)
     tally.done["crowds" if crowd else "races"] += 1
 
 
-def at_once(commands: list[tuple[str, ...]], home: Path, family: str, *, again: bool) -> Counter[str]:
+def at_once(
+    commands: list[tuple[str, ...]], home: Path, family: str, *, again: bool
+) -> Counter[str]:
     """What came of the commands, started together: each ends well or with 75.
 
     With `again` those that ended with 75 are started anew, as soon as another one has ended well or none is left.
     """
     pointer = home / family / "lake" / "lab" / "_published.json"
-    done, racing, busy = Counter[str](), [start(home, "jobs", *command) for command in commands], list[list[str]]()
+    done, racing, busy = (
+        Counter[str](),
+        [start(home, "jobs", *command) for command in commands],
+        list[list[str]](),
+    )
     until, newest = time.monotonic() + LONG, -1
     while racing:
-        assert time.monotonic() < until, f"still at work after {LONG} s: {[process.args for process in racing]}"
+        assert time.monotonic() < until, (
+            f"still at work after {LONG} s: {[process.args for process in racing]}"
+        )
         time.sleep(0.05)
         if pointer.exists():
             seen = json.loads(pointer.read_text())["seq"]
-            assert seen >= newest, f"the pointer went back from step {newest} of the ledger to {seen}"
+            assert seen >= newest, (
+                f"the pointer went back from step {newest} of the ledger to {seen}"
+            )
             done["pointer moves"] += newest not in (-1, seen)
             done["pointer reads"] += 1
             newest = seen
@@ -191,17 +231,27 @@ def main() -> None:
 
 def show(tally: Tally) -> None:
     """The figures."""
-    table = Table(title=f"seed {tally.seed}, commit {', '.join(tally.commits)}, {tally.seconds / 3600:.1f} hours")
+    table = Table(
+        title=f"seed {tally.seed}, commit {', '.join(tally.commits)}, {tally.seconds / 3600:.1f} hours"
+    )
     table.add_column("what")
     table.add_column("how many", justify="right")
     for name, n in {"rounds": tally.rounds, **tally.done}.items():
         table.add_row(name, f"{n:,}")
-    table.add_row("of place, kill and family, met", f"{len(tally.kills):,} of {len(COMBINATIONS):,}")
+    table.add_row(
+        "of place, kill and family, met", f"{len(tally.kills):,} of {len(COMBINATIONS):,}"
+    )
     Console().print(table)
 
 
 def _commit() -> str:
-    return subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,18 @@ from random import Random
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from tests.oracle import Admitted, Count, Cumulate, Event, Global, Oracle, Session, Sliding, Tumbling, Window
+from tests.oracle import (
+    Admitted,
+    Count,
+    Cumulate,
+    Event,
+    Global,
+    Oracle,
+    Session,
+    Sliding,
+    Tumbling,
+    Window,
+)
 from tests.support.pipeline_under_test import ARRIVAL, FEW, SECOND, Lab
 from windowing import delta
 from windowing.ledger.rule import COUNTS
@@ -23,10 +34,23 @@ KEYS = 200
 SAMPLE = 6
 EVERY = Global("all")
 FAMILIES: dict[str, tuple[int, tuple[Window, ...]]] = {
-    "clock": (6000, (Tumbling("hourly", 60 * MINUTE), Sliding("rolling", 60 * MINUTE, 20 * MINUTE, emit="changes"), EVERY)),
+    "clock": (
+        6000,
+        (
+            Tumbling("hourly", 60 * MINUTE),
+            Sliding("rolling", 60 * MINUTE, 20 * MINUTE, emit="changes"),
+            EVERY,
+        ),
+    ),
     "steps": (6000, (Cumulate("daily", 1440 * MINUTE, step=360 * MINUTE, emit="on_close"), EVERY)),
-    "chains": (6000, (Session("visits", 10 * MINUTE), Session("stays", 5 * MINUTE, emit="on_close"), EVERY)),
-    "ordered": (300, (Count("triples", 3), Session("short", 30 * MINUTE, max_duration=60 * MINUTE), EVERY)),
+    "chains": (
+        6000,
+        (Session("visits", 10 * MINUTE), Session("stays", 5 * MINUTE, emit="on_close"), EVERY),
+    ),
+    "ordered": (
+        300,
+        (Count("triples", 3), Session("short", 30 * MINUTE, max_duration=60 * MINUTE), EVERY),
+    ),
 }
 """By name: the events of a batch, and the windows."""
 SOAK = {"soak": (200, (Tumbling("hourly", 60 * MINUTE), Session("visits", 10 * MINUTE), EVERY))}
@@ -55,13 +79,21 @@ class Family:
 
     def landed_with(self, n: int) -> list[Event]:
         """Batch `n` as it lands: with copies of events of the batch before."""
-        copies = Random(f"{self.seed}:{self.name}:{n}:copies").sample(self.batch(n - 1), 20) if n else []
+        copies = (
+            Random(f"{self.seed}:{self.name}:{n}:copies").sample(self.batch(n - 1), 20) if n else []
+        )
         return [*self.batch(n), *copies]
 
     def _event(self, rng: Random, n: int, i: int) -> Event:
         middle = BASE + n * 5 * MINUTE
         t = middle + int(rng.triangular(-360, 5, 0) * MINUTE) // SECOND * SECOND
-        return Event(f"k{int(KEYS * rng.random() ** 2)}", None if rng.random() < 0.005 else t, rng.randrange(100), f"{n}-{i}", i)
+        return Event(
+            f"k{int(KEYS * rng.random() ** 2)}",
+            None if rng.random() < 0.005 else t,
+            rng.randrange(100),
+            f"{n}-{i}",
+            i,
+        )
 
     @property
     def batches(self) -> int:
@@ -80,10 +112,19 @@ class Family:
         done = {(e.run, e.batch): e for e in past.entries if e.step == "done"}.values()
         refused = sum(e.t is None for e in read)
         found = {name: sum(e.counts.get(name, 0) for e in done) for name in COUNTS}
-        wanted = dict(zip(COUNTS, (len(read), len(valid), 0, len(read) - refused - len(valid), refused), strict=True))
+        wanted = dict(
+            zip(
+                COUNTS,
+                (len(read), len(valid), 0, len(read) - refused - len(valid), refused),
+                strict=True,
+            )
+        )
         assert found == wanted, f"counts {found}, expected {wanted}"
         assert past.watermark == max(e.t or 0 for e in valid.values()) - DELAY
-        marks = [row["run"] for row in delta.read(self.spark, self.lab.pipeline.table(WATERMARKS)).collect()]
+        marks = [
+            row["run"]
+            for row in delta.read(self.spark, self.lab.pipeline.table(WATERMARKS)).collect()
+        ]
         assert sorted(marks) == list(range(1, past.last_run + 1))
         for what, n in self._totals():
             assert n == len(valid), f"{what} counts {n} events, expected {len(valid)}"
@@ -105,4 +146,6 @@ class Family:
         for window in self.lab.windows:
             found, wanted = self.lab.table(window.name, keys), self.lab.expected(window)
             wrong = [place for place in {*found, *wanted} if found.get(place) != wanted.get(place)]
-            assert not wrong, f"{window.name} {wrong[0]}: {found.get(wrong[0])}, expected {wanted.get(wrong[0])}; {len(wrong)} differ"
+            assert not wrong, (
+                f"{window.name} {wrong[0]}: {found.get(wrong[0])}, expected {wanted.get(wrong[0])}; {len(wrong)} differ"
+            )

@@ -95,7 +95,12 @@ def surroundings() -> Mapping[str, str]:
 
 def call_uv(*words: str) -> None:
     done = subprocess.run(
-        [UV, *words], cwd=ROOT, env=dict(surroundings()), capture_output=True, text=True, check=False
+        [UV, *words],
+        cwd=ROOT,
+        env=dict(surroundings()),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
 

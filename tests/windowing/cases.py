@@ -36,7 +36,11 @@ def year(n: int) -> int:
     return micros(datetime(n, 1, 1, tzinfo=UTC))
 
 
-instants = st.one_of(st.integers(year(1970), year(2031)), st.integers(year(1850), year(1970)), st.integers(-3 * HOUR, 3 * HOUR))
+instants = st.one_of(
+    st.integers(year(1970), year(2031)),
+    st.integers(year(1850), year(1970)),
+    st.integers(-3 * HOUR, 3 * HOUR),
+)
 zones = st.sampled_from(ZONES)
 steps = st.one_of(
     st.sampled_from([MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 90 * MINUTE, 7 * HOUR, DAY, 7 * DAY]),
@@ -55,17 +59,25 @@ class Case:
 
 def tumbling(grid: Grid, name: str = "w") -> Case:
     """The tumbling window on `grid`."""
-    return Case(Tumbling(name, grid, COUNT), oracle.Tumbling(name, grid.step_us, grid.months, grid.origin_us, grid.zone))
+    return Case(
+        Tumbling(name, grid, COUNT),
+        oracle.Tumbling(name, grid.step_us, grid.months, grid.origin_us, grid.zone),
+    )
 
 
 def sliding(grid: Grid, size_us: int, name: str = "w") -> Case:
     """The sliding window of `size_us` whose slide is the step of `grid`."""
-    return Case(Sliding(name, grid, size_us, COUNT), oracle.Sliding(name, size_us, grid.step_us, grid.origin_us, grid.zone))
+    return Case(
+        Sliding(name, grid, size_us, COUNT),
+        oracle.Sliding(name, size_us, grid.step_us, grid.origin_us, grid.zone),
+    )
 
 
 def cumulate(grid: Grid, name: str = "w") -> Case:
     """The cumulating window of the periods of `grid`, by its inner steps."""
-    theirs = oracle.Cumulate(name, grid.step_us, grid.months, grid.inner_us, grid.inner_months, grid.origin_us, grid.zone)
+    theirs = oracle.Cumulate(
+        name, grid.step_us, grid.months, grid.inner_us, grid.inner_months, grid.origin_us, grid.zone
+    )
     return Case(Cumulate(name, grid, COUNT), theirs)
 
 
@@ -73,16 +85,27 @@ def cumulate(grid: Grid, name: str = "w") -> Case:
 def stepped(draw: st.DrawFn) -> Grid:
     """A grid with a fixed step."""
     step = draw(steps)
-    return Grid(step, 0, draw(st.sampled_from([0, 0, step // 3, 4 * DAY % step, -step // 2])), draw(zones))
+    return Grid(
+        step, 0, draw(st.sampled_from([0, 0, step // 3, 4 * DAY % step, -step // 2])), draw(zones)
+    )
 
 
 @st.composite
 def monthly(draw: st.DrawFn) -> Grid:
     """A calendar grid whose origin may be the last day of a month, at any time of day, long before or after 1970."""
     day = draw(st.integers(year(1900), year(2100))) // DAY * DAY
-    end_of_month = draw(st.sampled_from([0, 0, year(2024) + 30 * DAY, year(2024) + 59 * DAY, year(1969) + 364 * DAY]))
+    end_of_month = draw(
+        st.sampled_from(
+            [0, 0, year(2024) + 30 * DAY, year(2024) + 59 * DAY, year(1969) + 364 * DAY]
+        )
+    )
     time_of_day = draw(st.sampled_from([0, 6 * HOUR, DAY - 1]))
-    return Grid(0, draw(st.sampled_from([1, 1, 2, 3, 5, 12, 48])), (end_of_month or day) + time_of_day, draw(zones))
+    return Grid(
+        0,
+        draw(st.sampled_from([1, 1, 2, 3, 5, 12, 48])),
+        (end_of_month or day) + time_of_day,
+        draw(zones),
+    )
 
 
 @st.composite
@@ -91,13 +114,23 @@ def nested(draw: st.DrawFn) -> Grid:
     kind = draw(st.sampled_from(["fixed", "fixed", "months of steps", "months of months"]))
     if kind == "fixed":
         grid = draw(stepped())
-        inner = draw(st.sampled_from([grid.step_us, -(-grid.step_us // 2), -(-grid.step_us // 3), -(-grid.step_us // 7)]))
+        inner = draw(
+            st.sampled_from(
+                [grid.step_us, -(-grid.step_us // 2), -(-grid.step_us // 3), -(-grid.step_us // 7)]
+            )
+        )
         if grid.zone is not None and grid.step_us < DAY and grid.step_us % inner:
             inner = grid.step_us
         return Grid(grid.step_us, 0, grid.origin_us, grid.zone, inner)
     grid = draw(monthly())
     if kind == "months of steps":
-        return Grid(0, grid.months, grid.origin_us, grid.zone, draw(st.sampled_from([DAY, 2 * DAY, 7 * DAY, 40 * DAY])))
+        return Grid(
+            0,
+            grid.months,
+            grid.origin_us,
+            grid.zone,
+            draw(st.sampled_from([DAY, 2 * DAY, 7 * DAY, 40 * DAY])),
+        )
     return Grid(0, grid.months, grid.origin_us, grid.zone, 0, draw(st.integers(1, grid.months)))
 
 
@@ -112,7 +145,9 @@ def aligned(draw: st.DrawFn, name: str = "w") -> Case:
     grid = draw(stepped())
     if kind == "tumbling":
         return tumbling(grid, name)
-    size = grid.step_us * draw(st.integers(1, 5)) + draw(st.sampled_from([0, 0, 1, grid.step_us // 2, grid.step_us // 3]))
+    size = grid.step_us * draw(st.integers(1, 5)) + draw(
+        st.sampled_from([0, 0, 1, grid.step_us // 2, grid.step_us // 3])
+    )
     return sliding(grid, size + (size == grid.step_us), name)
 
 

@@ -21,7 +21,9 @@ NOW = datetime(2026, 1, 5, tzinfo=UTC)
         ("_delta_log/0.json", timedelta(days=31), "none"),
     ],
 )
-def test_files_older_than_is_asked_for(tmp_path: Path, file: str, age: timedelta, expected: str) -> None:
+def test_files_older_than_is_asked_for(
+    tmp_path: Path, file: str, age: timedelta, expected: str
+) -> None:
     written = tmp_path / "_delta_log" / "table" / file
     written.parent.mkdir(parents=True)
     written.touch()

@@ -23,8 +23,12 @@ def with_history(rows: DataFrame, refused: DataFrame, partial: DataFrame) -> Dat
     """
     nth = F.row_number().over(Window.partitionBy(DIGEST).orderBy(TIME))
     gone = refused.groupBy(DIGEST).agg(F.count("*").alias("__gone"))
-    late = partial.select(DIGEST, F.col("missed.window").alias(MISSED), F.col("watermark").alias(JUDGED))
-    late = late.withColumn("__from", F.row_number().over(Window.partitionBy(DIGEST).orderBy(JUDGED)))
+    late = partial.select(
+        DIGEST, F.col("missed.window").alias(MISSED), F.col("watermark").alias(JUDGED)
+    )
+    late = late.withColumn(
+        "__from", F.row_number().over(Window.partitionBy(DIGEST).orderBy(JUDGED))
+    )
     counted = rows.withColumn(_NTH, nth).join(gone, DIGEST, "left")
     place = F.col(_NTH) - F.coalesce("__gone", F.lit(0))
     marked = counted.withColumn(LIVE, place > 0).withColumn("__from", place)
@@ -46,14 +50,18 @@ def accepted_again(rows: DataFrame, elsewhere: DataFrame | None, pipeline: Pipel
     return outside.unionByName(inside)
 
 
-def _once(inside: DataFrame, event_id: str, elsewhere: DataFrame | None, pipeline: Pipeline) -> DataFrame:
+def _once(
+    inside: DataFrame, event_id: str, elsewhere: DataFrame | None, pipeline: Pipeline
+) -> DataFrame:
     """Each id once, the one that counted before rather than another.
 
     Where ids are forgotten two events of one id may both have counted, and go on to; of a source that changes its past nobody can tell.
     """
     name = F.col(f"`{event_id}`").cast("string")
     order = [F.col(LIVE).desc(), *copies_order(pipeline)]
-    ranked = inside.where(name.isNotNull()).withColumn(_NTH, F.row_number().over(Window.partitionBy(name).orderBy(*order)))
+    ranked = inside.where(name.isNotNull()).withColumn(
+        _NTH, F.row_number().over(Window.partitionBy(name).orderBy(*order))
+    )
     forgets = pipeline.watermark.dedupe_horizon_us is not None and pipeline.source.changes != "feed"
     before = F.col(LIVE) if forgets else F.lit(False)
     winners = ranked.where((F.col(_NTH) == 1) & ~before).drop(_NTH)

@@ -24,18 +24,27 @@ EMPTIED = "__emptied"
 
 def with_row_digest(rows: DataFrame, earlier: EarlierTypes) -> DataFrame:
     """Adds the digest of each row. rows -> rows + [__digest bigint]."""
-    return rows.withColumn(DIGEST, row_digest({name: name for name in hashed_columns(rows.schema)}, earlier))
+    return rows.withColumn(
+        DIGEST, row_digest({name: name for name in hashed_columns(rows.schema)}, earlier)
+    )
 
 
 def row_digest(columns: Mapping[str, str], earlier: EarlierTypes) -> Column:
     """The digest of a row whose values are in `columns`: name in the source -> column of the frame."""
-    each = [_value_digest(name, F.col(f"`{column}`"), earlier.get(name, ())) for name, column in columns.items()]
+    each = [
+        _value_digest(name, F.col(f"`{column}`"), earlier.get(name, ()))
+        for name, column in columns.items()
+    ]
     return reduce(lambda a, b: a.bitwiseXOR(b), each, F.lit(0).cast("bigint"))
 
 
 def hashed_columns(schema: T.StructType) -> list[str]:
     """The names of the columns that a digest is made of."""
-    return [f.name for f in schema.fields if not any(kind in f.dataType.simpleString() for kind in _NOT_HASHED)]
+    return [
+        f.name
+        for f in schema.fields
+        if not any(kind in f.dataType.simpleString() for kind in _NOT_HASHED)
+    ]
 
 
 def _value_digest(name: str, value: Column, earlier: Sequence[T.DataType]) -> Column:

@@ -17,7 +17,13 @@ from windowing.spec.kinds import Chained, Punctuation
 from windowing.spec.pipeline import Pipeline
 from windowing.windows.session import chained
 
-ACCEPTED, LATE, DUPLICATE, QUARANTINED, PARTIAL = "accepted", "late", "duplicate", "quarantined", "partial"
+ACCEPTED, LATE, DUPLICATE, QUARANTINED, PARTIAL = (
+    "accepted",
+    "late",
+    "duplicate",
+    "quarantined",
+    "partial",
+)
 _KNOWN = "__known"
 _NO_MISSED = "array<struct<window:string,until:timestamp_ltz>>"
 
@@ -52,7 +58,10 @@ def judged(checked: DataFrame, pipeline: Pipeline, law: Law, memory: Memory) -> 
     own = _missed_own(pipeline)
     late = fresh & (own > 0) & (own == _belongs(pipeline)) & _every_window_closed(law, pipeline)
     outcome = (
-        F.when(F.col(WHY).isNotNull(), QUARANTINED).when(F.col(_KNOWN), DUPLICATE).when(late, LATE).otherwise(ACCEPTED)
+        F.when(F.col(WHY).isNotNull(), QUARANTINED)
+        .when(F.col(_KNOWN), DUPLICATE)
+        .when(late, LATE)
+        .otherwise(ACCEPTED)
     )
     first = _with_copies(missed.withColumn(OUTCOME, outcome), pipeline)
     return first.withColumn(WHY, _reason(pipeline)).drop(_KNOWN)
@@ -73,17 +82,25 @@ def _with_known(rows: DataFrame, event_id: str | None, ids: DataFrame | None) ->
     if event_id is None or ids is None:
         return rows.withColumn(_KNOWN, F.lit(False))
     known = ids.select(F.col("event_id").alias("__id"), F.lit(True).alias(_KNOWN))
-    joined = rows.join(known, F.col(f"`{event_id}`").cast("string") == F.col("__id"), "left").drop("__id")
+    joined = rows.join(known, F.col(f"`{event_id}`").cast("string") == F.col("__id"), "left").drop(
+        "__id"
+    )
     return joined.withColumn(_KNOWN, F.coalesce(_KNOWN, F.lit(False)))
 
 
-def _with_missed(rows: DataFrame, pipeline: Pipeline, law: Law, memory: Memory, fresh: Column) -> DataFrame:
+def _with_missed(
+    rows: DataFrame, pipeline: Pipeline, law: Law, memory: Memory, fresh: Column
+) -> DataFrame:
     entries = [_entry(F.col(TIME) < F.lit(c.some_us), c.window, c.some_us) for c in law.cuts]
     for window in pipeline.chained if law.can_be_late else ():
-        rows = _with_session_flag(rows, window, pipeline.source.key, law, memory.sessions.get(window.name), fresh)
+        rows = _with_session_flag(
+            rows, window, pipeline.source.key, law, memory.sessions.get(window.name), fresh
+        )
         entries.append(_entry(F.col(_flag(window)), window.name, None))
     every = F.filter(F.array(*entries), lambda m: m.isNotNull()) if entries else F.array()
-    return rows.withColumn(MISSED, every.cast(_NO_MISSED)).drop(*(_flag(s) for s in pipeline.chained))
+    return rows.withColumn(MISSED, every.cast(_NO_MISSED)).drop(
+        *(_flag(s) for s in pipeline.chained)
+    )
 
 
 def _marks(window: Punctuation) -> Column:
@@ -93,7 +110,11 @@ def _marks(window: Punctuation) -> Column:
 def _missed_own(pipeline: Pipeline) -> Column:
     """How many windows a row missed of those that hold it; a late marker misses the one that it would have ended, which doesn't."""
     named = F.col(MISSED)["window"]
-    ends = [(_marks(w) & F.array_contains(named, w.name)).cast("int") for w in pipeline.windows if isinstance(w, Punctuation)]
+    ends = [
+        (_marks(w) & F.array_contains(named, w.name)).cast("int")
+        for w in pipeline.windows
+        if isinstance(w, Punctuation)
+    ]
     return reduce(lambda x, y: x - y, ends, F.size(MISSED))
 
 
@@ -104,7 +125,11 @@ def _belongs(pipeline: Pipeline) -> Column:
 
 
 def _entry(missed: Column, window: str, until_us: int | None) -> Column:
-    until = F.lit(None).cast("timestamp_ltz") if until_us is None else F.timestamp_micros(F.lit(until_us))
+    until = (
+        F.lit(None).cast("timestamp_ltz")
+        if until_us is None
+        else F.timestamp_micros(F.lit(until_us))
+    )
     return F.when(missed, F.struct(F.lit(window).alias("window"), until.alias("until")))
 
 
@@ -123,18 +148,29 @@ def _flag(session: Chained) -> str:
 
 
 def _with_session_flag(
-    rows: DataFrame, session: Chained, keys: Sequence[str], law: Law, stored: DataFrame | None, fresh: Column
+    rows: DataFrame,
+    session: Chained,
+    keys: Sequence[str],
+    law: Law,
+    stored: DataFrame | None,
+    fresh: Column,
 ) -> DataFrame:
     """Marks the events that touch a final session or whose chain has closed beyond the allowed lateness."""
     late = late_points(rows.where(fresh).select(*keys, TIME), stored, keys, session.gap_us, law)
     marked = late.select(*keys, TIME, F.lit(True).alias(_flag(session)))
-    return rows.join(marked, [*keys, TIME], "left").withColumn(_flag(session), F.coalesce(_flag(session), F.lit(False)))
+    return rows.join(marked, [*keys, TIME], "left").withColumn(
+        _flag(session), F.coalesce(_flag(session), F.lit(False))
+    )
 
 
-def late_points(points: DataFrame, stored: DataFrame | None, keys: Sequence[str], gap_us: int, law: Law) -> DataFrame:
+def late_points(
+    points: DataFrame, stored: DataFrame | None, keys: Sequence[str], gap_us: int, law: Law
+) -> DataFrame:
     """The (key, t) that are late for sessions of `gap_us`. points[keys, t] x stored[keys, window_start, window_end, last_event]."""
     closed_us = (law.watermark_us or 0) - (law.lateness_us or 0)
-    suspects = points.where(F.col(TIME) + F.lit(gap_us) <= F.lit(closed_us)).select(*keys).distinct()
+    suspects = (
+        points.where(F.col(TIME) + F.lit(gap_us) <= F.lit(closed_us)).select(*keys).distinct()
+    )
     pool = points.join(suspects, [*keys], "left_semi").distinct()
     if stored is None:
         return _late_chains(pool, pool.limit(0), keys, gap_us, closed_us)
@@ -147,16 +183,26 @@ def late_points(points: DataFrame, stored: DataFrame | None, keys: Sequence[str]
 
 def _touching(points: DataFrame, final: DataFrame, keys: Sequence[str], gap_us: int) -> DataFrame:
     reach = F.unix_micros(LAST) + F.lit(gap_us)
-    bounds = final.select(*keys, (F.unix_micros(START) - F.lit(gap_us)).alias("__low"), reach.alias("__high"))
+    bounds = final.select(
+        *keys, (F.unix_micros(START) - F.lit(gap_us)).alias("__low"), reach.alias("__high")
+    )
     same = [F.col(f"p.`{k}`") == F.col(f"f.`{k}`") for k in keys]
-    return points.alias("p").join(bounds.alias("f"), [*same, F.col(TIME).between(F.col("__low"), F.col("__high"))], "left_semi")
+    return points.alias("p").join(
+        bounds.alias("f"),
+        [*same, F.col(TIME).between(F.col("__low"), F.col("__high"))],
+        "left_semi",
+    )
 
 
-def _late_chains(points: DataFrame, open_sessions: DataFrame, keys: Sequence[str], gap_us: int, closed_us: int) -> DataFrame:
+def _late_chains(
+    points: DataFrame, open_sessions: DataFrame, keys: Sequence[str], gap_us: int, closed_us: int
+) -> DataFrame:
     at = F.timestamp_micros(TIME)
     spans = points.select(*keys, at.alias(FIRST), at.alias(LAST), TIME)
     if START in open_sessions.columns:
-        known = open_sessions.select(*keys, F.col(START).alias(FIRST), LAST, F.lit(None).cast("bigint").alias(TIME))
+        known = open_sessions.select(
+            *keys, F.col(START).alias(FIRST), LAST, F.lit(None).cast("bigint").alias(TIME)
+        )
         spans = spans.unionByName(known)
     chains = chained(spans, keys, gap_us)
     last = F.max(F.unix_micros(LAST)).over(Window.partitionBy(*keys, "__chain"))
@@ -175,11 +221,17 @@ def _with_copies(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     if event_id is None:
         return rows
     judged_here = F.col(OUTCOME).isin(ACCEPTED, LATE) & F.col(f"`{event_id}`").isNotNull()
-    ranked = Window.partitionBy(F.col(f"`{event_id}`").cast("string")).orderBy(OUTCOME, *copies_order(pipeline))
+    ranked = Window.partitionBy(F.col(f"`{event_id}`").cast("string")).orderBy(
+        OUTCOME, *copies_order(pipeline)
+    )
     copies = rows.where(judged_here)
-    placed = copies.withColumn("__place", F.row_number().over(ranked)).withColumn("__best", F.first(OUTCOME).over(ranked))
+    placed = copies.withColumn("__place", F.row_number().over(ranked)).withColumn(
+        "__best", F.first(OUTCOME).over(ranked)
+    )
     second = (F.col("__best") == ACCEPTED) & (F.col("__place") > 1)
-    resolved = placed.withColumn(OUTCOME, F.when(second, DUPLICATE).otherwise(F.col(OUTCOME))).drop("__place", "__best")
+    resolved = placed.withColumn(OUTCOME, F.when(second, DUPLICATE).otherwise(F.col(OUTCOME))).drop(
+        "__place", "__best"
+    )
     return resolved.unionByName(rows.where(~judged_here | F.col(OUTCOME).isNull()))
 
 

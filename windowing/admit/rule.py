@@ -9,7 +9,15 @@ from windowing.grid.rule import boundary, index
 from windowing.grid.zone import FIRST_US
 from windowing.panes.rule import shape, span
 from windowing.spec.duration import DAY
-from windowing.spec.kinds import Aligned, Count, Counted, Cumulate, Delta, Punctuation, RecordSliding
+from windowing.spec.kinds import (
+    Aligned,
+    Count,
+    Counted,
+    Cumulate,
+    Delta,
+    Punctuation,
+    RecordSliding,
+)
 from windowing.spec.pipeline import Pipeline, Watermark
 
 
@@ -40,10 +48,18 @@ def cut(window: Aligned | RecordSliding | Counted, closed_us: int) -> Cut:
             return Cut(window.name, _ticked(last - difference, tick), _ticked(last, tick))
         case Cumulate(grid=grid):
             periods = grid.periods
-            return Cut(window.name, boundary(periods, index(periods, closed_us)), boundary(grid, index(grid, closed_us)))
+            return Cut(
+                window.name,
+                boundary(periods, index(periods, closed_us)),
+                boundary(grid, index(grid, closed_us)),
+            )
     form = shape(window)
     closed = (index(form.grid, closed_us) - form.size) // form.slide
-    return Cut(window.name, boundary(form.grid, (closed + 1) * form.slide), boundary(form.grid, closed * form.slide + form.size))
+    return Cut(
+        window.name,
+        boundary(form.grid, (closed + 1) * form.slide),
+        boundary(form.grid, closed * form.slide + form.size),
+    )
 
 
 def _ticked(last_us: int, tick_us: int) -> int:
@@ -76,16 +92,24 @@ def suspicious_before(pipeline: Pipeline, watermark_us: int | None) -> int | Non
     return max([*cut_off, *chained], default=None)
 
 
-def advanced(before_us: int | None, max_event_us: int | None, arrival_us: int, delay_us: int) -> int | None:
+def advanced(
+    before_us: int | None, max_event_us: int | None, arrival_us: int, delay_us: int
+) -> int | None:
     """W after a run: never lower than before; the highest accepted event time, at most the arrival, less the delay, never before year 4."""
     if max_event_us is None:
         return before_us
     return later(before_us, max(min(max_event_us, arrival_us) - delay_us, FIRST_US))
 
 
-def idled(before_us: int | None, quiet: Quiet | None, arrival_us: int, watermark: Watermark) -> int | None:
+def idled(
+    before_us: int | None, quiet: Quiet | None, arrival_us: int, watermark: Watermark
+) -> int | None:
     """W after a run that accepted nothing: once the source has been quiet for `idle_after`, W goes on as the clock does."""
-    if quiet is None or watermark.idle_after_us is None or arrival_us - quiet.since_us < watermark.idle_after_us:
+    if (
+        quiet is None
+        or watermark.idle_after_us is None
+        or arrival_us - quiet.since_us < watermark.idle_after_us
+    ):
         return before_us
     return later(before_us, quiet.reached_us + (arrival_us - quiet.since_us) - watermark.delay_us)
 

@@ -23,7 +23,9 @@ def refused(judged: DataFrame, columns: list[str], stamp: Stamp) -> DataFrame:
     """
     partial = (F.col(OUTCOME) == ACCEPTED) & (F.size(MISSED) > 0)
     outcome = F.when(partial, PARTIAL).otherwise(F.col(OUTCOME))
-    watermark = F.lit(None).cast("timestamp_ltz") if stamp.judged_us is None else instant(stamp.judged_us)
+    watermark = (
+        F.lit(None).cast("timestamp_ltz") if stamp.judged_us is None else instant(stamp.judged_us)
+    )
     return judged.where(partial | (F.col(OUTCOME) != ACCEPTED)).select(
         *(F.col(f"`{c}`").alias(kept_name(c)) for c in columns),
         outcome.alias("outcome"),

@@ -43,7 +43,9 @@ def collect(i: Input) -> Algebra:
     count = int(i.argument or 0)
     name, shortest = f"{i.name}__collect{count}", partial(_shortest, count=count)
     placed = F.collect_list(F.when(i.value.isNotNull(), _placed(i)))
-    part = Part(name, shortest(placed), F.collect_list, fold=lambda lists: shortest(F.flatten(lists)))
+    part = Part(
+        name, shortest(placed), F.collect_list, fold=lambda lists: shortest(F.flatten(lists))
+    )
     return Algebra((part,), F.transform(name, lambda x: x["value"]))
 
 

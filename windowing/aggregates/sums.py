@@ -32,7 +32,9 @@ def sum_of(i: Input) -> Algebra:
     """The sum; null where there is no value or the result type can't hold it."""
     parts, total, overflow = _total(i)
     some = F.col(f"{i.name}__n") > 0
-    return Algebra((*parts, count_part(i)), F.when(some, total), None if overflow is None else some & overflow)
+    return Algebra(
+        (*parts, count_part(i)), F.when(some, total), None if overflow is None else some & overflow
+    )
 
 
 def avg(i: Input) -> Algebra:
@@ -40,7 +42,11 @@ def avg(i: Input) -> Algebra:
     parts, _, _ = _total(i)
     n = F.col(f"{i.name}__n")
     mean = F.when(n > 0, F.try_divide(_wide(i), n))
-    return Algebra((*parts, count_part(i)), mean, (n > 0) & mean.isNull() if isinstance(i.type, T.DecimalType) else None)
+    return Algebra(
+        (*parts, count_part(i)),
+        mean,
+        (n > 0) & mean.isNull() if isinstance(i.type, T.DecimalType) else None,
+    )
 
 
 def variance(i: Input) -> Algebra:
@@ -67,7 +73,11 @@ def _total(i: Input) -> tuple[tuple[Part, ...], Column, Column | None]:
         value = _exact(i).try_cast("bigint")
         return parts, value, value.isNull()
     if isinstance(i.type, INTEGERS):
-        return (Part(f"{i.name}__sum", F.sum(i.value), F.sum, invertible=True),), F.col(f"{i.name}__sum"), None
+        return (
+            (Part(f"{i.name}__sum", F.sum(i.value), F.sum, invertible=True),),
+            F.col(f"{i.name}__sum"),
+            None,
+        )
     if isinstance(i.type, T.DecimalType) and is_wide(i.type):
         wide_sum = WideSum(i.name, i.type.scale)
         value = wide_sum.value()
@@ -76,7 +86,10 @@ def _total(i: Input) -> tuple[tuple[Part, ...], Column, Column | None]:
         total, lost = f"{i.name}__sum", f"{i.name}__lost"
         wide = i.value.cast(T.DecimalType(38, i.type.scale))
         summed = F.try_sum(wide)
-        parts = (Part(total, summed, F.try_sum), Part(lost, _left(wide, lambda one: one), F.sum, beside=partial(_left, total)))
+        parts = (
+            Part(total, summed, F.try_sum),
+            Part(lost, _left(wide, lambda one: one), F.sum, beside=partial(_left, total)),
+        )
         value = F.when(F.col(lost) == 0, F.col(total))
         return parts, value, value.isNull()
     return (Part(f"{i.name}__sum", F.sum(i.value), F.sum),), F.col(f"{i.name}__sum"), None
@@ -90,7 +103,9 @@ def _left(value: str | Column, each: Step) -> Column:
 def _exact(i: Input) -> Column:
     """The whole sum of 64-bit integers, kept as two halves that can't overflow themselves."""
     high, low = F.col(f"{i.name}__high"), F.col(f"{i.name}__low")
-    return high.cast("decimal(38,0)") * F.lit(1 << _HALF).cast("decimal(11,0)") + low.cast("decimal(38,0)")
+    return high.cast("decimal(38,0)") * F.lit(1 << _HALF).cast("decimal(11,0)") + low.cast(
+        "decimal(38,0)"
+    )
 
 
 def _wide(i: Input) -> Column:
@@ -106,11 +121,15 @@ def _moments(i: Input) -> Part:
     value = i.value.cast("double")
     n = F.count(value)
     lifted = F.struct(n.alias("n"), F.avg(value).alias("mean"), (F.var_pop(value) * n).alias("m2"))
-    return Part(f"{i.name}__moments", lifted, lambda c: F.collect_list(F.when(c["n"] > 0, c)), fold=_folded)
+    return Part(
+        f"{i.name}__moments", lifted, lambda c: F.collect_list(F.when(c["n"] > 0, c)), fold=_folded
+    )
 
 
 def _folded(moments: Column) -> Column:
-    none = F.struct(F.lit(0).cast("bigint").alias("n"), F.lit(0.0).alias("mean"), F.lit(0.0).alias("m2"))
+    none = F.struct(
+        F.lit(0).cast("bigint").alias("n"), F.lit(0.0).alias("mean"), F.lit(0.0).alias("m2")
+    )
     return F.aggregate(moments, none, _joined)
 
 

@@ -1,6 +1,6 @@
 """What a checkpoint, a ledger and tables say beside each other, and what that means. No Spark, no files.
 
-    Stream (the checkpoint's files) + Story (the ledger) + versions of tables -> findings, each with its repair
+Stream (the checkpoint's files) + Story (the ledger) + versions of tables -> findings, each with its repair
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +11,10 @@ from windowing.ledger.rule import Story
 from windowing.spec.pipeline import Pipeline
 
 RECOVER, RESET, MOVE = "recover", "reset", "move"
-DOES = {RECOVER: "makes the checkpoint anew from the ledger", RESET: "starts the pipeline over from its source"}
+DOES = {
+    RECOVER: "makes the checkpoint anew from the ledger",
+    RESET: "starts the pipeline over from its source",
+}
 REPAIRS = {
     "CHECKPOINT_LOST": RECOVER,
     "CHECKPOINT_OLDER": RECOVER,
@@ -77,11 +80,26 @@ def of_stream(stream: Stream, past: Story) -> tuple[Finding, ...]:
     if stream.damaged:
         return (Finding("CHECKPOINT_DAMAGED", f"{', '.join(stream.damaged)} can't be read"),)
     if stream.commit >= 0 and last < 0:
-        return (Finding("LEDGER_LOST", f"the stream has committed batch {stream.commit}, and the ledger has none"),)
+        return (
+            Finding(
+                "LEDGER_LOST",
+                f"the stream has committed batch {stream.commit}, and the ledger has none",
+            ),
+        )
     if past.query is not None and stream.query is not None and stream.query != past.query:
-        return (Finding("CHECKPOINT_FOREIGN", f"it is that of query {stream.query}, and state was made by {past.query}"),)
+        return (
+            Finding(
+                "CHECKPOINT_FOREIGN",
+                f"it is that of query {stream.query}, and state was made by {past.query}",
+            ),
+        )
     if stream.commit > last:
-        return (Finding("LEDGER_OLDER", f"the stream has committed batch {stream.commit}, and the ledger ends with {last}"),)
+        return (
+            Finding(
+                "LEDGER_OLDER",
+                f"the stream has committed batch {stream.commit}, and the ledger ends with {last}",
+            ),
+        )
     if stream.query is None and stream.offset >= 0:
         return (Finding("CHECKPOINT_DAMAGED", "metadata is missing"),)
     return tuple(_positions(stream, past, last, began))
@@ -90,16 +108,29 @@ def of_stream(stream: Stream, past: Story) -> tuple[Finding, ...]:
 def _positions(stream: Stream, past: Story, last: int, began: int | None) -> Iterator[Finding]:
     """Whether the stream stands where the ledger says, and cut its batches as the ledger has them."""
     if stream.offset < last or stream.commit < last - 1:
-        where = f"the stream is at batch {max(stream.offset, stream.commit)}" if stream.offset >= 0 else "the stream is at its beginning"
+        where = (
+            f"the stream is at batch {max(stream.offset, stream.commit)}"
+            if stream.offset >= 0
+            else "the stream is at its beginning"
+        )
         yield Finding("CHECKPOINT_OLDER", f"{where}, and the ledger ends with {last}")
     elif began is not None and stream.offset < began:
-        yield Finding("CHECKPOINT_OLDER", f"the stream is at batch {stream.offset}, and the ledger has begun {began}")
+        yield Finding(
+            "CHECKPOINT_OLDER",
+            f"the stream is at batch {stream.offset}, and the ledger has begun {began}",
+        )
     elif stream.offset > last + 1 or stream.offset > stream.commit + 1:
-        yield Finding("CHECKPOINT_DAMAGED", f"it has offsets of batch {stream.offset}, and committed {stream.commit}")
+        yield Finding(
+            "CHECKPOINT_DAMAGED",
+            f"it has offsets of batch {stream.offset}, and committed {stream.commit}",
+        )
     else:
         for batch in (last, began):
             if batch is not None and not same_cut(stream.offsets.get(batch), past.offsets(batch)):
-                yield Finding("CHECKPOINT_FOREIGN", f"its batch {batch} ends elsewhere than the one of the ledger")
+                yield Finding(
+                    "CHECKPOINT_FOREIGN",
+                    f"its batch {batch} ends elsewhere than the one of the ledger",
+                )
 
 
 def same_cut(ours: str | None, theirs: str | None) -> bool:
@@ -120,7 +151,9 @@ def readable(text: str, lines: int) -> bool:
         return False
 
 
-def of_tables(recorded: Mapping[str, int], there: Mapping[str, int | None], foreign: Mapping[str, str]) -> Iterable[Finding]:
+def of_tables(
+    recorded: Mapping[str, int], there: Mapping[str, int | None], foreign: Mapping[str, str]
+) -> Iterable[Finding]:
     """What of the tables does not fit the versions the ledger recorded.
 
     `there` are their newest versions, None where there is no table; `foreign` are operations nobody here did, by table.
@@ -130,6 +163,9 @@ def of_tables(recorded: Mapping[str, int], there: Mapping[str, int | None], fore
         if now is None:
             yield Finding("TABLE_LOST", f"{name} is gone")
         elif now < recorded[name]:
-            yield Finding("TABLE_OLDER", f"{name} is at version {now}, and the ledger has seen {recorded[name]}")
+            yield Finding(
+                "TABLE_OLDER",
+                f"{name} is at version {now}, and the ledger has seen {recorded[name]}",
+            )
         elif name in foreign:
             yield Finding("TABLE_CHANGED", f"{name} was changed from outside: {foreign[name]}")

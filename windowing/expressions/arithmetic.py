@@ -6,7 +6,18 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.expressions.values import DOUBLE, LONG, MOST_DIGITS, NUMBER, Built, Values, common, decimal, given, needed
+from windowing.expressions.values import (
+    DOUBLE,
+    LONG,
+    MOST_DIGITS,
+    NUMBER,
+    Built,
+    Values,
+    common,
+    decimal,
+    given,
+    needed,
+)
 from windowing.spec.expressions.tree import Call
 
 _LEAST_SCALE = 6
@@ -29,9 +40,15 @@ def _arithmetic(call: Call, values: Values) -> Built:
 
 def _decimal(operation: str, left: T.DecimalType, right: T.DecimalType) -> T.DecimalType:
     """What Spark makes of decimals: as many digits as the exact result may have; beyond 38 the last ones after the point go."""
-    before, after = (left.precision - left.scale, right.precision - right.scale), max(left.scale, right.scale)
+    before, after = (
+        (left.precision - left.scale, right.precision - right.scale),
+        max(left.scale, right.scale),
+    )
     if operation == "*":
-        whole, scale = left.precision + right.precision + 1 - left.scale - right.scale, left.scale + right.scale
+        whole, scale = (
+            left.precision + right.precision + 1 - left.scale - right.scale,
+            left.scale + right.scale,
+        )
     elif operation == "/":
         whole, scale = before[0] + right.scale, max(_LEAST_SCALE, left.scale + right.precision + 1)
     else:

@@ -65,7 +65,9 @@ def _value(expression: Expression, schema: T.StructType, field: str) -> Value:
     except Unfit as unfit:
         raise SpecError(field, str(unfit)) from None
     if family(value.kind) in (NULL, OTHER):
-        raise SpecError(field, f"{shown(str(value))} can't be used by itself; it is {family(value.kind)}")
+        raise SpecError(
+            field, f"{shown(str(value))} can't be used by itself; it is {family(value.kind)}"
+        )
     return value
 
 
@@ -81,7 +83,9 @@ def _built(node: Node, schema: T.StructType) -> Value:
 def _logic(call: Call, values: Values) -> Built:
     needed("true or false", call, values)
     columns = [v.column for v in values]
-    return TRUTH, ~columns[0] if call.operation == "not" else reduce(and_ if call.operation == "and" else or_, columns)
+    return TRUTH, ~columns[0] if call.operation == "not" else reduce(
+        and_ if call.operation == "and" else or_, columns
+    )
 
 
 def _comparison(call: Call, values: Values) -> Built:
@@ -93,7 +97,9 @@ def _comparison(call: Call, values: Values) -> Built:
 
 def _without_null(call: Call, values: Values) -> None:
     if any(family(v.kind) == NULL for v in values):
-        raise Unfit(f"{shown(printed(call))} compares with null, which is never true; write is null, is not null or <=>")
+        raise Unfit(
+            f"{shown(printed(call))} compares with null, which is never true; write is null, is not null or <=>"
+        )
 
 
 def _among(call: Call, values: Values) -> Built:
@@ -149,7 +155,9 @@ def _case_of(call: Call, values: Values) -> Built:
 def _arms(call: Call, conditions: Sequence[Column], values: Values) -> Built:
     kind, (*thens, otherwise) = common(call, values)
     (first, then), *others = zip(conditions, thens, strict=True)
-    return kind, reduce(lambda chain, arm: chain.when(*arm), others, F.when(first, then)).otherwise(otherwise)
+    return kind, reduce(lambda chain, arm: chain.when(*arm), others, F.when(first, then)).otherwise(
+        otherwise
+    )
 
 
 def _text(call: Call, values: Values) -> Built:
@@ -166,7 +174,9 @@ def _substring(call: Call, values: Values) -> Built:
     needed("a text", call, values[:1])
     kind, places = common(call, values[1:])
     if kind != LONG:
-        raise Unfit(f"{shown(printed(call))} counts places in whole numbers, but {shown(str(values[-1]))} is none")
+        raise Unfit(
+            f"{shown(printed(call))} counts places in whole numbers, but {shown(str(values[-1]))} is none"
+        )
     return TEXT, F.substr(values[0].column, *(place.try_cast("int") for place in places))
 
 
@@ -176,8 +186,14 @@ def _calendar(call: Call, values: Values) -> Built:
 
 
 def _cast(call: Call, values: Values) -> Built:
-    kind = _CASTS.get(str(given(call.arguments[1]))) or T.DecimalType(*map(int, str(given(call.arguments[1]))[8:-1].split(",")))
-    needed((NUMBER, "a text", "true or false", NULL, *(TIMES if kind == TEXT else ())), call, values[:1])
+    kind = _CASTS.get(str(given(call.arguments[1]))) or T.DecimalType(
+        *map(int, str(given(call.arguments[1]))[8:-1].split(","))
+    )
+    needed(
+        (NUMBER, "a text", "true or false", NULL, *(TIMES if kind == TEXT else ())),
+        call,
+        values[:1],
+    )
     return kind, values[0].column.try_cast(kind)
 
 
@@ -185,11 +201,20 @@ _CASTS: dict[str, T.DataType] = {"bigint": LONG, "double": DOUBLE, "string": TEX
 _COMPARISONS: dict[str, Callable[[Column, Column], Column]] = {
     "=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge, "<=>": lambda left, right: left.eqNullSafe(right),
 }  # fmt: skip
-_CHOICES: dict[str, Callable[..., Column]] = {"coalesce": F.coalesce, "least": F.least, "greatest": F.greatest}
+_CHOICES: dict[str, Callable[..., Column]] = {
+    "coalesce": F.coalesce,
+    "least": F.least,
+    "greatest": F.greatest,
+}
 _TEXTS: dict[str, Callable[..., Column]] = {
     "lower": F.lower, "upper": F.upper, "trim": F.trim, "concat": F.concat, "replace": F.replace,
 }  # fmt: skip
-_FIELDS: dict[str, Callable[[Column], Column]] = {"year": F.year, "month": F.month, "day": F.day, "hour": F.hour}
+_FIELDS: dict[str, Callable[[Column], Column]] = {
+    "year": F.year,
+    "month": F.month,
+    "day": F.day,
+    "hour": F.hour,
+}
 _OPERATIONS: dict[str, Callable[[Call, Values], Built]] = {
     **dict.fromkeys(("and", "or", "not"), _logic),
     **dict.fromkeys(_COMPARISONS, _comparison),
@@ -198,5 +223,13 @@ _OPERATIONS: dict[str, Callable[[Call, Values], Built]] = {
     **dict.fromkeys(_TEXTS, _text),
     **dict.fromkeys(_FIELDS, _calendar),
     **{"in": _among, "between": _between, "like": _like, "is null": _is_null},
-    **{"nullif": _null_if, "if": _if, "case": _case, "case of": _case_of, "length": _length, "substring": _substring, "cast": _cast},
+    **{
+        "nullif": _null_if,
+        "if": _if,
+        "case": _case,
+        "case of": _case_of,
+        "length": _length,
+        "substring": _substring,
+        "cast": _cast,
+    },
 }

@@ -24,17 +24,34 @@ NUMBER, TIMES = "a number", ("a time", "a local time", "a date")
 NULL, OTHER = "null", "neither a number, a text, a time nor true or false"
 MOST_DIGITS = 38
 
-_WHOLE_DIGITS: dict[type[T.DataType], int] = {T.ByteType: 3, T.ShortType: 5, T.IntegerType: 10, T.LongType: 20}
+_WHOLE_DIGITS: dict[type[T.DataType], int] = {
+    T.ByteType: 3,
+    T.ShortType: 5,
+    T.IntegerType: 10,
+    T.LongType: 20,
+}
 _FAMILIES: dict[type[T.DataType], str] = {
     **dict.fromkeys((*_WHOLE_DIGITS, T.FloatType, T.DoubleType, T.DecimalType), NUMBER),
-    **{T.BooleanType: "true or false", T.TimestampType: TIMES[0], T.TimestampNTZType: TIMES[1], T.DateType: TIMES[2], T.NullType: NULL},
+    **{
+        T.BooleanType: "true or false",
+        T.TimestampType: TIMES[0],
+        T.TimestampNTZType: TIMES[1],
+        T.DateType: TIMES[2],
+        T.NullType: NULL,
+    },
 }
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _LOCAL = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?", re.ASCII)
 _TIME = re.compile(_LOCAL.pattern[:-2] + r"(Z|[+-]\d\d:\d\d)?)?", re.ASCII)
 _FORMS = {
-    TIMES[0]: (_TIME, "a time such as '2024-01-31', '2024-01-31 06:00' or '2024-01-31T06:00:00Z', in UTC if it names no offset"),
-    TIMES[1]: (_LOCAL, "a local time such as '2024-01-31' or '2024-01-31 06:00', without an offset"),
+    TIMES[0]: (
+        _TIME,
+        "a time such as '2024-01-31', '2024-01-31 06:00' or '2024-01-31T06:00:00Z', in UTC if it names no offset",
+    ),
+    TIMES[1]: (
+        _LOCAL,
+        "a local time such as '2024-01-31' or '2024-01-31 06:00', without an offset",
+    ),
     TIMES[2]: (_DATE, "a date such as '2024-01-31'"),
 }
 
@@ -68,7 +85,9 @@ def named(node: Name, schema: T.StructType) -> Value:
     """The column of that very name."""
     if node.name not in schema.names:
         hint = near(node.name, schema.names)
-        raise Unfit(f"{shown(printed(node))} is no column of the source{hint}; it has {listed(sorted(schema.names))}")
+        raise Unfit(
+            f"{shown(printed(node))} is no column of the source{hint}; it has {listed(sorted(schema.names))}"
+        )
     return Value(node, schema[node.name].dataType, F.col(f"`{node.name.replace('`', '``')}`"))
 
 
@@ -84,7 +103,9 @@ def needed(wanted: str | Collection[str], whole: Node, values: Values) -> None:
     allowed = (wanted,) if isinstance(wanted, str) else wanted
     for value in values:
         if family(value.kind) not in allowed:
-            raise Unfit(f"{shown(printed(whole))} has {shown(str(value))} where {' or '.join(allowed)} is needed")
+            raise Unfit(
+                f"{shown(printed(whole))} has {shown(str(value))} where {' or '.join(allowed)} is needed"
+            )
 
 
 def common(whole: Node, values: Values) -> tuple[T.DataType, list[Column]]:
@@ -93,11 +114,17 @@ def common(whole: Node, values: Values) -> tuple[T.DataType, list[Column]]:
     times = families.intersection(TIMES)
     if len(times) == 1 and families - times == {"a text"}:
         (time,) = {v.kind for v in values if family(v.kind) in times}
-        return common(whole, [_time(whole, v, time) if family(v.kind) == "a text" else v for v in values])
+        return common(
+            whole, [_time(whole, v, time) if family(v.kind) == "a text" else v for v in values]
+        )
     if len(families) > 1:
-        raise Unfit(f"{shown(printed(whole))} mixes {_different(values)}; all have to be numbers, texts, times, or true or false")
+        raise Unfit(
+            f"{shown(printed(whole))} mixes {_different(values)}; all have to be numbers, texts, times, or true or false"
+        )
     if OTHER in families:
-        raise Unfit(f"{shown(printed(whole))} has {shown(str(values[0]))}, with which only is null and is not null work")
+        raise Unfit(
+            f"{shown(printed(whole))} has {shown(str(values[0]))}, with which only is null and is not null work"
+        )
     kind = _meeting([v.kind for v in values if v.kind != T.NullType()], values)
     return kind, [_cast(v, kind) for v in values]
 
@@ -105,7 +132,9 @@ def common(whole: Node, values: Values) -> tuple[T.DataType, list[Column]]:
 def comparable(whole: Node, values: Values) -> list[Column]:
     """The columns of all values as one type that compares as they do; decimals that no type of 38 digits holds together in two parts."""
     kind, columns = common(whole, values)
-    if not isinstance(kind, T.DecimalType) or all(decimal(v).scale <= kind.scale for v in values if v.kind != T.NullType()):
+    if not isinstance(kind, T.DecimalType) or all(
+        decimal(v).scale <= kind.scale for v in values if v.kind != T.NullType()
+    ):
         return columns
     return [F.lit(None).cast(PARTS) if v.kind == T.NullType() else parts(v.column) for v in values]
 
@@ -157,7 +186,9 @@ def _meeting(kinds: Sequence[T.DataType], values: Sequence[Value]) -> T.DataType
 def _cast(value: Value, kind: T.DataType) -> Column:
     if value.kind == kind:
         return value.column
-    return value.column.try_cast(kind) if isinstance(kind, T.DecimalType) else value.column.cast(kind)
+    return (
+        value.column.try_cast(kind) if isinstance(kind, T.DecimalType) else value.column.cast(kind)
+    )
 
 
 def _different(values: Sequence[Value]) -> str:
@@ -171,7 +202,9 @@ def _time(whole: Node, value: Value, kind: T.DataType) -> Value:
     pattern, form = _FORMS[family(kind)]
     text = given(value.node)
     if not isinstance(text, str):
-        raise Unfit(f"{shown(printed(whole))} compares a {kind.simpleString()} with {shown(str(value))}; use {form}")
+        raise Unfit(
+            f"{shown(printed(whole))} compares a {kind.simpleString()} with {shown(str(value))}; use {form}"
+        )
     try:
         if not pattern.fullmatch(text):
             raise ValueError(text)
@@ -181,4 +214,10 @@ def _time(whole: Node, value: Value, kind: T.DataType) -> Value:
     if isinstance(kind, T.TimestampType):
         at = said if said.tzinfo else said.replace(tzinfo=UTC)
         return replace(value, kind=kind, column=F.timestamp_micros(F.lit(micros(at))))
-    return replace(value, kind=kind, column=F.lit(said.isoformat(" ")[: 10 if isinstance(kind, T.DateType) else None]).cast(kind))
+    return replace(
+        value,
+        kind=kind,
+        column=F.lit(said.isoformat(" ")[: 10 if isinstance(kind, T.DateType) else None]).cast(
+            kind
+        ),
+    )

@@ -67,7 +67,9 @@ def _boundary_in(run: Run, k: Column) -> Column:
     return (F.lit(run.at_us) + div(nth, run.per) * F.lit(run.step_us) + inside).cast("bigint")
 
 
-def _tree(pieces: Sequence[Run], by: Column, begin: Callable[[Run], int], value: Callable[[Run], Column]) -> Column:
+def _tree(
+    pieces: Sequence[Run], by: Column, begin: Callable[[Run], int], value: Callable[[Run], Column]
+) -> Column:
     """The value of the last piece that begins at or before `by`, found by halving."""
     if len(pieces) == 1:
         return value(pieces[0])

@@ -36,7 +36,9 @@ class Grid:
 
     def __post_init__(self) -> None:
         if (self.step_us > 0) == (self.months > 0):
-            raise ValueError(f"a grid has a positive step or positive months, not step_us={self.step_us}, months={self.months}")
+            raise ValueError(
+                f"a grid has a positive step or positive months, not step_us={self.step_us}, months={self.months}"
+            )
 
     @property
     def per(self) -> int:
@@ -99,15 +101,27 @@ def runs(grid: Grid, low_us: int, high_us: int) -> tuple[Run, ...]:
     spans = local_spans(grid.zone, low, high)
     if grid.per > 1:
         return tuple(_nested(grid, spans))
-    return tuple(run for span in spans for run in (_stepped(grid, span) if grid.step_us else _calendar(grid, span)))
+    return tuple(
+        run
+        for span in spans
+        for run in (_stepped(grid, span) if grid.step_us else _calendar(grid, span))
+    )
 
 
 def boundary(grid: Grid, k: int) -> int:
     """The instant of boundary `k`, in microseconds since 1970."""
     grid = grid.plain
     period, nth = divmod(k, grid.per)
-    local = min(_inner(grid, period)[nth], _local(grid, period + 1)) if grid.per > 1 else _local(grid, k)
-    found = [r for r in runs(grid, local - MARGIN_US, local + MARGIN_US) if r.last is None or r.first <= k <= r.last]
+    local = (
+        min(_inner(grid, period)[nth], _local(grid, period + 1))
+        if grid.per > 1
+        else _local(grid, k)
+    )
+    found = [
+        r
+        for r in runs(grid, local - MARGIN_US, local + MARGIN_US)
+        if r.last is None or r.first <= k <= r.last
+    ]
     return found[0].instant(k)
 
 
@@ -126,12 +140,16 @@ _LATEST = micros(datetime(LAST_YEAR, 12, 31, tzinfo=UTC))
 
 
 def _reach(grid: Grid) -> int:
-    return (grid.inner_us or grid.step_us or (grid.inner_months or grid.months) * 31 * 24 * HOUR_US) + MARGIN_US
+    return (
+        grid.inner_us or grid.step_us or (grid.inner_months or grid.months) * 31 * 24 * HOUR_US
+    ) + MARGIN_US
 
 
 def local_spans(zone: str | None, low_us: int, high_us: int) -> tuple[Span, ...]:
     """Local time without holes or overlaps, at least around the instants [low, high]: in a fold the earlier instants count."""
-    stretches = transitions(zone, low_us - MARGIN_US, high_us + MARGIN_US) if zone else [(_EARLIEST, 0)]
+    stretches = (
+        transitions(zone, low_us - MARGIN_US, high_us + MARGIN_US) if zone else [(_EARLIEST, 0)]
+    )
     ends = [begin for begin, _ in stretches[1:]] + [max(high_us, stretches[-1][0]) + MARGIN_US]
     out: list[Span] = []
     covered = max(stretches[0][0], low_us - MARGIN_US) + stretches[0][1]
@@ -151,7 +169,11 @@ def _stepped(grid: Grid, span: Span) -> list[Run]:
     if last < first:
         return []
     into = grid.origin_us + first * grid.step_us - span.low_us
-    return [Run(first, last, span.at_us + into, grid.step_us)] if span.on_clock else [Run(first, last, span.at_us, 0)]
+    return (
+        [Run(first, last, span.at_us + into, grid.step_us)]
+        if span.on_clock
+        else [Run(first, last, span.at_us, 0)]
+    )
 
 
 def _calendar(grid: Grid, span: Span) -> list[Run]:
@@ -177,11 +199,20 @@ def _nested(grid: Grid, spans: tuple[Span, ...]) -> list[Run]:
 def _periods(grid: Grid, k: int, spans: tuple[Span, ...]) -> tuple[list[Run], int]:
     """The runs of period `k`, or one run of as many as are equal and lie in one span; and the period that comes next."""
     begin, step = _local(grid, k), grid.step_us
-    span = next((s for s in spans if step and s.on_clock and s.low_us <= begin and begin + step <= s.high_us), None)
+    span = next(
+        (
+            s
+            for s in spans
+            if step and s.on_clock and s.low_us <= begin and begin + step <= s.high_us
+        ),
+        None,
+    )
     if span is None:
         return _period(grid, k, spans), k + 1
     after = (span.high_us - grid.origin_us) // step
-    return [Run(k * grid.per, after * grid.per - 1, _at(span, begin), step, grid.per, grid.inner_us)], after
+    return [
+        Run(k * grid.per, after * grid.per - 1, _at(span, begin), step, grid.per, grid.inner_us)
+    ], after
 
 
 def _period(grid: Grid, k: int, spans: tuple[Span, ...]) -> list[Run]:
@@ -190,7 +221,10 @@ def _period(grid: Grid, k: int, spans: tuple[Span, ...]) -> list[Run]:
     beyond = bisect_left(inner, end)
     for span in spans:
         i, j = bisect_left(inner, span.low_us), min(bisect_left(inner, span.high_us), beyond)
-        out += [Run(k * grid.per + n, k * grid.per + m, at, step) for n, m, at, step in _even(grid, span, inner, i, j)]
+        out += [
+            Run(k * grid.per + n, k * grid.per + m, at, step)
+            for n, m, at, step in _even(grid, span, inner, i, j)
+        ]
     if beyond < grid.per and (at_end := _first_instant(end, spans)) is not None:
         out.append(Run(k * grid.per + beyond, (k + 1) * grid.per - 1, at_end, 0))
     return out
@@ -205,7 +239,9 @@ def _inner(grid: Grid, k: int) -> Sequence[int]:
     return [_local(months, i) for i in range(grid.per)]
 
 
-def _even(grid: Grid, span: Span, inner: Sequence[int], i: int, j: int) -> Iterator[tuple[int, int, int, int]]:
+def _even(
+    grid: Grid, span: Span, inner: Sequence[int], i: int, j: int
+) -> Iterator[tuple[int, int, int, int]]:
     """(first, last, instant, step) of evenly spaced stretches of `inner[i:j]`, which lie in `span`."""
     if i < j and (grid.inner_us or not span.on_clock):
         yield i, j - 1, _at(span, inner[i]), grid.inner_us if span.on_clock and j - i > 1 else 0
@@ -229,7 +265,11 @@ def _at(span: Span, local: int) -> int:
 
 
 def _first_period(grid: Grid, local_us: int) -> int:
-    return (local_us - grid.origin_us) // grid.step_us if grid.step_us else _month_index(grid, local_us)
+    return (
+        (local_us - grid.origin_us) // grid.step_us
+        if grid.step_us
+        else _month_index(grid, local_us)
+    )
 
 
 def _local(grid: Grid, k: int) -> int:

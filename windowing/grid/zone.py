@@ -23,8 +23,14 @@ def moment(us: int) -> datetime:
     return EPOCH + timedelta(microseconds=min(max(us, _BEGIN_US), _END_US))
 
 
-_BEGIN_US, _END_US = micros(datetime(1, 1, 1, tzinfo=UTC)), micros(datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC))
-FIRST_US, LAST_US = micros(datetime(4, 1, 1, tzinfo=UTC)), micros(datetime(9997, 1, 1, tzinfo=UTC)) - 1
+_BEGIN_US, _END_US = (
+    micros(datetime(1, 1, 1, tzinfo=UTC)),
+    micros(datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC)),
+)
+FIRST_US, LAST_US = (
+    micros(datetime(4, 1, 1, tzinfo=UTC)),
+    micros(datetime(9997, 1, 1, tzinfo=UTC)) - 1,
+)
 """The earliest and the latest event time there is, both inside; no watermark is earlier. The years beside them are on the calendar too."""
 
 
@@ -53,7 +59,12 @@ def transitions(zone: str, low_us: int, high_us: int) -> list[tuple[int, int]]:
     A stretch lasts until the next one begins. Instants and offsets are microseconds.
     """
     years = range(year_of(low_us), year_of(high_us) + 1)
-    found = [(micros(datetime(years[0], 1, 1, tzinfo=UTC)), offset_us(zone, micros(datetime(years[0], 1, 1, tzinfo=UTC))))]
+    found = [
+        (
+            micros(datetime(years[0], 1, 1, tzinfo=UTC)),
+            offset_us(zone, micros(datetime(years[0], 1, 1, tzinfo=UTC))),
+        )
+    ]
     for jump in (j for year in years for j in _jumps(zone, year)):
         if jump[1] != found[-1][1] and jump[0] > found[-1][0]:
             found.append(jump)
@@ -71,13 +82,22 @@ def _jumps(zone: str, year: int) -> tuple[tuple[int, int], ...]:
     """The (instant, new offset) of every change in [year start, next year start]."""
     if year < _FIRST_JUMP:
         return ()
-    info, at, end = ZoneInfo(zone), datetime(year, 1, 1, tzinfo=UTC), datetime(year + 1, 1, 1, tzinfo=UTC)
+    info, at, end = (
+        ZoneInfo(zone),
+        datetime(year, 1, 1, tzinfo=UTC),
+        datetime(year + 1, 1, 1, tzinfo=UTC),
+    )
     before, out = at.astimezone(info).utcoffset(), []
     while at < end:
         step = min(at + _STRIDE, end)
         after = step.astimezone(info).utcoffset()
         if after != before:
-            out.append((_bisect(info, micros(at), micros(step)), (after or timedelta(0)) // timedelta(microseconds=1)))
+            out.append(
+                (
+                    _bisect(info, micros(at), micros(step)),
+                    (after or timedelta(0)) // timedelta(microseconds=1),
+                )
+            )
         at, before = step, after
     return tuple(out)
 

@@ -1,12 +1,12 @@
 """The ledger as values: what was done and what that means for the next run. No Spark.
 
-    open -> (intent -> done)* -> close    one run, numbered from 1, over batches numbered from 0
-    backfill_intent -> backfill_done      one chunk of a backfill
-    evolve_intent -> evolve_done          the spec has changed, state and outputs with it
-    erase_intent -> erase_done            one key is gone from every table
-    maintain_intent -> maintain_done      state was compacted, files too; no number has changed
-    skip                                  the stream moved on and brought no row
-    publish                               versions that readers may see
+open -> (intent -> done)* -> close    one run, numbered from 1, over batches numbered from 0
+backfill_intent -> backfill_done      one chunk of a backfill
+evolve_intent -> evolve_done          the spec has changed, state and outputs with it
+erase_intent -> erase_done            one key is gone from every table
+maintain_intent -> maintain_done      state was compacted, files too; no number has changed
+skip                                  the stream moved on and brought no row
+publish                               versions that readers may see
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,12 @@ from json import loads
 from typing import Any
 
 OPEN, INTENT, DONE, CLOSE = "open", "intent", "done", "close"
-BACKFILL_INTENT, BACKFILL_DONE, PUBLISH, SKIP = "backfill_intent", "backfill_done", "publish", "skip"
+BACKFILL_INTENT, BACKFILL_DONE, PUBLISH, SKIP = (
+    "backfill_intent",
+    "backfill_done",
+    "publish",
+    "skip",
+)
 EVOLVE_INTENT, EVOLVE_DONE = "evolve_intent", "evolve_done"
 MAINTAIN_INTENT, MAINTAIN_DONE = "maintain_intent", "maintain_done"
 ERASE_INTENT, ERASE_DONE = "erase_intent", "erase_done"
@@ -70,12 +75,19 @@ class Story:
     @property
     def last_arrival(self) -> int | None:
         """The highest arrival of any live batch so far."""
-        return max((e.arrival for e in self._of(OPEN, INTENT, CLOSE) if e.arrival is not None), default=None)
+        return max(
+            (e.arrival for e in self._of(OPEN, INTENT, CLOSE) if e.arrival is not None),
+            default=None,
+        )
 
     @property
     def quiet_since(self) -> tuple[int, int] | None:
         """Arrival of the last run that accepted a row, and the highest event time accepted so far, each at most its run's arrival."""
-        heard = [(e.arrival, e.counts[MAX_TIME]) for e in self._of(DONE) if MAX_TIME in e.counts and e.arrival is not None]
+        heard = [
+            (e.arrival, e.counts[MAX_TIME])
+            for e in self._of(DONE)
+            if MAX_TIME in e.counts and e.arrival is not None
+        ]
         return (max(at for at, _ in heard), max(min(at, t) for at, t in heard)) if heard else None
 
     @property
@@ -104,7 +116,13 @@ class Story:
     def is_open(self) -> bool:
         """Whether something that was begun is not finished."""
         maintenance = self._left(MAINTAIN_INTENT, MAINTAIN_DONE, *FINISHED)
-        left = (self.open_run, self.open_backfill, self.open_evolution, self.open_erasure, maintenance)
+        left = (
+            self.open_run,
+            self.open_backfill,
+            self.open_evolution,
+            self.open_erasure,
+            maintenance,
+        )
         return any(entry is not None for entry in left)
 
     @property
@@ -115,7 +133,10 @@ class Story:
     @property
     def versions(self) -> Mapping[str, int]:
         """By table the newest version that the ledger has seen."""
-        return next((e.versions for e in reversed(self._of(DONE, *FINISHED, MAINTAIN_DONE)) if e.versions), {})
+        return next(
+            (e.versions for e in reversed(self._of(DONE, *FINISHED, MAINTAIN_DONE)) if e.versions),
+            {},
+        )
 
     @property
     def next_version(self) -> int | None:
@@ -174,7 +195,11 @@ class Story:
     @property
     def worn(self) -> bool:
         """Whether panes may be gone, by this spec or an earlier one."""
-        return any(name == KEPT_STATE or name.startswith("_panes_") for e in self._of(MAINTAIN_INTENT, MAINTAIN_DONE) for name in e.counts)
+        return any(
+            name == KEPT_STATE or name.startswith("_panes_")
+            for e in self._of(MAINTAIN_INTENT, MAINTAIN_DONE)
+            for name in e.counts
+        )
 
     @property
     def made_by(self) -> Entry | None:
@@ -205,7 +230,11 @@ class Story:
     def settled(self) -> "Story":
         """The story without a run that was left open: what the newest finished versions hold."""
         left = self.open_run
-        return self if left is None else Story(tuple(e for e in self.entries if e.run != left.run or e.seq < left.seq))
+        return (
+            self
+            if left is None
+            else Story(tuple(e for e in self.entries if e.run != left.run or e.seq < left.seq))
+        )
 
     def until_run(self, run: int) -> "Story":
         """The story up to the end of `run`, which is closed."""
@@ -219,14 +248,21 @@ class Story:
     def touched_since(self, seq: int, low_us: int, high_us: int) -> bool:
         """Whether from step `seq` on a batch accepted times that may lie in [low, high), or more than batches changed the tables."""
         later = [e for e in self.entries if e.seq >= seq]
-        times = [(e.counts[MIN_TIME], e.counts[MAX_TIME]) for e in later if e.step == DONE and MIN_TIME in e.counts]
+        times = [
+            (e.counts[MIN_TIME], e.counts[MAX_TIME])
+            for e in later
+            if e.step == DONE and MIN_TIME in e.counts
+        ]
         rewritten = any(e.step in FINISHED and e.step != CLOSE for e in later)
         return rewritten or any(first < high_us and last >= low_us for first, last in times)
 
     def total(self, name: str) -> int:
         """The sum of one count over every finished batch, backfill, change of the spec and erasure."""
         batches = {(e.generation, e.batch): e for e in self._of(DONE)}.values()
-        return sum(e.counts.get(name, 0) for e in [*batches, *self._of(BACKFILL_DONE, EVOLVE_DONE, ERASE_DONE)])
+        return sum(
+            e.counts.get(name, 0)
+            for e in [*batches, *self._of(BACKFILL_DONE, EVOLVE_DONE, ERASE_DONE)]
+        )
 
     def _left(self, intent: str, *ends: str) -> Entry | None:
         begun, ended = self._of(intent), self._of(*ends)

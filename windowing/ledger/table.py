@@ -42,12 +42,16 @@ def story(spark: SparkSession, pipeline: Pipeline) -> Story:
     if not delta.exists(spark, path):
         return Story()
     # As numbers: PySpark would hand out times on the clock of this process, whatever the session's.
-    columns = [F.unix_micros(c).alias(c) if c in _TIMES else F.col(c) for c in ledger_schema().names]
+    columns = [
+        F.unix_micros(c).alias(c) if c in _TIMES else F.col(c) for c in ledger_schema().names
+    ]
     rows = delta.read(spark, path).select(*columns).collect()
     return Story(tuple(sorted((_entry(row) for row in rows), key=lambda e: e.seq)))
 
 
-def record(spark: SparkSession, pipeline: Pipeline, before: Story, entries: Iterable[Entry]) -> Story:
+def record(
+    spark: SparkSession, pipeline: Pipeline, before: Story, entries: Iterable[Entry]
+) -> Story:
     """Appends `entries` in one commit, numbered on from `before`; returns the longer story."""
     numbered = [replace(entry, seq=before.next_seq + n) for n, entry in enumerate(entries)]
     frame = delta.rows(spark, [_row(entry) for entry in numbered], SCHEMA)
@@ -55,13 +59,19 @@ def record(spark: SparkSession, pipeline: Pipeline, before: Story, entries: Iter
     return Story((*before.entries, *numbered))
 
 
-def record_watermark(spark: SparkSession, pipeline: Pipeline, run: int, closed: Entry, max_event_us: int | None) -> None:
+def record_watermark(
+    spark: SparkSession, pipeline: Pipeline, run: int, closed: Entry, max_event_us: int | None
+) -> None:
     """Appends the run's row to `_watermarks`; a repetition for the same run writes nothing."""
     frame = _marked(spark, run, closed, max_event_us)
-    delta.append(frame, pipeline.table(WATERMARKS), (f"{pipeline.name}:watermarks:{closed.generation}", run))
+    delta.append(
+        frame, pipeline.table(WATERMARKS), (f"{pipeline.name}:watermarks:{closed.generation}", run)
+    )
 
 
-def correct_watermark(spark: SparkSession, pipeline: Pipeline, run: int, closed: Entry, max_event_us: int | None) -> None:
+def correct_watermark(
+    spark: SparkSession, pipeline: Pipeline, run: int, closed: Entry, max_event_us: int | None
+) -> None:
     """The same for a run that was ended before its close: the row that it may have left goes, in one commit."""
     path = pipeline.table(WATERMARKS)
     if not delta.exists(spark, path):
@@ -72,9 +82,17 @@ def correct_watermark(spark: SparkSession, pipeline: Pipeline, run: int, closed:
 
 
 def _marked(spark: SparkSession, run: int, closed: Entry, max_event_us: int | None) -> DataFrame:
-    times = {"watermark": closed.watermark_out, "arrival": closed.arrival, "max_event_time": max_event_us}
+    times = {
+        "watermark": closed.watermark_out,
+        "arrival": closed.arrival,
+        "max_event_time": max_event_us,
+    }
     counts = {name: closed.counts.get(name, 0) for name in COUNTS}
-    return delta.rows(spark, [{"run": run, **{name: _time(us) for name, us in times.items()}, **counts}], _WATERMARKS)
+    return delta.rows(
+        spark,
+        [{"run": run, **{name: _time(us) for name, us in times.items()}, **counts}],
+        _WATERMARKS,
+    )
 
 
 def _row(entry: Entry) -> dict[str, Any]:
@@ -89,4 +107,3 @@ def _entry(row: Row) -> Entry:
 
 def _time(us: int | None) -> datetime | None:
     return None if us is None else moment(us)
-

@@ -29,7 +29,12 @@ _OPERATORS = {
 }
 
 
-def values(merged: DataFrame, columns: Sequence[str], aggregates: Sequence[Aggregate], algebras: Mapping[str, Algebra]) -> DataFrame:
+def values(
+    merged: DataFrame,
+    columns: Sequence[str],
+    aggregates: Sequence[Aggregate],
+    algebras: Mapping[str, Algebra],
+) -> DataFrame:
     """Lowers partials to what users see. [columns, parts] -> [columns, aggregates, __overflow]."""
     lowered = [algebras[a.name].lower.alias(a.name) for a in aggregates]
     lost = [o for a in aggregates if (o := algebras[a.name].overflow) is not None]
@@ -41,16 +46,29 @@ def qualifying(rows: DataFrame, having: Having | None) -> DataFrame:
     """The rows whose aggregate compares as `having` asks; null does not."""
     if having is None:
         return rows
-    kind, value, compares = rows.schema[having.aggregate].dataType, F.col(f"`{having.aggregate}`"), _OPERATORS[having.operator]
+    kind, value, compares = (
+        rows.schema[having.aggregate].dataType,
+        F.col(f"`{having.aggregate}`"),
+        _OPERATORS[having.operator],
+    )
     if isinstance(kind, (T.FloatType, T.DoubleType)):
         return rows.where(compares(value, F.lit(having.number).cast("double")))
     number, places = Decimal(having.number), kind.scale if isinstance(kind, T.DecimalType) else 0
     if having.operator in ("=", "!=") and number != rounded(number, places, ROUND_FLOOR):
         return rows.where(value.isNotNull() & F.lit(having.operator == "!="))
-    return rows.where(compares(value, exactly(number, places, ROUND_FLOOR if having.operator in (">", "<=") else ROUND_CEILING)))
+    return rows.where(
+        compares(
+            value,
+            exactly(
+                number, places, ROUND_FLOOR if having.operator in (">", "<=") else ROUND_CEILING
+            ),
+        )
+    )
 
 
-def differing(points: DataFrame, group: Sequence[str], order: Sequence[str], shown: Sequence[str], before: str) -> DataFrame:
+def differing(
+    points: DataFrame, group: Sequence[str], order: Sequence[str], shown: Sequence[str], before: str
+) -> DataFrame:
     """The rows of `points` that differ in some `shown` column from the one before in their group; those marked `before` only compare."""
     ordered = Window.partitionBy(*group).orderBy(*order)
     same = [F.col(f"`{c}`").eqNullSafe(F.lag(f"`{c}`").over(ordered)) for c in shown]
@@ -76,9 +94,19 @@ def _compared(new: DataFrame, stored: DataFrame, target: Target, how: str) -> Da
     kept = [F.col(f"`{c}`").alias(f"__old_{c}") for c in rest]
     old = stored.select(*ids, *kept, F.col(REVISION).alias("__old"), F.lit(True).alias("__was"))
     both = new.withColumn("__is", F.lit(True)).join(old, ids, how)
-    op = F.when(F.col("__was").isNull(), INSERT).when(F.col("__is").isNull(), DELETE).when(_differs(rest), UPDATE)
+    op = (
+        F.when(F.col("__was").isNull(), INSERT)
+        .when(F.col("__is").isNull(), DELETE)
+        .when(_differs(rest), UPDATE)
+    )
     op = op.when(F.col(OVERFLOW), LOST)
-    row = [*map(F.col, ids), *(F.when(F.col("__is"), F.col(f"`{c}`")).otherwise(F.col(f"`__old_{c}`")).alias(c) for c in rest)]
+    row = [
+        *map(F.col, ids),
+        *(
+            F.when(F.col("__is"), F.col(f"`{c}`")).otherwise(F.col(f"`__old_{c}`")).alias(c)
+            for c in rest
+        ),
+    ]
     revision = F.coalesce(F.col("__old") + 1, F.lit(0)).cast("bigint").alias(REVISION)
     begun = F.coalesce(f"__old_{START}" if START in rest else START, START).alias(BEGUN)
     lost = F.coalesce(OVERFLOW, F.lit(False)).alias(OVERFLOW)
@@ -87,7 +115,13 @@ def _compared(new: DataFrame, stored: DataFrame, target: Target, how: str) -> Da
 
 def inserts(new: DataFrame, target: Target) -> DataFrame:
     """`corrections` against an empty table."""
-    return new.select(F.lit(INSERT).alias(OP), *target.shown, F.lit(0).cast("bigint").alias(REVISION), F.col(START).alias(BEGUN), OVERFLOW)
+    return new.select(
+        F.lit(INSERT).alias(OP),
+        *target.shown,
+        F.lit(0).cast("bigint").alias(REVISION),
+        F.col(START).alias(BEGUN),
+        OVERFLOW,
+    )
 
 
 def _differs(columns: Sequence[str]) -> Column:

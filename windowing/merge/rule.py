@@ -26,7 +26,9 @@ def output(pipeline: Pipeline, window: Window) -> Target:
     """The table users read."""
     keys = pipeline.source.key
     shown = (*keys, *bounds(window), *(a.name for a in window.aggregates))
-    return Target(pipeline.table(window.name), identity(window, keys), shown, window.shown.change_feed)
+    return Target(
+        pipeline.table(window.name), identity(window, keys), shown, window.shown.change_feed
+    )
 
 
 def complete(pipeline: Pipeline, window: Window) -> Target:
@@ -35,7 +37,12 @@ def complete(pipeline: Pipeline, window: Window) -> Target:
     if in_output(window):
         return users
     closing = (CLOSED_BY,) if isinstance(window, Counted) else ()
-    return Target(pipeline.table(f"_windows_{window.name}"), users.identity, (*users.shown, *closing), change_feed=False)
+    return Target(
+        pipeline.table(f"_windows_{window.name}"),
+        users.identity,
+        (*users.shown, *closing),
+        change_feed=False,
+    )
 
 
 def in_output(window: Window) -> bool:

@@ -51,12 +51,19 @@ def _properties(target: Target, schema: T.StructType) -> dict[str, str]:
 def write(spark: SparkSession, target: Target, changed: DataFrame, run: int) -> Changes:
     """Applies `changed` [op, row] to the table; stores nothing when there is nothing to change."""
     frozen = changed.withColumn(RUN, F.lit(run).cast("bigint")).localCheckpoint(eager=True)
-    by_op = {row[OP]: row for row in frozen.groupBy(OP).agg(F.count("*").alias("n"), *_extent()).collect()}
-    inserted, updated, deleted = (by_op[op]["n"] if op in by_op else 0 for op in (INSERT, UPDATE, DELETE))
+    by_op = {
+        row[OP]: row
+        for row in frozen.groupBy(OP).agg(F.count("*").alias("n"), *_extent()).collect()
+    }
+    inserted, updated, deleted = (
+        by_op[op]["n"] if op in by_op else 0 for op in (INSERT, UPDATE, DELETE)
+    )
     counts = Changes(inserted, updated, deleted, sum(r["lost"] for r in by_op.values()))
     due = frozen.where(F.col(OP) != LOST) if LOST in by_op else frozen
     if counts.updated or counts.deleted:
-        stored = [by_op[op] for op in (UPDATE, DELETE) if op in by_op and by_op[op]["low"] is not None]
+        stored = [
+            by_op[op] for op in (UPDATE, DELETE) if op in by_op and by_op[op]["low"] is not None
+        ]
         extent = (min(r["low"] for r in stored), max(r["high"] for r in stored)) if stored else None
         _merge(spark, target, due, extent)
     elif counts.inserted:
@@ -67,10 +74,16 @@ def write(spark: SparkSession, target: Target, changed: DataFrame, run: int) -> 
 
 def _extent() -> list[Column]:
     low, high = F.min(F.least(START, BEGUN)), F.max(F.greatest(START, BEGUN))
-    return [F.unix_micros(low).alias("low"), F.unix_micros(high).alias("high"), F.sum(F.col(OVERFLOW).cast("bigint")).alias("lost")]
+    return [
+        F.unix_micros(low).alias("low"),
+        F.unix_micros(high).alias("high"),
+        F.sum(F.col(OVERFLOW).cast("bigint")).alias("lost"),
+    ]
 
 
-def _merge(spark: SparkSession, target: Target, changed: DataFrame, extent: tuple[int, int] | None) -> None:
+def _merge(
+    spark: SparkSession, target: Target, changed: DataFrame, extent: tuple[int, int] | None
+) -> None:
     """One MERGE; only rows that differ are in its source, and the literal bounds prune the target's files."""
     within = [f"s.`{OP}` <> '{INSERT}'"]
     if extent is not None:
@@ -90,4 +103,6 @@ def _merge(spark: SparkSession, target: Target, changed: DataFrame, extent: tupl
 
 def stored(spark: SparkSession, target: Target, low_us: int, high_us: int) -> DataFrame:
     """The rows of a table whose window begins from `low_us` to `high_us`, both inside; the bounds prune files."""
-    return delta.read(spark, target.path).where(F.col(START).between(instant(low_us), instant(high_us)))
+    return delta.read(spark, target.path).where(
+        F.col(START).between(instant(low_us), instant(high_us))
+    )

@@ -1,6 +1,6 @@
 """The slim event buffer: what windows that depend on the order of events are made from.
 
-    accepted[key, t, inputs, digest] -> stored[key, event_time, digest, inputs, missed] -> events[key, t, order, inputs, judged]
+accepted[key, t, inputs, digest] -> stored[key, event_time, digest, inputs, missed] -> events[key, t, order, inputs, judged]
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,16 @@ def inputs(pipeline: Pipeline) -> tuple[str, ...]:
     for window in pipeline.ordered:
         for a in window.aggregates:
             found += [a.column, a.by, *(a.where.columns if a.where else ())]
-        found += [window.attribute] if isinstance(window, Delta) else [window.marker] if isinstance(window, Punctuation) else []
-    named = dict.fromkeys(name for name in (*found, source.event_id, *source.order_by) if name is not None)
+        found += (
+            [window.attribute]
+            if isinstance(window, Delta)
+            else [window.marker]
+            if isinstance(window, Punctuation)
+            else []
+        )
+    named = dict.fromkeys(
+        name for name in (*found, source.event_id, *source.order_by) if name is not None
+    )
     return tuple(name for name in named if name not in source.key)
 
 
@@ -32,7 +40,14 @@ def stored(accepted: DataFrame, pipeline: Pipeline, *more: str) -> DataFrame:
     names = F.col(MISSED)["window"] if _structs(accepted) else F.col(MISSED)
     missed = F.coalesce(names, F.array().cast("array<string>"))
     at = F.timestamp_micros(TIME).alias(EVENT_TIME)
-    return accepted.select(*pipeline.source.key, at, F.col(DIGEST).alias("digest"), values.alias(INPUTS), missed.alias("missed"), *more)
+    return accepted.select(
+        *pipeline.source.key,
+        at,
+        F.col(DIGEST).alias("digest"),
+        values.alias(INPUTS),
+        missed.alias("missed"),
+        *more,
+    )
 
 
 def _structs(rows: DataFrame) -> bool:
@@ -42,11 +57,18 @@ def _structs(rows: DataFrame) -> bool:
 def events(kept: DataFrame, pipeline: Pipeline) -> DataFrame:
     """Stored rows as events again: [key, t, order, inputs, __judged, __missed]."""
     names = inputs(pipeline)
-    place = [F.unix_micros(EVENT_TIME), *(_input(n, pipeline) for n in (pipeline.source.event_id, *pipeline.source.order_by) if n)]
-    order = F.struct(*(c.alias(f"at{i}") for i, c in enumerate([*place, F.col("digest")]))).alias(ORDER)
+    place = [
+        F.unix_micros(EVENT_TIME),
+        *(_input(n, pipeline) for n in (pipeline.source.event_id, *pipeline.source.order_by) if n),
+    ]
+    order = F.struct(*(c.alias(f"at{i}") for i, c in enumerate([*place, F.col("digest")]))).alias(
+        ORDER
+    )
     values = [F.col(INPUTS)[name].alias(name) for name in names]
     time, judged = F.unix_micros(EVENT_TIME).alias(TIME), F.col(JUDGED).alias(EVENTS_JUDGED)
-    return kept.select(*pipeline.source.key, time, order, *values, judged, F.col("missed").alias(MISSED))
+    return kept.select(
+        *pipeline.source.key, time, order, *values, judged, F.col("missed").alias(MISSED)
+    )
 
 
 def _input(name: str, pipeline: Pipeline) -> Column:
@@ -61,7 +83,9 @@ def admitted(found: DataFrame, window: Ordered, lateness_us: int | None) -> Data
         return found.where(~F.array_contains(MISSED, window.name))
     if isinstance(window, Counted):
         judged = F.col(EVENTS_JUDGED)
-        return found.where(judged.isNull() | (F.col(TIME) + F.lit(1 + lateness_us) > F.unix_micros(judged)))
+        return found.where(
+            judged.isNull() | (F.col(TIME) + F.lit(1 + lateness_us) > F.unix_micros(judged))
+        )
     return found
 
 
@@ -70,4 +94,6 @@ def near(kept: DataFrame, regions: DataFrame, keys: Sequence[str]) -> DataFrame:
     same = [F.col(f"e.`{k}`") == F.col(f"r.`{k}`") for k in keys]
     at = F.unix_micros(f"e.{EVENT_TIME}")
     inside = (at >= F.col("r.__low")) & (at < F.col("r.__high"))
-    return kept.alias("e").join(regions.select(*keys, "__low", "__high").alias("r"), [*same, inside], "left_semi")
+    return kept.alias("e").join(
+        regions.select(*keys, "__low", "__high").alias("r"), [*same, inside], "left_semi"
+    )

@@ -30,7 +30,9 @@ class Range:
     high_us: int
 
 
-def algebras(pipeline: Pipeline, aggregates: Iterable[Aggregate], schema: T.StructType) -> dict[str, Algebra]:
+def algebras(
+    pipeline: Pipeline, aggregates: Iterable[Aggregate], schema: T.StructType
+) -> dict[str, Algebra]:
     """The algebra of each aggregate, by name, for a source of this schema."""
     return {a.name: _algebra(pipeline.source, a, schema) for a in aggregates}
 
@@ -47,14 +49,20 @@ def part_names(pipeline: Pipeline, schema: T.StructType) -> list[tuple[Aggregate
     return [(aggregate, part.name) for aggregate, algebra in made for part in algebra.parts]
 
 
-def panes(accepted: DataFrame, keys: Sequence[str], family: Family, kept: Sequence[Part], within: Range) -> DataFrame:
+def panes(
+    accepted: DataFrame, keys: Sequence[str], family: Family, kept: Sequence[Part], within: Range
+) -> DataFrame:
     """One row for each (key, pane) that got an event. accepted[keys, t, inputs] -> [keys, pane_start, rows, parts]."""
     starts = [start(g, F.col(TIME), within.low_us, within.high_us) for g in family.cuts]
     begun = starts[0] if len(starts) == 1 else F.greatest(*starts)
-    return accepted.groupBy(*keys, F.timestamp_micros(begun).alias(PANE)).agg(*(p.lift.alias(p.name) for p in kept))
+    return accepted.groupBy(*keys, F.timestamp_micros(begun).alias(PANE)).agg(
+        *(p.lift.alias(p.name) for p in kept)
+    )
 
 
-def fragments(accepted: DataFrame, keys: Sequence[str], gap_us: int, kept: Sequence[Part]) -> DataFrame:
+def fragments(
+    accepted: DataFrame, keys: Sequence[str], gap_us: int, kept: Sequence[Part]
+) -> DataFrame:
     """One row for each maximal chain of a key's events at most `gap_us` apart.
 
     accepted[keys, t, inputs] -> [keys, first_event, last_event, rows, parts]; both ends are events.
@@ -62,9 +70,18 @@ def fragments(accepted: DataFrame, keys: Sequence[str], gap_us: int, kept: Seque
     ordered = Window.partitionBy(*keys).orderBy(TIME)
     begins = F.col(TIME) - F.lag(TIME).over(ordered) > F.lit(gap_us)
     chained = accepted.withColumn("__begins", F.coalesce(begins, F.lit(True)).cast("int"))
-    numbered = chained.withColumn("__chain", F.sum("__begins").over(ordered.rowsBetween(Window.unboundedPreceding, 0)))
-    bounds = (F.timestamp_micros(F.min(TIME)).alias(FIRST), F.timestamp_micros(F.max(TIME)).alias(LAST))
-    return numbered.groupBy(*keys, "__chain").agg(*bounds, *(p.lift.alias(p.name) for p in kept)).drop("__chain")
+    numbered = chained.withColumn(
+        "__chain", F.sum("__begins").over(ordered.rowsBetween(Window.unboundedPreceding, 0))
+    )
+    bounds = (
+        F.timestamp_micros(F.min(TIME)).alias(FIRST),
+        F.timestamp_micros(F.max(TIME)).alias(LAST),
+    )
+    return (
+        numbered.groupBy(*keys, "__chain")
+        .agg(*bounds, *(p.lift.alias(p.name) for p in kept))
+        .drop("__chain")
+    )
 
 
 def bad_value(aggregate: Aggregate, schema: T.StructType) -> dict[str, Column]:
@@ -100,12 +117,22 @@ def _input(source: Source, aggregate: Aggregate, schema: T.StructType) -> Input:
     by = None if aggregate.by is None else _clean(aggregate, aggregate.by, schema)
     order = [F.col(TIME), *(F.col(f"`{c}`") for c in (source.event_id, *source.order_by) if c)]
     known = value.try_cast("double") if text else value
-    return Input(_stem(aggregate), known, T.DoubleType() if text else kind, tuple(order), aggregate.argument, by)
+    return Input(
+        _stem(aggregate),
+        known,
+        T.DoubleType() if text else kind,
+        tuple(order),
+        aggregate.argument,
+        by,
+    )
 
 
 def _clean(aggregate: Aggregate, column: str | None, schema: T.StructType) -> Column:
     """The column where its value isn't bad and `where` holds, else null; 1 for no column."""
-    value, bad = F.lit(1) if column is None else F.col(f"`{column}`"), bad_value(aggregate, schema).get(column or "")
+    value, bad = (
+        F.lit(1) if column is None else F.col(f"`{column}`"),
+        bad_value(aggregate, schema).get(column or ""),
+    )
     counted = [] if bad is None else [~bad]
     if aggregate.where is not None:
         counted.append(condition(aggregate.where, schema, f"aggregates.{aggregate.name}.where"))

@@ -42,12 +42,24 @@ def families(pipeline: Pipeline) -> tuple[Family, ...]:
     """The pane tables of `pipeline`, finest first; global windows have their own, of calendar months."""
     groups: list[list[Aligned]] = []
     for window in sorted(pipeline.aligned, key=lambda w: (_finest(w), w.name)):
-        home = next((g for g in groups if _finest(window) == _finest(g[0]) or _span(window) <= CHEAP * _finest(g[0])), None)
+        home = next(
+            (
+                g
+                for g in groups
+                if _finest(window) == _finest(g[0]) or _span(window) <= CHEAP * _finest(g[0])
+            ),
+            None,
+        )
         if home is None:
             groups.append([window])
         else:
             home.append(window)
-    found = [Family(f"_panes_{_label(_finest(g[0]))}", _needed([c for w in g for c in cuts(w)]), tuple(g)) for g in groups]
+    found = [
+        Family(
+            f"_panes_{_label(_finest(g[0]))}", _needed([c for w in g for c in cuts(w)]), tuple(g)
+        )
+        for g in groups
+    ]
     endless = tuple(w for w in pipeline.windows if isinstance(w, Global))
     return (*found, *([Family("_panes_global", (Grid(0, 1),), endless)] if endless else []))
 
@@ -58,7 +70,11 @@ def cuts(window: Aligned) -> tuple[Grid, ...]:
         return (window.grid.plain,)
     end = window.size_us % window.grid.step_us
     begins = window.grid
-    return (begins,) if not end else (begins, Grid(begins.step_us, 0, begins.origin_us + end, begins.zone))
+    return (
+        (begins,)
+        if not end
+        else (begins, Grid(begins.step_us, 0, begins.origin_us + end, begins.zone))
+    )
 
 
 def pane_start(family: Family, t_us: int) -> int:
@@ -85,7 +101,11 @@ def shape(window: Tumbling | Sliding) -> Shape:
     if isinstance(window, Tumbling):
         return Shape(window.grid, 1, 1)
     step = gcd(window.size_us, window.grid.step_us)
-    return Shape(Grid(step, 0, window.grid.origin_us, window.grid.zone), window.size_us // step, window.grid.step_us // step)
+    return Shape(
+        Grid(step, 0, window.grid.origin_us, window.grid.zone),
+        window.size_us // step,
+        window.grid.step_us // step,
+    )
 
 
 def span(window: Aligned) -> int:
@@ -113,10 +133,17 @@ def _needed(grids: list[Grid]) -> tuple[Grid, ...]:
 def _refines(fine: Grid, coarse: Grid) -> bool:
     if fine.per > 1 or coarse.per > 1:
         return fine.periods == coarse
-    if fine.zone != coarse.zone or not fine.step_us or not coarse.step_us or coarse.step_us % fine.step_us:
+    if (
+        fine.zone != coarse.zone
+        or not fine.step_us
+        or not coarse.step_us
+        or coarse.step_us % fine.step_us
+    ):
         return False
     same = coarse.step_us == fine.step_us
-    return (coarse.origin_us - fine.origin_us) % fine.step_us == 0 and (not same or fine.origin_us < coarse.origin_us)
+    return (coarse.origin_us - fine.origin_us) % fine.step_us == 0 and (
+        not same or fine.origin_us < coarse.origin_us
+    )
 
 
 def _label(us: int) -> str:

@@ -28,7 +28,9 @@ class Stamp:
 
     def on(self, rows: DataFrame) -> DataFrame:
         """`rows` with the stamp's columns."""
-        judged = F.lit(None).cast("timestamp_ltz") if self.judged_us is None else instant(self.judged_us)
+        judged = (
+            F.lit(None).cast("timestamp_ltz") if self.judged_us is None else instant(self.judged_us)
+        )
         return rows.withColumns(
             {
                 RUN: F.lit(self.run).cast("bigint"),
@@ -58,24 +60,38 @@ def store(rows: DataFrame, pipeline: Pipeline, table: str, stamp: Stamp, sort: s
 
 def swap(path: str, old: DataFrame, new: DataFrame, identity: Sequence[str]) -> None:
     """One commit: the rows `old` of a table, told apart by `identity`, go and the rows `new` come; both have all its columns."""
-    source = old.withColumn(OP, F.lit("D")).unionByName(new.withColumn(OP, F.lit("I"))).localCheckpoint(eager=True)
+    source = (
+        old.withColumn(OP, F.lit("D"))
+        .unionByName(new.withColumn(OP, F.lit("I")))
+        .localCheckpoint(eager=True)
+    )
     same = " and ".join([f"s.{OP} = 'D'", *(f"t.`{c}` <=> s.`{c}`" for c in identity)])
     values: dict[str, str | Column] = {f"`{c}`": f"s.`{c}`" for c in new.columns}
     target = DeltaTable.forPath(new.sparkSession, path).alias("t")
-    target.merge(source.alias("s"), same).whenMatchedDelete().whenNotMatchedInsert(f"s.{OP} = 'I'", values).execute()
+    target.merge(source.alias("s"), same).whenMatchedDelete().whenNotMatchedInsert(
+        f"s.{OP} = 'I'", values
+    ).execute()
 
 
-def panes_before(spark: SparkSession, pipeline: Pipeline, table: str, stamp: Stamp, within: Range) -> DataFrame | None:
+def panes_before(
+    spark: SparkSession, pipeline: Pipeline, table: str, stamp: Stamp, within: Range
+) -> DataFrame | None:
     """The stored panes of other batches that begin `within`; None if there is no state yet."""
     if not delta.exists(spark, pipeline.table(table)):
         return None
     rows = delta.read(spark, pipeline.table(table))
-    return rows.where(F.col(PANE).between(instant(within.low_us), instant(within.high_us)) & stamp.foreign)
+    return rows.where(
+        F.col(PANE).between(instant(within.low_us), instant(within.high_us)) & stamp.foreign
+    )
 
 
 def panes_of(spark: SparkSession, pipeline: Pipeline, table: str, stamp: Stamp) -> DataFrame | None:
     """All stored panes of other batches; None if there is no state yet."""
-    return delta.read(spark, pipeline.table(table)).where(stamp.foreign) if delta.exists(spark, pipeline.table(table)) else None
+    return (
+        delta.read(spark, pipeline.table(table)).where(stamp.foreign)
+        if delta.exists(spark, pipeline.table(table))
+        else None
+    )
 
 
 def events_before(spark: SparkSession, pipeline: Pipeline, stamp: Stamp) -> DataFrame | None:
@@ -83,13 +99,21 @@ def events_before(spark: SparkSession, pipeline: Pipeline, stamp: Stamp) -> Data
     return panes_of(spark, pipeline, EVENTS, stamp)
 
 
-def fragments_before(spark: SparkSession, pipeline: Pipeline, session: Session, stamp: Stamp, within: Range) -> DataFrame:
+def fragments_before(
+    spark: SparkSession, pipeline: Pipeline, session: Session, stamp: Stamp, within: Range
+) -> DataFrame:
     """The stored fragments of other batches that lie `within`."""
     rows = delta.read(spark, pipeline.table(fragments_table(session)))
-    return rows.where((F.col(FIRST) >= instant(within.low_us)) & (F.col(LAST) <= instant(within.high_us)) & stamp.foreign)
+    return rows.where(
+        (F.col(FIRST) >= instant(within.low_us))
+        & (F.col(LAST) <= instant(within.high_us))
+        & stamp.foreign
+    )
 
 
-def ids_before(spark: SparkSession, pipeline: Pipeline, stamp: Stamp, batch_ids: DataFrame) -> DataFrame | None:
+def ids_before(
+    spark: SparkSession, pipeline: Pipeline, stamp: Stamp, batch_ids: DataFrame
+) -> DataFrame | None:
     """The ids among `batch_ids` [event_id] that other batches accepted and W has not forgotten; None if none were accepted yet."""
     if not delta.exists(spark, pipeline.table(SEEN)):
         return None

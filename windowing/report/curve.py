@@ -32,7 +32,10 @@ def points(values: Sequence[int], most: int) -> list[tuple[float, float]]:
     """
     step = (WIDTH - 2 * MARGIN) / max(1, len(values) - 1)
     height = HEIGHT - 2 * MARGIN
-    return [(round(MARGIN + i * step, 1), round(HEIGHT - MARGIN - height * v / max(1, most), 1)) for i, v in enumerate(values)]
+    return [
+        (round(MARGIN + i * step, 1), round(HEIGHT - MARGIN - height * v / max(1, most), 1))
+        for i, v in enumerate(values)
+    ]
 
 
 def _curve(line: Line, most: int) -> str:

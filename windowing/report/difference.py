@@ -15,7 +15,9 @@ Row = Mapping[str, Any]
 CLOSE = 1e-6
 """How far fractions may be apart, relative to their size, and still agree."""
 
-_PLAIN = re.compile(r"[A-Za-z_][\w./-]*|\d{4}-\d\d-\d\d([T ]\d\d:[\d:.]+(Z|[+-]\d\d:\d\d)?)?", re.ASCII)
+_PLAIN = re.compile(
+    r"[A-Za-z_][\w./-]*|\d{4}-\d\d-\d\d([T ]\d\d:[\d:.]+(Z|[+-]\d\d:\d\d)?)?", re.ASCII
+)
 _WORDS = ("true", "false", "null", "yes", "no", "on", "off")
 _ASIDE = ("revision", "run", "batch")
 
@@ -40,14 +42,25 @@ class Difference:
     def as_json(self) -> dict[str, object]:
         """The difference as plain JSON values."""
         unequal = [
-            {"row": plain(u.place), "columns": {c: {"expected": plain(e), "found": plain(f)} for c, (e, f) in u.columns.items()}}
+            {
+                "row": plain(u.place),
+                "columns": {
+                    c: {"expected": plain(e), "found": plain(f)} for c, (e, f) in u.columns.items()
+                },
+            }
             for u in self.unequal
         ]
         rows = {"missing": self.missing, "unexpected": self.unexpected}
-        return {"table": self.table, **{name: [plain(r) for r in found] for name, found in rows.items()}, "different": unequal}
+        return {
+            "table": self.table,
+            **{name: [plain(r) for r in found] for name, found in rows.items()},
+            "different": unequal,
+        }
 
 
-def difference(table: str, expected: Sequence[Row], found: Sequence[Row], identity: Sequence[str]) -> Difference | None:
+def difference(
+    table: str, expected: Sequence[Row], found: Sequence[Row], identity: Sequence[str]
+) -> Difference | None:
     """How the rows `found` differ from those `expected`, in any order; None if they agree.
 
     A column that an expected row leaves out is not compared. `identity` are the columns that tell one row from another.
@@ -55,15 +68,28 @@ def difference(table: str, expected: Sequence[Row], found: Sequence[Row], identi
     left, over = _unmatched(expected, found)
     wrong = _paired([expected[i] for i in left], [found[i] for i in over], identity)
     missing = [expected[i] for i in left if all(expected[i] is not e for e, _ in wrong)]
-    unexpected = [_brief(found[i], expected, identity) for i in over if all(found[i] is not f for _, f in wrong)]
+    unexpected = [
+        _brief(found[i], expected, identity)
+        for i in over
+        if all(found[i] is not f for _, f in wrong)
+    ]
     unequal = [_unequal(e, f, identity) for e, f in wrong]
-    return Difference(table, tuple(missing), tuple(unexpected), tuple(unequal)) if left or over else None
+    return (
+        Difference(table, tuple(missing), tuple(unexpected), tuple(unequal))
+        if left or over
+        else None
+    )
 
 
 def lines(found: Difference) -> list[str]:
     """The difference as lines of text; rows are written as a transcript writes them."""
     table = found.table
-    unequal = [f"{table}: {row(u.place)} differs in {_changes(u.columns)}" if u.place else _changes(u.columns) for u in found.unequal]
+    unequal = [
+        f"{table}: {row(u.place)} differs in {_changes(u.columns)}"
+        if u.place
+        else _changes(u.columns)
+        for u in found.unequal
+    ]
     missing = [f"{table}: {row(r)} is missing" for r in found.missing]
     return [*unequal, *missing, *(f"{table}: {row(r)} was not expected" for r in found.unexpected)]
 
@@ -74,7 +100,11 @@ def row(values: Row) -> str:
     >>> row({"origin": "JFK", "flights": 2, "worst": None, "gate": "12"})
     "{origin: JFK, flights: 2, worst: null, gate: '12'}"
     """
-    return f"{{{', '.join(f'{name}: {spelled(value)}' for name, value in values.items())}}}" if values else ""
+    return (
+        f"{{{', '.join(f'{name}: {spelled(value)}' for name, value in values.items())}}}"
+        if values
+        else ""
+    )
 
 
 def spelled(value: Any) -> str:
@@ -110,9 +140,15 @@ def agree(expected: Any, found: Any, *, nested: bool = False) -> bool:
         case int() | float() | Decimal():
             return _same_number(expected, found)
         case list():
-            return isinstance(expected, list) and len(expected) == len(found) and all(map(_agree_inside, expected, found))
+            return (
+                isinstance(expected, list)
+                and len(expected) == len(found)
+                and all(map(_agree_inside, expected, found))
+            )
         case dict():
-            return isinstance(expected, dict) and all(_agree_inside(value, found.get(name)) for name, value in expected.items())
+            return isinstance(expected, dict) and all(
+                _agree_inside(value, found.get(name)) for name, value in expected.items()
+            )
     same_time = nested and _moment(expected) is not None and _moment(expected) == _moment(found)
     return isinstance(expected, str) and (expected == found or same_time)
 
@@ -122,20 +158,32 @@ def _agree_inside(expected: Any, found: Any) -> bool:
 
 
 def _moment(value: Any) -> datetime | None:
-    return read_instant(value) if isinstance(value, str) else value if isinstance(value, datetime) else None
+    return (
+        read_instant(value)
+        if isinstance(value, str)
+        else value
+        if isinstance(value, datetime)
+        else None
+    )
 
 
 def _same_number(expected: Any, found: float | Decimal) -> bool:
     if isinstance(found, Decimal):
         try:
-            return isinstance(expected, (int, float, str, Decimal)) and not isinstance(expected, bool) and Decimal(str(expected)) == found
+            return (
+                isinstance(expected, (int, float, str, Decimal))
+                and not isinstance(expected, bool)
+                and Decimal(str(expected)) == found
+            )
         except ArithmeticError:
             return False
     if not isinstance(expected, (int, float)) or isinstance(expected, bool):
         return False
     if isinstance(found, int):
         return expected == found
-    return (isnan(found) and isnan(expected)) or isclose(expected, found, rel_tol=CLOSE, abs_tol=CLOSE * CLOSE)
+    return (isnan(found) and isnan(expected)) or isclose(
+        expected, found, rel_tol=CLOSE, abs_tol=CLOSE * CLOSE
+    )
 
 
 def _agree(expected: Row, found: Row) -> bool:
@@ -160,9 +208,13 @@ def _unmatched(expected: Sequence[Row], found: Sequence[Row]) -> tuple[list[int]
     return left, [j for j in range(len(found)) if j not in taken]
 
 
-def _paired(left: Sequence[Row], over: Sequence[Row], identity: Sequence[str]) -> list[tuple[Row, Row]]:
+def _paired(
+    left: Sequence[Row], over: Sequence[Row], identity: Sequence[str]
+) -> list[tuple[Row, Row]]:
     """Rows that are meant to be one and the same, those that differ least first; each is in one pair at most."""
-    same = [(e, f) for e in left for f in over if all(agree(e[c], f.get(c)) for c in identity if c in e)]
+    same = [
+        (e, f) for e in left for f in over if all(agree(e[c], f.get(c)) for c in identity if c in e)
+    ]
     pairs: list[tuple[Row, Row]] = []
     for e, f in sorted(same, key=lambda pair: len(_differing(*pair))):
         if all(e is not a and f is not b for a, b in pairs):
@@ -183,12 +235,18 @@ def _brief(found: Row, expected: Sequence[Row], identity: Sequence[str]) -> Row:
     """The part of a row that tells which it is, and what is compared in this table; where nothing is, all that has a value."""
     compared = {name for other in expected for name in other}
     if not compared:
-        return {name: value for name, value in found.items() if value not in (None, []) and name not in _ASIDE}
+        return {
+            name: value
+            for name, value in found.items()
+            if value not in (None, []) and name not in _ASIDE
+        }
     return {name: value for name, value in found.items() if name in compared or name in identity}
 
 
 def _changes(columns: Mapping[str, tuple[Any, Any]]) -> str:
-    return "; ".join(f"{name}: expected {spelled(e)}, found {spelled(f)}" for name, (e, f) in columns.items())
+    return "; ".join(
+        f"{name}: expected {spelled(e)}, found {spelled(f)}" for name, (e, f) in columns.items()
+    )
 
 
 def _simple(text: str) -> bool:

@@ -49,7 +49,10 @@ def page(facts: Facts, now: datetime) -> str:
     """The page as HTML; `now` is the time it says it was made."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
     drawn = facts.runs[-10 * SHOWN :]
-    curve = svg("accepted and late rows per run", [Line("accepted", [r.accepted for r in drawn]), Line("late", [r.late for r in drawn])])
+    curve = svg(
+        "accepted and late rows per run",
+        [Line("accepted", [r.accepted for r in drawn]), Line("late", [r.late for r in drawn])],
+    )
     return environment.from_string(TEMPLATE).render(
         name=facts.pipeline.name,
         subtitle=f"from {facts.pipeline.source.table}, made {instant(now.replace(microsecond=0))}",
@@ -65,20 +68,31 @@ def page(facts: Facts, now: datetime) -> str:
 def _notices(facts: Facts) -> list[str]:
     """What someone should look into."""
     broken = [c for c in facts.checks if not c.success]
-    failed = [f"run {c.run} breaks {c.expectation} of {c.window}: observed {c.observed or 'nothing'}" for c in broken[:10]]
+    failed = [
+        f"run {c.run} breaks {c.expectation} of {c.window}: observed {c.observed or 'nothing'}"
+        for c in broken[:10]
+    ]
     return [*(f"{what} was begun and not finished" for what in facts.unfinished), *failed]
 
 
 def _cards(facts: Facts) -> list[tuple[str, str]]:
     counts = ("read", "accepted", "late", "duplicate", "quarantined")
-    return [("watermark", instant_us(facts.watermark_us)), ("runs", cell(len(facts.runs))), *((c, cell(facts.total(c))) for c in counts)]
+    return [
+        ("watermark", instant_us(facts.watermark_us)),
+        ("runs", cell(len(facts.runs))),
+        *((c, cell(facts.total(c))) for c in counts),
+    ]
 
 
 def _outputs(facts: Facts) -> Section:
     numbers = (Column("rows", number=True), Column("version", number=True))
     columns = (Column("window"), Column("kind", long=True), *numbers, Column("published"))
     rows = [(o.name, o.kind, o.rows, o.version, _published(o)) for o in facts.outputs]
-    text = "nothing is published yet" if facts.published_run is None else f"published: run {facts.published_run}"
+    text = (
+        "nothing is published yet"
+        if facts.published_run is None
+        else f"published: run {facts.published_run}"
+    )
     return Section("Outputs", text, columns, _cells(rows))
 
 
@@ -92,10 +106,16 @@ def _published(output: Output) -> Cell:
 def _changes(facts: Facts) -> Section:
     columns = (Column("window"), Column("step"), *_THREE)
     rows = [(o.name, step, *_three(change)) for o in facts.outputs for step, change in o.changes]
-    return Section("What the last steps changed", "" if rows else "nothing has run yet", columns, _cells(rows))
+    return Section(
+        "What the last steps changed", "" if rows else "nothing has run yet", columns, _cells(rows)
+    )
 
 
-_THREE = (Column("inserted", number=True), Column("updated", number=True), Column("deleted", number=True))
+_THREE = (
+    Column("inserted", number=True),
+    Column("updated", number=True),
+    Column("deleted", number=True),
+)
 
 
 def _three(change: Changed) -> tuple[int, int, int]:
@@ -104,10 +124,23 @@ def _three(change: Changed) -> tuple[int, int, int]:
 
 def _runs(facts: Facts) -> Section:
     numbers = ("read", "accepted", "late", "duplicate", "quarantined")
-    columns = (Column("run", number=True), Column("arrival"), Column("watermark"), *(Column(n, number=True) for n in numbers), *_THREE)
+    columns = (
+        Column("run", number=True),
+        Column("arrival"),
+        Column("watermark"),
+        *(Column(n, number=True) for n in numbers),
+        *_THREE,
+    )
     newest = facts.runs[::-1][:SHOWN]
-    more = f"the newest {SHOWN} of {count(len(facts.runs), 'run')}" if len(facts.runs) > SHOWN else ""
-    return Section("Runs", more if newest else "nothing has run yet", columns, _cells(_run(r, numbers) for r in newest))
+    more = (
+        f"the newest {SHOWN} of {count(len(facts.runs), 'run')}" if len(facts.runs) > SHOWN else ""
+    )
+    return Section(
+        "Runs",
+        more if newest else "nothing has run yet",
+        columns,
+        _cells(_run(r, numbers) for r in newest),
+    )
 
 
 def _run(run: Ran, numbers: Sequence[str]) -> tuple[Any, ...]:
@@ -117,12 +150,20 @@ def _run(run: Ran, numbers: Sequence[str]) -> tuple[Any, ...]:
 
 def _backfills(facts: Facts) -> Section:
     columns = (Column("after run", number=True), Column("at"), Column("event times"), *_THREE)
-    rows = [(b.run, instant_us(b.at_us), b.range, *_three(b.changed)) for b in facts.backfills[::-1][:SHOWN]]
+    rows = [
+        (b.run, instant_us(b.at_us), b.range, *_three(b.changed))
+        for b in facts.backfills[::-1][:SHOWN]
+    ]
     return Section("Backfills", "" if rows else "none", columns, _cells(rows))
 
 
 def _refusals(facts: Facts) -> Section:
-    columns = (Column("outcome"), Column("reason", long=True), Column("rows", number=True), Column("taken in later", number=True))
+    columns = (
+        Column("outcome"),
+        Column("reason", long=True),
+        Column("rows", number=True),
+        Column("taken in later", number=True),
+    )
     rows = [(r.outcome, r.reason, r.rows, r.resolved) for r in facts.refusals]
     return Section("Refused rows", "" if rows else "none", columns, _cells(rows))
 
@@ -135,12 +176,23 @@ def _lost(facts: Facts) -> Section:
 
 
 def _quality(facts: Facts) -> Section:
-    columns = (Column("window"), Column("expectation"), Column("holds"), Column("observed"), Column("detail", long=True))
+    columns = (
+        Column("window"),
+        Column("expectation"),
+        Column("holds"),
+        Column("observed"),
+        Column("detail", long=True),
+    )
     if not facts.checks:
         return Section("Quality", "nothing was validated yet")
     broken = sum(not c.success for c in facts.checks)
     text = f"run {facts.checks[0].run}: {count(len(facts.checks), 'expectation')}, {broken or 'none'} broken"
-    return Section("Quality", text, columns, _cells((c.window, c.expectation, _holds(c), c.observed, c.detail) for c in facts.checks))
+    return Section(
+        "Quality",
+        text,
+        columns,
+        _cells((c.window, c.expectation, _holds(c), c.observed, c.detail) for c in facts.checks),
+    )
 
 
 def _holds(check: Check) -> Cell:
@@ -153,4 +205,6 @@ _PARTS = (_outputs, _runs, _changes, _backfills, _refusals, _lost, _quality)
 
 
 def _cells(rows: Iterable[Sequence[Any]]) -> tuple[tuple[Cell, ...], ...]:
-    return tuple(tuple(v if isinstance(v, Cell) else Cell(cell(v) or NONE) for v in row) for row in rows)
+    return tuple(
+        tuple(v if isinstance(v, Cell) else Cell(cell(v) or NONE) for v in row) for row in rows
+    )

@@ -42,8 +42,17 @@ class Seen:
     def as_json(self) -> dict[str, object]:
         """Version and rows as plain JSON values."""
         known = self.version
-        watermark = None if known is None or known.watermark_us is None else plain(moment_or_none(known.watermark_us))
-        return {"version": known and known.number, "run": known and known.run, "watermark": watermark, **self.rows.as_json()}
+        watermark = (
+            None
+            if known is None or known.watermark_us is None
+            else plain(moment_or_none(known.watermark_us))
+        )
+        return {
+            "version": known and known.number,
+            "run": known and known.run,
+            "watermark": watermark,
+            **self.rows.as_json(),
+        }
 
 
 @dataclass(frozen=True)
@@ -55,7 +64,11 @@ class Refused:
 
     def as_json(self) -> dict[str, object]:
         """The rows as plain JSON values."""
-        return {"counts": dict(self.counts), "total": sum(self.counts.values()), "rows": [plain(row) for row in self.rows]}
+        return {
+            "counts": dict(self.counts),
+            "total": sum(self.counts.values()),
+            "rows": [plain(row) for row in self.rows],
+        }
 
 
 @dataclass(frozen=True)

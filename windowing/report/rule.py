@@ -19,7 +19,11 @@ class Changed:
     deleted: int = 0
 
     def __add__(self, other: "Changed") -> "Changed":
-        return Changed(self.inserted + other.inserted, self.updated + other.updated, self.deleted + other.deleted)
+        return Changed(
+            self.inserted + other.inserted,
+            self.updated + other.updated,
+            self.deleted + other.deleted,
+        )
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,13 @@ def vars_of(change: Changed) -> dict[str, int]:
     return {"inserted": change.inserted, "updated": change.updated, "deleted": change.deleted}
 
 
-def report(run: int | None, batches: int, counts: Mapping[str, int], watermark_us: int | None, names: list[str]) -> RunReport:
+def report(
+    run: int | None,
+    batches: int,
+    counts: Mapping[str, int],
+    watermark_us: int | None,
+    names: list[str],
+) -> RunReport:
     """A report from a ledger's counts (`read`, ..., `hourly.inserted`, ...)."""
     windows = _windows(counts, names)
     outcomes: dict[str, Any] = {name: counts.get(name, 0) for name in COUNTS}
@@ -71,9 +81,15 @@ def report(run: int | None, batches: int, counts: Mapping[str, int], watermark_u
 
 def corrections(found: RunReport, counts: Sequence[Mapping[str, int]]) -> RunReport:
     """The report of a run after which ranges were counted again; `counts` are those of each."""
-    windows = {name: sum((_windows(each, [name])[name] for each in counts), start=change) for name, change in found.windows.items()}
+    windows = {
+        name: sum((_windows(each, [name])[name] for each in counts), start=change)
+        for name, change in found.windows.items()
+    }
     return replace(found, windows=windows, corrections=len(counts))
 
 
 def _windows(counts: Mapping[str, int], names: Iterable[str]) -> dict[str, Changed]:
-    return {n: Changed(*(counts.get(f"{n}.{kind}", 0) for kind in ("inserted", "updated", "deleted"))) for n in names}
+    return {
+        n: Changed(*(counts.get(f"{n}.{kind}", 0) for kind in ("inserted", "updated", "deleted")))
+        for n in names
+    }

@@ -10,7 +10,16 @@ from pyspark.sql import functions as F
 from windowing import delta
 from windowing.admit.table import REFUSED
 from windowing.ledger.nulls import read_null_counts
-from windowing.ledger.rule import BACKFILL_DONE, CLOSE, COUNTS, ERASE_DONE, EVOLVE_DONE, FINISHED, Entry, Story
+from windowing.ledger.rule import (
+    BACKFILL_DONE,
+    CLOSE,
+    COUNTS,
+    ERASE_DONE,
+    EVOLVE_DONE,
+    FINISHED,
+    Entry,
+    Story,
+)
 from windowing.ledger.table import WATERMARKS, story
 from windowing.report.frame import records
 from windowing.report.rule import Changed
@@ -121,7 +130,10 @@ def facts(spark: SparkSession, pipeline: Pipeline) -> Facts:
         published_run=past.published.run if past.published else None,
         unfinished=_unfinished(past),
         runs=_runs(spark, pipeline, past),
-        backfills=tuple(Backfilled(e.run, e.at, backfilled(e.note), changed(pipeline.windows, e)) for e in backfills),
+        backfills=tuple(
+            Backfilled(e.run, e.at, backfilled(e.note), changed(pipeline.windows, e))
+            for e in backfills
+        ),
         outputs=tuple(_output(spark, pipeline, window, past) for window in pipeline.windows),
         refusals=tuple(_refusals(spark, pipeline)),
         lost=find_lost(past),
@@ -131,7 +143,10 @@ def facts(spark: SparkSession, pipeline: Pipeline) -> Facts:
 
 def changed(windows: Iterable[Window], entry: Entry) -> Changed:
     """What a step changed in `windows` together."""
-    each = (Changed(*(entry.counts.get(f"{w.name}.{change}", 0) for change in _CHANGES)) for w in windows)
+    each = (
+        Changed(*(entry.counts.get(f"{w.name}.{change}", 0) for change in _CHANGES))
+        for w in windows
+    )
     return sum(each, Changed())
 
 
@@ -147,7 +162,11 @@ def find_lost(past: Story) -> tuple[Lost, ...]:
 
 def _unfinished(past: Story) -> tuple[str, ...]:
     begun = (("run", past.open_run), ("backfill", past.open_backfill))
-    return tuple(f"{what} {entry.run}" if what == "run" else f"the {what} of {backfilled(entry.note)}" for what, entry in begun if entry)
+    return tuple(
+        f"{what} {entry.run}" if what == "run" else f"the {what} of {backfilled(entry.note)}"
+        for what, entry in begun
+        if entry
+    )
 
 
 def _runs(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[Ran, ...]:
@@ -155,7 +174,10 @@ def _runs(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[Ran, ..
     if not delta.exists(spark, path):
         return ()
     by_run = {e.run: changed(pipeline.windows, e) for e in past.entries if e.step == CLOSE}
-    times = (F.unix_micros("arrival").alias("arrival_us"), F.unix_micros("watermark").alias("watermark_us"))
+    times = (
+        F.unix_micros("arrival").alias("arrival_us"),
+        F.unix_micros("watermark").alias("watermark_us"),
+    )
     rows = delta.read(spark, path).select("run", *times, *COUNTS).orderBy("run").collect()
     return tuple(Ran(**row.asDict(), changed=by_run.get(row["run"], Changed())) for row in rows)
 
@@ -185,8 +207,13 @@ def _refusals(spark: SparkSession, pipeline: Pipeline) -> list[Refusal]:
     for table in REFUSED:
         if delta.exists(spark, pipeline.table(table)):
             grouped = delta.read(spark, pipeline.table(table)).groupBy("outcome", "reason")
-            counted = grouped.agg(F.count("*").alias("n"), F.count("resolved_by").alias("resolved")).orderBy(F.desc("n"))
-            found += [Refusal(r["outcome"], r["reason"] or "", r["n"], r["resolved"]) for r in counted.collect()]
+            counted = grouped.agg(
+                F.count("*").alias("n"), F.count("resolved_by").alias("resolved")
+            ).orderBy(F.desc("n"))
+            found += [
+                Refusal(r["outcome"], r["reason"] or "", r["n"], r["resolved"])
+                for r in counted.collect()
+            ]
     return found
 
 
@@ -197,6 +224,8 @@ def _checks(spark: SparkSession, pipeline: Pipeline) -> list[Check]:
         return []
     rows = delta.read(spark, path)
     newest = rows.agg(F.max(F.struct("seq", "checked_at")).alias("last")).select("last.*")
-    own = rows.join(newest, ["seq", "checked_at"], "left_semi").orderBy("success", "severity", "window", "expectation")
+    own = rows.join(newest, ["seq", "checked_at"], "left_semi").orderBy(
+        "success", "severity", "window", "expectation"
+    )
     names = [f.name for f in fields(Check)]
     return [Check(**row) for row in records(own.select(*names), 1_000)]

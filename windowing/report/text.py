@@ -75,8 +75,14 @@ def left_open(past: Story) -> tuple[str, ...]:
     """What was begun and not finished; a maintenance is not among it, all numbers are the same half-way through."""
     run, backfill, evolution = past.open_run, past.open_backfill, past.open_evolution
     begun = None if run is None or run.run is None else f"run {run.run}: the next run finishes it"
-    chunk = None if backfill is None else f"the backfill of {backfilled(backfill.note)}: the next run or backfill finishes it"
-    change = None if evolution is None else "a change of the spec: the next run or backfill finishes it"
+    chunk = (
+        None
+        if backfill is None
+        else f"the backfill of {backfilled(backfill.note)}: the next run or backfill finishes it"
+    )
+    change = (
+        None if evolution is None else "a change of the spec: the next run or backfill finishes it"
+    )
     erasure = None if past.open_erasure is None else "an erasure: ask for it again"
     return tuple(text for text in (begun, chunk, change, erasure) if text)
 
@@ -214,5 +220,9 @@ def _day(at: datetime) -> str:
 
 def _clock(at: datetime) -> str:
     utc = at.astimezone(UTC)
-    seconds = f"{utc:%S}.{utc.microsecond:06d}".rstrip("0").rstrip(".") if utc.microsecond else f"{utc:%S}"
+    seconds = (
+        f"{utc:%S}.{utc.microsecond:06d}".rstrip("0").rstrip(".")
+        if utc.microsecond
+        else f"{utc:%S}"
+    )
     return f"{utc:%H:%M}Z" if not (utc.second or utc.microsecond) else f"{utc:%H:%M}:{seconds}Z"

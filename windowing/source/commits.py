@@ -30,10 +30,25 @@ def commit(version: int, text: str, event_time: str) -> Commit:
     stats = [json.loads(a["stats"]) if a.get("stats") else {} for a in added]
     info: dict[str, Any] = next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
     rewrites = any(a["remove"].get("dataChange", True) for a in actions if "remove" in a)
-    gone = [json.loads(a["remove"]["stats"]) for a in actions if a.get("remove", {}).get("stats") and a["remove"].get("dataChange", True)]
+    gone = [
+        json.loads(a["remove"]["stats"])
+        for a in actions
+        if a.get("remove", {}).get("stats") and a["remove"].get("dataChange", True)
+    ]
     low, high = (_times([*stats, *gone], end, event_time) for end in ("minValues", "maxValues"))
-    rows, operation = total(s.get("numRecords") for s in stats), str(info.get("operation", "unknown"))
-    return Commit(version, operation, len(added), rows, rewrites, min(low, default=None), max(high, default=None))
+    rows, operation = (
+        total(s.get("numRecords") for s in stats),
+        str(info.get("operation", "unknown")),
+    )
+    return Commit(
+        version,
+        operation,
+        len(added),
+        rows,
+        rewrites,
+        min(low, default=None),
+        max(high, default=None),
+    )
 
 
 def total(numbers: Iterable[int | None]) -> int | None:

@@ -95,7 +95,9 @@ def _have_values(columns: Iterable[str]) -> Column:
 
 def arrived(rows: DataFrame, arrival_us: int) -> DataFrame:
     """Every row happens when it arrives. rows -> rows + [__t, __naive]."""
-    return rows.withColumns({TIME: F.lit(arrival_us).cast("bigint"), NAIVE: F.lit(None).cast("bigint")})
+    return rows.withColumns(
+        {TIME: F.lit(arrival_us).cast("bigint"), NAIVE: F.lit(None).cast("bigint")}
+    )
 
 
 def timed(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
@@ -103,13 +105,17 @@ def timed(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     event_time, name = pipeline.source.event_time, pipeline.source.event_time.column or ""
     kind, value, none = rows.schema[name].dataType, F.col(f"`{name}`"), F.lit(None).cast("bigint")
     if event_time.unit:
-        return rows.withColumn(TIME, _scaled(value, kind, _UNITS[event_time.unit])).withColumn(NAIVE, none)
+        return rows.withColumn(TIME, _scaled(value, kind, _UNITS[event_time.unit])).withColumn(
+            NAIVE, none
+        )
     if isinstance(kind, T.TimestampType):
         return rows.withColumn(TIME, F.unix_micros(value)).withColumn(NAIVE, none)
     if isinstance(kind, T.StringType):
         parsed = F.when(value.rlike(_DATED), F.unix_micros(value.try_cast("timestamp_ltz")))
         local = value.rlike(_LOCAL)
-        return rows.withColumn(TIME, F.when(~local, parsed)).withColumn(NAIVE, F.when(local, parsed))
+        return rows.withColumn(TIME, F.when(~local, parsed)).withColumn(
+            NAIVE, F.when(local, parsed)
+        )
     return rows.withColumn(TIME, none).withColumn(NAIVE, F.unix_micros(value.cast("timestamp_ltz")))
 
 
@@ -117,12 +123,20 @@ def placed(rows: DataFrame, zone: str | None, low_us: int, high_us: int) -> Data
     """Turns local times from `low_us` to `high_us` into instants: in a fold the earlier one, in a gap none. Later ones count as UTC."""
     naive = F.col(NAIVE)
     found = _instant(local_spans(zone, low_us, high_us), naive)
-    return rows.withColumn(TIME, F.coalesce(F.col(TIME), F.when(naive > F.lit(high_us), naive).otherwise(found)))
+    return rows.withColumn(
+        TIME, F.coalesce(F.col(TIME), F.when(naive > F.lit(high_us), naive).otherwise(found))
+    )
 
 
-def checked(rows: DataFrame, pipeline: Pipeline, schema: T.StructType, arrival_us: int) -> DataFrame:
+def checked(
+    rows: DataFrame, pipeline: Pipeline, schema: T.StructType, arrival_us: int
+) -> DataFrame:
     """Adds `__why`: the reason to quarantine a row, or null. rows[..., __t, __naive] -> rows[..., __t, __why]."""
-    reasons = [*_time_reasons(pipeline, arrival_us), *_key_reasons(pipeline, schema), *_attribute_reasons(pipeline, schema)]
+    reasons = [
+        *_time_reasons(pipeline, arrival_us),
+        *_key_reasons(pipeline, schema),
+        *_attribute_reasons(pipeline, schema),
+    ]
     reasons += _value_reasons(pipeline, schema)
     return rows.withColumn(WHY, F.coalesce(*reasons, F.lit(None).cast("string"))).drop(NAIVE)
 
@@ -137,7 +151,9 @@ def _scaled(value: Column, kind: T.DataType, unit_us: int) -> Column:
 def _instant(spans: Sequence[Span], local: Column) -> Column:
     if len(spans) == 1:
         span = spans[0]
-        return local - F.lit(span.low_us - span.at_us) if span.on_clock else F.lit(None).cast("bigint")
+        return (
+            local - F.lit(span.low_us - span.at_us) if span.on_clock else F.lit(None).cast("bigint")
+        )
     middle = len(spans) // 2
     left, right = _instant(spans[:middle], local), _instant(spans[middle:], local)
     return F.when(local < F.lit(spans[middle].low_us), left).otherwise(right)
@@ -152,8 +168,14 @@ def _time_reasons(pipeline: Pipeline, arrival_us: int) -> list[Column]:
     return [
         F.when(F.col(f"`{name}`").isNull(), f"{name} is null"),
         F.when(gap, f"{name} does not exist on the clock of {zone}"),
-        F.when(F.col(TIME).isNull() | ~F.col(TIME).between(FIRST_US, LAST_US), f"{name} can't be read as a time"),
-        F.when(F.col(TIME) > F.lit(arrival_us + ahead.us), f"{name} is more than {ahead} ahead of the arrival"),
+        F.when(
+            F.col(TIME).isNull() | ~F.col(TIME).between(FIRST_US, LAST_US),
+            f"{name} can't be read as a time",
+        ),
+        F.when(
+            F.col(TIME) > F.lit(arrival_us + ahead.us),
+            f"{name} is more than {ahead} ahead of the arrival",
+        ),
     ]
 
 
@@ -165,7 +187,11 @@ def _attribute_reasons(pipeline: Pipeline, schema: T.StructType) -> list[Column]
     """An event without an attribute is in no delta window."""
     names = dict.fromkeys(w.attribute for w in pipeline.windows if isinstance(w, Delta))
     missing = [F.when(F.col(f"`{name}`").isNull(), f"{name} is null") for name in names]
-    unfit = [F.when(not_finite(F.col(f"`{name}`")), f"{name} is not a finite number") for name in names if _fraction(schema, name)]
+    unfit = [
+        F.when(not_finite(F.col(f"`{name}`")), f"{name} is not a finite number")
+        for name in names
+        if _fraction(schema, name)
+    ]
     return [*missing, *unfit]
 
 

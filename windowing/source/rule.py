@@ -38,10 +38,19 @@ def merged(spans: Iterable[Span], most: int = MOST) -> tuple[Span, ...]:
 
 def pending(past: Story) -> Iterator[tuple[int, int, int]]:
     """(batch, from, to) of every range that no backfill has counted again since, oldest first."""
-    noted = {e.batch: _said(e).get("ranges", ()) for e in past.entries if e.step == DONE and e.batch is not None}
+    noted = {
+        e.batch: _said(e).get("ranges", ())
+        for e in past.entries
+        if e.step == DONE and e.batch is not None
+    }
     ended = [_said(e) for e in past.entries if e.step == BACKFILL_DONE]
     done = {(said.get("batch"), said.get("from_us")) for said in ended}
-    yield from ((batch, low, high) for batch, ranges in noted.items() for low, high in ranges if (batch, low) not in done)
+    yield from (
+        (batch, low, high)
+        for batch, ranges in noted.items()
+        for low, high in ranges
+        if (batch, low) not in done
+    )
 
 
 def fed(past: Story) -> bool:

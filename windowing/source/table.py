@@ -37,7 +37,11 @@ def stream(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
     reader = spark.readStream.format("delta").option("maxFilesPerTrigger", 1_000_000)
     if pipeline.source.changes == "feed":
         reader = reader.option("readChangeFeed", "true")
-    return reader.load(pipeline.source.table) if "/" in pipeline.source.table else reader.table(delta.quoted(pipeline.source.table))
+    return (
+        reader.load(pipeline.source.table)
+        if "/" in pipeline.source.table
+        else reader.table(delta.quoted(pipeline.source.table))
+    )
 
 
 def schema(spark: SparkSession, pipeline: Pipeline) -> T.StructType:
@@ -58,7 +62,11 @@ def read(spark: SparkSession, pipeline: Pipeline, version: int | None = None) ->
     names = {f.name.lower() for f in stored.schema.fields}
     taken = next((name for name, _ in pipeline.source.columns if name.lower() in names), None)
     if taken is not None:
-        raise SpecError(f"source.columns.{taken}", "is a column of the source already; name the computed one otherwise", pipeline.file)
+        raise SpecError(
+            f"source.columns.{taken}",
+            "is a column of the source already; name the computed one otherwise",
+            pipeline.file,
+        )
     try:
         return shaped(stored, pipeline)
     except SpecError as error:
@@ -86,30 +94,47 @@ def check(pipeline: Pipeline, found: T.StructType, story: Story) -> None:
         return
     field, message = problem
     if story.any_done:
-        raise StateRefused("SOURCE_CHANGED", f"{pipeline.source.table}: {field}: {message}; restore the column, or {advice(pipeline)}")
+        raise StateRefused(
+            "SOURCE_CHANGED",
+            f"{pipeline.source.table}: {field}: {message}; restore the column, or {advice(pipeline)}",
+        )
     raise SpecError(field, message, pipeline.file)
 
 
 def check_feed(spark: SparkSession, pipeline: Pipeline) -> None:
     """SpecError where the change feed is asked for and the source records none."""
     on = "delta.enableChangeDataFeed"
-    if pipeline.source.changes == "feed" and delta.setting(spark, pipeline.source.table, on) != "true":
+    if (
+        pipeline.source.changes == "feed"
+        and delta.setting(spark, pipeline.source.table, on) != "true"
+    ):
         how = f"set its property {on} to true, or use refuse"
-        raise SpecError("source.changes", f"feed: {pipeline.source.table} records no change feed; {how}", pipeline.file)
+        raise SpecError(
+            "source.changes",
+            f"feed: {pipeline.source.table} records no change feed; {how}",
+            pipeline.file,
+        )
 
 
 def check_identity(spark: SparkSession, pipeline: Pipeline, story: Story) -> None:
     """StateRefused where the source is another table than the one read so far, or lost versions that were read."""
-    table_id, version = delta.table_id(spark, pipeline.source.table), delta.known_version(spark, pipeline.source.table)
+    table_id, version = (
+        delta.table_id(spark, pipeline.source.table),
+        delta.known_version(spark, pipeline.source.table),
+    )
     before = story.source
     if before is None:
         return
     if before.source_id != table_id:
         told = f"{pipeline.source.table}: the source was dropped and created again since run {before.run}"
-        raise StateRefused("SOURCE_RECREATED", f"{told}; put the old one back, or {advice(pipeline)}")
+        raise StateRefused(
+            "SOURCE_RECREATED", f"{told}; put the old one back, or {advice(pipeline)}"
+        )
     gone = _gone(spark, pipeline, before, version)
     if gone:
-        raise StateRefused("SOURCE_OLDER", f"{pipeline.source.table}: {gone}; restore it, or {advice(pipeline)}")
+        raise StateRefused(
+            "SOURCE_OLDER", f"{pipeline.source.table}: {gone}; restore it, or {advice(pipeline)}"
+        )
 
 
 def _gone(spark: SparkSession, pipeline: Pipeline, before: Entry, version: int) -> str | None:
@@ -132,14 +157,21 @@ def _problems(pipeline: Pipeline, found: T.StructType) -> list[tuple[str, str] |
     out += [_typed("source.key", k, types, _KEYS) for k in source.key]
     out += [_typed("source.event_id", source.event_id, types, _ORDERED)] if source.event_id else []
     out += [_typed("source.order_by", c, types, _ORDERED) for c in source.order_by]
-    out += [_aggregate(a, types) for a in pipeline.aggregates] + [_condition(a, found) for a in pipeline.aggregates]
+    out += [_aggregate(a, types) for a in pipeline.aggregates] + [
+        _condition(a, found) for a in pipeline.aggregates
+    ]
     return out + [_window(w, types) for w in pipeline.windows]
 
 
 def _time_problems(source: Source, types: dict[str, T.DataType]) -> list[tuple[str, str] | None]:
     time, name = source.event_time, source.event_time.column or ""
-    wrong = _typed("source.event_time", name, types, _NUMBERS + (T.StringType,) if time.unit else _TIMES)
-    naive = isinstance(types.get(name), (T.TimestampNTZType, T.StringType, T.DateType)) and not time.unit
+    wrong = _typed(
+        "source.event_time", name, types, _NUMBERS + (T.StringType,) if time.unit else _TIMES
+    )
+    naive = (
+        isinstance(types.get(name), (T.TimestampNTZType, T.StringType, T.DateType))
+        and not time.unit
+    )
     unknown = f"{name!r} holds times without a zone; name it, for example 'zone: Europe/Berlin' or 'zone: UTC'"
     return [wrong, ("source.zone", unknown) if naive and not source.zone else None]
 
@@ -173,7 +205,9 @@ def _aggregate(aggregate: Aggregate, types: dict[str, T.DataType]) -> tuple[str,
     return _typed(field, aggregate.column, types, _FED.get(aggregate.function, _ORDERED)) or ordered
 
 
-def _typed(field: str, column: str, types: dict[str, T.DataType], allowed: tuple[type[T.DataType], ...]) -> tuple[str, str] | None:
+def _typed(
+    field: str, column: str, types: dict[str, T.DataType], allowed: tuple[type[T.DataType], ...]
+) -> tuple[str, str] | None:
     if column not in types:
         return field, f"the source has no column {column!r}; it has {', '.join(sorted(types))}"
     if isinstance(types[column], allowed):
@@ -182,13 +216,18 @@ def _typed(field: str, column: str, types: dict[str, T.DataType], allowed: tuple
     return field, f"{column!r} is of type {types[column].simpleString()}; allowed are {names}"
 
 
-def commits(spark: SparkSession, pipeline: Pipeline, since: int, version: int) -> list[Commit | None]:
+def commits(
+    spark: SparkSession, pipeline: Pipeline, since: int, version: int
+) -> list[Commit | None]:
     """The commits `since` to `version`, both inside; None for one whose file is gone."""
     if since > version:
         return []
     log = delta.home(spark, pipeline.source.table) / "_delta_log"
     files = [(v, log / f"{v:020d}.json") for v in range(since, version + 1)]
-    return [commit(v, f.read_text(), pipeline.source.event_time.column or "") if f.exists() else None for v, f in files]
+    return [
+        commit(v, f.read_text(), pipeline.source.event_time.column or "") if f.exists() else None
+        for v, f in files
+    ]
 
 
 def literal(spark: SparkSession, column: str, kind: T.DataType, value: str) -> Column:
@@ -198,5 +237,7 @@ def literal(spark: SparkSession, column: str, kind: T.DataType, value: str) -> C
     typed = F.lit(value).try_cast(kind)
     fits = spark.range(1).select(typed.isNotNull()).first()
     if not (fits and fits[0]):
-        raise UsageError(f"--key: {value!r} is not a value of {column!r}, which is of type {kind.simpleString()}")
+        raise UsageError(
+            f"--key: {value!r} is not a value of {column!r}, which is of type {kind.simpleString()}"
+        )
     return typed

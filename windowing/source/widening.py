@@ -33,7 +33,9 @@ def _count_changes(kind: T.DataType) -> int:
 
 
 def _struct_before(schema: T.StructType, back: int) -> T.StructType:
-    return T.StructType([T.StructField(f.name, _type_before(f, back), f.nullable) for f in schema.fields])
+    return T.StructType(
+        [T.StructField(f.name, _type_before(f, back), f.nullable) for f in schema.fields]
+    )
 
 
 def _type_before(field: T.StructField, back: int) -> T.DataType:
@@ -41,7 +43,9 @@ def _type_before(field: T.StructField, back: int) -> T.DataType:
     kind = _nested_before(field.dataType, back)
     for path, changes in _changes_by_path(field).items():
         if back:
-            kind = _with_type_at(kind, path, _parse_type(changes[-min(back, len(changes))]["fromType"]))
+            kind = _with_type_at(
+                kind, path, _parse_type(changes[-min(back, len(changes))]["fromType"])
+            )
     return kind
 
 

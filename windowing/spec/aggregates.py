@@ -11,7 +11,19 @@ from windowing.spec.kinds import Aggregate, Expression
 from windowing.spec.words import in_quotes, listed, near, shown
 
 FORM = "a call such as count(), sum(delay) or quantile(delay, 0.95)"
-ONE_COLUMN = ("sum", "min", "max", "avg", "count_distinct", "median", "first", "last", "variance", "stddev", "count_if")
+ONE_COLUMN = (
+    "sum",
+    "min",
+    "max",
+    "avg",
+    "count_distinct",
+    "median",
+    "first",
+    "last",
+    "variance",
+    "stddev",
+    "count_if",
+)
 TWO_COLUMNS = ("min_by", "max_by")
 FUNCTIONS = ("count", *ONE_COLUMN, *TWO_COLUMNS, "quantile", "top_k", "collect")
 MOST_VALUES, LONGEST_LIST, USUAL_LIST = 100, 10_000, 100
@@ -67,7 +79,9 @@ class _Call:
         return f"{place}, as in columns: {{{name}: {said}}}, and is used by it: {call}"
 
     def _wrong(self, at: int, what: str) -> SpecError:
-        return SpecError(self.field, f"{shown(self.arguments[at])} in {shown(self.text)} is not {what}")
+        return SpecError(
+            self.field, f"{shown(self.arguments[at])} in {shown(self.text)} is not {what}"
+        )
 
 
 def aggregate(field: str, name: str, call: str, where: Expression | None = None) -> Aggregate:
@@ -151,12 +165,18 @@ def _of_column(name: str, call: _Call) -> Aggregate:
     if len(call.arguments) != 1:
         raise call.refused(f"needs exactly one column, as in {call.function}(delay)")
     column = call.column(0)
-    return Aggregate(name, "quantile", column, 0.5) if call.function == "median" else Aggregate(name, call.function, column)
+    return (
+        Aggregate(name, "quantile", column, 0.5)
+        if call.function == "median"
+        else Aggregate(name, call.function, column)
+    )
 
 
 def _by_column(name: str, call: _Call) -> Aggregate:
     if len(call.arguments) != 2:
-        raise call.refused(f"needs two columns, what is shown and what is compared, as in {call.function}(gate, delay)")
+        raise call.refused(
+            f"needs two columns, what is shown and what is compared, as in {call.function}(gate, delay)"
+        )
     return Aggregate(name, call.function, call.column(0), by=call.column(1))
 
 
@@ -168,13 +188,17 @@ def _quantile(name: str, call: _Call) -> Aggregate:
 
 def _top_k(name: str, call: _Call) -> Aggregate:
     if len(call.arguments) != 2:
-        raise call.refused(f"needs a column and a whole number from 1 to {MOST_VALUES}, as in top_k(gate, 3)")
+        raise call.refused(
+            f"needs a column and a whole number from 1 to {MOST_VALUES}, as in top_k(gate, 3)"
+        )
     return Aggregate(name, "top_k", call.column(0), call.whole(1, MOST_VALUES))
 
 
 def _collect(name: str, call: _Call) -> Aggregate:
     if len(call.arguments) not in (1, 2):
-        raise call.refused(f"needs a column and, if not {USUAL_LIST}, a whole number from 1 to {LONGEST_LIST}, as in collect(gate, 10)")
+        raise call.refused(
+            f"needs a column and, if not {USUAL_LIST}, a whole number from 1 to {LONGEST_LIST}, as in collect(gate, 10)"
+        )
     most = call.whole(1, LONGEST_LIST) if len(call.arguments) == 2 else USUAL_LIST
     return Aggregate(name, "collect", call.column(0), most)
 

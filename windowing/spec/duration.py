@@ -7,7 +7,15 @@ from windowing.spec.dialects import native_length
 
 SECOND = 1_000_000
 MINUTE, HOUR, DAY, WEEK = 60 * SECOND, 3_600 * SECOND, 86_400 * SECOND, 604_800 * SECOND
-_FIXED = {"microsecond": 1, "millisecond": 1_000, "second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY, "week": WEEK}
+_FIXED = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": SECOND,
+    "minute": MINUTE,
+    "hour": HOUR,
+    "day": DAY,
+    "week": WEEK,
+}
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _UNITS = (*_FIXED, *_MONTHS)
 _PART = re.compile(r"([+-]?\d+)\s+([a-z]+?)s?(?=\s|$)")

@@ -65,7 +65,10 @@ def _window(described: Mapping[str, Any]) -> list[Any]:
     found = {name: value for name, value in described.items() if name not in ("kind", "shown")}
     if "grid" in found:
         found["grid"] = _filled(_GRID, found["grid"])
-    return [_CLASSES[described["kind"]], {**found, "shown": _filled(_SHOWN, described.get("shown", {}))}]
+    return [
+        _CLASSES[described["kind"]],
+        {**found, "shown": _filled(_SHOWN, described.get("shown", {}))},
+    ]
 
 
 def _filled(known: Mapping[str, Any], described: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The only way to a Pipeline: a YAML file or a mapping, read, checked and turned into values.
 
-    text -> plain values (yaml/file.py) -> PipelineDocument (yaml/document.py, yaml/findings.py)
-    -> Pipeline (windows.py, aggregates.py, times.py, places.py)
+text -> plain values (yaml/file.py) -> PipelineDocument (yaml/document.py, yaml/findings.py)
+-> Pipeline (windows.py, aggregates.py, times.py, places.py)
 """
 
 import os
@@ -67,7 +67,10 @@ def _plain(value: Any, depth: int = 0) -> Any:
 
 def _written(values: Any) -> PipelineDocument:
     if not isinstance(values, dict):
-        raise SpecError("line 1", f"{shown(values)} is not a pipeline; write a mapping that begins with name, lake and source")
+        raise SpecError(
+            "line 1",
+            f"{shown(values)} is not a pipeline; write a mapping that begins with name, lake and source",
+        )
     try:
         return PipelineDocument.model_validate(values)
     except ValidationError as error:
@@ -106,7 +109,10 @@ def _pipeline(written: PipelineDocument, base: str | None, file: str | None) -> 
 def check_name(field: str, name: str) -> None:
     """Raises unless `name` can name a pipeline, a window's table or a suite."""
     if not re.fullmatch(NAME_PATTERN, name):
-        raise SpecError(field, f"{shown(name)} is not a name; a name matches {NAME_PATTERN}, as in flights_hourly")
+        raise SpecError(
+            field,
+            f"{shown(name)} is not a name; a name matches {NAME_PATTERN}, as in flights_hourly",
+        )
 
 
 def _source(written: SourceDocument, base: str | None) -> Source:
@@ -126,7 +132,10 @@ def _source(written: SourceDocument, base: str | None) -> Source:
 
 def _changes(written: SourceDocument) -> str:
     if written.changes == "feed" and written.event_time == ARRIVAL:
-        raise SpecError("source.changes", "'feed' counts events again, which can't be done with event_time: arrival; use refuse")
+        raise SpecError(
+            "source.changes",
+            "'feed' counts events again, which can't be done with event_time: arrival; use refuse",
+        )
     return written.changes
 
 
@@ -139,7 +148,9 @@ def _event_time(written: SourceDocument) -> EventTime:
 
 def _computed(columns: Mapping[str, str], changes: str) -> tuple[tuple[str, Expression], ...]:
     check_computed_columns(columns, changes)
-    return tuple((name, expression(f"source.columns.{name}", text)) for name, text in columns.items())
+    return tuple(
+        (name, expression(f"source.columns.{name}", text)) for name, text in columns.items()
+    )
 
 
 def _once(field: str, columns: list[str]) -> tuple[str, ...]:
@@ -150,7 +161,9 @@ def _once(field: str, columns: list[str]) -> tuple[str, ...]:
 
 
 def _aggregates(written: PipelineDocument) -> tuple[Aggregate, ...]:
-    return tuple(_aggregate(f"aggregates.{name}", name, given) for name, given in written.aggregates.items())
+    return tuple(
+        _aggregate(f"aggregates.{name}", name, given) for name, given in written.aggregates.items()
+    )
 
 
 def _aggregate(field: str, name: str, given: str | AggregateDocument) -> Aggregate:
@@ -164,10 +177,16 @@ def _watermark(written: WatermarkDocument, retention: Retention) -> Watermark:
     horizon = written.dedupe_horizon
     return Watermark(
         delay_us=not_negative_us("watermark.delay", written.delay),
-        allowed_lateness_us=or_forever("watermark.allowed_lateness", written.allowed_lateness, not_negative_us),
+        allowed_lateness_us=or_forever(
+            "watermark.allowed_lateness", written.allowed_lateness, not_negative_us
+        ),
         max_future_us=not_negative_us("watermark.max_future", written.max_future),
-        dedupe_horizon_us=retention.state_us if horizon is None else not_negative_us("watermark.dedupe_horizon", horizon),
-        idle_after_us=None if written.idle_after is None else not_negative_us("watermark.idle_after", written.idle_after),
+        dedupe_horizon_us=retention.state_us
+        if horizon is None
+        else not_negative_us("watermark.dedupe_horizon", horizon),
+        idle_after_us=None
+        if written.idle_after is None
+        else not_negative_us("watermark.idle_after", written.idle_after),
     )
 
 
@@ -182,5 +201,6 @@ def _retention(written: RetentionDocument) -> Retention:
 def _check_source(pipeline: Pipeline, given: str) -> None:
     if f"{pipeline.source.table}/".startswith(f"{pipeline.root}/"):
         raise SpecError(
-            "source.table", f"{shown(given)} lies among this pipeline's own tables in {pipeline.root}; use another table or name"
+            "source.table",
+            f"{shown(given)} lies among this pipeline's own tables in {pipeline.root}; use another table or name",
         )

@@ -2,7 +2,16 @@
 
 from dataclasses import dataclass
 
-from windowing.spec.kinds import Aggregate, Aligned, Chained, Counted, Expression, Ordered, Session, Window
+from windowing.spec.kinds import (
+    Aggregate,
+    Aligned,
+    Chained,
+    Counted,
+    Expression,
+    Ordered,
+    Session,
+    Window,
+)
 
 FOREVER = None
 """A duration that never ends: allowed lateness, retention."""
@@ -89,7 +98,9 @@ class Pipeline:
         """The window called `name`; KeyError with the names there are."""
         found = [w for w in self.windows if w.name == name]
         if not found:
-            raise KeyError(f"{name!r} is not a window of {self.name}; it has {', '.join(w.name for w in self.windows)}")
+            raise KeyError(
+                f"{name!r} is not a window of {self.name}; it has {', '.join(w.name for w in self.windows)}"
+            )
         return found[0]
 
     @property

@@ -18,16 +18,28 @@ def directory(field: str, text: str, base: str | None) -> str:
     _check_no_variable(field, text)
     odd = next((c for c in unquote(text) if c == "`" or not c.isprintable()), None)
     if odd is not None:
-        raise SpecError(field, f"{shown(text)} holds {odd!r}, which a path of a table can't; use a path such as ../lake")
+        raise SpecError(
+            field,
+            f"{shown(text)} holds {odd!r}, which a path of a table can't; use a path such as ../lake",
+        )
     uri = _FILE.fullmatch(text)
     scheme = _SCHEME.match(text)
     if scheme and scheme[1].lower() != "file":
-        raise SpecError(field, f"{shown(text)} lies in {scheme[1]}:, which is not supported yet; use a path or a file: URI")
+        raise SpecError(
+            field,
+            f"{shown(text)} lies in {scheme[1]}:, which is not supported yet; use a path or a file: URI",
+        )
     if text.lower().startswith("file:") and not uri:
-        raise SpecError(field, f"{shown(text)} is not a file: URI of this machine; write it as file:///data/lake")
+        raise SpecError(
+            field,
+            f"{shown(text)} is not a file: URI of this machine; write it as file:///data/lake",
+        )
     path = unquote(uri[1]) if uri else text
     if base is None and not os.path.isabs(path):
-        raise SpecError(field, f"{shown(text)} is a relative path, but a mapping has no file to start from; use an absolute one")
+        raise SpecError(
+            field,
+            f"{shown(text)} is a relative path, but a mapping has no file to start from; use an absolute one",
+        )
     return "/" + os.path.normpath(os.path.join(base or "/", path)).lstrip("/")
 
 
@@ -37,7 +49,10 @@ def table(field: str, text: str, base: str | None) -> str:
     if "/" in text:
         return directory(field, text, base)
     if not _CATALOG.fullmatch(text):
-        raise SpecError(field, f"{shown(text)} is neither a path with a slash nor a catalog name such as db.events")
+        raise SpecError(
+            field,
+            f"{shown(text)} is neither a path with a slash nor a catalog name such as db.events",
+        )
     return text
 
 

@@ -4,7 +4,16 @@ from windowing.errors import SpecError
 from windowing.grid.rule import Grid
 from windowing.grid.zone import longest_jump_us
 from windowing.spec.duration import DAY, Duration
-from windowing.spec.kinds import CHANGES, CappedSession, Cumulate, RecordSliding, Session, Sliding, Tumbling, Window
+from windowing.spec.kinds import (
+    CHANGES,
+    CappedSession,
+    Cumulate,
+    RecordSliding,
+    Session,
+    Sliding,
+    Tumbling,
+    Window,
+)
 from windowing.spec.pipeline import Retention, Watermark
 from windowing.spec.times import longest_us
 
@@ -12,16 +21,24 @@ _AHEAD_US = 130 * 365 * DAY
 """Until when a zone's clock is looked at, microseconds since 1970."""
 
 
-def check_state(given: str, watermark: Watermark, retention: Retention, windows: tuple[Window, ...]) -> None:
+def check_state(
+    given: str, watermark: Watermark, retention: Retention, windows: tuple[Window, ...]
+) -> None:
     """SpecError unless state lives forever, or as long as allowed lateness + what the windows need."""
     if retention.state_us is None:
         return
     lateness = watermark.allowed_lateness_us
     if lateness is None:
-        raise SpecError("retention.state", f"{given!r} is given, but allowed_lateness: forever needs state: forever; change one of them")
+        raise SpecError(
+            "retention.state",
+            f"{given!r} is given, but allowed_lateness: forever needs state: forever; change one of them",
+        )
     endless = next((w for w in windows if longest_window_us(w) is None), None)
     if endless is not None:
-        raise SpecError("retention.state", f"{given!r} is given, but windows.{endless.name} can last forever; write forever")
+        raise SpecError(
+            "retention.state",
+            f"{given!r} is given, but windows.{endless.name} can last forever; write forever",
+        )
     span, name = max((longest_window_us(w) or 0, w.name) for w in windows)
     if retention.state_us < lateness + span:
         raise SpecError(

@@ -28,16 +28,23 @@ def schedule(field: str, text: str | None) -> str | None:
     parts = text.split()
     if len(parts) != len(_FIELDS):
         raise SpecError(
-            field, f"{shown(text)} has {len(parts)} fields, but cron has 5: {listed(f[0] for f in _FIELDS)}; or a preset: {listed(PRESETS)}"
+            field,
+            f"{shown(text)} has {len(parts)} fields, but cron has 5: {listed(f[0] for f in _FIELDS)}; or a preset: {listed(PRESETS)}",
         )
     for part, (name, low, high, names) in zip(parts, _FIELDS, strict=True):
         if not all(_fits(item, low, high, names) for item in part.lower().split(",")):
             raise SpecError(
-                field, f"{shown(text)} has {part!r} as its {name}, which is {low} to {high}, *, a range, a list or a step such as */15"
+                field,
+                f"{shown(text)} has {part!r} as its {name}, which is {low} to {high}, *, a range, a list or a step such as */15",
             )
-    days, months = (_values(part.lower(), *bounds[1:]) for part, bounds in zip(parts[2:4], _FIELDS[2:4], strict=True))
+    days, months = (
+        _values(part.lower(), *bounds[1:])
+        for part, bounds in zip(parts[2:4], _FIELDS[2:4], strict=True)
+    )
     if parts[4] == "*" and min(days) > max(_LENGTHS[month - 1] for month in months):
-        raise SpecError(field, f"{shown(text)} never comes: no month of {parts[3]!r} has a day of {parts[2]!r}")
+        raise SpecError(
+            field, f"{shown(text)} never comes: no month of {parts[3]!r} has a day of {parts[2]!r}"
+        )
     return " ".join(parts)
 
 
@@ -55,7 +62,10 @@ def _values(part: str, low: int, high: int, names: dict[str, int]) -> set[int]:
 
 def _preset(field: str, text: str) -> str:
     if text not in PRESETS:
-        raise SpecError(field, f"{shown(text)} is not a preset{near(text, PRESETS)}; allowed: {listed(PRESETS)}, or five cron fields")
+        raise SpecError(
+            field,
+            f"{shown(text)} is not a preset{near(text, PRESETS)}; allowed: {listed(PRESETS)}, or five cron fields",
+        )
     return text
 
 
@@ -63,6 +73,12 @@ def _fits(item: str, low: int, high: int, names: dict[str, int]) -> bool:
     match = _ITEM.fullmatch(item)
     if not match:
         return False
-    bounds = [names.get(text, int(text) if text.isdigit() else -1) for text in match.group(1, 2) if text]
+    bounds = [
+        names.get(text, int(text) if text.isdigit() else -1) for text in match.group(1, 2) if text
+    ]
     step = int(match[3]) if match[3] else 1
-    return all(low <= n <= high for n in bounds) and bounds == sorted(bounds) and 0 < step <= high - low + 1
+    return (
+        all(low <= n <= high for n in bounds)
+        and bounds == sorted(bounds)
+        and 0 < step <= high - low + 1
+    )

@@ -4,7 +4,13 @@ from windowing.errors import SpecError
 from windowing.spec.expressions.parse import having
 from windowing.spec.kinds import CHANGES, ON_CHANGE, ON_CLOSE, Aggregate, Shown
 from windowing.spec.words import shown as quoted
-from windowing.spec.yaml.window_document import CumulateDocument, FilledDocument, GlobalDocument, SlidingDocument, WindowDocument
+from windowing.spec.yaml.window_document import (
+    CumulateDocument,
+    FilledDocument,
+    GlobalDocument,
+    SlidingDocument,
+    WindowDocument,
+)
 
 EMPTY_LIMIT = 1_000_000
 
@@ -12,7 +18,11 @@ EMPTY_LIMIT = 1_000_000
 def shown(field: str, written: WindowDocument, aggregates: tuple[Aggregate, ...]) -> Shown:
     """What the output of a window with these `aggregates` shows."""
     _check_emit(field, written)
-    condition = None if written.having is None else having(f"{field}.having", written.having, [a.name for a in aggregates])
+    condition = (
+        None
+        if written.having is None
+        else having(f"{field}.having", written.having, [a.name for a in aggregates])
+    )
     return Shown(written.emit, condition, _empty_limit(field, written), written.change_feed)
 
 
@@ -20,11 +30,19 @@ def _check_emit(field: str, written: WindowDocument) -> None:
     endless = isinstance(written, GlobalDocument)
     if written.emit == CHANGES and not isinstance(written, (SlidingDocument, CumulateDocument)):
         others = ON_CHANGE if endless else f"{ON_CHANGE} or {ON_CLOSE}"
-        raise SpecError(f"{field}.emit", f"'changes' is for sliding and cumulate windows only; use {others}")
+        raise SpecError(
+            f"{field}.emit", f"'changes' is for sliding and cumulate windows only; use {others}"
+        )
     if written.emit == ON_CLOSE and endless:
-        raise SpecError(f"{field}.emit", f"'on_close' is not for global windows, which never close; use {ON_CHANGE}")
+        raise SpecError(
+            f"{field}.emit",
+            f"'on_close' is not for global windows, which never close; use {ON_CHANGE}",
+        )
     if written.emit == CHANGES and written.having is not None:
-        raise SpecError(f"{field}.having", f"{quoted(written.having)} can't be given with emit: changes; leave one of them out")
+        raise SpecError(
+            f"{field}.having",
+            f"{quoted(written.having)} can't be given with emit: changes; leave one of them out",
+        )
 
 
 def _empty_limit(field: str, written: WindowDocument) -> int | None:
@@ -32,11 +50,19 @@ def _empty_limit(field: str, written: WindowDocument) -> int | None:
         return None
     if not written.empty:
         if written.empty_limit is not None:
-            raise SpecError(f"{field}.empty_limit", f"{quoted(written.empty_limit)} is given without empty: true; leave it out or add that")
+            raise SpecError(
+                f"{field}.empty_limit",
+                f"{quoted(written.empty_limit)} is given without empty: true; leave it out or add that",
+            )
         return None
     if written.emit == CHANGES:
-        raise SpecError(f"{field}.empty", "true can't be given with emit: changes; leave one of them out")
+        raise SpecError(
+            f"{field}.empty", "true can't be given with emit: changes; leave one of them out"
+        )
     limit = EMPTY_LIMIT if written.empty_limit is None else written.empty_limit
     if limit < 1:
-        raise SpecError(f"{field}.empty_limit", f"{quoted(limit)} is not a number of windows; it must be 1 or more")
+        raise SpecError(
+            f"{field}.empty_limit",
+            f"{quoted(limit)} is not a number of windows; it must be 1 or more",
+        )
     return limit

@@ -95,7 +95,9 @@ def origin_us(field: str, text: str) -> int:
             raise ValueError(text)
         return micros(datetime.fromisoformat(text).replace(tzinfo=UTC))
     except ValueError:
-        raise SpecError(field, f"{shown(text)} is not {ORIGIN_FORM}, without a zone of its own") from None
+        raise SpecError(
+            field, f"{shown(text)} is not {ORIGIN_FORM}, without a zone of its own"
+        ) from None
 
 
 def instant(text: str) -> datetime | None:

@@ -23,7 +23,15 @@ from windowing.spec.kinds import (
     Window,
 )
 from windowing.spec.shown import shown
-from windowing.spec.times import duration, fixed_us, not_negative_us, origin_us, positive, positive_us, zone
+from windowing.spec.times import (
+    duration,
+    fixed_us,
+    not_negative_us,
+    origin_us,
+    positive,
+    positive_us,
+    zone,
+)
 from windowing.spec.words import listed, near
 from windowing.spec.words import shown as quoted
 from windowing.spec.yaml.fields import STEP
@@ -70,18 +78,25 @@ def window(name: str, written: AnyWindow, aggregates: tuple[Aggregate, ...]) -> 
         case CountDocument():
             return _count(field, name, written, chosen, output)
         case DeltaDocument():
-            return Delta(name, written.attribute, *_delta(f"{field}.delta", written.delta), chosen, output)
+            return Delta(
+                name, written.attribute, *_delta(f"{field}.delta", written.delta), chosen, output
+            )
         case PunctuationDocument():
             return Punctuation(name, written.marker, chosen, output)
         case GlobalDocument():
             return Global(name, chosen, output)
 
 
-def _chosen(field: str, names: list[str] | None, aggregates: tuple[Aggregate, ...]) -> tuple[Aggregate, ...]:
+def _chosen(
+    field: str, names: list[str] | None, aggregates: tuple[Aggregate, ...]
+) -> tuple[Aggregate, ...]:
     known = {a.name: a for a in aggregates}
     for i, name in enumerate(names or []):
         if name not in known:
-            raise SpecError(f"{field}[{i}]", f"{quoted(name)} is not defined under aggregates{near(name, known)}; allowed: {listed(known)}")
+            raise SpecError(
+                f"{field}[{i}]",
+                f"{quoted(name)} is not defined under aggregates{near(name, known)}; allowed: {listed(known)}",
+            )
     repeated = [name for i, name in enumerate(names or []) if name in (names or [])[:i]]
     if repeated:
         raise SpecError(field, f"{repeated[0]!r} is given twice; name each aggregate once")
@@ -93,10 +108,14 @@ def _grid(field: str, part: str, text: str, written: TumblingDocument | Cumulate
     size = duration(f"{field}.{part}", text)
     positive(f"{field}.{part}", text, size.us or size.months)
     if written.offset is not None and written.origin is not None:
-        raise SpecError(f"{field}.offset", f"{written.offset!r} and origin {written.origin!r} are both given; use one of them")
+        raise SpecError(
+            f"{field}.offset",
+            f"{written.offset!r} and origin {written.origin!r} are both given; use one of them",
+        )
     if size.months and written.offset is not None:
         raise SpecError(
-            f"{field}.offset", f"{written.offset!r} can't shift months, whose lengths differ; use origin, as in origin: 2024-01-15"
+            f"{field}.offset",
+            f"{written.offset!r} can't shift months, whose lengths differ; use origin, as in origin: 2024-01-15",
         )
     origin = _offset_us(field, written, text, size.us)
     if written.origin is not None:
@@ -109,16 +128,29 @@ def _cumulate_grid(field: str, written: CumulateDocument) -> Grid:
     step = duration(f"{field}.step", written.step)
     positive(f"{field}.step", written.step, step.us or step.months)
     if step.months and periods.step_us:
-        raise SpecError(f"{field}.step", f"{written.step!r} has no fixed length, but max_size {written.max_size!r} has; use days")
-    grid = Grid(periods.step_us, periods.months, periods.origin_us, periods.zone, step.us, step.months)
+        raise SpecError(
+            f"{field}.step",
+            f"{written.step!r} has no fixed length, but max_size {written.max_size!r} has; use days",
+        )
+    grid = Grid(
+        periods.step_us, periods.months, periods.origin_us, periods.zone, step.us, step.months
+    )
     if step.months > periods.months or step.us > _longest_us(periods):
-        raise SpecError(f"{field}.step", f"{written.step!r} is longer than max_size {written.max_size!r}; it must be at most as long")
+        raise SpecError(
+            f"{field}.step",
+            f"{written.step!r} is longer than max_size {written.max_size!r}; it must be at most as long",
+        )
     most = _STEPS if grid.zone is not None or grid.months else _MOST
     if grid.plain.per > most:
-        raise SpecError(f"{field}.step", f"{written.step!r} makes more than {most:,} steps of {written.max_size!r}; write a longer step")
+        raise SpecError(
+            f"{field}.step",
+            f"{written.step!r} makes more than {most:,} steps of {written.max_size!r}; write a longer step",
+        )
     if grid.zone is not None and 0 < grid.step_us < DAY and grid.plain.inner_us:
         wrong = f"{written.step!r} does not divide max_size {written.max_size!r}"
-        raise SpecError(f"{field}.step", f"{wrong}; in a zone it must, unless max_size is a day or longer")
+        raise SpecError(
+            f"{field}.step", f"{wrong}; in a zone it must, unless max_size is a day or longer"
+        )
     return grid
 
 
@@ -126,12 +158,27 @@ def _longest_us(grid: Grid) -> int:
     return grid.step_us or grid.months * 31 * DAY
 
 
-def _sliding(field: str, name: str, written: SlidingDocument, aggregates: tuple[Aggregate, ...], output: Shown) -> Window:
-    size, slide = positive_us(f"{field}.size", written.size), positive_us(f"{field}.slide", written.slide)
+def _sliding(
+    field: str,
+    name: str,
+    written: SlidingDocument,
+    aggregates: tuple[Aggregate, ...],
+    output: Shown,
+) -> Window:
+    size, slide = (
+        positive_us(f"{field}.size", written.size),
+        positive_us(f"{field}.slide", written.slide),
+    )
     if slide > size:
-        raise SpecError(f"{field}.slide", f"{written.slide!r} is longer than size {written.size!r}; events between windows would be lost")
+        raise SpecError(
+            f"{field}.slide",
+            f"{written.slide!r} is longer than size {written.size!r}; events between windows would be lost",
+        )
     if size // slide > _MOST:
-        raise SpecError(f"{field}.slide", f"{written.slide!r} puts each event into more than {_MOST:,} windows of {written.size!r}")
+        raise SpecError(
+            f"{field}.slide",
+            f"{written.slide!r} puts each event into more than {_MOST:,} windows of {written.size!r}",
+        )
     origin = _offset_us(field, written, written.slide, slide)
     grid = Grid(slide, 0, origin, zone(f"{field}.zone", written.zone))
     if slide == size and output.emit != "changes":
@@ -139,33 +186,63 @@ def _sliding(field: str, name: str, written: SlidingDocument, aggregates: tuple[
     return Sliding(name, grid, size, aggregates, output)
 
 
-def _session(field: str, name: str, written: SessionDocument, aggregates: tuple[Aggregate, ...], output: Shown) -> Window:
+def _session(
+    field: str,
+    name: str,
+    written: SessionDocument,
+    aggregates: tuple[Aggregate, ...],
+    output: Shown,
+) -> Window:
     gap = positive_us(f"{field}.gap", written.gap)
     if written.max_duration is None:
         return Session(name, gap, aggregates, output)
     longest = positive_us(f"{field}.max_duration", written.max_duration)
     if longest < gap:
-        raise SpecError(f"{field}.max_duration", f"{written.max_duration!r} is shorter than gap {written.gap!r}; make it at least as long")
+        raise SpecError(
+            f"{field}.max_duration",
+            f"{written.max_duration!r} is shorter than gap {written.gap!r}; make it at least as long",
+        )
     return CappedSession(name, gap, longest, aggregates, output)
 
 
 def _record_sliding(
-    field: str, name: str, written: RecordSlidingDocument, aggregates: tuple[Aggregate, ...], output: Shown
+    field: str,
+    name: str,
+    written: RecordSlidingDocument,
+    aggregates: tuple[Aggregate, ...],
+    output: Shown,
 ) -> RecordSliding:
-    tick, difference = positive_us(f"{field}.tick", written.tick), positive_us(f"{field}.difference", written.difference)
+    tick, difference = (
+        positive_us(f"{field}.tick", written.tick),
+        positive_us(f"{field}.difference", written.difference),
+    )
     if difference % tick:
-        raise SpecError(f"{field}.difference", f"{written.difference!r} is not a multiple of tick {written.tick!r}; change one of them")
+        raise SpecError(
+            f"{field}.difference",
+            f"{written.difference!r} is not a multiple of tick {written.tick!r}; change one of them",
+        )
     return RecordSliding(name, difference, tick, aggregates, output)
 
 
-def _count(field: str, name: str, written: CountDocument, aggregates: tuple[Aggregate, ...], output: Shown) -> Count:
+def _count(
+    field: str, name: str, written: CountDocument, aggregates: tuple[Aggregate, ...], output: Shown
+) -> Count:
     if not 1 <= written.count <= _MANY:
-        raise SpecError(f"{field}.count", f"{quoted(written.count)} is not a number of events; it must be from 1 to {_MANY:,}")
+        raise SpecError(
+            f"{field}.count",
+            f"{quoted(written.count)} is not a number of events; it must be from 1 to {_MANY:,}",
+        )
     every = written.count if written.every is None else written.every
     if every < 1:
-        raise SpecError(f"{field}.every", f"{quoted(every)} is not a number of events; it must be from 1 to count {written.count}")
+        raise SpecError(
+            f"{field}.every",
+            f"{quoted(every)} is not a number of events; it must be from 1 to count {written.count}",
+        )
     if every > written.count:
-        raise SpecError(f"{field}.every", f"{quoted(every)} is more than count {written.count}; events between windows would be lost")
+        raise SpecError(
+            f"{field}.every",
+            f"{quoted(every)} is more than count {written.count}; events between windows would be lost",
+        )
     return Count(name, written.count, every, aggregates, output)
 
 
@@ -173,7 +250,10 @@ def _delta(field: str, given: float | str) -> tuple[str | None, int | None]:
     """The step as a decimal text, or as microseconds."""
     if isinstance(given, str):
         if _QUOTED_NUMBER.fullmatch(given):
-            raise SpecError(field, f"{given!r} is text; write a number without quotes, or a duration such as '5 minutes'")
+            raise SpecError(
+                field,
+                f"{given!r} is text; write a number without quotes, or a duration such as '5 minutes'",
+            )
         return None, not_negative_us(field, given)
     if isinstance(given, float) and not isfinite(given):
         raise SpecError(field, f"{given} is not {STEP}")
@@ -181,11 +261,18 @@ def _delta(field: str, given: float | str) -> tuple[str | None, int | None]:
         raise SpecError(field, f"{quoted(given)} is negative; it must be 0 or more")
     number = Decimal(str(given) if given < _BEYOND else _BEYOND).normalize()
     if number >= _BEYOND or number != round(number, _PLACES):
-        raise SpecError(field, f"{quoted(given)} has too many digits; a number has up to 18 before and {_PLACES} after the point")
+        raise SpecError(
+            field,
+            f"{quoted(given)} has too many digits; a number has up to 18 before and {_PLACES} after the point",
+        )
     return f"{abs(number):f}", None
 
 
 def _offset_us(field: str, written: GridDocument, step: str, step_us: int) -> int:
     """Where boundary 0 lies: the offset, modulo the step, after 1970-01-01, or after a Monday if the step is written in weeks."""
     begin = MONDAY_US if _WEEKS.fullmatch(step) else 0
-    return begin if written.offset is None else (begin + fixed_us(f"{field}.offset", written.offset)) % step_us
+    return (
+        begin
+        if written.offset is None
+        else (begin + fixed_us(f"{field}.offset", written.offset)) % step_us
+    )

@@ -72,11 +72,15 @@ def _range(value: object) -> Times:
 def _mapping(value: object) -> object:
     if isinstance(value, dict):
         return value
-    raise _refused(value, "a row; write a mapping such as {origin: JFK, departed_at: 2013-03-10 05:10}")
+    raise _refused(
+        value, "a row; write a mapping such as {origin: JFK, departed_at: 2013-03-10 05:10}"
+    )
 
 
 def _refused(value: object, form: str) -> PydanticCustomError:
-    return PydanticCustomError("sentence", "{given} is not {form}", {"given": shown(value), "form": form})
+    return PydanticCustomError(
+        "sentence", "{given} is not {form}", {"given": shown(value), "form": form}
+    )
 
 
 Time = Annotated[datetime, BeforeValidator(_time)]
@@ -89,19 +93,31 @@ class StepDocument(Document):
     """One run, or one backfill, and what the tables hold after it."""
 
     input: list[AnyRow] | None = Field(None, description="a list of rows of the source")
-    watermark: Time | None = Field(None, description="the watermark moves on to here, as if events of other keys had moved it")
+    watermark: Time | None = Field(
+        None, description="the watermark moves on to here, as if events of other keys had moved it"
+    )
     arrival: Time | None = Field(None, description="the clock of the run")
-    backfill: Range | None = Field(None, description="the event times to count again, {from: ..., to: ...}")
-    expect: dict[str, Any] | None = Field(None, description="tables and all their rows, such as {hourly: [{origin: JFK, flights: 2}]}")
+    backfill: Range | None = Field(
+        None, description="the event times to count again, {from: ..., to: ...}"
+    )
+    expect: dict[str, Any] | None = Field(
+        None, description="tables and all their rows, such as {hourly: [{origin: JFK, flights: 2}]}"
+    )
 
 
 class TranscriptDocument(Document):
     """What goes into a pipeline step by step, and what must come out."""
 
     spec: Place = Field(description="the pipeline's file, relative to this one")
-    name: Annotated[str, text("a text that says what is tested")] | None = Field(None, description="what is tested")
-    columns: dict[str, TypeName] | None = Field(None, description="types of columns of the source, such as {delay: bigint}")
-    steps: list[StepDocument] = Field(min_length=1, description="a list of steps, each with input, watermark, arrival or backfill")
+    name: Annotated[str, text("a text that says what is tested")] | None = Field(
+        None, description="what is tested"
+    )
+    columns: dict[str, TypeName] | None = Field(
+        None, description="types of columns of the source, such as {delay: bigint}"
+    )
+    steps: list[StepDocument] = Field(
+        min_length=1, description="a list of steps, each with input, watermark, arrival or backfill"
+    )
 
 
 def model_at(loc: Loc) -> type[Document] | None:
@@ -123,11 +139,21 @@ def load_transcript(file: str, base: str, name: str) -> Transcript:
     """The transcript in `file`, whose directory is `base`; it is called `name` unless it says otherwise. SpecError: one sentence."""
     values = document(file)
     if not isinstance(values, dict):
-        raise SpecError("line 1", f"{shown(values)} is not a transcript; write a mapping with spec and steps", file)
+        raise SpecError(
+            "line 1",
+            f"{shown(values)} is not a transcript; write a mapping with spec and steps",
+            file,
+        )
     try:
         written = TranscriptDocument.model_validate(values)
         steps = _steps(written.steps, lines(file, "steps"))
-        return Transcript(file, written.name or name, directory("spec", written.spec, base), written.columns or {}, steps)
+        return Transcript(
+            file,
+            written.name or name,
+            directory("spec", written.spec, base),
+            written.columns or {},
+            steps,
+        )
     except ValidationError as error:
         raise SpecError(*first_sentence(error, model_at), file) from None
     except SpecError as error:
@@ -141,7 +167,16 @@ def _steps(written: Sequence[StepDocument], at: Sequence[int]) -> tuple[Step, ..
     for i, (step, line) in enumerate(zip(written, at, strict=True)):
         _check_one_thing(f"steps[{i}]", step)
         arrival = _arrival(f"steps[{i}].arrival", step.arrival, arrival)
-        out.append(Step(line, arrival, tuple(step.input or ()), step.watermark, step.backfill, step.expect or {}))
+        out.append(
+            Step(
+                line,
+                arrival,
+                tuple(step.input or ()),
+                step.watermark,
+                step.backfill,
+                step.expect or {},
+            )
+        )
     return tuple(out)
 
 
@@ -155,9 +190,13 @@ def _check_one_thing(where: str, step: StepDocument) -> None:
 
 def _arrival(where: str, given: datetime | None, before: datetime | None) -> datetime:
     if given is None and before is None:
-        raise SpecError(where, "is missing; once a step says its arrival, the first one must, since arrivals never go back")
+        raise SpecError(
+            where,
+            "is missing; once a step says its arrival, the first one must, since arrivals never go back",
+        )
     if given is not None and before is not None and given < before:
         raise SpecError(
-            where, f"{given.isoformat()} is before {before.isoformat()}, the arrival of an earlier step; arrivals never go back"
+            where,
+            f"{given.isoformat()} is before {before.isoformat()}, the arrival of an earlier step; arrivals never go back",
         )
     return given or before or LATEST

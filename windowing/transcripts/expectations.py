@@ -32,18 +32,33 @@ def _check_watermark(where: str, value: Any) -> None:
 def _check_table(where: str, name: str, rows: Any, tables: Columns) -> None:
     if name not in tables:
         known = [*tables, WATERMARK]
-        raise SpecError(where, f"is not a table of this pipeline{near(name, known)}; allowed: {listed(known)}")
+        raise SpecError(
+            where, f"is not a table of this pipeline{near(name, known)}; allowed: {listed(known)}"
+        )
     if not isinstance(rows, list):
-        raise SpecError(where, f"{shown(rows)} is not a list of rows; write all rows of {name}, or [] if it has none")
+        raise SpecError(
+            where,
+            f"{shown(rows)} is not a list of rows; write all rows of {name}, or [] if it has none",
+        )
     for n, row in enumerate(rows):
         if not isinstance(row, dict) or not row:
-            raise SpecError(f"{where}[{n}]", f"{shown(row)} is not a row; write a mapping with some of {listed(tables[name])}")
+            raise SpecError(
+                f"{where}[{n}]",
+                f"{shown(row)} is not a row; write a mapping with some of {listed(tables[name])}",
+            )
         _check_row(f"{where}[{n}]", name, row, tables[name])
 
 
 def _check_row(where: str, table: str, row: Mapping[Any, Any], columns: Sequence[str]) -> None:
     for name, value in row.items():
         if name not in columns:
-            raise SpecError(f"{where}.{name}", f"is not a column of {table}{near(str(name), columns)}; allowed: {listed(columns)}")
-        if name in _TIMES and value is not None and (not isinstance(value, str) or instant(value) is None):
+            raise SpecError(
+                f"{where}.{name}",
+                f"is not a column of {table}{near(str(name), columns)}; allowed: {listed(columns)}",
+            )
+        if (
+            name in _TIMES
+            and value is not None
+            and (not isinstance(value, str) or instant(value) is None)
+        ):
             raise SpecError(f"{where}.{name}", f"{shown(value)} is not {INSTANT_FORM}")

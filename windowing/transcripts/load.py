@@ -61,7 +61,9 @@ def tables(pipeline: Pipeline, columns: Mapping[str, str]) -> dict[str, Table]:
     """Every output and every table of refused rows, for a source with these `columns`."""
     source, found = pipeline.source, {}
     for window in pipeline.windows:
-        found[window.name] = Table((*output(pipeline, window).columns, *FINALITY), identity(window, source.key))
+        found[window.name] = Table(
+            (*output(pipeline, window).columns, *FINALITY), identity(window, source.key)
+        )
     kept = [kept_name(name) for name in (*columns, *(name for name, _ in source.columns))]
     which = (source.event_id,) if source.event_id else (*source.key, source.event_time.column)
     for name in REFUSED:
@@ -74,7 +76,11 @@ def _files(path: str) -> Iterator[str]:
     if not os.path.isdir(path):
         yield path
         return
-    below = sorted(f for f in Path(path).rglob("*.yaml") if not any(part.startswith(".") for part in f.relative_to(path).parts))
+    below = sorted(
+        f
+        for f in Path(path).rglob("*.yaml")
+        if not any(part.startswith(".") for part in f.relative_to(path).parts)
+    )
     found = [str(file) for file in below if _means_to_be_one(file)]
     if not found:
         raise UsageError(f"{path} holds no transcript; one is a .yaml file with spec and steps")
@@ -88,4 +94,6 @@ def _means_to_be_one(file: Path) -> bool:
     except OSError:
         return True
     except SpecError:
-        return not os.access(file, os.R_OK) or "\nsteps:" in "\n" + file.read_text(encoding="utf-8", errors="replace")
+        return not os.access(file, os.R_OK) or "\nsteps:" in "\n" + file.read_text(
+            encoding="utf-8", errors="replace"
+        )

@@ -34,7 +34,14 @@ _BY_VALUE: Mapping[frozenset[type], str] = {
     frozenset({int, float}): "double",
     frozenset({str}): "string",
 }
-_SAID = {bool: "true and false", int: "whole numbers", float: "numbers", str: "text", list: "lists", dict: "mappings"}
+_SAID = {
+    bool: "true and false",
+    int: "whole numbers",
+    float: "numbers",
+    str: "text",
+    list: "lists",
+    dict: "mappings",
+}
 
 
 def types(transcript: Transcript, pipeline: Pipeline) -> dict[str, str]:
@@ -50,14 +57,23 @@ def types(transcript: Transcript, pipeline: Pipeline) -> dict[str, str]:
     unknown = [name for name, kind in found.items() if kind is None]
     if unknown:
         example = ", ".join(f"{name}: bigint" for name in unknown)
-        raise SpecError("columns", f"the spec uses {listed(unknown)}, but no row gives a value; say the type, as in columns: {{{example}}}")
+        raise SpecError(
+            "columns",
+            f"the spec uses {listed(unknown)}, but no row gives a value; say the type, as in columns: {{{example}}}",
+        )
     return {name: kind for name, kind in found.items() if kind is not None}
 
 
 def typed(transcript: Transcript, columns: Mapping[str, str]) -> list[list[dict[str, Any]]]:
     """For each step its rows, with a value or None for every column. SpecError for a value that its column can't hold."""
     return [
-        [{c: _value(f"steps[{i}].input[{n}].{c}", kind, row.get(c)) for c, kind in columns.items()} for n, row in enumerate(step.rows)]
+        [
+            {
+                c: _value(f"steps[{i}].input[{n}].{c}", kind, row.get(c))
+                for c, kind in columns.items()
+            }
+            for n, row in enumerate(step.rows)
+        ]
         for i, step in enumerate(transcript.steps)
     ]
 
@@ -74,8 +90,15 @@ def used(pipeline: Pipeline) -> dict[str, str | None]:
 def _asked(pipeline: Pipeline) -> Iterator[tuple[str | None, str | None]]:
     source = pipeline.source
     yield from ((name, None) for name in (*source.key, source.event_id, *source.order_by))
-    yield source.event_time.column, None if source.event_time.unit else "string" if source.zone else "timestamp"
-    for expression in (*(e for _, e in source.columns), source.where, *(a.where for a in pipeline.aggregates)):
+    yield (
+        source.event_time.column,
+        None if source.event_time.unit else "string" if source.zone else "timestamp",
+    )
+    for expression in (
+        *(e for _, e in source.columns),
+        source.where,
+        *(a.where for a in pipeline.aggregates),
+    ):
         yield from ((name, None) for name in (expression.columns if expression else ()))
     for a in pipeline.aggregates:
         yield from ((a.column, "boolean" if a.function == "count_if" else None), (a.by, None))
@@ -90,18 +113,28 @@ def _asked(pipeline: Pipeline) -> Iterator[tuple[str | None, str | None]]:
 def _type(field: str, written: str) -> str:
     kind = written.strip().lower()
     number = _DECIMAL.fullmatch(kind)
-    if kind in _FORMS or (number and 0 <= int(number[2]) <= int(number[1]) <= 38 and int(number[1])):
+    if kind in _FORMS or (
+        number and 0 <= int(number[2]) <= int(number[1]) <= 38 and int(number[1])
+    ):
         return kind
-    raise SpecError(field, f"{shown(written)} is not a type{near(kind, _FORMS)}; allowed: {listed(TYPES)}")
+    raise SpecError(
+        field, f"{shown(written)} is not a type{near(kind, _FORMS)}; allowed: {listed(TYPES)}"
+    )
 
 
 def _check_names(names: Iterable[str]) -> None:
     taken: dict[str, str] = {}
     for name in names:
         if not _NAME.fullmatch(name):
-            raise SpecError(f"columns.{name}", "can't be a column of a Delta table; it has no space and none of , ; { } ( ) = `")
+            raise SpecError(
+                f"columns.{name}",
+                "can't be a column of a Delta table; it has no space and none of , ; { } ( ) = `",
+            )
         if name.lower() in taken:
-            raise SpecError(f"columns.{name}", f"differs from {taken[name.lower()]!r} by case only; name a column in one way")
+            raise SpecError(
+                f"columns.{name}",
+                f"differs from {taken[name.lower()]!r} by case only; name a column in one way",
+            )
         taken[name.lower()] = name
 
 
@@ -113,7 +146,9 @@ def _given(transcript: Transcript, known: Mapping[str, object]) -> dict[str, lis
             for name, value in row.items():
                 if name not in known:
                     hint = f"{near(name, known)}; if it is meant, say its type under columns"
-                    raise SpecError(f"steps[{i}].input[{n}].{name}", f"the spec does not use this column{hint}")
+                    raise SpecError(
+                        f"steps[{i}].input[{n}].{name}", f"the spec does not use this column{hint}"
+                    )
                 found.setdefault(name, []).extend([] if value is None else [value])
     return found
 
@@ -125,7 +160,10 @@ def _inferred(name: str, values: list[Any]) -> str | None:
         return None
     if kinds not in _BY_VALUE:
         said = " and ".join(sorted(_SAID[kind] for kind in kinds))
-        raise SpecError(f"columns.{name}", f"is missing, and the rows give {said}; say its type, one of {listed(TYPES)}")
+        raise SpecError(
+            f"columns.{name}",
+            f"is missing, and the rows give {said}; say its type, one of {listed(TYPES)}",
+        )
     return _BY_VALUE[kinds]
 
 
@@ -137,7 +175,11 @@ def _value(field: str, kind: str, value: Any) -> Any:
     except (ValueError, OverflowError, InvalidOperation):
         found = None
     if found is None:
-        form = f"a number that {kind} holds without rounding" if kind.startswith("decimal") else _FORMS[kind]
+        form = (
+            f"a number that {kind} holds without rounding"
+            if kind.startswith("decimal")
+            else _FORMS[kind]
+        )
         raise SpecError(field, f"{shown(value)} is not {form}")
     return found
 
@@ -165,8 +207,16 @@ def _converted(kind: str, value: Any) -> Any:
 
 def _decimal(kind: str, value: Any) -> Decimal | None:
     precision, scale = (int(n) for n in re.findall(r"\d+", kind))
-    number = Decimal(str(value)) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else None
-    if number is None or not number.is_finite() or abs(number) >= Decimal(10) ** (precision - scale):
+    number = (
+        Decimal(str(value))
+        if isinstance(value, (int, float, str)) and not isinstance(value, bool)
+        else None
+    )
+    if (
+        number is None
+        or not number.is_finite()
+        or abs(number) >= Decimal(10) ** (precision - scale)
+    ):
         return None
     exact = number.quantize(Decimal(1).scaleb(-scale))
     return exact if exact == number else None

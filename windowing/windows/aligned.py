@@ -38,11 +38,18 @@ def reach(window: Aligned, within: Range) -> Range:
 
 
 def stretches(
-    panes: DataFrame, window: Aligned, keys: Sequence[str], kept: Sequence[Part], lateness_us: int | None, within: Range
+    panes: DataFrame,
+    window: Aligned,
+    keys: Sequence[str],
+    kept: Sequence[Part],
+    lateness_us: int | None,
+    within: Range,
 ) -> DataFrame:
     """Runs of windows that hold the same panes, all event times being inside `within`."""
     of = kind(window)
-    found: DataFrame = of.stretches(of.placed(panes, window, lateness_us, within), window, keys, kept)
+    found: DataFrame = of.stretches(
+        of.placed(panes, window, lateness_us, within), window, keys, kept
+    )
     return found
 
 
@@ -50,7 +57,11 @@ def windows(runs: DataFrame, window: Aligned, within: Range) -> DataFrame:
     """Every window of `runs`, once and none of no length: [keys, from, to, ...] -> [keys, window_start, window_end, ...]."""
     each = runs.withColumn(FROM, F.explode(F.sequence(FROM, TO))).drop(TO)
     repeated = kind(window).repeats(window, F.col(FROM), within)
-    return bounded(each, window, within) if repeated is None else lasting(each.where(~repeated), window, within)
+    return (
+        bounded(each, window, within)
+        if repeated is None
+        else lasting(each.where(~repeated), window, within)
+    )
 
 
 def lasting(numbered: DataFrame, window: Aligned, within: Range) -> DataFrame:
@@ -61,37 +72,59 @@ def lasting(numbered: DataFrame, window: Aligned, within: Range) -> DataFrame:
 def bounded(numbered: DataFrame, window: Aligned, within: Range) -> DataFrame:
     """Numbers become bounds: [keys, from, ...] -> [keys, window_start, window_end, ...]."""
     start, end = kind(window).bounds(window, F.col(FROM), within)
-    return numbered.withColumns({START: F.timestamp_micros(start), END: F.timestamp_micros(end)}).drop(FROM)
+    return numbered.withColumns(
+        {START: F.timestamp_micros(start), END: F.timestamp_micros(end)}
+    ).drop(FROM)
 
 
-def points(runs: DataFrame, window: Aligned, keys: Sequence[str], kept: Sequence[Part], within: Range) -> DataFrame:
+def points(
+    runs: DataFrame, window: Aligned, keys: Sequence[str], kept: Sequence[Part], within: Range
+) -> DataFrame:
     """Every window at which the value may differ from the one before: [keys, from, to, parts] -> [keys, group, bounds, parts, __before].
 
     The first window of each stretch; where nothing follows it directly, the one after it, without parts (not for cumulate, which begins
     anew); and, marked `__before`, one without parts that stands for what was before the first of a group.
     """
-    period = F.floor((F.col(FROM) - 1) / F.lit(window.grid.per)) if isinstance(window, Cumulate) else F.lit(0)
+    period = (
+        F.floor((F.col(FROM) - 1) / F.lit(window.grid.per))
+        if isinstance(window, Cumulate)
+        else F.lit(0)
+    )
     grouped = runs.withColumn(GROUP, period.cast("bigint"))
     columns = [*keys, GROUP, FROM]
     begins = grouped.select(*columns, *(p.name for p in kept))
     nothing = [F.lit(None).cast(begins.schema[p.name].dataType).alias(p.name) for p in kept]
-    before = grouped.groupBy(*keys, GROUP).agg((F.min(FROM) - 1).alias(FROM)).select(*columns, *nothing)
+    before = (
+        grouped.groupBy(*keys, GROUP).agg((F.min(FROM) - 1).alias(FROM)).select(*columns, *nothing)
+    )
     if not isinstance(window, Cumulate):
         begins = begins.unionByName(_ends(grouped, window, keys, within).select(*columns, *nothing))
     found = lasting(begins, window, within).withColumn(BEFORE, F.lit(False))
     return found.unionByName(bounded(before, window, within).withColumn(BEFORE, F.lit(True)))
 
 
-def _ends(grouped: DataFrame, window: Tumbling | Sliding, keys: Sequence[str], within: Range) -> DataFrame:
+def _ends(
+    grouped: DataFrame, window: Tumbling | Sliding, keys: Sequence[str], within: Range
+) -> DataFrame:
     """The window right after each stretch that nothing follows directly; more than one where a zone's clock may have jumped over it."""
     follows = F.lead(FROM).over(Window.partitionBy(*keys, GROUP).orderBy(FROM))
-    skipped = longest_jump_us(window.grid.zone, within.low_us, within.high_us) // window.grid.step_us
+    skipped = (
+        longest_jump_us(window.grid.zone, within.low_us, within.high_us) // window.grid.step_us
+    )
     last = F.least(F.col(TO) + F.lit(1 + skipped), F.col("__follows") - F.lit(1))
-    alone = grouped.withColumn("__follows", follows).where(F.col("__follows").isNull() | (F.col("__follows") > F.col(TO) + 1))
+    alone = grouped.withColumn("__follows", follows).where(
+        F.col("__follows").isNull() | (F.col("__follows") > F.col(TO) + 1)
+    )
     return alone.select(*keys, GROUP, F.explode(F.sequence(F.col(TO) + 1, last)).alias(FROM))
 
 
-def empties(extents: DataFrame, filled: DataFrame, window: Aligned, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
+def empties(
+    extents: DataFrame,
+    filled: DataFrame,
+    window: Aligned,
+    keys: Sequence[str],
+    kept: Sequence[Part],
+) -> DataFrame:
     """The windows of `extents` [keys, __low, __high] that are not in `filled` [keys, from, to, parts, touched]: without rows, touched."""
     types = {f.name: f.dataType for f in filled.schema.fields}
     each = extents.select(*keys, F.explode(F.sequence("__low", "__high")).alias(FROM)).distinct()
@@ -99,7 +132,12 @@ def empties(extents: DataFrame, filled: DataFrame, window: Aligned, keys: Sequen
     nothing = [F.lit(None).cast(types[p.name]).alias(p.name) for p in kept if p.name != ROWS]
     lacking = each.join(there, [*keys, FROM], "left_anti")
     return lacking.select(
-        *keys, FROM, F.col(FROM).alias(TO), F.lit(0).cast("bigint").alias(ROWS), *nothing, F.lit(1).cast("bigint").alias(TOUCHED)
+        *keys,
+        FROM,
+        F.col(FROM).alias(TO),
+        F.lit(0).cast("bigint").alias(ROWS),
+        *nothing,
+        F.lit(1).cast("bigint").alias(TOUCHED),
     )
 
 
@@ -117,12 +155,23 @@ def touches(window: Aligned, lateness_us: int | None, within: Range) -> Column:
     return holds if after is None else holds | (start == after)
 
 
-def beside(before: DataFrame, fresh: DataFrame, window: Aligned, keys: Sequence[str], within: Range) -> DataFrame:
+def beside(
+    before: DataFrame, fresh: DataFrame, window: Aligned, keys: Sequence[str], within: Range
+) -> DataFrame:
     """The stored panes that share a window, or one with the next window, with a fresh one of the same key; now and then a few more."""
     of, wide = kind(window), reach(window, within)
-    alone = isinstance(window, Cumulate) or (shape(window).size == 1 and window.shown.emit != CHANGES)
+    alone = isinstance(window, Cumulate) or (
+        shape(window).size == 1 and window.shown.emit != CHANGES
+    )
     far = 2 if window.shown.emit == CHANGES else 1
-    near = F.explode(F.array(*(of.block(window, F.unix_micros(PANE), wide) + d for d in ((0,) if alone else range(-far, far + 1)))))
+    near = F.explode(
+        F.array(
+            *(
+                of.block(window, F.unix_micros(PANE), wide) + d
+                for d in ((0,) if alone else range(-far, far + 1))
+            )
+        )
+    )
     wanted = fresh.select(*keys, near.alias("__block")).distinct()
     placed = before.withColumn("__block", of.block(window, F.unix_micros(PANE), wide))
     return placed.join(wanted, [*keys, "__block"], "left_semi").drop("__block")

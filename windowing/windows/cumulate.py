@@ -1,6 +1,6 @@
 """Cumulating windows as numbers: window n runs from the beginning of its period to boundary n of the grid, inner boundaries counted.
 
-    panes[key, pane_start, parts, judged_by, touched] -> stretches of windows that hold the same panes[key, from, to, parts, touched]
+panes[key, pane_start, parts, judged_by, touched] -> stretches of windows that hold the same panes[key, from, to, parts, touched]
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,10 @@ from windowing.spec.kinds import Cumulate
 
 def placed(panes: DataFrame, window: Cumulate, lateness_us: int | None, within: Range) -> DataFrame:
     """Adds the first and the last window number each pane counts in, `__low` and `__high`; panes that count in none are gone."""
-    step, per = index(window.grid, F.unix_micros(PANE), within.low_us, within.high_us), window.grid.per
+    step, per = (
+        index(window.grid, F.unix_micros(PANE), within.low_us, within.high_us),
+        window.grid.per,
+    )
     low = step + F.lit(1)
     if lateness_us is not None:
         low = F.greatest(low, _first_open(window, lateness_us, within))
@@ -26,14 +29,22 @@ def placed(panes: DataFrame, window: Cumulate, lateness_us: int | None, within: 
     return numbered.where(F.col(LOW) <= F.col(HIGH))
 
 
-def stretches(placed_panes: DataFrame, window: Cumulate, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
+def stretches(
+    placed_panes: DataFrame, window: Cumulate, keys: Sequence[str], kept: Sequence[Part]
+) -> DataFrame:
     """Runs of windows `__from`..`__to` that hold the same panes: one merge for each pane, however many windows hold it."""
-    merged = placed_panes.groupBy(*keys, HIGH, LOW).agg(*(p.merged() for p in kept), F.max(TOUCHED).alias(TOUCHED))
+    merged = placed_panes.groupBy(*keys, HIGH, LOW).agg(
+        *(p.merged() for p in kept), F.max(TOUCHED).alias(TOUCHED)
+    )
     order = Window.partitionBy(*keys, HIGH).orderBy(LOW)
     running = order.rowsBetween(Window.unboundedPreceding, 0)
     to = F.coalesce(F.lead(LOW).over(order) - 1, F.col(HIGH))
     return merged.select(
-        *keys, F.col(LOW).alias(FROM), to.alias(TO), *(p.running(running) for p in kept), F.max(TOUCHED).over(running).alias(TOUCHED)
+        *keys,
+        F.col(LOW).alias(FROM),
+        to.alias(TO),
+        *(p.running(running) for p in kept),
+        F.max(TOUCHED).over(running).alias(TOUCHED),
     )
 
 
@@ -66,5 +77,7 @@ def block(window: Cumulate, t: Column, within: Range) -> Column:
 def _first_open(window: Cumulate, lateness_us: int, within: Range) -> Column:
     """The first window that ends after judged_by - lateness; nothing is closed where judged_by is null."""
     closed = F.least(F.unix_micros(JUDGED) - F.lit(lateness_us), F.lit(within.high_us))
-    edge = index(window.grid, F.greatest(closed, F.lit(within.low_us)), within.low_us, within.high_us)
+    edge = index(
+        window.grid, F.greatest(closed, F.lit(within.low_us)), within.low_us, within.high_us
+    )
     return F.when(F.col(JUDGED).isNotNull() & (closed >= F.lit(within.low_us)), edge + F.lit(1))

@@ -9,7 +9,13 @@ from windowing.spec.kinds import Chained, Counted, Global, Window
 from windowing.spec.pipeline import Pipeline
 
 
-def with_finality(rows: DataFrame, pipeline: Pipeline, window: str, watermark: int | None, whole: DataFrame | None = None) -> DataFrame:
+def with_finality(
+    rows: DataFrame,
+    pipeline: Pipeline,
+    window: str,
+    watermark: int | None,
+    whole: DataFrame | None = None,
+) -> DataFrame:
     """Adds `is_closed` and `is_final` for rows that were written when W stood at `watermark` (microseconds; None: minus infinity).
 
     Count, delta and punctuation windows are final only when complete, which `whole`, the table of all their windows, says.
@@ -26,11 +32,15 @@ def with_finality(rows: DataFrame, pipeline: Pipeline, window: str, watermark: i
         ids = [*pipeline.source.key, INDEX]
         rows = rows.join(whole.select(*ids, CLOSED_BY), ids, "left")
     final = F.coalesce(last + F.lit(lateness) <= F.lit(watermark), F.lit(False))
-    return rows.withColumns({"is_closed": closed, "is_final": final}).select(*names, "is_closed", "is_final")
+    return rows.withColumns({"is_closed": closed, "is_final": final}).select(
+        *names, "is_closed", "is_final"
+    )
 
 
 def _settled(window: Window) -> Column:
     """The watermark, less the allowed lateness, from which on no event can change a row."""
     if isinstance(window, Chained):
         return F.unix_micros(LAST) + F.lit(2 * window.gap_us)
-    return F.unix_micros(CLOSED_BY) + F.lit(1) if isinstance(window, Counted) else F.unix_micros(END)
+    return (
+        F.unix_micros(CLOSED_BY) + F.lit(1) if isinstance(window, Counted) else F.unix_micros(END)
+    )

@@ -22,7 +22,9 @@ def filled(window: Window) -> TypeGuard[Filled]:
     return isinstance(window, Tumbling | Sliding) and window.shown.empty_limit is not None
 
 
-def extents(panes: DataFrame, window: Filled, keys: Sequence[str], lateness_us: int | None, within: Range) -> DataFrame:
+def extents(
+    panes: DataFrame, window: Filled, keys: Sequence[str], lateness_us: int | None, within: Range
+) -> DataFrame:
     """The numbers of the first and the last window that hold a pane: [keys, __low, __high]."""
     placed = sliding.placed(panes, window, lateness_us, within)
     return placed.groupBy(*keys).agg(F.min(LOW).alias(LOW), F.max(HIGH).alias(HIGH))

@@ -5,7 +5,15 @@ from datetime import UTC, datetime
 from windowing.grid.rule import boundary, index
 from windowing.grid.zone import micros, moment
 from windowing.panes.rule import Shape, families, pane_end, pane_start, shape, span
-from windowing.spec.kinds import CappedSession, Cumulate, RecordSliding, Session, Sliding, Tumbling, Window
+from windowing.spec.kinds import (
+    CappedSession,
+    Cumulate,
+    RecordSliding,
+    Session,
+    Sliding,
+    Tumbling,
+    Window,
+)
 from windowing.spec.pipeline import Pipeline
 
 
@@ -20,7 +28,9 @@ def touched(window: Window, low: datetime, high: datetime) -> tuple[datetime, da
                 return _steps(shape(window), low_us, high_us)
             case Cumulate(grid=grid):
                 periods = grid.periods
-                return moment(boundary(periods, index(periods, low_us))), moment(boundary(periods, index(periods, high_us) + 1))
+                return moment(boundary(periods, index(periods, low_us))), moment(
+                    boundary(periods, index(periods, high_us) + 1)
+                )
     except (OverflowError, IndexError):
         return None
     return None
@@ -29,7 +39,9 @@ def touched(window: Window, low: datetime, high: datetime) -> tuple[datetime, da
 def _steps(form: Shape, low_us: int, high_us: int) -> tuple[datetime, datetime]:
     first = (index(form.grid, low_us) + form.slide - form.size) // form.slide
     last = index(form.grid, high_us) // form.slide
-    return moment(boundary(form.grid, first * form.slide)), moment(boundary(form.grid, last * form.slide + form.size))
+    return moment(boundary(form.grid, first * form.slide)), moment(
+        boundary(form.grid, last * form.slide + form.size)
+    )
 
 
 def reach_of(pipeline: Pipeline, name: str, low: int, high: int) -> tuple[datetime, datetime]:
@@ -40,5 +52,7 @@ def reach_of(pipeline: Pipeline, name: str, low: int, high: int) -> tuple[dateti
             return moment(low - far), moment(high + far)
         case Tumbling() | Sliding() | Cumulate():
             family = next(f for f in families(pipeline) if window in f.windows)
-            return moment(pane_start(family, low) - span(window)), moment(pane_end(family, high - 1) + span(window))
+            return moment(pane_start(family, low) - span(window)), moment(
+                pane_end(family, high - 1) + span(window)
+            )
     return moment(low), datetime.max.replace(tzinfo=UTC)

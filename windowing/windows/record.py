@@ -21,7 +21,11 @@ _TICK, _AT, _BLOCK = "__tick", "__at", "__block"
 
 
 def windows(
-    events: DataFrame, window: RecordSliding, keys: Sequence[str], kept: Sequence[Part], lateness_us: int | None
+    events: DataFrame,
+    window: RecordSliding,
+    keys: Sequence[str],
+    kept: Sequence[Part],
+    lateness_us: int | None,
 ) -> DataFrame:
     """Every window that `events` make. -> [keys, window_start, window_end, parts]."""
     tick = (F.col(TIME) - F.pmod(F.col(TIME), F.lit(window.tick_us))).alias(_TICK)
@@ -30,17 +34,30 @@ def windows(
     blocks = [div(F.col(_AT), width), div(F.col(_AT), width) + 1]
     made = _made(ticks, window, keys, lateness_us).withColumn(_BLOCK, F.explode(F.array(*blocks)))
     placed = ticks.withColumn(_BLOCK, div(F.col(_TICK), width))
-    inside = F.col(_TICK).between(F.col(_AT), F.col(_AT) + F.lit(window.difference_us)) & _in_time(F.col(_AT), window, lateness_us)
-    merged = made.join(placed, [*keys, _BLOCK]).where(inside).groupBy(*keys, _AT).agg(*(p.merged() for p in kept))
+    inside = F.col(_TICK).between(F.col(_AT), F.col(_AT) + F.lit(window.difference_us)) & _in_time(
+        F.col(_AT), window, lateness_us
+    )
+    merged = (
+        made.join(placed, [*keys, _BLOCK])
+        .where(inside)
+        .groupBy(*keys, _AT)
+        .agg(*(p.merged() for p in kept))
+    )
     start, end = F.timestamp_micros(_AT), F.timestamp_micros(F.col(_AT) + F.lit(width))
     return merged.withColumns({START: start, END: end}).drop(_AT)
 
 
-def _made(ticks: DataFrame, window: RecordSliding, keys: Sequence[str], lateness_us: int | None) -> DataFrame:
+def _made(
+    ticks: DataFrame, window: RecordSliding, keys: Sequence[str], lateness_us: int | None
+) -> DataFrame:
     """The starts of the windows that ticks make: [keys, __at], each once; a tick that is late for its last window makes none."""
-    ending = ticks.select(*keys, EVENTS_JUDGED, (F.col(_TICK) - F.lit(window.difference_us)).alias(_AT))
+    ending = ticks.select(
+        *keys, EVENTS_JUDGED, (F.col(_TICK) - F.lit(window.difference_us)).alias(_AT)
+    )
     ending = ending.where(_in_time(F.col(_AT), window, lateness_us)).select(*keys, _AT)
-    after = ticks.where(_in_time(F.col(_TICK), window, lateness_us)).select(*keys, (F.col(_TICK) + F.lit(window.tick_us)).alias(_AT))
+    after = ticks.where(_in_time(F.col(_TICK), window, lateness_us)).select(
+        *keys, (F.col(_TICK) + F.lit(window.tick_us)).alias(_AT)
+    )
     return ending.unionByName(after).distinct()
 
 

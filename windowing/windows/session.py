@@ -36,7 +36,9 @@ def members(fragments: DataFrame, sessions: DataFrame, keys: Sequence[str]) -> D
     return fragments.alias("f").join(spans.alias("s"), [*same, inside], "left_semi")
 
 
-def windows(fragments: DataFrame, keys: Sequence[str], gap_us: int, kept: Sequence[Part]) -> DataFrame:
+def windows(
+    fragments: DataFrame, keys: Sequence[str], gap_us: int, kept: Sequence[Part]
+) -> DataFrame:
     """The maximal chains of `fragments`, whose order and overlaps don't matter.
 
     fragments[keys, first_event, last_event, rows, parts, touched] -> [keys, window_start, window_end, last_event, rows, parts, touched].
@@ -45,7 +47,11 @@ def windows(fragments: DataFrame, keys: Sequence[str], gap_us: int, kept: Sequen
     merges = [p.merged() for p in kept]
     bounds = (F.min(FIRST).alias(START), F.max(LAST).alias("__last"))
     merged = chains.groupBy(*keys, "__chain").agg(*bounds, *merges, F.max(TOUCHED).alias(TOUCHED))
-    return merged.withColumn(END, later(F.col("__last"), gap_us)).withColumnRenamed("__last", LAST).drop("__chain")
+    return (
+        merged.withColumn(END, later(F.col("__last"), gap_us))
+        .withColumnRenamed("__last", LAST)
+        .drop("__chain")
+    )
 
 
 def chained(spans: DataFrame, keys: Sequence[str], gap_us: int) -> DataFrame:
@@ -55,7 +61,9 @@ def chained(spans: DataFrame, keys: Sequence[str], gap_us: int) -> DataFrame:
     reach = later(F.max(LAST).over(before), gap_us)
     begins = F.coalesce(F.col(FIRST) > reach, F.lit(True)).cast("int")
     marked = spans.withColumn("__begins", begins)
-    return marked.withColumn("__chain", F.sum("__begins").over(ordered.rowsBetween(Window.unboundedPreceding, 0))).drop("__begins")
+    return marked.withColumn(
+        "__chain", F.sum("__begins").over(ordered.rowsBetween(Window.unboundedPreceding, 0))
+    ).drop("__begins")
 
 
 def later(moment: Column, us: int) -> Column:

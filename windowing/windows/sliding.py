@@ -1,6 +1,6 @@
 """Tumbling and sliding windows as numbers: window n covers the steps [n * slide, n * slide + size) of its grid.
 
-    panes[key, pane_start, parts, judged_by, touched] -> stretches of windows that hold the same panes[key, from, to, parts, touched]
+panes[key, pane_start, parts, judged_by, touched] -> stretches of windows that hold the same panes[key, from, to, parts, touched]
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,9 @@ from windowing.spec.kinds import CHANGES, Sliding, Tumbling
 _NEXT, _BLOCK = "__next", "__in"
 
 
-def placed(panes: DataFrame, window: Tumbling | Sliding, lateness_us: int | None, within: Range) -> DataFrame:
+def placed(
+    panes: DataFrame, window: Tumbling | Sliding, lateness_us: int | None, within: Range
+) -> DataFrame:
     """Adds the first and the last window number each pane counts in, `__low` and `__high`; panes that count in none are gone."""
     form = shape(window)
     step = index(form.grid, F.unix_micros(PANE), within.low_us, within.high_us)
@@ -29,7 +31,9 @@ def placed(panes: DataFrame, window: Tumbling | Sliding, lateness_us: int | None
     return numbered.where(F.col(LOW) <= F.col(HIGH))
 
 
-def stretches(placed_panes: DataFrame, window: Tumbling | Sliding, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
+def stretches(
+    placed_panes: DataFrame, window: Tumbling | Sliding, keys: Sequence[str], kept: Sequence[Part]
+) -> DataFrame:
     """Runs of windows `__from`..`__to` that hold the same panes; windows without a pane are in none."""
     form = shape(window)
     if form.size > form.slide and all(p.invertible for p in kept):
@@ -43,7 +47,9 @@ def bounds(window: Tumbling | Sliding, n: Column, within: Range) -> tuple[Column
     """Start and end, in microseconds, of window `n`, which holds an instant of `within`."""
     form, beyond = shape(window), span(window)
     low, high = within.low_us - beyond, within.high_us + beyond
-    return boundary(form.grid, n * form.slide, low, high), boundary(form.grid, n * form.slide + form.size, low, high)
+    return boundary(form.grid, n * form.slide, low, high), boundary(
+        form.grid, n * form.slide + form.size, low, high
+    )
 
 
 def repeats(window: Tumbling | Sliding, n: Column, within: Range) -> Column | None:
@@ -58,7 +64,9 @@ def following(window: Tumbling | Sliding, t: Column, within: Range) -> Column:
     """The start, in microseconds, of the first window that begins after the instant `t`."""
     form, beyond = shape(window), span(window)
     low, high = within.low_us - beyond, within.high_us + beyond
-    return boundary(form.grid, (div(index(form.grid, t, low, high), form.slide) + 1) * form.slide, low, high)
+    return boundary(
+        form.grid, (div(index(form.grid, t, low, high), form.slide) + 1) * form.slide, low, high
+    )
 
 
 def block(window: Tumbling | Sliding, t: Column, within: Range) -> Column:
@@ -78,19 +86,30 @@ def _first_open(form: Shape, lateness_us: int, within: Range) -> Column:
 def _by_window(panes: DataFrame, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
     """A merge for each (pane, window): for windows of few panes and for parts that can't be subtracted."""
     each = panes.withColumn(FROM, F.explode(F.sequence(LOW, HIGH)))
-    merged = each.groupBy(*keys, FROM).agg(*(p.merged() for p in kept), F.max(TOUCHED).alias(TOUCHED))
+    merged = each.groupBy(*keys, FROM).agg(
+        *(p.merged() for p in kept), F.max(TOUCHED).alias(TOUCHED)
+    )
     return merged.withColumn(TO, F.col(FROM))
 
 
 def _by_change(panes: DataFrame, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
     """Running sums over the points where something enters or leaves: two rows for each pane, however many windows hold it."""
     names = [*(p.name for p in kept), TOUCHED]
-    enters = panes.select(*keys, F.col(LOW).alias(FROM), *(F.coalesce(F.col(n), F.lit(0)).alias(n) for n in names))
-    leaves = panes.select(*keys, (F.col(HIGH) + 1).alias(FROM), *((-F.coalesce(F.col(n), F.lit(0))).alias(n) for n in names))
+    enters = panes.select(
+        *keys, F.col(LOW).alias(FROM), *(F.coalesce(F.col(n), F.lit(0)).alias(n) for n in names)
+    )
+    leaves = panes.select(
+        *keys,
+        (F.col(HIGH) + 1).alias(FROM),
+        *((-F.coalesce(F.col(n), F.lit(0))).alias(n) for n in names),
+    )
     order = Window.partitionBy(*keys).orderBy(FROM)
     running = order.rowsBetween(Window.unboundedPreceding, 0)
     summed = enters.unionByName(leaves).select(
-        *keys, FROM, *(F.sum(n).over(running).alias(n) for n in names), F.lead(FROM).over(order).alias(_NEXT)
+        *keys,
+        FROM,
+        *(F.sum(n).over(running).alias(n) for n in names),
+        F.lead(FROM).over(order).alias(_NEXT),
     )
     lasting = summed.where((F.col(ROWS) > 0) & (F.col(_NEXT) > F.col(FROM)))
     return lasting.withColumn(TO, F.col(_NEXT) - 1).drop(_NEXT)
@@ -101,10 +120,18 @@ def _by_point(panes: DataFrame, keys: Sequence[str], kept: Sequence[Part], wide:
 
     Windows meet panes in blocks of `wide` numbers, of which a pane lies in two at most.
     """
-    edges = panes.select(*keys, F.col(LOW).alias(FROM)).unionByName(panes.select(*keys, (F.col(HIGH) + 1).alias(FROM))).distinct()
+    edges = (
+        panes.select(*keys, F.col(LOW).alias(FROM))
+        .unionByName(panes.select(*keys, (F.col(HIGH) + 1).alias(FROM)))
+        .distinct()
+    )
     order = Window.partitionBy(*keys).orderBy(FROM)
-    points = edges.withColumn(TO, F.lead(FROM).over(order) - 1).withColumn(_BLOCK, div(F.col(FROM), wide))
+    points = edges.withColumn(TO, F.lead(FROM).over(order) - 1).withColumn(
+        _BLOCK, div(F.col(FROM), wide)
+    )
     blocks = F.explode(F.sequence(div(F.col(LOW), wide), div(F.col(HIGH), wide)))
     held = (F.col(LOW) <= F.col(FROM)) & (F.col(FROM) <= F.col(HIGH))
     pairs = points.join(panes.withColumn(_BLOCK, blocks), [*keys, _BLOCK]).where(held)
-    return pairs.groupBy(*keys, FROM, TO).agg(*(p.merged() for p in kept), F.max(TOUCHED).alias(TOUCHED))
+    return pairs.groupBy(*keys, FROM, TO).agg(
+        *(p.merged() for p in kept), F.max(TOUCHED).alias(TOUCHED)
+    )

@@ -1,6 +1,6 @@
 """The global window: one for each key, for all time; its bounds are null.
 
-    panes[key, rows, parts, touched] -> windows[key, start, end, rows, parts, touched]
+panes[key, rows, parts, touched] -> windows[key, start, end, rows, parts, touched]
 """
 
 from collections.abc import Sequence

@@ -42,7 +42,9 @@ class Cli:
 
     def land(self, *rows: tuple[str, str | None, datetime, int]) -> None:
         """Appends (id, place, at, fare) to the source in one commit."""
-        frame = self.spark.createDataFrame(list(rows), "id string, place string, at timestamp, fare bigint").coalesce(1)
+        frame = self.spark.createDataFrame(
+            list(rows), "id string, place string, at timestamp, fare bigint"
+        ).coalesce(1)
         delta.append(frame, str(self.spec.parent / "lake" / "bronze" / "trips"))
 
     def __call__(self, command: str, *words: str, code: int = 0) -> Result:
@@ -70,7 +72,12 @@ def trips(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Cli:
     cli = _cli(spark, tmp_path_factory.mktemp("trips"))
     cli.land(("b", HOSTILE, at(6, 30), 3), ("c", "EWR", at(7), 4))
     cli("run", "--arrival", "2013-01-01T08:00Z")
-    cli.land(("late", "EWR", at(5), 1), ("c", "EWR", at(7), 4), ("d", "EWR", at(7, 59), 5), ("bad", None, at(7), 1))
+    cli.land(
+        ("late", "EWR", at(5), 1),
+        ("c", "EWR", at(7), 4),
+        ("d", "EWR", at(7, 59), 5),
+        ("bad", None, at(7), 1),
+    )
     cli.second = cli.json("run", "--arrival", "2013-01-01T08:00Z")  # type: ignore[attr-defined]
     cli.land(("e", "JFK", at(9), 6))
     return cli
@@ -93,7 +100,9 @@ def test_before_the_first_run_there_is_nothing_to_see_and_that_is_no_error(empty
     plan = empty.json("explain")
     assert (plan["run"], plan["watermark"], plan["source"]["rows"]) == (1, None, 1)
     assert "nothing has run yet" in Path(empty.json("report")["report"]).read_text()
-    assert sorted(p.name for p in (empty.spec.parent / "lake" / "trips").iterdir()) == ["_report.html"], "a look left something behind"
+    assert sorted(p.name for p in (empty.spec.parent / "lake" / "trips").iterdir()) == [
+        "_report.html"
+    ], "a look left something behind"
 
 
 def test_a_missing_source_is_exit_2(spark: SparkSession, tmp_path: Path) -> None:
@@ -116,17 +125,33 @@ def test_run_reports_where_rows_went(trips: Cli) -> None:
 def test_explain_tells_what_the_next_run_would_read(trips: Cli) -> None:
     plan = trips.json("explain")
     assert (plan["run"], plan["source"]["commits"], plan["source"]["rows"]) == (3, 1, 1)
-    assert plan["windows"]["hourly"]["span"] == ["2013-01-01T09:00:00+00:00", "2013-01-01T10:00:00+00:00"]
+    assert plan["windows"]["hourly"]["span"] == [
+        "2013-01-01T09:00:00+00:00",
+        "2013-01-01T10:00:00+00:00",
+    ]
     assert plan["windows"]["hourly"]["closed_until"] == "2013-01-01T07:00:00+00:00"
     assert "run 3 would read 1 row in 1 file of 1 commit" in trips("explain").stdout
 
 
 def test_show_filters_orders_and_goes_back_in_time(trips: Cli) -> None:
     assert [r["n"] for r in trips.json("show", "hourly", "--key", "EWR")["rows"]] == [1, 2]
-    assert [r["n"] for r in trips.json("show", "hourly", "--key", "place=EWR", "--reverse", "--limit", "1")["rows"]] == [2]
-    assert trips.json("show", "hourly", "--from", "2013-01-01T07:00", "--to", "2013-01-01T08:00")["total"] == 1
+    assert [
+        r["n"]
+        for r in trips.json("show", "hourly", "--key", "place=EWR", "--reverse", "--limit", "1")[
+            "rows"
+        ]
+    ] == [2]
+    assert (
+        trips.json("show", "hourly", "--from", "2013-01-01T07:00", "--to", "2013-01-01T08:00")[
+            "total"
+        ]
+        == 1
+    )
     first = trips.json("show", "hourly", "--key", "EWR", "--as-of", "1")
-    assert [(r["n"], r["is_closed"], r["is_final"]) for r in first["rows"]] == [(1, True, True), (1, False, False)]
+    assert [(r["n"], r["is_closed"], r["is_final"]) for r in first["rows"]] == [
+        (1, True, True),
+        (1, False, False),
+    ]
     assert "runs 1 to 2 did" in trips("show", "hourly", "--as-of", "9", code=2).stderr
     assert "is not published yet" in trips("show", "hourly", "--published", code=2).stderr
 
@@ -141,7 +166,11 @@ def test_tables_show_windows_half_open_and_no_control_characters(trips: Cli) -> 
 def test_late_lists_refused_rows_with_reasons(trips: Cli) -> None:
     found = trips.json("late")
     assert found["counts"] == {"late": 1, "partial": 0, "duplicate": 1, "quarantined": 1}
-    assert {r["id"]: r["outcome"] for r in found["rows"]} == {"late": "late", "c": "duplicate", "bad": "quarantined"}
+    assert {r["id"]: r["outcome"] for r in found["rows"]} == {
+        "late": "late",
+        "c": "duplicate",
+        "bad": "quarantined",
+    }
     assert trips.json("late", "--outcome", "late")["rows"][0]["missed"][0]["window"] == "hourly"
     assert "place is null" in trips("late").stdout
 
@@ -153,13 +182,24 @@ def test_state_lists_tables_and_partials(trips: Cli) -> None:
 
 
 def test_refused_rows_and_state_are_found_by_key_time_and_run(trips: Cli) -> None:
-    assert [r["id"] for r in trips.json("late", "--key", "EWR", "--reverse")["rows"]] == ["late", "c"]
-    assert [r["id"] for r in trips.json("late", "--from", "2013-01-01T07:00", "--outcome", "duplicate")["rows"]] == ["c"]
+    assert [r["id"] for r in trips.json("late", "--key", "EWR", "--reverse")["rows"]] == [
+        "late",
+        "c",
+    ]
+    assert [
+        r["id"]
+        for r in trips.json("late", "--from", "2013-01-01T07:00", "--outcome", "duplicate")["rows"]
+    ] == ["c"]
     assert trips.json("late", "--to", "2013-01-01T05:00")["total"] == 0
     assert trips.json("late", "--as-of", "1")["total"] == 0
     oldest = trips.json("state", "--window", "hourly", "--key", "EWR", "--reverse")["partials"]
-    assert [r["pane_start"] for r in oldest["rows"]] == sorted(r["pane_start"] for r in oldest["rows"])
-    assert trips.json("state", "--window", "hourly", "--from", "2013-01-01T07:00")["partials"]["total"] == 2
+    assert [r["pane_start"] for r in oldest["rows"]] == sorted(
+        r["pane_start"] for r in oldest["rows"]
+    )
+    assert (
+        trips.json("state", "--window", "hourly", "--from", "2013-01-01T07:00")["partials"]["total"]
+        == 2
+    )
     assert trips.json("state", "--window", "hourly", "--as-of", "1")["partials"]["total"] == 3
     assert "runs 1 to 2 did" in trips("state", "--window", "hourly", "--as-of", "9", code=2).stderr
 
@@ -194,9 +234,14 @@ class Page(HTMLParser):
             assert self.open.pop() == tag
 
 
-def test_the_report_is_one_page_without_scripts_or_values_of_rows(trips: Cli, tmp_path: Path) -> None:
+def test_the_report_is_one_page_without_scripts_or_values_of_rows(
+    trips: Cli, tmp_path: Path
+) -> None:
     target = tmp_path / "new" / "page.html"
-    assert trips.json("report", "--output", str(target)) == {"pipeline": "trips", "report": str(target)}
+    assert trips.json("report", "--output", str(target)) == {
+        "pipeline": "trips",
+        "report": str(target),
+    }
     text = target.read_text()
     page = Page(text)
     assert page.open == []
@@ -208,21 +253,42 @@ def test_the_report_is_one_page_without_scripts_or_values_of_rows(trips: Cli, tm
     assert "[red]" not in text
 
 
-def test_backfill_shows_its_plan_and_its_progress(trips: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backfill_shows_its_plan_and_its_progress(
+    trips: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     words = ("--from", "2012-12-01T07:00Z", "--to", "2013-03-01T00:00Z")
     plan = trips.json("backfill", *words, "--dry-run")
     begins = [begin for begin, _ in plan["chunks"]]
-    assert begins == ["2012-12-01T07:00:00+00:00", "2013-01-01T07:00:00+00:00"], "none begins after the last event"
+    assert begins == ["2012-12-01T07:00:00+00:00", "2013-01-01T07:00:00+00:00"], (
+        "none begins after the last event"
+    )
 
-    def backfill(spark: SparkSession, pipeline: object, start: datetime, end: datetime, progress: Callable[[int, int], None]) -> RunReport:
+    def backfill(
+        spark: SparkSession,
+        pipeline: object,
+        start: datetime,
+        end: datetime,
+        progress: Callable[[int, int], None],
+    ) -> RunReport:
         progress(1, 2)
-        return RunReport(2, 2, read=5, accepted=5, windows={"hourly": Changed(1, 2, 0)}, evolved=("windows.visits", "windows.daily"))
+        return RunReport(
+            2,
+            2,
+            read=5,
+            accepted=5,
+            windows={"hourly": Changed(1, 2, 0)},
+            evolved=("windows.visits", "windows.daily"),
+        )
 
     monkeypatch.setattr("jobs.backfill.backfill", backfill)
     result = trips("backfill", *words, "--json")
     assert "1 of 2 chunks done" in result.stderr
     assert "trips: windows.visits, windows.daily came or went; state was made anew" in result.stderr
-    assert json.loads(result.stdout)["windows"]["hourly"] == {"inserted": 1, "updated": 2, "deleted": 0}
+    assert json.loads(result.stdout)["windows"]["hourly"] == {
+        "inserted": 1,
+        "updated": 2,
+        "deleted": 0,
+    }
 
 
 def test_an_error_of_spark_is_one_short_line(trips: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,7 +303,9 @@ def test_an_error_of_spark_is_one_short_line(trips: Cli, monkeypatch: pytest.Mon
     assert result.stderr.startswith("tidemark: unexpected ")
 
 
-def test_a_value_that_is_none_of_the_column_is_bad_usage(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_value_that_is_none_of_the_column_is_bad_usage(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     from jobs.show import of_keys
     from windowing.errors import UsageError
 

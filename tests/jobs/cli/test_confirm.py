@@ -34,15 +34,23 @@ def answered(cwd: Path, answer: bytes, *words: str) -> tuple[int, str, str]:
     try:
         os.write(terminal, answer)
         command = [sys.executable, "-m", "jobs", *words]
-        ended = subprocess.run(command, cwd=cwd, stdin=its_end, capture_output=True, text=True, check=False, timeout=60)
+        ended = subprocess.run(
+            command, cwd=cwd, stdin=its_end, capture_output=True, text=True, check=False, timeout=60
+        )
     finally:
         os.close(terminal)
         os.close(its_end)
     return ended.returncode, ended.stdout, ended.stderr
 
 
-@pytest.mark.parametrize("answer", [b"n\n", b"\n", b"maybe\nno\n", b"\x04"], ids=["no", "enter", "first unclear", "end of input"])
-def test_whoever_does_not_say_yes_keeps_everything(answer: bytes, ledger: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "answer",
+    [b"n\n", b"\n", b"maybe\nno\n", b"\x04"],
+    ids=["no", "enter", "first unclear", "end of input"],
+)
+def test_whoever_does_not_say_yes_keeps_everything(
+    answer: bytes, ledger: Path, tmp_path: Path
+) -> None:
     code, out, err = answered(tmp_path, answer, "reset", "trips.yaml")
     assert (code, out) == (1, "") and QUESTION in err
     assert "Traceback" not in err and err.endswith("tidemark: nothing was deleted\n")

@@ -22,7 +22,9 @@ REFUSED = f"""{STARTED}
 
 \tServer access error at url {BASE}/delta.jar (java.net.ConnectException: Connection refused)
 """
-TIMED_OUT = f"{STARTED}:::: ERRORS\n\tServer access Error: Connection timed out url={BASE}/delta.pom\n"
+TIMED_OUT = (
+    f"{STARTED}:::: ERRORS\n\tServer access Error: Connection timed out url={BASE}/delta.pom\n"
+)
 NO_HOST = f"{STARTED}:::: ERRORS\n\tHost mirror.test not found. url={BASE}/delta.pom\n"
 NOT_THERE = f"""{STARTED}
 \t==== central: tried

@@ -21,7 +21,18 @@ from jobs.session import LIGHT
 from windowing.errors import Busy, ExpectationsFailed, SpecError, StateRefused, UsageError
 
 COMMANDS = (
-    *("run", "backfill", "validate", "publish", "explain", "show", "late", "state", "report", "test"),
+    *(
+        "run",
+        "backfill",
+        "validate",
+        "publish",
+        "explain",
+        "show",
+        "late",
+        "state",
+        "report",
+        "test",
+    ),
     *("maintain", "doctor", "recover", "reset", "erase"),
 )
 ROOT = Path(__file__).parents[3]
@@ -85,11 +96,29 @@ def test_every_command_explains_itself(command: str) -> None:
     assert all(option in result.stdout for option in (argument, "--json", "--debug"))
 
 
-ROWS = (["run"], ["backfill", *RANGE], ["backfill", *RANGE, "--check"], ["validate"], ["maintain"], ["show", "hourly"], ["late"], ["state"])
-FEW = (["doctor"], ["recover"], ["publish"], ["explain"], ["report"], ["backfill", *RANGE, "--dry-run"])
+ROWS = (
+    ["run"],
+    ["backfill", *RANGE],
+    ["backfill", *RANGE, "--check"],
+    ["validate"],
+    ["maintain"],
+    ["show", "hourly"],
+    ["late"],
+    ["state"],
+)
+FEW = (
+    ["doctor"],
+    ["recover"],
+    ["publish"],
+    ["explain"],
+    ["report"],
+    ["backfill", *RANGE, "--dry-run"],
+)
 
 
-@pytest.mark.parametrize(("words", "conf"), [*((words, {}) for words in ROWS), *((words, LIGHT) for words in FEW)])
+@pytest.mark.parametrize(
+    ("words", "conf"), [*((words, {}) for words in ROWS), *((words, LIGHT) for words in FEW)]
+)
 def test_only_a_command_that_reads_few_rows_starts_light(
     words: list[str], conf: dict[str, str], spec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,17 +153,38 @@ WRONG = [
     (["run", ""], "can't be read"),
     (["backfill", "{spec}"], "missing option '--from'"),
     (["backfill", "{spec}", "--from", "2013-01-01"], "missing option '--to'"),
-    (["backfill", "{spec}", "--from", "2013-01-01", "--to", "2013-13-01"], "'2013-13-01' is not a time"),
-    (["backfill", "{spec}", "--from", "2013-01-02", "--to", "2013-01-01"], "--from 2013-01-02T00:00:00+00:00 must be before --to"),
-    (["backfill", "{spec}", "--from", "2013-01-01T02:00+02:00", "--to", "2013-01-01"], "must be before"),
-    (["backfill", "{spec}", "--from", "0001-01-01T00:00+14:00", "--to", "2013-01-01"], "is not a time"),
+    (
+        ["backfill", "{spec}", "--from", "2013-01-01", "--to", "2013-13-01"],
+        "'2013-13-01' is not a time",
+    ),
+    (
+        ["backfill", "{spec}", "--from", "2013-01-02", "--to", "2013-01-01"],
+        "--from 2013-01-02T00:00:00+00:00 must be before --to",
+    ),
+    (
+        ["backfill", "{spec}", "--from", "2013-01-01T02:00+02:00", "--to", "2013-01-01"],
+        "must be before",
+    ),
+    (
+        ["backfill", "{spec}", "--from", "0001-01-01T00:00+14:00", "--to", "2013-01-01"],
+        "is not a time",
+    ),
     (["publish", "{spec}", "--accept", " "], "--accept needs a reason"),
     (["publish", "{spec}", "--accept"], "--accept"),
     (["validate", "{spec}", "--accept", "why"], "--accept"),
     (["show", "{spec}"], "missing argument 'WINDOW'"),
-    (["show", "{spec}", "houry"], "trips has no window 'houry'; it has hourly, busy, did you mean 'hourly'"),
-    (["show", "{spec}", "hourly", "--key", "EWR"], "write COLUMN=VALUE, the key columns are place, day"),
-    (["show", "{spec}", "hourly", "--key", "plce=EWR"], "'plce' is not a key column of trips; it has place, day, did you mean 'place'"),
+    (
+        ["show", "{spec}", "houry"],
+        "trips has no window 'houry'; it has hourly, busy, did you mean 'hourly'",
+    ),
+    (
+        ["show", "{spec}", "hourly", "--key", "EWR"],
+        "write COLUMN=VALUE, the key columns are place, day",
+    ),
+    (
+        ["show", "{spec}", "hourly", "--key", "plce=EWR"],
+        "'plce' is not a key column of trips; it has place, day, did you mean 'place'",
+    ),
     (["show", "{spec}", "hourly", "--from", "2013-01-02", "--to", "2013-01-02"], "must be before"),
     (["show", "{spec}", "hourly", "--limit", "0"], "--limit"),
     (["show", "{spec}", "hourly", "--as-of", "yesterday"], "'yesterday' is not a run"),
@@ -146,15 +196,30 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("words", "sentence"), WRONG, ids=[" ".join(words) for words, _ in WRONG])
-def test_a_wrong_command_line_is_one_sentence_and_exit_2(words: list[str], sentence: str, spec: str, tmp_path: Path) -> None:
+def test_a_wrong_command_line_is_one_sentence_and_exit_2(
+    words: list[str], sentence: str, spec: str, tmp_path: Path
+) -> None:
     result = tidemark(*(word.format(spec=spec, dir=tmp_path) for word in words))
     assert result.exit_code == 2
     assert sentence in said(result)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("text", ["", "name: [", "name: trips", SPEC + "colour: red", SPEC.replace("1 hour", "an hour"), "\x00", "- a"])
-def test_a_broken_spec_is_one_sentence_that_names_the_file(command: str, text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "name: [",
+        "name: trips",
+        SPEC + "colour: red",
+        SPEC.replace("1 hour", "an hour"),
+        "\x00",
+        "- a",
+    ],
+)
+def test_a_broken_spec_is_one_sentence_that_names_the_file(
+    command: str, text: str, tmp_path: Path
+) -> None:
     file = tmp_path / "broken.yaml"
     file.write_text(text)
     more = {"backfill": RANGE, "show": ("hourly",)}.get(command, ())
@@ -254,7 +319,9 @@ def writer_elsewhere(spec: str) -> Iterator[None]:
     lock.parent.mkdir(parents=True)
     lock.touch()
     script = f"import fcntl; f = open({str(lock)!r}, 'r+b'); fcntl.lockf(f, fcntl.LOCK_EX); print('held', flush=True); input()"
-    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
         yield
@@ -262,8 +329,19 @@ def writer_elsewhere(spec: str) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("writer_elsewhere")
-@pytest.mark.parametrize("words", [("run",), ("backfill", *RANGE), ("validate",), ("publish",), ("publish", "--accept", "because")])
-def test_a_busy_pipeline_is_exit_75_before_anything_starts(words: tuple[str, ...], spec: str) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run",),
+        ("backfill", *RANGE),
+        ("validate",),
+        ("publish",),
+        ("publish", "--accept", "because"),
+    ],
+)
+def test_a_busy_pipeline_is_exit_75_before_anything_starts(
+    words: tuple[str, ...], spec: str
+) -> None:
     result = tidemark(words[0], spec, *words[1:])
     assert result.exit_code == 75
     assert "another writer holds" in said(result)
@@ -285,7 +363,13 @@ def test_debug_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_process_starts_fast_and_without_spark(spec: str) -> None:
     script = "import sys, jobs.cli.main; assert not {'pyspark', 'pandas', 'great_expectations'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
-    wrong = subprocess.run([sys.executable, "-m", "jobs", "show", spec, "houry"], check=False, capture_output=True, text=True, timeout=60)
+    wrong = subprocess.run(
+        [sys.executable, "-m", "jobs", "show", spec, "houry"],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert wrong.stderr.startswith("tidemark: trips has no window 'houry'")
 
@@ -293,7 +377,13 @@ def test_the_process_starts_fast_and_without_spark(spec: str) -> None:
 def test_a_reader_that_leaves_early_hears_nothing_more() -> None:
     read, write = os.pipe()
     os.close(read)
-    ended = subprocess.run([sys.executable, "-m", "jobs", "--help"], check=False, stdout=write, stderr=subprocess.PIPE, timeout=60)
+    ended = subprocess.run(
+        [sys.executable, "-m", "jobs", "--help"],
+        check=False,
+        stdout=write,
+        stderr=subprocess.PIPE,
+        timeout=60,
+    )
     os.close(write)
     assert (ended.returncode, ended.stderr) == (1, b"")
 
@@ -331,11 +421,15 @@ def test_any_other_error_is_its_first_line_shortened() -> None:
         ("2013-03-10T05:00:00.25Z", datetime(2013, 3, 10, 5, 0, 0, 250_000, tzinfo=UTC)),
     ],
 )
-def test_times_are_iso_8601_and_utc_unless_they_say_otherwise(text: str, expected: datetime) -> None:
+def test_times_are_iso_8601_and_utc_unless_they_say_otherwise(
+    text: str, expected: datetime
+) -> None:
     assert Instant().convert(text, None, None) == expected
 
 
-@pytest.mark.parametrize("text", ["", "now", "2013", "13:00", "2013-02-30", "2013-01-01T25:00", "99999-01-01", "1e9"])
+@pytest.mark.parametrize(
+    "text", ["", "now", "2013", "13:00", "2013-02-30", "2013-01-01T25:00", "99999-01-01", "1e9"]
+)
 def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(click.BadParameter, match="is not a time such as"):
         Instant().convert(text, None, None)

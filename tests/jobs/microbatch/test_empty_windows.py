@@ -13,13 +13,18 @@ from windowing.spec.load import load_pipeline
 
 
 @pytest.mark.beside
-def test_too_many_windows_without_events_wait_for_a_higher_limit(spark: SparkSession, tmp_path: Path) -> None:
+def test_too_many_windows_without_events_wait_for_a_higher_limit(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     lab = Lab(spark, tmp_path, (Tumbling("hourly", 60 * MINUTE, empty=True),), shows=FEW)
     spec, enough = lab.spec(), lab.pipeline
     spec["windows"]["hourly"]["empty_limit"] = 3
     lab.pipeline = load_pipeline(spec)
     events = lab.land(Event("a", BASE + n * 60 * MINUTE, 1, f"e{n}") for n in (0, 10))
-    with pytest.raises(StateRefused, match=r"EMPTY_LIMIT: windows.hourly.empty_limit: .* add 9 .*, more than 3; raise the limit"):
+    with pytest.raises(
+        StateRefused,
+        match=r"EMPTY_LIMIT: windows.hourly.empty_limit: .* add 9 .*, more than 3; raise the limit",
+    ):
         lab.go()
     assert lab.table("hourly") == {}
     lab.pipeline = enough

@@ -29,7 +29,16 @@ CHECKPOINT, LEDGER = "_checkpoint", "_ledger"
 @pytest.fixture(scope="module")
 def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     """A pipeline after three runs; `first` is a copy of it after the first one."""
-    new = Life(Lab(spark, tmp_path_factory.mktemp("doctor"), WINDOWS, lateness=240 * MINUTE, delay=10 * MINUTE, shows=FEW))
+    new = Life(
+        Lab(
+            spark,
+            tmp_path_factory.mktemp("doctor"),
+            WINDOWS,
+            lateness=240 * MINUTE,
+            delay=10 * MINUTE,
+            shows=FEW,
+        )
+    )
     (new.lab.root / "lab.yaml").write_text(json.dumps(new.lab.spec()))
     new.run()
     new.copy("first")
@@ -40,7 +49,9 @@ def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
 
 def command(life: Life, *words: str) -> Result:
     """The command line on the pipeline."""
-    return CliRunner().invoke(main, [words[0], str(life.lab.root / "lab.yaml"), *words[1:]], prog_name="tidemark")
+    return CliRunner().invoke(
+        main, [words[0], str(life.lab.root / "lab.yaml"), *words[1:]], prog_name="tidemark"
+    )
 
 
 def refused(life: Life, code: str) -> None:
@@ -49,7 +60,9 @@ def refused(life: Life, code: str) -> None:
     with pytest.raises(StateRefused) as error:
         life.lab.go()
     assert error.value.code == code, str(error.value)
-    assert "`tidemark recover lab`" in str(error.value) or "`tidemark reset lab`" in str(error.value)
+    assert "`tidemark recover lab`" in str(error.value) or "`tidemark reset lab`" in str(
+        error.value
+    )
     assert sorted(p for p in life.root.rglob("*.json")) == before
 
 
@@ -105,9 +118,15 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], object]]] = {
     "half an offset": ("CHECKPOINT_DAMAGED", lambda home: shorten(newest(home / "offsets"))),
     "empty offset": ("CHECKPOINT_DAMAGED", lambda home: newest(home / "offsets").write_text("")),
     "half a commit": ("CHECKPOINT_DAMAGED", lambda home: shorten(newest(home / "commits"))),
-    "no files": ("CHECKPOINT_OLDER", lambda home: [f.unlink() for f in home.rglob("*") if f.is_file()]),
+    "no files": (
+        "CHECKPOINT_OLDER",
+        lambda home: [f.unlink() for f in home.rglob("*") if f.is_file()],
+    ),
     "nothing": ("CHECKPOINT_LOST", shutil.rmtree),
-    "no newest batch": ("CHECKPOINT_OLDER", lambda home: [gone(newest(home / f)) for f in ("offsets", "commits")]),
+    "no newest batch": (
+        "CHECKPOINT_OLDER",
+        lambda home: [gone(newest(home / f)) for f in ("offsets", "commits")],
+    ),
 }
 """What happens to a checkpoint, and its name."""
 GOES_ON = ("another digit", "no files", "nothing")
@@ -126,8 +145,14 @@ def test_a_broken_checkpoint_is_refused_and_made_anew(damage: str, life: Life) -
         life.run()
 
 
-@pytest.mark.parametrize(("code", "change"), [("CHECKPOINT_OLDER", older), ("CHECKPOINT_FOREIGN", of_another)], ids=["older", "foreign"])
-def test_a_checkpoint_of_another_time_or_query_is_refused_and_made_anew(code: str, change: Callable[[Life], None], life: Life) -> None:
+@pytest.mark.parametrize(
+    ("code", "change"),
+    [("CHECKPOINT_OLDER", older), ("CHECKPOINT_FOREIGN", of_another)],
+    ids=["older", "foreign"],
+)
+def test_a_checkpoint_of_another_time_or_query_is_refused_and_made_anew(
+    code: str, change: Callable[[Life], None], life: Life
+) -> None:
     shutil.rmtree(life.lab.root / "kept", ignore_errors=True)
     life.copy("kept")
     change(life)
@@ -141,7 +166,9 @@ RARE = [pytest.param(place, marks=pytest.mark.deep) for place in ("batch.intende
 
 
 @pytest.mark.parametrize("place", ["state.stored", *RARE])
-def test_a_checkpoint_lost_half_way_through_a_run_is_made_so_that_the_run_is_finished(place: str, life: Life) -> None:
+def test_a_checkpoint_lost_half_way_through_a_run_is_made_so_that_the_run_is_finished(
+    place: str, life: Life
+) -> None:
     events = life.lab.land(life.batch())
     ends_at(Crasher(place), life.lab.go)
     more = life.lab.land(life.batch())
@@ -161,7 +188,9 @@ def test_a_repair_that_ends_half_way_is_asked_for_again(place: str, life: Life) 
     life.run()
 
 
-def test_a_commit_that_is_gone_makes_the_stream_repeat_a_batch_and_nothing_is_written_twice(life: Life) -> None:
+def test_a_commit_that_is_gone_makes_the_stream_repeat_a_batch_and_nothing_is_written_twice(
+    life: Life,
+) -> None:
     gone(newest(life.root / CHECKPOINT / "commits"))
     before = life.copy("before")
     life.lab.go()
@@ -178,9 +207,15 @@ def sql(statement: str, table: str) -> Callable[[Life], object]:
 
 LOSSES: dict[str, tuple[str, Callable[[Life], object]]] = {
     "ledger": ("LEDGER_LOST", lambda life: life.put_back(Path("/nowhere"), LEDGER)),
-    "ledger and checkpoint": ("LEDGER_LOST", lambda life: life.put_back(Path("/nowhere"), LEDGER, CHECKPOINT)),
+    "ledger and checkpoint": (
+        "LEDGER_LOST",
+        lambda life: life.put_back(Path("/nowhere"), LEDGER, CHECKPOINT),
+    ),
     "older ledger": ("LEDGER_OLDER", lambda life: life.put_back(life.lab.root / "first", LEDGER)),
-    "older ledger and checkpoint": ("TABLE_CHANGED", lambda life: life.put_back(life.lab.root / "first", LEDGER, CHECKPOINT)),
+    "older ledger and checkpoint": (
+        "TABLE_CHANGED",
+        lambda life: life.put_back(life.lab.root / "first", LEDGER, CHECKPOINT),
+    ),
     "output": ("TABLE_LOST", lambda life: life.put_back(Path("/nowhere"), "hourly")),
     "ids": ("TABLE_LOST", lambda life: life.put_back(Path("/nowhere"), "_seen")),
     "older output": ("TABLE_OLDER", lambda life: life.put_back(life.lab.root / "first", "hourly")),
@@ -205,8 +240,12 @@ def test_what_no_ledger_can_tell_is_refused(loss: str, life: Life) -> None:
 def test_optimizing_and_vacuuming_a_table_from_outside_is_no_change(life: Life) -> None:
     life.lab.spark.sql(f"optimize delta.`{life.root / 'hourly'}`")
     life.lab.spark.sql(f"vacuum delta.`{life.root / 'hourly'}`")
-    life.lab.spark.sql(f"alter table delta.`{life.root / 'hourly'}` set tblproperties ('house.owner' = 'someone')")
-    life.lab.spark.sql(f"alter table delta.`{life.root / 'hourly'}` unset tblproperties ('house.owner')")
+    life.lab.spark.sql(
+        f"alter table delta.`{life.root / 'hourly'}` set tblproperties ('house.owner' = 'someone')"
+    )
+    life.lab.spark.sql(
+        f"alter table delta.`{life.root / 'hourly'}` unset tblproperties ('house.owner')"
+    )
     life.run()
 
 
@@ -216,10 +255,17 @@ def test_a_pipeline_put_back_as_a_whole_goes_on_from_there(life: Life) -> None:
 
 
 def test_the_commands_say_what_is_wrong_and_repair_it(life: Life) -> None:
-    assert json.loads(command(life, "doctor", "--json").stdout) == {"pipeline": "lab", "healthy": True, "findings": []}
+    assert json.loads(command(life, "doctor", "--json").stdout) == {
+        "pipeline": "lab",
+        "healthy": True,
+        "findings": [],
+    }
     shutil.rmtree(life.root / CHECKPOINT)
     sick = command(life, "doctor", "--json")
-    assert (sick.exit_code, [f["code"] for f in json.loads(sick.stdout)["findings"]]) == (4, ["CHECKPOINT_LOST"])
+    assert (sick.exit_code, [f["code"] for f in json.loads(sick.stdout)["findings"]]) == (
+        4,
+        ["CHECKPOINT_LOST"],
+    )
     assert "no run will start until it is repaired" in sick.stderr
     assert "CHECKPOINT_LOST" in command(life, "run").stderr
     repaired = command(life, "recover")
@@ -232,7 +278,9 @@ def test_the_commands_say_what_is_wrong_and_repair_it(life: Life) -> None:
 def test_a_diagnosis_beside_a_run_looks_again(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
     looked, problems = [], diagnose.problems
 
-    def beside_a_run(spark: SparkSession, pipeline: Pipeline, past: Story) -> Iterator[StateRefused]:
+    def beside_a_run(
+        spark: SparkSession, pipeline: Pipeline, past: Story
+    ) -> Iterator[StateRefused]:
         if pipeline == life.lab.pipeline:  # others run beside this test
             looked.append(past)
             if len(looked) == 1:

@@ -48,13 +48,22 @@ def spec(root: Path) -> dict[str, Any]:
         },
         "watermark": {"delay": "0 seconds", "allowed_lateness": "0 seconds"},
         "aggregates": {"n": "count()", "total": "sum(share)"},
-        "windows": {"hourly": {"kind": "tumbling", "size": "1 hour"}, "visits": {"kind": "session", "gap": "10 minutes"}},
+        "windows": {
+            "hourly": {"kind": "tumbling", "size": "1 hour"},
+            "visits": {"kind": "session", "gap": "10 minutes"},
+        },
     }
 
 
 def land(spark: SparkSession, root: Path, kind: str, *texts: str) -> None:
-    rows = delta.rows(spark, [{"key": "a", "text": text, "v": 1} for text in texts], "key string, text string, v decimal(10,2)")
-    rows.selectExpr("key", f"cast(text as {kind}) as at", "v").write.format("delta").mode("append").save(f"{root}/source")
+    rows = delta.rows(
+        spark,
+        [{"key": "a", "text": text, "v": 1} for text in texts],
+        "key string, text string, v decimal(10,2)",
+    )
+    rows.selectExpr("key", f"cast(text as {kind}) as at", "v").write.format("delta").mode(
+        "append"
+    ).save(f"{root}/source")
 
 
 def work(spark: SparkSession, own: SparkSession, root: Path, kind: str) -> list[tuple[Any, ...]]:
@@ -64,26 +73,37 @@ def work(spark: SparkSession, own: SparkSession, root: Path, kind: str) -> list[
     land(spark, root, kind, "2024-01-01 01:30:00", "2024-01-01 04:30:00")
     reports = [run(own, pipeline, ARRIVAL)]
     land(spark, root, kind, "2024-01-01 01:40:00")
-    reports += [run(own, pipeline, ARRIVAL), backfill(own, pipeline, moment(MIDNIGHT), moment(MIDNIGHT + HOUR_US))]
+    reports += [
+        run(own, pipeline, ARRIVAL),
+        backfill(own, pipeline, moment(MIDNIGHT), moment(MIDNIGHT + HOUR_US)),
+    ]
     assert [(r.accepted, r.late) for r in reports] == [(2, 0), (0, 1), (1, 0)]
     assert reports[-1].watermark == moment(MIDNIGHT + 3 * HOUR_US + HOUR_US // 2)
     found = read(own, pipeline, "hourly", published=False)
-    rows = found.selectExpr("key", "unix_micros(window_start)", "n", "cast(total as string)", "is_closed", "is_final").collect()
+    rows = found.selectExpr(
+        "key", "unix_micros(window_start)", "n", "cast(total as string)", "is_closed", "is_final"
+    ).collect()
     return sorted(tuple(row) for row in rows)
 
 
-EXPECTED = [("a", MIDNIGHT, 2, "0.666666", True, True), ("a", MIDNIGHT + 3 * HOUR_US, 1, "0.333333", False, False)]
+EXPECTED = [
+    ("a", MIDNIGHT, 2, "0.666666", True, True),
+    ("a", MIDNIGHT + 3 * HOUR_US, 1, "0.333333", False, False),
+]
 
 
 @pytest.mark.beside
 @pytest.mark.parametrize("kind", ["string", "timestamp_ntz"])
-def test_a_session_with_other_settings_gives_the_same_and_keeps_them(kind: str, spark: SparkSession, tmp_path: Path) -> None:
+def test_a_session_with_other_settings_gives_the_same_and_keeps_them(
+    kind: str, spark: SparkSession, tmp_path: Path
+) -> None:
     own = spark.newSession()
     for name, value in ELSEWHERE.items():
         own.conf.set(name, value)
     found = work(spark, own, tmp_path / "own", kind)
     assert [(key, start, n, float(total), *ends) for key, start, n, total, *ends in found] == [
-        (key, start, n, pytest.approx(float(total)), *ends) for key, start, n, total, *ends in EXPECTED
+        (key, start, n, pytest.approx(float(total)), *ends)
+        for key, start, n, total, *ends in EXPECTED
     ]
     assert {name: own.conf.get(name) for name in ELSEWHERE} == ELSEWHERE
 
@@ -120,7 +140,9 @@ def test_a_process_on_another_clock_gives_the_same(tmp_path: Path) -> None:
     project = Path(__file__).parents[3]
     clock = {**os.environ, "TZ": "America/New_York", "PYTHONPATH": str(project)}
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "own")]
-    done = subprocess.run(command, cwd=project, env=clock, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=project, env=clock, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.splitlines()[-1])
     assert [row[:3] for row in found] == [list(row[:3]) for row in EXPECTED]

@@ -8,7 +8,15 @@ import pytest
 from jobs.recompute.plan import begun_before, must_be_the_same
 from jobs.recompute.time_range import Chunk
 from windowing.errors import UsageError
-from windowing.ledger.rule import BACKFILL_DONE, BACKFILL_INTENT, CLOSE, ERASE_INTENT, OPEN, Entry, Story
+from windowing.ledger.rule import (
+    BACKFILL_DONE,
+    BACKFILL_INTENT,
+    CLOSE,
+    ERASE_INTENT,
+    OPEN,
+    Entry,
+    Story,
+)
 from windowing.spec.fingerprint import parts
 from windowing.spec.load import load_pipeline
 
@@ -20,13 +28,19 @@ def chunk(start: int, end: int, asked: tuple[int, int] = ASKED) -> Chunk:
 
 
 def ended(start: int, end: int, asked: tuple[int, int] | None = ASKED) -> Entry:
-    note = {"from_us": start, "to_us": end, "version": 1, "batch": None} | ({"asked": list(asked)} if asked else {})
+    note = {"from_us": start, "to_us": end, "version": 1, "batch": None} | (
+        {"asked": list(asked)} if asked else {}
+    )
     return Entry(BACKFILL_DONE, run=start, note=dumps(note))
 
 
 def passed_over(*entries: Entry) -> list[int]:
     """The starts of the chunks that were done before."""
-    return [c.start_us for c in (chunk(0, 10), chunk(10, 20), chunk(20, 30)) if begun_before(Story(entries), c)]
+    return [
+        c.start_us
+        for c in (chunk(0, 10), chunk(10, 20), chunk(20, 30))
+        if begun_before(Story(entries), c)
+    ]
 
 
 def test_of_the_same_range_what_is_done_is_not_done_again() -> None:
@@ -54,7 +68,11 @@ def test_another_range_in_between_begins_anew() -> None:
 
 def test_a_last_chunk_that_was_left_open_is_finished_and_none_is_done_again() -> None:
     begun = Entry(BACKFILL_INTENT, seq=7, run=20, note=ended(20, 30).note)
-    assert passed_over(replace(ended(0, 10), seq=3), replace(ended(10, 20), seq=5), begun) == [0, 10, 20]
+    assert passed_over(replace(ended(0, 10), seq=3), replace(ended(10, 20), seq=5), begun) == [
+        0,
+        10,
+        20,
+    ]
     other = Entry(BACKFILL_INTENT, seq=7, run=20, note=ended(20, 30, (20, 30)).note)
     assert passed_over(replace(ended(0, 10), seq=3), other) == []
 
@@ -65,10 +83,18 @@ PIPELINE = load_pipeline(
         "lake": "/lake",
         "source": {"table": "/t", "event_time": "at", "key": ["k"]},
         "aggregates": {"n": "count()"},
-        "windows": {"hourly": {"kind": "tumbling", "size": "1 hour"}, "daily": {"kind": "tumbling", "size": "1 day"}},
+        "windows": {
+            "hourly": {"kind": "tumbling", "size": "1 hour"},
+            "daily": {"kind": "tumbling", "size": "1 day"},
+        },
     }
 )
-BEGAN = Story((Entry(OPEN, seq=0, at=1, note=dumps({"types": {}, "parts": parts(PIPELINE)})), Entry(CLOSE, seq=1, at=2)))
+BEGAN = Story(
+    (
+        Entry(OPEN, seq=0, at=1, note=dumps({"types": {}, "parts": parts(PIPELINE)})),
+        Entry(CLOSE, seq=1, at=2),
+    )
+)
 
 
 def with_more(*entries: Entry) -> Story:
@@ -87,7 +113,15 @@ def test_runs_may_come_meanwhile() -> None:
         (Story(), "has started over"),
         (Story((BEGAN.entries[0], Entry(CLOSE, seq=1, at=9))), "has started over"),
         (with_more(Entry(ERASE_INTENT)), "has had a key erased"),
-        (with_more(Entry(OPEN, note=dumps({"types": {}, "parts": {**parts(PIPELINE), "windows.weekly": "x"}}))), "has another spec"),
+        (
+            with_more(
+                Entry(
+                    OPEN,
+                    note=dumps({"types": {}, "parts": {**parts(PIPELINE), "windows.weekly": "x"}}),
+                )
+            ),
+            "has another spec",
+        ),
     ],
 )
 def test_what_makes_it_another_pipeline_ends_a_backfill(now: Story, why: str) -> None:

@@ -53,7 +53,15 @@ def check(life: Life, few: tuple[str, ...] = ()) -> None:
 @pytest.fixture(scope="module")
 def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     """Three runs of a pipeline with one window of two aggregates; nothing is ever late."""
-    new = Life(Lab(spark, tmp_path_factory.mktemp("evolve"), (HOURLY,), delay=10 * MINUTE, shows=("n", "total", "mean")))
+    new = Life(
+        Lab(
+            spark,
+            tmp_path_factory.mktemp("evolve"),
+            (HOURLY,),
+            delay=10 * MINUTE,
+            shows=("n", "total", "mean"),
+        )
+    )
     become(new, HOURLY, few=("hourly",))
     for _ in range(3):
         new.step()
@@ -70,7 +78,9 @@ STEPS: list[tuple[tuple[str, ...], tuple[oracle.Window, ...], tuple[str, ...]]] 
 """Where the first runs with the new spec end, its windows, and which of them have two aggregates only."""
 
 
-@pytest.mark.parametrize(("places", "windows", "few"), STEPS, ids=[", ".join(step[0]) or "nowhere" for step in STEPS])
+@pytest.mark.parametrize(
+    ("places", "windows", "few"), STEPS, ids=[", ".join(step[0]) or "nowhere" for step in STEPS]
+)
 def test_windows_and_aggregates_come_and_go(
     places: tuple[str, ...], windows: tuple[oracle.Window, ...], few: tuple[str, ...], life: Life
 ) -> None:
@@ -79,10 +89,18 @@ def test_windows_and_aggregates_come_and_go(
     become(life, *windows, few=few)
     for place in places:
         ends_at(Crasher(place), life.lab.go)
-    assert {*life.lab.go().evolved} == (were ^ parts(life.lab.pipeline) if places != STEPS[-1][0] else set())
+    assert {*life.lab.go().evolved} == (
+        were ^ parts(life.lab.pipeline) if places != STEPS[-1][0] else set()
+    )
     check(life, few)
-    kept = {name: v for name, v in versions(life).items() if name in before and name not in few and places != STEPS[0][0]}
-    assert kept == {name: before[name] for name in kept}, "an output that did not change was written"
+    kept = {
+        name: v
+        for name, v in versions(life).items()
+        if name in before and name not in few and places != STEPS[0][0]
+    }
+    assert kept == {name: before[name] for name in kept}, (
+        "an output that did not change was written"
+    )
     life.step()
     check(life, few)
 
@@ -90,16 +108,24 @@ def test_windows_and_aggregates_come_and_go(
 def parts(pipeline: Pipeline) -> set[str]:
     """The names of its windows and of their aggregates."""
     windows = {f"windows.{w.name}" for w in pipeline.windows}
-    return windows | {f"windows.{w.name} aggregate {a.name}" for w in pipeline.windows for a in w.aggregates}
+    return windows | {
+        f"windows.{w.name} aggregate {a.name}" for w in pipeline.windows for a in w.aggregates
+    }
 
 
 def versions(life: Life) -> Mapping[str, int]:
     """The version of every output there is."""
     paths = {w.name: life.lab.pipeline.table(w.name) for w in (HOURLY, ROLLING, VISITS, PAIRS, ALL)}
-    return {name: delta.version(life.lab.spark, path) for name, path in paths.items() if delta.exists(life.lab.spark, path)}
+    return {
+        name: delta.version(life.lab.spark, path)
+        for name, path in paths.items()
+        if delta.exists(life.lab.spark, path)
+    }
 
 
-def test_a_window_that_is_gone_leaves_its_table_and_an_aggregate_a_column_of_nulls(life: Life) -> None:
+def test_a_window_that_is_gone_leaves_its_table_and_an_aggregate_a_column_of_nulls(
+    life: Life,
+) -> None:
     assert delta.read(life.lab.spark, life.lab.pipeline.table("pairs")).count() > 0
     visits = delta.read(life.lab.spark, life.lab.pipeline.table("visits"))
     assert visits.count() > 0
@@ -113,10 +139,14 @@ def test_what_evolved_can_be_backfilled_validated_and_published(life: Life) -> N
     assert found.passed, list(found.failed)
     publish(life.lab.spark, life.lab.pipeline)
     for window in life.lab.windows:
-        assert read(life.lab.spark, life.lab.pipeline, window.name).count() == len(life.lab.table(window.name))
+        assert read(life.lab.spark, life.lab.pipeline, window.name).count() == len(
+            life.lab.table(window.name)
+        )
 
 
-def spec_with(change: Callable[[dict[str, Any]], object]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+def spec_with(
+    change: Callable[[dict[str, Any]], object],
+) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """A change of a spec as a function of it."""
 
     def changed(spec: dict[str, Any]) -> dict[str, Any]:
@@ -164,7 +194,10 @@ def test_a_run_that_was_left_open_is_finished_by_its_own_spec(life: Life) -> Non
     spec = spec_of(life)
     spec["windows"]["daily"] = {"kind": "tumbling", "size": "1 day"}
     lab.pipeline = load_pipeline(spec)
-    with pytest.raises(StateRefused, match="the spec has changed and run .*: the next run finishes it; restore the spec, run, then"):
+    with pytest.raises(
+        StateRefused,
+        match="the spec has changed and run .*: the next run finishes it; restore the spec, run, then",
+    ):
         lab.go()
     lab.pipeline = kept
     lab.go()

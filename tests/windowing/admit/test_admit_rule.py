@@ -9,7 +9,9 @@ from windowing.admit.rule import Quiet, advanced, cut, cuts, idled, suspicious_b
 from windowing.spec.kinds import Count, Global, RecordSliding, Session
 from windowing.spec.pipeline import Watermark
 
-lateness = st.one_of(st.just(0), st.sampled_from([1, 10 * MINUTE, HOUR, 40 * DAY]), st.integers(0, 3 * DAY))
+lateness = st.one_of(
+    st.just(0), st.sampled_from([1, 10 * MINUTE, HOUR, 40 * DAY]), st.integers(0, 3 * DAY)
+)
 beside = st.integers(-3 * DAY, 3 * DAY)
 
 
@@ -19,7 +21,9 @@ def _late_ends(case: Case, t: int, watermark: int, allowed: int) -> list[bool]:
 
 @settings(max_examples=600)
 @given(aligned(), instants, lateness, beside)
-def test_events_before_the_cuts_are_late_and_no_others(case: Case, watermark: int, allowed: int, away: int) -> None:
+def test_events_before_the_cuts_are_late_and_no_others(
+    case: Case, watermark: int, allowed: int, away: int
+) -> None:
     found = cut(case.ours, watermark - allowed)
     assert found.window == case.ours.name
     edges = {found.all_us, found.some_us}
@@ -31,7 +35,9 @@ def test_events_before_the_cuts_are_late_and_no_others(case: Case, watermark: in
 
 @settings(max_examples=200)
 @given(aligned(), instants, lateness)
-def test_the_second_cut_is_the_end_of_the_last_closed_window(case: Case, watermark: int, allowed: int) -> None:
+def test_the_second_cut_is_the_end_of_the_last_closed_window(
+    case: Case, watermark: int, allowed: int
+) -> None:
     found = cut(case.ours, watermark - allowed)
     assert found.some_us + allowed <= watermark
     assert found.some_us in {end for _, end in oracle.spans(case.theirs, found.some_us - 1)}
@@ -45,7 +51,13 @@ def test_cuts_never_go_back(case: Case, watermark: int, allowed: int, more: int)
 
 
 @settings(max_examples=300)
-@given(st.lists(aligned(), max_size=3), st.lists(st.integers(1, DAY), max_size=2), instants, lateness, st.integers(0, 2 * DAY))
+@given(
+    st.lists(aligned(), max_size=3),
+    st.lists(st.integers(1, DAY), max_size=2),
+    instants,
+    lateness,
+    st.integers(0, 2 * DAY),
+)
 def test_from_the_suspicious_instant_on_nothing_is_late(
     cases: list[Case], gaps: list[int], watermark: int, allowed: int, more: int
 ) -> None:
@@ -73,9 +85,14 @@ def _session_may_be_late(t: int, gap: int, watermark: int, allowed: int) -> bool
 
 @settings(max_examples=100)
 @given(st.lists(aligned(), min_size=1, max_size=3), st.one_of(st.none(), instants))
-def test_nothing_is_late_without_a_watermark_or_with_lateness_forever(cases: list[Case], watermark: int | None) -> None:
+def test_nothing_is_late_without_a_watermark_or_with_lateness_forever(
+    cases: list[Case], watermark: int | None
+) -> None:
     windows = [c.ours for c in cases]
-    for subject, mark in ((pipeline(*windows), None), (pipeline(*windows, lateness_us=None), watermark)):
+    for subject, mark in (
+        (pipeline(*windows), None),
+        (pipeline(*windows, lateness_us=None), watermark),
+    ):
         assert cuts(subject, mark) == ()
         assert suspicious_before(subject, mark) is None
 
@@ -104,7 +121,13 @@ def test_the_cuts_of_record_sliding_windows_are_those_of_the_windows_an_event_is
 ) -> None:
     found = cut(RecordSliding("w", ticks * tick, tick, COUNT), watermark - allowed)
     theirs = oracle.RecordSliding("w", ticks * tick, tick)
-    for t in (found.all_us, found.all_us - 1, found.some_us, found.some_us - 1, watermark - allowed + away):
+    for t in (
+        found.all_us,
+        found.all_us - 1,
+        found.some_us,
+        found.some_us - 1,
+        watermark - allowed + away,
+    ):
         late = [end + allowed <= watermark for end in oracle.ends(theirs, t)]
         assert all(late) == (t < found.all_us), (t, found)
         assert any(late) == (t < found.some_us), (t, found)
@@ -112,7 +135,9 @@ def test_the_cuts_of_record_sliding_windows_are_those_of_the_windows_an_event_is
 
 @settings(max_examples=100)
 @given(instants, lateness, beside)
-def test_an_event_is_late_for_windows_in_event_order_once_it_has_passed_itself(watermark: int, allowed: int, away: int) -> None:
+def test_an_event_is_late_for_windows_in_event_order_once_it_has_passed_itself(
+    watermark: int, allowed: int, away: int
+) -> None:
     found = cut(Count("w", 3, 3, COUNT), watermark - allowed)
     for t in (found.all_us, found.all_us - 1, watermark - allowed + away):
         assert (t + 1 + allowed <= watermark) == (t < found.all_us) == (t < found.some_us)
@@ -124,7 +149,13 @@ def test_nothing_is_late_for_a_global_window() -> None:
 
 
 @settings(max_examples=300)
-@given(marks, st.one_of(st.none(), st.tuples(instants, instants)), st.integers(0, 3 * DAY), st.integers(0, DAY), st.integers(0, DAY))
+@given(
+    marks,
+    st.one_of(st.none(), st.tuples(instants, instants)),
+    st.integers(0, 3 * DAY),
+    st.integers(0, DAY),
+    st.integers(0, DAY),
+)
 def test_a_quiet_source_moves_the_watermark_as_the_clock_goes_and_never_beyond_it(
     before: int | None, heard: tuple[int, int] | None, later: int, idle_after: int, delay: int
 ) -> None:

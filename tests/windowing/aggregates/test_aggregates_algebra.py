@@ -24,7 +24,20 @@ MORE, FEWER = Expression("int > 1", ("int",)), Expression("int < 2", ("int",))
 ONE_OF_EACH = [
     Aggregate("n", "count"),
     Aggregate("marked", "count_if", "mark"),
-    *(Aggregate(f, f, "double") for f in ("sum", "avg", "variance", "stddev", "min", "max", "first", "last", "count_distinct")),
+    *(
+        Aggregate(f, f, "double")
+        for f in (
+            "sum",
+            "avg",
+            "variance",
+            "stddev",
+            "min",
+            "max",
+            "first",
+            "last",
+            "count_distinct",
+        )
+    ),
     Aggregate("median", "quantile", "double", 0.5),
     Aggregate("min_by", "min_by", "text", by="double"),
     Aggregate("max_by", "max_by", "text", by="double"),
@@ -34,11 +47,17 @@ ONE_OF_EACH = [
 COUNTS = ("count", "count_if", "count_distinct")
 
 
-def merged(spark: SparkSession, rows: Sequence[Row], aggregates: Sequence[Aggregate]) -> dict[str, Any]:
+def merged(
+    spark: SparkSession, rows: Sequence[Row], aggregates: Sequence[Aggregate]
+) -> dict[str, Any]:
     """The values of all rows together, over partials of each piece; `lost` has those that overflowed."""
     of = algebras(PIPELINE, aggregates, SCHEMA)
     kept = parts(of.values())
-    partials = frame(spark, list(rows)).groupBy(F.lit("k").alias("key"), "piece").agg(*(p.lift.alias(p.name) for p in kept))
+    partials = (
+        frame(spark, list(rows))
+        .groupBy(F.lit("k").alias("key"), "piece")
+        .agg(*(p.lift.alias(p.name) for p in kept))
+    )
     lost = [F.when(a.overflow, name) for name, a in of.items() if a.overflow is not None]
     lowered = [a.lower.alias(name) for name, a in of.items()]
     whole = partials.groupBy("key").agg(*(p.merged() for p in kept))
@@ -70,7 +89,16 @@ def test_parts_are_shared_by_what_they_are_made_from(spark: SparkSession) -> Non
         Aggregate("k", "collect", "int", 6),
     ]
     names = [p.name for p in parts(algebras(PIPELINE, asked, SCHEMA).values())]
-    assert names == [ROWS_PART, "int__collect5", "int__collect6", "int__items", "int__kll", "int__moments", "int__n", "int__sum"]
+    assert names == [
+        ROWS_PART,
+        "int__collect5",
+        "int__collect6",
+        "int__items",
+        "int__kll",
+        "int__moments",
+        "int__n",
+        "int__sum",
+    ]
 
 
 def test_parts_of_other_conditions_and_columns_have_other_names(spark: SparkSession) -> None:
@@ -79,9 +107,16 @@ def test_parts_of_other_conditions_and_columns_have_other_names(spark: SparkSess
         for n, a in enumerate(ONE_OF_EACH)
         for m, w in enumerate([None, MORE])
     ]
-    asked += [Aggregate("by_int", "min_by", "text", by="int"), Aggregate("of_int", "min_by", "int", by="text")]
-    by_name = {name: [p.name for p in a.parts] for name, a in algebras(PIPELINE, asked, SCHEMA).items()}
-    plain, where = [set(sum((v for k, v in by_name.items() if k.endswith(m)), [])) for m in ("0", "1")]
+    asked += [
+        Aggregate("by_int", "min_by", "text", by="int"),
+        Aggregate("of_int", "min_by", "int", by="text"),
+    ]
+    by_name = {
+        name: [p.name for p in a.parts] for name, a in algebras(PIPELINE, asked, SCHEMA).items()
+    }
+    plain, where = [
+        set(sum((v for k, v in by_name.items() if k.endswith(m)), [])) for m in ("0", "1")
+    ]
     assert not plain & where
     assert len(plain) == len(where)
     every = plain | where | set(by_name["by_int"]) | set(by_name["of_int"])
@@ -91,12 +126,23 @@ def test_parts_of_other_conditions_and_columns_have_other_names(spark: SparkSess
 
 
 def test_only_whole_numbers_are_taken_back_by_subtraction(spark: SparkSession) -> None:
-    asked = [Aggregate(f"{f}_{c}", f, c, 1, "int" if "_by" in f else None) for f in AGGREGATES for c in ("int", "big", "double", "wide")]
+    asked = [
+        Aggregate(f"{f}_{c}", f, c, 1, "int" if "_by" in f else None)
+        for f in AGGREGATES
+        for c in ("int", "big", "double", "wide")
+    ]
     asked = [a for a in asked if a.function not in ("count", "count_if")] + ONE_OF_EACH[:2]
     kept = parts(algebras(PIPELINE, asked, SCHEMA).values())
     types = frame(spark, ROWS[:1]).agg(*(p.lift.alias(p.name) for p in kept)).schema
     assert {types[p.name].dataType.simpleString() for p in kept if p.invertible} == {"bigint"}
-    assert {p.name.rpartition("__")[2] for p in kept if p.invertible} == {"rows", "n", "true", "sum", "high", "low"}
+    assert {p.name.rpartition("__")[2] for p in kept if p.invertible} == {
+        "rows",
+        "n",
+        "true",
+        "sum",
+        "high",
+        "low",
+    }
 
 
 def test_without_partials_counts_are_zero_and_the_rest_is_null(spark: SparkSession) -> None:
@@ -126,7 +172,10 @@ def test_a_condition_that_never_holds_leaves_nothing(spark: SparkSession) -> Non
     never = Expression("int > 2147483647", ("int",))
     asked = [Aggregate(a.name, a.function, a.column, a.argument, a.by, never) for a in ONE_OF_EACH]
     found = merged(spark, ROWS, asked)
-    empty = {a.name: 0 if a.function in COUNTS else [] if a.function in ("top_k", "collect") else None for a in asked}
+    empty = {
+        a.name: 0 if a.function in COUNTS else [] if a.function in ("top_k", "collect") else None
+        for a in asked
+    }
     assert found == {**empty, "lost": []}
 
 
@@ -144,7 +193,12 @@ def test_sums_beyond_their_type_are_null_and_flagged(spark: SparkSession) -> Non
     ]
     found = merged(spark, rows, asked)
     assert (found["mean_of_wide"], found["mean_of_one"]) == (None, None)
-    assert (found["big"], found["wide"], found["one"], found["two"]) == (None, None, 2**63 - 1, None)
+    assert (found["big"], found["wide"], found["one"], found["two"]) == (
+        None,
+        None,
+        2**63 - 1,
+        None,
+    )
     assert sorted(found["lost"]) == ["big", "mean_of_one", "mean_of_wide", "two", "wide"]
     assert math.isclose(found["mean"], 2.0**63)
     assert found["spread"] == 0
@@ -163,9 +217,13 @@ def test_sums_beyond_their_type_are_null_and_flagged(spark: SparkSession) -> Non
         ("decimal", [Decimal("99999999.99"), Decimal("99999999.98"), Decimal("99999999.95")]),
     ],
 )
-def test_variance_keeps_its_digits_far_from_zero(spark: SparkSession, column: str, values: list[Any]) -> None:
+def test_variance_keeps_its_digits_far_from_zero(
+    spark: SparkSession, column: str, values: list[Any]
+) -> None:
     rows = [event(n, **{column: v}) for n, v in enumerate(values)]
-    found = merged(spark, rows, [Aggregate("v", "variance", column), Aggregate("s", "stddev", column)])
+    found = merged(
+        spark, rows, [Aggregate("v", "variance", column), Aggregate("s", "stddev", column)]
+    )
     exact = [Fraction(v) for v in values]
     variance = float(statistics.variance(exact))
     # What a stable method may lose (Chan, Golub and LeVeque 1983); a difference of squares would lose the square of it.
@@ -177,7 +235,11 @@ def test_variance_keeps_its_digits_far_from_zero(spark: SparkSession, column: st
 
 def test_equal_values_count_once(spark: SparkSession) -> None:
     odd = [0.0, -0.0, math.nan, math.nan, 1.0]
-    asked = [Aggregate(f"{f}_{c}", f, c, 5) for c in ("float", "double") for f in ("count_distinct", "top_k")]
+    asked = [
+        Aggregate(f"{f}_{c}", f, c, 5)
+        for c in ("float", "double")
+        for f in ("count_distinct", "top_k")
+    ]
     found = merged(spark, [event(n, float=v, double=v) for n, v in enumerate(odd)], asked)
     assert (found["count_distinct_float"], found["count_distinct_double"]) == (3, 3)
     for column in ("float", "double"):
@@ -192,11 +254,17 @@ COMPARES = ("min", "max")
 
 
 @pytest.mark.parametrize("function", sorted(AGGREGATES))
-def test_what_is_bad_depends_on_the_function_and_the_type(spark: SparkSession, function: str) -> None:
+def test_what_is_bad_depends_on_the_function_and_the_type(
+    spark: SparkSession, function: str
+) -> None:
     paired = function in ("min_by", "max_by")
     for column in SCHEMA.names[4:]:
-        aggregate = Aggregate("a", function, "text" if paired else column, by=column if paired else None)
-        number = column in ("float", "double") and (function in (*NEEDS_NUMBERS, *COMPARES) or paired)
+        aggregate = Aggregate(
+            "a", function, "text" if paired else column, by=column if paired else None
+        )
+        number = column in ("float", "double") and (
+            function in (*NEEDS_NUMBERS, *COMPARES) or paired
+        )
         text = column in ("text", "number") and function in NEEDS_NUMBERS
         assert list(bad_value(aggregate, SCHEMA)) == ([column] if number or text else [])
     assert bad_value(Aggregate("a", "count"), SCHEMA) == {}
@@ -205,22 +273,40 @@ def test_what_is_bad_depends_on_the_function_and_the_type(spark: SparkSession, f
 def test_bad_values_are_found_and_skipped(spark: SparkSession) -> None:
     odd = [1.0, math.nan, math.inf, -math.inf, None, 3.0]
     texts = ["1", "NaN", "Infinity", "two", None, "3"]
-    rows = [event(n, double=v, text=t, int=0) for n, (v, t) in enumerate(zip(odd, texts, strict=True))]
-    of_number, of_text = Aggregate("a", "sum", "double", where=MORE), Aggregate("a", "stddev", "text")
+    rows = [
+        event(n, double=v, text=t, int=0) for n, (v, t) in enumerate(zip(odd, texts, strict=True))
+    ]
+    of_number, of_text = (
+        Aggregate("a", "sum", "double", where=MORE),
+        Aggregate("a", "stddev", "text"),
+    )
     (number,), (text,) = bad_value(of_number, SCHEMA).values(), bad_value(of_text, SCHEMA).values()
     found = frame(spark, rows).orderBy(TIME).select(number.alias("n"), text.alias("t")).collect()
     assert [tuple(row) for row in found] == [(n in (1, 2, 3),) * 2 for n in range(6)]
     asked = [Aggregate(f, f, "double", 0.5) for f in (*NEEDS_NUMBERS, *COMPARES)]
-    asked += [Aggregate("least", "min_by", "text", by="double"), Aggregate("most", "max_by", "text", by="double")]
+    asked += [
+        Aggregate("least", "min_by", "text", by="double"),
+        Aggregate("most", "max_by", "text", by="double"),
+    ]
     skipped = merged(spark, rows, [*asked, Aggregate("text", "sum", "text")])
-    assert [skipped[f] for f in ("sum", "avg", "variance", "quantile", "min", "max")] == [4, 2, 2, 1, 1, 3]
+    assert [skipped[f] for f in ("sum", "avg", "variance", "quantile", "min", "max")] == [
+        4,
+        2,
+        2,
+        1,
+        1,
+        3,
+    ]
     assert (skipped["least"], skipped["most"], skipped["text"]) == ("1", "3", 4)
 
 
 def test_ties_go_by_event_order_and_values_may_be_null(spark: SparkSession) -> None:
     texts, by = ["a", None, "c", "d", None, "f"], [5, 1, 1, 9, 9, None]
     rows = [event(n, text=t, int=v) for n, (t, v) in enumerate(zip(texts, by, strict=True))]
-    asked = [Aggregate("least", "min_by", "text", by="int"), Aggregate("most", "max_by", "text", by="int")]
+    asked = [
+        Aggregate("least", "min_by", "text", by="int"),
+        Aggregate("most", "max_by", "text", by="int"),
+    ]
     assert merged(spark, rows, asked) == {"least": None, "most": None, "lost": []}
     kept = [r for r in rows if r.columns["text"] is not None]
     assert merged(spark, kept, asked) == {"least": "c", "most": "d", "lost": []}

@@ -50,18 +50,27 @@ def found(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Foun
     of = algebras(PIPELINE, AGGREGATES, SCHEMA)
     kept = parts(of.values())
     lake = str(tmp_path_factory.mktemp("lake"))
-    delta.append(frame(spark, ROWS).groupBy("key", "piece").agg(*(p.lift.alias(p.name) for p in kept)), f"{lake}/state")
+    delta.append(
+        frame(spark, ROWS).groupBy("key", "piece").agg(*(p.lift.alias(p.name) for p in kept)),
+        f"{lake}/state",
+    )
     stored = delta.read(spark, f"{lake}/state")
     rounds = stored.withColumn("round", F.explode(F.sequence(F.lit(0), F.lit(ROUNDS - 1))))
     group = F.pmod(F.xxhash64("piece", "round"), F.lit(4))
     halves = rounds.groupBy("round", "key", group.alias("group")).agg(*(p.merged() for p in kept))
-    whole = _lowered(halves.groupBy("round", "key").agg(*(p.merged() for p in kept)), of, ["round", "key"])
+    whole = _lowered(
+        halves.groupBy("round", "key").agg(*(p.merged() for p in kept)), of, ["round", "key"]
+    )
     columns = T.StructType([T.StructField(f.name, f.dataType) for f in whole.schema.fields])
     delta.create(spark, f"{lake}/output", columns, {})
     delta.append(whole, f"{lake}/output")
     so_far = Window.partitionBy("key").orderBy("piece").rowsBetween(Window.unboundedPreceding, 0)
-    prefix = _lowered(stored.select("key", "piece", *(p.running(so_far) for p in kept)), of, ["key", "piece"])
-    return Found(_by(delta.read(spark, f"{lake}/output"), "round", "key"), _by(prefix, "key", "piece"))
+    prefix = _lowered(
+        stored.select("key", "piece", *(p.running(so_far) for p in kept)), of, ["key", "piece"]
+    )
+    return Found(
+        _by(delta.read(spark, f"{lake}/output"), "round", "key"), _by(prefix, "key", "piece")
+    )
 
 
 def _lowered(merged: DataFrame, of: dict[str, Algebra], ids: list[str]) -> DataFrame:
@@ -86,15 +95,29 @@ def same(ours: Any, theirs: Any) -> bool:
 
 
 @pytest.mark.parametrize("aggregate", AGGREGATES, ids=str)
-def test_an_aggregate_of_merged_partials_is_the_aggregate_of_the_events(found: Found, aggregate: Aggregate) -> None:
-    function, column, by, argument = aggregate.function, aggregate.column or "", aggregate.by, aggregate.argument
+def test_an_aggregate_of_merged_partials_is_the_aggregate_of_the_events(
+    found: Found, aggregate: Aggregate
+) -> None:
+    function, column, by, argument = (
+        aggregate.function,
+        aggregate.column or "",
+        aggregate.by,
+        aggregate.argument,
+    )
     assert len(found.whole) == ROUNDS * 5
     for (_, key), values in found.whole.items():
         expected = value_of(function, [r for r in ROWS if r.key == key], column, by, argument)
         assert same(values[aggregate.name], expected), (key, values[aggregate.name], expected)
     for (key, piece), values in found.prefix.items():
-        expected = value_of(function, [r for r in ROWS if r.key == key and r.piece <= piece], column, by, argument)
-        assert same(values[aggregate.name], expected), (key, piece, values[aggregate.name], expected)
+        expected = value_of(
+            function, [r for r in ROWS if r.key == key and r.piece <= piece], column, by, argument
+        )
+        assert same(values[aggregate.name], expected), (
+            key,
+            piece,
+            values[aggregate.name],
+            expected,
+        )
 
 
 def _result(function: str, kind: T.DataType) -> str:
@@ -114,7 +137,11 @@ def _result(function: str, kind: T.DataType) -> str:
 
 def test_results_have_the_stated_types(spark: SparkSession) -> None:
     of = algebras(PIPELINE, AGGREGATES, SCHEMA)
-    partials = frame(spark, []).groupBy("key").agg(*(p.lift.alias(p.name) for p in parts(of.values())))
+    partials = (
+        frame(spark, []).groupBy("key").agg(*(p.lift.alias(p.name) for p in parts(of.values())))
+    )
     found = _lowered(partials, of, []).schema
     for a in AGGREGATES:
-        assert found[a.name].dataType.simpleString() == _result(a.function, TYPES[a.column or ""]), a
+        assert found[a.name].dataType.simpleString() == _result(
+            a.function, TYPES[a.column or ""]
+        ), a

@@ -19,8 +19,16 @@ from windowing.spec.kinds import Aggregate
 from windowing.spec.pipeline import EventTime, Pipeline, Source, Watermark
 
 EVENTS, PIECES = 200_000, 64
-PIPELINE = Pipeline("p", "/lake", Source("/source", EventTime("ts"), ("key",)), Watermark(0, 0, HOUR), ())
-SCHEMA = T.StructType([T.StructField("value", T.LongType()), T.StructField("piece", T.LongType()), T.StructField(TIME, T.LongType())])
+PIPELINE = Pipeline(
+    "p", "/lake", Source("/source", EventTime("ts"), ("key",)), Watermark(0, 0, HOUR), ()
+)
+SCHEMA = T.StructType(
+    [
+        T.StructField("value", T.LongType()),
+        T.StructField("piece", T.LongType()),
+        T.StructField(TIME, T.LongType()),
+    ]
+)
 BOUND = 3.5 / 2_048
 """Of the events: a sketch that tracks 1,024 values has 2,048 places."""
 SHARES = [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999]
@@ -29,15 +37,25 @@ LEVELS: dict[str, list[Callable[[Column], Column]]] = {
     "all at once": [lambda piece: F.lit(0)],
     "eight by eight": [lambda piece: piece % 8, lambda piece: F.lit(0)],
     "half by half": [lambda piece, n=n: piece % n for n in (32, 16, 8, 4, 2, 1)],
-    "one long, one short": [lambda piece: F.when(piece < PIECES - 1, 0).otherwise(1), lambda piece: F.lit(0)],
+    "one long, one short": [
+        lambda piece: F.when(piece < PIECES - 1, 0).otherwise(1),
+        lambda piece: F.lit(0),
+    ],
 }
 
 
 def _events(spark: SparkSession, values: list[int], split: str) -> DataFrame:
     """`values` in pieces: at random, or each piece with its own range of values."""
     rng = Random(1)
-    at = [rng.randrange(PIECES) if split == "random" else n * PIECES // len(values) for n in range(len(values))]
-    return spark.createDataFrame([*zip(values, at, range(len(values)), strict=True)], SCHEMA).coalesce(2).cache()
+    at = [
+        rng.randrange(PIECES) if split == "random" else n * PIECES // len(values)
+        for n in range(len(values))
+    ]
+    return (
+        spark.createDataFrame([*zip(values, at, range(len(values)), strict=True)], SCHEMA)
+        .coalesce(2)
+        .cache()
+    )
 
 
 def _merged(events: DataFrame, aggregates: list[Aggregate]) -> dict[str, list[Any]]:
@@ -47,9 +65,13 @@ def _merged(events: DataFrame, aggregates: list[Aggregate]) -> dict[str, list[An
     lifts = [p.lift.alias(p.name) for p in kept]
     found = {}
     for order, levels in LEVELS.items():
-        partials = events.groupBy(F.lit(0).alias("piece") if not levels else F.col("piece")).agg(*lifts)
+        partials = events.groupBy(F.lit(0).alias("piece") if not levels else F.col("piece")).agg(
+            *lifts
+        )
         for level in levels:
-            partials = partials.groupBy(level(F.col("piece")).alias("piece")).agg(*(p.merged() for p in kept))
+            partials = partials.groupBy(level(F.col("piece")).alias("piece")).agg(
+                *(p.merged() for p in kept)
+            )
         found[order] = list(partials.select(*(of[a.name].lower for a in aggregates)).collect()[0])
     return found
 
@@ -73,7 +95,9 @@ def _zipf(distinct: int) -> list[int]:
 
 
 @pytest.mark.parametrize("distinct", [4_000, 5_000, 20_000, 200_000])
-def test_count_distinct_is_the_same_in_every_merge_order_and_near(spark: SparkSession, distinct: int) -> None:
+def test_count_distinct_is_the_same_in_every_merge_order_and_near(
+    spark: SparkSession, distinct: int
+) -> None:
     values = [n * 7919 % distinct for n in range(EVENTS)]
     found = _merged(_events(spark, values, "random"), [Aggregate("a", "count_distinct", "value")])
     estimates = {row[0] for row in found.values()}
@@ -87,10 +111,18 @@ def test_count_distinct_is_the_same_in_every_merge_order_and_near(spark: SparkSe
 def test_quantiles_are_near_in_rank(spark: SparkSession, shape: str) -> None:
     values = _values(shape)
     events = _events(spark, values, "range" if shape == "sorted" else "random")
-    found = _merged(events, [Aggregate(f"a{n}", "quantile", "value", p) for n, p in enumerate(SHARES)])
+    found = _merged(
+        events, [Aggregate(f"a{n}", "quantile", "value", p) for n, p in enumerate(SHARES)]
+    )
     ranked = sorted(values)
-    errors = [_rank_error(ranked, q, p) for row in found.values() for q, p in zip(row, SHARES, strict=True)]
-    print(f"quantile of {shape}: rank off by at most {max(errors):.2%}, mean {sum(errors) / len(errors):.2%}")
+    errors = [
+        _rank_error(ranked, q, p)
+        for row in found.values()
+        for q, p in zip(row, SHARES, strict=True)
+    ]
+    print(
+        f"quantile of {shape}: rank off by at most {max(errors):.2%}, mean {sum(errors) / len(errors):.2%}"
+    )
     assert max(errors) <= 0.0165
 
 
@@ -108,8 +140,12 @@ def test_top_k_is_exact_for_few_values_and_near_for_many(spark: SparkSession, sh
     exact = sorted(counts.items(), key=lambda c: (-c[1], c[0]))[:100]
     shown = [{item["value"]: item["count"] for item in items} for (items,) in found.values()]
     off = max(abs(count - counts[value]) for items in shown for value, count in items.items())
-    missed = max((count for items in shown for value, count in exact if value not in items), default=0)
-    print(f"top_k of {shape}: count off by at most {off / EVENTS:.3%}, most frequent value missed {missed / EVENTS:.3%}")
+    missed = max(
+        (count for items in shown for value, count in exact if value not in items), default=0
+    )
+    print(
+        f"top_k of {shape}: count off by at most {off / EVENTS:.3%}, most frequent value missed {missed / EVENTS:.3%}"
+    )
     assert off <= BOUND * EVENTS
     assert missed <= 2 * BOUND * EVENTS
     if shape == "few":

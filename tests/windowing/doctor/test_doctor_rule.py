@@ -26,7 +26,13 @@ def batches(*numbers: int) -> tuple[Entry, ...]:
 
 PAST = Story(batches(0, 1, 2))
 STREAM = Stream("q", {n: OFFSETS % n for n in (0, 1, 2)}, frozenset((0, 1, 2)))
-BEGUN = Story((*PAST.entries, Entry(OPEN, run=4), Entry(INTENT, run=4, batch=3, offsets=OFFSETS % 3, note="q")))
+BEGUN = Story(
+    (
+        *PAST.entries,
+        Entry(OPEN, run=4),
+        Entry(INTENT, run=4, batch=3, offsets=OFFSETS % 3, note="q"),
+    )
+)
 FOREIGN_CUT = {**STREAM.offsets, 2: OFFSETS % 9}
 
 
@@ -80,8 +86,14 @@ def test_what_does_not_fit_has_one_name(stream: Stream, past: Story, code: str) 
 def test_tables_are_there_and_at_least_as_new_as_the_ledger() -> None:
     recorded = {"a": 3, "b": 4, "c": 5, "d": 6}
     assert list(of_tables(recorded, recorded, {})) == []
-    found = list(of_tables(recorded, {"a": None, "b": 3, "c": 7, "d": 9}, {"c": "DELETE made version 6"}))
-    assert [(f.code, f.found.split()[0]) for f in found] == [("TABLE_LOST", "a"), ("TABLE_OLDER", "b"), ("TABLE_CHANGED", "c")]
+    found = list(
+        of_tables(recorded, {"a": None, "b": 3, "c": 7, "d": 9}, {"c": "DELETE made version 6"})
+    )
+    assert [(f.code, f.found.split()[0]) for f in found] == [
+        ("TABLE_LOST", "a"),
+        ("TABLE_OLDER", "b"),
+        ("TABLE_CHANGED", "c"),
+    ]
 
 
 def test_two_cuts_are_the_same_by_the_place_of_the_source_alone() -> None:

@@ -37,7 +37,11 @@ TYPES = {
     "x`y z": T.IntegerType(),
 }
 SCHEMA = T.StructType([T.StructField(name, kind) for name, kind in TYPES.items()])
-MOMENTS = datetime(2024, 1, 31, 6, 30, tzinfo=UTC), datetime(1970, 1, 1, tzinfo=UTC), datetime(9998, 12, 31, 23, 59, 59, 999999, UTC)
+MOMENTS = (
+    datetime(2024, 1, 31, 6, 30, tzinfo=UTC),
+    datetime(1970, 1, 1, tzinfo=UTC),
+    datetime(9998, 12, 31, 23, 59, 59, 999999, UTC),
+)
 TIMES = [(at, at.replace(tzinfo=None), at.date()) for at in MOMENTS]
 ROWS = [
     (7, 3, 1.5, 1.5, D("2.50"), D(1), "12", True, *TIMES[0], [1], b"x", 1),
@@ -146,7 +150,10 @@ VALUES: list[tuple[str, list[Any]]] = [
     ("cast(n as decimal(3, 1))", [D(7), None, D(0), None]),
     ("cast(o as bigint) + 1", [2, 1, None, None]),
     ("cast(p as string)", ["2.50", "-99999999.99", "0.00", None]),
-    ("cast(at as string)", ["2024-01-31 06:30:00", "1970-01-01 00:00:00", "9998-12-31 23:59:59.999999", None]),
+    (
+        "cast(at as string)",
+        ["2024-01-31 06:30:00", "1970-01-01 00:00:00", "9998-12-31 23:59:59.999999", None],
+    ),
     ("cast(null as double)", [None] * 4),
     # times
     ("at > '2024-01-31 06:00'", [True, False, True, None]),
@@ -163,7 +170,12 @@ NUMBERS = ("n", "i", "p", "w", "0", "-9223372036854775807", "1e300")
 EXTREMES = [
     text
     for a, b in itertools.product(NUMBERS, NUMBERS)
-    for text in (*(f"{a} {o} {b}" for o in "+-*/%"), f"{a} < {b}", f"greatest({a}, {b})", f"nullif({a}, {b})")
+    for text in (
+        *(f"{a} {o} {b}" for o in "+-*/%"),
+        f"{a} < {b}",
+        f"greatest({a}, {b})",
+        f"nullif({a}, {b})",
+    )
 ] + [f"{f}({a})" for f in ("floor", "abs", "round", "-") for a in NUMBERS]
 
 
@@ -174,14 +186,20 @@ def results(spark: SparkSession) -> tuple[dict[str, list[Any]], dict[str, T.Data
     columns = [column(expression("f", text), SCHEMA).alias(f"c{k}") for k, text in enumerate(texts)]
     out = spark.createDataFrame(ROWS, SCHEMA).coalesce(1).select(columns)
     rows: list[Row] = out.collect()
-    return {text: [row[k] for row in rows] for k, text in enumerate(texts)}, {t: f.dataType for t, f in zip(texts, out.schema, strict=True)}
+    return {text: [row[k] for row in rows] for k, text in enumerate(texts)}, {
+        t: f.dataType for t, f in zip(texts, out.schema, strict=True)
+    }
 
 
 @pytest.mark.parametrize(("text", "values"), VALUES, ids=[text for text, _ in VALUES])
-def test_values(results: tuple[dict[str, list[Any]], dict[str, T.DataType]], text: str, values: list[Any]) -> None:
+def test_values(
+    results: tuple[dict[str, list[Any]], dict[str, T.DataType]], text: str, values: list[Any]
+) -> None:
     for found, wanted in zip(results[0][text], values, strict=True):
         assert type(found) is type(wanted)
-        assert found == (pytest.approx(wanted, rel=1e-15, nan_ok=True) if isinstance(wanted, float) else wanted)
+        assert found == (
+            pytest.approx(wanted, rel=1e-15, nan_ok=True) if isinstance(wanted, float) else wanted
+        )
 
 
 def test_what_may_lose_no_value_loses_none(
@@ -196,13 +214,23 @@ def test_what_may_lose_no_value_loses_none(
             assert found is not None or not has_input or not made[text].columns, text
 
 
-def test_types_are_those_that_spark_has(results: tuple[dict[str, list[Any]], dict[str, T.DataType]]) -> None:
-    wrong = {text: kind for text, kind in results[1].items() if checked(expression("f", text), SCHEMA, "f") != kind}
+def test_types_are_those_that_spark_has(
+    results: tuple[dict[str, list[Any]], dict[str, T.DataType]],
+) -> None:
+    wrong = {
+        text: kind
+        for text, kind in results[1].items()
+        if checked(expression("f", text), SCHEMA, "f") != kind
+    }
     assert wrong == {}
 
 
-def test_extreme_numbers_never_raise(results: tuple[dict[str, list[Any]], dict[str, T.DataType]]) -> None:
-    assert all(results[0][f"{n} {o} 0"] == [None] * 4 for n in ("n", "i", "p", "w", "1e300") for o in "/%")
+def test_extreme_numbers_never_raise(
+    results: tuple[dict[str, list[Any]], dict[str, T.DataType]],
+) -> None:
+    assert all(
+        results[0][f"{n} {o} 0"] == [None] * 4 for n in ("n", "i", "p", "w", "1e300") for o in "/%"
+    )
 
 
 @pytest.mark.parametrize(
@@ -231,19 +259,28 @@ def test_types(spark: SparkSession, text: str, kind: str) -> None:
 
 WRONG = [
     # columns
-    ("qqq > 3", "'qqq' is no column of the source; it has at, d, day, f, i, local, n, o, p, raw, t, tags, w, x`y z"),
+    (
+        "qqq > 3",
+        "'qqq' is no column of the source; it has at, d, day, f, i, local, n, o, p, raw, t, tags, w, x`y z",
+    ),
     ("loca = local", "'loca' is no column of the source, did you mean 'local'; it has"),
     ("LOCAL = local", "'LOCAL' is no column of the source, did you mean 'local'"),
     ("current_date > at", "'current_date' is no column of the source"),
     # kinds
-    ("n > t", "'n > t' mixes 'n of type bigint' and 't of type string'; all have to be numbers, texts, times, or true or false"),
+    (
+        "n > t",
+        "'n > t' mixes 'n of type bigint' and 't of type string'; all have to be numbers, texts, times, or true or false",
+    ),
     ("t = 5", "mixes 't of type string' and '5 of type bigint'"),
     ("at = day", "mixes 'at of type timestamp' and 'day of type date'"),
     ("at = local", "mixes 'at of type timestamp' and 'local of type timestamp_ntz'"),
     ("n in (1, 'x')", "mixes 'n of type bigint' and \"'x' of type string\""),
     ("n between 1 and at", "mixes"),
     ("coalesce(n, o)", "mixes 'n of type bigint' and 'o of type boolean'"),
-    ("case when o then n else t end", "'case when o then n else t end' mixes 'n of type bigint' and 't of type string'"),
+    (
+        "case when o then n else t end",
+        "'case when o then n else t end' mixes 'n of type bigint' and 't of type string'",
+    ),
     ("case n when 'x' then 1 end", "mixes"),
     ("if(o, at, n)", "mixes"),
     ("t + 1", "'t + 1' has 't of type string' where a number is needed"),
@@ -264,10 +301,16 @@ WRONG = [
     ("substring(n, 1)", "where a text is needed"),
     ("year(t)", "has 't of type string' where a time or a local time or a date is needed"),
     ("hour(day)", "has 'day of type date' where a time or a local time is needed"),
-    ("cast(at as bigint)", "has 'at of type timestamp' where a number or a text or true or false or null is needed"),
+    (
+        "cast(at as bigint)",
+        "has 'at of type timestamp' where a number or a text or true or false or null is needed",
+    ),
     ("cast(raw as string)", "has 'raw of type binary' where"),
     # null
-    ("n = null", "'n = null' compares with null, which is never true; write is null, is not null or <=>"),
+    (
+        "n = null",
+        "'n = null' compares with null, which is never true; write is null, is not null or <=>",
+    ),
     ("n not in (1, null)", "compares with null, which is never true"),
     ("n between null and 3", "compares with null"),
     ("nullif(n, null)", "compares with null"),
@@ -275,18 +318,30 @@ WRONG = [
     ("null", "'null of type void' can't be used by itself; it is null"),
     ("coalesce(null, null)", "can't be used by itself"),
     # nested and binary columns
-    ("tags", "'tags of type array<int>' can't be used by itself; it is neither a number, a text, a time nor true or false"),
-    ("tags = tags", "'tags = tags' has 'tags of type array<int>', with which only is null and is not null work"),
+    (
+        "tags",
+        "'tags of type array<int>' can't be used by itself; it is neither a number, a text, a time nor true or false",
+    ),
+    (
+        "tags = tags",
+        "'tags = tags' has 'tags of type array<int>', with which only is null and is not null work",
+    ),
     ("coalesce(raw, raw)", "with which only is null and is not null work"),
     ("raw = 'x'", "mixes 'raw of type binary'"),
     ("length(raw)", "has 'raw of type binary' where a text is needed"),
     # times
-    ("at > 'noon'", "'noon' in \"at > 'noon'\" is not a time such as '2024-01-31', '2024-01-31 06:00' or '2024-01-31T06:00:00Z', in UTC"),
+    (
+        "at > 'noon'",
+        "'noon' in \"at > 'noon'\" is not a time such as '2024-01-31', '2024-01-31 06:00' or '2024-01-31T06:00:00Z', in UTC",
+    ),
     ("at > '2024-02-30'", "'2024-02-30' in \"at > '2024-02-30'\" is not a time such as"),
     ("at in ('2024-01-01', '2024-1-1')", "'2024-1-1' in"),
     ("at > '2024-01-01T25:00'", "is not a time such as"),
     ("at > '2024-01-01T00:00+24:00'", "is not a time such as"),
-    ("local > '2024-01-01T00:00Z'", "is not a local time such as '2024-01-31' or '2024-01-31 06:00', without an offset"),
+    (
+        "local > '2024-01-01T00:00Z'",
+        "is not a local time such as '2024-01-31' or '2024-01-31 06:00', without an offset",
+    ),
     ("day > '2024-01-01 00:00'", "is not a date such as '2024-01-31'"),
     ("at > t", "compares a timestamp with 't of type string'; use a time such as"),
     ("at > lower('2024-01-01')", "compares a timestamp with"),
@@ -301,7 +356,11 @@ def test_types_that_do_not_fit(spark: SparkSession, text: str, sentence: str) ->
             build(expression("source.where", text), SCHEMA, "source.where")
         assert caught.value.field == "source.where"
         assert sentence in caught.value.message
-        assert "\n" not in caught.value.message and not caught.value.message.endswith(".") and len(caught.value.message) < 400
+        assert (
+            "\n" not in caught.value.message
+            and not caught.value.message.endswith(".")
+            and len(caught.value.message) < 400
+        )
 
 
 @pytest.mark.parametrize("text", ["n", "t", "n + 1", "at", "if(o, 1, 0)"])
@@ -311,11 +370,23 @@ def test_a_condition_is_true_or_false(spark: SparkSession, text: str) -> None:
 
 
 def test_conditions_keep_rows(spark: SparkSession) -> None:
-    kept = condition(expression("source.where", "n >= 0 and not o <=> false"), SCHEMA, "source.where")
-    assert [row.n for row in spark.createDataFrame(ROWS, SCHEMA).where(kept).select("n").collect()] == [7, 0]
+    kept = condition(
+        expression("source.where", "n >= 0 and not o <=> false"), SCHEMA, "source.where"
+    )
+    assert [
+        row.n for row in spark.createDataFrame(ROWS, SCHEMA).where(kept).select("n").collect()
+    ] == [7, 0]
 
 
 def test_no_text_is_executed() -> None:
     for module in (panes_expression, arithmetic, values):
         nodes = list(ast.walk(ast.parse(Path(module.__file__).read_text())))
-        assert not {n.attr for n in nodes if isinstance(n, ast.Attribute)} & {"expr", "selectExpr", "sql", "filter", "where", "_jvm", "_jc"}
+        assert not {n.attr for n in nodes if isinstance(n, ast.Attribute)} & {
+            "expr",
+            "selectExpr",
+            "sql",
+            "filter",
+            "where",
+            "_jvm",
+            "_jc",
+        }

@@ -15,7 +15,9 @@ NEW_YORK, BERLIN = "America/New_York", "Europe/Berlin"
 SPRING = micros(datetime(2025, 3, 9, 7, tzinfo=UTC))
 """New York's clock goes forward."""
 LOW, HIGH = SPRING - 40 * DAY, SPRING + 40 * DAY
-INSTANTS = [SPRING + d for d in (-1, 0, 1, -HOUR, HOUR, -DAY, DAY)] + list(range(LOW, HIGH, 37 * HOUR + 11 * MINUTE))
+INSTANTS = [SPRING + d for d in (-1, 0, 1, -HOUR, HOUR, -DAY, DAY)] + list(
+    range(LOW, HIGH, 37 * HOUR + 11 * MINUTE)
+)
 GRIDS = [
     Grid(HOUR),
     Grid(HOUR, 0, 0, None, 25 * MINUTE),
@@ -30,7 +32,16 @@ GRIDS = [
 @pytest.mark.parametrize("grid", GRIDS, ids=str)
 def test_columns_say_what_the_rule_does(grid: Grid, spark: SparkSession) -> None:
     t, k = F.col("t"), F.col("k")
-    rows = spark.createDataFrame([(t,) for t in INSTANTS], "t bigint").withColumn("k", frame.index(grid, t, LOW, HIGH))
-    found = rows.select("t", "k", frame.start(grid, t, LOW, HIGH), frame.boundary(grid, k, LOW, HIGH)).collect()
-    expected = [(t, k, start, start) for t in INSTANTS for k in (rule.index(grid, t),) for start in (rule.boundary(grid, k),)]
+    rows = spark.createDataFrame([(t,) for t in INSTANTS], "t bigint").withColumn(
+        "k", frame.index(grid, t, LOW, HIGH)
+    )
+    found = rows.select(
+        "t", "k", frame.start(grid, t, LOW, HIGH), frame.boundary(grid, k, LOW, HIGH)
+    ).collect()
+    expected = [
+        (t, k, start, start)
+        for t in INSTANTS
+        for k in (rule.index(grid, t),)
+        for start in (rule.boundary(grid, k),)
+    ]
     assert [tuple(row) for row in found] == expected

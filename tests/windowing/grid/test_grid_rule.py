@@ -10,7 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import oracle
-from tests.windowing.cases import DAY, HOUR, MINUTE, SECOND, cumulate, instants, monthly, nested, stepped, tumbling, year, zones
+from tests.windowing.cases import (
+    DAY,
+    HOUR,
+    MINUTE,
+    SECOND,
+    cumulate,
+    instants,
+    monthly,
+    nested,
+    stepped,
+    tumbling,
+    year,
+    zones,
+)
 from windowing.grid.rule import Grid, boundary, index, local_spans, runs
 from windowing.grid.zone import FIRST_US, LAST_US, micros, moment, transitions
 
@@ -27,7 +40,9 @@ def offset(zone: str, t: int) -> int:
 @cache
 def jumps(zone: str) -> tuple[int, ...]:
     """Instants from 1970 to 2030 at which the clock jumps; two jumps that undo each other within a month are overlooked."""
-    months = [micros(datetime(y, m, 1, tzinfo=UTC)) for y in range(1970, 2031) for m in range(1, 13)]
+    months = [
+        micros(datetime(y, m, 1, tzinfo=UTC)) for y in range(1970, 2031) for m in range(1, 13)
+    ]
     info, found = ZoneInfo(zone), []
     offsets = [moment(t).astimezone(info).utcoffset() for t in months]
     for low, high, before, after in zip(months, months[1:], offsets, offsets[1:], strict=False):
@@ -40,7 +55,11 @@ def _first_second(info: ZoneInfo, low: int, high: int) -> int:
     target = moment(high * SECOND).astimezone(info).utcoffset()
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if moment(middle * SECOND).astimezone(info).utcoffset() == target else (middle, high)
+        low, high = (
+            (low, middle)
+            if moment(middle * SECOND).astimezone(info).utcoffset() == target
+            else (middle, high)
+        )
     return high
 
 
@@ -49,7 +68,10 @@ def sampled(zone: str) -> tuple[int, ...]:
     every = jumps(zone)
     if len(every) <= PER_ZONE:
         return every
-    return tuple(every[(crc32(zone.encode()) + i * len(every) // PER_ZONE) % len(every)] for i in range(PER_ZONE))
+    return tuple(
+        every[(crc32(zone.encode()) + i * len(every) // PER_ZONE) % len(every)]
+        for i in range(PER_ZONE)
+    )
 
 
 def check(grid: Grid, t: int) -> None:
@@ -81,7 +103,10 @@ def test_the_windows_of_a_period_beside_a_jump_are_the_oracles(step: int, inner:
                 k = index(grid, t)
                 start = boundary(grid.periods, index(grid.periods, t))
                 ends = {boundary(grid, n) for n in range(k + 1, (k // grid.per + 1) * grid.per + 1)}
-                assert {(start, end) for end in ends} == oracle.spans(cumulate(grid).theirs, t), (grid, t)
+                assert {(start, end) for end in ends} == oracle.spans(cumulate(grid).theirs, t), (
+                    grid,
+                    t,
+                )
 
 
 def test_months_that_begin_beside_a_jump_are_the_oracles() -> None:
@@ -100,7 +125,9 @@ def test_local_time_has_no_hole_and_no_overlap() -> None:
             assert spans[-1].high_us > oracle.wall(at + DAY, zone)
             assert all(a.high_us == b.low_us for a, b in zip(spans, spans[1:], strict=False)), zone
             assert all(s.low_us < s.high_us for s in spans), zone
-            for local in (at + offset(zone, at - 1) + d for d in (-HOUR, -1, 0, 1, 30 * MINUTE, HOUR)):
+            for local in (
+                at + offset(zone, at - 1) + d for d in (-HOUR, -1, 0, 1, 30 * MINUTE, HOUR)
+            ):
                 (span,) = (s for s in spans if s.low_us <= local < s.high_us)
                 instant = span.at_us + (local - span.low_us if span.on_clock else 0)
                 assert instant == oracle.instant(local, zone), (zone, local)
@@ -122,18 +149,24 @@ def test_a_window_holds_its_instant(grid: Grid, t: int) -> None:
 
 @settings(max_examples=300)
 @given(monthly(), instants)
-def test_a_calendar_window_holds_its_instant_and_is_clamped_to_month_ends(grid: Grid, t: int) -> None:
+def test_a_calendar_window_holds_its_instant_and_is_clamped_to_month_ends(
+    grid: Grid, t: int
+) -> None:
     check(grid, t)
 
 
 @settings(max_examples=200)
 @given(st.one_of(stepped(), monthly()), instants, st.integers(0, 40))
-def test_boundaries_are_in_order_and_end_where_the_next_begins(grid: Grid, t: int, reach: int) -> None:
+def test_boundaries_are_in_order_and_end_where_the_next_begins(
+    grid: Grid, t: int, reach: int
+) -> None:
     k = index(grid, t)
     found = [boundary(grid, n) for n in range(k - reach, k + 2)]
     assert found == sorted(found)
     # Of boundaries that coincide in a gap the last one counts: windows are never empty.
-    assert all(index(grid, b) == k - reach + found.index(b) + found.count(b) - 1 for b in found[:-1])
+    assert all(
+        index(grid, b) == k - reach + found.index(b) + found.count(b) - 1 for b in found[:-1]
+    )
 
 
 @settings(max_examples=300)
@@ -156,10 +189,21 @@ def test_runs_say_every_boundary_of_a_range_once(grid: Grid, low: int, length: i
         assert piece.at_us + periods * piece.step_us + inner * piece.inner_us == boundary(grid, k)
 
 
-@pytest.mark.parametrize("zone", [None, "Europe/Berlin", "America/New_York", "Pacific/Apia", "Pacific/Kiritimati"])
+@pytest.mark.parametrize(
+    "zone", [None, "Europe/Berlin", "America/New_York", "Pacific/Apia", "Pacific/Kiritimati"]
+)
 def test_the_first_and_the_last_event_time_there_is_have_windows(zone: str | None) -> None:
-    steps = [Grid(DAY, 0, 0, zone), Grid(7 * DAY, 0, 3 * DAY, zone), Grid(DAY, 0, 0, zone, 7 * HOUR), Grid(0, 1, 20 * DAY, zone)]
-    years = [Grid(0, 12, 0, zone), Grid(0, 12, 90 * MINUTE, zone, 0, 12), Grid(0, 1200, 0, zone, 0, 1)]
+    steps = [
+        Grid(DAY, 0, 0, zone),
+        Grid(7 * DAY, 0, 3 * DAY, zone),
+        Grid(DAY, 0, 0, zone, 7 * HOUR),
+        Grid(0, 1, 20 * DAY, zone),
+    ]
+    years = [
+        Grid(0, 12, 0, zone),
+        Grid(0, 12, 90 * MINUTE, zone, 0, 12),
+        Grid(0, 1200, 0, zone, 0, 1),
+    ]
     for grid in (*steps, *years, Grid(36_500 * DAY, 0, 0, zone, 7 * HOUR)):
         for t in (FIRST_US, FIRST_US + 1, LAST_US - HOUR, LAST_US):
             k = index(grid, t)
@@ -196,7 +240,11 @@ def test_days_have_as_many_hours_as_the_clock_says(zone: str | None, t: int, at_
     k = index(grid, t)
     start, end = boundary(grid, k), boundary(grid, k + 1)
     shift = 0 if zone is None else offset(zone, start) - offset(zone, end)
-    beside_a_gap = zone is not None and (oracle.wall(start, zone) - at_hour * HOUR) % DAY + (oracle.wall(end, zone) - at_hour * HOUR) % DAY
+    beside_a_gap = (
+        zone is not None
+        and (oracle.wall(start, zone) - at_hour * HOUR) % DAY
+        + (oracle.wall(end, zone) - at_hour * HOUR) % DAY
+    )
     assert end - start == DAY + shift or beside_a_gap
 
 
@@ -223,7 +271,10 @@ def us(text: str) -> int:
 )  # fmt: skip
 def test_windows_one_can_check_by_hand(grid: Grid, t: str, start: str, end: str) -> None:
     k = index(grid, us(t))
-    assert (moment(boundary(grid, k)), moment(boundary(grid, k + 1))) == (moment(us(start)), moment(us(end)))
+    assert (moment(boundary(grid, k)), moment(boundary(grid, k + 1))) == (
+        moment(us(start)),
+        moment(us(end)),
+    )
 
 
 @pytest.mark.parametrize(("step", "months"), [(0, 0), (1, 1), (-1, 0), (0, -1)])

@@ -5,7 +5,18 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windowing.ledger.rule import BACKFILL_DONE, BACKFILL_INTENT, CLOSE, DONE, INTENT, OPEN, PUBLISH, Entry, Story, summed
+from windowing.ledger.rule import (
+    BACKFILL_DONE,
+    BACKFILL_INTENT,
+    CLOSE,
+    DONE,
+    INTENT,
+    OPEN,
+    PUBLISH,
+    Entry,
+    Story,
+    summed,
+)
 
 
 def story(*entries: Entry) -> Story:
@@ -18,15 +29,31 @@ def finished(run: int, *batches: int, watermark: int | None = 10, accepted: int 
     steps = [
         entry
         for b in batches
-        for entry in (Entry(INTENT, run=run, batch=b, arrival=100 + run), Entry(DONE, run=run, batch=b, counts={"accepted": accepted}))
+        for entry in (
+            Entry(INTENT, run=run, batch=b, arrival=100 + run),
+            Entry(DONE, run=run, batch=b, counts={"accepted": accepted}),
+        )
     ]
     return [Entry(OPEN, run=run), *steps, Entry(CLOSE, run=run, watermark_out=watermark)]
 
 
 def test_before_the_first_run_there_is_nothing() -> None:
     empty = Story()
-    assert (empty.next_seq, empty.watermark, empty.last_run, empty.last_arrival, empty.total("accepted")) == (0, None, 0, None, 0)
-    assert [empty.open_run, empty.open_backfill, empty.source, empty.closed, empty.published, empty.newest] == [None] * 6
+    assert (
+        empty.next_seq,
+        empty.watermark,
+        empty.last_run,
+        empty.last_arrival,
+        empty.total("accepted"),
+    ) == (0, None, 0, None, 0)
+    assert [
+        empty.open_run,
+        empty.open_backfill,
+        empty.source,
+        empty.closed,
+        empty.published,
+        empty.newest,
+    ] == [None] * 6
     assert not empty.any_done
     assert empty.intent(0) is None
     assert empty.done(1) == ()
@@ -38,14 +65,28 @@ def test_a_killed_run_stays_open_until_it_is_closed() -> None:
     assert killed.open_run is not None
     assert (killed.open_run.run, killed.last_run, killed.watermark) == (2, 2, 7)
     assert killed.done(2) == ()
-    resumed = story(*finished(1, 0, watermark=7), *opened, Entry(DONE, run=2, batch=5), Entry(CLOSE, run=2, watermark_out=9))
+    resumed = story(
+        *finished(1, 0, watermark=7),
+        *opened,
+        Entry(DONE, run=2, batch=5),
+        Entry(CLOSE, run=2, watermark_out=9),
+    )
     assert resumed.open_run is None
     assert (resumed.last_run, resumed.watermark) == (2, 9)
 
 
 def test_a_replayed_batch_counts_once_and_keeps_its_first_meaning() -> None:
-    once, again = Entry(DONE, run=1, batch=0, counts={"accepted": 3}), Entry(DONE, run=1, batch=0, counts={"accepted": 3})
-    replayed = story(Entry(OPEN, run=1), Entry(INTENT, run=1, batch=0, watermark_in=4), once, again, Entry(DONE, run=1, batch=1))
+    once, again = (
+        Entry(DONE, run=1, batch=0, counts={"accepted": 3}),
+        Entry(DONE, run=1, batch=0, counts={"accepted": 3}),
+    )
+    replayed = story(
+        Entry(OPEN, run=1),
+        Entry(INTENT, run=1, batch=0, watermark_in=4),
+        once,
+        again,
+        Entry(DONE, run=1, batch=1),
+    )
     assert [e.batch for e in replayed.done(1)] == [0, 1]
     assert replayed.total("accepted") == 3
     intent = replayed.intent(0)
@@ -62,7 +103,9 @@ def test_a_backfill_is_open_from_its_intent_to_its_done_and_names_the_newest_ver
     left = story(*begun).open_backfill
     assert left is not None
     assert left.note == "{}"
-    done = story(*begun, Entry(BACKFILL_DONE, run=1, counts={"accepted": -2}, versions={"hourly": 9}))
+    done = story(
+        *begun, Entry(BACKFILL_DONE, run=1, counts={"accepted": -2}, versions={"hourly": 9})
+    )
     assert done.open_backfill is None
     assert done.newest is not None
     assert done.newest.versions == {"hourly": 9}
@@ -71,25 +114,36 @@ def test_a_backfill_is_open_from_its_intent_to_its_done_and_names_the_newest_ver
 
 
 def test_backfills_and_publications_do_not_move_the_arrival() -> None:
-    steps = [Entry(BACKFILL_INTENT, run=1, arrival=999), Entry(BACKFILL_DONE, run=1, arrival=999), Entry(PUBLISH, run=1)]
+    steps = [
+        Entry(BACKFILL_INTENT, run=1, arrival=999),
+        Entry(BACKFILL_DONE, run=1, arrival=999),
+        Entry(PUBLISH, run=1),
+    ]
     past = story(*finished(1, 0), *steps)
     assert past.last_arrival == 101
     assert past.published is not None
 
 
 def test_the_source_is_that_of_the_newest_entry_that_names_one() -> None:
-    past = story(Entry(OPEN, run=1, source_id="a"), Entry(CLOSE, run=1, source_id="b"), Entry(PUBLISH, run=1))
+    past = story(
+        Entry(OPEN, run=1, source_id="a"), Entry(CLOSE, run=1, source_id="b"), Entry(PUBLISH, run=1)
+    )
     assert past.source is not None
     assert past.source.source_id == "b"
 
 
 def test_counts_of_batches_add_up() -> None:
-    assert summed([Entry(DONE, counts={"read": 2, "late": 1}), Entry(DONE, counts={"read": 3})]) == {"read": 5, "late": 1}
+    assert summed(
+        [Entry(DONE, counts={"read": 2, "late": 1}), Entry(DONE, counts={"read": 3})]
+    ) == {"read": 5, "late": 1}
     assert summed([]) == {}
 
 
 @settings(max_examples=200)
-@given(st.lists(st.tuples(st.integers(1, 3), st.booleans(), st.integers(0, 5)), max_size=6), st.booleans())
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.booleans(), st.integers(0, 5)), max_size=6),
+    st.booleans(),
+)
 def test_any_history_is_told_as_it_was(history: list[tuple[int, bool, int]], killed: bool) -> None:  # noqa: FBT001 drawn by hypothesis
     """Runs of 1 to 3 batches, some of which were replayed; the last run may have been killed before its close."""
     entries: list[Entry] = []
@@ -104,11 +158,15 @@ def test_any_history_is_told_as_it_was(history: list[tuple[int, bool, int]], kil
     assert (told.open_run is not None) == (killed and bool(history))
     assert told.watermark == ((len(history) - killed) or None if history else None)
     assert told.total("accepted") == sum(batches * accepted for batches, _, accepted in history)
-    assert [len(told.done(run)) for run in range(1, len(history) + 1)] == [batches for batches, _, _ in history]
+    assert [len(told.done(run)) for run in range(1, len(history) + 1)] == [
+        batches for batches, _, _ in history
+    ]
     assert told.any_done == bool(history)
 
 
-def test_times_are_touched_by_batches_that_may_have_read_them_and_by_whatever_rewrites_tables() -> None:
+def test_times_are_touched_by_batches_that_may_have_read_them_and_by_whatever_rewrites_tables() -> (
+    None
+):
     batch = Entry(DONE, run=2, batch=1, counts={"min_event_time": 100, "max_event_time": 200})
     past = story(*finished(1, 0), Entry(OPEN, run=2), batch, Entry(CLOSE, run=2), Entry(PUBLISH))
     since = past.entries[4].seq

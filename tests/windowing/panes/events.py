@@ -61,10 +61,26 @@ SCHEMA = T.StructType(
 def _rows() -> list[Row]:
     rng = random.Random(7)
     out = []
-    for key, count, nulls in (("many", 400, 0.2), ("some", 40, 0.3), ("three", 3, 0.3), ("one", 1, 0.0), ("none", 20, 1.0)):
+    for key, count, nulls in (
+        ("many", 400, 0.2),
+        ("some", 40, 0.3),
+        ("three", 3, 0.3),
+        ("one", 1, 0.0),
+        ("none", 20, 1.0),
+    ):
         for n in range(count):
-            columns = {c: None if rng.random() < nulls else rng.choice(pool) for c, pool in POOLS.items()}
-            out.append(Row(key, rng.randrange(PIECES), rng.randrange(count // 3 + 1) * 1_000_000, f"{key}{n:04}", columns))
+            columns = {
+                c: None if rng.random() < nulls else rng.choice(pool) for c, pool in POOLS.items()
+            }
+            out.append(
+                Row(
+                    key,
+                    rng.randrange(PIECES),
+                    rng.randrange(count // 3 + 1) * 1_000_000,
+                    f"{key}{n:04}",
+                    columns,
+                )
+            )
     return out
 
 
@@ -73,4 +89,6 @@ ROWS = _rows()
 
 def frame(spark: SparkSession, rows: list[Row]) -> DataFrame:
     """The rows as accepted events."""
-    return spark.createDataFrame([(r.key, r.piece, r.t, r.id, *r.columns.values()) for r in rows], SCHEMA)
+    return spark.createDataFrame(
+        [(r.key, r.piece, r.t, r.id, *r.columns.values()) for r in rows], SCHEMA
+    )

@@ -28,14 +28,25 @@ def ordered(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=lambda r: (r.t, r.id))
 
 
-def value_of(function: str, rows: Sequence[Row], column: str, by: str | None = None, argument: float | None = None) -> Any:
+def value_of(
+    function: str,
+    rows: Sequence[Row],
+    column: str,
+    by: str | None = None,
+    argument: float | None = None,
+) -> Any:
     """What `function(column, by, argument)` is for these events."""
     events = ordered(rows)
     values = [v for r in events if (v := r.columns[column]) is not None]
     if by is not None:
-        return picked_by(function, [(r.columns[by], r.columns[column]) for r in events if r.columns[by] is not None])
+        return picked_by(
+            function,
+            [(r.columns[by], r.columns[column]) for r in events if r.columns[by] is not None],
+        )
     if function in ("sum", "avg", "variance", "stddev", "quantile"):
-        return of_numbers(function, [float(v) if isinstance(v, str) else v for v in values], argument)
+        return of_numbers(
+            function, [float(v) if isinstance(v, str) else v for v in values], argument
+        )
     return of_values(function, values, int(argument or 0))
 
 
@@ -63,7 +74,11 @@ def of_numbers(function: str, numbers: list[Any], argument: float | None) -> Any
         return float(least) if isinstance(least, Decimal) else least
     if len(numbers) < 2:
         return None
-    return float(statistics.variance(exact)) if function == "variance" else math.sqrt(statistics.variance(exact))
+    return (
+        float(statistics.variance(exact))
+        if function == "variance"
+        else math.sqrt(statistics.variance(exact))
+    )
 
 
 def of_values(function: str, values: list[Any], most: int) -> Any:
@@ -78,4 +93,6 @@ def of_values(function: str, values: list[Any], most: int) -> Any:
         return sorted(Counter(values).items(), key=lambda found: (-found[1], found[0]))[:most]
     if not values:
         return None
-    return {"min": min(values), "max": max(values), "first": values[0], "last": values[-1]}[function]
+    return {"min": min(values), "max": max(values), "first": values[0], "last": values[-1]}[
+        function
+    ]

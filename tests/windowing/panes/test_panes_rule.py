@@ -8,20 +8,39 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import oracle
-from tests.windowing.cases import COUNT, DAY, HOUR, MINUTE, Case, aligned, cumulate, instants, nested, pipeline, sliding, tumbling
+from tests.windowing.cases import (
+    COUNT,
+    DAY,
+    HOUR,
+    MINUTE,
+    Case,
+    aligned,
+    cumulate,
+    instants,
+    nested,
+    pipeline,
+    sliding,
+    tumbling,
+)
 from windowing.grid.rule import Grid, boundary, index
 from windowing.grid.zone import micros
 from windowing.panes.rule import CHEAP, Family, cuts, families, pane_end, pane_start, shape, span
 from windowing.spec.kinds import Aggregate, Cumulate, Global, Session, Sliding, Tumbling
 
-several = st.lists(aligned(), min_size=1, max_size=4).map(lambda cases: [_named(c, f"w{n}") for n, c in enumerate(cases)])
+several = st.lists(aligned(), min_size=1, max_size=4).map(
+    lambda cases: [_named(c, f"w{n}") for n, c in enumerate(cases)]
+)
 
 
 def _named(case: Case, name: str) -> Case:
     ours = case.ours
     if isinstance(ours, Cumulate):
         return cumulate(ours.grid, name)
-    return sliding(ours.grid, ours.size_us, name) if isinstance(ours, Sliding) else tumbling(ours.grid, name)
+    return (
+        sliding(ours.grid, ours.size_us, name)
+        if isinstance(ours, Sliding)
+        else tumbling(ours.grid, name)
+    )
 
 
 def _family_of(families_of: tuple[Family, ...], name: str) -> Family:
@@ -37,12 +56,18 @@ def test_no_window_begins_or_ends_inside_a_pane(cases: list[Case], t: int) -> No
         family = _family_of(found, case.ours.name)
         start, end = pane_start(family, t), pane_end(family, t)
         assert start <= t < end
-        assert oracle.spans(case.theirs, start) == oracle.spans(case.theirs, t) == oracle.spans(case.theirs, end - 1)
+        assert (
+            oracle.spans(case.theirs, start)
+            == oracle.spans(case.theirs, t)
+            == oracle.spans(case.theirs, end - 1)
+        )
 
 
 @settings(max_examples=200)
 @given(several, instants)
-def test_a_pane_ends_where_the_next_begins_and_where_a_window_does(cases: list[Case], t: int) -> None:
+def test_a_pane_ends_where_the_next_begins_and_where_a_window_does(
+    cases: list[Case], t: int
+) -> None:
     for family in families(pipeline(*(c.ours for c in cases))):
         end = pane_end(family, t)
         assert pane_start(family, end) == end
@@ -68,7 +93,10 @@ def test_the_steps_of_a_window_are_its_bounds(case: Case, t: int) -> None:
     assert form.size >= form.slide >= 1
     last = index(form.grid, t) // form.slide
     for j in (last - 1, last, last + 1):
-        bounds = boundary(form.grid, j * form.slide), boundary(form.grid, j * form.slide + form.size)
+        bounds = (
+            boundary(form.grid, j * form.slide),
+            boundary(form.grid, j * form.slide + form.size),
+        )
         assert bounds == oracle.span(case.theirs, j)
 
 
@@ -119,14 +147,19 @@ def test_a_size_that_is_no_multiple_of_the_slide_cuts_twice_a_slide() -> None:
 
 def test_a_family_shows_each_aggregate_once() -> None:
     total = Aggregate("total", "sum", "x")
-    hourly, daily = Tumbling("hourly", Grid(HOUR), (*COUNT, total)), Tumbling("daily", Grid(DAY), (total,))
+    hourly, daily = (
+        Tumbling("hourly", Grid(HOUR), (*COUNT, total)),
+        Tumbling("daily", Grid(DAY), (total,)),
+    )
     (family,) = families(pipeline(hourly, daily))
     assert family.aggregates == (*COUNT, total)
 
 
 @settings(max_examples=100)
 @given(nested(), instants)
-def test_the_windows_of_a_period_run_from_its_beginning_to_each_inner_boundary(grid: Grid, t: int) -> None:
+def test_the_windows_of_a_period_run_from_its_beginning_to_each_inner_boundary(
+    grid: Grid, t: int
+) -> None:
     period, k = index(grid.periods, t), index(grid, t)
     start = boundary(grid.periods, period)
     ends = {boundary(grid, n) for n in range(k + 1, (k // grid.per + 1) * grid.per + 1)}
@@ -137,4 +170,7 @@ def test_the_windows_of_a_period_run_from_its_beginning_to_each_inner_boundary(g
 def test_global_windows_have_panes_of_their_own() -> None:
     hourly, all_time = Tumbling("hourly", Grid(HOUR), COUNT), Global("all_time", COUNT)
     found = families(pipeline(hourly, all_time))
-    assert [(f.table, f.windows) for f in found] == [("_panes_1h", (hourly,)), ("_panes_global", (all_time,))]
+    assert [(f.table, f.windows) for f in found] == [
+        ("_panes_1h", (hourly,)),
+        ("_panes_global", (all_time,)),
+    ]

@@ -49,7 +49,9 @@ def told(expected: list[dict[str, Any]], *found: dict[str, Any]) -> list[str]:
     ([{"key": "a"}, {"key": "a", "n": 1}], [row("a", 1), row("a", 2)]),
     ([{"key": "a"}, {"key": "a"}], [row("a", 1), row("a", 1)]),
 ])  # fmt: skip
-def test_rows_agree_in_any_order_and_in_what_is_said(expected: list[dict[str, Any]], found: list[dict[str, Any]]) -> None:
+def test_rows_agree_in_any_order_and_in_what_is_said(
+    expected: list[dict[str, Any]], found: list[dict[str, Any]]
+) -> None:
     assert told(expected, *found) == []
 
 
@@ -64,8 +66,12 @@ def test_each_row_that_differs_is_told_once() -> None:
 
 def test_a_row_counts_as_often_as_it_is_there() -> None:
     assert told([{"key": "a", "n": 1}], row("a", 1), row("a", 1)) != []
-    assert told([{"key": "a", "n": 1}, {"key": "a", "n": 1}], row("a", 1)) == ["hourly: {key: a, n: 1} is missing"]
+    assert told([{"key": "a", "n": 1}, {"key": "a", "n": 1}], row("a", 1)) == [
+        "hourly: {key: a, n: 1} is missing"
+    ]
 
 
 def test_where_no_row_is_expected_all_that_has_a_value_is_told() -> None:
-    assert told([], row("a", 1)) == ["hourly: {key: a, window_start: 2013-01-01 05:00Z, n: 1} was not expected"]
+    assert told([], row("a", 1)) == [
+        "hourly: {key: a, window_start: 2013-01-01 05:00Z, n: 1} was not expected"
+    ]

@@ -13,12 +13,21 @@ changes = st.builds(Changed, numbers, numbers, numbers)
 
 
 @settings(max_examples=100)
-@given(st.dictionaries(st.sampled_from(["hourly", "daily"]), changes), st.dictionaries(st.sampled_from(COUNTS), numbers))
-def test_a_report_says_what_the_ledger_counted(windows: dict[str, Changed], outcomes: dict[str, int]) -> None:
-    kinds = {f"{name}.{kind}": n for name, change in windows.items() for kind, n in vars(change).items()}
+@given(
+    st.dictionaries(st.sampled_from(["hourly", "daily"]), changes),
+    st.dictionaries(st.sampled_from(COUNTS), numbers),
+)
+def test_a_report_says_what_the_ledger_counted(
+    windows: dict[str, Changed], outcomes: dict[str, int]
+) -> None:
+    kinds = {
+        f"{name}.{kind}": n for name, change in windows.items() for kind, n in vars(change).items()
+    }
     found = report(3, 2, {**outcomes, **kinds, "partial.hourly": 7}, 1_000_000, ["hourly", "daily"])
     assert (found.run, found.batches) == (3, 2)
-    assert {name: getattr(found, name) for name in COUNTS} == {name: outcomes.get(name, 0) for name in COUNTS}
+    assert {name: getattr(found, name) for name in COUNTS} == {
+        name: outcomes.get(name, 0) for name in COUNTS
+    }
     assert dict(found.windows) == {"hourly": Changed(), "daily": Changed()} | windows
     assert json.loads(json.dumps(found.as_json()))["watermark"] == "1970-01-01T00:00:01+00:00"
 
@@ -34,7 +43,9 @@ def test_a_report_says_by_column_what_gave_null() -> None:
 
 def test_what_was_counted_again_is_part_of_the_run() -> None:
     run = report(3, 1, {"hourly.inserted": 2, "accepted": 4}, None, ["hourly", "daily"])
-    found = corrections(run, [{"hourly.updated": 3, "read": 9}, {"hourly.inserted": 1, "daily.deleted": 5}])
+    found = corrections(
+        run, [{"hourly.updated": 3, "read": 9}, {"hourly.inserted": 1, "daily.deleted": 5}]
+    )
     assert (found.corrections, found.accepted, found.read) == (2, 4, 0)
     assert dict(found.windows) == {"hourly": Changed(3, 3, 0), "daily": Changed(0, 0, 5)}
     assert corrections(run, []) == run

@@ -24,7 +24,9 @@ def over_time(*columns: dict[str, Any]) -> list[str]:
 
 
 def test_a_table_that_never_changed_has_one_step() -> None:
-    assert over_time(column("key", "string"), column("v", "long")) == ["struct<key:string,v:bigint>"]
+    assert over_time(column("key", "string"), column("v", "long")) == [
+        "struct<key:string,v:bigint>"
+    ]
 
 
 def test_every_step_of_a_column_is_kept_in_order() -> None:

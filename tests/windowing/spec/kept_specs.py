@@ -58,10 +58,16 @@ WRITTEN: dict[str, dict[str, Any]] = {
         retention={"state": "10 days", "refused": "30 days", "output": "1 year"},
     ),
     "tumbling zone": with_window("tumbling", size="1 day", zone="America/New_York", empty=True),
-    "tumbling offset": with_window("tumbling", offset="-5 minutes", emit="on_close", having="flights >= 3"),
-    "tumbling months": with_window("tumbling", size="3 months", origin="2024-02-01", change_feed=False),
+    "tumbling offset": with_window(
+        "tumbling", offset="-5 minutes", emit="on_close", having="flights >= 3"
+    ),
+    "tumbling months": with_window(
+        "tumbling", size="3 months", origin="2024-02-01", change_feed=False
+    ),
     "sliding": with_window("sliding", zone="Asia/Kolkata", emit="changes"),
-    "sliding as tumbling": with_window("sliding", size="1 hour", slide="1 hour", empty=True, empty_limit=10),
+    "sliding as tumbling": with_window(
+        "sliding", size="1 hour", slide="1 hour", empty=True, empty_limit=10
+    ),
     "cumulate": with_window("cumulate", max_size="1 month", step="1 day", zone="Europe/Berlin"),
     "session": with_window("session", having="worst > 1.5"),
     "capped": with_window("session", max_duration="2 hours", emit="on_close"),

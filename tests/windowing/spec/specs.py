@@ -56,7 +56,9 @@ def changed(**paths: Any) -> dict[str, Any]:
 def with_window(kind: str, **fields: Any) -> dict[str, Any]:
     """RIGHT with one window, `w`, of `kind`; fields that are GONE are left out."""
     written = {"kind": kind, **KINDS[kind], **fields}
-    return changed(windows={"w": {name: value for name, value in written.items() if value is not GONE}})
+    return changed(
+        windows={"w": {name: value for name, value in written.items() if value is not GONE}}
+    )
 
 
 def refused(spec: Any) -> SpecError:
@@ -65,5 +67,8 @@ def refused(spec: Any) -> SpecError:
         load_pipeline(spec)
     text = str(caught.value)
     assert "\n" not in text and not text.endswith(".") and len(text) < 600
-    assert not any(word in text.lower() for word in ("pydantic", "http", "traceback", "validation error", "input_", "document"))
+    assert not any(
+        word in text.lower()
+        for word in ("pydantic", "http", "traceback", "validation error", "input_", "document")
+    )
     return caught.value

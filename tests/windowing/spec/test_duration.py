@@ -6,7 +6,15 @@ from hypothesis import strategies as st
 
 from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND, WEEK, Duration
 
-UNITS = {"microsecond": 1, "millisecond": 1_000, "second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY, "week": WEEK}
+UNITS = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": SECOND,
+    "minute": MINUTE,
+    "hour": HOUR,
+    "day": DAY,
+    "week": WEEK,
+}
 
 
 @pytest.mark.parametrize(
@@ -33,7 +41,18 @@ def test_it_reads_what_people_write(text: str, us: int, months: int) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", " ", "hour", "1", "1hour", "1.5 hours", "1 hour 30", "1 hour, 5 minutes", "an hour", "+-1 hour"),
+        *(
+            "",
+            " ",
+            "hour",
+            "1",
+            "1hour",
+            "1.5 hours",
+            "1 hour 30",
+            "1 hour, 5 minutes",
+            "an hour",
+            "+-1 hour",
+        ),
         *("x1 hour", "1 hour1 minute", "PT1H", "1 h", "5 minutess"),
     ],
 )
@@ -53,7 +72,11 @@ def test_it_never_mixes_months_with_fixed_lengths() -> None:
 
 
 @settings(max_examples=200)
-@given(st.one_of(st.integers(-(10**18), 10**18), st.integers(-(10**5), 10**5).map(lambda n: n * SECOND)))
+@given(
+    st.one_of(
+        st.integers(-(10**18), 10**18), st.integers(-(10**5), 10**5).map(lambda n: n * SECOND)
+    )
+)
 def test_its_text_reads_back(us: int) -> None:
     assert Duration.parse(str(Duration(us))) == Duration(us)
 
@@ -65,7 +88,13 @@ def test_the_text_of_months_reads_back(months: int) -> None:
 
 
 @settings(max_examples=200)
-@given(st.lists(st.tuples(st.integers(-(10**6), 10**6), st.sampled_from(sorted(UNITS))), min_size=1, max_size=4))
+@given(
+    st.lists(
+        st.tuples(st.integers(-(10**6), 10**6), st.sampled_from(sorted(UNITS))),
+        min_size=1,
+        max_size=4,
+    )
+)
 def test_parts_add_up(parts: list[tuple[int, str]]) -> None:
     text = " ".join(f"{n} {unit}{'' if abs(n) == 1 else 's'}" for n, unit in parts)
     assert Duration.parse(text).us == sum(n * UNITS[unit] for n, unit in parts)

@@ -43,7 +43,9 @@ def test_an_aggregate_prints_as_the_call_it_was_read_from(aggregate_: Aggregate,
     assert aggregate("aggregates.a", "a", text) == aggregate_
 
 
-@pytest.mark.parametrize("call", ["count()", "sum(x)", "quantile(x, 0.5)", "min_by(x, y)", "top_k(x, 3)", "collect(x)"])
+@pytest.mark.parametrize(
+    "call", ["count()", "sum(x)", "quantile(x, 0.5)", "min_by(x, y)", "top_k(x, 3)", "collect(x)"]
+)
 def test_a_condition_is_put_on_the_aggregate(call: str) -> None:
     assert aggregate("aggregates.a", "a", call, LATE).where == LATE
     assert aggregate("aggregates.a", "a", call).where is None
@@ -52,23 +54,44 @@ def test_a_condition_is_put_on_the_aggregate(call: str) -> None:
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        ("count(delay)", "'count(delay)' has an argument, but count() counts rows and takes no column"),
+        (
+            "count(delay)",
+            "'count(delay)' has an argument, but count() counts rows and takes no column",
+        ),
         ("count_if()", "'count_if()' needs exactly one column, as in count_if(delay)"),
         ("variance(a, b)", "'variance(a, b)' needs exactly one column, as in variance(delay)"),
-        ("min_by(a)", "'min_by(a)' needs two columns, what is shown and what is compared, as in min_by(gate, delay)"),
-        ("max_by(a, b, c)", "'max_by(a, b, c)' needs two columns, what is shown and what is compared, as in max_by(gate, delay)"),
+        (
+            "min_by(a)",
+            "'min_by(a)' needs two columns, what is shown and what is compared, as in min_by(gate, delay)",
+        ),
+        (
+            "max_by(a, b, c)",
+            "'max_by(a, b, c)' needs two columns, what is shown and what is compared, as in max_by(gate, delay)",
+        ),
         ("max_by(a, 3)", "'3' in 'max_by(a, 3)' is not a column"),
-        ("top_k(a)", "'top_k(a)' needs a column and a whole number from 1 to 100, as in top_k(gate, 3)"),
+        (
+            "top_k(a)",
+            "'top_k(a)' needs a column and a whole number from 1 to 100, as in top_k(gate, 3)",
+        ),
         ("top_k(a, 0)", "'0' in 'top_k(a, 0)' is not a whole number from 1 to 100"),
         ("top_k(a, 101)", "'101' in 'top_k(a, 101)' is not a whole number from 1 to 100"),
         ("top_k(a, 2.0)", "'2.0' in 'top_k(a, 2.0)' is not a whole number from 1 to 100"),
         ("top_k(a, ٣)", "is not a whole number from 1 to 100"),
         ("top_k(3, a)", "'3' in 'top_k(3, a)' is not a column"),
-        ("collect()", "'collect()' needs a column and, if not 100, a whole number from 1 to 10000, as in collect(gate, 10)"),
+        (
+            "collect()",
+            "'collect()' needs a column and, if not 100, a whole number from 1 to 10000, as in collect(gate, 10)",
+        ),
         ("collect(a, b, c)", "'collect(a, b, c)' needs a column and, if not 100,"),
-        ("collect(a, 10001)", "'10001' in 'collect(a, 10001)' is not a whole number from 1 to 10000"),
+        (
+            "collect(a, 10001)",
+            "'10001' in 'collect(a, 10001)' is not a whole number from 1 to 10000",
+        ),
         ("collect(a, )", "'' in 'collect(a, )' is not a whole number from 1 to 10000"),
-        ("stdev(a)", "has the unknown function 'stdev', did you mean 'stddev'; allowed: count, sum, min, max, avg,"),
+        (
+            "stdev(a)",
+            "has the unknown function 'stdev', did you mean 'stddev'; allowed: count, sum, min, max, avg,",
+        ),
     ],
 )
 def test_wrong_calls_are_one_sentence(call: str, sentence: str) -> None:

@@ -21,7 +21,11 @@ from windowing.spec.yaml.window_document import KINDS as WINDOWS
 ROOT = Path(__file__).parents[3]
 REFERENCE = "docs/spec.md"
 PAGE = (ROOT / REFERENCE).read_text()
-SAID = " ".join(re.findall(r"`` .+? ``|`[^`\n]+(?:\n[^`\n]+)?`", re.sub(r"```.*?```", "", PAGE, flags=re.DOTALL)))
+SAID = " ".join(
+    re.findall(
+        r"`` .+? ``|`[^`\n]+(?:\n[^`\n]+)?`", re.sub(r"```.*?```", "", PAGE, flags=re.DOTALL)
+    )
+)
 BLOCKS = [
     (path.relative_to(ROOT).as_posix(), text)
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
@@ -34,7 +38,11 @@ def read(folder: Path, text: str) -> dict[str, Any]:
     path = folder / "departures.yaml"
     path.write_text(text.replace("table: …", "table: ../lake/events"))
     given = document(str(path))
-    return {"windows": given} if all(isinstance(part, dict) and "kind" in part for part in given.values()) else given
+    return (
+        {"windows": given}
+        if all(isinstance(part, dict) and "kind" in part for part in given.values())
+        else given
+    )
 
 
 def loaded(folder: Path, text: str) -> Pipeline | None:
@@ -43,14 +51,22 @@ def loaded(folder: Path, text: str) -> Pipeline | None:
     if not {*given} <= {*PipelineDocument.model_fields}:
         return None
     shown = given.get("windows", {}).values()
-    used = {name for w in shown for name in [*w.get("aggregates", []), *w.get("having", "").split()[:1]]}
-    rest = {} if "name" in given else RIGHT | ({"aggregates": dict.fromkeys(used, "count()")} if used else {})
+    used = {
+        name for w in shown for name in [*w.get("aggregates", []), *w.get("having", "").split()[:1]]
+    }
+    rest = (
+        {}
+        if "name" in given
+        else RIGHT | ({"aggregates": dict.fromkeys(used, "count()")} if used else {})
+    )
     path = folder / "departures.yaml"
     path.write_text(dumps(rest | given))
     return load_pipeline(path)
 
 
-@pytest.mark.parametrize(("page", "text"), BLOCKS, ids=[f"{i}-{page}" for i, (page, _) in enumerate(BLOCKS)])
+@pytest.mark.parametrize(
+    ("page", "text"), BLOCKS, ids=[f"{i}-{page}" for i, (page, _) in enumerate(BLOCKS)]
+)
 def test_yaml_in_the_docs_is_read(tmp_path: Path, page: str, text: str) -> None:
     if loaded(tmp_path, text) is None and page == REFERENCE:
         library()
@@ -62,12 +78,24 @@ def test_yaml_in_the_docs_is_read(tmp_path: Path, page: str, text: str) -> None:
 
 
 def test_the_reference_shows_every_kind(tmp_path: Path) -> None:
-    shown = [w for page, text in BLOCKS if page == REFERENCE for w in read(tmp_path, text).get("windows", {}).values()]
+    shown = [
+        w
+        for page, text in BLOCKS
+        if page == REFERENCE
+        for w in read(tmp_path, text).get("windows", {}).values()
+    ]
     assert {w["kind"] for w in shown} == {*KINDS}
 
 
-MODELS = [PipelineDocument, *map(model_at, [("source",), ("watermark",), ("expectations",), ("retention",)]), *WINDOWS.values()]
-MODELS += [model_at(("source", "event_time", ":mapping")), model_at(("aggregates", "a", ":mapping"))]
+MODELS = [
+    PipelineDocument,
+    *map(model_at, [("source",), ("watermark",), ("expectations",), ("retention",)]),
+    *WINDOWS.values(),
+]
+MODELS += [
+    model_at(("source", "event_time", ":mapping")),
+    model_at(("aggregates", "a", ":mapping")),
+]
 FIELDS = [pair for model in MODELS if model for pair in model.model_fields.items()]
 
 

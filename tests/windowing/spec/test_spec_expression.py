@@ -23,8 +23,13 @@ def refused(text: str) -> str:
         expression(FIELD, text)
     error = caught.value
     assert error.field == FIELD
-    assert "\n" not in error.message and not error.message.endswith(".") and len(error.message) < 600
-    assert not any(word in error.message for word in ("sqlglot", "Failed to parse", "Error tokenizing", "\x1b", "<class"))
+    assert (
+        "\n" not in error.message and not error.message.endswith(".") and len(error.message) < 600
+    )
+    assert not any(
+        word in error.message
+        for word in ("sqlglot", "Failed to parse", "Error tokenizing", "\x1b", "<class")
+    )
     return error.message
 
 
@@ -60,13 +65,22 @@ READ = [
     ("CASE WHEN a THEN 1 WHEN b THEN 2 ELSE 3 END", "case when a then 1 when b then 2 else 3 end"),
     ("case a when 1 then 'x' end", "case a when 1 then 'x' else null end"),
     ("If(a, B, `C`)", "if(a, B, `C`)"),
-    ("COALESCE(round(abs(a)/2, 1), greatest(b,c))", "coalesce(round(abs(a) / 2, 1), greatest(b, c))"),
-    ("cast(a as DOUBLE) + try_cast(b as decimal( 10,2 ))", "cast(a as double) + cast(b as decimal(10, 2))"),
+    (
+        "COALESCE(round(abs(a)/2, 1), greatest(b,c))",
+        "coalesce(round(abs(a) / 2, 1), greatest(b, c))",
+    ),
+    (
+        "cast(a as DOUBLE) + try_cast(b as decimal( 10,2 ))",
+        "cast(a as double) + cast(b as decimal(10, 2))",
+    ),
     ("substring(trim(a), 1, 2) = 'AA'", "substring(trim(a), 1, 2) = 'AA'"),
     ("year(at) = 2024 and hour(at) < 6", "year(at) = 2024 and hour(at) < 6"),
     ("at >= '2024-01-01T00:00:00Z'", "at >= '2024-01-01T00:00:00Z'"),
     ("`odd name` + `a.b` + `select` + `x``y`", "`odd name` + `a.b` + `select` + `x``y`"),
-    ("date > timestamp and count = year and first = left", "date > timestamp and count = year and first = left"),
+    (
+        "date > timestamp and count = year and first = left",
+        "date > timestamp and count = year and first = left",
+    ),
     ("current_date = user", "current_date = user"),
     ("durée > 5 or 距離 < 1", "durée > 5 or 距離 < 1"),
     ("a = '; drop table x -- /* */ ${y} {{z}}'", "a = '; drop table x -- /* */ ${y} {{z}}'"),
@@ -101,7 +115,10 @@ REFUSED = [
     ("exists(select 1)", "has a subquery"),
     ("exists(a)", "calls 'exists', a subquery, but an expression looks at one row"),
     ("with x as (a) b", "can't be read"),
-    ("sum(a) > 3", "calls 'sum', an aggregate, but an expression looks at one row; the functions are abs, "),
+    (
+        "sum(a) > 3",
+        "calls 'sum', an aggregate, but an expression looks at one row; the functions are abs, ",
+    ),
     ("COUNT(*)", "calls 'COUNT', an aggregate"),
     ("abs(a) over (partition by b)", "has 'partition by'"),
     ("abs(a) over ()", "calls 'over', a window function"),
@@ -198,7 +215,10 @@ REFUSED = [
     # literals
     ("'a", "has a quote, a backtick or a comment that is not closed"),
     ("`a", "has a quote, a backtick or a comment that is not closed"),
-    ("a = 'it''s'", "has the text 's' where an operator is needed; times are texts without a word before them, a quote inside a text"),
+    (
+        "a = 'it''s'",
+        "has the text 's' where an operator is needed; times are texts without a word before them, a quote inside a text",
+    ),
     ("date '2024-01-01'", "times are texts without a word before them"),
     ("interval '1' day", "has the text '1' where an operator is needed"),
     (r"a = '\u0041'", "has a backslash in a text that stands before none of"),
@@ -208,7 +228,10 @@ REFUSED = [
     (".5", "a number without its zero"),
     ("5.", "has '5.'; a number is written 5, 0.5 or 5e3"),
     ("5L", "has '5L'; a number is written"),
-    ("9223372036854775808", "has the number '9223372036854775808', which is too large; a whole number is below 2^63"),
+    (
+        "9223372036854775808",
+        "has the number '9223372036854775808', which is too large; a whole number is below 2^63",
+    ),
     ("9" * 400, "which is too large"),
     ("1e400", "has the number '1e400', which is too large"),
     ("0." + "1" * 39, "a decimal has up to 38 digits"),
@@ -223,18 +246,28 @@ REFUSED = [
     ("case when a then " * 40 + "a" + " end" * 40, "is nested more than 16 deep"),
     ("a+" * 400 + "a", "has more than 100 operators in a row; for many values write in ('a', 'b')"),
     ("a or " * 190 + "a", "has more than 100 operators in a row"),
-    ("case " * 8 + "a" + " when 1 then 1 when 2 then 2 when 3 then 3 when 4 then 4 end" * 8, "grows too large; write it flatter"),
+    (
+        "case " * 8 + "a" + " when 1 then 1 when 2 then 2 when 3 then 3 when 4 then 4 end" * 8,
+        "grows too large; write it flatter",
+    ),
     ("abs(" * 6 + "a" + ")" * 6, "grows too large"),
 ]
 
 
-@pytest.mark.parametrize(("text", "sentence"), REFUSED, ids=[f"{i}-{text[:30]!a}" for i, (text, _) in enumerate(REFUSED)])
+@pytest.mark.parametrize(
+    ("text", "sentence"), REFUSED, ids=[f"{i}-{text[:30]!a}" for i, (text, _) in enumerate(REFUSED)]
+)
 def test_texts_that_are_refused(text: str, sentence: str) -> None:
     assert sentence in refused(text)
 
 
 def test_columns_come_once_each_in_order_of_appearance() -> None:
-    assert expression(FIELD, "b > `a b` and coalesce(c, b) in (a, 'd')").columns == ("b", "a b", "c", "a")
+    assert expression(FIELD, "b > `a b` and coalesce(c, b) in (a, 'd')").columns == (
+        "b",
+        "a b",
+        "c",
+        "a",
+    )
     assert expression(FIELD, "1 = 1").columns == ()
 
 
@@ -242,7 +275,15 @@ def test_literals_keep_their_kind() -> None:
     found = tree(expression(FIELD, "f in (5, 5.0, 5e0, '5', true, null, -0.0)"))
     assert isinstance(found, Call)
     values = [part.value for part in found.arguments[1:] if isinstance(part, Literal)]
-    assert [repr(v) for v in values] == ["5", "Decimal('5.0')", "5.0", "'5'", "True", "None", "Decimal('-0.0')"]
+    assert [repr(v) for v in values] == [
+        "5",
+        "Decimal('5.0')",
+        "5.0",
+        "'5'",
+        "True",
+        "None",
+        "Decimal('-0.0')",
+    ]
 
 
 def test_a_long_chain_may_have_many_values() -> None:
@@ -268,16 +309,32 @@ PLAIN = ["a", "delay", "date", "count", "If", "été"]
 ODD = ["a b", "x`y", "select", "case", "not", "a.b", "", "'", "1"]
 LEAVES = st.one_of(
     st.sampled_from([Name(n) for n in PLAIN] + [Name(n, quoted=True) for n in (*PLAIN, *ODD) if n]),
-    st.builds(Literal, st.integers(-(2**63) + 1, 2**63 - 1) | st.booleans() | st.none() | st.floats(allow_nan=False, allow_infinity=False)),
-    st.builds(Literal, st.decimals(-(10**9), 10**9, places=3) | st.text(st.characters(categories=["L", "N", "P", "S"]), max_size=6)),
+    st.builds(
+        Literal,
+        st.integers(-(2**63) + 1, 2**63 - 1)
+        | st.booleans()
+        | st.none()
+        | st.floats(allow_nan=False, allow_infinity=False),
+    ),
+    st.builds(
+        Literal,
+        st.decimals(-(10**9), 10**9, places=3)
+        | st.text(st.characters(categories=["L", "N", "P", "S"]), max_size=6),
+    ),
 )
 
 
 def _grown(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
     def calls(operations: list[str], fewest: int, most: int) -> st.SearchStrategy[Node]:
-        return st.builds(Call, st.sampled_from(operations), st.lists(inner, min_size=fewest, max_size=most).map(tuple))
+        return st.builds(
+            Call,
+            st.sampled_from(operations),
+            st.lists(inner, min_size=fewest, max_size=most).map(tuple),
+        )
 
-    signed = inner.filter(lambda n: not (isinstance(n, Literal) and type(n.value) in (int, float, Decimal)))
+    signed = inner.filter(
+        lambda n: not (isinstance(n, Literal) and type(n.value) in (int, float, Decimal))
+    )
     odd = st.lists(inner, min_size=3, max_size=5).filter(lambda n: len(n) % 2).map(tuple)
     even = st.lists(inner, min_size=4, max_size=6).filter(lambda n: not len(n) % 2).map(tuple)
     kinds = st.sampled_from([Literal(k) for k in ("bigint", "double", "string", "decimal(10, 2)")])
@@ -289,7 +346,11 @@ def _grown(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
         calls(["between", "if", "replace"], 3, 3),
         calls([name for name, (fewest, _) in FUNCTIONS.items() if fewest == 1], 1, 1),
         calls(["coalesce", "concat", "least", "greatest", "nullif", "substring"], 2, 2),
-        st.builds(lambda n, p: Call("like", (n, Literal(p))), inner, st.sampled_from(["", "a%", "'_'", "\\%\\\\", '"'])),
+        st.builds(
+            lambda n, p: Call("like", (n, Literal(p))),
+            inner,
+            st.sampled_from(["", "a%", "'_'", "\\%\\\\", '"']),
+        ),
         st.builds(lambda n, k: Call("cast", (n, k)), inner, kinds),
         st.builds(lambda n: Call("case", n), odd),
         st.builds(lambda n: Call("case of", n), even),
@@ -308,7 +369,10 @@ def test_a_printed_tree_reads_back_as_itself(node: Node) -> None:
     try:
         found = expression(FIELD, text)
     except SpecError as error:
-        assert any(limit in error.message for limit in ("nested more than", "characters; an", "grows too large"))
+        assert any(
+            limit in error.message
+            for limit in ("nested more than", "characters; an", "grows too large")
+        )
         return
     assert found.sql == text
     assert repr(tree(found)) == repr(node)
@@ -323,7 +387,11 @@ WORDS = st.sampled_from(SOUP.split())
 
 
 @SMALL
-@given(st.text() | st.lists(WORDS, max_size=25).map(" ".join) | st.lists(WORDS, max_size=12).map("".join))
+@given(
+    st.text()
+    | st.lists(WORDS, max_size=25).map(" ".join)
+    | st.lists(WORDS, max_size=12).map("".join)
+)
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
         found = expression(FIELD, text)
@@ -347,7 +415,12 @@ def test_reading_says_nothing_in_logs(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_the_parser_is_loaded_by_the_first_expression() -> None:
     code = "import sys, windowing.spec.expressions.parse as e; e.having('f', 'n > 1', ['n']); print('sqlglot' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "False\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -358,7 +431,11 @@ def test_the_parser_is_loaded_by_the_first_expression() -> None:
         ("flights <> 03", "!=", "3"),
         ("`flights`<+100", "<", "100"),
         ("flights != - 0.00", "!=", "0"),
-        ("flights > 999999999999999999.999999999999999999", ">", "999999999999999999.999999999999999999"),
+        (
+            "flights > 999999999999999999.999999999999999999",
+            ">",
+            "999999999999999999.999999999999999999",
+        ),
     ],
 )
 def test_having(text: str, operator: str, number: str) -> None:
@@ -366,7 +443,16 @@ def test_having(text: str, operator: str, number: str) -> None:
     assert (found.aggregate, found.operator, found.number) == ("flights", operator, number)
 
 
-NO_HAVING = ["", "flights", "flights >= 3 and worst < 2", "3 < flights", "count() > 3", "flights => 3", "flights <=> 3", "flights > 3;"]
+NO_HAVING = [
+    "",
+    "flights",
+    "flights >= 3 and worst < 2",
+    "3 < flights",
+    "count() > 3",
+    "flights => 3",
+    "flights <=> 3",
+    "flights > 3;",
+]
 NO_NUMBER = ["'3'", "x", "nan", "1e3", "null", "٣", "1" * 19, "--3", ".5", "3 3", "1_0"]
 WRONG = "is not an aggregate, one of = != < <= > >= and a number of up to 18 digits before and after the point, as in flights >= 3"
 
@@ -374,7 +460,10 @@ WRONG = "is not an aggregate, one of = != < <= > >= and a number of up to 18 dig
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("fligts >= 3", "compares 'fligts', which is none of its aggregates, did you mean 'flights'; the window has flights, worst"),
+        (
+            "fligts >= 3",
+            "compares 'fligts', which is none of its aggregates, did you mean 'flights'; the window has flights, worst",
+        ),
         ("Worst >= 3", "did you mean 'worst'"),
         *[(text, WRONG) for text in [*NO_HAVING, *(f"flights > {n}" for n in NO_NUMBER)]],
     ],

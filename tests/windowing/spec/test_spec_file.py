@@ -34,7 +34,9 @@ def refused(folder: Path, text: str | bytes) -> SpecError:
 
 def test_values_are_yaml_1_2(tmp_path: Path) -> None:
     path = tmp_path / "v.yaml"
-    path.write_text("a: yes\nb: true\nc: 0o17\nd: 2024-01-01\ne: 12:30\nf: ~\ng: 1e3\nh: null\n<<: x\ni: [1, {j: =}]\nk: !!str 5\n")
+    path.write_text(
+        "a: yes\nb: true\nc: 0o17\nd: 2024-01-01\ne: 12:30\nf: ~\ng: 1e3\nh: null\n<<: x\ni: [1, {j: =}]\nk: !!str 5\n"
+    )
     assert document(str(path)) == {
         "a": "yes",
         "b": True,
@@ -62,25 +64,56 @@ def test_values_are_yaml_1_2(tmp_path: Path) -> None:
 )
 def test_repeated_fields(tmp_path: Path, old: str, new: str, field: str, line: int) -> None:
     error = refused(tmp_path, RIGHT.replace(old, new))
-    assert (error.field, error.message) == (field, f"is given twice, again in line {line}; keep one of them")
+    assert (error.field, error.message) == (
+        field,
+        f"is given twice, again in line {line}; keep one of them",
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "field", "sentence"),
     [
-        (RIGHT.replace("lake: lake", "lake: &here lake"), "lake", "anchors such as &here and aliases are not allowed"),
+        (
+            RIGHT.replace("lake: lake", "lake: &here lake"),
+            "lake",
+            "anchors such as &here and aliases are not allowed",
+        ),
         (RIGHT.replace("[k]", "[&k k, *k]"), "source.key[0]", "anchors such as &k"),
-        (RIGHT.replace("lake: lake", "lake: *here"), "line 2", "is not YAML (found undefined alias 'here')"),
-        (RIGHT.replace("lake: lake", "lake: !!python/object:os.system x"), "lake", "python/object:os.system' is not allowed"),
+        (
+            RIGHT.replace("lake: lake", "lake: *here"),
+            "line 2",
+            "is not YAML (found undefined alias 'here')",
+        ),
+        (
+            RIGHT.replace("lake: lake", "lake: !!python/object:os.system x"),
+            "lake",
+            "python/object:os.system' is not allowed",
+        ),
         (RIGHT.replace("lake: lake", "lake: !here x"), "lake", "the tag '!here' is not allowed"),
-        (RIGHT.replace("lake: lake", "lake: !!set {x}"), "lake", "is not allowed; a spec is plain text"),
+        (
+            RIGHT.replace("lake: lake", "lake: !!set {x}"),
+            "lake",
+            "is not allowed; a spec is plain text",
+        ),
         (RIGHT.replace("lake: lake", "lake: !!int x"), "lake", "'x' can't be read as int"),
         (RIGHT.replace("lake: lake", "lake: !!bool x"), "lake", "'x' can't be read as bool"),
-        (RIGHT.replace("lake: lake", "lake: " + "9" * 5000), "lake", "can't be read as int; quote it"),
-        (RIGHT.replace("lake: lake", "? [a]\n: b"), "line 2", "has a list or mapping as a field's name in line 2"),
+        (
+            RIGHT.replace("lake: lake", "lake: " + "9" * 5000),
+            "lake",
+            "can't be read as int; quote it",
+        ),
+        (
+            RIGHT.replace("lake: lake", "? [a]\n: b"),
+            "line 2",
+            "has a list or mapping as a field's name in line 2",
+        ),
         (RIGHT.replace("  key", "\tkey"), "line 6", "is not YAML ("),
         (RIGHT.replace("1 hour}", "1 hour"), "line 11", "is not YAML ("),
-        (RIGHT.replace("lake: lake", "lake: a: b"), "line 2", "is not YAML (mapping values are not allowed here); check indentation"),
+        (
+            RIGHT.replace("lake: lake", "lake: a: b"),
+            "line 2",
+            "is not YAML (mapping values are not allowed here); check indentation",
+        ),
         (RIGHT + "---\nname: q\n", "line 11", "is not YAML (but found another document)"),
         ("%YAML 1.1\n---\n" + RIGHT, "line 1", "'%YAML 1.1' is a directive; leave it out"),
         ("- a\n- b\n", "line 1", "['a', 'b'] is not a pipeline; write a mapping"),
@@ -92,28 +125,66 @@ def test_repeated_fields(tmp_path: Path, old: str, new: str, field: str, line: i
         (b"name: p\nlake: \xff\n", "line 2", "is not UTF-8 text"),
         ("name: \0\n", "", "is not YAML (unacceptable character"),
         ("x: " + "y" * LIMIT, "", "is larger than 256 KB"),
-        (RIGHT.replace("size: 1 hour", "size: 15"), "windows.w.size", "15 is not a duration such as '15 minutes'"),
-        (RIGHT.replace("size: 1 hour", "size: 1 hour, empty: yes"), "windows.w.empty", "'yes' is not true or false"),
-        (RIGHT.replace("1 hour}", "1 hour, empty_limit: 1.0}"), "windows.w.empty_limit", "1.0 is not a whole number"),
-        (RIGHT.replace("1 hour}", "1 hour, having: 3}"), "windows.w.having", "3 is not a condition such as 'flights >= 3'"),
-        (RIGHT.replace("tumbling, size: 1 hour", "delta, attribute: x, delta: .nan"), "windows.w.delta", "nan is not a number such as 10"),
+        (
+            RIGHT.replace("size: 1 hour", "size: 15"),
+            "windows.w.size",
+            "15 is not a duration such as '15 minutes'",
+        ),
+        (
+            RIGHT.replace("size: 1 hour", "size: 1 hour, empty: yes"),
+            "windows.w.empty",
+            "'yes' is not true or false",
+        ),
+        (
+            RIGHT.replace("1 hour}", "1 hour, empty_limit: 1.0}"),
+            "windows.w.empty_limit",
+            "1.0 is not a whole number",
+        ),
+        (
+            RIGHT.replace("1 hour}", "1 hour, having: 3}"),
+            "windows.w.having",
+            "3 is not a condition such as 'flights >= 3'",
+        ),
+        (
+            RIGHT.replace("tumbling, size: 1 hour", "delta, attribute: x, delta: .nan"),
+            "windows.w.delta",
+            "nan is not a number such as 10",
+        ),
         (
             RIGHT.replace("tumbling, size: 1 hour", "delta, attribute: x, delta: '1'"),
             "windows.w.delta",
             "'1' is text; write a number without",
         ),
-        (RIGHT.replace("  event_time: ts", "  event_time: ts\n  where: true"), "source.where", "true is not an expression such as"),
-        (RIGHT.replace("  event_time: ts", "  event_time: ts\n  where: a > 1 # x\n  where: b"), "source.where", "is given twice"),
-        (RIGHT.replace("  event_time: ts", "  event_time: ts\n  where: a = 'x' and"), "source.where", "can't be read near 'and'"),
+        (
+            RIGHT.replace("  event_time: ts", "  event_time: ts\n  where: true"),
+            "source.where",
+            "true is not an expression such as",
+        ),
+        (
+            RIGHT.replace("  event_time: ts", "  event_time: ts\n  where: a > 1 # x\n  where: b"),
+            "source.where",
+            "is given twice",
+        ),
+        (
+            RIGHT.replace("  event_time: ts", "  event_time: ts\n  where: a = 'x' and"),
+            "source.where",
+            "can't be read near 'and'",
+        ),
         (
             RIGHT.replace("  event_time: ts", "  event_time: arrival\n  changes: feed"),
             "source.changes",
             "'feed' counts events again, which can't be done with event_time: arrival; use refuse",
         ),
-        (RIGHT.replace("lake: lake", "lake: s3://b/l"), "lake", "'s3://b/l' lies in s3:, which is not supported yet"),
+        (
+            RIGHT.replace("lake: lake", "lake: s3://b/l"),
+            "lake",
+            "'s3://b/l' lies in s3:, which is not supported yet",
+        ),
     ],
 )
-def test_files_that_are_no_specs(tmp_path: Path, text: str | bytes, field: str, sentence: str) -> None:
+def test_files_that_are_no_specs(
+    tmp_path: Path, text: str | bytes, field: str, sentence: str
+) -> None:
     error = refused(tmp_path, text)
     assert (error.field, sentence in str(error)) == (field, True), str(error)
 
@@ -121,14 +192,25 @@ def test_files_that_are_no_specs(tmp_path: Path, text: str | bytes, field: str, 
 def test_expressions_as_yaml_spells_them(tmp_path: Path) -> None:
     path = tmp_path / "p.yaml"
     folded = "  event_time: ts\n  where: >\n    a > 1\n    and b\n"
-    path.write_text(RIGHT.replace("  event_time: ts\n", folded + "  columns: {late: delay > 60, gate: \"coalesce(gate, 'none')\"}\n"))
+    path.write_text(
+        RIGHT.replace(
+            "  event_time: ts\n",
+            folded + "  columns: {late: delay > 60, gate: \"coalesce(gate, 'none')\"}\n",
+        )
+    )
     source = load_pipeline(path).source
     assert source.where is not None and source.where.sql == "a > 1 and b"
-    assert [(name, e.sql) for name, e in source.columns] == [("late", "delay > 60"), ("gate", "coalesce(gate, 'none')")]
+    assert [(name, e.sql) for name, e in source.columns] == [
+        ("late", "delay > 60"),
+        ("gate", "coalesce(gate, 'none')"),
+    ]
 
 
 def test_a_comment_in_folded_text_is_text(tmp_path: Path) -> None:
-    error = refused(tmp_path, RIGHT.replace("  event_time: ts\n", "  event_time: ts\n  where: >\n    a > 1  # if so\n"))
+    error = refused(
+        tmp_path,
+        RIGHT.replace("  event_time: ts\n", "  event_time: ts\n  where: >\n    a > 1  # if so\n"),
+    )
     assert error.field == "source.where" and "has '#'" in error.message
 
 
@@ -148,9 +230,13 @@ def test_the_largest_file_is_read(tmp_path: Path) -> None:
     assert load_pipeline(path).name == "p"
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
-    cut=st.integers(0, len(RIGHT)), junk=st.text(max_size=12) | st.sampled_from(["[", "{", ": ", "- ", "&a ", "*a", "!", "\n", "'", "? "])
+    cut=st.integers(0, len(RIGHT)),
+    junk=st.text(max_size=12)
+    | st.sampled_from(["[", "{", ": ", "- ", "&a ", "*a", "!", "\n", "'", "? "]),
 )
 def test_junk_in_a_file_is_a_spec_error_or_a_pipeline(tmp_path: Path, cut: int, junk: str) -> None:
     path = tmp_path / "p.yaml"

@@ -68,14 +68,23 @@ def test_the_order_of_what_has_names_is_free(field: str) -> None:
 
 @pytest.mark.parametrize("kind", ["tumbling", "sliding"])
 def test_a_limit_of_empty_windows_may_be_raised(kind: str) -> None:
-    limits = [with_window(kind, empty=True, **limit) for limit in ({}, {"empty_limit": 5}, {"empty_limit": 10**9})]
+    limits = [
+        with_window(kind, empty=True, **limit)
+        for limit in ({}, {"empty_limit": 5}, {"empty_limit": 10**9})
+    ]
     assert len({of(spec) for spec in limits}) == 1
     assert of(limits[0]) != of(with_window(kind))
 
 
 def test_numbers_that_are_equal_are_one_spec() -> None:
-    assert of(with_window("delta", delta=10)) == of(with_window("delta", delta=10.0)) != of(with_window("delta", delta="10 seconds"))
-    assert of(with_window("global", having="flights>3")) == of(with_window("global", having=" flights > 3.0"))
+    assert (
+        of(with_window("delta", delta=10))
+        == of(with_window("delta", delta=10.0))
+        != of(with_window("delta", delta="10 seconds"))
+    )
+    assert of(with_window("global", having="flights>3")) == of(
+        with_window("global", having=" flights > 3.0")
+    )
     assert of(changed(**{"source/where": "a<>1"})) == of(changed(**{"source/where": "a  !=  1"}))
 
 
@@ -96,7 +105,13 @@ def test_numbers_that_are_equal_are_one_spec() -> None:
         ({"source/key": ["dest"]}, [], [], ["source"]),
     ],
 )  # fmt: skip
-def test_what_came_what_went_and_what_is_another(paths: dict[str, Any], added: list[str], removed: list[str], altered: list[str]) -> None:
+def test_what_came_what_went_and_what_is_another(
+    paths: dict[str, Any], added: list[str], removed: list[str], altered: list[str]
+) -> None:
     found = evolution(parts(load_pipeline(changed())), parts(load_pipeline(changed(**paths))))
-    assert (list(found.added), list(found.removed), list(found.changed)) == (added, removed, altered)
+    assert (list(found.added), list(found.removed), list(found.changed)) == (
+        added,
+        removed,
+        altered,
+    )
     assert bool(found) is bool(added or removed or altered)

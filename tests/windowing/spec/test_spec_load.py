@@ -45,11 +45,21 @@ def grid(**fields: Any) -> Grid:
 
 def test_a_small_spec_has_the_documented_defaults() -> None:
     pipeline = load_pipeline(SMALL)
-    assert pipeline.watermark == Watermark(0, None, HOUR, dedupe_horizon_us=None, idle_after_us=None)
+    assert pipeline.watermark == Watermark(
+        0, None, HOUR, dedupe_horizon_us=None, idle_after_us=None
+    )
     assert pipeline.retention == Retention(None, 366 * DAY, None)
     assert (pipeline.schedule, pipeline.suite, pipeline.file) == (None, None, None)
-    assert (pipeline.source.zone, pipeline.source.event_id, pipeline.source.order_by) == (None, None, ())
-    assert (pipeline.source.on_bad_value, pipeline.source.columns, pipeline.source.where) == ("quarantine", (), None)
+    assert (pipeline.source.zone, pipeline.source.event_id, pipeline.source.order_by) == (
+        None,
+        None,
+        (),
+    )
+    assert (pipeline.source.on_bad_value, pipeline.source.columns, pipeline.source.where) == (
+        "quarantine",
+        (),
+        None,
+    )
     counted, worst = Aggregate("flights", "count"), Aggregate("worst", "max", "delay")
     shown = Shown("on_change", having=None, empty_limit=None, change_feed=True)
     assert pipeline.windows == (Tumbling("hourly", Grid(HOUR), (counted, worst), shown),)
@@ -57,14 +67,21 @@ def test_a_small_spec_has_the_documented_defaults() -> None:
 
 def test_the_demo_departures() -> None:
     pipeline = load_pipeline(ROOT / "pipelines" / "departures.yaml")
-    assert (pipeline.name, pipeline.schedule, pipeline.suite) == ("departures", "*/15 * * * *", "departures")
+    assert (pipeline.name, pipeline.schedule, pipeline.suite) == (
+        "departures",
+        "*/15 * * * *",
+        "departures",
+    )
     assert pipeline.lake == str(ROOT / "lake")
     assert pipeline.source.table == str(ROOT / "lake" / "bronze" / "flights")
     assert pipeline.watermark == Watermark(30 * MINUTE, 4 * HOUR, HOUR, None)
     hourly, daily, rolling = pipeline.windows
     assert isinstance(hourly, Tumbling) and hourly.grid == Grid(HOUR, zone="America/New_York")
     assert isinstance(daily, Tumbling) and daily.grid == Grid(DAY, zone="America/New_York")
-    assert isinstance(rolling, Sliding) and (rolling.grid, rolling.size_us) == (Grid(30 * MINUTE), 3 * HOUR)
+    assert isinstance(rolling, Sliding) and (rolling.grid, rolling.size_us) == (
+        Grid(30 * MINUTE),
+        3 * HOUR,
+    )
     assert [a.name for a in rolling.aggregates] == ["flights", "worst"]
     assert hourly.aggregates[4] == Aggregate("p95", "quantile", "dep_delay", 0.95)
 
@@ -88,7 +105,10 @@ def test_the_demo_planes() -> None:
         ({"size": "1 day", "offset": "23 hours 59 minutes"}, Grid(DAY, origin_us=DAY - MINUTE)),
         ({"size": "1 hour", "offset": "-15 minutes"}, Grid(HOUR, origin_us=45 * MINUTE)),
         ({"size": "1 hour", "offset": "3 hours 5 minutes"}, Grid(HOUR, origin_us=5 * MINUTE)),
-        ({"size": "15 minutes", "origin": "2024-01-01 00:05"}, Grid(15 * MINUTE, origin_us=19723 * DAY + 5 * MINUTE)),
+        (
+            {"size": "15 minutes", "origin": "2024-01-01 00:05"},
+            Grid(15 * MINUTE, origin_us=19723 * DAY + 5 * MINUTE),
+        ),
         ({"size": "2 days", "origin": "1969-12-31"}, Grid(2 * DAY, origin_us=-DAY)),
         ({"size": "1 day", "origin": "1970-01-01T00:00:00.5"}, Grid(DAY, origin_us=500_000)),
         ({"size": "1 day", "origin": date(1970, 1, 2)}, Grid(DAY, origin_us=DAY)),
@@ -100,7 +120,17 @@ def test_the_demo_planes() -> None:
         ({"size": "1 quarter", "origin": "1970-01-15"}, Grid(months=3, origin_us=14 * DAY)),
         ({"size": "1 year"}, Grid(months=12)),
         ({"size": "1 microsecond"}, Grid(1)),
-        ({"size": "1 hour", "zone": None, "offset": None, "origin": None, "empty": False, "emit": "on_change"}, Grid(HOUR)),
+        (
+            {
+                "size": "1 hour",
+                "zone": None,
+                "offset": None,
+                "origin": None,
+                "empty": False,
+                "emit": "on_change",
+            },
+            Grid(HOUR),
+        ),
     ],
 )
 def test_tumbling_grids(fields: dict[str, Any], expected: Grid) -> None:
@@ -108,9 +138,19 @@ def test_tumbling_grids(fields: dict[str, Any], expected: Grid) -> None:
 
 
 def test_sliding_windows_begin_at_every_slide() -> None:
-    window = only_window(kind="sliding", size="1 hour", slide="25 minutes", offset="-5 minutes", zone="UTC", change_feed=False)
+    window = only_window(
+        kind="sliding",
+        size="1 hour",
+        slide="25 minutes",
+        offset="-5 minutes",
+        zone="UTC",
+        change_feed=False,
+    )
     assert isinstance(window, Sliding)
-    assert (window.grid, window.size_us) == (Grid(25 * MINUTE, origin_us=20 * MINUTE, zone="UTC"), HOUR)
+    assert (window.grid, window.size_us) == (
+        Grid(25 * MINUTE, origin_us=20 * MINUTE, zone="UTC"),
+        HOUR,
+    )
     assert window.shown == Shown(change_feed=False)
 
 
@@ -139,11 +179,16 @@ def test_sliding_by_its_size_is_tumbling() -> None:
         ({"call": "last(gate)", "where": None}, ("last", "gate", None)),
         ("top_k(gate, 3)", ("top_k", "gate", 3)),
         ("max_by(gate, delay)", ("max_by", "gate", None, "delay")),
-        ({"call": "count()", "where": "delay>60"}, ("count", None, None, None, Expression("delay > 60", ("delay",)))),
+        (
+            {"call": "count()", "where": "delay>60"},
+            ("count", None, None, None, Expression("delay > 60", ("delay",))),
+        ),
     ],
 )
 def test_aggregates(call: Any, expected: tuple[Any, ...]) -> None:
-    assert load_pipeline(having(aggregates={"a": call})).windows[0].aggregates == (Aggregate("a", *expected),)
+    assert load_pipeline(having(aggregates={"a": call})).windows[0].aggregates == (
+        Aggregate("a", *expected),
+    )
 
 
 @pytest.mark.parametrize(
@@ -159,19 +204,37 @@ def test_aggregates(call: Any, expected: tuple[Any, ...]) -> None:
     ],
 )
 def test_event_times(given: Any, expected: EventTime) -> None:
-    assert load_pipeline(having(source=SMALL["source"] | {"event_time": given})).source.event_time == expected
+    assert (
+        load_pipeline(having(source=SMALL["source"] | {"event_time": given})).source.event_time
+        == expected
+    )
 
 
 def test_a_source_with_everything() -> None:
-    more = {"zone": "Europe/Vienna", "event_id": "id", "order_by": ["seq", "part"], "changes": "refuse", "on_bad_value": None}
-    source = load_pipeline(having(source=SMALL["source"] | more | {"key": ("origin", "dest")})).source
-    assert (source.zone, source.event_id, source.order_by, source.on_bad_value) == ("Europe/Vienna", "id", ("seq", "part"), "null")
+    more = {
+        "zone": "Europe/Vienna",
+        "event_id": "id",
+        "order_by": ["seq", "part"],
+        "changes": "refuse",
+        "on_bad_value": None,
+    }
+    source = load_pipeline(
+        having(source=SMALL["source"] | more | {"key": ("origin", "dest")})
+    ).source
+    assert (source.zone, source.event_id, source.order_by, source.on_bad_value) == (
+        "Europe/Vienna",
+        "id",
+        ("seq", "part"),
+        "null",
+    )
     assert source.key == ("origin", "dest")
 
 
 def test_computed_columns_and_a_filter() -> None:
     columns = {"late": "NOT delay<=60 AND `gate` is not null", "größe": "a+b*2"}
-    source = load_pipeline(having(source=SMALL["source"] | {"columns": columns, "where": "distance>0"})).source
+    source = load_pipeline(
+        having(source=SMALL["source"] | {"columns": columns, "where": "distance>0"})
+    ).source
     assert source.columns == (
         ("late", Expression("not delay <= 60 and `gate` is not null", ("delay", "gate"))),
         ("größe", Expression("a + b * 2", ("a", "b"))),
@@ -181,14 +244,26 @@ def test_computed_columns_and_a_filter() -> None:
 
 @pytest.mark.parametrize("choice", ["quarantine", "null"])
 def test_bad_values_as_text(choice: str) -> None:
-    assert load_pipeline(having(source=SMALL["source"] | {"on_bad_value": choice})).source.on_bad_value == choice
+    assert (
+        load_pipeline(having(source=SMALL["source"] | {"on_bad_value": choice})).source.on_bad_value
+        == choice
+    )
 
 
 def test_a_watermark_with_everything() -> None:
-    written = {"delay": "10 minutes", "allowed_lateness": "0 seconds", "max_future": "0 seconds", "dedupe_horizon": "30 days"}
-    assert load_pipeline(having(watermark=written)).watermark == Watermark(10 * MINUTE, 0, 0, 30 * DAY, None)
+    written = {
+        "delay": "10 minutes",
+        "allowed_lateness": "0 seconds",
+        "max_future": "0 seconds",
+        "dedupe_horizon": "30 days",
+    }
+    assert load_pipeline(having(watermark=written)).watermark == Watermark(
+        10 * MINUTE, 0, 0, 30 * DAY, None
+    )
     written["idle_after"] = "15 minutes"
-    assert load_pipeline(having(watermark=written)).watermark == Watermark(10 * MINUTE, 0, 0, 30 * DAY, 15 * MINUTE)
+    assert load_pipeline(having(watermark=written)).watermark == Watermark(
+        10 * MINUTE, 0, 0, 30 * DAY, 15 * MINUTE
+    )
 
 
 @pytest.mark.parametrize(
@@ -199,21 +274,47 @@ def test_a_watermark_with_everything() -> None:
         ("0 seconds", "1 year", {"kind": "tumbling", "size": "1 year"}, 366 * DAY),
         ("1 hour", "4 hours", {"kind": "sliding", "size": "3 hours", "slide": "1 hour"}, 4 * HOUR),
         ("1 hour", "3 hours", {"kind": "session", "gap": "1 hour"}, 3 * HOUR),
-        ("1 hour", "5 hours", {"kind": "session", "gap": "1 hour", "max_duration": "2 hours"}, 5 * HOUR),
-        ("1 hour", "25 hours", {"kind": "cumulate", "max_size": "1 day", "step": "1 hour"}, 25 * HOUR),
-        ("1 hour", "2 years", {"kind": "cumulate", "max_size": "1 year", "step": "1 month"}, 732 * DAY),
-        ("0 seconds", "4 seconds", {"kind": "record_sliding", "difference": "1 second", "tick": "1 second"}, 4 * SECOND),
+        (
+            "1 hour",
+            "5 hours",
+            {"kind": "session", "gap": "1 hour", "max_duration": "2 hours"},
+            5 * HOUR,
+        ),
+        (
+            "1 hour",
+            "25 hours",
+            {"kind": "cumulate", "max_size": "1 day", "step": "1 hour"},
+            25 * HOUR,
+        ),
+        (
+            "1 hour",
+            "2 years",
+            {"kind": "cumulate", "max_size": "1 year", "step": "1 month"},
+            732 * DAY,
+        ),
+        (
+            "0 seconds",
+            "4 seconds",
+            {"kind": "record_sliding", "difference": "1 second", "tick": "1 second"},
+            4 * SECOND,
+        ),
         ("1 hour", "forever", {"kind": "global"}, None),
         ("forever", "forever", {"kind": "count", "count": 3}, None),
     ],
 )
-def test_state_that_is_just_long_enough(lateness: str, state: str, window: dict[str, Any], kept: int | None) -> None:
-    spec = having(watermark={"allowed_lateness": lateness}, retention={"state": state}, windows={"w": window})
+def test_state_that_is_just_long_enough(
+    lateness: str, state: str, window: dict[str, Any], kept: int | None
+) -> None:
+    spec = having(
+        watermark={"allowed_lateness": lateness}, retention={"state": state}, windows={"w": window}
+    )
     assert load_pipeline(spec).retention.state_us == kept
 
 
 def test_retention_counts_the_longest_months() -> None:
-    retention = load_pipeline(having(retention={"refused": "14 months", "output": "90 days"})).retention
+    retention = load_pipeline(
+        having(retention={"refused": "14 months", "output": "90 days"})
+    ).retention
     assert retention == Retention(None, (366 + 62) * DAY, 90 * DAY)
 
 
@@ -245,17 +346,26 @@ def test_schedules(given: str | None, expected: str | None) -> None:
     ],
 )
 def test_absolute_places(given: str, expected: str) -> None:
-    pipeline = load_pipeline(having(lake=given, source=SMALL["source"] | {"table": given}, name="other_name"))
+    pipeline = load_pipeline(
+        having(lake=given, source=SMALL["source"] | {"table": given}, name="other_name")
+    )
     assert (pipeline.lake, pipeline.source.table) == (expected, expected)
 
 
-@pytest.mark.parametrize("name", ["flights", "db.events", "spark_catalog.db.events", "my-catalog.db.events"])
+@pytest.mark.parametrize(
+    "name", ["flights", "db.events", "spark_catalog.db.events", "my-catalog.db.events"]
+)
 def test_catalog_names_stay(name: str) -> None:
     assert load_pipeline(having(source=SMALL["source"] | {"table": name})).source.table == name
 
 
 def test_another_pipelines_output_is_a_source() -> None:
-    assert load_pipeline(having(source=SMALL["source"] | {"table": "/data/lake/departures_raw/hourly"})).name == "departures"
+    assert (
+        load_pipeline(
+            having(source=SMALL["source"] | {"table": "/data/lake/departures_raw/hourly"})
+        ).name
+        == "departures"
+    )
 
 
 def test_a_mapping_may_be_read_only() -> None:
@@ -266,11 +376,17 @@ def test_relative_paths_start_at_the_file(tmp_path: Path, monkeypatch: pytest.Mo
     folder = tmp_path / "pipelines"
     folder.mkdir()
     text = "name: p\nlake: ../lake\nsource: {table: ../in/t, event_time: ts, key: [k]}\naggregates: {n: count()}\n"
-    (folder / "p.yaml").write_text("\ufeff" + text + "windows: {w: {kind: tumbling, size: 1 day, origin: 1970-01-02}}\n", encoding="utf-8")
+    (folder / "p.yaml").write_text(
+        "\ufeff" + text + "windows: {w: {kind: tumbling, size: 1 day, origin: 1970-01-02}}\n",
+        encoding="utf-8",
+    )
     monkeypatch.chdir(tmp_path)
     for given in (os.path.join("pipelines", "p.yaml"), Path("pipelines/p.yaml"), folder / "p.yaml"):
         pipeline = load_pipeline(given)
-        assert (pipeline.lake, pipeline.source.table) == (str(tmp_path / "lake"), str(tmp_path / "in" / "t"))
+        assert (pipeline.lake, pipeline.source.table) == (
+            str(tmp_path / "lake"),
+            str(tmp_path / "in" / "t"),
+        )
         assert pipeline.file == os.fspath(given)
         assert pipeline.aligned[0].grid.origin_us == DAY
 
@@ -281,7 +397,9 @@ def test_reading_a_spec_needs_no_spark() -> None:
         "print([m for m in ('pyspark', 'delta', 'airflow', 'great_expectations', 'pandas') if m in sys.modules])"
     )
     spec = str(ROOT / "pipelines" / "departures.yaml")
-    done = subprocess.run([sys.executable, "-c", code, spec], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, spec], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "[]"
 
 
@@ -293,5 +411,11 @@ def test_the_error_carries_field_and_file(tmp_path: Path) -> None:
     )
     with pytest.raises(SpecError) as caught:
         load_pipeline(path)
-    assert (caught.value.field, caught.value.file, caught.value.exit_code) == ("windows.w.size", str(path), 2)
-    assert str(caught.value).startswith(f"{path}: windows.w.size: 15 is not a duration such as '15 minutes'")
+    assert (caught.value.field, caught.value.file, caught.value.exit_code) == (
+        "windows.w.size",
+        str(path),
+        2,
+    )
+    assert str(caught.value).startswith(
+        f"{path}: windows.w.size: 15 is not a duration such as '15 minutes'"
+    )

@@ -36,7 +36,12 @@ BELONGS = {
     "delta": "delta",
     "marker": "punctuation",
 }
-FOREIGN = [(kind, field) for kind in KINDS for field, kinds in BELONGS.items() if kind not in kinds.replace(" and ", ", ").split(", ")]
+FOREIGN = [
+    (kind, field)
+    for kind in KINDS
+    for field, kinds in BELONGS.items()
+    if kind not in kinds.replace(" and ", ", ").split(", ")
+]
 
 
 def test_every_kind_is_tried() -> None:
@@ -47,15 +52,24 @@ def test_every_kind_is_tried() -> None:
 def test_fields_of_other_kinds_say_so(kind: str, field: str) -> None:
     error = refused(with_window(kind, **{field: "1 hour"}))
     assert error.field == f"windows.w.{field}"
-    assert error.message.startswith(f"is not a field here (given '1 hour'), it belongs to {BELONGS[field]} windows; allowed: aggregates, ")
+    assert error.message.startswith(
+        f"is not a field here (given '1 hour'), it belongs to {BELONGS[field]} windows; allowed: aggregates, "
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_unknown_fields_of_each_kind(kind: str) -> None:
     error = refused(with_window(kind, xyzzy="red"))
     allowed = error.message.removeprefix("is not a field here (given 'red'); allowed: ").split(", ")
-    own = {field for field, kinds in BELONGS.items() if kind in kinds.replace(" and ", ", ").split(", ")}
-    assert (error.field, {*allowed}) == ("windows.w.xyzzy", {"kind", "aggregates", "change_feed", "emit", "having", *own})
+    own = {
+        field
+        for field, kinds in BELONGS.items()
+        if kind in kinds.replace(" and ", ", ").split(", ")
+    }
+    assert (error.field, {*allowed}) == (
+        "windows.w.xyzzy",
+        {"kind", "aggregates", "change_feed", "emit", "having", *own},
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,7 +77,11 @@ def test_unknown_fields_of_each_kind(kind: str) -> None:
     [
         ("cumulate", "max_size", "how long the period is, which is its longest window"),
         ("cumulate", "step", "how far apart windows end; at most max_size"),
-        ("record_sliding", "difference", "how far apart the first and last event of a window can be"),
+        (
+            "record_sliding",
+            "difference",
+            "how far apart the first and last event of a window can be",
+        ),
         ("count", "count", "how many events a window holds"),
         ("delta", "attribute", "the column whose growth ends windows: a number or a timestamp"),
         ("delta", "delta", "the growth beyond which the next window begins"),
@@ -75,27 +93,51 @@ def test_missing_fields_of_each_kind(kind: str, field: str, said: str) -> None:
     assert (error.field, error.message) == (f"windows.w.{field}", f"is missing; write {said}")
 
 
-LENGTHS = [("cumulate", "max_size"), ("cumulate", "step"), ("cumulate", "offset"), ("session", "max_duration")]
+LENGTHS = [
+    ("cumulate", "max_size"),
+    ("cumulate", "step"),
+    ("cumulate", "offset"),
+    ("session", "max_duration"),
+]
 LENGTHS += [("record_sliding", "difference"), ("record_sliding", "tick")]
 COLUMNS = [("delta", "attribute"), ("punctuation", "marker")]
 CONDITIONS = [(kind, "having") for kind in KINDS]
-WHOLE = [("count", "count"), ("count", "every"), ("tumbling", "empty_limit"), ("sliding", "empty_limit")]
+WHOLE = [
+    ("count", "count"),
+    ("count", "every"),
+    ("tumbling", "empty_limit"),
+    ("sliding", "empty_limit"),
+]
 TRUTHS = [("tumbling", "empty"), ("sliding", "empty"), *[(kind, "change_feed") for kind in KINDS]]
-FORMS = {"a condition such as 'flights >= 3'": CONDITIONS, FORM: LENGTHS, "the name of a column": COLUMNS}
+FORMS = {
+    "a condition such as 'flights >= 3'": CONDITIONS,
+    FORM: LENGTHS,
+    "the name of a column": COLUMNS,
+}
 
 
-@pytest.mark.parametrize(("kind", "field", "form"), [(kind, field, form) for form, fields in FORMS.items() for kind, field in fields])
-@pytest.mark.parametrize(("value", "spelled"), [(15, "15"), (1.5, "1.5"), (True, "true"), (["a"], "['a']"), ("", "''")])
+@pytest.mark.parametrize(
+    ("kind", "field", "form"),
+    [(kind, field, form) for form, fields in FORMS.items() for kind, field in fields],
+)
+@pytest.mark.parametrize(
+    ("value", "spelled"), [(15, "15"), (1.5, "1.5"), (True, "true"), (["a"], "['a']"), ("", "''")]
+)
 def test_texts_of_each_kind(kind: str, field: str, form: str, value: Any, spelled: str) -> None:
     error = refused(with_window(kind, **{field: value}))
     assert (error.field, error.message) == (f"windows.w.{field}", f"{spelled} is not {form}")
 
 
 @pytest.mark.parametrize(("kind", "field"), WHOLE)
-@pytest.mark.parametrize(("value", "spelled"), [("3", "'3'"), (1.5, "1.5"), (3.0, "3.0"), (True, "true"), ([3], "[3]")])
+@pytest.mark.parametrize(
+    ("value", "spelled"), [("3", "'3'"), (1.5, "1.5"), (3.0, "3.0"), (True, "true"), ([3], "[3]")]
+)
 def test_whole_numbers_of_each_kind(kind: str, field: str, value: Any, spelled: str) -> None:
     error = refused(with_window(kind, **{field: value}))
-    assert (error.field, error.message) == (f"windows.w.{field}", f"{spelled} is not a whole number")
+    assert (error.field, error.message) == (
+        f"windows.w.{field}",
+        f"{spelled} is not a whole number",
+    )
 
 
 @pytest.mark.parametrize(("kind", "field"), TRUTHS)
@@ -110,7 +152,12 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("cumulate", {"max_size": "0 days"}, "max_size", f"'0 days' {POSITIVE}"),
     ("cumulate", {"step": "0 hours"}, "step", f"'0 hours' {POSITIVE}"),
     ("cumulate", {"step": "-1 hour"}, "step", f"'-1 hour' {POSITIVE}"),
-    ("cumulate", {"step": "2 days"}, "step", "'2 days' is longer than max_size '1 day'; it must be at most as long"),
+    (
+        "cumulate",
+        {"step": "2 days"},
+        "step",
+        "'2 days' is longer than max_size '1 day'; it must be at most as long",
+    ),
     (
         "cumulate",
         {"max_size": "1 month", "step": "32 days"},
@@ -154,9 +201,19 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
         "origin",
         "'noon' is not a local date or time such as '2024-01-01' or '2024-01-01 06:00', without a zone of its own",
     ),
-    ("cumulate", {"zone": "+01:00"}, "zone", "'+01:00' is not a zone such as 'America/New_York' or 'UTC'"),
+    (
+        "cumulate",
+        {"zone": "+01:00"},
+        "zone",
+        "'+01:00' is not a zone such as 'America/New_York' or 'UTC'",
+    ),
     # capped sessions
-    ("session", {"max_duration": "29 minutes"}, "max_duration", "'29 minutes' is shorter than gap '30 minutes'; make it at least as long"),
+    (
+        "session",
+        {"max_duration": "29 minutes"},
+        "max_duration",
+        "'29 minutes' is shorter than gap '30 minutes'; make it at least as long",
+    ),
     ("session", {"max_duration": "-1 hour"}, "max_duration", f"'-1 hour' {POSITIVE}"),
     ("session", {"max_duration": "1 month"}, "max_duration", f"'1 month' {FIXED}"),
     # record_sliding
@@ -167,8 +224,18 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("record_sliding", {"tick": "1 year"}, "tick", f"'1 year' {FIXED}"),
     ("record_sliding", {"tick": "ten"}, "tick", f"'ten' is not {FORM}; {UNITS}"),
     ("record_sliding", {"tick": None}, "tick", f"null is not {FORM}"),
-    ("record_sliding", {"tick": "3 seconds"}, "difference", "'10 seconds' is not a multiple of tick '3 seconds'; change one of them"),
-    ("record_sliding", {"tick": "20 seconds"}, "difference", "'10 seconds' is not a multiple of tick '20 seconds'; change one of them"),
+    (
+        "record_sliding",
+        {"tick": "3 seconds"},
+        "difference",
+        "'10 seconds' is not a multiple of tick '3 seconds'; change one of them",
+    ),
+    (
+        "record_sliding",
+        {"tick": "20 seconds"},
+        "difference",
+        "'10 seconds' is not a multiple of tick '20 seconds'; change one of them",
+    ),
     (
         "record_sliding",
         {"difference": "500 microseconds"},
@@ -176,11 +243,31 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
         "'500 microseconds' is not a multiple of tick '1 millisecond'; change one of them",
     ),
     # count
-    ("count", {"count": 0}, "count", "0 is not a number of events; it must be from 1 to 1,000,000,000"),
-    ("count", {"count": -5}, "count", "-5 is not a number of events; it must be from 1 to 1,000,000,000"),
-    ("count", {"count": 1_000_000_001}, "count", "1000000001 is not a number of events; it must be from 1 to 1,000,000,000"),
+    (
+        "count",
+        {"count": 0},
+        "count",
+        "0 is not a number of events; it must be from 1 to 1,000,000,000",
+    ),
+    (
+        "count",
+        {"count": -5},
+        "count",
+        "-5 is not a number of events; it must be from 1 to 1,000,000,000",
+    ),
+    (
+        "count",
+        {"count": 1_000_000_001},
+        "count",
+        "1000000001 is not a number of events; it must be from 1 to 1,000,000,000",
+    ),
     ("count", {"every": 0}, "every", "0 is not a number of events; it must be from 1 to count 100"),
-    ("count", {"every": -1}, "every", "-1 is not a number of events; it must be from 1 to count 100"),
+    (
+        "count",
+        {"every": -1},
+        "every",
+        "-1 is not a number of events; it must be from 1 to count 100",
+    ),
     ("count", {"every": 101}, "every", f"101 is more than count 100; {LOST}"),
     # delta
     ("delta", {"delta": -1}, "delta", "-1 is negative; it must be 0 or more"),
@@ -190,25 +277,80 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("delta", {"delta": True}, "delta", f"true is not {STEP}"),
     ("delta", {"delta": None}, "delta", f"null is not {STEP}"),
     ("delta", {"delta": [10]}, "delta", f"[10] is not {STEP}"),
-    ("delta", {"delta": "10"}, "delta", "'10' is text; write a number without quotes, or a duration such as '5 minutes'"),
-    ("delta", {"delta": " -2.5"}, "delta", "' -2.5' is text; write a number without quotes, or a duration such as '5 minutes'"),
+    (
+        "delta",
+        {"delta": "10"},
+        "delta",
+        "'10' is text; write a number without quotes, or a duration such as '5 minutes'",
+    ),
+    (
+        "delta",
+        {"delta": " -2.5"},
+        "delta",
+        "' -2.5' is text; write a number without quotes, or a duration such as '5 minutes'",
+    ),
     ("delta", {"delta": "ten"}, "delta", f"'ten' is not {FORM}; {UNITS}"),
     ("delta", {"delta": ""}, "delta", f"'' is not {FORM}; {UNITS}"),
     ("delta", {"delta": "5 minuts"}, "delta", f"'5 minuts' has the unit 'minut'; {UNITS}"),
-    ("delta", {"delta": "-5 minutes"}, "delta", "'-5 minutes' is negative; it must be '0 seconds' or longer"),
+    (
+        "delta",
+        {"delta": "-5 minutes"},
+        "delta",
+        "'-5 minutes' is negative; it must be '0 seconds' or longer",
+    ),
     ("delta", {"delta": "1 month"}, "delta", f"'1 month' {FIXED}"),
-    ("delta", {"delta": 10**18}, "delta", "1000000000000000000 has too many digits; a number has up to 18 before and 9 after the point"),
-    ("delta", {"delta": 1e300}, "delta", "1e+300 has too many digits; a number has up to 18 before and 9 after the point"),
-    ("delta", {"delta": 1e-10}, "delta", "1e-10 has too many digits; a number has up to 18 before and 9 after the point"),
+    (
+        "delta",
+        {"delta": 10**18},
+        "delta",
+        "1000000000000000000 has too many digits; a number has up to 18 before and 9 after the point",
+    ),
+    (
+        "delta",
+        {"delta": 1e300},
+        "delta",
+        "1e+300 has too many digits; a number has up to 18 before and 9 after the point",
+    ),
+    (
+        "delta",
+        {"delta": 1e-10},
+        "delta",
+        "1e-10 has too many digits; a number has up to 18 before and 9 after the point",
+    ),
     # emit
-    ("tumbling", {"emit": "late"}, "emit", "'late' is not allowed; it is 'on_change', 'on_close' or 'changes'"),
-    ("tumbling", {"emit": None}, "emit", "null is not allowed; it is 'on_change', 'on_close' or 'changes'"),
+    (
+        "tumbling",
+        {"emit": "late"},
+        "emit",
+        "'late' is not allowed; it is 'on_change', 'on_close' or 'changes'",
+    ),
+    (
+        "tumbling",
+        {"emit": None},
+        "emit",
+        "null is not allowed; it is 'on_change', 'on_close' or 'changes'",
+    ),
     *[
-        (kind, {"emit": "changes"}, "emit", "'changes' is for sliding and cumulate windows only; use on_change or on_close")
+        (
+            kind,
+            {"emit": "changes"},
+            "emit",
+            "'changes' is for sliding and cumulate windows only; use on_change or on_close",
+        )
         for kind in ("tumbling", "session", "record_sliding", "count", "delta", "punctuation")
     ],
-    ("global", {"emit": "changes"}, "emit", "'changes' is for sliding and cumulate windows only; use on_change"),
-    ("global", {"emit": "on_close"}, "emit", "'on_close' is not for global windows, which never close; use on_change"),
+    (
+        "global",
+        {"emit": "changes"},
+        "emit",
+        "'changes' is for sliding and cumulate windows only; use on_change",
+    ),
+    (
+        "global",
+        {"emit": "on_close"},
+        "emit",
+        "'on_close' is not for global windows, which never close; use on_change",
+    ),
     # having
     *[
         (
@@ -244,11 +386,36 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
         )
     ],
     # empty
-    ("tumbling", {"empty_limit": 5}, "empty_limit", "5 is given without empty: true; leave it out or add that"),
-    ("sliding", {"empty": False, "empty_limit": 5}, "empty_limit", "5 is given without empty: true; leave it out or add that"),
-    ("tumbling", {"empty": True, "empty_limit": 0}, "empty_limit", "0 is not a number of windows; it must be 1 or more"),
-    ("tumbling", {"empty": True, "empty_limit": -1}, "empty_limit", "-1 is not a number of windows; it must be 1 or more"),
-    ("sliding", {"empty": True, "emit": "changes"}, "empty", "true can't be given with emit: changes; leave one of them out"),
+    (
+        "tumbling",
+        {"empty_limit": 5},
+        "empty_limit",
+        "5 is given without empty: true; leave it out or add that",
+    ),
+    (
+        "sliding",
+        {"empty": False, "empty_limit": 5},
+        "empty_limit",
+        "5 is given without empty: true; leave it out or add that",
+    ),
+    (
+        "tumbling",
+        {"empty": True, "empty_limit": 0},
+        "empty_limit",
+        "0 is not a number of windows; it must be 1 or more",
+    ),
+    (
+        "tumbling",
+        {"empty": True, "empty_limit": -1},
+        "empty_limit",
+        "-1 is not a number of windows; it must be 1 or more",
+    ),
+    (
+        "sliding",
+        {"empty": True, "emit": "changes"},
+        "empty",
+        "true can't be given with emit: changes; leave one of them out",
+    ),
     # aggregates
     ("global", {"aggregates": [7]}, "aggregates[0]", "7 is not the name of an aggregate"),
     (
@@ -257,18 +424,29 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
         "aggregates[0]",
         "'fligts' is not defined under aggregates, did you mean 'flights'; allowed: flights, worst",
     ),
-    ("global", {"aggregates": ["worst", "worst"]}, "aggregates", "'worst' is given twice; name each aggregate once"),
+    (
+        "global",
+        {"aggregates": ["worst", "worst"]},
+        "aggregates",
+        "'worst' is given twice; name each aggregate once",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("kind", "fields", "field", "sentence"), WRONG, ids=[f"{i}-{w[0]}-{w[2]}" for i, w in enumerate(WRONG)])
+@pytest.mark.parametrize(
+    ("kind", "fields", "field", "sentence"),
+    WRONG,
+    ids=[f"{i}-{w[0]}-{w[2]}" for i, w in enumerate(WRONG)],
+)
 def test_wrong_windows(kind: str, fields: dict[str, Any], field: str, sentence: str) -> None:
     error = refused(with_window(kind, **fields))
     assert (error.field, error.message) == (f"windows.w.{field}", sentence)
 
 
 @pytest.mark.parametrize("value", [10**400, -(10**400)])
-@pytest.mark.parametrize(("kind", "field"), [("count", "count"), ("count", "every"), ("delta", "delta")])
+@pytest.mark.parametrize(
+    ("kind", "field"), [("count", "count"), ("count", "every"), ("delta", "delta")]
+)
 def test_endless_numbers_are_cut_to_a_line(kind: str, field: str, value: int) -> None:
     error = refused(with_window(kind, **{field: value}))
     assert error.field == f"windows.w.{field}"
@@ -279,8 +457,14 @@ def test_endless_numbers_are_cut_to_a_line(kind: str, field: str, value: int) ->
     ("window", "sentence"),
     [
         (GONE, f"is missing; write one of {NAMES}"),
-        ("tumblin", f"'tumblin' is not a kind of window, did you mean 'tumbling'; allowed: {NAMES}"),
-        ("cumulative", f"'cumulative' is not a kind of window, did you mean 'cumulate'; allowed: {NAMES}"),
+        (
+            "tumblin",
+            f"'tumblin' is not a kind of window, did you mean 'tumbling'; allowed: {NAMES}",
+        ),
+        (
+            "cumulative",
+            f"'cumulative' is not a kind of window, did you mean 'cumulate'; allowed: {NAMES}",
+        ),
         (5, f"5 is not a kind of window; allowed: {NAMES}"),
         ([5], f"[5] is not a kind of window; allowed: {NAMES}"),
     ],
@@ -292,18 +476,27 @@ def test_kinds_that_are_none(window: Any, sentence: str) -> None:
 
 def test_a_window_that_is_no_mapping() -> None:
     error = refused(changed(**{"windows/hourly": None}))
-    assert (error.field, error.message) == ("windows.hourly", f"null is not a mapping; write kind ({NAMES}) and its fields")
+    assert (error.field, error.message) == (
+        "windows.hourly",
+        f"null is not a mapping; write kind ({NAMES}) and its fields",
+    )
 
 
 def kept(state: str, window: dict[str, Any]) -> dict[str, Any]:
     """RIGHT with one window, an allowed lateness of an hour and a finite retention of state."""
-    return with_window(**window) | {"watermark": {"allowed_lateness": "1 hour"}, "retention": {"state": state}}
+    return with_window(**window) | {
+        "watermark": {"allowed_lateness": "1 hour"},
+        "retention": {"state": state},
+    }
 
 
 @pytest.mark.parametrize("kind", ["count", "delta", "punctuation", "global"])
 def test_state_of_windows_without_an_end_lives_forever(kind: str) -> None:
     error = refused(kept("9000 years", {"kind": kind}))
-    assert (error.field, error.message) == ("retention.state", "'9000 years' is given, but windows.w can last forever; write forever")
+    assert (error.field, error.message) == (
+        "retention.state",
+        "'9000 years' is given, but windows.w can last forever; write forever",
+    )
 
 
 @pytest.mark.parametrize(
@@ -311,14 +504,39 @@ def test_state_of_windows_without_an_end_lives_forever(kind: str) -> None:
     [
         ({"kind": "tumbling"}, "119 minutes", "1 hour", "2 hours"),
         ({"kind": "tumbling", "size": "1 month"}, "31 days", "31 days", "31 days 1 hour"),
-        ({"kind": "tumbling", "size": "1 day", "zone": "America/New_York"}, "1 day 1 hour", "1 day 1 hour", "1 day 2 hours"),
+        (
+            {"kind": "tumbling", "size": "1 day", "zone": "America/New_York"},
+            "1 day 1 hour",
+            "1 day 1 hour",
+            "1 day 2 hours",
+        ),
         ({"kind": "sliding"}, "3 hours 59 minutes", "3 hours", "4 hours"),
-        ({"kind": "sliding", "emit": "changes"}, "4 hours", "3 hours 15 minutes", "4 hours 15 minutes"),
+        (
+            {"kind": "sliding", "emit": "changes"},
+            "4 hours",
+            "3 hours 15 minutes",
+            "4 hours 15 minutes",
+        ),
         ({"kind": "cumulate"}, "1 day 59 minutes", "1 day", "1 day 1 hour"),
-        ({"kind": "cumulate", "max_size": "1 quarter", "step": "1 month"}, "93 days", "93 days", "93 days 1 hour"),
+        (
+            {"kind": "cumulate", "max_size": "1 quarter", "step": "1 month"},
+            "93 days",
+            "93 days",
+            "93 days 1 hour",
+        ),
         ({"kind": "session"}, "119 minutes", "1 hour", "2 hours"),
-        ({"kind": "session", "max_duration": "2 hours"}, "3 hours 59 minutes", "3 hours", "4 hours"),
-        ({"kind": "record_sliding"}, "1 hour 20 seconds", "20 seconds 2 milliseconds", "1 hour 20 seconds 2 milliseconds"),
+        (
+            {"kind": "session", "max_duration": "2 hours"},
+            "3 hours 59 minutes",
+            "3 hours",
+            "4 hours",
+        ),
+        (
+            {"kind": "record_sliding"},
+            "1 hour 20 seconds",
+            "20 seconds 2 milliseconds",
+            "1 hour 20 seconds 2 milliseconds",
+        ),
     ],
 )
 def test_state_that_is_too_short(window: dict[str, Any], state: str, span: str, least: str) -> None:
@@ -328,5 +546,10 @@ def test_state_that_is_too_short(window: dict[str, Any], state: str, span: str, 
 
 
 def test_the_window_that_needs_most_is_named() -> None:
-    error = refused(changed(**{"watermark/allowed_lateness": "1 hour", "retention/state": "2 hours"}))
-    assert "the '3 hours' that windows.rolling needs; write at least '4 hours' or forever" in error.message
+    error = refused(
+        changed(**{"watermark/allowed_lateness": "1 hour", "retention/state": "2 hours"})
+    )
+    assert (
+        "the '3 hours' that windows.rolling needs; write at least '4 hours' or forever"
+        in error.message
+    )

@@ -24,7 +24,9 @@ def _yaml(path: Path) -> Any:
 
 def test_the_committed_schema_is_the_generated_one() -> None:
     committed = (PIPELINES / "pipeline.schema.json").read_text()
-    assert committed == schema_text(), "run: python -m windowing.spec.yaml.json_schema > pipelines/pipeline.schema.json"
+    assert committed == schema_text(), (
+        "run: python -m windowing.spec.yaml.json_schema > pipelines/pipeline.schema.json"
+    )
 
 
 @pytest.mark.parametrize("path", sorted(PIPELINES.glob("*.yaml")), ids=lambda p: p.name)
@@ -74,18 +76,29 @@ FULL: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("kind", SPECS)
 def test_it_takes_every_kind(kind: str) -> None:
     every = {"aggregates": ["flights"], "change_feed": False}
-    for spec in (with_window(kind), with_window(kind, **every), with_window(kind, **every, **FULL.get(kind, {}))):
+    for spec in (
+        with_window(kind),
+        with_window(kind, **every),
+        with_window(kind, **every, **FULL.get(kind, {})),
+    ):
         jsonschema.validate(spec, json_schema())
         assert load_pipeline(spec).windows[0].name == "w"
 
 
 def test_it_takes_expressions() -> None:
-    source = RIGHT["source"] | {"event_time": "arrival", "columns": {"late": "delay > 60"}, "where": "distance > 0"}
+    source = RIGHT["source"] | {
+        "event_time": "arrival",
+        "columns": {"late": "delay > 60"},
+        "where": "distance > 0",
+    }
     bad = {"bad": {"call": "count()", "where": "late"}}
-    spec = RIGHT | {"source": source, "watermark": {"idle_after": "15 minutes"}, "aggregates": RIGHT["aggregates"] | bad}
+    spec = RIGHT | {
+        "source": source,
+        "watermark": {"idle_after": "15 minutes"},
+        "aggregates": RIGHT["aggregates"] | bad,
+    }
     jsonschema.validate(spec, json_schema())
     assert load_pipeline(spec).watermark.idle_after_us == 900_000_000
-
 
 
 def test_every_field_is_described() -> None:
@@ -96,6 +109,12 @@ def test_every_field_is_described() -> None:
         model_at(("aggregates", "x", ":mapping")),
     ]
     sections += [model_at((name,)) for name in ("source", "watermark", "expectations", "retention")]
-    undescribed = [(m, n) for m in sections if m for n, field in m.model_fields.items() if not field.description]
+    undescribed = [
+        (m, n)
+        for m in sections
+        if m
+        for n, field in m.model_fields.items()
+        if not field.description
+    ]
     assert undescribed == []
     assert json.loads(schema_text()) == json_schema()

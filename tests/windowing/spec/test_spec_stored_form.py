@@ -38,11 +38,16 @@ def test_digests_of_release_0_1_are_still_understood(name: str) -> None:
 def test_the_kept_specs_hold_every_kind_every_aggregate_and_every_field() -> None:
     windows = [w for p in PIPELINES.values() for w in p.windows]
     assert {type(w) for w in windows} == set(KINDS)
-    sources, marks = [p.source for p in PIPELINES.values()], [p.watermark for p in PIPELINES.values()]
+    sources, marks = (
+        [p.source for p in PIPELINES.values()],
+        [p.watermark for p in PIPELINES.values()],
+    )
     aggregates = [a for w in windows for a in w.aggregates]
     for some in (sources, marks, aggregates, [w.shown for w in windows]):
         for each in fields(some[0]):
-            assert len({repr(getattr(value, each.name)) for value in some}) > 1 or each.name == "table", each.name
+            assert (
+                len({repr(getattr(value, each.name)) for value in some}) > 1 or each.name == "table"
+            ), each.name
 
 
 CLASSES: dict[str, type] = {
@@ -61,7 +66,9 @@ REQUIRED = "required"
 
 def stored_fields() -> dict[str, dict[str, str]]:
     """By class the stored names of its fields, each with its default."""
-    return {name: {stored_name(f): _default(f) for f in fields(cls)} for name, cls in CLASSES.items()}
+    return {
+        name: {stored_name(f): _default(f) for f in fields(cls)} for name, cls in CLASSES.items()
+    }
 
 
 def _default(one: "Field[Any]") -> str:
@@ -73,7 +80,9 @@ def test_stored_names_and_defaults_are_what_they_always_were(name: str) -> None:
     """A field that is renamed keeps its old name as metadata, one that is added has a default."""
     now, always = stored_fields()[name], KEPT_FIELDS[name]
     assert {field_name: now.get(field_name) for field_name in always} == always
-    assert REQUIRED not in [default for field_name, default in now.items() if field_name not in always]
+    assert REQUIRED not in [
+        default for field_name, default in now.items() if field_name not in always
+    ]
 
 
 @dataclass(frozen=True)
@@ -88,8 +97,14 @@ def test_a_renamed_field_is_stored_under_its_old_name() -> None:
 
 
 ADDED = {
-    "windowing/spec/pipeline.py": (r"(idle_after_us: int \| None = None\n)", r"\1    extra: str | None = None\n"),
-    "windowing/spec/kinds.py": (r"(where: Expression \| None = None\n)", r"\1    extra: str | None = None\n"),
+    "windowing/spec/pipeline.py": (
+        r"(idle_after_us: int \| None = None\n)",
+        r"\1    extra: str | None = None\n",
+    ),
+    "windowing/spec/kinds.py": (
+        r"(where: Expression \| None = None\n)",
+        r"\1    extra: str | None = None\n",
+    ),
 }
 PROGRAM = """
 import json
@@ -114,13 +129,17 @@ def test_an_optional_field_more_changes_no_digest(tmp_path: Path) -> None:
         (tmp_path / name).write_text(re.sub(where, what, text))
     for file in tmp_path.glob("windowing/**/*.py"):
         file.write_text(re.sub(r"\bTumbling\b(?!\")", "Fixed", file.read_text()))
-    done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [OF_TODAY, OF_0_1]
 
 
 def other(value: Any) -> Any:
-    return replace(value, **{f.name: "else" for f in fields(value) if f.name in ("idle_after_us", "by")})
+    return replace(
+        value, **{f.name: "else" for f in fields(value) if f.name in ("idle_after_us", "by")}
+    )
 
 
 @pytest.mark.parametrize("place", ["watermark", "aggregate"])
@@ -130,7 +149,13 @@ def test_a_field_that_is_set_changes_the_digest_in_both_forms(place: str) -> Non
         after = replace(before, watermark=other(before.watermark))
     else:
         window = before.windows[0]
-        after = replace(before, windows=(replace(window, aggregates=(other(window.aggregates[0]),)),))
-    name = "watermark" if place == "watermark" else f"windows.hourly aggregate {before.windows[0].aggregates[0].name}"
+        after = replace(
+            before, windows=(replace(window, aggregates=(other(window.aggregates[0]),)),)
+        )
+    name = (
+        "watermark"
+        if place == "watermark"
+        else f"windows.hourly aggregate {before.windows[0].aggregates[0].name}"
+    )
     assert parts(after)[name] != OF_TODAY["right"][name]
     assert parts_like(OF_0_1["right"], after)[name] != OF_0_1["right"][name]

@@ -79,10 +79,21 @@ def test_what_can_not_be_played_is_one_sentence(text: str, tmp_path: Path) -> No
 
 
 def test_a_step_has_values_of_the_types_of_the_source(tmp_path: Path) -> None:
-    [play] = plays([write(tmp_path, HEAD + f"  - input: [{ROW}]\n  - watermark: 2013-01-01 07:00+01:00\n")])
+    [play] = plays(
+        [write(tmp_path, HEAD + f"  - input: [{ROW}]\n  - watermark: 2013-01-01 07:00+01:00\n")]
+    )
     at = datetime(2013, 1, 1, 5, 10, tzinfo=UTC)
-    assert play.columns == {"place": "string", "at": "timestamp", "id": "string", "vip": "boolean", "fare": "bigint"}
-    assert list(map(list, play.rows)) == [[{"place": "EWR", "at": at, "id": None, "vip": True, "fare": 3}], []]
+    assert play.columns == {
+        "place": "string",
+        "at": "timestamp",
+        "id": "string",
+        "vip": "boolean",
+        "fare": "bigint",
+    }
+    assert list(map(list, play.rows)) == [
+        [{"place": "EWR", "at": at, "id": None, "vip": True, "fare": 3}],
+        [],
+    ]
     assert [(s.line, s.arrival, s.watermark) for s in play.transcript.steps] == [
         (4, LATEST, None),
         (5, LATEST, datetime(2013, 1, 1, 6, tzinfo=UTC)),
@@ -92,7 +103,9 @@ def test_a_step_has_values_of_the_types_of_the_source(tmp_path: Path) -> None:
 def test_a_directory_stands_for_the_transcripts_below_it(tmp_path: Path) -> None:
     (below := tmp_path / "below").mkdir()
     file = write(tmp_path, HEAD + f"  - input: [{ROW}]\n")
-    (tmp_path / "below" / "two.yaml").write_text(Path(file).read_text().replace("trips.yaml", "../trips.yaml"))
+    (tmp_path / "below" / "two.yaml").write_text(
+        Path(file).read_text().replace("trips.yaml", "../trips.yaml")
+    )
     (hidden := tmp_path / ".hidden").mkdir()
     (hidden / "three.yaml").write_text("steps: broken")
     assert [p.transcript.name for p in plays([str(tmp_path), file, str(below)])] == ["two", "one"]
@@ -107,5 +120,7 @@ def test_a_broken_transcript_of_a_directory_is_not_passed_over(tmp_path: Path) -
 
 def test_a_directory_without_one_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "trips.yaml").write_text(SPEC)
-    with pytest.raises(UsageError, match="holds no transcript; one is a .yaml file with spec and steps"):
+    with pytest.raises(
+        UsageError, match="holds no transcript; one is a .yaml file with spec and steps"
+    ):
         plays([str(tmp_path)])

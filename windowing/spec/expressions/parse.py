@@ -27,11 +27,24 @@ _KEEPING = frozenset(
     + ("upper", "year", "month", "day", "hour")
 )
 """What has a value wherever all its arguments have one."""
-_BINDS = {"or": 1, "and": 2, "not": 3, **dict.fromkeys((*COMPARISONS, *PREDICATES), 4), "+": 5, "-": 5, "*": 6, "/": 6, "%": 6, "negate": 7}
+_BINDS = {
+    "or": 1,
+    "and": 2,
+    "not": 3,
+    **dict.fromkeys((*COMPARISONS, *PREDICATES), 4),
+    "+": 5,
+    "-": 5,
+    "*": 6,
+    "/": 6,
+    "%": 6,
+    "negate": 7,
+}
 _SUM, _WHOLE = 5, 8
 _OPERATORS = {"==": "=", "<>": "!="}
 _LONGEST_HAVING = 1_000
-_HAVING = re.compile(r"\s*(?:`([^`]+)`|([^\W\d]\w*))\s*(==?|!=|<>|<=|>=|<|>)\s*([+-]?\s*[0-9]{1,18}(?:\.[0-9]{1,18})?)\s*")
+_HAVING = re.compile(
+    r"\s*(?:`([^`]+)`|([^\W\d]\w*))\s*(==?|!=|<>|<=|>=|<|>)\s*([+-]?\s*[0-9]{1,18}(?:\.[0-9]{1,18})?)\s*"
+)
 
 
 def expression(field: str, text: str) -> Expression:
@@ -44,7 +57,10 @@ def expression(field: str, text: str) -> Expression:
 
     node = syntax.parsed(field, text)
     if _weight(node) > HEAVIEST:
-        raise SpecError(field, f"{shown(text)} nests case, between, nullif or abs so that it grows too large; write it flatter")
+        raise SpecError(
+            field,
+            f"{shown(text)} nests case, between, nullif or abs so that it grows too large; write it flatter",
+        )
     canonical = printed(node)
     syntax.parsed(field, canonical, longest=None)
     return Expression(canonical, tuple(dict.fromkeys(_columns(node))))
@@ -80,8 +96,12 @@ def having(field: str, text: str, aggregates: Collection[str]) -> Having:
     name = quoted or plain
     if name not in aggregates:
         known = f"{near(name, aggregates)}; the window has {listed(aggregates)}"
-        raise SpecError(field, f"{shown(text)} compares {shown(name)}, which is none of its aggregates{known}")
-    return Having(name, _OPERATORS.get(operator, operator), _plain(Decimal(re.sub(r"[\s+]", "", number))))
+        raise SpecError(
+            field, f"{shown(text)} compares {shown(name)}, which is none of its aggregates{known}"
+        )
+    return Having(
+        name, _OPERATORS.get(operator, operator), _plain(Decimal(re.sub(r"[\s+]", "", number)))
+    )
 
 
 def printed(node: Node) -> str:
@@ -176,5 +196,7 @@ def _weight(node: Node) -> int:
     if not isinstance(node, Call):
         return 1
     first, *others = map(_weight, node.arguments)
-    times = (len(others) - 1) // 2 if node.operation == "case of" else _REPEATS.get(node.operation, 1)
+    times = (
+        (len(others) - 1) // 2 if node.operation == "case of" else _REPEATS.get(node.operation, 1)
+    )
     return 1 + times * first + sum(others)

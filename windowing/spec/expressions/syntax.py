@@ -73,14 +73,18 @@ def _check_chains(root: exp.Expr) -> None:
     while level:
         level, depth = [child for node in level for child in node.iter_expressions()], depth + 1
     if depth > LONGEST_CHAIN:
-        raise Refused(f"has more than {LONGEST_CHAIN} operators in a row; for many values write in ('a', 'b')")
+        raise Refused(
+            f"has more than {LONGEST_CHAIN} operators in a row; for many values write in ('a', 'b')"
+        )
 
 
 def _node(found: exp.Expr) -> Node:
     if type(found) in _BINARY:
         return Call(_BINARY[type(found)], tuple(map(_node, _parts(found, "this", "expression"))))
     if type(found) in _COMPARISONS:
-        return Call(_COMPARISONS[type(found)], tuple(map(_node, _compared(found, "this", "expression"))))
+        return Call(
+            _COMPARISONS[type(found)], tuple(map(_node, _compared(found, "this", "expression")))
+        )
     match found:
         case exp.Paren():
             return _node(*_parts(found, "this"))
@@ -97,7 +101,11 @@ def _node(found: exp.Expr) -> Node:
 
 def _parts(found: exp.Expr, *names: str) -> list[exp.Expr]:
     """The children under `names`, in their order; refuses a node that says more than these."""
-    said = {key: value for key, value in found.args.items() if value is not None and value is not False and value != []}
+    said = {
+        key: value
+        for key, value in found.args.items()
+        if value is not None and value is not False and value != []
+    }
     if said.keys() - {*names} - _FLAGS:
         raise _unknown(found)
     values = [said[name] for name in names if name in said]
@@ -111,7 +119,9 @@ def _compared(found: exp.Expr, *names: str) -> tuple[exp.Expr, ...]:
 
 def _sides(*parts: exp.Expr) -> tuple[exp.Expr, ...]:
     if any(isinstance(part, _COMPARED) for part in parts):
-        raise Refused("has comparisons side by side; put one of them in parentheses or write and between them")
+        raise Refused(
+            "has comparisons side by side; put one of them in parentheses or write and between them"
+        )
     return parts
 
 
@@ -152,7 +162,9 @@ def _predicate(found: exp.Expr) -> Node | None:
         case exp.Is():
             subject, null = _compared(found, "this", "expression")
             if not isinstance(null, exp.Null):
-                raise Refused("has is before something else than null; write is null, is not null, = or <=>")
+                raise Refused(
+                    "has is before something else than null; write is null, is not null, = or <=>"
+                )
             return Call("is null", (_node(subject),))
         case exp.In():
             if not found.expressions:
@@ -172,7 +184,9 @@ def _pattern(found: exp.Expr) -> Literal:
     if not isinstance(found, exp.Literal) or not found.is_string:
         raise Refused("has like before something else than a text; write like 'A%'")
     if not _PATTERN.fullmatch(found.name):
-        raise Refused("has a like with a backslash that stands before neither % nor _ nor another one, where it would mean nothing")
+        raise Refused(
+            "has a like with a backslash that stands before neither % nor _ nor another one, where it would mean nothing"
+        )
     return _literal(found)
 
 
@@ -193,14 +207,23 @@ def _case(found: exp.Case) -> Call:
     operand, default = found.args.get("this"), found.args.get("default")
     arms = [_node(part) for arm in found.args["ifs"] for part in _parts(arm, "this", "true")]
     otherwise = Literal(None) if default is None else _node(default)
-    return Call("case", (*arms, otherwise)) if operand is None else Call("case of", (_node(operand), *arms, otherwise))
+    return (
+        Call("case", (*arms, otherwise))
+        if operand is None
+        else Call("case of", (_node(operand), *arms, otherwise))
+    )
 
 
 def _type(found: exp.Expr) -> Literal:
     if found.this in _TYPES and not found.expressions:
         return Literal(_TYPES[found.this])
     digits = [int(size.name) for size in found.expressions if size.name.isdecimal()]
-    if found.this != exp.DType.DECIMAL or len(digits) != 2 or not 0 <= digits[1] <= digits[0] <= MOST_DIGITS or not digits[0]:
+    if (
+        found.this != exp.DType.DECIMAL
+        or len(digits) != 2
+        or not 0 <= digits[1] <= digits[0] <= MOST_DIGITS
+        or not digits[0]
+    ):
         raise Refused(f"casts to {shown(found.sql('spark').lower())}; allowed are {TYPES}")
     return Literal(f"decimal({digits[0]}, {digits[1]})")
 
@@ -208,10 +231,18 @@ def _type(found: exp.Expr) -> Literal:
 def _function(name: str, arguments: tuple[Node, ...]) -> Call:
     fewest, most = FUNCTIONS[name]
     if not fewest <= len(arguments) <= most:
-        wanted = f"{fewest}" if fewest == most else f"{fewest} or more" if most == ANY_NUMBER else f"{fewest} or {most}"
+        wanted = (
+            f"{fewest}"
+            if fewest == most
+            else f"{fewest} or more"
+            if most == ANY_NUMBER
+            else f"{fewest} or {most}"
+        )
         raise Refused(f"gives {name} {len(arguments)} arguments, but it takes {wanted}")
     if name == "round" and len(arguments) == 2:
         digits = arguments[1].value if isinstance(arguments[1], Literal) else None
         if type(digits) is not int or not 0 <= digits <= 18:
-            raise Refused("has a round to something else than 0 to 18 digits, as in round(delay, 2)")
+            raise Refused(
+                "has a round to something else than 0 to 18 digits, as in round(delay, 2)"
+            )
     return Call(name, arguments)

@@ -24,12 +24,69 @@ FORM = (
 )
 
 _CALLED = (*FUNCTIONS, "cast", "try_cast")
-_KNOWN = ("and", "or", "not", "in", "between", "like", "is", "null", "case", "when", "then", "else", "end", "true", "false", "as")
-_MARKS = ("(", ")", ",", "+", "-", "*", "/", "%", "=", "==", "!=", "<>", "<", "<=", ">", ">=", "<=>")
-_AGGREGATES = ("count", "sum", "min", "max", "avg", "mean", "median", "quantile", "first", "last", "stddev", "variance")
+_KNOWN = (
+    "and",
+    "or",
+    "not",
+    "in",
+    "between",
+    "like",
+    "is",
+    "null",
+    "case",
+    "when",
+    "then",
+    "else",
+    "end",
+    "true",
+    "false",
+    "as",
+)
+_MARKS = (
+    "(",
+    ")",
+    ",",
+    "+",
+    "-",
+    "*",
+    "/",
+    "%",
+    "=",
+    "==",
+    "!=",
+    "<>",
+    "<",
+    "<=",
+    ">",
+    ">=",
+    "<=>",
+)
+_AGGREGATES = (
+    "count",
+    "sum",
+    "min",
+    "max",
+    "avg",
+    "mean",
+    "median",
+    "quantile",
+    "first",
+    "last",
+    "stddev",
+    "variance",
+)
 _PARAMETERS = dict.fromkeys("?:@$", "a parameter")
-_MEANT = {".": "a field of a struct or a number without its zero", ";": "a second statement", "->": "a lambda", **_PARAMETERS}
-_CALLS_MEANT = {"over": "a window function", "exists": "a subquery", **dict.fromkeys(_AGGREGATES, "an aggregate")}
+_MEANT = {
+    ".": "a field of a struct or a number without its zero",
+    ";": "a second statement",
+    "->": "a lambda",
+    **_PARAMETERS,
+}
+_CALLS_MEANT = {
+    "over": "a window function",
+    "exists": "a subquery",
+    **dict.fromkeys(_AGGREGATES, "an aggregate"),
+}
 _NAME = re.compile(r"[^\W\d]\w*")
 _NUMBER = re.compile(r"(\d+)(\.\d+)?(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 _TEXT = re.compile(r"(?:[^\\]|\\[\\'\"%_])*")
@@ -47,7 +104,9 @@ def tokens(text: str, longest: int | None = LONGEST) -> list[Token]:
         raise Refused(f"has {len(text):,} characters; an expression has at most {longest:,}")
     hidden = next((c for c in text if not c.isprintable() and c not in "\n\t"), None)
     if hidden is not None:
-        raise Refused(f"holds the invisible character U+{ord(hidden):04X}; write visible characters, blanks and line ends")
+        raise Refused(
+            f"holds the invisible character U+{ord(hidden):04X}; write visible characters, blanks and line ends"
+        )
     found = Spark().tokenize(text)
     _check_gaps(text, found)
     _check_nesting(found)
@@ -80,13 +139,17 @@ def _check_nesting(found: Iterable[Token]) -> None:
         if signs + sum(depth for _, depth in opened) > DEEPEST:
             raise Refused(f"is nested more than {DEEPEST} deep; write it flatter")
     if opened:
-        raise Refused(f"has a {shown(opened[-1][0])} that is not closed; check the parentheses and the ends of cases")
+        raise Refused(
+            f"has a {shown(opened[-1][0])} that is not closed; check the parentheses and the ends of cases"
+        )
 
 
 def _check_token(written: str, token: Token, before: Token | None) -> None:
     kind = token.token_type
     if kind == TokenType.STRING and written[0] not in "'\"":
-        raise Refused("begins with a command; write a column of that name in backticks, as in `show` > 1")
+        raise Refused(
+            "begins with a command; write a column of that name in backticks, as in `show` > 1"
+        )
     if kind == TokenType.STRING:
         _check_text(written[1:-1], before)
     elif kind == TokenType.NUMBER:
@@ -103,7 +166,9 @@ def _check_text(inside: str, before: Token | None) -> None:
         form = "times are texts without a word before them, a quote inside a text is written \\'"
         raise Refused(f"has the text {shown(inside)} where an operator is needed; {form}")
     if not _TEXT.fullmatch(inside):
-        raise Refused("has a backslash in a text that stands before none of \\ ' \" % _; write \\\\ for one that is meant")
+        raise Refused(
+            "has a backslash in a text that stands before none of \\ ' \" % _; write \\\\ for one that is meant"
+        )
 
 
 def _check_number(written: str) -> None:
@@ -124,7 +189,9 @@ def _check_number(written: str) -> None:
 
 def _check_name(token: Token) -> None:
     if token.text.startswith("__"):
-        raise Refused(f"names {token.text!r}, but names that begin with '__' are reserved; rename the column")
+        raise Refused(
+            f"names {token.text!r}, but names that begin with '__' are reserved; rename the column"
+        )
     if _word(token) == "select":
         raise Refused("has a subquery; an expression looks at one row of the source")
 
@@ -143,4 +210,6 @@ def _check_calls(found: Sequence[Token]) -> None:
 
 def _word(token: Token) -> str:
     """An operator or an unquoted word in lower case, nothing for what is quoted."""
-    return "" if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER) else token.text.lower()
+    return (
+        "" if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER) else token.text.lower()
+    )

@@ -6,7 +6,22 @@ from typing import Union
 
 ANY_NUMBER = 100
 FUNCTIONS = {
-    **dict.fromkeys(("abs", "floor", "ceil", "lower", "upper", "trim", "length", "year", "month", "day", "hour"), (1, 1)),
+    **dict.fromkeys(
+        (
+            "abs",
+            "floor",
+            "ceil",
+            "lower",
+            "upper",
+            "trim",
+            "length",
+            "year",
+            "month",
+            "day",
+            "hour",
+        ),
+        (1, 1),
+    ),
     **dict.fromkeys(("coalesce", "concat"), (1, ANY_NUMBER)),
     **dict.fromkeys(("least", "greatest"), (2, ANY_NUMBER)),
     **{"round": (1, 2), "nullif": (2, 2), "substring": (2, 3), "if": (3, 3), "replace": (3, 3)},

@@ -4,7 +4,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from windowing.spec.yaml.fields import NAME_PATTERN, Call, Column, Document, Expression, Length, LengthOrForever, Name, Place, Zone, text
+from windowing.spec.yaml.fields import (
+    NAME_PATTERN,
+    Call,
+    Column,
+    Document,
+    Expression,
+    Length,
+    LengthOrForever,
+    Name,
+    Place,
+    Zone,
+    text,
+)
 from windowing.spec.yaml.window_document import KINDS, AnyWindow
 
 
@@ -16,7 +28,9 @@ class EventTimeDocument(Document):
     """A column of numbers since 1970-01-01T00:00Z."""
 
     column: Column = Field(description="the column that holds the numbers")
-    unit: Literal["ms", "s", "us"] = Field(description="what one of them counts: milliseconds, seconds or microseconds")
+    unit: Literal["ms", "s", "us"] = Field(
+        description="what one of them counts: milliseconds, seconds or microseconds"
+    )
 
 
 class SourceDocument(Document):
@@ -28,38 +42,68 @@ class SourceDocument(Document):
     event_time: Annotated[
         Annotated[Column, Tag(":text")] | Annotated[EventTimeDocument, Tag(":mapping")],
         Discriminator(_tag),
-    ] = Field(description="the timestamp column that says when an event happened, or {column: ts, unit: ms|s|us}, or arrival")
-    key: list[Column] = Field(min_length=1, description="the columns windows are kept apart by, such as [origin]")
-    zone: Zone | None = Field(None, description="the zone of timestamps and text that name none", examples=["America/New_York"])
-    event_id: Column | None = Field(None, description="the column that tells copies of one event; without it none are looked for")
-    order_by: list[Column] = Field(default=[], description="columns that break ties between events of one time")
+    ] = Field(
+        description="the timestamp column that says when an event happened, or {column: ts, unit: ms|s|us}, or arrival"
+    )
+    key: list[Column] = Field(
+        min_length=1, description="the columns windows are kept apart by, such as [origin]"
+    )
+    zone: Zone | None = Field(
+        None,
+        description="the zone of timestamps and text that name none",
+        examples=["America/New_York"],
+    )
+    event_id: Column | None = Field(
+        None,
+        description="the column that tells copies of one event; without it none are looked for",
+    )
+    order_by: list[Column] = Field(
+        default=[], description="columns that break ties between events of one time"
+    )
     columns: dict[str, Expression] | None = Field(
         None, description="columns computed from others", examples=[{"delay": "dep_delay + taxi"}]
     )
-    where: Expression | None = Field(None, description="which rows of the table are events", examples=["distance > 0"])
+    where: Expression | None = Field(
+        None, description="which rows of the table are events", examples=["distance > 0"]
+    )
     changes: Literal["refuse", "feed"] = Field(
-        "refuse", description="updates and deletes in the source: refuse them, or feed: count what they touch again"
+        "refuse",
+        description="updates and deletes in the source: refuse them, or feed: count what they touch again",
     )
     on_bad_value: Literal["quarantine", "null"] | None = Field(
-        "quarantine", description="NaN or infinity where a number is needed: quarantine the row, or null to skip the value"
+        "quarantine",
+        description="NaN or infinity where a number is needed: quarantine the row, or null to skip the value",
     )
 
 
 class WatermarkDocument(Document):
     """How far event time is trusted."""
 
-    delay: Length = Field("0 seconds", description="how far the watermark stays behind the highest event time")
-    allowed_lateness: LengthOrForever = Field("forever", description="how long after its end a window still takes events in, or forever")
-    max_future: Length = Field("1 hour", description="events further ahead of their arrival are quarantined")
-    idle_after: Length | None = Field(None, description="after that long without accepted events the watermark goes on with the clock")
-    dedupe_horizon: Length | None = Field(None, description="how long event ids are remembered; without it, as long as state is kept")
+    delay: Length = Field(
+        "0 seconds", description="how far the watermark stays behind the highest event time"
+    )
+    allowed_lateness: LengthOrForever = Field(
+        "forever", description="how long after its end a window still takes events in, or forever"
+    )
+    max_future: Length = Field(
+        "1 hour", description="events further ahead of their arrival are quarantined"
+    )
+    idle_after: Length | None = Field(
+        None,
+        description="after that long without accepted events the watermark goes on with the clock",
+    )
+    dedupe_horizon: Length | None = Field(
+        None, description="how long event ids are remembered; without it, as long as state is kept"
+    )
 
 
 class AggregateDocument(Document):
     """An aggregate with its own condition."""
 
     call: Call = Field(description="a call such as count(), sum(delay) or quantile(delay, 0.95)")
-    where: Expression | None = Field(None, description="which events count", examples=["delay > 60"])
+    where: Expression | None = Field(
+        None, description="which events count", examples=["delay > 60"]
+    )
 
 
 class ExpectationsDocument(Document):
@@ -72,11 +116,19 @@ class RetentionDocument(Document):
     """How long rows are kept; a month counts 31 days, a year 366."""
 
     state: LengthOrForever = Field("forever", description="how long state is kept, or forever")
-    refused: LengthOrForever = Field("1 year", description="how long what late, duplicate and quarantined rows said is kept, or forever")
-    output: LengthOrForever = Field("forever", description="how long output rows are kept, or forever")
+    refused: LengthOrForever = Field(
+        "1 year",
+        description="how long what late, duplicate and quarantined rows said is kept, or forever",
+    )
+    output: LengthOrForever = Field(
+        "forever", description="how long output rows are kept, or forever"
+    )
 
 
-_AnyAggregate = Annotated[Annotated[Call, Tag(":text")] | Annotated[AggregateDocument, Tag(":mapping")], Discriminator(_tag)]
+_AnyAggregate = Annotated[
+    Annotated[Call, Tag(":text")] | Annotated[AggregateDocument, Tag(":mapping")],
+    Discriminator(_tag),
+]
 _NAMED: dict[str, Any] = {"propertyNames": {"pattern": f"^{NAME_PATTERN}$"}}
 
 
@@ -84,18 +136,38 @@ class PipelineDocument(Document):
     """A Tidemark pipeline: event-time windows over a Delta table."""
 
     name: Name = Field(
-        description="the pipeline's name and the root of its tables' names", json_schema_extra={"pattern": f"^{NAME_PATTERN}$"}
+        description="the pipeline's name and the root of its tables' names",
+        json_schema_extra={"pattern": f"^{NAME_PATTERN}$"},
     )
-    lake: Place = Field(description="the directory that holds the pipeline's tables, relative to this file")
+    lake: Place = Field(
+        description="the directory that holds the pipeline's tables, relative to this file"
+    )
     source: SourceDocument = Field(description="the Delta table events are read from")
-    watermark: WatermarkDocument = Field(default=WatermarkDocument.model_validate({}), description="how far event time is trusted")
-    aggregates: dict[str, _AnyAggregate] = Field(min_length=1, description="output columns and the calls that make them")
-    windows: dict[str, AnyWindow] = Field(min_length=1, description="output tables and their windows", json_schema_extra=_NAMED)
-    schedule: Annotated[str, text("a cron expression such as '*/15 * * * *' or a preset such as '@hourly'")] | None = Field(
-        None, description="when to run: five cron fields or a preset; without it by hand", examples=["*/15 * * * *", "@hourly"]
+    watermark: WatermarkDocument = Field(
+        default=WatermarkDocument.model_validate({}), description="how far event time is trusted"
     )
-    expectations: ExpectationsDocument | None = Field(None, description="what must hold of the outputs before they are published")
-    retention: RetentionDocument = Field(default=RetentionDocument.model_validate({}), description="how long rows are kept")
+    aggregates: dict[str, _AnyAggregate] = Field(
+        min_length=1, description="output columns and the calls that make them"
+    )
+    windows: dict[str, AnyWindow] = Field(
+        min_length=1, description="output tables and their windows", json_schema_extra=_NAMED
+    )
+    schedule: (
+        Annotated[
+            str, text("a cron expression such as '*/15 * * * *' or a preset such as '@hourly'")
+        ]
+        | None
+    ) = Field(
+        None,
+        description="when to run: five cron fields or a preset; without it by hand",
+        examples=["*/15 * * * *", "@hourly"],
+    )
+    expectations: ExpectationsDocument | None = Field(
+        None, description="what must hold of the outputs before they are published"
+    )
+    retention: RetentionDocument = Field(
+        default=RetentionDocument.model_validate({}), description="how long rows are kept"
+    )
 
 
 Loc = tuple[int | str, ...]

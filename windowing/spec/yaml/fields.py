@@ -21,7 +21,9 @@ def text(form: str) -> BeforeValidator:
     def check(value: object) -> object:
         if isinstance(value, str) and value.strip():
             return value
-        raise PydanticCustomError("sentence", "{given} is not {form}", {"given": shown(value), "form": form})
+        raise PydanticCustomError(
+            "sentence", "{given} is not {form}", {"given": shown(value), "form": form}
+        )
 
     return BeforeValidator(check)
 
@@ -43,7 +45,9 @@ def _step(value: object) -> object:
     """Lets numbers and texts through."""
     if isinstance(value, (int, float, str)) and not isinstance(value, bool):
         return value
-    raise PydanticCustomError("sentence", "{given} is not {form}", {"given": shown(value), "form": STEP})
+    raise PydanticCustomError(
+        "sentence", "{given} is not {form}", {"given": shown(value), "form": STEP}
+    )
 
 
 STEP = "a number such as 10, or a duration such as '5 minutes' for timestamps"

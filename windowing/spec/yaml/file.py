@@ -24,13 +24,22 @@ def document(path: str) -> Any:
         text = _read(path)
         return _values(text)
     except SpecError as error:
-        raise SpecError(error.field, error.message, path) if error.field else SpecError("", f"{path}: {error.message}") from None
+        raise (
+            SpecError(error.field, error.message, path)
+            if error.field
+            else SpecError("", f"{path}: {error.message}")
+        ) from None
 
 
 def lines(path: str, field: str) -> list[int]:
     """The line on which each item of the list `field` begins, at the top of a file that `document` could read."""
     root = YAML(typ="safe", pure=True).compose(_read(path))
-    return [item.start_mark.line + 1 for key, value in root.value if key.value == field for item in value.value]
+    return [
+        item.start_mark.line + 1
+        for key, value in root.value
+        if key.value == field
+        for item in value.value
+    ]
 
 
 def _read(path: str) -> str:
@@ -53,7 +62,10 @@ def _values(text: str) -> Any:
     directive = re.search(r"^%.*", text, re.MULTILINE)
     if directive:
         line = text[: directive.start()].count("\n") + 1
-        raise SpecError(f"line {line}", f"{shown(directive[0])} is a directive; leave it out, specs are YAML 1.2")
+        raise SpecError(
+            f"line {line}",
+            f"{shown(directive[0])} is a directive; leave it out, specs are YAML 1.2",
+        )
     yaml = YAML(typ="safe", pure=True)
     try:
         root = yaml.compose(text)
@@ -82,7 +94,10 @@ def _first_line(text: str) -> str:
 def _plain(node: Node, field: str, yaml: YAML) -> Any:
     where = field or f"line {node.start_mark.line + 1}"
     if node.anchor:
-        raise SpecError(where, f"anchors such as &{node.anchor} and aliases are not allowed; write the value out")
+        raise SpecError(
+            where,
+            f"anchors such as &{node.anchor} and aliases are not allowed; write the value out",
+        )
     match node:
         case MappingNode() if node.tag == _CORE + "map":
             return _mapping(node, field, yaml)
@@ -92,7 +107,10 @@ def _plain(node: Node, field: str, yaml: YAML) -> Any:
             return node.value
         case ScalarNode() if node.tag in _TYPED:
             return _scalar(node, where, yaml)
-    raise SpecError(where, f"the tag {shown(str(node.tag))} is not allowed; a spec is plain text, numbers, lists and mappings")
+    raise SpecError(
+        where,
+        f"the tag {shown(str(node.tag))} is not allowed; a spec is plain text, numbers, lists and mappings",
+    )
 
 
 def _mapping(node: MappingNode, field: str, yaml: YAML) -> dict[Any, Any]:
@@ -102,7 +120,10 @@ def _mapping(node: MappingNode, field: str, yaml: YAML) -> dict[Any, Any]:
     for key_node, value_node in node.value:
         line = f"line {key_node.start_mark.line + 1}"
         if not isinstance(key_node, ScalarNode):
-            raise SpecError(field or line, f"has a list or mapping as a field's name in {line}; quote it if it is meant as text")
+            raise SpecError(
+                field or line,
+                f"has a list or mapping as a field's name in {line}; quote it if it is meant as text",
+            )
         key = _plain(key_node, field, yaml)
         path = f"{field}.{key_node.value}" if field else str(key_node.value)
         if key in out:
@@ -152,5 +173,6 @@ def _scalar(node: ScalarNode, where: str, yaml: YAML) -> Any:
         return yaml.constructor.construct_object(node)
     except (ValueError, KeyError, YAMLError):
         raise SpecError(
-            where, f"{shown(node.value)} can't be read as {str(node.tag).removeprefix(_CORE)}; quote it if it is meant as text"
+            where,
+            f"{shown(node.value)} can't be read as {str(node.tag).removeprefix(_CORE)}; quote it if it is meant as text",
         ) from None

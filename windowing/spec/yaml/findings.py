@@ -21,15 +21,23 @@ def first_sentence(error: ValidationError, models: Models = model_at) -> tuple[s
     unknown = [e for e in found if e["type"] == "extra_forbidden"]
     chosen = (unknown or found)[0]
     kindless = chosen["type"] == "union_tag_not_found" and isinstance(chosen["input"], dict)
-    return _path(chosen["loc"], chosen["type"]) + (".kind" if kindless else ""), _sentence(chosen, models)
+    return _path(chosen["loc"], chosen["type"]) + (".kind" if kindless else ""), _sentence(
+        chosen, models
+    )
 
 
 def _path(loc: Loc, finding: str) -> str:
     """The field as a user writes it: `windows.hourly.size`, `source.key[1]`."""
     tagged = loc[:2] == ("source", "event_time") or loc[:1] in {("windows",), ("aggregates",)}
     indexed = finding != "invalid_key" and "[key]" not in loc
-    steps = [p for i, p in enumerate(loc) if p != "[key]" and not (tagged and i == 2 and str(p).startswith(":"))]
-    return "".join(f"[{p}]" if isinstance(p, int) and indexed else f".{p}" for i, p in enumerate(steps)).removeprefix(".")
+    steps = [
+        p
+        for i, p in enumerate(loc)
+        if p != "[key]" and not (tagged and i == 2 and str(p).startswith(":"))
+    ]
+    return "".join(
+        f"[{p}]" if isinstance(p, int) and indexed else f".{p}" for i, p in enumerate(steps)
+    ).removeprefix(".")
 
 
 def _sentence(error: ErrorDetails, models: Models) -> str:
@@ -60,7 +68,11 @@ def _sentence(error: ErrorDetails, models: Models) -> str:
 
 def _unknown(loc: Loc, given: str, models: Models) -> str:
     model, name = models(loc[:-1]) or PipelineDocument, str(loc[-1])
-    others = [kind for kind, other in KINDS.items() if name in other.model_fields and issubclass(model, tuple(KINDS.values()))]
+    others = [
+        kind
+        for kind, other in KINDS.items()
+        if name in other.model_fields and issubclass(model, tuple(KINDS.values()))
+    ]
     hint = f", it belongs to {_both(others)} windows" if others else near(name, model.model_fields)
     return f"is not a field here (given {given}){hint}; allowed: {listed(model.model_fields)}"
 

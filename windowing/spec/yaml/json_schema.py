@@ -10,7 +10,11 @@ from windowing.spec.yaml.document import PipelineDocument
 def json_schema() -> dict[str, Any]:
     """The schema of a pipeline file as plain values, the same on every call."""
     schema = PipelineDocument.model_json_schema()
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_tidy(schema), "title": "Tidemark pipeline"}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **_tidy(schema),
+        "title": "Tidemark pipeline",
+    }
 
 
 def schema_text() -> str:
