@@ -88,7 +88,7 @@ def is_whole(jar: Path) -> bool:
 
 
 def explain_failure(said: str) -> str:
-    """Why there is no JAR, from all that Ivy and the JVM's launcher said: which address, which error."""
+    """Which address gave which error, from all that Ivy and the JVM's launcher said."""
     said = hide_passwords(said)
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     if _IVY_STARTED not in said:

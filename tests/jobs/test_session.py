@@ -28,3 +28,9 @@ def test_what_spark_or_a_user_has_set_stays(spark: SparkSession) -> None:
     assert settings.get("mapreduce.job.reduces") == "7"
     assert settings.get("mapreduce.fileoutputcommitter.algorithm.version") == "1", "Spark sets it"
     settings.unset("mapreduce.job.reduces")
+
+
+def test_the_cache_of_generated_classes_holds_those_of_a_run(spark: SparkSession) -> None:
+    # Spark reads it once, when the JVM first compiles something; a later change has no effect.
+    assert spark.conf.get("spark.sql.codegen.cache.maxEntries") == "5000"
+    assert not spark.conf.isModifiable("spark.sql.codegen.cache.maxEntries")
