@@ -136,6 +136,66 @@ def test_what_a_backfill_brought_before_any_watermark_is_shown_once_it_is_passed
     lab.check()
 
 
+PASSED_LATER = (
+    *WAITING,
+    Tumbling("open", HOUR, empty=True),
+    Tumbling("busy", HOUR, emit="on_close", having=("count", ">=", 1)),
+    Sliding("still", HOUR, 20 * MINUTE, emit="on_close", empty=True, having=("count", "<", 1)),
+    Tumbling("days", DAY, zone="America/New_York", emit="on_close", empty=True),
+    Sliding("local", 2 * HOUR, HOUR, zone="America/New_York", emit="changes"),
+)
+
+
+def brought_before_any_watermark(lab: Lab) -> None:
+    """Events of two keys that no run could take, and that a backfill does."""
+    hours = (0, 1, 5, 26, 27)
+    ahead = [Event(k, LONG_AGO + n * HOUR, n, f"{k}{n}", n) for k in "ab" for n in hours]
+    lab.run(ahead, LONG_AGO - DAY)
+    assert not lab.truth.accepted
+    lab.backfill(LONG_AGO, LONG_AGO + 2 * DAY)
+    assert lab.truth.watermark is None
+
+
+def at_once(lab: Lab, key: str, hour: int) -> list[Event]:
+    """An event that arrives when it happens, landed and not yet run."""
+    return lab.land([Event(key, LONG_AGO + hour * HOUR, 1, f"{key} at {hour}")])
+
+
+@pytest.mark.beside
+@pytest.mark.parametrize(
+    "lateness", [pytest.param(None, marks=pytest.mark.deep), 0], ids=["never late", "late at once"]
+)
+def test_the_first_watermark_passes_a_part_of_what_a_backfill_brought_and_is_killed(
+    lateness: int | None, spark: SparkSession, tmp_path: Path
+) -> None:
+    lab = Lab(spark, tmp_path, PASSED_LATER, lateness, shows=FEW, max_future=HOUR)
+    brought_before_any_watermark(lab)
+    lab.check()
+    first = at_once(lab, "c", 4)
+    ends_at(Crasher("run.emitted"), lambda: lab.go(LONG_AGO + 4 * HOUR))
+    lab.run_over(first, LONG_AGO + 4 * HOUR)
+    assert lab.table("closed") and not lab.table("days")
+    lab.check()
+    lab.run_over(at_once(lab, "a", 80), LONG_AGO + 80 * HOUR)
+    assert lab.table("days")
+    lab.check()
+
+
+@pytest.mark.deep
+@pytest.mark.beside
+def test_windows_that_come_before_any_watermark_show_what_a_backfill_brought(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lab = Lab(spark, tmp_path, WINDOWS[:1], shows=FEW, max_future=HOUR)
+    brought_before_any_watermark(lab)
+    lab.respecify((*WINDOWS[:1], *PASSED_LATER))
+    maintain(spark, lab.pipeline)
+    lab.check()
+    lab.run_over(at_once(lab, "c", 80), LONG_AGO + 80 * HOUR)
+    assert lab.table("filled") and lab.table("steps")
+    lab.check()
+
+
 @pytest.mark.beside
 def test_a_pipeline_that_started_over_meanwhile_is_not_written_to(
     spark: SparkSession, tmp_path: Path
