@@ -95,9 +95,8 @@ def _printed(step: Commands, directory: Path, environment: Mapping[str, str]) ->
         timeout=PATIENCE,
     )
     if done.returncode:
-        raise AssertionError(
-            f"line {step.line} ended with {done.returncode}\n{step.text}{done.stdout[-2000:]}{done.stderr[-2000:]}"
-        )
+        told = f"{done.stdout[-2000:]}{done.stderr[-8000:]}"
+        raise AssertionError(f"line {step.line} ended with {done.returncode}\n{step.text}{told}")
     return done.stdout
 
 
@@ -111,6 +110,7 @@ def checkout(directory: Path, root: Path) -> dict[str, str]:
     """The environment of a reader whose `python` and `tidemark` are those of this process and of the checkout `root`.
 
     Spark gets the settings of light commands, because compiling would take most of the time: half of a run of few rows.
+    A command that fails leaves its stack trace.
     """
     directory.mkdir(parents=True, exist_ok=True)
     for name, words in (("python", ""), ("tidemark", "-m jobs ")):
@@ -120,7 +120,7 @@ def checkout(directory: Path, root: Path) -> dict[str, str]:
     settings = directory / "quick.properties"
     settings.write_text("".join(f"{name} {value}\n" for name, value in LIGHT.items()))
     spark = {"PYSPARK_SUBMIT_ARGS": f'--properties-file "{settings}" pyspark-shell'}
-    return {**environment(directory), **spark, "PYTHONPATH": str(root)}
+    return {**environment(directory), **spark, "PYTHONPATH": str(root), "TIDEMARK_DEBUG": "1"}
 
 
 def environment(binaries: Path) -> dict[str, str]:
