@@ -1,6 +1,7 @@
-"""State in fewer rows: what was kept of a pane or a session batch by batch becomes one partial, as merging makes it anyway.
+"""Compaction: several state rows of one pane or session become one, merged as reading merges them.
 
-panes[key, pane, judged_by], several rows each -> those admitted to the same windows, merged -> one commit: the old go, the new come
+panes[key, pane, judged_by], several rows each -> rows admitted to the same windows, merged
+-> one commit that deletes the old rows and adds the new ones
 """
 
 from collections.abc import Sequence
@@ -25,68 +26,85 @@ _GROUP, _N = "__group", "__n"
 
 
 def compact(batch: Batch) -> dict[str, int]:
-    """Merges rows of every table of partials; by table how many fewer there are."""
-    schema = source.read(batch.spark, batch.pipeline).schema
-    found: dict[str, int] = {}
-    for family in families(batch.pipeline):
-        kept = partials.parts(partials.algebras(batch.pipeline, family.aggregates, schema).values())
-        found[family.table] = _panes(batch, family, kept)
-    for window in batch.pipeline.sessions:
-        kept = partials.parts(partials.algebras(batch.pipeline, window.aggregates, schema).values())
-        found[fragments_table(window)] = _fragments(batch, window, kept)
-    return found
+    """Merges rows in all tables of partial aggregates; returns how many fewer each table has."""
+    pipeline = batch.pipeline
+    schema = source.read(batch.spark, pipeline).schema
+    removed: dict[str, int] = {}
+    for family in families(pipeline):
+        algebras = partials.algebras(pipeline, family.aggregates, schema)
+        kept = partials.parts(algebras.values())
+        removed[family.table] = _compact_panes(batch, family, kept)
+    for window in pipeline.sessions:
+        algebras = partials.algebras(pipeline, window.aggregates, schema)
+        kept = partials.parts(algebras.values())
+        removed[fragments_table(window)] = _compact_fragments(batch, window, kept)
+    return removed
 
 
-def _panes(batch: Batch, family: Family, kept: Sequence[Part]) -> int:
-    """Rows of one key and pane that count in the same windows: surely those that were on time, and those judged by the same W."""
+def _compact_panes(batch: Batch, family: Family, kept: Sequence[Part]) -> int:
+    """Merges rows of one key and pane that count in the same windows.
+
+    Rows surely do so if they were on time for all windows, or if they were judged by the same W.
+    """
     path = batch.pipeline.table(family.table)
     if not delta.exists(batch.spark, path):
         return 0
-    judged = F.when(~_on_time(batch.pipeline.watermark.allowed_lateness_us), F.col(JUDGED))
+    on_time = _on_time(batch.pipeline.watermark.allowed_lateness_us)
+    # Null for all rows that were on time, so they form one group.
+    judged = F.when(~on_time, F.col(JUDGED))
     rows = delta.read(batch.spark, path).withColumn(_GROUP, judged)
-    group = (*batch.keys, PANE, _GROUP)
-    return _merged(
-        path, rows, Crowd(group, (*batch.keys, PANE, BATCH, JUDGED), F.col(_GROUP), ()), kept
+    crowd = Crowd(
+        group=(*batch.keys, PANE, _GROUP),
+        identity=(*batch.keys, PANE, BATCH, JUDGED),
+        judged=F.col(_GROUP),
+        ends=(),
     )
+    return _merge_crowds(path, rows, crowd, kept)
 
 
 def _on_time(lateness_us: int | None) -> Column:
-    """True for panes none of whose windows was closed when they came; the earliest of them ends after the pane has begun."""
+    """True for rows that were late for none of their windows.
+
+    The earliest window of a pane ends at least one microsecond after the pane has begun.
+    """
     if lateness_us is None:
         return F.lit(True)
     first_end = F.unix_micros(PANE) + F.lit(1 + lateness_us)
     return F.col(JUDGED).isNull() | (first_end > F.unix_micros(JUDGED))
 
 
-def _fragments(batch: Batch, window: Session, kept: Sequence[Part]) -> int:
-    """Fragments of one stored session; it can only grow, or be made anew from events."""
+def _compact_fragments(batch: Batch, window: Session, kept: Sequence[Part]) -> int:
+    """Merges the fragments of each stored session.
+
+    That is safe because a session only grows by new events, and a backfill rebuilds its fragments
+    from accepted events.
+    """
     path = batch.pipeline.table(fragments_table(window))
     if not delta.exists(batch.spark, path):
         return 0
-    spans = delta.read(batch.spark, complete(batch.pipeline, window).path).select(
-        *batch.keys, START, F.col(LAST).alias("__until")
-    )
-    same = [F.col(f"f.`{k}`") == F.col(f"s.`{k}`") for k in batch.keys]
+    sessions = delta.read(batch.spark, complete(batch.pipeline, window).path)
+    spans = sessions.select(*batch.keys, START, F.col(LAST).alias("__until"))
+    same_key = [F.col(f"f.`{k}`") == F.col(f"s.`{k}`") for k in batch.keys]
     inside = (F.col(FIRST) >= F.col(START)) & (F.col(FIRST) <= F.col("__until"))
     rows = delta.read(batch.spark, path)
-    placed = (
-        rows.alias("f")
-        .join(spans.alias("s"), [*same, inside])
-        .select("f.*", F.col(START).alias(_GROUP))
+    joined = rows.alias("f").join(spans.alias("s"), [*same_key, inside])
+    placed = joined.select("f.*", F.col(START).alias(_GROUP))
+    crowd = Crowd(
+        group=(*batch.keys, _GROUP),
+        identity=(*batch.keys, FIRST, LAST, BATCH),
+        judged=F.lit(None).cast("timestamp_ltz"),
+        ends=(F.min(FIRST).alias(FIRST), F.max(LAST).alias(LAST)),
     )
-    ends = (F.min(FIRST).alias(FIRST), F.max(LAST).alias(LAST))
-    nothing = F.lit(None).cast("timestamp_ltz")
-    return _merged(
-        path,
-        placed,
-        Crowd((*batch.keys, _GROUP), (*batch.keys, FIRST, LAST, BATCH), nothing, ends),
-        kept,
-    )
+    return _merge_crowds(path, placed, crowd, kept)
 
 
 @dataclass(frozen=True)
 class Crowd:
-    """Which rows become one (`group`), what tells one of them from another, and the W and the bounds of the one."""
+    """Which state rows become one row, and what that row contains.
+
+    Rows that agree in `group` become one. `identity` are the columns that identify a single row;
+    `judged` and `ends` are the W and the bounds of the merged row.
+    """
 
     group: tuple[str, ...]
     identity: tuple[str, ...]
@@ -94,25 +112,31 @@ class Crowd:
     ends: tuple[Column, ...]
 
 
-def _merged(path: str, rows: DataFrame, crowd: Crowd, kept: Sequence[Part]) -> int:
-    """One commit: groups of several rows become one row each; how many rows fewer there are."""
-    many = rows.groupBy(*crowd.group).agg(F.count("*").alias(_N)).where(F.col(_N) > 1)
-    same = [F.col(f"r.`{c}`").eqNullSafe(F.col(f"m.`{c}`")) for c in crowd.group]
-    old = rows.alias("r").join(many.alias("m"), same, "left_semi").localCheckpoint(eager=True)
-    columns = [c for c in rows.columns if c != _GROUP]
+def _merge_crowds(path: str, rows: DataFrame, crowd: Crowd, kept: Sequence[Part]) -> int:
+    """Merges every group of several rows in one commit; returns how many rows fewer there are."""
+    old = _select_crowds(rows, crowd)
     stamps = [
         F.max(RUN).alias(RUN),
         F.max(GENERATION).alias(GENERATION),
         F.lit(COMPACTED).cast("bigint").alias(BATCH),
     ]
-    one = (
-        old.groupBy(*crowd.group)
-        .agg(*(p.merged() for p in kept), *stamps, *crowd.ends)
-        .withColumn(JUDGED, crowd.judged)
-    )
-    new = one.select(*columns).localCheckpoint(eager=True)
-    before, after = old.count(), new.count()
+    merged_parts = [part.merged() for part in kept]
+    grouped = old.groupBy(*crowd.group).agg(*merged_parts, *stamps, *crowd.ends)
+    columns = [c for c in rows.columns if c != _GROUP]
+    merged = grouped.withColumn(JUDGED, crowd.judged).select(*columns)
+    new = merged.localCheckpoint(eager=True)
+    before = old.count()
+    after = new.count()
     if before:
         state.swap(path, old.select(*columns), new, crowd.identity)
     crashpoint("maintain.compacted")
     return before - after
+
+
+def _select_crowds(rows: DataFrame, crowd: Crowd) -> DataFrame:
+    """The rows of groups with several rows, computed here because they are read three times."""
+    sizes = rows.groupBy(*crowd.group).agg(F.count("*").alias(_N))
+    crowded = sizes.where(F.col(_N) > 1)
+    same_group = [F.col(f"r.`{c}`").eqNullSafe(F.col(f"m.`{c}`")) for c in crowd.group]
+    old = rows.alias("r").join(crowded.alias("m"), same_group, "left_semi")
+    return old.localCheckpoint(eager=True)

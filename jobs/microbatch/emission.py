@@ -1,8 +1,9 @@
-"""What happens once, at the end of a run, when the watermark has moved: outputs that wait for it show what it has passed.
+"""Emission at the end of a run: outputs that wait for the watermark show what it has passed.
 
-    state + W before + W after -> windows that the run touched, or that W passed -> those to show -> outputs
+state + W before + W after -> windows that the run touched, or that W passed -> those to show
+-> outputs
 
-Everything is recomputed from state and compared with what is stored, so doing it again changes nothing.
+Everything is recomputed from state and compared with what is stored, so emission is idempotent.
 """
 
 from functools import partial
@@ -31,88 +32,106 @@ from windowing.windows.gaps import filled
 
 
 def emit(closing: Closing) -> dict[str, int]:
-    """Brings every output that waits for the watermark up to date; returns their counts."""
-    pipeline = closing.batch.pipeline
-    steps: list[Step] = []
+    """Updates every output that waits for the watermark; returns their counts."""
     if closing.within is None and closing.before_us == closing.after_us:
         return {}
-    for family in families(pipeline):
-        for window in family.windows:
-            if (
-                not isinstance(window, Global)
-                and window.shown.emit != ON_CHANGE
-                and closing.after_us is not None
-            ):
-                steps.append(partial(_aligned, closing, family, window))
+    pipeline = closing.batch.pipeline
+    steps = _list_aligned_steps(closing)
     steps += [partial(derive, closing, w) for w in pipeline.windows if not in_output(w)]
-    return total(together(steps)) if steps else {}
+    if not steps:
+        return {}
+    return total(together(steps))
 
 
-def _aligned(closing: Closing, family: Family, window: Aligned) -> dict[str, int]:
-    batch, target = closing.batch, output(closing.batch.pipeline, window)
-    path = batch.pipeline.table(family.table)
+def _list_aligned_steps(closing: Closing) -> list[Step]:
+    """One step for each grid window that waits for the watermark."""
+    if closing.after_us is None:
+        return []
+    steps: list[Step] = []
+    for family in families(closing.batch.pipeline):
+        for window in family.windows:
+            if not isinstance(window, Global) and window.shown.emit != ON_CHANGE:
+                steps.append(partial(_emit_aligned, closing, family, window))
+    return steps
+
+
+def _emit_aligned(closing: Closing, family: Family, window: Aligned) -> dict[str, int]:
+    """Updates the output of one grid window from its panes."""
+    batch = closing.batch
+    pipeline = batch.pipeline
+    path = pipeline.table(family.table)
     if not delta.exists(batch.spark, path):
         return {}
-    algebras = partials.algebras(
-        batch.pipeline, window.aggregates, source.schema(batch.spark, batch.pipeline)
-    )
+    schema = source.schema(batch.spark, pipeline)
+    algebras = partials.algebras(pipeline, window.aggregates, schema)
     kept = partials.parts(algebras.values())
-    found, within = _pool(closing, delta.read(batch.spark, path), window)
-    pool = found.select(
-        *batch.keys, PANE, JUDGED, TOUCHED, *(p.name for p in kept)
-    ).localCheckpoint(eager=True)
-    runs = aligned.stretches(
-        pool, window, batch.keys, kept, batch.pipeline.watermark.allowed_lateness_us, within
-    )
+    found, within = _select_pool(closing, delta.read(batch.spark, path), window)
+    columns = [*batch.keys, PANE, JUDGED, TOUCHED, *(p.name for p in kept)]
+    pool = found.select(*columns).localCheckpoint(eager=True)
+    lateness = pipeline.watermark.allowed_lateness_us
+    runs = aligned.stretches(pool, window, batch.keys, kept, lateness, within)
     if window.shown.emit == CHANGES:
-        rows = _affected(
-            closing,
-            window,
-            pool,
-            within,
-            changes(runs.localCheckpoint(eager=True), window, batch, algebras, within),
-        )
+        changed = changes(runs.localCheckpoint(eager=True), window, batch, algebras, within)
+        rows = _select_affected(closing, window, pool, within, changed)
     else:
-        found = _closed(closing, family, window, runs, kept, within)
-        rows = found.where((F.col(TOUCHED) > 0) | closing.since(F.col(END)))
-        rows = merges.values(rows, [*batch.keys, *bounds(window)], window.aggregates, algebras)
+        windows = _place_windows(closing, family, window, runs, kept, within)
+        affected = windows.where((F.col(TOUCHED) > 0) | closing.since(F.col(END)))
+        identity = [*batch.keys, *bounds(window)]
+        rows = merges.values(affected, identity, window.aggregates, algebras)
     shown = merges.qualifying(rows.where(closing.closed(F.col(END))), window.shown.having)
+    return _write_shown(closing, window, pool, within, shown)
+
+
+def _write_shown(
+    closing: Closing, window: Aligned, pool: DataFrame, within: Range, shown: DataFrame
+) -> dict[str, int]:
+    """Writes the rows `shown` in place of the stored rows of the windows that were affected."""
+    batch = closing.batch
+    target = output(batch.pipeline, window)
     if delta.is_new(batch.spark, target.path):
         return written(batch, window, target, merges.inserts(shown, target))
     stored = delta.read(batch.spark, target.path)
-    old = _affected(closing, window, pool, within, stored)
+    old = _select_affected(closing, window, pool, within, stored)
     if filled(window):
         shown = shown.localCheckpoint(eager=True)
-        old = _with_those_of(shown, stored, old, [*batch.keys, START, END])
+        old = _add_stored_rows_of(shown, stored, old, [*batch.keys, START, END])
     return written(batch, window, target, merges.replacements(shown, old, target))
 
 
-def _with_those_of(
+def _add_stored_rows_of(
     shown: DataFrame, stored: DataFrame, old: DataFrame, ids: list[str]
 ) -> DataFrame:
-    """`old`, and the `stored` rows of the windows `shown`: windows without events before W are touched by no event of theirs."""
+    """`old`, and the `stored` rows of the windows `shown`.
+
+    An empty window that ended before W is affected by a new extent of its key, but no event touches
+    it, so `old` lacks its row.
+    """
     ends = shown.agg(F.min(F.unix_micros(START)), F.max(F.unix_micros(START))).first()
     if ends is None or ends[0] is None:
         return old
     near = stored.where(F.col(START).between(instant(ends[0]), instant(ends[1])))
-    return old.unionByName(near.join(shown.select(*ids), ids, "left_semi")).dropDuplicates(ids)
+    also_shown = near.join(shown.select(*ids), ids, "left_semi")
+    return old.unionByName(also_shown).dropDuplicates(ids)
 
 
 def changes(
     runs: DataFrame, window: Aligned, batch: Batch, algebras: dict[str, Algebra], within: Range
 ) -> DataFrame:
-    """The windows whose aggregates differ from those of the one before: [keys, start, end, aggregates, __overflow]."""
-    points = aligned.points(runs, window, batch.keys, partials.parts(algebras.values()), within)
-    columns = [*batch.keys, aligned.GROUP, *bounds(window), aligned.BEFORE]
-    valued = merges.values(points, columns, window.aggregates, algebras)
+    """The windows whose aggregates differ from those of the key's previous window.
+
+    runs -> [keys, start, end, aggregates, __overflow]
+    """
+    kept = partials.parts(algebras.values())
+    points = aligned.points(runs, window, batch.keys, kept, within)
+    identity = [*batch.keys, aligned.GROUP, *bounds(window), aligned.BEFORE]
+    valued = merges.values(points, identity, window.aggregates, algebras)
     names = [a.name for a in window.aggregates]
-    differ = merges.differing(
-        valued, [*batch.keys, aligned.GROUP], [START, END], names, aligned.BEFORE
-    )
+    group = [*batch.keys, aligned.GROUP]
+    differ = merges.differing(valued, group, [START, END], names, aligned.BEFORE)
     return differ.drop(aligned.GROUP, aligned.BEFORE)
 
 
-def _closed(
+def _place_windows(
     closing: Closing,
     family: Family,
     window: Aligned,
@@ -120,61 +139,70 @@ def _closed(
     kept: list[Part],
     within: Range,
 ) -> DataFrame:
-    """Every window of `runs`, and where the output shows them the windows without events."""
+    """Every window of `runs`, and the empty windows where the output shows them."""
     if not filled(window):
         return aligned.windows(runs, window, within)
     gaps, wide = empty_windows.closing_gaps(closing, window, family.table)
-    return aligned.windows(
-        runs.unionByName(aligned.empties(gaps, runs, window, closing.batch.keys, kept)),
-        window,
-        wide,
-    )
+    empties = aligned.empties(gaps, runs, window, closing.batch.keys, kept)
+    return aligned.windows(runs.unionByName(empties), window, wide)
 
 
-def _pool(closing: Closing, panes: DataFrame, window: Aligned) -> tuple[DataFrame, Range]:
-    """The panes that windows touched by this run, or passed by W, are made from; and the range they lie in."""
-    batch, reach = closing.batch, 2 * span(window)
+def _select_pool(closing: Closing, panes: DataFrame, window: Aligned) -> tuple[DataFrame, Range]:
+    """The panes of the windows that this run touched or W passed, and the range they lie in.
+
+    panes -> panes + [__touched], 1 for panes that this run stored
+    """
+    batch = closing.batch
+    reach = 2 * span(window)
     fresh = (F.col(RUN) == batch.stamp.run) & (F.col(BATCH) >= 0)
-    marked = panes.withColumn(TOUCHED, fresh.cast("bigint")).where(
-        F.col(PANE) < instant(closing.after_us or 0)
-    )
-    within = _times(closing, panes)
-    within = Range(within.low_us - reach, within.high_us + reach)
+    up_to_watermark = F.col(PANE) < instant(closing.after_us or 0)
+    marked = panes.withColumn(TOUCHED, fresh.cast("bigint")).where(up_to_watermark)
+    times = _find_times(closing, panes)
+    within = Range(times.low_us - reach, times.high_us + reach)
     marked = marked.where(F.col(PANE) >= instant(within.low_us))
-    if (
-        closing.before_us is None
-        or closing.within is None
-        or closing.within.low_us >= closing.before_us
-    ):
+    if closing.before_us is None or closing.within is None:
         return marked, within
+    if closing.within.low_us >= closing.before_us:
+        return marked, within
+    # Older panes matter only beside an event that the run accepted behind W, so the others of them
+    # are left out.
     edge = instant(closing.before_us - reach)
-    newer, older = marked.where(F.col(PANE) >= edge), marked.where(F.col(PANE) < edge)
-    return newer.unionByName(
-        aligned.beside(older, marked.where(F.col(TOUCHED) > 0), window, batch.keys, within)
-    ), within
+    newer = marked.where(F.col(PANE) >= edge)
+    older = marked.where(F.col(PANE) < edge)
+    touched = marked.where(F.col(TOUCHED) > 0)
+    beside = aligned.beside(older, touched, window, batch.keys, within)
+    return newer.unionByName(beside), within
 
 
-def _times(closing: Closing, panes: DataFrame) -> Range:
-    """The event times that the run touched or W passed; W passes everything when it is set for the first time.
+def _find_times(closing: Closing, panes: DataFrame) -> Range:
+    """The event times that the run touched or W passed.
 
-    A backfill may have brought panes before there was a watermark, and no output has shown them yet.
+    W passes everything when it is set for the first time: a backfill may have added panes before
+    there was a watermark, and no output has shown them yet.
     """
     times = [closing.before_us, closing.after_us]
     if closing.within is not None:
         times += [closing.within.low_us, closing.within.high_us]
     known = [us for us in times if us is not None]
     passed = Range(min(known), max(known))
-    return empty_windows.spanned(panes, passed) if closing.before_us is None else passed
+    if closing.before_us is None:
+        return empty_windows.spanned(panes, passed)
+    return passed
 
 
-def _affected(
+def _select_affected(
     closing: Closing, window: Aligned, pool: DataFrame, within: Range, rows: DataFrame
 ) -> DataFrame:
-    """The rows of windows that this run touched or W passed; the same windows whether the rows are new or stored."""
+    """The rows of windows that this run touched or W passed.
+
+    New and stored rows are selected in the same way, so that both are of the same windows.
+    """
     batch = closing.batch
+    lateness = batch.pipeline.watermark.allowed_lateness_us
+    passed = closing.since(F.col(END))
     fresh = pool.where(F.col(TOUCHED) > 0).select(*batch.keys, PANE, JUDGED)
-    same = [F.col(f"s.`{k}`") == F.col(f"f.`{k}`") for k in batch.keys]
-    hit = aligned.touches(window, batch.pipeline.watermark.allowed_lateness_us, within)
-    near = rows.where((F.col(END) > instant(within.low_us)) & ~closing.since(F.col(END)))
-    touched = near.alias("s").join(fresh.alias("f"), [*same, hit], "left_semi")
-    return touched.unionByName(rows.where(closing.since(F.col(END))))
+    same_key = [F.col(f"s.`{k}`") == F.col(f"f.`{k}`") for k in batch.keys]
+    hit = aligned.touches(window, lateness, within)
+    near = rows.where((F.col(END) > instant(within.low_us)) & ~passed)
+    touched = near.alias("s").join(fresh.alias("f"), [*same_key, hit], "left_semi")
+    return touched.unionByName(rows.where(passed))

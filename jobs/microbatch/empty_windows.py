@@ -1,4 +1,8 @@
-"""Windows without events that a micro-batch or the end of a run brings to an output, and how many it may bring."""
+"""Empty windows that a micro-batch or the end of a run adds to an output, and their limit.
+
+panes of a key -> extent, from its first window to its last -> ranges of windows that are new
+-> those without events
+"""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -18,22 +22,34 @@ from windowing.windows.gaps import OLD_HIGH, OLD_LOW, Filled, extents, last_clos
 def grown(
     batch: Batch, window: Filled, table: str, fresh: DataFrame, within: Range
 ) -> tuple[DataFrame, Range]:
-    """The extent of every key of `fresh` before and with it: [keys, __low, __high, __old_low, __old_high], and the times it spans."""
+    """The extent of every key of `fresh`, without and with the fresh panes, and the times it spans.
+
+    fresh[keys, pane_start, judged_by] -> [keys, __low, __high, __old_low, __old_high]; the old ends
+    are null where the key is new.
+    """
+    keys = list(batch.keys)
+    columns = [*keys, PANE, "judged_by"]
     before = state.panes_of(batch.spark, batch.pipeline, table, batch.stamp)
-    keys, columns = list(batch.keys), [*batch.keys, PANE, "judged_by"]
-    others = (
-        fresh.limit(0)
-        if before is None
-        else before.join(fresh.select(*keys).distinct(), keys, "left_semi")
-    )
-    old, new = others.select(*columns), fresh.select(*columns)
-    ends = spanned(old.unionByName(new), within)
-    wide = Range(ends.low_us - span(window), ends.high_us + span(window))
+    if before is None:
+        others = fresh.limit(0)
+    else:
+        others = before.join(fresh.select(*keys).distinct(), keys, "left_semi")
+    old = others.select(*columns)
+    all_panes = old.unionByName(fresh.select(*columns))
+    wide = _widen_by_span(spanned(all_panes, within), window)
     lateness = batch.pipeline.watermark.allowed_lateness_us
-    was = extents(old, window, keys, lateness, wide).withColumnsRenamed(
-        {LOW: OLD_LOW, HIGH: OLD_HIGH}
-    )
-    return extents(old.unionByName(new), window, keys, lateness, wide).join(was, keys, "left"), wide
+    old_extents = _rename_to_old(extents(old, window, keys, lateness, wide))
+    new_extents = extents(all_panes, window, keys, lateness, wide)
+    return new_extents.join(old_extents, keys, "left"), wide
+
+
+def _widen_by_span(ends: Range, window: Filled) -> Range:
+    """Every window that overlaps `ends` lies inside the result."""
+    return Range(ends.low_us - span(window), ends.high_us + span(window))
+
+
+def _rename_to_old(found: DataFrame) -> DataFrame:
+    return found.withColumnsRenamed({LOW: OLD_LOW, HIGH: OLD_HIGH})
 
 
 def spanned(panes: DataFrame, within: Range) -> Range:
@@ -47,94 +63,109 @@ def spanned(panes: DataFrame, within: Range) -> Range:
 def gaps(
     batch: Batch, window: Filled, table: str, fresh: DataFrame, within: Range
 ) -> tuple[DataFrame, Range]:
-    """The windows that a key's extent has grown by: [keys, __low, __high], both inside, and the times they span."""
+    """The windows by which each key's extent has grown, and the times they span.
+
+    The windows are ranges of window numbers, [keys, __low, __high], both ends inclusive.
+    """
     found, wide = grown(batch, window, table, fresh, within)
     return ranges(found, batch.keys), wide
 
 
 def checked(batch: Batch, window: Filled, table: str, fresh: DataFrame, within: Range) -> int:
-    """How many windows without events the batch adds; StateRefused if they are more than the output's limit."""
-    ranges, wide = gaps(batch, window, table, fresh, within)
-    kept = [rows_part()]
-    runs = aligned.stretches(
-        fresh, window, batch.keys, kept, batch.pipeline.watermark.allowed_lateness_us, wide
-    )
-    both = ranges.alias("g").join(
-        runs.alias("r"), [F.col(f"g.`{k}`") == F.col(f"r.`{k}`") for k in batch.keys]
-    )
-    overlap = F.least(f"r.{TO}", f"g.{HIGH}") - F.greatest(f"r.{FROM}", f"g.{LOW}") + 1
-    with_events = both.where(overlap > 0).agg(F.coalesce(F.sum(overlap), F.lit(0))).collect()[0][0]
-    all_of = _windows(ranges, LOW, HIGH)
-    return _within_limit(
-        window,
-        int(all_of - with_events),
-        "and the next run finishes this one; nothing of this batch was written",
-    )
+    """How many empty windows the batch adds; StateRefused if they exceed the output's limit."""
+    added, wide = gaps(batch, window, table, fresh, within)
+    lateness = batch.pipeline.watermark.allowed_lateness_us
+    runs = aligned.stretches(fresh, window, batch.keys, [rows_part()], lateness, wide)
+    same_key = [F.col(f"g.`{k}`") == F.col(f"r.`{k}`") for k in batch.keys]
+    both = added.alias("g").join(runs.alias("r"), same_key)
+    last_common = F.least(f"r.{TO}", f"g.{HIGH}")
+    first_common = F.greatest(f"r.{FROM}", f"g.{LOW}")
+    overlap = last_common - first_common + 1
+    overlap_total = F.coalesce(F.sum(overlap), F.lit(0))
+    with_events = both.where(overlap > 0).agg(overlap_total).collect()[0][0]
+    in_extents = _count_windows(added, LOW, HIGH)
+    then = "and the next run finishes this one; nothing of this batch was written"
+    return _check_limit(window, int(in_extents - with_events), then)
 
 
 def affordable(
     batch: Batch, window: Filled, before: DataFrame | None, after: DataFrame, within: Range
 ) -> None:
-    """StateRefused if `after` in place of the panes `before` (None: a new output) brings more windows without events than may be."""
-    added = _lacking(batch, window, after, within) - (
-        0 if before is None else _lacking(batch, window, before, within)
-    )
-    _within_limit(window, added, "then ask again; nothing was written")
+    """StateRefused if the panes `after` make more empty windows than `before` by over the limit.
+
+    `before` are the panes that `after` replaces; None for a new output.
+    """
+    added = _count_empty_windows(batch, window, after, within)
+    if before is not None:
+        added -= _count_empty_windows(batch, window, before, within)
+    _check_limit(window, added, "then rerun the command; nothing was written")
 
 
-def _lacking(batch: Batch, window: Filled, panes: DataFrame, within: Range) -> int:
-    """How many windows without events lie between each key's first and last: panes[keys, pane_start, judged_by, rows] -> number."""
-    ends, lateness = spanned(panes, within), batch.pipeline.watermark.allowed_lateness_us
-    wide = Range(ends.low_us - span(window), ends.high_us + span(window))
+def _count_empty_windows(batch: Batch, window: Filled, panes: DataFrame, within: Range) -> int:
+    """How many empty windows lie between each key's first and last event.
+
+    panes[keys, pane_start, judged_by, rows] -> number
+    """
+    lateness = batch.pipeline.watermark.allowed_lateness_us
+    wide = _widen_by_span(spanned(panes, within), window)
     touched = panes.withColumn(TOUCHED, F.lit(1).cast("bigint"))
     runs = aligned.stretches(touched, window, batch.keys, [rows_part()], lateness, wide)
-    return _windows(extents(panes, window, batch.keys, lateness, wide), LOW, HIGH) - _windows(
-        runs, FROM, TO
-    )
+    in_extents = _count_windows(extents(panes, window, batch.keys, lateness, wide), LOW, HIGH)
+    with_events = _count_windows(runs, FROM, TO)
+    return in_extents - with_events
 
 
-def _windows(ranges: DataFrame, low: str, high: str) -> int:
-    return int(
-        ranges.agg(F.coalesce(F.sum(F.col(high) - F.col(low) + 1), F.lit(0))).collect()[0][0]
-    )
+def _count_windows(found: DataFrame, low: str, high: str) -> int:
+    """How many window numbers the ranges of `found` contain; both ends are inclusive."""
+    total = F.sum(F.col(high) - F.col(low) + 1)
+    return int(found.agg(F.coalesce(total, F.lit(0))).collect()[0][0])
 
 
-def _within_limit(window: Filled, added: int, then: str) -> int:
+def _check_limit(window: Filled, added: int, then: str) -> int:
+    """`added`; StateRefused, EMPTY_LIMIT, if it exceeds the window's `empty_limit`."""
     limit = window.shown.empty_limit or 0
-    if added > limit:
-        field = f"windows.{window.name}.empty_limit"
-        said = f"{field}: it would add {added:,} windows without events, more than {limit:,}; raise the limit, {then}"
-        raise StateRefused("EMPTY_LIMIT", said)
-    return added
+    if added <= limit:
+        return added
+    found = f"it would add {added:,} empty windows, more than {limit:,}"
+    field = f"windows.{window.name}.empty_limit"
+    raise StateRefused("EMPTY_LIMIT", f"{field}: {found}; raise the limit, {then}")
 
 
 def closing_gaps(closing: Closing, window: Filled, table: str) -> tuple[DataFrame, Range]:
-    """The windows up to W that a key's extent grew by in this run, or that W passed: [keys, __low, __high], and the times they span."""
+    """The windows up to W that this run makes visible, and the times they span.
+
+    They are those by which a key's extent grew in this run and those that W passed, as ranges of
+    window numbers: [keys, __low, __high], both ends inclusive.
+    """
     batch = closing.batch
+    lateness = batch.pipeline.watermark.allowed_lateness_us
+    after_us = closing.after_us or 0
     panes = delta.read(batch.spark, batch.pipeline.table(table))
-    wide = spanned(panes, Range(closing.after_us or 0, closing.after_us or 0))
-    found = extents(panes, window, batch.keys, batch.pipeline.watermark.allowed_lateness_us, wide)
-    last = F.lit(last_closed(window, closing.after_us or 0))
-    return _shown_first(closing, window, panes, found, wide).withColumn(
-        HIGH, F.least(HIGH, last)
-    ).where(F.col(LOW) <= F.col(HIGH)), wide
+    wide = spanned(panes, Range(after_us, after_us))
+    found = extents(panes, window, batch.keys, lateness, wide)
+    first_shown = _first_shown_now(closing, window, panes, found, wide)
+    last = F.lit(last_closed(window, after_us))
+    up_to_watermark = first_shown.withColumn(HIGH, F.least(HIGH, last))
+    return up_to_watermark.where(F.col(LOW) <= F.col(HIGH)), wide
 
 
-def _shown_first(
+def _first_shown_now(
     closing: Closing, window: Filled, panes: DataFrame, found: DataFrame, wide: Range
 ) -> DataFrame:
-    """Of the extents `found` the parts that no run could show before this one, whether W has passed them by now or not.
+    """The parts of the extents `found` that no run could show before this one.
 
-    All of them where there was no watermark: what a backfill has brought until then was never shown.
+    It does not matter whether W has passed them by now. Where there was no watermark they are all
+    of `found`, because what a backfill has added until then was never shown.
     """
     if closing.before_us is None:
         return found
     batch = closing.batch
+    keys = list(batch.keys)
+    lateness = batch.pipeline.watermark.allowed_lateness_us
     fresh = (F.col(RUN) == batch.stamp.run) & (F.col(BATCH) >= 0)
-    before = extents(
-        panes.where(~fresh), window, batch.keys, batch.pipeline.watermark.allowed_lateness_us, wide
-    )
-    was = before.withColumnsRenamed({LOW: OLD_LOW, HIGH: OLD_HIGH})
-    grown_by = ranges(found.join(was, list(batch.keys), "left"), batch.keys)
-    since = F.greatest(F.col(LOW), F.lit(last_closed(window, closing.before_us) + 1))
-    return grown_by.unionByName(found.select(*batch.keys, since.alias(LOW), HIGH))
+    before = extents(panes.where(~fresh), window, batch.keys, lateness, wide)
+    grown_by = ranges(found.join(_rename_to_old(before), keys, "left"), batch.keys)
+    first_open = F.lit(last_closed(window, closing.before_us) + 1)
+    since = F.greatest(F.col(LOW), first_open)
+    passed = found.select(*keys, since.alias(LOW), HIGH)
+    return grown_by.unionByName(passed)

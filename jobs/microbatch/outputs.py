@@ -1,4 +1,8 @@
-"""Writes outputs: what differs, and of outputs that show fewer windows than there are, what their complete table says.
+"""Writes the rows of outputs that differ from what is stored.
+
+Most outputs are written from the windows that a batch recomputed. Outputs filtered by
+`emit: on_close` or `having` are computed at the end of a run from the complete table,
+`_windows_{window}`:
 
 complete table, changed by the run or passed by W -> windows to show -> output
 """
@@ -25,7 +29,10 @@ _LOW = "__low"
 def publishable(
     batch: Batch, window: Aligned | Global, new: DataFrame, within: Range
 ) -> dict[str, int]:
-    """Writes what changed among the windows `new` of an output on a clock; those that do not qualify are not shown."""
+    """Writes the recomputed windows `new` of an output of grid or global windows.
+
+    Windows that fail `having` are not shown. `within` are the event times that touched `new`.
+    """
     target = output(batch.pipeline, window)
     shown = merges.qualifying(new, window.shown.having)
     if delta.is_new(batch.spark, target.path):
@@ -33,90 +40,104 @@ def publishable(
     if isinstance(window, Global):
         stored = delta.read(batch.spark, target.path)
     else:
-        stored = outputs.stored(
-            batch.spark, target, within.low_us - span(window), within.high_us + span(window)
-        )
+        low_us = within.low_us - span(window)
+        high_us = within.high_us + span(window)
+        stored = outputs.stored(batch.spark, target, low_us, high_us)
     if window.shown.having is None:
         return written(batch, window, target, merges.corrections(shown, stored, target))
-    same = [F.col(f"s.`{c}`").eqNullSafe(F.col(f"n.`{c}`")) for c in target.identity]
-    recomputed = stored.alias("s").join(new.select(*target.identity).alias("n"), same, "left_semi")
+    # A window that stopped qualifying is in `new` and not in `shown`; its stored row is deleted.
+    same_row = [F.col(f"s.`{c}`").eqNullSafe(F.col(f"n.`{c}`")) for c in target.identity]
+    identities = new.select(*target.identity)
+    recomputed = stored.alias("s").join(identities.alias("n"), same_row, "left_semi")
     return written(batch, window, target, merges.replacements(shown, recomputed, target))
 
 
 def written(batch: Batch, window: Window, target: Target, changed: DataFrame) -> dict[str, int]:
-    """Writes what changed; counts of the output by the ledger's names, of a table that users do not read its lost sums alone."""
+    """Writes the rows in `changed`; returns counts by their names in the ledger.
+
+    Of a complete table, which users do not read, only the sums that overflowed are counted.
+    """
     counts = outputs.write(batch.spark, target, changed, batch.stamp.run)
     if target.path != batch.pipeline.table(window.name):
-        return {f"{window.name}.overflow": counts.overflow} if counts.overflow else {}
-    named = {
-        "inserted": counts.inserted,
-        "updated": counts.updated,
-        "deleted": counts.deleted,
-        "overflow": counts.overflow,
+        if not counts.overflow:
+            return {}
+        return {f"{window.name}.overflow": counts.overflow}
+    return {
+        f"{window.name}.inserted": counts.inserted,
+        f"{window.name}.updated": counts.updated,
+        f"{window.name}.deleted": counts.deleted,
+        f"{window.name}.overflow": counts.overflow,
     }
-    return {f"{window.name}.{kind}": n for kind, n in named.items()}
 
 
 def derive(closing: Closing, window: Window) -> dict[str, int]:
-    """Brings the output of `window` up to date with its complete table, where the run changed that or W passed windows."""
+    """Updates the output of `window` from its complete table.
+
+    Only windows that the run changed or W passed are compared.
+    """
     batch = closing.batch
-    target, whole = output(batch.pipeline, window), complete(batch.pipeline, window)
-    windows = delta.read(batch.spark, whole.path)
-    lows = _lows(closing, window, windows)
-    new = _shown(closing, window, _affected(closing, windows, lows)).withColumn(
-        merges.OVERFLOW, F.lit(False)
-    )
+    target = output(batch.pipeline, window)
+    windows = delta.read(batch.spark, complete(batch.pipeline, window).path)
+    lows = _find_changed_from(closing, window, windows)
+    affected = _select_affected(closing, windows, lows)
+    new = _select_shown(closing, window, affected)
     if delta.is_new(batch.spark, target.path):
         return written(batch, window, target, merges.inserts(new, target))
-    old = _affected(closing, delta.read(batch.spark, target.path), lows)
+    old = _select_affected(closing, delta.read(batch.spark, target.path), lows)
     return written(batch, window, target, merges.replacements(new, old, target))
 
 
 def rederive(closing: Closing, window: Window) -> dict[str, int]:
-    """The whole output of `window`, compared with its complete table."""
+    """Updates the output of `window` from its complete table; all windows are compared."""
     batch = closing.batch
     target = output(batch.pipeline, window)
     windows = delta.read(batch.spark, complete(batch.pipeline, window).path)
-    new = _shown(closing, window, windows).withColumn(merges.OVERFLOW, F.lit(False))
-    return written(
-        batch,
-        window,
-        target,
-        merges.replacements(new, delta.read(batch.spark, target.path), target),
-    )
+    new = _select_shown(closing, window, windows)
+    old = delta.read(batch.spark, target.path)
+    return written(batch, window, target, merges.replacements(new, old, target))
 
 
-def _shown(closing: Closing, window: Window, windows: DataFrame) -> DataFrame:
+def _select_shown(closing: Closing, window: Window, windows: DataFrame) -> DataFrame:
+    """The windows that the output shows: windows -> windows + [__overflow].
+
+    Nothing is marked as overflow, because that was counted when the complete table was written.
+    """
     if window.shown.emit == ON_CLOSE:
         windows = windows.where(closing.closed(F.col(END)))
-        windows = (
-            windows.where(F.col(CLOSED_BY).isNotNull()) if isinstance(window, Counted) else windows
-        )
-    return merges.qualifying(windows, window.shown.having)
+        if isinstance(window, Counted):
+            windows = windows.where(F.col(CLOSED_BY).isNotNull())
+    qualifying = merges.qualifying(windows, window.shown.having)
+    return qualifying.withColumn(merges.OVERFLOW, F.lit(False))
 
 
-def _lows(closing: Closing, window: Window, windows: DataFrame) -> DataFrame:
-    """For each key that the run touched, from which window end on its windows may have changed: [keys, __low]."""
+def _find_changed_from(closing: Closing, window: Window, windows: DataFrame) -> DataFrame:
+    """For each key that the run touched, the time from which its windows may have changed.
+
+    Windows that end at or after it are affected: [keys, __low].
+    """
     batch = closing.batch
-    keys, table = (
-        list(batch.keys),
-        fragments_table(window) if isinstance(window, Session) else EVENTS,
-    )
-    changed = windows.where(F.col(RUN) == batch.stamp.run).select(*keys, F.col(START).alias(_LOW))
-    if not delta.exists(batch.spark, batch.pipeline.table(table)):
-        return changed.groupBy(*keys).agg(F.min(_LOW).alias(_LOW))
-    rows = delta.read(batch.spark, batch.pipeline.table(table)).where(
-        (F.col(RUN) == batch.stamp.run) & (F.col(BATCH) >= 0)
-    )
-    events = rows.select(
-        *keys, F.col(FIRST if isinstance(window, Session) else EVENT_TIME).alias(_LOW)
-    )
-    return events.unionByName(changed).groupBy(*keys).agg(F.min(_LOW).alias(_LOW))
+    keys = list(batch.keys)
+    if isinstance(window, Session):
+        table = fragments_table(window)
+        time = FIRST
+    else:
+        table = EVENTS
+        time = EVENT_TIME
+    this_run = F.col(RUN) == batch.stamp.run
+    first_of_key = F.min(_LOW).alias(_LOW)
+    changed = windows.where(this_run).select(*keys, F.col(START).alias(_LOW))
+    path = batch.pipeline.table(table)
+    if not delta.exists(batch.spark, path):
+        return changed.groupBy(*keys).agg(first_of_key)
+    # Rows that a backfill or compaction wrote have a negative batch.
+    rows = delta.read(batch.spark, path).where(this_run & (F.col(BATCH) >= 0))
+    events = rows.select(*keys, F.col(time).alias(_LOW))
+    return events.unionByName(changed).groupBy(*keys).agg(first_of_key)
 
 
-def _affected(closing: Closing, windows: DataFrame, lows: DataFrame) -> DataFrame:
-    keys = list(closing.batch.keys)
-    near = windows.join(lows, keys, "left")
-    return near.where(
-        F.coalesce(F.col(END) >= F.col(_LOW), F.lit(False)) | closing.since(F.col(END))
-    ).drop(_LOW)
+def _select_affected(closing: Closing, windows: DataFrame, lows: DataFrame) -> DataFrame:
+    """Windows that the run may have changed, and those that W passed."""
+    near = windows.join(lows, list(closing.batch.keys), "left")
+    # `__low` is null for keys that the run did not touch.
+    may_have_changed = F.coalesce(F.col(END) >= F.col(_LOW), F.lit(False))
+    return near.where(may_have_changed | closing.since(F.col(END))).drop(_LOW)
