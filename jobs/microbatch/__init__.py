@@ -1,1 +1,1 @@
-"""One micro-batch: rows -> admission -> state -> windows -> outputs, and the stream of the run it is part of."""
+"""One micro-batch, rows -> admission -> state -> windows -> outputs, and the stream of one run."""

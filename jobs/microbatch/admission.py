@@ -1,4 +1,7 @@
-"""The first half of a micro-batch: rows -> rows with an event time -> rows with an outcome, counted before anything is written."""
+"""Admission, the first half of a micro-batch: one outcome for every row, before any write.
+
+rows -> rows with an event time or a reason -> rows with an outcome, and their counts
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,10 +27,22 @@ from windowing.source.table import earlier_types
 from windowing.spec.duration import DAY
 from windowing.spec.pipeline import Pipeline
 
+_FAR_US = 50 * 366 * DAY
+"""How far ahead of the arrival local times are placed exactly, although no event may be there.
+
+There is a limit because every year has clock changes, and each of them is a part of the query.
+"""
+_ENDS = ((F.min, "low"), (F.max, "high"))
+_OUTCOMES = (ACCEPTED, LATE, "duplicate", QUARANTINED)
+
 
 @dataclass(frozen=True)
 class Admitted:
-    """The batch with an outcome on every row, its counts, and the range of its accepted event times (None: nothing accepted)."""
+    """The rows of a batch with their outcomes, and the counts of these.
+
+    `columns` and `schema` are those of the source with its computed columns. `within` is the range
+    of accepted event times; None where nothing was accepted.
+    """
 
     rows: DataFrame
     columns: list[str]
@@ -37,141 +52,156 @@ class Admitted:
 
     @property
     def accepted(self) -> DataFrame:
-        """The events that count."""
+        """The accepted events."""
         return self.rows.where(F.col(OUTCOME) == ACCEPTED)
 
 
 def admit(batch: Batch, rows: DataFrame) -> Admitted:
-    """One outcome for every event among the rows of a batch, counted before anything is written."""
-    event_id = batch.pipeline.source.event_id
-    wider = source.add_computed_columns(rows, batch.pipeline)
-    told_apart = with_row_digest(wider, earlier_types(batch.spark, batch.pipeline))
-    marked = timed(batch, source.mark_unanswered(told_apart, batch.pipeline))
-    facts = _facts(marked, batch.pipeline)
+    """Gives every event of a batch one outcome, and counts the outcomes; nothing is written."""
+    pipeline = batch.pipeline
+    wider = source.add_computed_columns(rows, pipeline)
+    with_digest = with_row_digest(wider, earlier_types(batch.spark, pipeline))
+    marked = timed(batch, source.mark_unanswered(with_digest, pipeline))
+    facts = _collect_facts(marked, pipeline)
     checked = marked.where(~F.col(UNANSWERED)).drop(UNANSWERED)
     lost = keep_null_counts(facts)
-    late_before = suspicious_before(batch.pipeline, batch.stamp.judged_us)
-    suspicious = late_before is not None and facts["low"] is not None and facts["low"] < late_before
-    if not suspicious and event_id is None:
-        counts = {
-            "read": facts["n"],
-            "accepted": facts["n"] - facts["bad"],
-            "quarantined": facts["bad"],
-            QUARANTINED: facts["bad"],
-        }
-        within = None if facts["low"] is None else Range(facts["low"], facts["high"])
-        counts = {**counts, "late": 0, "duplicate": 0, **lost}
+    late_before = suspicious_before(pipeline, batch.stamp.judged_us)
+    low = facts["low"]
+    suspicious = late_before is not None and low is not None and low < late_before
+    if not suspicious and pipeline.source.event_id is None:
+        # Nothing can be late or a duplicate, so rows need no comparison with others or with state.
+        within = None if low is None else Range(low, facts["high"])
+        counts = {**_count_without_judging(facts), **lost}
         return Admitted(plain(checked), wider.columns, wider.schema, counts, within)
-    result = judged(
-        checked, batch.pipeline, law(batch), memory(batch, checked, suspicious=suspicious)
-    ).localCheckpoint(eager=True)
-    counted = _counted(result, batch.pipeline)
-    within = None if counted["low"] is None else Range(counted.pop("low"), counted.pop("high"))
-    counts = {**{k: v for k, v in counted.items() if v is not None}, **lost}
-    return Admitted(result, wider.columns, wider.schema, counts, within)
+    remembered = memory(batch, checked, suspicious=suspicious)
+    result = judged(checked, pipeline, law(batch), remembered).localCheckpoint(eager=True)
+    counted = _count_outcomes(result, pipeline)
+    low = counted.pop("low")
+    high = counted.pop("high")
+    within = None if low is None else Range(low, high)
+    return Admitted(result, wider.columns, wider.schema, {**counted, **lost}, within)
 
 
-_FAR_US = 50 * 366 * DAY
-"""How far ahead local times are placed exactly although no event may be; every year has clock changes, and each is a part of the query."""
-_ENDS = ((F.min, "low"), (F.max, "high"))
+def _count_without_judging(facts: Row) -> dict[str, int]:
+    """The counts of a batch in which every event is accepted or quarantined."""
+    return {
+        "read": facts["n"],
+        "accepted": facts["n"] - facts["bad"],
+        "quarantined": facts["bad"],
+        QUARANTINED: facts["bad"],
+        "late": 0,
+        "duplicate": 0,
+    }
 
 
 def timed(batch: Batch, rows: DataFrame) -> DataFrame:
-    """Rows with an event time or a reason: rows -> rows + [__t, __why]."""
+    """Rows with an event time, or the reason why they have none: rows -> rows + [__t, __why]."""
     pipeline = batch.pipeline
     column = pipeline.source.event_time.column
     if column is None:
-        return source.checked(
-            source.arrived(rows, batch.arrival_us), pipeline, rows.schema, batch.arrival_us
-        )
-    read, ends = source.timed(rows, pipeline), None
-    if pipeline.source.zone is not None and not isinstance(
-        rows.schema[column].dataType, T.TimestampType
-    ):
-        ends = read.agg(F.min(source.NAIVE), F.max(source.NAIVE)).first()
-    if ends is not None and ends[0] is not None:
-        latest = max(
-            ends[0],
-            min(
-                ends[1], batch.arrival_us + max(pipeline.watermark.max_future_us, _FAR_US) + 2 * DAY
-            ),
-        )
-        read = source.placed(read, pipeline.source.zone, ends[0], latest)
+        arrived = source.arrived(rows, batch.arrival_us)
+        return source.checked(arrived, pipeline, rows.schema, batch.arrival_us)
+    read = source.timed(rows, pipeline)
+    zone = pipeline.source.zone
+    if zone is not None and not isinstance(rows.schema[column].dataType, T.TimestampType):
+        read = _place_local_times(batch, read, zone)
     return source.checked(read, pipeline, rows.schema, batch.arrival_us)
 
 
+def _place_local_times(batch: Batch, read: DataFrame, zone: str) -> DataFrame:
+    """Rows whose local times became instants by the clock of `zone`."""
+    ends = read.agg(F.min(source.NAIVE), F.max(source.NAIVE)).first()
+    if ends is None or ends[0] is None:
+        return read
+    first, last = ends
+    ahead_us = max(batch.pipeline.watermark.max_future_us, _FAR_US) + 2 * DAY
+    latest = max(first, min(last, batch.arrival_us + ahead_us))
+    return source.placed(read, zone, first, latest)
+
+
 def law(batch: Batch) -> Law:
-    """What this batch's lateness is judged by."""
+    """The watermark and the allowed lateness by which this batch is admitted."""
     watermark_us = batch.stamp.judged_us
-    return Law(
-        watermark_us,
-        batch.pipeline.watermark.allowed_lateness_us,
-        cuts(batch.pipeline, watermark_us),
-    )
+    lateness_us = batch.pipeline.watermark.allowed_lateness_us
+    return Law(watermark_us, lateness_us, cuts(batch.pipeline, watermark_us))
 
 
 def memory(batch: Batch, checked: DataFrame, *, suspicious: bool) -> Memory:
-    """What earlier batches accepted, as far as this batch's outcomes depend on it."""
-    event_id, ids = batch.pipeline.source.event_id, None
+    """What earlier batches accepted, as far as the outcomes of this batch depend on it.
+
+    Sessions are read only if `suspicious`: if an event of the batch may be late.
+    """
+    pipeline = batch.pipeline
+    event_id = pipeline.source.event_id
+    ids = None
     if event_id is not None:
-        named = checked.select(F.col(f"`{event_id}`").cast("string").alias("event_id")).distinct()
-        ids = state.ids_before(batch.spark, batch.pipeline, batch.stamp, named)
+        id_text = F.col(f"`{event_id}`").cast("string").alias("event_id")
+        of_batch = checked.select(id_text).distinct()
+        ids = state.ids_before(batch.spark, pipeline, batch.stamp, of_batch)
     stored = {}
     if suspicious:
-        for window in batch.pipeline.chained:
-            kept = delta.read(batch.spark, complete(batch.pipeline, window).path)
-            stored[window.name] = kept.select(*batch.keys, START, END, LAST)
+        for window in pipeline.chained:
+            sessions = delta.read(batch.spark, complete(pipeline, window).path)
+            stored[window.name] = sessions.select(*batch.keys, START, END, LAST)
     return Memory(ids, stored)
 
 
 def count_lost_values(pipeline: Pipeline, among: Column) -> list[Column]:
-    """By the ledger's names, of how many rows a computed column lost the value; to be aggregated.
+    """For each computed column the number of rows that lost its value, by its name in the ledger.
 
-    It is NULL there although its input has a value. Only rows for which `among` is true count.
+    The value is lost where it is NULL although its input has a value. Only rows for which `among`
+    is true count. The columns are to be aggregated.
     """
-    return [
-        F.count_if(among & lost).alias(name_null_count(name))
-        for name, lost in source.find_lost_values(pipeline).items()
-    ]
+    counts = []
+    for name, lost in source.find_lost_values(pipeline).items():
+        counts.append(F.count_if(among & lost).alias(name_null_count(name)))
+    return counts
 
 
 def keep_null_counts(row: Row) -> dict[str, int]:
-    """Of what `count_lost_values` found in an aggregated row the counts that are not 0."""
+    """The counts that are not 0 among those of `count_lost_values` in an aggregated row."""
     found = read_null_counts(row.asDict())
     return {name_null_count(column): n for column, n in found.items()}
 
 
-def _facts(marked: DataFrame, pipeline: Pipeline) -> Row:
-    """How many events there are, how many are bad, when the others are, what expressions lost."""
+def _collect_facts(marked: DataFrame, pipeline: Pipeline) -> Row:
+    """What is known of a batch before admission, in one action.
+
+    `n` events, `bad` of which are quarantined, `low` and `high` as the first and last time of the
+    others, and the counts of values that expressions lost.
+    """
     event = ~F.col(UNANSWERED)
-    events = [F.count_if(event).alias("n"), F.count(F.when(event, F.col(WHY))).alias("bad")]
-    good = F.when(event & F.col(WHY).isNull(), F.col(TIME))
-    ends = [f(good).alias(name) for f, name in _ENDS]
+    is_good = event & F.col(WHY).isNull()
+    good_time = F.when(is_good, F.col(TIME))
+    events = [
+        F.count_if(event).alias("n"),
+        F.count(F.when(event, F.col(WHY))).alias("bad"),
+    ]
+    ends = [find_end(good_time).alias(name) for find_end, name in _ENDS]
     lost = count_lost_values(pipeline, event)
     unanswered = F.count_if(F.col(UNANSWERED)).alias(name_null_count(WHERE))
     facts = marked.agg(*events, *ends, *lost, unanswered).first()
     if facts is None:
-        raise TidemarkError("the batch could not be counted")
+        raise TidemarkError("internal error: the rows of the batch could not be counted")
     return facts
 
 
-def _counted(rows: DataFrame, pipeline: Pipeline) -> dict[str, int]:
-    """Counts by outcome, partly late rows by window, and the range of accepted event times."""
-    outcome, accepted = F.col(OUTCOME), F.col(OUTCOME) == ACCEPTED
-    outcomes = [
-        F.count_if(outcome == o).alias(o) for o in (ACCEPTED, LATE, "duplicate", QUARANTINED)
-    ]
+def _count_outcomes(rows: DataFrame, pipeline: Pipeline) -> dict[str, int]:
+    """Counts by outcome, of partly late rows by window, and the ends of accepted event times."""
+    outcome = F.col(OUTCOME)
+    accepted = outcome == ACCEPTED
+    outcomes = [F.count_if(outcome == name).alias(name) for name in _OUTCOMES]
     partly = F.count_if(accepted & (F.size(MISSED) > 0)).alias(PARTIAL)
-    missed = [
-        F.count_if(accepted & F.array_contains(F.col(MISSED)["window"], w.name)).alias(
-            f"partial.{w.name}"
-        )
-        for w in pipeline.windows
-    ]
-    ends = [f(F.when(accepted, F.col(TIME))).alias(n) for f, n in _ENDS]
+    missed = []
+    for window in pipeline.windows:
+        misses_window = F.array_contains(F.col(MISSED)["window"], window.name)
+        missed.append(F.count_if(accepted & misses_window).alias(f"partial.{window.name}"))
+    accepted_time = F.when(accepted, F.col(TIME))
+    ends = [find_end(accepted_time).alias(name) for find_end, name in _ENDS]
     row = rows.agg(F.count("*").alias("read"), *outcomes, partly, *missed, *ends).first()
-    if row is None or row["read"] != sum(
-        row[o] for o in (ACCEPTED, LATE, "duplicate", QUARANTINED)
-    ):
-        raise TidemarkError(f"the batch does not add up, so nothing was written: {row}")
+    if row is None or row["read"] != sum(row[name] for name in _OUTCOMES):
+        raise TidemarkError(
+            "internal error: outcome counts do not sum to the rows read; nothing was written; "
+            f"counts are {row}"
+        )
     return dict(row.asDict())

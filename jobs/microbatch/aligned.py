@@ -1,4 +1,4 @@
-"""The panes that a micro-batch brings to windows on a clock and to global ones, and the windows they touch."""
+"""The panes that a micro-batch adds for grid and global windows, and the windows they touch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from windowing.windows.gaps import filled
 
 @dataclass(frozen=True)
 class Panes:
-    """The panes a batch brings to one family, and the windows they touch."""
+    """The panes that a batch adds to one family, and the windows they touch."""
 
     batch: Batch
     family: Family
@@ -34,85 +34,85 @@ class Panes:
     fresh: DataFrame
 
     def check(self) -> dict[str, int]:
-        """How many windows without events each output gets; raises before anything is written if that is beyond its limit."""
-        showing = [w for w in self.family.windows if filled(w)]
-        return {
-            f"{w.name}.empty": empty_windows.checked(
-                self.batch, w, self.family.table, self._touched(), self.within
-            )
-            for w in showing
-        }
+        """How many empty windows the batch adds to each output.
+
+        Raises StateRefused, before anything is written, if they exceed the output's limit.
+        """
+        table = self.family.table
+        counts = {}
+        for window in self.family.windows:
+            if filled(window):
+                added = empty_windows.checked(
+                    self.batch, window, table, self._mark_fresh(), self.within
+                )
+                counts[f"{window.name}.empty"] = added
+        return counts
 
     def store(self) -> None:
         """Appends the panes to state."""
-        state.store(
-            self.fresh, self.batch.pipeline, self.family.table, self.batch.stamp, "pane_start"
-        )
+        batch = self.batch
+        state.store(self.fresh, batch.pipeline, self.family.table, batch.stamp, "pane_start")
 
     def outputs(self) -> list[Step]:
-        """One step for each output that shows changes at once: every window that holds a fresh pane is recomputed."""
-        return [
-            partial(self._output, window)
-            for window in self.family.windows
-            if window.shown.emit == ON_CHANGE
-        ]
+        """One step for each output with `emit: on_change`: it recomputes the windows touched."""
+        showing = [w for w in self.family.windows if w.shown.emit == ON_CHANGE]
+        return [partial(self._write_output, window) for window in showing]
 
-    def _output(self, window: Aligned | Global) -> dict[str, int]:
+    def _write_output(self, window: Aligned | Global) -> dict[str, int]:
         own = {a.name: self.algebras[a.name] for a in window.aggregates}
-        kept, columns = partials.parts(own.values()), [*self.batch.keys, *bounds(window)]
-        new, within = (
-            (self._whole(kept), self.within)
-            if isinstance(window, Global)
-            else self._aligned(window, kept)
-        )
-        return publishable(
-            self.batch, window, merges.values(new, columns, window.aggregates, own), within
-        )
+        kept = partials.parts(own.values())
+        if isinstance(window, Global):
+            new = self._compute_global(kept)
+            within = self.within
+        else:
+            new, within = self._compute_aligned(window, kept)
+        identity = [*self.batch.keys, *bounds(window)]
+        valued = merges.values(new, identity, window.aggregates, own)
+        return publishable(self.batch, window, valued, within)
 
-    def _touched(self) -> DataFrame:
+    def _mark_fresh(self) -> DataFrame:
+        """The fresh panes as they are stored, marked as touched."""
         return self.batch.stamp.on(self.fresh).withColumn(TOUCHED, F.lit(1).cast("bigint"))
 
-    def _near(self, others: DataFrame | None, kept: list[Part]) -> DataFrame:
-        """The fresh panes and those of `others`, marked as not touched."""
+    def _add_fresh(self, others: DataFrame | None, kept: list[Part]) -> DataFrame:
+        """The fresh panes, and those of `others` marked as not touched."""
         columns = [*self.batch.keys, PANE, JUDGED, *(p.name for p in kept)]
-        near = self._touched().select(*columns, TOUCHED)
+        fresh = self._mark_fresh().select(*columns, TOUCHED)
         if others is None:
-            return near
-        return near.unionByName(others.select(*columns, F.lit(0).cast("bigint").alias(TOUCHED)))
+            return fresh
+        not_touched = F.lit(0).cast("bigint").alias(TOUCHED)
+        return fresh.unionByName(others.select(*columns, not_touched))
 
-    def _aligned(self, window: Aligned, kept: list[Part]) -> tuple[DataFrame, Range]:
-        """Every window that a fresh pane is in, the windows without events that come with it, and the times they span."""
-        batch, wide = self.batch, aligned.reach(window, self.within)
-        before = state.panes_before(
-            batch.spark, batch.pipeline, self.family.table, batch.stamp, wide
-        )
-        others = (
-            None
-            if before is None
-            else aligned.beside(before, self.fresh, window, batch.keys, self.within)
-        )
+    def _compute_aligned(self, window: Aligned, kept: list[Part]) -> tuple[DataFrame, Range]:
+        """Every window that a fresh pane is in, and the times that the windows touched span.
+
+        Where the output shows empty windows, those that the fresh panes add are among them.
+        """
+        batch = self.batch
+        table = self.family.table
+        wide = aligned.reach(window, self.within)
+        before = state.panes_before(batch.spark, batch.pipeline, table, batch.stamp, wide)
+        others = None
+        if before is not None:
+            others = aligned.beside(before, self.fresh, window, batch.keys, self.within)
         lateness = batch.pipeline.watermark.allowed_lateness_us
-        runs = aligned.stretches(
-            self._near(others, kept), window, batch.keys, kept, lateness, wide
-        ).where(F.col(TOUCHED) > 0)
-        if filled(window):
-            gaps, wide = empty_windows.gaps(
-                batch, window, self.family.table, self._touched(), self.within
-            )
-            runs = runs.unionByName(aligned.empties(gaps, runs, window, batch.keys, kept))
-            return aligned.windows(runs, window, wide), wide
-        return aligned.windows(runs, window, wide), self.within
+        panes = self._add_fresh(others, kept)
+        runs = aligned.stretches(panes, window, batch.keys, kept, lateness, wide)
+        touched = runs.where(F.col(TOUCHED) > 0)
+        if not filled(window):
+            return aligned.windows(touched, window, wide), self.within
+        fresh = self._mark_fresh()
+        gaps, wide = empty_windows.gaps(batch, window, table, fresh, self.within)
+        empties = aligned.empties(gaps, touched, window, batch.keys, kept)
+        return aligned.windows(touched.unionByName(empties), window, wide), wide
 
-    def _whole(self, kept: list[Part]) -> DataFrame:
+    def _compute_global(self, kept: list[Part]) -> DataFrame:
         """The window of every key that has a fresh pane."""
-        before = state.panes_of(
-            self.batch.spark, self.batch.pipeline, self.family.table, self.batch.stamp
-        )
-        others = (
-            None
-            if before is None
-            else before.join(
-                self.fresh.select(*self.batch.keys).distinct(), [*self.batch.keys], "left_semi"
-            )
-        )
-        return whole.windows(self._near(others, kept), self.batch.keys, kept)
+        batch = self.batch
+        keys = list(batch.keys)
+        before = state.panes_of(batch.spark, batch.pipeline, self.family.table, batch.stamp)
+        others = None
+        if before is not None:
+            fresh_keys = self.fresh.select(*keys).distinct()
+            others = before.join(fresh_keys, keys, "left_semi")
+        return whole.windows(self._add_fresh(others, kept), batch.keys, kept)

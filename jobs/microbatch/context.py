@@ -1,4 +1,4 @@
-"""What a run is judged by and stamped with: its session, pipeline, stamp and arrival; and the end of a run, at which windows close."""
+"""What a batch and the end of a run are computed with: session, pipeline, stamp and watermark."""
 
 from dataclasses import dataclass
 
@@ -13,14 +13,14 @@ from windowing.spec.pipeline import Pipeline
 
 @dataclass(frozen=True)
 class Batch:
-    """What one micro-batch is judged by and stamped with; the same on every replay."""
+    """What one micro-batch is admitted by and stamped with; the same on every retry."""
 
     spark: SparkSession
     pipeline: Pipeline
     stamp: state.Stamp
     arrival_us: int
     worn: bool = False
-    """Whether panes of the past may be gone, so that what overlaps them comes from the source."""
+    """Whether panes may have expired, so that windows that overlap them are rebuilt from source."""
     fed: bool = False
     """Whether the source was seen to change its past."""
 
@@ -31,13 +31,17 @@ class Batch:
 
     @property
     def changing(self) -> bool:
-        """Whether the source may hold other rows than were read from it once."""
+        """Whether the source may contain other rows than were once read from it."""
         return self.fed or self.pipeline.source.changes == "feed"
 
 
 @dataclass(frozen=True)
 class Closing:
-    """The end of a run: W before and after it (None: minus infinity), and the range of event times it accepted (None: nothing)."""
+    """The end of a run, at which the watermark moves and windows close.
+
+    `before_us` and `after_us` are W before and after the run; None is minus infinity. `within` is
+    the range of event times that the run accepted; None where it accepted nothing.
+    """
 
     batch: Batch
     before_us: int | None
@@ -46,8 +50,12 @@ class Closing:
 
     def since(self, end: Column) -> Column:
         """True for windows that had not ended by W before the run."""
-        return F.lit(True) if self.before_us is None else end > instant(self.before_us)
+        if self.before_us is None:
+            return F.lit(True)
+        return end > instant(self.before_us)
 
     def closed(self, end: Column) -> Column:
-        """True for windows whose end W has passed."""
-        return F.lit(False) if self.after_us is None else end <= instant(self.after_us)
+        """True for windows that are closed by W after the run."""
+        if self.after_us is None:
+            return F.lit(False)
+        return end <= instant(self.after_us)

@@ -1,6 +1,7 @@
-"""What one micro-batch brings to windows that depend on the order of events: the events themselves, and the windows they change.
+"""The events that a micro-batch adds for order-dependent windows, and the windows they change.
 
-fresh events -> region of each key, from the last boundary before its first fresh event -> its events -> windows -> complete table
+fresh events -> region of each key, from the last boundary before its first fresh event
+-> events of the region -> windows -> complete table
 """
 
 from collections.abc import Mapping
@@ -30,7 +31,7 @@ from windowing.windows import ordered, record, region
 
 @dataclass(frozen=True)
 class Events:
-    """The events a batch brings, and the windows they change."""
+    """The events that a batch adds to the event buffer, and the windows they change."""
 
     batch: Batch
     within: Range
@@ -38,7 +39,7 @@ class Events:
     fresh: DataFrame
 
     def check(self) -> dict[str, int]:
-        """Nothing can be too much."""
+        """No limit applies to this kind."""
         return {}
 
     def store(self) -> None:
@@ -47,20 +48,19 @@ class Events:
 
     def outputs(self) -> list[Step]:
         """One step for each window."""
-        return [partial(self._output, window) for window in self.batch.pipeline.ordered]
+        return [partial(self._write_output, window) for window in self.batch.pipeline.ordered]
 
-    def _output(self, window: Ordered) -> dict[str, int]:
+    def _write_output(self, window: Ordered) -> dict[str, int]:
         batch = self.batch
-        new = buffer.admitted(
-            buffer.events(batch.stamp.on(self.fresh), batch.pipeline), window, _lateness(batch)
-        )
-        reached = new.groupBy(*batch.keys).agg(F.min(TIME).alias("__t0"), F.max(TIME).alias("__t1"))
+        new = _select_admitted(batch, window, batch.stamp.on(self.fresh))
+        ends = [F.min(TIME).alias("__t0"), F.max(TIME).alias("__t1")]
+        reached = new.groupBy(*batch.keys).agg(*ends)
         before = state.events_before(batch.spark, batch.pipeline, batch.stamp)
         return recomputed(batch, window, reached, before, self.fresh, self.schema)
 
 
 def events_of(batch: Batch, admitted: Admitted) -> Events:
-    """The batch's accepted events."""
+    """The batch's accepted events, reduced to the columns of the event buffer."""
     fresh = buffer.stored(admitted.accepted, batch.pipeline).localCheckpoint(eager=True)
     return Events(batch, admitted.within or Range(0, 0), admitted.schema, fresh)
 
@@ -73,44 +73,59 @@ def recomputed(
     fresh: DataFrame | None,
     schema: T.StructType,
 ) -> dict[str, int]:
-    """Recomputes the windows that change when events between __t0 and __t1 of the keys in `reached` do, and writes what differs."""
-    target, keys = complete(batch.pipeline, window), batch.keys
-    stored = (
-        None if delta.is_new(batch.spark, target.path) else delta.read(batch.spark, target.path)
-    )
+    """Recomputes the windows that events in `reached` may change, and writes those that differ.
+
+    `reached` has for each key the first and the last time of these events, [keys, __t0, __t1], both
+    inclusive. `before` are stored events, `fresh` those of this batch; None where there are none.
+    Returns the counts of the rows written.
+    """
+    keys = batch.keys
+    target = complete(batch.pipeline, window)
+    stored = None
+    if not delta.is_new(batch.spark, target.path):
+        stored = delta.read(batch.spark, target.path)
     regions = region.regions(reached, stored, window, keys).localCheckpoint(eager=True)
-    kept = None if fresh is None else batch.stamp.on(fresh)
-    if before is not None:
-        near = buffer.near(before, regions, keys)
-        kept = near if kept is None else kept.unionByName(near.select(*kept.columns))
-    if kept is None:
+    events = _join_events(batch, before, fresh, regions)
+    if events is None:
         return {}
-    found = buffer.admitted(buffer.events(kept, batch.pipeline), window, _lateness(batch)).join(
-        regions, [*keys]
-    )
-    found = found.where((F.col(TIME) >= F.col("__low")) & (F.col(TIME) < F.col("__high")))
+    found = _select_admitted(batch, window, events).join(regions, [*keys])
+    in_region = (F.col(TIME) >= F.col("__low")) & (F.col(TIME) < F.col("__high"))
     algebras = partials.algebras(batch.pipeline, window.aggregates, schema)
-    new = region.inside(_windows(batch, window, found, algebras), regions, keys)
-    closing = [c for c in target.shown if c == "closed_by"]
-    valued = merges.values(new, [*keys, *bounds(window), *closing], window.aggregates, algebras)
+    windows = _compute_windows(batch, window, found.where(in_region), algebras)
+    new = region.inside(windows, regions, keys)
+    closed_by = [c for c in target.shown if c == "closed_by"]
+    identity = [*keys, *bounds(window), *closed_by]
+    valued = merges.values(new, identity, window.aggregates, algebras)
     if stored is None:
         return written(batch, window, target, merges.inserts(valued, target))
-    return written(
-        batch,
-        window,
-        target,
-        merges.replacements(valued, region.inside(stored, regions, keys), target),
-    )
+    old = region.inside(stored, regions, keys)
+    return written(batch, window, target, merges.replacements(valued, old, target))
 
 
-def _windows(
-    batch: Batch, window: Ordered, found: DataFrame, algebras: Mapping[str, Algebra]
+def _join_events(
+    batch: Batch, before: DataFrame | None, fresh: DataFrame | None, regions: DataFrame
+) -> DataFrame | None:
+    """The fresh events, and the stored ones that `regions` need; None where there are neither."""
+    stamped = None if fresh is None else batch.stamp.on(fresh)
+    if before is None:
+        return stamped
+    near = buffer.near(before, regions, batch.keys)
+    if stamped is None:
+        return near
+    return stamped.unionByName(near.select(*stamped.columns))
+
+
+def _select_admitted(batch: Batch, window: Ordered, stored: DataFrame) -> DataFrame:
+    """The events of rows of the event buffer that were not late for `window`."""
+    events = buffer.events(stored, batch.pipeline)
+    return buffer.admitted(events, window, batch.pipeline.watermark.allowed_lateness_us)
+
+
+def _compute_windows(
+    batch: Batch, window: Ordered, events: DataFrame, algebras: Mapping[str, Algebra]
 ) -> DataFrame:
     kept = partials.parts(algebras.values())
     if isinstance(window, RecordSliding):
-        return record.windows(found, window, batch.keys, kept, _lateness(batch))
-    return ordered.windows(found, window, batch.keys, kept)
-
-
-def _lateness(batch: Batch) -> int | None:
-    return batch.pipeline.watermark.allowed_lateness_us
+        lateness = batch.pipeline.watermark.allowed_lateness_us
+        return record.windows(events, window, batch.keys, kept, lateness)
+    return ordered.windows(events, window, batch.keys, kept)

@@ -1,4 +1,7 @@
-"""Independent steps side by side: each is a commit of its own table, so only their sum matters."""
+"""Runs independent steps in threads.
+
+Each step commits to its own table, so their order does not matter.
+"""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -7,12 +10,15 @@ from typing import TypeVar
 
 R = TypeVar("R")
 AT_ONCE = 4
+"""How many steps run at the same time."""
 
 
 def together(steps: Sequence[Callable[[], R]]) -> list[R]:
     """The results of `steps` in order; every step ends before the first error is raised."""
     if len(steps) == 1:
         return [steps[0]()]
+    # Leaving the block waits for all threads. Each has a copy of the caller's context, where crash
+    # points are armed.
     with ThreadPoolExecutor(AT_ONCE) as pool:
         running = [pool.submit(copy_context().run, step) for step in steps]
     return [step.result() for step in running]

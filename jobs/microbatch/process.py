@@ -1,7 +1,9 @@
-"""One micro-batch, every stage named once: rows -> admitted -> refused tables, ids, panes and fragments (state) -> windows -> outputs.
+"""One micro-batch, every stage named once.
 
-Each write is one commit and carries the batch in its transaction, so a replayed batch repeats nothing; outputs are recomputed from
-state, so a repeated MERGE changes nothing.
+rows -> admitted -> refused tables, ids, panes and fragments (state) -> windows -> outputs
+
+Each write is one commit and carries the batch in its transaction, so a retried batch repeats
+nothing. Outputs are recomputed from state, so a repeated MERGE changes nothing.
 """
 
 from collections.abc import Callable
@@ -28,67 +30,83 @@ from windowing.panes.frame import Range
 from windowing.panes.rule import SEEN, Family, families
 from windowing.spec.kinds import Session
 
+_Contribution = Panes | Fragments | Events
+
 
 def process(batch: Batch, rows: DataFrame) -> dict[str, int]:
-    """Carries one micro-batch through every stage; returns its counts, among them its first and last event time in microseconds."""
+    """Carries one micro-batch through every stage; returns its counts by their ledger names.
+
+    Among the counts are the first and last accepted event time, in microseconds.
+    """
     admitted = admit(batch, rows)
     crashpoint("batch.judged")
     counts = dict(admitted.counts)
     if admitted.within is None:
         refuse(batch, admitted)
-    else:
-        counts |= {MIN_TIME: admitted.within.low_us, MAX_TIME: admitted.within.high_us}
-        parts = contributions(batch, admitted)
-        for checked in together([p.check for p in parts]):
-            counts |= checked
-        together(
-            [
-                lambda: refuse(batch, admitted),
-                lambda: remember(batch, admitted),
-                *(p.store for p in parts),
-            ]
-        )
-        for changed in together([output for part in parts for output in part.outputs()]):
-            counts |= changed
+        return counts
+    counts |= {MIN_TIME: admitted.within.low_us, MAX_TIME: admitted.within.high_us}
+    parts = contributions(batch, admitted)
+    # Limits are checked before the first write, so that a refused batch has written nothing.
+    for checked in together([part.check for part in parts]):
+        counts |= checked
+    _store_state(batch, admitted, parts)
+    steps = [step for part in parts for step in part.outputs()]
+    for changed in together(steps):
+        counts |= changed
     return counts
 
 
-def contributions(batch: Batch, admitted: Admitted) -> list[Panes | Fragments | Events]:
-    """What the batch brings to each kind of state."""
-    subjects: list[Family | Session] = [*families(batch.pipeline), *batch.pipeline.sessions]
-    steps: list[Callable[[], Panes | Fragments | Events]] = [
+def _store_state(batch: Batch, admitted: Admitted, parts: list[_Contribution]) -> None:
+    """Writes refused rows, ids and state; each table in a commit of its own."""
+    writes: list[Callable[[], None]] = [
+        partial(refuse, batch, admitted),
+        partial(remember, batch, admitted),
+    ]
+    writes += [part.store for part in parts]
+    together(writes)
+
+
+def contributions(batch: Batch, admitted: Admitted) -> list[_Contribution]:
+    """What the batch adds to each kind of state."""
+    pipeline = batch.pipeline
+    subjects: list[Family | Session] = [*families(pipeline), *pipeline.sessions]
+    steps: list[Callable[[], _Contribution]] = [
         partial(partial_of, batch, admitted, subject) for subject in subjects
     ]
-    return together(
-        [*steps, partial(events_of, batch, admitted)] if batch.pipeline.ordered else steps
-    )
+    if pipeline.ordered:
+        steps.append(partial(events_of, batch, admitted))
+    return together(steps)
 
 
 def refuse(batch: Batch, admitted: Admitted) -> None:
-    """Keeps the refused and the partly late rows."""
+    """Stores the refused and the partly late rows."""
     rows = refused_rows.refused(admitted.rows, admitted.columns, batch.stamp)
     refused_rows.store(rows, batch.pipeline, admitted.counts, batch.stamp)
     crashpoint("batch.refused")
 
 
 def remember(batch: Batch, admitted: Admitted) -> None:
-    """Keeps the ids that were accepted."""
+    """Stores the accepted event ids, if the pipeline has ids."""
     event_id = batch.pipeline.source.event_id
-    if event_id is not None:
-        ids = admitted.accepted.where(F.col(f"`{event_id}`").isNotNull())
-        kept = ids.select(
-            F.col(f"`{event_id}`").cast("string").alias("event_id"),
-            F.timestamp_micros(TIME).alias("event_time"),
-            DIGEST,
-        )
-        state.store(
-            kept.withColumnRenamed(DIGEST, "digest"), batch.pipeline, SEEN, batch.stamp, "event_id"
-        )
-        crashpoint("batch.remembered")
+    if event_id is None:
+        return
+    id_column = F.col(f"`{event_id}`")
+    with_id = admitted.accepted.where(id_column.isNotNull())
+    ids = with_id.select(
+        id_column.cast("string").alias("event_id"),
+        F.timestamp_micros(TIME).alias("event_time"),
+        DIGEST,
+    )
+    rows = ids.withColumnRenamed(DIGEST, "digest")
+    state.store(rows, batch.pipeline, SEEN, batch.stamp, "event_id")
+    crashpoint("batch.remembered")
 
 
 def partial_of(batch: Batch, admitted: Admitted, subject: Family | Session) -> Panes | Fragments:
-    """The batch's accepted events as partials of one family or one session window; computed here, so that plans made of them stay small."""
+    """The batch's accepted events as partial aggregates of one family or one session window.
+
+    They are computed here, because the plans of several outputs are made of them.
+    """
     within = admitted.within or Range(0, 0)
     algebras = partials.algebras(batch.pipeline, subject.aggregates, admitted.schema)
     kept = partials.parts(algebras.values())

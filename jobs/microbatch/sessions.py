@@ -1,4 +1,4 @@
-"""The fragments that a micro-batch brings to a session window, and the sessions they touch."""
+"""The fragments that a micro-batch adds for a session window, and the sessions they touch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from windowing.windows import session
 
 @dataclass(frozen=True)
 class Fragments:
-    """The fragments a batch brings to one session window, and the sessions they touch."""
+    """The fragments that a batch adds for one session window, and the sessions they touch."""
 
     batch: Batch
     window: Session
@@ -33,59 +33,53 @@ class Fragments:
     fresh: DataFrame
 
     def check(self) -> dict[str, int]:
-        """Nothing can be too much."""
+        """No limit applies to this kind."""
         return {}
 
     def store(self) -> None:
         """Appends the fragments to state."""
-        state.store(
-            self.fresh,
-            self.batch.pipeline,
-            fragments_table(self.window),
-            self.batch.stamp,
-            "first_event",
-        )
+        batch = self.batch
+        table = fragments_table(self.window)
+        state.store(self.fresh, batch.pipeline, table, batch.stamp, "first_event")
 
     def outputs(self) -> list[Step]:
-        """One step: the sessions that a fresh fragment is in, absorbed ones deleted."""
-        return [self._output]
+        """One step: it writes the sessions of fresh fragments and deletes absorbed ones."""
+        return [self._write_output]
 
-    def _output(self) -> dict[str, int]:
-        batch, window, target = self.batch, self.window, complete(self.batch.pipeline, self.window)
-        new, old = sessions(
-            batch, window, self.fresh, partials.parts(self.algebras.values()), self.within
-        )
-        valued = merges.values(
-            new, [*batch.keys, *bounds(window)], window.aggregates, self.algebras
-        )
-        changed = (
-            merges.inserts(valued, target)
-            if old is None
-            else merges.replacements(valued, old, target)
-        )
-        return written(batch, window, target, changed)
+    def _write_output(self) -> dict[str, int]:
+        batch, window = self.batch, self.window
+        target = complete(batch.pipeline, window)
+        kept = partials.parts(self.algebras.values())
+        new, old = sessions(batch, window, self.fresh, kept, self.within)
+        identity = [*batch.keys, *bounds(window)]
+        valued = merges.values(new, identity, window.aggregates, self.algebras)
+        if old is None:
+            return written(batch, window, target, merges.inserts(valued, target))
+        return written(batch, window, target, merges.replacements(valued, old, target))
 
 
 def sessions(
     batch: Batch, window: Session, fresh: DataFrame, kept: list[Part], within: Range
 ) -> tuple[DataFrame, DataFrame | None]:
-    """The sessions that the fragments `fresh` make, and the stored sessions they replace (None: there are none)."""
-    marked, path = (
-        fresh.withColumn(TOUCHED, F.lit(1).cast("bigint")),
-        complete(batch.pipeline, window).path,
-    )
+    """The sessions that the fragments `fresh` make, and the stored sessions that these replace.
+
+    The second frame is None where the output has no sessions yet.
+    """
+    path = complete(batch.pipeline, window).path
+    marked = fresh.withColumn(TOUCHED, F.lit(1).cast("bigint"))
     if delta.is_new(batch.spark, path):
         return session.windows(marked, batch.keys, window.gap_us, kept), None
-    early, late = instant(within.low_us), instant(within.high_us + window.gap_us)
-    stored = delta.read(batch.spark, path).where((F.col(END) >= early) & (F.col(START) <= late))
+    early = instant(within.low_us)
+    late = instant(within.high_us + window.gap_us)
+    # Touching includes equality: exactly one gap after the last event is still the same session.
+    near = (F.col(END) >= early) & (F.col(START) <= late)
+    stored = delta.read(batch.spark, path).where(near)
     old = session.touched(stored, fresh, batch.keys, window.gap_us).localCheckpoint(eager=True)
     extent = old.agg(F.min(F.unix_micros(START)), F.max(F.unix_micros(LAST))).first()
     if extent is not None and extent[0] is not None:
-        before = state.fragments_before(
-            batch.spark, batch.pipeline, window, batch.stamp, Range(*extent)
-        )
-        others = session.members(before, old, batch.keys).withColumn(
-            TOUCHED, F.lit(0).cast("bigint")
-        )
+        times = Range(extent[0], extent[1])
+        before = state.fragments_before(batch.spark, batch.pipeline, window, batch.stamp, times)
+        members = session.members(before, old, batch.keys)
+        others = members.withColumn(TOUCHED, F.lit(0).cast("bigint"))
         marked = marked.unionByName(others.select(*marked.columns))
     return session.windows(marked, batch.keys, window.gap_us, kept), old

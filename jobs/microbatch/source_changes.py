@@ -1,6 +1,7 @@
-"""A source that changes its past: what its change feed says was updated or deleted, as the event times it was at.
+"""A source that changes its past: the event times of rows that its change feed updated or deleted.
 
-updates, deletes -> few ranges of event time, kept with the batch -> after the run, a backfill of each
+updates, deletes -> few ranges of event time, recorded with the batch
+-> a backfill of each after the run
 """
 
 from functools import reduce
@@ -24,41 +25,61 @@ _HOUR_US = 3_600_000_000
 
 
 def note_of(batch: Batch, rows: DataFrame, past: Story) -> str | None:
-    """What the ledger keeps of updates and deletes: the ranges to count again; None where there are none."""
-    spans = _spans(batch, rows, past) if CHANGE in rows.columns else ()
-    return dumps({"ranges": [[span.low_us, span.high_us + 1] for span in spans]}) if spans else None
+    """The ranges to reprocess for the updates and deletes of a batch, as JSON for the ledger.
+
+    Each range is [low, high) in microseconds; None where nothing was updated or deleted.
+    """
+    if CHANGE not in rows.columns:
+        return None
+    spans = _find_changed_spans(batch, rows, past)
+    if not spans:
+        return None
+    ranges = [[span.low_us, span.high_us + 1] for span in spans]
+    return dumps({"ranges": ranges})
 
 
-def _spans(batch: Batch, rows: DataFrame, past: Story) -> tuple[Span, ...]:
-    """The event times of rows that were changed or taken away, before and after, as few spans."""
-    moved = _moved(batch, source.shaped(rows, batch.pipeline), past).drop(*FEED)
-    placed = timed(batch, moved).where(F.col(TIME).between(FIRST_US, LAST_US))
-    hours = placed.groupBy((F.col(TIME) / _HOUR_US).cast("bigint")).agg(
-        F.min(TIME).alias("low"), F.max(TIME).alias("high")
-    )
+def _find_changed_spans(batch: Batch, rows: DataFrame, past: Story) -> tuple[Span, ...]:
+    """The event times of updated and deleted rows, before and after the change, as few spans.
+
+    Both ends of a span are inclusive.
+    """
+    changed = _select_changed(batch, source.shaped(rows, batch.pipeline), past)
+    placed = timed(batch, changed.drop(*FEED))
+    in_range = placed.where(F.col(TIME).between(FIRST_US, LAST_US))
+    # Grouping by hour keeps what is collected small however many rows were changed.
+    hour = (F.col(TIME) / _HOUR_US).cast("bigint")
+    ends = [F.min(TIME).alias("low"), F.max(TIME).alias("high")]
+    hours = in_range.groupBy(hour).agg(*ends)
     return merged(Span(row["low"], row["high"]) for row in hours.collect())
 
 
-def _moved(batch: Batch, rows: DataFrame, past: Story) -> DataFrame:
-    """Updated and deleted rows, and the new place of events whose id was at another one before."""
-    changed, event_id = rows.where(F.col(CHANGE) != "insert"), batch.pipeline.source.event_id
+def _select_changed(batch: Batch, rows: DataFrame, past: Story) -> DataFrame:
+    """Updated and deleted rows, and inserted rows whose event id was somewhere else before."""
+    changed = rows.where(F.col(CHANGE) != "insert")
+    event_id = batch.pipeline.source.event_id
     if event_id is None:
         return changed
-    name = F.col(f"`{event_id}`").cast("string")
-    ids = reduce(
-        DataFrame.unionByName, [changed.select(name.alias("__id")), *_unsettled(batch, past)]
-    ).distinct()
-    new = rows.where(F.col(CHANGE) == "insert")
-    return changed.unionByName(new.join(ids, name == F.col("__id"), "left_semi"))
+    id_text = F.col(f"`{event_id}`").cast("string")
+    changed_ids = changed.select(id_text.alias("__id"))
+    id_frames = [changed_ids, *_read_unsettled_ids(batch, past)]
+    ids = reduce(DataFrame.unionByName, id_frames).distinct()
+    inserted = rows.where(F.col(CHANGE) == "insert")
+    moved = inserted.join(ids, id_text == F.col("__id"), "left_semi")
+    return changed.unionByName(moved)
 
 
-def _unsettled(batch: Batch, past: Story) -> list[DataFrame]:
-    """The ids that earlier batches accepted where the source has changed since, and nothing was counted again yet: [__id]."""
-    ranges, path = list(pending(past)), batch.pipeline.table(SEEN)
+def _read_unsettled_ids(batch: Batch, past: Story) -> list[DataFrame]:
+    """The accepted ids in ranges that the source has changed and no backfill has reprocessed yet.
+
+    One frame for each such range: [__id].
+    """
+    ranges = list(pending(past))
+    path = batch.pipeline.table(SEEN)
     if not ranges or not delta.exists(batch.spark, path):
         return []
     seen = delta.read(batch.spark, path).where(batch.stamp.foreign)
-    return [
-        between(seen, "event_time", low, high).select(F.col("event_id").alias("__id"))
-        for _, low, high in ranges
-    ]
+    found = []
+    for _, low, high in ranges:
+        in_range = between(seen, "event_time", low, high)
+        found.append(in_range.select(F.col("event_id").alias("__id")))
+    return found

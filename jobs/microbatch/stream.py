@@ -1,6 +1,6 @@
-"""The stream of one run: its micro-batches, each between its intent and its done, and the close that advances the watermark.
+"""The stream of one run: its micro-batches, and the close that advances the watermark.
 
-stream (availableNow): intent, batch, done -> close: watermark
+stream (availableNow): for each batch intent, writes, done -> close: emission, watermark
 """
 
 from collections.abc import Callable
@@ -52,34 +52,37 @@ Failures = list[BaseException]
 
 
 class Run:
-    """The state of one run between its batches: the story so far grows by each batch's intent and done."""
+    """One run between its batches; its story grows by the intent and the done of each batch."""
 
     def __init__(
         self, spark: SparkSession, pipeline: Pipeline, story: Story, arrival_us: int
     ) -> None:
-        self.spark, self.pipeline, self.story, self.arrival_us = spark, pipeline, story, arrival_us
+        self.spark = spark
+        self.pipeline = pipeline
+        self.story = story
+        self.arrival_us = arrival_us
         self.source_id = delta.table_id(spark, pipeline.source.table)
-        self.number = (
-            story.open_run.run if story.open_run and story.open_run.run else story.last_run + 1
-        )
+        # A run that was interrupted is finished under its own number.
+        open_number = story.open_run.run if story.open_run else None
+        self.number = open_number or story.last_run + 1
+        # Such a run may have written its watermark row before it was interrupted.
         self.mark = correct_watermark if story.open_run else record_watermark
 
     def drain(self) -> None:
-        """Streams what is new through `batch`; the first error of a batch is raised as it was."""
+        """Streams the new rows of the source through `batch`.
+
+        The first error of a batch is raised as it was, unless Delta's message has a known meaning.
+        """
         failures: Failures = []
         home = self.pipeline.table(checkpoint.CHECKPOINT)
-        writer = source.stream(self.spark, self.pipeline).writeStream.option(
-            "checkpointLocation", home
-        )
-        query = (
-            writer.trigger(availableNow=True).foreachBatch(_caught(self.batch, failures)).start()
-        )
+        writer = source.stream(self.spark, self.pipeline).writeStream
+        writer = writer.option("checkpointLocation", home).trigger(availableNow=True)
+        query = writer.foreachBatch(_keep_errors(self.batch, failures)).start()
         try:
             query.awaitTermination()
         except StreamingQueryException as error:
-            raise refusal(
-                self.spark, self.pipeline, self.story, failures[0] if failures else error
-            ) from error
+            cause = failures[0] if failures else error
+            raise refusal(self.spark, self.pipeline, self.story, cause) from error
         except BaseException:
             with suppress(Exception):
                 query.stop()
@@ -87,91 +90,114 @@ class Run:
         crashpoint("run.drained")
 
     def batch(self, rows: DataFrame, number: int) -> None:
-        """One micro-batch between its intent and its done; a batch that was done before is passed over."""
+        """One micro-batch between its intent and its done.
+
+        A batch that was done before is passed over, because Spark repeats a batch whose commit file
+        is missing.
+        """
         if number <= self.story.last_batch:
             return
         if self.story.intent(number) is None and rows.isEmpty():
-            self._note(self._entry(SKIP, number, run=None, **self._position(number)))
+            position = self._read_position(number)
+            self._record(self._new_entry(SKIP, number, run=None, **position))
             return
         crashpoint("batch.begun")
-        intent = self.story.intent(number) or self._intend(number)
+        intent = self.story.intent(number) or self._record_intent(number)
         crashpoint("batch.intended")
+        # The intent's watermark and arrival count, not the present ones, so that a retry admits
+        # the same rows.
         stamp = Stamp(self.number, number, GENERATION, intent.watermark_in)
         batch = Batch(self.spark, self.pipeline, stamp, intent.arrival or self.arrival_us)
-        counts, note = process(batch, inserted(rows)), note_of(batch, rows, self.story)
+        counts = process(batch, inserted(rows))
+        note = note_of(batch, rows, self.story)
         crashpoint("batch.processed")
-        self._note(replace(intent, step=DONE, counts=counts, versions=self._versions(), note=note))
+        versions = self._read_versions()
+        self._record(replace(intent, step=DONE, counts=counts, versions=versions, note=note))
         crashpoint("batch.done")
 
     def close(self, told_us: int | None = None) -> RunReport:
-        """Ends the run: the watermark advances by everything it accepted, or by `told_us`, and windows close by it.
+        """Ends the run: the watermark advances, and windows close by it.
 
+        The watermark advances by everything that the run accepted, or to `told_us` if it is given.
         A run that read nothing and moves no watermark leaves no trace.
         """
-        done, names = self.story.done(self.number), [w.name for w in self.pipeline.windows]
-        after = self._watermark(done, told_us)
+        done = self.story.done(self.number)
+        names = [w.name for w in self.pipeline.windows]
+        after = self._advance_watermark(done, told_us)
         if self.story.open_run is None:
             if after == self.story.watermark:
                 return report(None, 0, {}, after, names)
-            self._note(self._entry(OPEN, None, note=self._made_by()))
-        arrival = max((e.arrival for e in done if e.arrival is not None), default=self.arrival_us)
-        counts = {name: n for name, n in summed(done).items() if name not in (MIN_TIME, MAX_TIME)}
-        counts = total([counts, emit(self._closing(done, after))])
+            self._record(self._new_entry(OPEN, None, note=self._describe_maker()))
+        summed_counts = summed(done).items()
+        of_batches = {name: n for name, n in summed_counts if name not in (MIN_TIME, MAX_TIME)}
+        counts = total([of_batches, emit(self._describe_closing(done, after))])
         crashpoint("run.emitted")
-        closed = self._entry(
+        closed = self._new_entry(
             CLOSE,
             None,
             counts=counts,
             watermark_out=after,
-            versions=self._versions(),
-            arrival=arrival,
+            versions=self._read_versions(),
+            arrival=self._find_last_arrival(done),
         )
-        self.mark(self.spark, self.pipeline, self.number, closed, _highest(done))
+        self.mark(self.spark, self.pipeline, self.number, closed, _find_highest_time(done))
         crashpoint("run.marked")
-        self._note(closed)
+        self._record(closed)
         crashpoint("run.closed")
         return report(self.number, len(done), counts, after, names)
 
-    def _watermark(self, done: tuple[Entry, ...], told_us: int | None) -> int | None:
-        """W at the end of the run."""
-        before, highest = self.story.watermark, _highest(done)
+    def _advance_watermark(self, done: tuple[Entry, ...], told_us: int | None) -> int | None:
+        """W at the end of the run; None is minus infinity."""
+        before = self.story.watermark
+        highest = _find_highest_time(done)
         if told_us is not None:
             return later(before, told_us)
         if highest is None:
-            quiet = None if self.story.quiet_since is None else Quiet(*self.story.quiet_since)
+            quiet_since = self.story.quiet_since
+            quiet = None if quiet_since is None else Quiet(*quiet_since)
             return idled(before, quiet, self.arrival_us, self.pipeline.watermark)
-        arrival = max((e.arrival for e in done if e.arrival is not None), default=self.arrival_us)
+        arrival = self._find_last_arrival(done)
         return advanced(before, highest, arrival, self.pipeline.watermark.delay_us)
 
-    def _closing(self, done: tuple[Entry, ...], after: int | None) -> Closing:
-        lows = [e.counts[MIN_TIME] for e in done if MIN_TIME in e.counts]
-        within = Range(min(lows), _highest(done) or 0) if lows else None
-        stamp = Stamp(self.number, NO_BATCH, GENERATION, self.story.watermark)
-        return Closing(
-            Batch(self.spark, self.pipeline, stamp, self.arrival_us),
-            self.story.watermark,
-            after,
-            within,
-        )
+    def _find_last_arrival(self, done: tuple[Entry, ...]) -> int:
+        """The last arrival by which the run read rows; its own where it read none."""
+        arrivals = [entry.arrival for entry in done if entry.arrival is not None]
+        return max(arrivals, default=self.arrival_us)
 
-    def _intend(self, number: int) -> Entry:
-        """Records what the batch will be judged by, before anything else is written; opens the run with its first batch."""
-        intent = self._entry(INTENT, number, **self._position(number))
-        opening = [] if self.story.open_run else [self._entry(OPEN, None, note=self._made_by())]
-        self._note(*opening, intent)
+    def _describe_closing(self, done: tuple[Entry, ...], after: int | None) -> Closing:
+        before = self.story.watermark
+        lows = [entry.counts[MIN_TIME] for entry in done if MIN_TIME in entry.counts]
+        within = None
+        if lows:
+            within = Range(min(lows), _find_highest_time(done) or 0)
+        stamp = Stamp(self.number, NO_BATCH, GENERATION, before)
+        batch = Batch(self.spark, self.pipeline, stamp, self.arrival_us)
+        return Closing(batch, before, after, within)
+
+    def _record_intent(self, number: int) -> Entry:
+        """Records what the batch is admitted by, before anything else is written.
+
+        The first batch of a run also opens the run.
+        """
+        intent = self._new_entry(INTENT, number, **self._read_position(number))
+        if self.story.open_run:
+            self._record(intent)
+        else:
+            opening = self._new_entry(OPEN, None, note=self._describe_maker())
+            self._record(opening, intent)
         return self.story.entries[-1]
 
-    def _position(self, number: int) -> dict[str, str | None]:
-        """Where the stream stands at the end of a batch, and which stream it is."""
+    def _read_position(self, number: int) -> dict[str, str | None]:
+        """The source offsets at the end of a batch, and the id of the stream."""
         return {
             "offsets": checkpoint.offsets(self.pipeline, number),
             "note": checkpoint.query(self.pipeline),
         }
 
-    def _made_by(self) -> str:
+    def _describe_maker(self) -> str:
         return made_by(self.pipeline, source.schema(self.spark, self.pipeline))
 
-    def _entry(self, step: str, batch: int | None, **more: object) -> Entry:
+    def _new_entry(self, step: str, batch: int | None, **more: object) -> Entry:
         entry = Entry(
             step=step,
             generation=GENERATION,
@@ -186,21 +212,28 @@ class Run:
         )
         return replace(entry, **more)  # type: ignore[arg-type]
 
-    def _versions(self) -> dict[str, int]:
+    def _read_versions(self) -> dict[str, int]:
         return known_versions(self.spark, self.pipeline)
 
-    def _note(self, *entries: Entry) -> None:
+    def _record(self, *entries: Entry) -> None:
         self.story = record(self.spark, self.pipeline, self.story, entries)
 
 
-def _highest(done: tuple[Entry, ...]) -> int | None:
-    return max((e.counts[MAX_TIME] for e in done if MAX_TIME in e.counts), default=None)
+def _find_highest_time(done: tuple[Entry, ...]) -> int | None:
+    """The highest accepted event time of the batches; None where they accepted nothing."""
+    times = [entry.counts[MAX_TIME] for entry in done if MAX_TIME in entry.counts]
+    return max(times, default=None)
 
 
-def _caught(
+def _keep_errors(
     body: Callable[[DataFrame, int], None], failures: Failures
 ) -> Callable[[DataFrame, int], None]:
-    """`body`, in the context of whoever asks for it, that also keeps its error on this side of the JVM."""
+    """`body`, which also appends its error to `failures`.
+
+    Spark calls it from another thread and reports an error as text from the JVM, so without this
+    the error's class would be lost. It runs in the context of this call, because crash points are
+    armed there.
+    """
     context = copy_context()
 
     def guarded(rows: DataFrame, number: int) -> None:
