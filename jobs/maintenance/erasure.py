@@ -1,4 +1,4 @@
-"""The rows of one key deleted from every table, and the files that held them."""
+"""Erasure: the rows of one key are deleted from every table, and so are the files with them."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial, reduce
@@ -23,89 +23,100 @@ _CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 
 
 def rewrite(batch: Batch, names: Sequence[str]) -> None:
-    """Writes files anew in which deleted rows are only marked."""
+    """Rewrites files in which deleted rows are only marked by a deletion vector."""
     paths = [batch.pipeline.table(name) for name in names]
-    together(
-        [partial(batch.spark.sql, f"reorg table delta.`{path}` apply (purge)") for path in paths]
-    )
+    statements = [f"reorg table delta.`{path}` apply (purge)" for path in paths]
+    together([partial(batch.spark.sql, statement) for statement in statements])
 
 
 def forget(batch: Batch, names: Sequence[str]) -> None:
-    """Deletes every file that the newest versions don't need."""
-    spark, pipeline = batch.spark, batch.pipeline
+    """Deletes every file that the newest versions of the tables do not need."""
+    spark = batch.spark
+    paths = [batch.pipeline.table(name) for name in names]
+    # Delta refuses to vacuum with a retention of zero hours unless this check is off.
     spark.conf.set(_CHECK, "false")
     try:
-        together([partial(_vacuum, spark, pipeline.table(name)) for name in names])
+        together([partial(_vacuum_table, spark, path) for path in paths])
     finally:
         spark.conf.unset(_CHECK)
 
 
-def _vacuum(spark: SparkSession, path: str) -> None:
+def _vacuum_table(spark: SparkSession, path: str) -> None:
     DeltaTable.forPath(spark, path).vacuum(0)
     crashpoint("erase.vacuumed")
 
 
 def delete_rows(batch: Batch, key: Mapping[str, str], left: Sequence[str]) -> dict[str, int]:
-    """Deletes the rows of the key everywhere, in what earlier specs `left` too; ids first, as long as something tells whose they are."""
+    """Deletes the rows of the key from every table; returns by table how many there were.
+
+    `left` are the tables of windows of earlier specs. Event ids are deleted first, because the
+    source and the other tables show whose they are.
+    """
     pipeline = batch.pipeline
-    refused = {table: {kept_name(c): v for c, v in key.items()} for table in REFUSED}
-    state = {table: key for table in state_names(pipeline) if table != SEEN}
-    outputs = dict.fromkeys(tables.outputs(pipeline), key)
-    found = {SEEN: _ids(batch, key)} if pipeline.source.event_id else {}
-    gone = dict.fromkeys(left, key)
-    for table, where in {**state, **outputs, **refused, **gone}.items():
-        found[table] = _delete(batch, table, where)
+    found: dict[str, int] = {}
+    if pipeline.source.event_id:
+        found[SEEN] = _delete_ids(batch, key)
+    kept_key = {kept_name(column): value for column, value in key.items()}
+    state = [table for table in state_names(pipeline) if table != SEEN]
+    conditions: dict[str, Mapping[str, str]] = {
+        **dict.fromkeys(state, key),
+        **dict.fromkeys(tables.outputs(pipeline), key),
+        **dict.fromkeys(REFUSED, kept_key),
+        **dict.fromkeys(left, key),
+    }
+    for table, condition in conditions.items():
+        found[table] = _delete_key(batch, table, condition)
         crashpoint("erase.deleted")
     return found
 
 
-def _ids(batch: Batch, key: Mapping[str, str]) -> int:
-    """The ids of the key's events, as far as the source still has them."""
-    event_id, path = f"`{batch.pipeline.source.event_id}`", batch.pipeline.table(SEEN)
+def _delete_ids(batch: Batch, key: Mapping[str, str]) -> int:
+    """Deletes the ids of the key's events, as far as the source still has these events."""
+    path = batch.pipeline.table(SEEN)
     if not delta.exists(batch.spark, path):
         return 0
     events = source.read(batch.spark, batch.pipeline)
-    ids = (
-        events.where(same_key(batch, events.schema, key))
-        .select(F.col(event_id).cast("string").alias("id"))
-        .distinct()
-    )
-    n = (
-        delta.read(batch.spark, path)
-        .join(ids, F.col("event_id") == F.col("id"), "left_semi")
-        .count()
-    )
-    DeltaTable.forPath(batch.spark, path).alias("t").merge(
-        ids.alias("s"), "t.event_id = s.id"
-    ).whenMatchedDelete().execute()
+    of_key = events.where(same_key(batch, events.schema, key))
+    id_text = F.col(f"`{batch.pipeline.source.event_id}`").cast("string")
+    ids = of_key.select(id_text.alias("id")).distinct()
+    seen = delta.read(batch.spark, path)
+    n = seen.join(ids, F.col("event_id") == F.col("id"), "left_semi").count()
+    target = DeltaTable.forPath(batch.spark, path).alias("t")
+    merge = target.merge(ids.alias("s"), "t.event_id = s.id")
+    merge.whenMatchedDelete().execute()
     return n
 
 
-def _delete(batch: Batch, table: str, key: Mapping[str, str]) -> int:
+def _delete_key(batch: Batch, table: str, key: Mapping[str, str]) -> int:
     path = batch.pipeline.table(table)
     if not delta.exists(batch.spark, path):
         return 0
     rows = delta.read(batch.spark, path)
-    same = same_key(batch, rows.schema, key)
-    n = rows.where(same).count()
+    n = rows.where(same_key(batch, rows.schema, key)).count()
     if n:
-        _without(batch, path, rows, key)
+        _merge_key_away(batch, path, rows, key)
     return n
 
 
-def _without(batch: Batch, path: str, rows: DataFrame, key: Mapping[str, str]) -> None:
-    """Deletes by a MERGE with the key in its source: what a DELETE was asked for would stay in the table's log."""
-    one = batch.spark.range(1).select(
-        *(literal(batch.spark, c, rows.schema[c].dataType, v).alias(c) for c, v in key.items())
-    )
-    same = " and ".join(f"t.`{c}` = s.`{c}`" for c in key)
+def _merge_key_away(batch: Batch, path: str, rows: DataFrame, key: Mapping[str, str]) -> None:
+    """Deletes by a MERGE with the key in its source.
+
+    A DELETE would write its condition, and so the key, to the log of the table.
+    """
+    values = []
+    for column, value in key.items():
+        kind = rows.schema[column].dataType
+        values.append(literal(batch.spark, column, kind, value).alias(column))
+    one = batch.spark.range(1).select(*values).localCheckpoint(eager=True)
+    same = " and ".join(f"t.`{column}` = s.`{column}`" for column in key)
     target = DeltaTable.forPath(batch.spark, path).alias("t")
-    target.merge(one.localCheckpoint(eager=True).alias("s"), same).whenMatchedDelete().execute()
+    target.merge(one.alias("s"), same).whenMatchedDelete().execute()
 
 
 def same_key(batch: Batch, schema: T.StructType, key: Mapping[str, str]) -> Column:
-    """True for rows of the key. UsageError where a value can't be one of its column."""
-    return reduce(
-        lambda a, b: a & b,
-        [F.col(f"`{c}`") == literal(batch.spark, c, schema[c].dataType, v) for c, v in key.items()],
-    )
+    """True for rows of the key. UsageError where a value is not one of its column's type."""
+    conditions = []
+    for column, value in key.items():
+        kind = schema[column].dataType
+        conditions.append(F.col(f"`{column}`") == literal(batch.spark, column, kind, value))
+    return reduce(lambda left, right: left & right, conditions)

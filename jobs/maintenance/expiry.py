@@ -1,4 +1,8 @@
-"""What `retention` no longer keeps: what refused rows said, by the arrival of their run; windows and state, by the watermark."""
+"""Expiry: what has passed the spec's `retention` is deleted.
+
+Refused rows expire by the arrival of their run, and lose their source columns. Windows, state and
+ids expire by the watermark, and are deleted.
+"""
 
 from collections.abc import Mapping
 
@@ -21,48 +25,64 @@ from windowing.windows.gaps import filled
 
 
 def expire(batch: Batch, watermark_us: int | None) -> dict[str, int]:
-    """Deletes what is older than the spec keeps it, and empties refused rows that are; by table how many rows."""
-    pipeline, kept = batch.pipeline, batch.pipeline.retention
+    """Deletes rows past their retention and empties refused rows past theirs.
+
+    Returns by table how many rows were deleted or emptied.
+    """
+    pipeline = batch.pipeline
+    kept = pipeline.retention
     found: dict[str, int] = {}
     if kept.refused_us is not None:
-        runs = _runs_before(batch, batch.arrival_us - kept.refused_us)
-        found |= {table: _empty(batch, table, F.col(RUN).isin(runs)) for table in REFUSED if runs}
+        found |= _expire_refused(batch, batch.arrival_us - kept.refused_us)
     if watermark_us is None:
         return found
     horizon = pipeline.watermark.dedupe_horizon_us
     if pipeline.source.event_id is not None and horizon is not None:
-        found[SEEN] = _delete(batch, SEEN, F.col("event_time") <= instant(watermark_us - horizon))
+        old_ids = F.col("event_time") <= instant(watermark_us - horizon)
+        found[SEEN] = _delete_old(batch, SEEN, old_ids)
     if kept.output_us is not None:
-        old = F.col(END) <= instant(watermark_us - kept.output_us)
-        found |= {
-            w.name: _delete(batch, w.name, old) for w in pipeline.windows if isinstance(w, Aligned)
-        }
+        old_windows = F.col(END) <= instant(watermark_us - kept.output_us)
+        for window in pipeline.windows:
+            if isinstance(window, Aligned):
+                found[window.name] = _delete_old(batch, window.name, old_windows)
     if kept.state_us is not None:
-        found |= _panes(batch, watermark_us - kept.state_us)
+        found |= _expire_panes(batch, watermark_us - kept.state_us)
     return found
 
 
-def _runs_before(batch: Batch, arrival_us: int) -> list[int]:
-    marks = delta.read(batch.spark, batch.pipeline.table(WATERMARKS)).where(
-        F.col("arrival") < instant(arrival_us)
-    )
-    return [row[RUN] for row in marks.select(RUN).distinct().collect()]
+def _expire_refused(batch: Batch, until_us: int) -> dict[str, int]:
+    """Empties refused rows of runs whose arrival is before `until_us`."""
+    runs = _list_runs_before(batch, until_us)
+    if not runs:
+        return {}
+    return {table: _empty_old(batch, table, F.col(RUN).isin(runs)) for table in REFUSED}
 
 
-def _panes(batch: Batch, until_us: int) -> Mapping[str, int]:
-    """Panes that began before `until_us`; those of families that show windows without events stay, their first event counts."""
+def _list_runs_before(batch: Batch, arrival_us: int) -> list[int]:
+    watermarks = delta.read(batch.spark, batch.pipeline.table(WATERMARKS))
+    earlier = watermarks.where(F.col("arrival") < instant(arrival_us))
+    return [row[RUN] for row in earlier.select(RUN).distinct().collect()]
+
+
+def _expire_panes(batch: Batch, until_us: int) -> Mapping[str, int]:
+    """Deletes panes that began before `until_us`.
+
+    Panes of global windows never expire. Those of families that show empty windows stay too,
+    because empty windows begin at the first event of their key.
+    """
     found = {}
     for family in families(batch.pipeline):
         if not any(isinstance(w, Global) or filled(w) for w in family.windows):
-            found[family.table] = _delete(batch, family.table, F.col(PANE) < instant(until_us))
+            old = F.col(PANE) < instant(until_us)
+            found[family.table] = _delete_old(batch, family.table, old)
     return found
 
 
-def _empty(batch: Batch, table: str, old: Column) -> int:
-    """Takes the columns of the source from old refused rows, but for the key, in one commit.
+def _empty_old(batch: Batch, table: str, old: Column) -> int:
+    """Sets the source columns of old refused rows to null, except for the key, in one commit.
 
-    What remains is that they were refused, and their digest: without it a row that the source still has would count from now on. By the
-    key they can be erased.
+    What remains is that they were refused, and their digest. Without the digest, reprocessing would
+    accept a row that the source still has. By the key they can be erased.
     """
     path = batch.pipeline.table(table)
     if not delta.exists(batch.spark, path):
@@ -73,24 +93,22 @@ def _empty(batch: Batch, table: str, old: Column) -> int:
     due = old & F.col(EMPTIED).isNull()
     n = rows.where(due).count()
     if n:
-        own = [
-            f
-            for f in rows.schema.fields
-            if f.name not in (*META, DIGEST, EMPTIED, *map(kept_name, batch.keys))
-        ]
-        said: dict[str, str | Column] = {f"`{f.name}`": F.lit(None).cast(f.dataType) for f in own}
-        schema, earlier = (
-            source.schema(batch.spark, batch.pipeline),
-            source.earlier_types(batch.spark, batch.pipeline),
-        )
-        DeltaTable.forPath(batch.spark, path).update(
-            due, {**said, EMPTIED: digest_of(rows, schema, earlier)}
-        )
+        spared = {*META, DIGEST, EMPTIED, *map(kept_name, batch.keys)}
+        changes: dict[str, str | Column] = {
+            f"`{field.name}`": F.lit(None).cast(field.dataType)
+            for field in rows.schema.fields
+            if field.name not in spared
+        }
+        schema = source.schema(batch.spark, batch.pipeline)
+        earlier = source.earlier_types(batch.spark, batch.pipeline)
+        changes[EMPTIED] = digest_of(rows, schema, earlier)
+        DeltaTable.forPath(batch.spark, path).update(due, changes)
     crashpoint("maintain.expired")
     return n
 
 
-def _delete(batch: Batch, table: str, old: Column) -> int:
+def _delete_old(batch: Batch, table: str, old: Column) -> int:
+    """Deletes the rows for which `old` is true; returns how many there were."""
     path = batch.pipeline.table(table)
     if not delta.exists(batch.spark, path):
         return 0
