@@ -1,4 +1,4 @@
-"""The stream's checkpoint as files: what lies there, and how it is made anew from the ledger."""
+"""The stream's checkpoint as files: what they contain, and how they are rebuilt from the ledger."""
 
 import os
 import shutil
@@ -17,82 +17,104 @@ from windowing.spec.pipeline import Pipeline
 
 CHECKPOINT = "_checkpoint"
 _NEWEST = 3
-"""How many batches back files are looked at; Spark itself reads two."""
+"""How many batches back files are checked; Spark itself reads two."""
 _COMMIT = 'v1\n{"nextBatchWatermarkMs":0}'
-_MAGIC, _PIECE = b"crc\x00", 512
-"""How Hadoop begins a file of checksums, and the bytes that each of them is of."""
+_MAGIC = b"crc\x00"
+"""The first bytes of a file of checksums, as Hadoop's local file system writes it."""
+_CHUNK_BYTES = 512
+"""The bytes of data that each checksum covers."""
 _LINES = {"metadata": 1, "offsets": 3, "commits": 2}
+"""The least number of lines of each kind of file."""
 
 
 def directory(pipeline: Pipeline) -> Path:
-    """Where the checkpoint lies."""
+    """The directory of the checkpoint."""
     return local_path(pipeline.table(CHECKPOINT))
 
 
 def stream(pipeline: Pipeline) -> Stream:
-    """What lies in the checkpoint."""
+    """What the checkpoint contains; a damaged file is listed instead of read."""
     home = directory(pipeline)
     if not home.is_dir():
         return Stream(there=False)
-    offsets, commits = (_batches(home / name) for name in ("offsets", "commits"))
-    looked_at = [f for f in (home / "metadata", *_last(offsets), *_last(commits)) if f.exists()]
-    damaged = tuple(
-        f.relative_to(home).as_posix() for f in (*_strays(home), *looked_at) if not _whole(f)
-    )
+    offsets = _list_batches(home / "offsets")
+    commits = _list_batches(home / "commits")
+    newest = (home / "metadata", *_select_newest(offsets), *_select_newest(commits))
+    existing = [file for file in newest if file.exists()]
+    damaged = []
+    for file in (*_list_missing(home), *existing):
+        if not _is_intact(file):
+            damaged.append(file.relative_to(home).as_posix())
     texts = {
-        n: file.read_text(errors="replace") for n, file in offsets.items() if file in looked_at
+        batch: file.read_text(errors="replace")
+        for batch, file in offsets.items()
+        if file in existing
     }
-    return Stream(None if damaged else _query(home), texts, frozenset(commits), damaged)
+    query_id = None if damaged else _read_query_id(home)
+    return Stream(query_id, texts, frozenset(commits), tuple(damaged))
 
 
 def query(pipeline: Pipeline) -> str | None:
     """The id that Spark gave the stream; None where it can't be read."""
-    return _query(directory(pipeline))
+    return _read_query_id(directory(pipeline))
 
 
 def offsets(pipeline: Pipeline, batch: int) -> str | None:
-    """The offsets of a batch as the checkpoint has them."""
+    """The offsets of a batch as the checkpoint has them; None where it has none."""
     file = directory(pipeline) / "offsets" / str(batch)
-    return file.read_text() if file.exists() else None
+    if not file.exists():
+        return None
+    return file.read_text()
 
 
 def rebuild(pipeline: Pipeline, past: Story) -> Path | None:
-    """Makes the checkpoint that stands where the ledger does; the old one, if there is any, is kept beside it, and its path returned."""
-    home, draft = directory(pipeline), directory(pipeline).with_name(f"{CHECKPOINT}.draft")
+    """Rebuilds the checkpoint so that the stream continues where the ledger ends.
+
+    The old checkpoint is renamed and kept beside the new one; its new path is returned, None where
+    there was none.
+    """
+    home = directory(pipeline)
+    draft = home.with_name(f"{CHECKPOINT}.draft")
     shutil.rmtree(draft, ignore_errors=True)
-    for name, text in _files(past).items():
-        _write(draft / name, text)
+    for name, text in _compose_files(past).items():
+        _write_with_checksums(draft / name, text)
     crashpoint("recover.drafted")
-    kept = _aside(home)
+    kept = _move_aside(home)
     crashpoint("recover.moved")
     os.replace(draft, home)
     return kept
 
 
-def _files(past: Story) -> Mapping[str, str]:
+def _compose_files(past: Story) -> Mapping[str, str]:
     """Every file of a checkpoint whose newest batches are those of the ledger: path -> text."""
-    last, began = past.last_batch, past.open_batch
-    wanted = [n for n in (last - 1, last, began) if n is not None and n >= 0]
-    cuts = {f"offsets/{n}": text for n in wanted if (text := past.offsets(n)) is not None}
-    return {
+    last = past.last_batch
+    files = {
         "metadata": dumps({"id": past.query or str(uuid4())}),
-        **cuts,
-        **({f"commits/{last}": _COMMIT} if last >= 0 else {}),
     }
+    for batch in (last - 1, last, past.open_batch):
+        if batch is None or batch < 0:
+            continue
+        text = past.offsets(batch)
+        if text is not None:
+            files[f"offsets/{batch}"] = text
+    if last >= 0:
+        files[f"commits/{last}"] = _COMMIT
+    return files
 
 
-def _write(file: Path, text: str) -> None:
-    """The file, synced, and its checksums beside it."""
+def _write_with_checksums(file: Path, text: str) -> None:
+    """Writes and syncs the file, with its checksums in a file beside it."""
     file.parent.mkdir(parents=True, exist_ok=True)
     data = text.encode()
-    _sums_of(file).write_bytes(_MAGIC + struct.pack(">i", _PIECE) + _sums(data, _PIECE))
+    header = _MAGIC + struct.pack(">i", _CHUNK_BYTES)
+    _checksum_file(file).write_bytes(header + _compute_checksums(data, _CHUNK_BYTES))
     with file.open("wb") as out:
         out.write(data)
         out.flush()
         os.fsync(out.fileno())
 
 
-def _aside(home: Path) -> Path | None:
+def _move_aside(home: Path) -> Path | None:
     if not home.exists():
         return None
     kept = aside(home, f"{CHECKPOINT}.old-{{n}}")
@@ -100,58 +122,63 @@ def _aside(home: Path) -> Path | None:
     return kept
 
 
-def _batches(folder: Path) -> dict[int, Path]:
+def _list_batches(folder: Path) -> dict[int, Path]:
     """The files of a folder of the checkpoint, by batch."""
-    return {int(f.name): f for f in folder.iterdir() if f.name.isdigit()} if folder.is_dir() else {}
+    if not folder.is_dir():
+        return {}
+    return {int(file.name): file for file in folder.iterdir() if file.name.isdigit()}
 
 
-def _strays(home: Path) -> list[Path]:
-    """Files that are gone although their checksums are not; Spark would not write them again."""
-    sums = [
-        f
-        for name in ("offsets", "commits")
-        for f in (home / name).glob(".*.crc")
-        if f.name[1:-4].isdigit()
-    ]
-    return [file for f in sums if not (file := f.with_name(f.name[1:-4])).exists()]
+def _list_missing(home: Path) -> list[Path]:
+    """Files that are missing although their checksums exist; Spark would not write them again."""
+    missing = []
+    for folder in ("offsets", "commits"):
+        for checksums in (home / folder).glob(".*.crc"):
+            name = checksums.name[1:-4]
+            if name.isdigit() and not checksums.with_name(name).exists():
+                missing.append(checksums.with_name(name))
+    return missing
 
 
-def _last(files: Mapping[int, Path]) -> list[Path]:
-    return [files[n] for n in sorted(files)[-_NEWEST:]]
+def _select_newest(files: Mapping[int, Path]) -> list[Path]:
+    return [files[batch] for batch in sorted(files)[-_NEWEST:]]
 
 
-def _query(home: Path) -> str | None:
+def _read_query_id(home: Path) -> str | None:
     file = home / "metadata"
-    return str(loads(file.read_text())["id"]) if file.exists() and _whole(file) else None
+    if not file.exists() or not _is_intact(file):
+        return None
+    return str(loads(file.read_text())["id"])
 
 
-def _whole(file: Path) -> bool:
-    """Whether a file can be read, is complete and is what its checksum says."""
+def _is_intact(file: Path) -> bool:
+    """Whether a file can be read, is complete and matches its checksums."""
     kind = file.name if file.name in _LINES else file.parent.name
     try:
         data = file.read_bytes()
-        return _matches(file, data) and readable(data.decode(), _LINES[kind])
+        return _matches_checksums(file, data) and readable(data.decode(), _LINES[kind])
     except (OSError, UnicodeDecodeError):
         return False
 
 
-def _matches(file: Path, data: bytes) -> bool:
-    """Whether the file's checksums, as Hadoop keeps them beside it, are those of `data`; true where it has none."""
-    beside = _sums_of(file)
+def _matches_checksums(file: Path, data: bytes) -> bool:
+    """Whether the checksums beside the file are those of `data`; true where it has none."""
+    beside = _checksum_file(file)
     if not beside.exists():
         return True
-    told = beside.read_bytes()
-    if told[:4] != _MAGIC or len(told) < 8:
+    content = beside.read_bytes()
+    magic, size_bytes, checksums = content[:4], content[4:8], content[8:]
+    if magic != _MAGIC or len(size_bytes) < 4:
         return False
-    (size,) = struct.unpack(">i", told[4:8])
-    return size > 0 and told[8:] == _sums(data, size)
+    (size,) = struct.unpack(">i", size_bytes)
+    return size > 0 and checksums == _compute_checksums(data, size)
 
 
-def _sums_of(file: Path) -> Path:
+def _checksum_file(file: Path) -> Path:
     return file.with_name(f".{file.name}.crc")
 
 
-def _sums(data: bytes, size: int) -> bytes:
-    return b"".join(
-        struct.pack(">I", zlib.crc32(data[n : n + size])) for n in range(0, len(data), size)
-    )
+def _compute_checksums(data: bytes, size: int) -> bytes:
+    """One CRC-32, big-endian, for every `size` bytes of data."""
+    chunks = [data[start : start + size] for start in range(0, len(data), size)]
+    return b"".join(struct.pack(">I", zlib.crc32(chunk)) for chunk in chunks)

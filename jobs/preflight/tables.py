@@ -1,15 +1,16 @@
-"""The tables a pipeline has, their columns, and how they get them."""
+"""The tables of a pipeline: their names, their columns, and how they are created and widened."""
 
 from collections.abc import Mapping
 
 from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing import delta
 from windowing.admit.table import REFUSED
+from windowing.aggregates.algebra import Algebra
 from windowing.columns import CLOSED_BY, END, INDEX, LAST, REVISION, RUN, START, kept_name
 from windowing.columns import T as TIME
 from windowing.doctor.rule import advice
@@ -26,140 +27,169 @@ from windowing.spec.pipeline import Pipeline
 
 
 def make(spark: SparkSession, pipeline: Pipeline) -> None:
-    """Ledger and outputs are there, outputs with every column the spec asks for; what an earlier spec asked for stays, but is null."""
-    schemas = [
-        (target, output_schema(spark, pipeline, w, target))
-        for w in pipeline.windows
-        for target in tables(pipeline, w)
-    ]
+    """Creates ledger and outputs where they are missing, and adds columns that the spec adds.
+
+    Columns of an earlier spec stay in an output, but are null.
+    """
+    # All schemas are computed first, so that a SpecError leaves nothing behind.
+    schemas = []
+    for window in pipeline.windows:
+        for target in tables(pipeline, window):
+            schemas.append((target, output_schema(spark, pipeline, window, target)))
     for target, schema in schemas:
         create(spark, target, schema)
-        _widen(spark, target, schema)
+        _fit_columns(spark, target, schema)
     delta.create(spark, pipeline.table(LEDGER), ledger_schema(), delta.properties(ledger_schema()))
 
 
 def follow_source_types(spark: SparkSession, pipeline: Pipeline) -> None:
-    """Refused rows are kept with the types that the source has widened its own columns to.
+    """Widens columns of the tables of refused rows as the source has widened its own.
 
     Raises StateRefused where Delta can't widen a column of theirs in the same way.
     """
     if not source.earlier_types(spark, pipeline):
         return
-    wanted = {kept_name(f.name): f.dataType for f in source.schema(spark, pipeline).fields}
-    for path in (pipeline.table(name) for name in REFUSED):
-        if delta.exists(spark, path):
-            try:
-                delta.follow_types(spark, path, wanted)
-            except AnalysisException as error:
-                said = f"{pipeline.source.table}: a column of the source was widened, and {path} can't follow: {delta.reason(error)}"
-                raise StateRefused(
-                    "SOURCE_CHANGED", f"{said}; restore the type, or {advice(pipeline)}"
-                ) from error
+    fields = source.schema(spark, pipeline).fields
+    wanted = {kept_name(field.name): field.dataType for field in fields}
+    for name in REFUSED:
+        path = pipeline.table(name)
+        if not delta.exists(spark, path):
+            continue
+        try:
+            delta.follow_types(spark, path, wanted)
+        except AnalysisException as error:
+            reason = delta.reason(error)
+            found = f"a column of the source was widened, and {path} can't follow: {reason}"
+            repair = f"restore the type, or {advice(pipeline)}"
+            raise StateRefused(
+                "SOURCE_CHANGED", f"{pipeline.source.table}: {found}; {repair}"
+            ) from error
 
 
 def retyped(spark: SparkSession, pipeline: Pipeline) -> list[str]:
-    """Columns that an output has already, of another type than the spec asks for: as `{window}.{column}`."""
-    return [
-        f"{window.name}.{field.name}"
-        for window in pipeline.windows
-        for target in tables(pipeline, window)
-        for field in output_schema(spark, pipeline, window, target).fields
-        if field.dataType != _stored(spark, target).get(field.name, field.dataType)
-    ]
+    """Columns of outputs whose stored type is not the one the spec asks for: `{window}.{column}`.
+
+    Columns that an output does not have yet are not among them.
+    """
+    found = []
+    for window in pipeline.windows:
+        for target in tables(pipeline, window):
+            wanted = output_schema(spark, pipeline, window, target)
+            stored = _read_stored_types(spark, target)
+            for field in wanted.fields:
+                if field.dataType != stored.get(field.name, field.dataType):
+                    found.append(f"{window.name}.{field.name}")
+    return found
 
 
-def _stored(spark: SparkSession, target: Target) -> dict[str, T.DataType]:
-    there = delta.exists(spark, target.path)
-    return (
-        {f.name: f.dataType for f in delta.read(spark, target.path).schema.fields} if there else {}
-    )
+def _read_stored_types(spark: SparkSession, target: Target) -> dict[str, T.DataType]:
+    if not delta.exists(spark, target.path):
+        return {}
+    fields = delta.read(spark, target.path).schema.fields
+    return {field.name: field.dataType for field in fields}
 
 
-def _widen(spark: SparkSession, target: Target, schema: T.StructType) -> None:
-    """Columns that are missing are added, those no longer asked for hold null; a table without rows is made anew if types differ."""
-    stored = _stored(spark, target)
-    if (
-        any(stored.get(f.name, f.dataType) != f.dataType for f in schema.fields)
-        and delta.size(spark, target.path)[0] == 0
-    ):
+def _fit_columns(spark: SparkSession, target: Target, schema: T.StructType) -> None:
+    """Adds missing columns to an output, and sets those no longer asked for to null.
+
+    A table without rows is created again where a type differs.
+    """
+    stored = _read_stored_types(spark, target)
+    differs = any(stored.get(f.name, f.dataType) != f.dataType for f in schema.fields)
+    if differs and delta.size(spark, target.path)[0] == 0:
         replace(spark, target, schema)
         return
-    missing = ", ".join(
-        f"`{f.name}` {f.dataType.simpleString()}" for f in schema.fields if f.name not in stored
-    )
+    missing = [field for field in schema.fields if field.name not in stored]
     if missing:
-        spark.sql(f"alter table delta.`{target.path}` add columns ({missing})")
-    for name in (n for n in stored if n not in target.columns):
+        columns = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in missing)
+        spark.sql(f"alter table delta.`{target.path}` add columns ({columns})")
+    for name in stored:
+        if name in target.columns:
+            continue
         table = DeltaTable.forPath(spark, target.path)
-        if not table.toDF().where(F.col(f"`{name}`").isNotNull()).isEmpty():
+        with_value = table.toDF().where(F.col(f"`{name}`").isNotNull())
+        # Without this check every call would commit another version of the output.
+        if not with_value.isEmpty():
             table.update(set={f"`{name}`": F.lit(None)})
 
 
 def output_schema(
     spark: SparkSession, pipeline: Pipeline, window: Window, target: Target
 ) -> T.StructType:
-    """The columns of a table of `window`. SpecError where `having` compares something that is no number."""
+    """The columns of a table of `window`; SpecError where `having` compares what is no number."""
     found = source.read(spark, pipeline)
     types = algebras(pipeline, window.aggregates, found.schema)
-    kept = {p.name: p.lift for a in types.values() for p in a.parts}
-    empty = found.limit(0).withColumn(TIME, F.lit(0).cast("bigint"))
-    parts = empty.agg(*(lift.alias(name) for name, lift in kept.items()))
-    values = {
-        f.name: f.dataType
-        for f in parts.select(
-            *(types[a.name].lower.alias(a.name) for a in window.aggregates)
-        ).schema.fields
-    }
+    values = _find_value_types(found, window, types)
     _check_having(pipeline, window, values)
     times = dict.fromkeys((START, END, LAST, CLOSED_BY), T.TimestampType())
-    known = {**times, INDEX: T.LongType(), REVISION: T.LongType(), RUN: T.LongType()}
-    keys = {k: found.schema[k].dataType for k in pipeline.source.key}
-    return T.StructType([T.StructField(c, {**known, **values, **keys}[c]) for c in target.columns])
+    numbers = dict.fromkeys((INDEX, REVISION, RUN), T.LongType())
+    keys = {key: found.schema[key].dataType for key in pipeline.source.key}
+    # The later ones win where names are equal.
+    known: dict[str, T.DataType] = {**times, **numbers, **values, **keys}
+    return T.StructType([T.StructField(name, known[name]) for name in target.columns])
+
+
+def _find_value_types(
+    rows: DataFrame, window: Window, types: Mapping[str, Algebra]
+) -> dict[str, T.DataType]:
+    """The type of each aggregate's value, as Spark resolves it; no row is read."""
+    lifts = {part.name: part.lift for algebra in types.values() for part in algebra.parts}
+    empty = rows.limit(0).withColumn(TIME, F.lit(0).cast("bigint"))
+    parts = empty.agg(*(lift.alias(name) for name, lift in lifts.items()))
+    lowered = parts.select(*(types[a.name].lower.alias(a.name) for a in window.aggregates))
+    return {field.name: field.dataType for field in lowered.schema.fields}
 
 
 def _check_having(pipeline: Pipeline, window: Window, values: Mapping[str, T.DataType]) -> None:
+    """SpecError where `having` compares an aggregate that is not a number."""
     having = window.shown.having
-    if having is not None and not isinstance(values[having.aggregate], T.NumericType):
-        kind = values[having.aggregate].simpleString()
+    if having is None:
+        return
+    kind = values[having.aggregate]
+    if not isinstance(kind, T.NumericType):
         raise SpecError(
             f"windows.{window.name}.having",
-            f"{having.aggregate!r} is of type {kind}; having compares numbers only",
+            f"{having.aggregate!r} is of type {kind.simpleString()}; having compares numbers only",
             pipeline.file,
         )
 
 
 def tables(pipeline: Pipeline, window: Window) -> tuple[Target, ...]:
-    """The output of `window`, and the table that holds all its windows if that is another."""
+    """The output of `window`, and its complete table if that is another one."""
     return tuple(dict.fromkeys([output(pipeline, window), complete(pipeline, window)]))
 
 
 def outputs(pipeline: Pipeline) -> tuple[str, ...]:
-    """The names of the outputs, and of the tables that hold all windows of one."""
-    return tuple(pipeline.name_of(t.path) for w in pipeline.windows for t in tables(pipeline, w))
+    """The names of the outputs and of their complete tables."""
+    targets = [target for window in pipeline.windows for target in tables(pipeline, window)]
+    return tuple(pipeline.name_of(target.path) for target in targets)
 
 
 def names(spark: SparkSession, pipeline: Pipeline) -> tuple[str, ...]:
-    """The names of all tables of the pipeline that there are, but for the ledger's own."""
+    """The names of all tables that the pipeline has, except the ledger and its companions."""
     others = [*state_names(pipeline), *REFUSED]
-    return (
-        *outputs(pipeline),
-        *(name for name in others if delta.exists(spark, pipeline.table(name))),
-    )
+    existing = [name for name in others if delta.exists(spark, pipeline.table(name))]
+    return (*outputs(pipeline), *existing)
 
 
 def left(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[str, ...]:
     """The names of the tables that windows of an earlier spec have left."""
-    ever = {name for e in past.entries for name in e.versions} - set(names(spark, pipeline))
-    return tuple(sorted(name for name in ever if delta.exists(spark, pipeline.table(name))))
+    ever = {name for entry in past.entries for name in entry.versions}
+    others = ever - set(names(spark, pipeline))
+    return tuple(sorted(name for name in others if delta.exists(spark, pipeline.table(name))))
 
 
 def versions(spark: SparkSession, pipeline: Pipeline) -> dict[str, int]:
-    """The newest version of every table of the pipeline but the ledger's own, by name."""
+    """The newest version of every table in `names`, by name."""
     return {name: delta.version(spark, pipeline.table(name)) for name in names(spark, pipeline)}
 
 
 def known_versions(spark: SparkSession, pipeline: Pipeline) -> dict[str, int]:
-    """The same for who has held the lock since the tables were examined: nobody else has written, so no log is listed again."""
+    """The same, without listing the logs again.
+
+    It is right only while the caller has held the lock since the tables were examined, because
+    nobody else has written since then.
+    """
     return {
         name: delta.known_version(spark, pipeline.table(name)) for name in names(spark, pipeline)
     }
