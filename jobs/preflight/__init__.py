@@ -1,1 +1,1 @@
-"""What every command asks before it writes: lock, session, checkpoint, tables, spec, source."""
+"""What every command checks before it writes: lock, session, checkpoint, tables, spec, source."""

@@ -1,4 +1,7 @@
-"""What must be true before anything is written: the source is there and unchanged, and checkpoint, ledger and tables tell one story."""
+"""Diagnosis before anything is written: source, checkpoint, ledger and tables are consistent.
+
+The ledger's story is what the others are compared with.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -28,16 +31,22 @@ HARMLESS = (
     "UPGRADE PROTOCOL",
     "COMPUTE STATS",
 )
-"""Operations from outside that leave every row of a table as it is."""
-_FOLLOWED = "CHANGE COLUMN"
-"""Refused rows follow the types of the source before a run begins; a run that is killed then has recorded nothing yet."""
+"""Operations by other programs that leave every row of a table as it is."""
+_WIDENED = "CHANGE COLUMN"
+"""Harmless for refused rows, whose types follow those of the source before a run records anything.
+
+A run that is killed at that time leaves a newer version than the ledger has recorded.
+"""
 
 
 def prepared(spark: SparkSession, pipeline: Pipeline) -> Story:
-    """The ledger's story, once source and spec agree with it; makes ledger and outputs until something was read."""
+    """The ledger's story, once source and spec are consistent with it; else its error is raised.
+
+    Before the first run that reads rows, ledger and outputs are created or follow the spec.
+    """
     past = story(spark, pipeline)
-    for refused in problems(spark, pipeline, past):
-        raise refused
+    for problem in problems(spark, pipeline, past):
+        raise problem
     if past.made_by is None:
         tables.make(spark, pipeline)
     else:
@@ -46,128 +55,150 @@ def prepared(spark: SparkSession, pipeline: Pipeline) -> Story:
 
 
 def problems(spark: SparkSession, pipeline: Pipeline, past: Story) -> Iterator[StateRefused]:
-    """Whatever doesn't fit the ledger's story, looked for as far as it is asked for. SourceMissing and SpecError are raised."""
+    """Whatever is not consistent with the ledger's story, each as the error of a run.
+
+    Checks run lazily, so that whoever needs the first problem only waits for no more. SourceMissing
+    and SpecError are raised.
+    """
     found = source.schema(spark, pipeline)
     yield from source_problems(spark, pipeline, found, past)
-    yield from (refused(pipeline, finding) for finding in examine(spark, pipeline, past))
-    yield from _raised(lambda: same_types(pipeline, found, past))
-    yield from _raised(lambda: same_spec(pipeline, past))
+    for finding in examine(spark, pipeline, past):
+        yield refused(pipeline, finding)
+    yield from _yield_refusal(lambda: same_types(pipeline, found, past))
+    yield from _yield_refusal(lambda: same_spec(pipeline, past))
 
 
 def source_problems(
     spark: SparkSession, pipeline: Pipeline, found: T.StructType, past: Story
 ) -> Iterator[StateRefused]:
-    """Whatever of the source, whose columns are `found`, doesn't fit spec and story. SpecError is raised."""
+    """Whatever of the source is not consistent with spec and story. SpecError is raised.
+
+    `found` is the source's schema.
+    """
+    # A spec that differs may read other columns, so the columns are checked as for a first run.
     read_by = Story() if difference(pipeline, past) else past
-    yield from _raised(lambda: source.check(pipeline, found, read_by))
+    yield from _yield_refusal(lambda: source.check(pipeline, found, read_by))
     source.check_feed(spark, pipeline)
-    yield from _raised(lambda: source.check_identity(spark, pipeline, past))
+    yield from _yield_refusal(lambda: source.check_identity(spark, pipeline, past))
 
 
-def _raised(check: Callable[[], None]) -> Iterator[StateRefused]:
+def _yield_refusal(check: Callable[[], None]) -> Iterator[StateRefused]:
     try:
         check()
-    except StateRefused as refused:
-        yield refused
+    except StateRefused as refusal:
+        yield refusal
 
 
 def examine(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[Finding, ...]:
-    """Everything that does not fit; nothing is written."""
+    """Everything of checkpoint and tables that is not consistent with the ledger; only reads."""
     if not past.entries:
-        return _left_behind(spark, pipeline) or of_stream(checkpoint.stream(pipeline), past)
+        left_behind = _find_left_behind(spark, pipeline)
+        if left_behind:
+            return left_behind
+        return of_stream(checkpoint.stream(pipeline), past)
     recorded = past.versions
-    there = {name: _version(spark, pipeline, name) for name in recorded}
-    foreign = {} if past.is_open else _foreign(spark, pipeline, recorded, there)
-    strange = () if past.is_open else _strangers(spark, pipeline, past)
-    return (
-        *of_stream(checkpoint.stream(pipeline), past),
-        *of_tables(recorded, there, foreign),
-        *strange,
-    )
+    present = {name: _read_version(spark, pipeline, name) for name in recorded}
+    foreign: dict[str, str] = {}
+    unknown: tuple[Finding, ...] = ()
+    # While a run is open, tables may be newer than the last versions that the ledger recorded.
+    if not past.is_open:
+        foreign = _find_foreign_operations(spark, pipeline, recorded, present)
+        unknown = _find_unknown_tables(spark, pipeline, past)
+    of_checkpoint = of_stream(checkpoint.stream(pipeline), past)
+    return (*of_checkpoint, *of_tables(recorded, present, foreign), *unknown)
 
 
-def _left_behind(spark: SparkSession, pipeline: Pipeline) -> tuple[Finding, ...]:
-    """Tables that hold something although no ledger knows of them; without state among them nothing shows that they are the pipeline's."""
-    state = [
-        name
-        for name in (*state_names(pipeline), *REFUSED)
-        if delta.exists(spark, pipeline.table(name))
-    ]
-    others = [
-        name
-        for name in _homes(pipeline)
-        if not name.startswith("_") and delta.size(spark, pipeline.table(name))[0]
-    ]
+def _find_left_behind(spark: SparkSession, pipeline: Pipeline) -> tuple[Finding, ...]:
+    """Tables that contain rows although there is no ledger.
+
+    Only state tables show that the tables are the pipeline's. Without them they count as foreign.
+    """
+    state = []
+    for name in (*state_names(pipeline), *REFUSED):
+        if delta.exists(spark, pipeline.table(name)):
+            state.append(name)
+    others = []
+    for name in _list_tables(pipeline):
+        if not name.startswith("_") and delta.size(spark, pipeline.table(name))[0]:
+            others.append(name)
     if state:
-        return (
-            Finding(
-                "LEDGER_LOST", f"there is none, and {listed(sorted([*state, *others]))} hold rows"
-            ),
-        )
-    return (_strange(others),) if others else ()
+        names = listed(sorted([*state, *others]))
+        return (Finding("LEDGER_LOST", f"there is no ledger, but {names} contain rows"),)
+    if others:
+        return (_foreign_tables(others),)
+    return ()
 
 
-def _strangers(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[Finding, ...]:
-    """Tables with the names of windows that no step of the ledger has ever seen, and that hold something."""
-    new = [w.name for w in pipeline.windows if not any(w.name in e.versions for e in past.entries)]
-    found = [
-        n
-        for n in new
-        if delta.exists(spark, pipeline.table(n)) and delta.size(spark, pipeline.table(n))[0]
-    ]
-    return (_strange(found),) if found else ()
+def _find_unknown_tables(
+    spark: SparkSession, pipeline: Pipeline, past: Story
+) -> tuple[Finding, ...]:
+    """Tables that have the name of a window and contain rows, but are in no entry of the ledger."""
+    recorded = {name for entry in past.entries for name in entry.versions}
+    found = []
+    for window in pipeline.windows:
+        path = pipeline.table(window.name)
+        if window.name in recorded or not delta.exists(spark, path):
+            continue
+        if delta.size(spark, path)[0]:
+            found.append(window.name)
+    return (_foreign_tables(found),) if found else ()
 
 
-def _strange(names: list[str]) -> Finding:
+def _foreign_tables(names: list[str]) -> Finding:
     return Finding(
         "TABLE_FOREIGN", f"{listed(names)} hold rows, and no run of this pipeline wrote them"
     )
 
 
-def _homes(pipeline: Pipeline) -> list[str]:
+def _list_tables(pipeline: Pipeline) -> list[str]:
     """The names of all tables in the pipeline's directory."""
-    return sorted(log.parent.name for log in delta.local_path(pipeline.root).glob("*/_delta_log"))
+    logs = delta.local_path(pipeline.root).glob("*/_delta_log")
+    return sorted(log.parent.name for log in logs)
 
 
 def refused(pipeline: Pipeline, finding: Finding) -> StateRefused:
     """A finding as the error that a run ends with."""
-    where = (
-        checkpoint.directory(pipeline) if finding.code.startswith("CHECKPOINT") else pipeline.root
-    )
-    return StateRefused(
-        finding.code, f"{where}: {finding.found}; {advice(pipeline, finding.repair)}"
-    )
+    if finding.code.startswith("CHECKPOINT"):
+        where = str(checkpoint.directory(pipeline))
+    else:
+        where = pipeline.root
+    repair = advice(pipeline, finding.repair)
+    return StateRefused(finding.code, f"{where}: {finding.found}; {repair}")
 
 
-def _version(spark: SparkSession, pipeline: Pipeline, name: str) -> int | None:
+def _read_version(spark: SparkSession, pipeline: Pipeline, name: str) -> int | None:
     path = pipeline.table(name)
-    return delta.version(spark, path) if delta.exists(spark, path) else None
+    if not delta.exists(spark, path):
+        return None
+    return delta.version(spark, path)
 
 
-def _foreign(
+def _find_foreign_operations(
     spark: SparkSession,
     pipeline: Pipeline,
     recorded: Mapping[str, int],
-    there: Mapping[str, int | None],
+    present: Mapping[str, int | None],
 ) -> dict[str, str]:
-    """Operations newer than the ledger's last word, by table."""
-    newer = {
-        name: now - recorded[name]
-        for name, now in there.items()
-        if now is not None and now > recorded[name]
-    }
-    harmless = {name: (*HARMLESS, _FOLLOWED) if name in REFUSED else HARMLESS for name in newer}
-    found = {
-        name: _operations(spark, pipeline.table(name), many, harmless[name])
-        for name, many in newer.items()
-    }
-    return {name: ", ".join(ops) for name, ops in found.items() if ops}
+    """Operations newer than the versions that the ledger recorded, unless harmless, by table."""
+    found = {}
+    for name, version in present.items():
+        if version is None or version <= recorded[name]:
+            continue
+        harmless = (*HARMLESS, _WIDENED) if name in REFUSED else HARMLESS
+        newer = version - recorded[name]
+        operations = _read_operations(spark, pipeline.table(name), newer, harmless)
+        if operations:
+            found[name] = ", ".join(operations)
+    return found
 
 
-def _operations(spark: SparkSession, path: str, many: int, harmless: Sequence[str]) -> list[str]:
-    rows = DeltaTable.forPath(spark, path).history(many).select("version", "operation").collect()
+def _read_operations(
+    spark: SparkSession, path: str, newest: int, harmless: Sequence[str]
+) -> list[str]:
+    """The operations of the `newest` versions, without those that are harmless."""
+    history = DeltaTable.forPath(spark, path).history(newest)
     return [
         f"{row['operation']} made version {row['version']}"
-        for row in rows
+        for row in history.select("version", "operation").collect()
         if row["operation"] not in harmless
     ]

@@ -1,8 +1,9 @@
-"""The session that a command works in: the caller's own, or a copy of it with the settings that results depend on.
+"""The session that a command works in, with the settings that results depend on.
 
-A notebook or a cluster may have set another time zone, or have switched ANSI off. Then text and local
-timestamps would be read hours off, and a number that doesn't fit would become null in silence. The
-caller's own session keeps its settings, also while a command runs.
+It is the caller's own session, or a copy of it. A notebook or a cluster may have set another time
+zone, or have switched ANSI off. Then text and local timestamps would be read hours off, and a
+number that doesn't fit would become null without an error. The caller's own session keeps its
+settings, also while a command runs.
 """
 
 from collections.abc import Callable
@@ -28,10 +29,13 @@ EXACT = {
     "spark.sql.sources.partitionOverwriteMode": "STATIC",
     # A MERGE would add columns to outputs.
     "spark.databricks.delta.schema.autoMerge.enabled": "false",
-    # Versions that readers are pointed at stay readable, though Delta would refuse those past retention.
+    # Published versions stay readable, though Delta would refuse those past its retention.
     "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
 }
-"""The settings that results depend on; Spark's or Delta's defaults but for the first two and the last."""
+"""The settings that results depend on.
+
+All are Spark's or Delta's defaults, except the first two and the last.
+"""
 
 _UNSET = ""
 

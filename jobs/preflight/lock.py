@@ -1,4 +1,7 @@
-"""One writer for each pipeline: a record lock held by the JVM that commits, so that it lives and dies with that process."""
+"""One writer for each pipeline, by a record lock on a file.
+
+The JVM that commits holds the lock, so that the lock lives and dies with that process.
+"""
 
 import fcntl
 from collections.abc import Iterator
@@ -17,36 +20,45 @@ from windowing.errors import Busy, UsageError
 from windowing.spec.pipeline import Pipeline
 
 _FILE = "_lock"
-_PAUSE, _PATIENCE = 0.5, 3600.0
-"""Seconds between two looks at a lock that is held, and in all."""
-_TURN = Lock()
-_HERE: set[Path] = set()
+_RETRY_SECONDS = 0.5
+"""The pause between two attempts to get a lock that is held."""
+_GIVE_UP_SECONDS = 3600.0
+_LOCKED_HERE: set[Path] = set()
 """The lock files that blocks of this process hold."""
+_GUARD = Lock()
+"""Guards `_LOCKED_HERE` against threads."""
 
 
 @contextmanager
 def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
-    """Holds the pipeline's lock inside the block; Busy when another process, or another block of this JVM, holds it."""
+    """Holds the pipeline's lock inside the block.
+
+    Busy when another process or another block of this JVM holds it; UsageError when the lake can't
+    be written to.
+    """
     path = local_path(pipeline.table(_FILE))
     with writable(pipeline):
         path.parent.mkdir(parents=True, exist_ok=True)
-    with _first_here(pipeline, path.resolve()):
+    with _only_block_here(pipeline, path.resolve()):
         with writable(pipeline):
             path.touch()
-            file = path.stat().st_ino
+            inode = path.stat().st_ino
         jvm: Any = spark._jvm
         channel = jvm.java.io.RandomAccessFile(str(path), "rw").getChannel()
         try:
             held = channel.tryLock()
         except Py4JJavaError:
+            # Java raises instead of returning null where this JVM itself has the lock.
             held = None
         if held is None:
             channel.close()
             raise _busy(pipeline)
         try:
-            if not path.exists() or path.stat().st_ino != file:
+            # A reset may have removed the file before it was locked here. Then this lock is on a
+            # file without a name, and another process may hold one on a new file.
+            if not path.exists() or path.stat().st_ino != inode:
                 raise _busy(pipeline)
-            # Whoever writes holds the lock, so here every error of a write passes by.
+            # Whoever writes holds the lock, so every error of a write passes here.
             with table_errors_explained(pipeline):
                 yield
         finally:
@@ -56,24 +68,27 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
 
 @contextmanager
 def waiting(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
-    """Holds the lock as `writer` does, as soon as it is free; Busy when it has not been for an hour."""
+    """Holds the lock as `writer` does, as soon as it is free; Busy if that takes over an hour."""
     held = ExitStack()
-    again = Retrying(
+    attempts = Retrying(
         retry=retry_if_exception_type(Busy),
-        wait=wait_fixed(_PAUSE),
-        stop=stop_after_delay(_PATIENCE),
+        wait=wait_fixed(_RETRY_SECONDS),
+        stop=stop_after_delay(_GIVE_UP_SECONDS),
         reraise=True,
     )
-    again(lambda: held.enter_context(writer(spark, pipeline)))
+    attempts(lambda: held.enter_context(writer(spark, pipeline)))
     with held:
         yield
 
 
 @contextmanager
 def held_here(pipeline: Pipeline) -> Iterator[None]:
-    """Holds the pipeline's lock by this process, for what is done without a JVM; Busy when another one holds it."""
+    """Holds the pipeline's lock by this process itself, for commands that need no JVM.
+
+    Busy when another process holds it.
+    """
     path = local_path(pipeline.table(_FILE))
-    with _first_here(pipeline, path.resolve()), path.open("a+b") as file:
+    with _only_block_here(pipeline, path.resolve()), path.open("a+b") as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as held:
@@ -82,23 +97,24 @@ def held_here(pipeline: Pipeline) -> Iterator[None]:
 
 
 @contextmanager
-def _first_here(pipeline: Pipeline, path: Path) -> Iterator[None]:
-    """Busy when a block of this process is inside.
+def _only_block_here(pipeline: Pipeline, path: Path) -> Iterator[None]:
+    """Busy when another block of this process holds the lock.
 
-    The JVM must not try again: POSIX frees all locks a process has on a file as soon as it closes any descriptor of it.
+    The JVM must not even try then, because POSIX frees all locks that a process has on a file as
+    soon as it closes any descriptor of it.
     """
-    with _TURN:
-        if path in _HERE:
+    with _GUARD:
+        if path in _LOCKED_HERE:
             raise _busy(pipeline)
-        _HERE.add(path)
+        _LOCKED_HERE.add(path)
     try:
         yield
     finally:
-        _HERE.discard(path)
+        _LOCKED_HERE.discard(path)
 
 
 def probe(pipeline: Pipeline) -> None:
-    """Busy at once when another process holds the lock; costs no JVM."""
+    """Busy at once when another process holds the lock; needs no JVM, and keeps no lock."""
     path = local_path(pipeline.table(_FILE))
     if not path.exists():
         return
@@ -112,17 +128,15 @@ def probe(pipeline: Pipeline) -> None:
 
 @contextmanager
 def writable(pipeline: Pipeline) -> Iterator[None]:
-    """UsageError, with the directory and why, where something inside the block can't be written."""
+    """UsageError, with the directory and the cause, where the block can't write a file."""
     try:
         yield
     except OSError as error:
-        told = f"{pipeline.root} can't be written to ({error.strerror}): {error.filename}"
-        raise UsageError(
-            f"{told}; the lake is a directory that whoever runs this may write to"
-        ) from error
+        cause = f"({error.strerror}): {error.filename}"
+        allowed = "the lake has to be a directory to which the user of this process may write"
+        raise UsageError(f"{pipeline.root} can't be written to {cause}; {allowed}") from error
 
 
 def _busy(pipeline: Pipeline) -> Busy:
-    return Busy(
-        f"{pipeline.name}: another writer holds {pipeline.table(_FILE)}; try again when it has finished"
-    )
+    held = f"another writer holds {pipeline.table(_FILE)}"
+    return Busy(f"{pipeline.name}: {held}; try again when it has finished")

@@ -1,4 +1,4 @@
-"""What Delta refuses to read of the source, as one sentence with a name and what to do."""
+"""Errors of Delta about the source, turned into a named error that says what to do."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,8 @@ from windowing.source.table import commits
 from windowing.spec.pipeline import Pipeline
 
 REWRITTEN = "SOURCE_REWRITTEN"
-WIDER, FILE_GONE = "DELTA_SCHEMA_CHANGED", "FAILED_READ_FILE.FILE_NOT_EXIST"
+WIDER = "DELTA_SCHEMA_CHANGED"
+FILE_GONE = "FAILED_READ_FILE.FILE_NOT_EXIST"
 REFUSALS = {
     "DELTA_SOURCE_TABLE_IGNORE_CHANGES": (
         REWRITTEN,
@@ -51,12 +52,16 @@ REFUSALS = {
         "versions of the source that were not read yet are gone",
     ),
 }
-"""Delta's conditions, by our name and in our words."""
+"""Delta's error conditions: the code of our error, and what is wrong with the source."""
+_USE_FEED = (
+    "`source.changes: feed` reprocesses their event times where the source has recorded its change "
+    "feed"
+)
 
 
 @contextmanager
 def told(spark: SparkSession, pipeline: Pipeline, past: Story) -> Iterator[None]:
-    """What Delta refuses inside the block is raised as one sentence with a name and what to do."""
+    """Raises StateRefused for what Delta refuses to read of the source inside the block."""
     try:
         yield
     except PySparkException as error:
@@ -69,35 +74,53 @@ def told(spark: SparkSession, pipeline: Pipeline, past: Story) -> Iterator[None]
 def refusal(
     spark: SparkSession, pipeline: Pipeline, past: Story, error: BaseException
 ) -> BaseException:
-    """The error of a run whose stream, or a batch of it, ended with `error`; that as it is where its condition is not a known one."""
+    """The error to raise for `error`, with which the stream of a run or one of its batches ended.
+
+    It is `error` itself where its condition is not a known one.
+    """
     text = str(error)
+    table = pipeline.source.table
     if WIDER in text:
-        said = f"{pipeline.source.table}: the columns of the source changed while it was read"
-        return StateRefused(
-            "SOURCE_CHANGED", f"{said}; run again, and if that ends so too, {advice(pipeline)}"
-        )
-    known = next((meaning for condition, meaning in REFUSALS.items() if condition in text), None)
-    if FILE_GONE in text and f"{delta.home(spark, pipeline.source.table)}/" in unquote(text):
-        known = ("SOURCE_VACUUMED", "files of the source that are still needed have been vacuumed")
+        changed = f"{table}: the columns of the source changed while it was read"
+        repair = f"run again, and if that ends in the same way, {advice(pipeline)}"
+        return StateRefused("SOURCE_CHANGED", f"{changed}; {repair}")
+    known = _find_meaning(spark, pipeline, text)
     if known is None:
         return error
-    code, said = known
-    where = f"{pipeline.source.table}: {said}"
+    code, meaning = known
+    problem = f"{table}: {meaning}"
     if code != REWRITTEN:
-        return StateRefused(code, f"{where}; {advice(pipeline)}")
+        return StateRefused(code, f"{problem}; {advice(pipeline)}")
     which = rewrites(spark, pipeline, past)
-    feed = "`source.changes: feed` counts their event times again where the source has recorded its change feed"
-    return StateRefused(code, f"{where}{f': {which}' if which else ''}; {feed}; {advice(pipeline)}")
+    if which:
+        problem = f"{problem}: {which}"
+    return StateRefused(code, f"{problem}; {_USE_FEED}; {advice(pipeline)}")
+
+
+def _find_meaning(spark: SparkSession, pipeline: Pipeline, text: str) -> tuple[str, str] | None:
+    """The code and the meaning of a message of Delta's; None where it is not a known one."""
+    # A missing file may also be one of the pipeline's own tables, so the message has to name the
+    # source. Spark quotes the file as a URL.
+    if FILE_GONE in text and f"{delta.home(spark, pipeline.source.table)}/" in unquote(text):
+        return ("SOURCE_VACUUMED", "files of the source that are still needed have been vacuumed")
+    for condition, meaning in REFUSALS.items():
+        if condition in text:
+            return meaning
+    return None
 
 
 def rewrites(spark: SparkSession, pipeline: Pipeline, past: Story) -> str:
-    """The commits not read yet that took away rows, with the event times they may be of: version 3 (UPDATE, 10:00 to 11:00), ..."""
-    new = commits(
-        spark, pipeline, past.next_version or 0, delta.version(spark, pipeline.source.table)
-    )
-    found = [c for c in new if c is not None and c.rewrites]
-    times = {
-        c.version: f", {instant(c.low)} to {instant(c.high)}" if c.low and c.high else ""
-        for c in found
-    }
-    return ", ".join(f"version {c.version} ({c.operation}{times[c.version]})" for c in found)
+    """The commits not read yet that removed rows, with the event times these may be of.
+
+    For example: version 3 (UPDATE, 10:00 to 11:00), version 5 (DELETE).
+    """
+    newest = delta.version(spark, pipeline.source.table)
+    texts = []
+    for commit in commits(spark, pipeline, past.next_version or 0, newest):
+        if commit is None or not commit.rewrites:
+            continue
+        times = ""
+        if commit.low and commit.high:
+            times = f", {instant(commit.low)} to {instant(commit.high)}"
+        texts.append(f"version {commit.version} ({commit.operation}{times})")
+    return ", ".join(texts)

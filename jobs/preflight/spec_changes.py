@@ -1,4 +1,4 @@
-"""How a spec differs from the one that made the state, and which of these differences a run refuses."""
+"""How a spec differs from the one that made the state, and which differences a run refuses."""
 
 from collections.abc import Iterator
 from json import dumps, loads
@@ -16,87 +16,107 @@ from windowing.spec.words import listed
 
 
 def made_by(pipeline: Pipeline, found: T.StructType) -> str:
-    """What state is made by, as the ledger keeps it: the types of the columns it depends on, and the parts of the spec."""
+    """What state is made by, as JSON for the ledger: column types and the parts of the spec.
+
+    `found` is the source's schema. Only the types of columns that state depends on are recorded.
+    """
+    names = dict.fromkeys(_list_columns(pipeline))
+    types = {name: found[name].dataType.simpleString() for name in names if name is not None}
+    return dumps({"types": types, "parts": parts(pipeline)})
+
+
+def _list_columns(pipeline: Pipeline) -> Iterator[str | None]:
+    """The columns of the source that state depends on, with repetitions; None for those not set."""
     source = pipeline.source
-    wanted = [
-        n
-        for a in pipeline.aggregates
-        for n in (a.column, a.by, *(a.where.columns if a.where else ()))
-    ]
-    names = dict.fromkeys(
-        [
-            *source.key,
-            source.event_time.column,
-            source.event_id,
-            *source.order_by,
-            *wanted,
-            *buffered(pipeline),
-        ]
-    )
-    return dumps(
-        {
-            "types": {
-                name: found[name].dataType.simpleString() for name in names if name is not None
-            },
-            "parts": parts(pipeline),
-        }
-    )
+    yield from source.key
+    yield source.event_time.column
+    yield source.event_id
+    yield from source.order_by
+    for aggregate in pipeline.aggregates:
+        yield aggregate.column
+        yield aggregate.by
+        if aggregate.where:
+            yield from aggregate.where.columns
+    yield from buffered(pipeline)
 
 
 def difference(pipeline: Pipeline, past: Story) -> Evolution:
-    """How the spec differs from the one that made the state; not at all before there is any."""
+    """How the spec differs from the one that made the state; empty before there is any state."""
     made = past.made_by
     before = loads(made.note or "{}")["parts"] if made else parts(pipeline)
     return evolution(before, parts_like(before, pipeline))
 
 
 def same_types(pipeline: Pipeline, found: T.StructType, past: Story) -> None:
-    """StateRefused where a column of the source, whose columns are `found`, is of another type than when state was made."""
+    """StateRefused where a column of the source has another type than when state was made.
+
+    `found` is the source's schema.
+    """
     made = past.made_by
-    before = loads(made.note or "{}")["types"] if made else {}
-    now = {f.name: f.dataType.simpleString() for f in found.fields}
-    changed = next((name for name in before if now.get(name, before[name]) != before[name]), None)
-    if changed is not None:
-        raise StateRefused(
-            "SOURCE_CHANGED",
-            f"{pipeline.source.table}: {changed!r} was of type {before[changed]} when state was made and is {now[changed]} now; "
-            f"restore the type, or {advice(pipeline)}",
-        )
+    if not made:
+        return
+    before = loads(made.note or "{}")["types"]
+    now = {field.name: field.dataType.simpleString() for field in found.fields}
+    for name, type_before in before.items():
+        # A column that is missing is refused by the check of the source itself.
+        type_now = now.get(name, type_before)
+        if type_now != type_before:
+            change = f"was of type {type_before} when state was made and is {type_now} now"
+            raise StateRefused(
+                "SOURCE_CHANGED",
+                f"{pipeline.source.table}: {name!r} {change}; restore the type, "
+                f"or {advice(pipeline)}",
+            )
 
 
 def same_spec(pipeline: Pipeline, past: Story) -> None:
-    """Windows and aggregates may come and go while nothing is left half-way; whatever has a name stays what it is."""
-    found, where = difference(pipeline, past), pipeline.file or pipeline.name
-    changed = (*found.changed, *_reused(pipeline, past, found))
+    """StateRefused where a live pipeline can't follow a change of its spec.
+
+    Windows and aggregates may be added and removed while no step is left open. Whatever keeps its
+    name has to stay what it is.
+    """
+    found = difference(pipeline, past)
+    changed = (*found.changed, *_find_reused_names(pipeline, past, found))
     if changed:
-        said = (
-            f"{where}: {listed(changed)} differ from what made the state in {pipeline.root}"
-            + _renamed(found)
-        )
-    elif found and (left := left_open(past)):
-        said = f"{where}: the spec has changed and {'; '.join(left)}; restore the spec, run, then change it"
-    elif found and pipeline.source.event_time.column is None:
-        said = f"{where}: {listed(found.added or found.removed)} changed, and events that happen when they arrive can't be counted again"
-    else:
+        differ = f"{listed(changed)} differ from what made the state in {pipeline.root}"
+        raise _spec_refused(pipeline, differ + _advise_on_names(found))
+    if not found:
         return
-    raise StateRefused("SPEC_CHANGED", f"{said}; {advice(pipeline)}")
+    left = left_open(past)
+    if left:
+        unfinished = "; ".join(left)
+        restore = "restore the spec, run, then change it"
+        raise _spec_refused(pipeline, f"the spec has changed and {unfinished}; {restore}")
+    if pipeline.source.event_time.column is None:
+        names = listed(found.added or found.removed)
+        raise _spec_refused(
+            pipeline,
+            f"{names} changed, but events whose time is their arrival can't be reprocessed",
+        )
 
 
-def _reused(pipeline: Pipeline, past: Story, found: Evolution) -> Iterator[str]:
-    """Windows that come under a name that another window had before: its table is still there."""
-    came = [name for name in found.added if AGGREGATE not in name]
-    if not came:
+def _spec_refused(pipeline: Pipeline, problem: str) -> StateRefused:
+    where = pipeline.file or pipeline.name
+    return StateRefused("SPEC_CHANGED", f"{where}: {problem}; {advice(pipeline)}")
+
+
+def _find_reused_names(pipeline: Pipeline, past: Story, found: Evolution) -> Iterator[str]:
+    """Windows added under a name that another window had before; the table of that one remains."""
+    added = [name for name in found.added if AGGREGATE not in name]
+    if not added:
         return
     notes = {e.note for e in past.entries if e.step in (OPEN, EVOLVE_INTENT) and e.note}
-    specs = [
-        evolution(before, parts_like(before, pipeline))
-        for before in (loads(note)["parts"] for note in notes)
-    ]
-    yield from (name for name in came if any(name in spec.changed for spec in specs))
+    earlier = []
+    for note in notes:
+        before = loads(note)["parts"]
+        earlier.append(evolution(before, parts_like(before, pipeline)))
+    for name in added:
+        if any(name in evolved.changed for evolved in earlier):
+            yield name
 
 
-def _renamed(found: Evolution) -> str:
-    """What to do about parts that are not what they were."""
+def _advise_on_names(found: Evolution) -> str:
+    """What to do about parts of the spec that are not what they were."""
     if {"source", "watermark"} & set(found.changed):
         return "; restore them, or give the pipeline a new name"
     return "; restore them, or give what changed a new name, under which it fills itself"

@@ -1,7 +1,7 @@
-"""What Delta refuses to write to a pipeline's own tables, as one sentence with what to do.
+"""Errors of Delta about a pipeline's own tables, turned into one error that says what to do.
 
-These tables are ordinary Delta tables, so anyone may give them a constraint, a property or another column. A run that
-such a change stops stays open, and goes on once the change is undone.
+These tables are ordinary Delta tables, so anyone may give them a constraint, a property or another
+column. A run that such a change stops stays open, and resumes once the change is undone.
 """
 
 import re
@@ -60,10 +60,11 @@ def table_errors_explained(pipeline: Pipeline) -> Iterator[None]:
 
 
 def explain_table_error(pipeline: Pipeline, text: str) -> TidemarkError | None:
-    """The error to raise for a message of Delta's; None where it is not about a pipeline's own table."""
-    refusal = next((r for condition, r in _REFUSALS.items() if condition in text), None)
-    if refusal is None:
+    """The error to raise for a message of Delta's; None where that is not about a table of ours."""
+    refusals = [refusal for condition, refusal in _REFUSALS.items() if condition in text]
+    if not refusals:
         return None
+    refusal = refusals[0]
     # The message also holds values of rows, so only the table's name is taken from it.
     named = re.search(re.escape(pipeline.root.rstrip("/")) + r"/\w+", text)
     table = named[0] if named else f"a table in {pipeline.root}"

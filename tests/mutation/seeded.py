@@ -67,7 +67,7 @@ BUGS = (
     Bug("nobody holds the lock", "jobs/preflight/lock.py", "            held = channel.tryLock()", "            held = channel",
         ("tests/system/test_bad_sources.py", "-k", "second_writer")),
     Bug("nobody looks at checkpoint and tables", "jobs/preflight/diagnose.py",
-        "    yield from (refused(pipeline, finding) for finding in examine(spark, pipeline, past))\n", "",
+        "    for finding in examine(spark, pipeline, past):\n        yield refused(pipeline, finding)\n", "",
         (f"{DOCTOR}::test_what_no_ledger_can_tell_is_refused",)),
     Bug("a checkpoint made anew has no metadata", "jobs/preflight/checkpoint.py",
         '"metadata": dumps({"id": past.query or str(uuid4())}),', "",
