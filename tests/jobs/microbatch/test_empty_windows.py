@@ -1,4 +1,4 @@
-"""Windows without events, of which a run may add so many and no more."""
+"""A run adds no more empty windows than the output's limit."""
 
 from pathlib import Path
 
@@ -17,13 +17,15 @@ def test_too_many_windows_without_events_wait_for_a_higher_limit(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     lab = Lab(spark, tmp_path, (Tumbling("hourly", 60 * MINUTE, empty=True),), shows=FEW)
-    spec, enough = lab.spec(), lab.pipeline
+    enough = lab.pipeline
+    spec = lab.spec()
     spec["windows"]["hourly"]["empty_limit"] = 3
     lab.pipeline = load_pipeline(spec)
     events = lab.land(Event("a", BASE + n * 60 * MINUTE, 1, f"e{n}") for n in (0, 10))
     with pytest.raises(
         StateRefused,
-        match=r"EMPTY_LIMIT: windows.hourly.empty_limit: .* add 9 .*, more than 3; raise the limit",
+        match=r"EMPTY_LIMIT: windows.hourly.empty_limit: .* add 9 empty windows, "
+        "more than 3; raise the limit",
     ):
         lab.go()
     assert lab.table("hourly") == {}

@@ -1,4 +1,7 @@
-"""Whatever was lost, put back or changed behind a pipeline's back: the next run is refused by a name, and the repair is exact."""
+"""Files or tables of a pipeline that were lost, restored or changed from outside.
+
+The next run is refused with a code, and the repair that its message names is exact.
+"""
 
 import json
 import shutil
@@ -20,6 +23,7 @@ from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from windowing.errors import StateRefused
 from windowing.grid.zone import moment
 from windowing.ledger.rule import Story
+from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
 
 WINDOWS = (oracle.Tumbling("hourly", 60 * MINUTE),)
@@ -55,40 +59,42 @@ def command(life: Life, *words: str) -> Result:
 
 
 def refused(life: Life, code: str) -> None:
-    """The next run is refused by this name and writes nothing; the message names the repair."""
-    before = sorted(p for p in life.root.rglob("*.json"))
+    """The next run is refused with this code and writes nothing; its message names the repair."""
+    before = sorted(life.root.rglob("*.json"))
     with pytest.raises(StateRefused) as error:
         life.lab.go()
-    assert error.value.code == code, str(error.value)
-    assert "`tidemark recover lab`" in str(error.value) or "`tidemark reset lab`" in str(
-        error.value
-    )
-    assert sorted(p for p in life.root.rglob("*.json")) == before
+    message = str(error.value)
+    assert error.value.code == code, message
+    assert "`tidemark recover lab`" in message or "`tidemark reset lab`" in message
+    assert sorted(life.root.rglob("*.json")) == before
 
 
 def newest(folder: Path) -> Path:
     """The file of the newest batch."""
-    return max((f for f in folder.iterdir() if f.name.isdigit()), key=lambda f: int(f.name))
+    files = [file for file in folder.iterdir() if file.name.isdigit()]
+    return max(files, key=lambda file: int(file.name))
 
 
 def shorten(file: Path) -> None:
-    """Half of the file is gone, and the checksum beside it with it."""
-    file.write_text(file.read_text()[: file.stat().st_size // 2])
+    """Half of the file is missing, and so is the checksum beside it."""
+    half = file.stat().st_size // 2
+    file.write_text(file.read_text()[:half])
     file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
 
 
 def gone(file: Path) -> None:
-    """The file and its checksum are gone."""
+    """Deletes the file and its checksum."""
     file.unlink()
     file.with_name(f".{file.name}.crc").unlink()
 
 
 def flip(file: Path) -> None:
-    """One digit is another one; only the checksum tells."""
+    """One digit is another one; only the checksum shows it."""
     text = file.read_text()
     digit = next(c for c in reversed(text) if c.isdigit())
+    other = str((int(digit) + 1) % 10)
     at = text.rindex(digit)
-    file.write_text(text[:at] + str((int(digit) + 1) % 10) + text[at + 1 :])
+    file.write_text(text[:at] + other + text[at + 1 :])
 
 
 def older(life: Life) -> None:
@@ -96,17 +102,18 @@ def older(life: Life) -> None:
 
 
 def of_another(life: Life) -> None:
-    """A checkpoint that some other query has made over the same source."""
-    spec = life.lab.spec() | {"name": "other"}
-    from windowing.spec.load import load_pipeline
-
-    run(life.lab.spark, load_pipeline(spec), moment(ARRIVAL))
-    shutil.rmtree(life.root / CHECKPOINT)
-    shutil.copytree(life.root.with_name("other") / CHECKPOINT, life.root / CHECKPOINT)
-    shutil.rmtree(life.root.with_name("other"))
+    """The checkpoint of another query over the same source, with the batch numbers of this one."""
+    pipeline = load_pipeline(life.lab.spec() | {"name": "other"})
+    run(life.lab.spark, pipeline, moment(ARRIVAL))
+    home = life.root / CHECKPOINT
+    other = life.root.with_name("other")
+    kept = life.lab.root / "kept" / CHECKPOINT
+    shutil.rmtree(home)
+    shutil.copytree(other / CHECKPOINT, home)
+    shutil.rmtree(other)
     for folder in ("offsets", "commits"):
-        for file in (life.root / CHECKPOINT / folder).glob("*"):
-            last = newest(life.lab.root / "kept" / CHECKPOINT / folder).name
+        last = newest(kept / folder).name
+        for file in (home / folder).glob("*"):
             file.rename(file.with_name(file.name.replace("0", last)))
 
 
@@ -128,9 +135,9 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], object]]] = {
         lambda home: [gone(newest(home / f)) for f in ("offsets", "commits")],
     ),
 }
-"""What happens to a checkpoint, and its name."""
+"""What happens to a checkpoint, and the code of the refusal."""
 GOES_ON = ("another digit", "no files", "nothing")
-"""After these, one of each name, a run is made; a repair makes the same checkpoint after all of them."""
+"""After these, one of each code, a run follows; the repair rebuilds the same checkpoint for all."""
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -202,7 +209,12 @@ def test_a_commit_that_is_gone_makes_the_stream_repeat_a_batch_and_nothing_is_wr
 
 def sql(statement: str, table: str) -> Callable[[Life], object]:
     """A statement on one table of the pipeline."""
-    return lambda life: life.lab.spark.sql(statement.format(f"delta.`{life.root / table}`"))
+
+    def execute(life: Life) -> object:
+        name = f"delta.`{life.root / table}`"
+        return life.lab.spark.sql(statement.format(name))
+
+    return execute
 
 
 LOSSES: dict[str, tuple[str, Callable[[Life], object]]] = {
@@ -223,13 +235,14 @@ LOSSES: dict[str, tuple[str, Callable[[Life], object]]] = {
     "values": ("TABLE_CHANGED", sql("update {} set n = n + 1", "hourly")),
     "restored table": ("TABLE_CHANGED", sql("restore table {} to version as of 1", "hourly")),
 }
-"""What is lost, by the name it is refused with."""
+"""What is lost, and the code with which the next run is refused."""
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_what_no_ledger_can_tell_is_refused(loss: str, life: Life) -> None:
     shutil.rmtree(life.lab.root / "kept", ignore_errors=True)
-    kept, (code, does) = life.copy("kept"), LOSSES[loss]
+    code, does = LOSSES[loss]
+    kept = life.copy("kept")
     does(life)
     refused(life, code)
     with pytest.raises(StateRefused, match=f"{code}: .*`tidemark reset lab`"):
@@ -238,14 +251,13 @@ def test_what_no_ledger_can_tell_is_refused(loss: str, life: Life) -> None:
 
 
 def test_optimizing_and_vacuuming_a_table_from_outside_is_no_change(life: Life) -> None:
-    life.lab.spark.sql(f"optimize delta.`{life.root / 'hourly'}`")
-    life.lab.spark.sql(f"vacuum delta.`{life.root / 'hourly'}`")
-    life.lab.spark.sql(
-        f"alter table delta.`{life.root / 'hourly'}` set tblproperties ('house.owner' = 'someone')"
-    )
-    life.lab.spark.sql(
-        f"alter table delta.`{life.root / 'hourly'}` unset tblproperties ('house.owner')"
-    )
+    for statement in (
+        "optimize {}",
+        "vacuum {}",
+        "alter table {} set tblproperties ('house.owner' = 'someone')",
+        "alter table {} unset tblproperties ('house.owner')",
+    ):
+        sql(statement, "hourly")(life)
     life.run()
 
 
@@ -262,10 +274,8 @@ def test_the_commands_say_what_is_wrong_and_repair_it(life: Life) -> None:
     }
     shutil.rmtree(life.root / CHECKPOINT)
     sick = command(life, "doctor", "--json")
-    assert (sick.exit_code, [f["code"] for f in json.loads(sick.stdout)["findings"]]) == (
-        4,
-        ["CHECKPOINT_LOST"],
-    )
+    codes = [finding["code"] for finding in json.loads(sick.stdout)["findings"]]
+    assert (sick.exit_code, codes) == (4, ["CHECKPOINT_LOST"])
     assert "no run will start until it is repaired" in sick.stderr
     assert "CHECKPOINT_LOST" in command(life, "run").stderr
     repaired = command(life, "recover")
@@ -276,7 +286,8 @@ def test_the_commands_say_what_is_wrong_and_repair_it(life: Life) -> None:
 
 
 def test_a_diagnosis_beside_a_run_looks_again(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
-    looked, problems = [], diagnose.problems
+    problems = diagnose.problems
+    looked = []
 
     def beside_a_run(
         spark: SparkSession, pipeline: Pipeline, past: Story
@@ -307,15 +318,16 @@ def test_reset_asks_and_starts_over(life: Life) -> None:
     assert (gone.exit_code, gone.stdout) == (0, "lab: nothing to delete\n")
     assert not list(life.root.parent.glob(".lab.*"))
     life.forget()
-    again = oracle.Oracle(life.lab.delay, life.lab.lateness, 10**15, None, life.lab.windows, None)
-    life.lab.truth = again
-    life.lab.go()
-    again.run(life.lab.landed, ARRIVAL)
+    lab = life.lab
+    again = oracle.Oracle(lab.delay, lab.lateness, 10**15, None, lab.windows, None)
+    lab.truth = again
+    lab.go()
+    again.run(lab.landed, ARRIVAL)
     life.check()
 
 
 def ended_at_reset(life: Life) -> None:
-    """A reset that is killed when everything is out of sight."""
+    """A reset that is killed when the pipeline's directory has been renamed."""
     from jobs.reset import reset
     from windowing.crash import armed
 

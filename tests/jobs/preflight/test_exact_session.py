@@ -1,4 +1,4 @@
-"""A session as a notebook or a cluster may have it: results are the same, and its settings stay what they are."""
+"""Results in a session with the settings of a notebook or a cluster; it keeps its settings."""
 
 import json
 import os
@@ -28,14 +28,18 @@ ELSEWHERE = {
     "spark.sql.sources.partitionOverwriteMode": "DYNAMIC",
     "spark.databricks.delta.schema.autoMerge.enabled": "true",
 }
-"""Every setting that results depend on, the other way round."""
-HOUR_US, ARRIVAL = 3_600_000_000, moment(1_704_200_000_000_000)
+"""Every setting that results depend on, with another value."""
+HOUR_US = 3_600_000_000
+ARRIVAL = moment(1_704_200_000_000_000)
 MIDNIGHT = micros(moment(1_704_067_200_000_000))
 """2024-01-01T00:00:00Z."""
 
 
 def spec(root: Path) -> dict[str, Any]:
-    """Local times of Berlin, an hour ahead of UTC then; a computed column whose type depends on settings."""
+    """A spec with local times of Berlin, and a computed column whose type depends on settings.
+
+    Berlin is an hour ahead of UTC then.
+    """
     return {
         "name": "p",
         "lake": f"{root}/lake",
@@ -61,13 +65,15 @@ def land(spark: SparkSession, root: Path, kind: str, *texts: str) -> None:
         [{"key": "a", "text": text, "v": 1} for text in texts],
         "key string, text string, v decimal(10,2)",
     )
-    rows.selectExpr("key", f"cast(text as {kind}) as at", "v").write.format("delta").mode(
-        "append"
-    ).save(f"{root}/source")
+    events = rows.selectExpr("key", f"cast(text as {kind}) as at", "v")
+    events.write.format("delta").mode("append").save(f"{root}/source")
 
 
 def work(spark: SparkSession, own: SparkSession, root: Path, kind: str) -> list[tuple[Any, ...]]:
-    """Two runs, the second with a row that is late, and a backfill that takes it in; the rows read in the session `own`."""
+    """Two runs, the second with a late row, and a backfill that accepts it.
+
+    Returns the rows of the output as the session `own` reads them.
+    """
     root.mkdir()
     pipeline = load_pipeline(spec(root))
     land(spark, root, kind, "2024-01-01 01:30:00", "2024-01-01 04:30:00")
@@ -123,7 +129,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from jobs.session import JARS
 from tests.jobs.preflight.test_exact_session import ELSEWHERE, work
-builder = SparkSession.builder.master("local[2]").config("spark.driver.extraClassPath", ":".join(map(str, JARS.glob("*.jar"))))
+jars = ":".join(map(str, JARS.glob("*.jar")))
+builder = SparkSession.builder.master("local[2]").config("spark.driver.extraClassPath", jars)
 for name, value in {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -136,7 +143,7 @@ print(json.dumps(work(spark, spark, Path(sys.argv[1]), "string")))
 
 
 def test_a_process_on_another_clock_gives_the_same(tmp_path: Path) -> None:
-    """The user's own program: its session isn't made here, and neither Python nor the JVM is in UTC."""
+    """The user's own program makes the session, and neither Python nor the JVM is in UTC."""
     project = Path(__file__).parents[3]
     clock = {**os.environ, "TZ": "America/New_York", "PYTHONPATH": str(project)}
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "own")]

@@ -1,4 +1,7 @@
-"""Someone changed a table of the pipeline so that Delta refuses to write to it: a sentence, and the next run goes on."""
+"""A table of the pipeline that was changed so that Delta refuses to write to it.
+
+The run ends with one sentence, and is resumed once the change is undone.
+"""
 
 from pathlib import Path
 
