@@ -164,14 +164,14 @@ def _select_pool(closing: Closing, panes: DataFrame, window: Aligned) -> tuple[D
         return marked, within
     if closing.within.low_us >= closing.before_us:
         return marked, within
-    # Older panes matter only beside an event that the run accepted behind W, so the others of them
-    # are left out.
+    # Windows of older panes change only where the run accepted events behind W, so only panes that
+    # share a window with such an event are read.
     edge = instant(closing.before_us - reach)
     newer = marked.where(F.col(PANE) >= edge)
     older = marked.where(F.col(PANE) < edge)
     touched = marked.where(F.col(TOUCHED) > 0)
-    beside = aligned.beside(older, touched, window, batch.keys, within)
-    return newer.unionByName(beside), within
+    near = aligned.beside(older, touched, window, batch.keys, within)
+    return newer.unionByName(near), within
 
 
 def _find_times(closing: Closing, panes: DataFrame) -> Range:

@@ -105,7 +105,7 @@ def remember(batch: Batch, admitted: Admitted) -> None:
 def partial_of(batch: Batch, admitted: Admitted, subject: Family | Session) -> Panes | Fragments:
     """The batch's accepted events as partial aggregates of one family or one session window.
 
-    They are computed here, because the plans of several outputs are made of them.
+    They are computed here and not lazily, so that the plans made of them stay small.
     """
     within = admitted.within or Range(0, 0)
     algebras = partials.algebras(batch.pipeline, subject.aggregates, admitted.schema)

@@ -107,7 +107,7 @@ def _write_with_checksums(file: Path, text: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     data = text.encode()
     header = _MAGIC + struct.pack(">i", _CHUNK_BYTES)
-    _checksum_file(file).write_bytes(header + _compute_checksums(data, _CHUNK_BYTES))
+    _path_of_checksums(file).write_bytes(header + _compute_checksums(data, _CHUNK_BYTES))
     with file.open("wb") as out:
         out.write(data)
         out.flush()
@@ -163,10 +163,10 @@ def _is_intact(file: Path) -> bool:
 
 def _matches_checksums(file: Path, data: bytes) -> bool:
     """Whether the checksums beside the file are those of `data`; true where it has none."""
-    beside = _checksum_file(file)
-    if not beside.exists():
+    checksum_file = _path_of_checksums(file)
+    if not checksum_file.exists():
         return True
-    content = beside.read_bytes()
+    content = checksum_file.read_bytes()
     magic, size_bytes, checksums = content[:4], content[4:8], content[8:]
     if magic != _MAGIC or len(size_bytes) < 4:
         return False
@@ -174,7 +174,7 @@ def _matches_checksums(file: Path, data: bytes) -> bool:
     return size > 0 and checksums == _compute_checksums(data, size)
 
 
-def _checksum_file(file: Path) -> Path:
+def _path_of_checksums(file: Path) -> Path:
     return file.with_name(f".{file.name}.crc")
 
 

@@ -57,8 +57,8 @@ def prepared(spark: SparkSession, pipeline: Pipeline) -> Story:
 def problems(spark: SparkSession, pipeline: Pipeline, past: Story) -> Iterator[StateRefused]:
     """Whatever is not consistent with the ledger's story, each as the error of a run.
 
-    Checks run lazily, so that whoever needs the first problem only waits for no more. SourceMissing
-    and SpecError are raised.
+    Each check runs when its problem is asked for, so a run that stops at the first one does not
+    wait for the others. SourceMissing and SpecError are raised.
     """
     found = source.schema(spark, pipeline)
     yield from source_problems(spark, pipeline, found, past)

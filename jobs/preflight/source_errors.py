@@ -45,11 +45,11 @@ REFUSALS = {
     ),
     "DELTA_STREAMING_TRAILING_COMMIT_MISSING": (
         "SOURCE_OLDER",
-        "versions of the source that were seen, though not read yet, are gone",
+        "versions of the source that were seen, though not read yet, are missing",
     ),
     "DELTA_VERSIONS_NOT_CONTIGUOUS": (
         "SOURCE_VACUUMED",
-        "versions of the source that were not read yet are gone",
+        "versions of the source that were not read yet are missing",
     ),
 }
 """Delta's error conditions: the code of our error, and what is wrong with the source."""

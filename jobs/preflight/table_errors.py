@@ -65,7 +65,7 @@ def explain_table_error(pipeline: Pipeline, text: str) -> TidemarkError | None:
     if not refusals:
         return None
     refusal = refusals[0]
-    # The message also holds values of rows, so only the table's name is taken from it.
+    # The message also contains values of rows, so only the table's name is taken from it.
     named = re.search(re.escape(pipeline.root.rstrip("/")) + r"/\w+", text)
     table = named[0] if named else f"a table in {pipeline.root}"
     return StateRefused(
