@@ -115,7 +115,8 @@ def test_more_windows_without_events_than_may_be_are_refused_before_anything_beg
     before = story(spark, lab.pipeline)
     with pytest.raises(
         StateRefused,
-        match=r"EMPTY_LIMIT: windows.tens.empty_limit: it would add 143 empty windows, .* 100; raise",
+        match=r"EMPTY_LIMIT: windows.tens.empty_limit: it would add 143 empty windows, "
+        "more than 100; raise",
     ):
         lab.backfill(BASE, BASE + HOUR)
     assert story(spark, lab.pipeline) == before
