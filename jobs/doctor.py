@@ -1,4 +1,7 @@
-"""Everything for which the next run would be refused, and the repair of a checkpoint by what the ledger knows."""
+"""Diagnoses a pipeline, and recovers a checkpoint from the ledger.
+
+A diagnosis finds everything for which the next run would be refused.
+"""
 
 from dataclasses import dataclass
 
@@ -12,53 +15,58 @@ from windowing.errors import StateRefused
 from windowing.ledger.table import story
 from windowing.spec.pipeline import Pipeline
 
-_LOOKS = 5
-"""How often at most a diagnosis is made while others are at work."""
+_MAX_ATTEMPTS = 5
+"""How often a diagnosis is repeated at most while other commands write."""
 
 
 @dataclass(frozen=True)
 class Repaired:
-    """What `recover` found, and where it put the old checkpoint."""
+    """What `recover` repaired, and where the old checkpoint is kept (None: there was none)."""
 
     findings: tuple[Finding, ...]
     kept: str | None
 
     def as_json(self) -> dict[str, object]:
         """The repair as plain JSON values."""
-        return {
-            "repaired": [{"code": f.code, "found": f.found} for f in self.findings],
-            "kept": self.kept,
-        }
+        repaired = [{"code": f.code, "found": f.found} for f in self.findings]
+        return {"repaired": repaired, "kept": self.kept}
 
 
 @in_exact_session
 def recover(spark: SparkSession, pipeline: Pipeline) -> Repaired:
-    """Makes the checkpoint anew where the ledger can tell what was in it; StateRefused for anything else."""
+    """Rebuilds the checkpoint from the ledger; the old one is kept beside it.
+
+    Does nothing where nothing is found. Raises StateRefused for a finding that the ledger can't
+    repair.
+    """
     with lock.writer(spark, pipeline):
         past = story(spark, pipeline)
         found = examine(spark, pipeline, past)
         if not found:
             return Repaired((), None)
-        if _worst(found).repair != RECOVER:
-            raise refused(pipeline, _worst(found))
+        worst = _worst_finding(found)
+        if worst.repair != RECOVER:
+            raise refused(pipeline, worst)
         kept = checkpoint.rebuild(pipeline, past)
         return Repaired(found, None if kept is None else str(kept))
 
 
-def _worst(found: tuple[Finding, ...]) -> Finding:
-    """The finding whose repair includes the others'."""
+def _worst_finding(found: tuple[Finding, ...]) -> Finding:
+    """The finding whose repair includes the repair of the others."""
     return max(found, key=lambda f: f.repair != RECOVER)
 
 
 @in_exact_session
 def diagnosis(spark: SparkSession, pipeline: Pipeline) -> tuple[StateRefused, ...]:
-    """Everything for which a run would be refused before it reads; nothing is written.
+    """Everything for which a run would be refused before it reads; writes nothing.
 
-    It takes no lock: what was found while another command went on is looked for again, a few times.
+    It takes no lock. Another command may write between two of its reads and so cause a finding that
+    is none, so a finding counts only if the ledger is the same before and after.
     """
     past = story(spark, pipeline)
-    for _ in range(_LOOKS):
-        found, before = tuple(problems(spark, pipeline, past)), past
+    for _ in range(_MAX_ATTEMPTS):
+        found = tuple(problems(spark, pipeline, past))
+        before = past
         past = story(spark, pipeline)
         if not found or past == before:
             break

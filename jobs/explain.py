@@ -1,6 +1,7 @@
-"""The plan of the next run, read off the ledger and the source's log; nothing is written, no row is read.
+"""Plans the next run from the ledger and the log of the source; writes nothing and reads no rows.
 
-ledger -> where the last run stopped -> commits of the source since then -> event times -> windows they touch
+ledger -> where the last run stopped -> commits of the source since then -> event times -> windows
+they touch
 """
 
 from collections.abc import Mapping
@@ -32,7 +33,11 @@ from windowing.windows.reach import touched
 
 @dataclass(frozen=True)
 class News:
-    """What of the source was not read yet: commits from version `since` to `version`; None: the number is not known."""
+    """What of the source was not read yet: the commits from version `since` to `version`.
+
+    `files`, `rows` and `event_times` (first and last) are None where a commit doesn't record them.
+    `rewrites` names the commits that change rows already in the source, as (version, operation).
+    """
 
     table: str
     version: int
@@ -46,7 +51,11 @@ class News:
 
 @dataclass(frozen=True)
 class Touched:
-    """One output: its versions, and the span [from, to) of the windows that new events fall into, as far as it is known."""
+    """One output: its newest and published versions, and the windows that new events belong to.
+
+    `span` [from, to) contains these windows, `state` is the table they are computed from;
+    `closed_until` is the end of the last closed window. None: not known.
+    """
 
     name: str
     kind: str
@@ -59,7 +68,11 @@ class Touched:
 
 @dataclass(frozen=True)
 class Plan:
-    """The next run: `run` is its number, `watermark` what its rows are judged by; `left_open` names what was begun and not finished."""
+    """The next run: `run` is its number, and `watermark` decides which of its rows are late.
+
+    `tables` has the windows that each state table serves, `left_open` the steps that were
+    interrupted.
+    """
 
     pipeline: str
     run: int
@@ -72,7 +85,6 @@ class Plan:
 
     def as_json(self) -> dict[str, object]:
         """The plan as plain JSON values."""
-        news = {k: v for k, v in vars(self.news).items() if k != "rewrites"}
         rewrites = [
             {"version": version, "operation": operation}
             for version, operation in self.news.rewrites
@@ -81,10 +93,9 @@ class Plan:
             "pipeline": self.pipeline,
             "run": self.run,
             "watermark": plain(self.watermark),
-            "source": {**plain(news), "rewrites": rewrites},
+            "source": {**plain(_fields_without(self.news, "rewrites")), "rewrites": rewrites},
             "windows": {
-                o.name: plain({k: v for k, v in vars(o).items() if k != "name"})
-                for o in self.outputs
+                output.name: plain(_fields_without(output, "name")) for output in self.outputs
             },
             "state": {table: list(windows) for table, windows in self.tables.items()},
             "left_open": list(self.left_open),
@@ -92,19 +103,29 @@ class Plan:
         }
 
 
+def _fields_without(value: object, field: str) -> dict[str, Any]:
+    return {name: content for name, content in vars(value).items() if name != field}
+
+
 @in_exact_session
 def explain(spark: SparkSession, pipeline: Pipeline) -> Plan:
-    """What `run` would do now. Raises SourceMissing, SpecError and, where the source is why, StateRefused as `run` would."""
+    """What `run` would do now; writes nothing.
+
+    Raises SourceMissing and SpecError as `run` does, and StateRefused where the source is the
+    reason.
+    """
     past = story(spark, pipeline)
     for refused in source_problems(spark, pipeline, source.schema(spark, pipeline), past):
         raise refused
-    fresh = news(spark, pipeline, past, delta.version(spark, pipeline.source.table))
+    unread = news(spark, pipeline, past, delta.version(spark, pipeline.source.table))
+    # An interrupted run is finished under its own number.
+    interrupted_run = past.open_run.run if past.open_run else None
     return Plan(
         pipeline=pipeline.name,
-        run=past.open_run.run if past.open_run and past.open_run.run else past.last_run + 1,
+        run=interrupted_run or past.last_run + 1,
         watermark=None if past.watermark is None else moment(past.watermark),
-        news=fresh,
-        outputs=tuple(_output(pipeline, w, past, fresh) for w in pipeline.windows),
+        news=unread,
+        outputs=tuple(_explain_output(pipeline, w, past, unread) for w in pipeline.windows),
         tables=state_names(pipeline),
         left_open=left_open(past),
         spec=difference(pipeline, past),
@@ -112,15 +133,14 @@ def explain(spark: SparkSession, pipeline: Pipeline) -> Plan:
 
 
 def news(spark: SparkSession, pipeline: Pipeline, past: Story, version: int) -> News:
-    """What the source got since the last finished batch; before the first one, all it holds."""
+    """What of the source up to `version` no finished batch has read; before the first one, all of it."""
     since = past.next_version
     if since is None:
-        table = _delta_table(spark, pipeline.source.table)
-        files = int(_detail(table, "numFiles"))
-        return News(pipeline.source.table, version, 0, version + 1, files, table.toDF().count())
-    new = commits(spark, pipeline, since, version)
-    known = [c for c in new if c is not None]
-    complete = len(known) == len(new)
+        return _whole_source(spark, pipeline.source.table, version)
+    # A commit is None where the log has been cleaned up since it was written.
+    unread = commits(spark, pipeline, since, version)
+    known = [c for c in unread if c is not None]
+    complete = len(known) == len(unread)
     return News(
         table=pipeline.source.table,
         version=version,
@@ -133,6 +153,13 @@ def news(spark: SparkSession, pipeline: Pipeline, past: Story, version: int) -> 
     )
 
 
+def _whole_source(spark: SparkSession, name: str, version: int) -> News:
+    table = _delta_table(spark, name)
+    files = int(_detail(table, "numFiles"))
+    rows = table.toDF().count()
+    return News(name, version, since=0, commits=version + 1, files=files, rows=rows)
+
+
 def _delta_table(spark: SparkSession, table: str) -> DeltaTable:
     return DeltaTable.forPath(spark, table) if "/" in table else DeltaTable.forName(spark, table)
 
@@ -142,21 +169,24 @@ def _detail(table: DeltaTable, column: str) -> Any:
 
 
 def _event_times(commits: list[Commit]) -> tuple[datetime, datetime] | None:
-    """The least and the greatest event time, if every commit with rows tells."""
-    told = [c for c in commits if c.files]
-    low, high = [c.low for c in told if c.low], [c.high for c in told if c.high]
-    return (min(low), max(high)) if told and len(low) == len(high) == len(told) else None
+    """The first and the last event time, if every commit that added files records its own."""
+    adding = [c for c in commits if c.files]
+    lows = [c.low for c in adding if c.low]
+    highs = [c.high for c in adding if c.high]
+    if not adding or len(lows) < len(adding) or len(highs) < len(adding):
+        return None
+    return min(lows), max(highs)
 
 
-def _output(pipeline: Pipeline, window: Window, past: Story, fresh: News) -> Touched:
-    newest, seen = past.newest, past.published
-    closed = {c.window: moment(c.some_us) for c in cuts(pipeline, past.watermark)}
+def _explain_output(pipeline: Pipeline, window: Window, past: Story, unread: News) -> Touched:
+    newest, published = past.newest, past.published
+    closed_until = {c.window: moment(c.some_us) for c in cuts(pipeline, past.watermark)}
     return Touched(
         name=window.name,
         kind=kind(window),
         state=state_of(pipeline, window),
         version=newest.versions.get(window.name) if newest else None,
-        published=seen.versions.get(window.name) if seen else None,
-        closed_until=closed.get(window.name),
-        span=None if fresh.event_times is None else touched(window, *fresh.event_times),
+        published=published.versions.get(window.name) if published else None,
+        closed_until=closed_until.get(window.name),
+        span=touched(window, *unread.event_times) if unread.event_times else None,
     )

@@ -1,4 +1,4 @@
-"""Reading an output: the version that was published, or the newest, with what the watermark says of each row."""
+"""Reads an output, published or newest, and derives which of its rows are closed or final."""
 
 from collections.abc import Mapping
 
@@ -15,41 +15,48 @@ from windowing.spec.pipeline import Pipeline
 from windowing.windows.finality import with_finality
 
 
-def read(spark: SparkSession, pipeline: Pipeline, window: str, published: bool = True) -> DataFrame:  # noqa: FBT001, FBT002 (fixed by contract)
-    """The rows of one output with `is_closed` (W has passed its end) and `is_final` (nothing can change it but a backfill).
+def read(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    window: str,
+    published: bool = True,  # noqa: FBT001, FBT002 (fixed by contract)
+) -> DataFrame:
+    """The rows of one output, with `is_closed` and `is_final`.
 
-    `published` reads the versions that passed their expectations, otherwise the newest. UsageError for a window the pipeline lacks,
-    before the first run, before anything was published, and where its version is gone.
+    A window is closed when the watermark has reached its end, and final when only a backfill can
+    still change it. `published` reads the version that was validated and published, otherwise the
+    newest. Raises UsageError for a window that the pipeline doesn't have, before the first run,
+    before anything was published, and where the published version has been removed.
     """
     past = story(spark, pipeline)
     if not published:
         return newest(spark, pipeline, window, past)
-    entry = _published(pipeline, past, window)
+    entry = _published_entry(pipeline, past, window)
     try:
-        rows, whole = (
-            _rows(spark, pipeline, window, entry.versions[window]),
-            whole_of(spark, pipeline, window, entry.versions),
-        )
+        rows = _output_rows(spark, pipeline, window, entry.versions[window])
+        complete_rows = whole_of(spark, pipeline, window, entry.versions)
     except AnalysisException as error:
-        gone = f"what was published of {window} is not kept any more: {delta.reason(error)}"
         raise UsageError(
-            f"{pipeline.name}: {gone}; `tidemark validate` and `tidemark publish` what is newest"
+            f"{pipeline.name}: the published version of {window} has been removed: "
+            f"{delta.reason(error)}; run `tidemark validate`, then `tidemark publish`"
         ) from error
-    return with_finality(rows, pipeline, window, past.watermark_of(entry.run), whole)
+    return with_finality(rows, pipeline, window, past.watermark_of(entry.run), complete_rows)
 
 
 def newest(spark: SparkSession, pipeline: Pipeline, window: str, past: Story) -> DataFrame:
-    """What `read` gives of the newest version, for whoever has read the ledger already."""
-    rows = _rows(spark, pipeline, window, None)
-    return with_finality(
-        rows, pipeline, window, past.watermark, whole_of(spark, pipeline, window, None)
-    )
+    """What `read` returns of the newest version, for a caller that has read the ledger already."""
+    rows = _output_rows(spark, pipeline, window, None)
+    complete_rows = whole_of(spark, pipeline, window, None)
+    return with_finality(rows, pipeline, window, past.watermark, complete_rows)
 
 
 def whole_of(
     spark: SparkSession, pipeline: Pipeline, window: str, versions: Mapping[str, int] | None
 ) -> DataFrame | None:
-    """The table of all windows of a kind whose finality it says, as of `versions` (None: newest)."""
+    """The complete table of a window whose finality needs it, as of `versions` (None: newest).
+
+    None for other kinds, whose finality follows from the rows of the output alone.
+    """
     if not isinstance(pipeline.window(window), Counted):
         return None
     path = complete(pipeline, pipeline.window(window)).path
@@ -57,21 +64,24 @@ def whole_of(
     return delta.read(spark, path, None if versions is None else versions.get(name))
 
 
-def _rows(spark: SparkSession, pipeline: Pipeline, window: str, version: int | None) -> DataFrame:
-    if window not in [w.name for w in pipeline.windows]:
-        raise UsageError(
-            f"{pipeline.name} has no window {window!r}; it has {', '.join(w.name for w in pipeline.windows)}"
-        )
-    if not delta.exists(spark, pipeline.table(window)):
+def _output_rows(
+    spark: SparkSession, pipeline: Pipeline, window: str, version: int | None
+) -> DataFrame:
+    names = [w.name for w in pipeline.windows]
+    if window not in names:
+        raise UsageError(f"{pipeline.name} has no window {window!r}; it has {', '.join(names)}")
+    path = pipeline.table(window)
+    if not delta.exists(spark, path):
         raise UsageError(
             f"{pipeline.name} has not run yet, so {window} has no table; `tidemark run` first"
         )
-    return delta.read(spark, pipeline.table(window), version)
+    return delta.read(spark, path, version)
 
 
-def _published(pipeline: Pipeline, past: Story, window: str) -> Entry:
+def _published_entry(pipeline: Pipeline, past: Story, window: str) -> Entry:
     if past.published is None or window not in past.published.versions:
         raise UsageError(
-            f"{pipeline.name}: nothing has been published yet; `tidemark validate` and `tidemark publish` first"
+            f"{pipeline.name}: {window} has not been published yet; "
+            "run `tidemark validate`, then `tidemark publish`"
         )
     return past.published

@@ -1,7 +1,9 @@
-"""Reconciles a range: what a backfill of it would change, found on a copy; the pipeline itself is only read.
+"""Reconciles a range: finds on a copy what a backfill would change; only reads the pipeline.
 
-lock -> shallow clones of every table -> without the lock: backfill of the copy -> its outputs beside the cloned ones -> copy deleted
-found, wanted -> joined by what tells one window from another -> those that differ -> counts, examples
+lock -> shallow clones of every table -> without the lock: backfill of the copy -> outputs of the
+copy compared with the cloned ones -> copy deleted
+
+found, wanted -> joined by the identity of windows -> those that differ -> counts, examples
 """
 
 import shutil
@@ -10,6 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import reduce
+from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -42,14 +45,22 @@ from windowing.spec.pipeline import Pipeline
 COPY = "_check"
 """The directory of the copy, inside the pipeline's own."""
 ESTIMATES = ("quantile", "top_k")
-"""Aggregates that give another value, within their error, whenever they are made anew; a difference in them alone is none."""
-_SHOWN = 5
+"""Aggregates whose value may change, within their error, when they are rebuilt.
+
+A difference in them alone is not counted.
+"""
+_MAX_EXAMPLES = 5
+"""How many windows that differ are shown for each output."""
 _FOUND, _WANTED, _CHANGE = "__found", "__wanted", "__change"
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What a backfill would do: events recounted, how many more would count, changes by window, and the first windows that differ."""
+    """What a backfill would do to a range.
+
+    `read` counts the events reprocessed, `accepted` how many more would be accepted. `windows` has
+    the changed rows by window, `examples` the first windows that differ.
+    """
 
     read: int
     accepted: int
@@ -58,11 +69,12 @@ class Checked:
 
     @property
     def agrees(self) -> bool:
-        """Whether the range is what its events say it is."""
-        return not self.accepted and all(change == Changed() for change in self.windows.values())
+        """Whether a backfill of the range would change nothing."""
+        unchanged = all(change == Changed() for change in self.windows.values())
+        return self.accepted == 0 and unchanged
 
     def as_json(self) -> dict[str, object]:
-        """The same as plain JSON values."""
+        """The result as plain JSON values."""
         changes = {name: vars_of(change) for name, change in self.windows.items()}
         examples = [example.as_json() for example in self.examples]
         return {
@@ -82,102 +94,120 @@ def check(
     end: datetime,
     progress: Progress = lambda done, total: None,
 ) -> Checked:
-    """Recomputes [start, end) from the source and compares; nothing that users or runs read is written.
+    """Recomputes [start, end) from the source and compares; writes only to a copy that it deletes.
 
-    Late and refused rows count as `backfill` would count them. UsageError while a run is left half-way, or the spec has changed since.
+    `start` is inside the range and `end` is not. Late and refused rows are admitted as `backfill`
+    would admit them. `progress` is called with (chunks done, all chunks). Raises UsageError while a
+    step is interrupted, after the spec has changed, or before the first run, and StateRefused as
+    `run` does.
     """
+    # A wrong range is refused before the lock is taken; the ledger isn't needed to see that.
     chunks_of(pipeline, start, end, Story())
-    with ExitStack() as held:
+    with ExitStack() as cleanup:
         with lock.writer(spark, pipeline):
-            past, copy = _whole(spark, pipeline), _copy(pipeline)
+            past = _require_finished(spark, pipeline)
+            copy = _copy_of(pipeline)
             chunks = chunks_of(pipeline, start, end, past)
-            held.enter_context(lock.writer(spark, copy))
-            held.callback(_delete, spark, pipeline)
-            cloned = _clone(spark, pipeline, copy)
+            cleanup.enter_context(lock.writer(spark, copy))
+            cleanup.callback(_delete_copy, spark, pipeline)
+            cloned_versions = _clone_tables(spark, pipeline, copy)
         crashpoint("check.cloned")
-        counts = summed(_recounted(spark, copy, past, chunks, progress))
-        found = {
-            w.name: _compared(spark, pipeline, copy, w, cloned[w.name]) for w in pipeline.windows
-        }
-        changes, examples = (
-            {name: c for name, (c, _) in found.items()},
-            tuple(e for _, e in found.values() if e is not None),
-        )
-        return Checked(counts.get("read", 0), counts.get("accepted", 0), changes, examples)
+        counts = summed(_backfill_copy(spark, copy, past, chunks, progress))
+        changes: dict[str, Changed] = {}
+        examples: list[Difference] = []
+        for window in pipeline.windows:
+            version = cloned_versions[window.name]
+            changed, example = _compare_output(spark, pipeline, copy, window, version)
+            changes[window.name] = changed
+            if example is not None:
+                examples.append(example)
+        return Checked(counts.get("read", 0), counts.get("accepted", 0), changes, tuple(examples))
 
 
 def sweep(spark: SparkSession, pipeline: Pipeline) -> None:
-    """Deletes the copy that a killed check has left; Busy while a check is at work."""
+    """Deletes the copy that a killed check has left; raises Busy while a check is running."""
     if delta.local_path(pipeline.table(COPY)).exists():
-        with lock.writer(spark, _copy(pipeline)):
-            _delete(spark, pipeline)
+        with lock.writer(spark, _copy_of(pipeline)):
+            _delete_copy(spark, pipeline)
 
 
-def _delete(spark: SparkSession, pipeline: Pipeline) -> None:
+def _delete_copy(spark: SparkSession, pipeline: Pipeline) -> None:
     home = delta.local_path(pipeline.table(COPY))
     delta.forget(spark, home)
     shutil.rmtree(home, ignore_errors=True)
 
 
-def _copy(pipeline: Pipeline) -> Pipeline:
+def _copy_of(pipeline: Pipeline) -> Pipeline:
+    """The same pipeline with its tables in the directory of the copy."""
     return replace(pipeline, lake=pipeline.table(COPY))
 
 
-def _whole(spark: SparkSession, pipeline: Pipeline) -> Story:
-    """The ledger's story, of a pipeline that is not half-way through anything. StateRefused as `run` would be."""
+def _require_finished(spark: SparkSession, pipeline: Pipeline) -> Story:
+    """The story of the ledger, for a pipeline without an interrupted step.
+
+    Raises StateRefused as `run` does, and UsageError where a check can't compare anything.
+    """
     past = story(spark, pipeline)
     for refused in problems(spark, pipeline, past):
         raise refused
     if past.read_version is None:
         raise UsageError(
-            f"{pipeline.name}: nothing has been read yet, so there is nothing to check; `tidemark run` first"
+            f"{pipeline.name}: nothing has been read yet, so there is nothing to check; "
+            "`tidemark run` first"
         )
-    if (why := left_open(past)) or difference(pipeline, past):
-        told = "; ".join(why) or "the spec has changed since the last run: the next run follows it"
-        raise UsageError(f"{pipeline.name}: {told}; check after that")
+    interrupted = left_open(past)
+    if interrupted or difference(pipeline, past):
+        changed = "the spec has changed since the last run, and the next run applies it"
+        reason = "; ".join(interrupted) or changed
+        raise UsageError(f"{pipeline.name}: {reason}; check after that")
     return past
 
 
-def _clone(spark: SparkSession, pipeline: Pipeline, copy: Pipeline) -> Mapping[str, int]:
-    """New tables over the same files, what is written to them goes to the copy; the versions they are of."""
-    delta.forget(spark, delta.local_path(copy.root))
-    for left in (p for p in delta.local_path(copy.root).iterdir() if p.is_dir()):
-        shutil.rmtree(left)
-    found = versions(spark, pipeline)
-    for name, version in found.items():
+def _clone_tables(spark: SparkSession, pipeline: Pipeline, copy: Pipeline) -> Mapping[str, int]:
+    """Makes shallow clones of all tables in the copy; returns the versions they were cloned at.
+
+    A clone reads the files of its original, and everything written to it stays in the copy.
+    """
+    root = delta.local_path(copy.root)
+    # Delta caches the state of tables by path, and a killed check may have left some at this one.
+    delta.forget(spark, root)
+    left_behind = [path for path in root.iterdir() if path.is_dir()]
+    for path in left_behind:
+        shutil.rmtree(path)
+    cloned_versions = versions(spark, pipeline)
+    for name, version in cloned_versions.items():
         source = f"delta.`{pipeline.table(name)}` version as of {version}"
         spark.sql(f"create table delta.`{copy.table(name)}` shallow clone {source}")
-    return found
+    return cloned_versions
 
 
-def _compared(
+def _compare_output(
     spark: SparkSession, pipeline: Pipeline, copy: Pipeline, window: Window, version: int
 ) -> tuple[Changed, Difference | None]:
-    """An output as it was cloned, beside the copy's."""
+    """Compares an output at the version that was cloned with the output of the copy."""
     target = output(pipeline, window)
-    found, wanted = (
-        delta.read(spark, target.path, version),
-        delta.read(spark, output(copy, window).path),
-    )
+    found = delta.read(spark, target.path, version)
+    wanted = delta.read(spark, output(copy, window).path)
     return compare(found.select(*target.shown), wanted.select(*target.shown), window, target)
 
 
-def _recounted(
+def _backfill_copy(
     spark: SparkSession,
     copy: Pipeline,
     past: Story,
     chunks: tuple[tuple[int, int], ...],
     progress: Progress,
 ) -> list[Entry]:
-    """The ends of the chunks, done to the copy."""
-    ends: list[Entry] = []
+    """Backfills the chunks in the copy; returns their done entries."""
+    done_entries: list[Entry] = []
     for n, (low, high) in enumerate(chunks):
         progress(n, len(chunks))
         chunk = Chunk(low, high, past.read_version or 0)
-        past, done = one(spark, copy, past, stage(spark, copy, past, chunk), None)
-        ends.append(done)
+        staged = stage(spark, copy, past, chunk)
+        past, done = one(spark, copy, past, staged, None)
+        done_entries.append(done)
     progress(len(chunks), len(chunks))
-    return ends
+    return done_entries
 
 
 def compare(
@@ -185,58 +215,80 @@ def compare(
 ) -> tuple[Changed, Difference | None]:
     """What would make `found` into `wanted`, and the first windows that differ.
 
-    Sums of doubles in another order are not the same to the last digit: fractions differ by more than one in a million.
+    found[target.shown], wanted[target.shown] -> rows to insert, update and delete, and examples.
+    Estimates are not compared. Doubles differ when they are more than one in a million apart,
+    because sums of doubles in another order are not the same to the last digit.
     """
     estimated = {a.name for a in window.aggregates if a.function in ESTIMATES}
-    compared = [
-        f
-        for f in wanted.schema.fields
-        if f.name in target.shown and f.name not in (*target.identity, *estimated)
-    ]
-    f, w = (
-        side.withColumn(name, F.lit(True)).alias(name)
-        for side, name in ((found, _FOUND), (wanted, _WANTED))
-    )
-    same = [F.col(f"{_FOUND}.`{c}`").eqNullSafe(F.col(f"{_WANTED}.`{c}`")) for c in target.identity]
-    change = _change(
-        reduce(lambda a, b: a | b, (_differs(field) for field in compared), F.lit(False))
-    )
-    place = [F.coalesce(f"{_WANTED}.`{c}`", f"{_FOUND}.`{c}`").alias(c) for c in target.identity]
-    both = f.join(w, same, "full_outer").select(*place, change.alias(_CHANGE))
-    changed = both.where(F.col(_CHANGE).isNotNull()).localCheckpoint(eager=True)
+    shown = [name for name in target.shown if name not in estimated]
+    changed = _changed_windows(found, wanted, shown, target).localCheckpoint(eager=True)
     counts = {row[_CHANGE]: row["count"] for row in changed.groupBy(_CHANGE).count().collect()}
     if not counts:
         return Changed(), None
     first = (
         changed.orderBy(*target.identity)
-        .limit(_SHOWN)
+        .limit(_MAX_EXAMPLES)
         .select(*target.identity)
         .localCheckpoint(eager=True)
     )
-    shown = [c for c in target.shown if c not in estimated]
-    rows = [
-        records(_among(side, first, target.identity).select(*shown), _SHOWN)
-        for side in (wanted, found)
+    expected_rows = _example_rows(wanted, first, shown, target)
+    found_rows = _example_rows(found, first, shown, target)
+    example = differences.difference(window.name, expected_rows, found_rows, target.identity)
+    return Changed(**counts), example
+
+
+def _changed_windows(
+    found: DataFrame, wanted: DataFrame, shown: list[str], target: Target
+) -> DataFrame:
+    """The windows that differ. found, wanted -> [target.identity, __change]."""
+    compared = [
+        field
+        for field in wanted.schema.fields
+        if field.name in shown and field.name not in target.identity
     ]
-    return Changed(**counts), differences.difference(window.name, rows[0], rows[1], target.identity)
+    differs = reduce(lambda a, b: a | b, (_differs(field) for field in compared), F.lit(False))
+    # Each side has a column that is never null, so that a window missing on it can be recognised.
+    found_side = found.withColumn(_FOUND, F.lit(True)).alias(_FOUND)
+    wanted_side = wanted.withColumn(_WANTED, F.lit(True)).alias(_WANTED)
+    # Key columns and the bounds of a global window may be null, so equality has to be null-safe.
+    same_window = [
+        F.col(f"{_FOUND}.`{c}`").eqNullSafe(F.col(f"{_WANTED}.`{c}`")) for c in target.identity
+    ]
+    identity = [F.coalesce(f"{_WANTED}.`{c}`", f"{_FOUND}.`{c}`").alias(c) for c in target.identity]
+    joined = found_side.join(wanted_side, same_window, "full_outer")
+    both = joined.select(*identity, _change(differs).alias(_CHANGE))
+    return both.where(F.col(_CHANGE).isNotNull())
+
+
+def _example_rows(
+    rows: DataFrame, windows: DataFrame, shown: list[str], target: Target
+) -> list[dict[str, Any]]:
+    return records(_among(rows, windows, target.identity).select(*shown), _MAX_EXAMPLES)
 
 
 def _change(differs: Column) -> Column:
-    """What has to be done to a window; null where nothing has."""
-    missing, extra = F.col(f"{_FOUND}.{_FOUND}").isNull(), F.col(f"{_WANTED}.{_WANTED}").isNull()
+    """What has to be done to a window; null where nothing has to be done."""
+    missing = F.col(f"{_FOUND}.{_FOUND}").isNull()
+    extra = F.col(f"{_WANTED}.{_WANTED}").isNull()
     return F.when(missing, "inserted").when(extra, "deleted").when(differs, "updated")
 
 
 def _differs(field: T.StructField) -> Column:
-    found, wanted = F.col(f"{_FOUND}.`{field.name}`"), F.col(f"{_WANTED}.`{field.name}`")
-    if not isinstance(field.dataType, T.FractionalType) or isinstance(
-        field.dataType, T.DecimalType
-    ):
-        return ~found.eqNullSafe(wanted)
-    apart = F.abs(found - wanted) > F.lit(CLOSE) * F.greatest(F.abs(found), F.abs(wanted))
-    return ~found.eqNullSafe(wanted) & F.coalesce(apart, F.lit(True))
+    """Whether a column differs between the two sides; doubles may be `CLOSE` to each other."""
+    found = F.col(f"{_FOUND}.`{field.name}`")
+    wanted = F.col(f"{_WANTED}.`{field.name}`")
+    unequal = ~found.eqNullSafe(wanted)
+    # Spark counts decimals among the fractional types, but their sums are exact.
+    is_decimal = isinstance(field.dataType, T.DecimalType)
+    if is_decimal or not isinstance(field.dataType, T.FractionalType):
+        return unequal
+    tolerance = F.lit(CLOSE) * F.greatest(F.abs(found), F.abs(wanted))
+    apart = F.abs(found - wanted) > tolerance
+    # `apart` is null where one side is null, and then the two sides do differ.
+    return unequal & F.coalesce(apart, F.lit(True))
 
 
-def _among(rows: DataFrame, some: DataFrame, identity: tuple[str, ...]) -> DataFrame:
-    same = [F.col(f"r.`{c}`").eqNullSafe(F.col(f"s.`{c}`")) for c in identity]
-    return rows.alias("r").join(some.alias("s"), same, "left_semi")
+def _among(rows: DataFrame, windows: DataFrame, identity: tuple[str, ...]) -> DataFrame:
+    """The rows whose identity is one of `windows`."""
+    same_window = [F.col(f"r.`{c}`").eqNullSafe(F.col(f"s.`{c}`")) for c in identity]
+    return rows.alias("r").join(windows.alias("s"), same_window, "left_semi")

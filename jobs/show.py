@@ -1,4 +1,4 @@
-"""Looks at what a pipeline holds: rows of an output, refused rows, state. Reads only."""
+"""Reads rows of an output, refused rows and state for `show`, `late` and `state`; only reads."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from typing import Any
 
 from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -44,12 +44,15 @@ from windowing.windows.finality import with_finality
 
 _NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 Keys = Mapping[str, tuple[str, ...]]
-"""For each key column the values that are wanted, any of them; columns left out match all."""
+"""For each key column the values that match, any of them; a column left out matches every value."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which rows of an output: those of `keys` whose window overlaps [start, end), oldest first or newest first."""
+    """Which rows to return: those of `keys` that lie in or overlap [start, end), at most `limit`.
+
+    They are in order of time, oldest first unless `newest_first`.
+    """
 
     keys: Keys = field(default_factory=dict)
     start: datetime | None = None
@@ -68,107 +71,124 @@ def look(
     published: bool,
     as_of: str | None,
 ) -> Seen:
-    """The rows of `window` that are wanted: newest, as published, or as of a run or version, with is_closed and is_final of that time.
+    """The wanted rows of an output, with `is_closed` and `is_final` as of the version that is read.
 
-    UsageError for a run or version that isn't there, and where nothing was published yet.
+    Reads the newest version, the published one, or with `as_of` the one of a run ("3") or of the
+    table ("v7"). The result is empty before the first run. Raises UsageError for a run or version
+    that isn't there, and with `published` before anything was published.
     """
     past = story(spark, pipeline)
-    if not past.entries or not delta.exists(spark, pipeline.table(window.name)):
+    path = pipeline.table(window.name)
+    if not past.entries or not delta.exists(spark, path):
         return Seen()
     if as_of is not None:
-        past, number = _at(spark, past, pipeline, window, as_of)
+        past, number = _as_of(spark, past, pipeline, window, as_of)
+    elif published:
+        number = _published_version(past, pipeline, window)
     else:
-        number = (
-            _published(past, pipeline, window)
-            if published
-            else delta.version(spark, pipeline.table(window.name))
-        )
-    run = past.published.run if published and past.published else past.last_run or None
-    mark = past.watermark_of(run) if published else past.watermark
-    versions = _versions(past, window, number)
-    rows = delta.read(spark, pipeline.table(window.name), number)
-    rows = with_finality(
-        rows, pipeline, window.name, mark, whole_of(spark, pipeline, window.name, versions)
-    )
-    return Seen(chosen(rows, pipeline, wanted), Version(number, run, mark))
+        number = delta.version(spark, path)
+    run = past.last_run or None
+    if published and past.published:
+        run = past.published.run
+    watermark_us = past.watermark_of(run) if published else past.watermark
+    versions = _versions_with(past, window, number)
+    rows = delta.read(spark, path, number)
+    complete = whole_of(spark, pipeline, window.name, versions)
+    rows = with_finality(rows, pipeline, window.name, watermark_us, complete)
+    return Seen(chosen(rows, pipeline, wanted), Version(number, run, watermark_us))
 
 
-def _versions(past: Story, window: Window, number: int) -> Mapping[str, int] | None:
+def _versions_with(past: Story, window: Window, number: int) -> Mapping[str, int] | None:
     """The versions of all tables when the output had version `number`; None for the newest."""
-    return next(
-        (e.versions for e in reversed(past.entries) if e.versions.get(window.name) == number), None
-    )
+    for entry in reversed(past.entries):
+        if entry.versions.get(window.name) == number:
+            return entry.versions
+    return None
 
 
-def _published(past: Story, pipeline: Pipeline, window: Window) -> int:
+def _published_version(past: Story, pipeline: Pipeline, window: Window) -> int:
     if past.published is None or window.name not in past.published.versions:
         raise UsageError(
-            f"{pipeline.name}: {window.name} is not published yet; `tidemark publish` does it after `tidemark validate`"
+            f"{pipeline.name}: {window.name} is not published yet; "
+            "run `tidemark validate`, then `tidemark publish`"
         )
     return past.published.versions[window.name]
 
 
-def _at(
+def _as_of(
     spark: SparkSession, past: Story, pipeline: Pipeline, window: Window, text: str
 ) -> tuple[Story, int]:
-    """The story until `text`, which is a run's number or v and a version's, and the version of the output then."""
-    if not text.startswith("v"):
-        then = past.until_run(_run(past, text))
-        version = then.entries[-1].versions.get(window.name)
-        if version is None:
-            first = next(
-                (e.run for e in past.entries if e.step in FINISHED and window.name in e.versions),
-                "a later one",
-            )
-            raise UsageError(
-                f"--as-of: {window.name} was not there in run {text}; it came with run {first}"
-            )
-        return then, version
-    newest, asked = delta.version(spark, pipeline.table(window.name)), int(text[1:])
-    if asked > newest:
-        raise UsageError(f"--as-of: {window.name} has the versions 0 to {newest}, not {asked}")
-    steps = [
+    """The story until the run or version that `text` names, and the version of the output then.
+
+    `text` is the number of a run, or the number of a version after a "v".
+    """
+    if text.startswith("v"):
+        return _as_of_version(spark, past, pipeline, window, int(text[1:]))
+    then = past.until_run(_finished_run(past, text))
+    version = then.entries[-1].versions.get(window.name)
+    if version is None:
+        with_window = [
+            e.run for e in past.entries if e.step in FINISHED and window.name in e.versions
+        ]
+        first = with_window[0] if with_window else "a later one"
+        raise UsageError(
+            f"--as-of: {window.name} did not exist in run {text}; it was added by run {first}"
+        )
+    return then, version
+
+
+def _as_of_version(
+    spark: SparkSession, past: Story, pipeline: Pipeline, window: Window, number: int
+) -> tuple[Story, int]:
+    newest = delta.version(spark, pipeline.table(window.name))
+    if number > newest:
+        raise UsageError(f"--as-of: {window.name} has the versions 0 to {newest}, not {number}")
+    # Where a step left no version of this output, it can't have written version `number`.
+    until_then = [
         e
         for e in past.entries
-        if e.step in FINISHED and e.versions.get(window.name, asked + 1) <= asked
+        if e.step in FINISHED and e.versions.get(window.name, number + 1) <= number
     ]
-    return Story(tuple(e for e in past.entries if steps and e.seq <= steps[-1].seq)), asked
+    if not until_then:
+        return Story(()), number
+    last_seq = until_then[-1].seq
+    return Story(tuple(e for e in past.entries if e.seq <= last_seq)), number
 
 
-def _run(past: Story, text: str) -> int:
-    """The finished run that `text` names."""
+def _finished_run(past: Story, text: str) -> int:
+    """The number of the finished run that `text` names."""
     runs = [e.run for e in past.entries if e.step == CLOSE and e.run is not None]
     if not _NUMBER.fullmatch(text) or int(text) not in runs:
-        raise UsageError(
-            f"--as-of: run {text} did not finish or never was; {f'runs 1 to {max(runs)} did' if runs else 'no run has'}"
-        )
+        known = f"finished runs are 1 to {max(runs)}" if runs else "no run has finished yet"
+        raise UsageError(f"--as-of: run {text} was not found; {known}")
     return int(text)
 
 
-def _then(
+def _read_as_of(
     spark: SparkSession, pipeline: Pipeline, table: str, as_of: str | None
 ) -> DataFrame | None:
-    """An internal table, newest or as the run `as_of` left it; None where it was not there."""
+    """A table of refused rows or state, newest or as of a run; None where it did not exist."""
+    path = pipeline.table(table)
     if as_of is None:
-        return (
-            delta.read(spark, pipeline.table(table))
-            if delta.exists(spark, pipeline.table(table))
-            else None
-        )
+        return delta.read(spark, path) if delta.exists(spark, path) else None
     past = story(spark, pipeline)
-    version = past.until_run(_run(past, as_of)).entries[-1].versions.get(table)
+    version = past.until_run(_finished_run(past, as_of)).entries[-1].versions.get(table)
+    if version is None:
+        return None
     try:
-        return None if version is None else delta.read(spark, pipeline.table(table), version)
+        return delta.read(spark, path, version)
     except AnalysisException as error:
         raise UsageError(
-            f"--as-of: {table} is not kept as run {as_of} left it any more: {delta.reason(error)}"
+            f"--as-of: the version of {table} written by run {as_of} has been removed "
+            f"(log retention): {delta.reason(error)}"
         ) from error
 
 
 def chosen(output: DataFrame, pipeline: Pipeline, wanted: Wanted) -> Rows:
-    """The rows of an output that are wanted, in order of window and key. output[keys, window_start, window_end, ...] -> Rows.
+    """The rows of an output that are wanted, in order of window and key.
 
-    A window without bounds overlaps every range.
+    output[keys, window_start, window_end, ...] -> Rows. A window matches when it overlaps [start,
+    end), and a window without bounds overlaps every range.
     """
     rows = of_keys(output, wanted.keys)
     if wanted.start is not None:
@@ -176,36 +196,35 @@ def chosen(output: DataFrame, pipeline: Pipeline, wanted: Wanted) -> Rows:
     if wanted.end is not None:
         rows = rows.where(F.col(START).isNull() | (F.col(START) < instant(micros(wanted.end))))
     index = [INDEX] if INDEX in output.columns else []
-    return _ordered(rows, [START, END, *index, *pipeline.source.key], wanted)
+    return _ordered_rows(rows, [START, END, *index, *pipeline.source.key], wanted)
 
 
-def _ordered(rows: DataFrame, columns: Iterable[str], wanted: Wanted) -> Rows:
+def _ordered_rows(rows: DataFrame, columns: Iterable[str], wanted: Wanted) -> Rows:
+    """The first rows in the order of `columns`, and the number of all."""
     order = [F.col(f"`{c}`") for c in columns]
-    return _first(rows, [c.desc() for c in order] if wanted.newest_first else order, wanted.limit)
+    if wanted.newest_first:
+        order = [column.desc() for column in order]
+    first = records(rows.orderBy(*order), wanted.limit)
+    return Rows(tuple(rows.columns), tuple(first), rows.count())
 
 
-def _during(rows: DataFrame, column: str, wanted: Wanted) -> DataFrame:
+def _rows_during(rows: DataFrame, column: str, wanted: Wanted) -> DataFrame:
     """The rows of the wanted keys whose `column` lies in [start, end)."""
     found = of_keys(rows, wanted.keys)
     if wanted.start is not None:
         found = found.where(F.col(column) >= instant(micros(wanted.start)))
-    return found if wanted.end is None else found.where(F.col(column) < instant(micros(wanted.end)))
+    if wanted.end is not None:
+        found = found.where(F.col(column) < instant(micros(wanted.end)))
+    return found
 
 
 def of_keys(rows: DataFrame, keys: Keys) -> DataFrame:
-    """The rows of `keys`. UsageError where a value can't be one of its column."""
+    """The rows of `keys`. Raises UsageError where a value can't be one of its column."""
     for column, values in keys.items():
         kind = rows.schema[column].dataType
-        rows = rows.where(
-            F.col(f"`{column}`").isin(
-                *(literal(rows.sparkSession, column, kind, value) for value in values)
-            )
-        )
+        literals = [literal(rows.sparkSession, column, kind, value) for value in values]
+        rows = rows.where(F.col(f"`{column}`").isin(*literals))
     return rows
-
-
-def _first(rows: DataFrame, order: Iterable[Column], limit: int) -> Rows:
-    return Rows(tuple(rows.columns), tuple(records(rows.orderBy(*order), limit)), rows.count())
 
 
 @in_exact_session
@@ -216,38 +235,46 @@ def refused(
     wanted: Wanted,
     as_of: str | None = None,
 ) -> Refused:
-    """The rows with one of `outcomes` that are wanted, whole, in order of run; a range is one of event times."""
+    """The wanted refused rows with one of `outcomes`, whole, in order of run and batch.
+
+    [start, end) is a range of event time. `counts` has the number of all rows by outcome. With
+    `as_of` the tables are read as that run left them; UsageError where it isn't a finished run.
+    """
     counts = dict.fromkeys(outcomes, 0)
     rows: list[Mapping[str, Any]] = []
-    keys = {kept_name(column): values for column, values in wanted.keys.items()}
-    for table in (t for t, its in REFUSED.items() if set(its) & set(outcomes)):
-        kept = _then(spark, pipeline, table, as_of)
-        if kept is not None:
-            kept = _during(_whole(kept), "event_time", replace(wanted, keys=keys)).where(
-                F.col("outcome").isin(*outcomes)
-            )
-            counts |= {
-                row["outcome"]: row["count"] for row in kept.groupBy("outcome").count().collect()
-            }
-            rows += _ordered(kept, (RUN, BATCH, "event_time"), wanted).rows
+    # These tables rename a column of the source whose name they use themselves.
+    wanted = replace(
+        wanted, keys={kept_name(column): values for column, values in wanted.keys.items()}
+    )
+    tables = [table for table, its in REFUSED.items() if set(its) & set(outcomes)]
+    for table in tables:
+        stored = _read_as_of(spark, pipeline, table, as_of)
+        if stored is None:
+            continue
+        matching = _rows_during(_without_emptied(stored), "event_time", wanted)
+        matching = matching.where(F.col("outcome").isin(*outcomes))
+        by_outcome = matching.groupBy("outcome").count().collect()
+        counts |= {row["outcome"]: row["count"] for row in by_outcome}
+        rows += _ordered_rows(matching, (RUN, BATCH, "event_time"), wanted).rows
     ordered = sorted(rows, key=lambda row: (row[RUN], row[BATCH]), reverse=wanted.newest_first)
     return Refused(counts, tuple(ordered[: wanted.limit]))
 
 
-def _whole(rows: DataFrame) -> DataFrame:
-    """The refused rows that still say what they were."""
-    whole = rows.where(F.col(EMPTIED).isNull()) if EMPTIED in rows.columns else rows
-    return whole.drop(EMPTIED, DIGEST)
+def _without_emptied(rows: DataFrame) -> DataFrame:
+    """The refused rows whose values have not expired, without the columns that only expiry uses."""
+    # `tidemark maintain` adds this column when it first empties rows of the table.
+    if EMPTIED in rows.columns:
+        rows = rows.where(F.col(EMPTIED).isNull())
+    return rows.drop(EMPTIED, DIGEST)
 
 
 @in_exact_session
 def state_tables(spark: SparkSession, pipeline: Pipeline) -> tuple[StateTable, ...]:
-    """Every state table that there is already."""
-    names = state_names(pipeline)
+    """The state tables that exist already, with their sizes and newest run."""
     return tuple(
-        _state(spark, pipeline, t, windows)
-        for t, windows in names.items()
-        if delta.exists(spark, pipeline.table(t))
+        _state_table(spark, pipeline, table, windows)
+        for table, windows in state_names(pipeline).items()
+        if delta.exists(spark, pipeline.table(table))
     )
 
 
@@ -259,30 +286,33 @@ def partials(
     wanted: Wanted,
     as_of: str | None = None,
 ) -> Rows:
-    """The wanted rows of the state `window` is made from, in order of time; sketches come as their length."""
-    found = _then(spark, pipeline, state_of(pipeline, window), as_of)
+    """The wanted rows of the state of `window`, in order of time; a sketch is shown as its length.
+
+    [start, end) is a range of the start of panes, or of the event time of fragments and events.
+    """
+    found = _read_as_of(spark, pipeline, state_of(pipeline, window), as_of)
     if found is None:
         return NO_ROWS
     time = next(c for c in (PANE, FIRST, EVENT_TIME) if c in found.columns)
-    rows = _during(found, time, wanted)
+    rows = _rows_during(found, time, wanted)
     sketches = [f.name for f in rows.schema.fields if isinstance(f.dataType, T.BinaryType)]
-    sized = rows.withColumns(
-        {
-            name: F.concat(F.octet_length(f"`{name}`").cast("string"), F.lit(" bytes"))
-            for name in sketches
-        }
-    )
-    return _ordered(sized, (time, *pipeline.source.key), wanted)
+    lengths = {
+        name: F.concat(F.octet_length(f"`{name}`").cast("string"), F.lit(" bytes"))
+        for name in sketches
+    }
+    return _ordered_rows(rows.withColumns(lengths), (time, *pipeline.source.key), wanted)
 
 
-def _state(
+def _state_table(
     spark: SparkSession, pipeline: Pipeline, table: str, windows: tuple[str, ...]
 ) -> StateTable:
     path = pipeline.table(table)
     detail = DeltaTable.forPath(spark, path).detail().select("numFiles", "sizeInBytes").first()
     rows = delta.read(spark, path)
-    newest = rows.agg(F.count("*"), F.max(F.struct(RUN, BATCH))).first()
-    if detail is None or newest is None:
+    totals = rows.agg(F.count("*"), F.max(F.struct(RUN, BATCH))).first()
+    if detail is None or totals is None:
         raise UsageError(f"{path} can't be read as a Delta table")
-    last = newest[1] or (None, None)
-    return StateTable(table, windows, newest[0], int(detail[0]), int(detail[1]), last[0], last[1])
+    files, size = int(detail[0]), int(detail[1])
+    # The largest (run, batch) is null in a table without rows.
+    newest_run, newest_batch = totals[1] or (None, None)
+    return StateTable(table, windows, totals[0], files, size, newest_run, newest_batch)

@@ -281,7 +281,7 @@ def test_logs_of_state_and_ledger_forget_commits_of_days_ago_and_those_of_other_
     assert before - whole == {"_panes_20m", "_seen", "_ledger"}
     small.forget()
     small.check()
-    with pytest.raises(UsageError, match="_panes_20m is not kept as run 1 left it"):
+    with pytest.raises(UsageError, match="the version of _panes_20m written by run 1 has been removed"):
         partials(
             small.lab.spark,
             small.lab.pipeline,
@@ -326,7 +326,7 @@ def test_a_version_that_was_published_long_ago_can_be_read(
     life.forget()
     with pytest.raises(
         UsageError,
-        match=r"rolling is not kept any more: .* Available versions: .*; `tidemark validate`",
+        match=r"version of rolling has been removed: .* Available versions: .*; run `tidemark validate`",
     ):
         published(life)
 

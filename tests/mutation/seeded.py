@@ -87,8 +87,8 @@ BUGS = (
         (BACKFILL, "-k", "runs_go_on or grew")),
     Bug("a backfill that goes on passes over rows that came since", "jobs/backfill.py",
         "    return not refused_after(batch, ended.run or 0, chunk)\n", "    return True\n", (BACKFILL, "-k", "many_chunks")),
-    Bug("a check repairs what it finds", "jobs/reconcile.py", "_recounted(spark, copy, past, chunks, progress)",
-        "_recounted(spark, pipeline, past, chunks, progress)", (BACKFILL, "-k", "check_says")),
+    Bug("a check repairs what it finds", "jobs/reconcile.py", "_backfill_copy(spark, copy, past, chunks, progress)",
+        "_backfill_copy(spark, pipeline, past, chunks, progress)", (BACKFILL, "-k", "check_says")),
 )  # fmt: skip
 
 

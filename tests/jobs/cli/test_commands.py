@@ -152,7 +152,7 @@ def test_show_filters_orders_and_goes_back_in_time(trips: Cli) -> None:
         (1, True, True),
         (1, False, False),
     ]
-    assert "runs 1 to 2 did" in trips("show", "hourly", "--as-of", "9", code=2).stderr
+    assert "finished runs are 1 to 2" in trips("show", "hourly", "--as-of", "9", code=2).stderr
     assert "is not published yet" in trips("show", "hourly", "--published", code=2).stderr
 
 
@@ -201,7 +201,7 @@ def test_refused_rows_and_state_are_found_by_key_time_and_run(trips: Cli) -> Non
         == 2
     )
     assert trips.json("state", "--window", "hourly", "--as-of", "1")["partials"]["total"] == 3
-    assert "runs 1 to 2 did" in trips("state", "--window", "hourly", "--as-of", "9", code=2).stderr
+    assert "finished runs are 1 to 2" in trips("state", "--window", "hourly", "--as-of", "9", code=2).stderr
 
 
 def test_validated_versions_can_be_published_and_shown(trips: Cli) -> None:
