@@ -1,1 +1,1 @@
-"""The shell: command line, session, run, backfill, validate, publish; every side effect starts here."""
+"""What can be asked of a pipeline, and the machinery behind it; every side effect starts here."""

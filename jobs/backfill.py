@@ -1,6 +1,7 @@
-"""Backfill of [start, end): state and output become what they would be had every event of the range been on time.
+"""Backfills [start, end): state and outputs become as if all events of the range had been on time.
 
-lock -> finish what was left open -> plan: chunks -> each chunk: rows staged without the lock -> lock -> intent, repair, done
+lock -> interrupted steps finished -> plan: chunks -> each chunk: rows staged without the lock ->
+lock -> intent, repair, done
 """
 
 from collections.abc import Callable
@@ -29,11 +30,16 @@ from windowing.spec.pipeline import Pipeline
 from windowing.windows.reach import reach_of
 
 Progress = Callable[[int, int], None]
+"""Called with (chunks done, all chunks)."""
 
 
 @dataclass(frozen=True)
 class BackfillPlan:
-    """What a backfill would do: chunks [from, to), the source version it reads, and by window the bounds of what may change."""
+    """What a backfill would do.
+
+    `chunks` are ranges [from, to) of event time, and `source_version` is the version that is read.
+    `windows` has the bounds of what may change by window.
+    """
 
     chunks: tuple[tuple[datetime, datetime], ...]
     source_version: int
@@ -41,13 +47,11 @@ class BackfillPlan:
 
     def as_json(self) -> dict[str, object]:
         """The plan as plain JSON values; times are ISO 8601 in UTC."""
-        return {
-            "chunks": [[a.isoformat(), b.isoformat()] for a, b in self.chunks],
-            "source_version": self.source_version,
-            "windows": {
-                name: [a.isoformat(), b.isoformat()] for name, (a, b) in self.windows.items()
-            },
+        chunks = [[low.isoformat(), high.isoformat()] for low, high in self.chunks]
+        windows = {
+            name: [low.isoformat(), high.isoformat()] for name, (low, high) in self.windows.items()
         }
+        return {"chunks": chunks, "source_version": self.source_version, "windows": windows}
 
 
 @in_exact_session
@@ -55,14 +59,10 @@ def plan(spark: SparkSession, pipeline: Pipeline, start: datetime, end: datetime
     """The plan of `backfill` with the same arguments; writes nothing."""
     past = story(spark, pipeline)
     chunks = chunks_of(pipeline, start, end, past)
-    reach = {
-        w.name: reach_of(pipeline, w.name, chunks[0][0], chunks[-1][1]) for w in pipeline.windows
-    }
-    return BackfillPlan(
-        tuple((moment(low), moment(high)) for low, high in chunks),
-        read_version(pipeline, past),
-        reach,
-    )
+    first, last = chunks[0][0], chunks[-1][1]
+    reach = {w.name: reach_of(pipeline, w.name, first, last) for w in pipeline.windows}
+    bounds = tuple((moment(low), moment(high)) for low, high in chunks)
+    return BackfillPlan(bounds, read_version(pipeline, past), reach)
 
 
 @in_exact_session
@@ -73,51 +73,65 @@ def backfill(
     end: datetime,
     progress: Progress = lambda done, total: None,
 ) -> RunReport:
-    """Recounts every event of [start, end), late and refused ones included, and corrects state and outputs; never moves the watermark.
+    """Reprocesses every event of [start, end) and corrects state and outputs; W stays where it is.
 
-    Reads the source as the last run left it. Runs go on while a chunk is read, and wait while its state and outputs are swapped. A run or
-    backfill that was left open is finished first; of the same range asked for before, chunks that were done are not done again unless
-    a row of theirs was refused since. `progress` hears (chunks done, all). Raises as `run` does.
+    `start` is inside the range and `end` is not. Late and refused rows of the range are accepted if
+    they are valid. The source is read at the version that the last run left. Runs go on while a
+    chunk is read, and wait while its state and outputs are swapped.
+
+    An interrupted run or backfill is finished first. Of an interrupted backfill of the same range,
+    the chunks that are done are skipped, unless a row of theirs was refused since. `progress` is
+    called with (chunks done, all chunks). Raises as `run` does, and UsageError for a range that
+    can't be backfilled.
     """
+    # A wrong range is refused before the lock is taken; the ledger isn't needed to see that.
     chunks_of(pipeline, start, end, Story())
     with lock.writer(spark, pipeline):
         left = prepared(spark, pipeline)
-        past = began = finished(spark, pipeline, caught_up(spark, pipeline, left))
+        began = finished(spark, pipeline, caught_up(spark, pipeline, left))
+    past = began
     read_version(pipeline, past)
     bounds = chunks_of(pipeline, start, end, past)
     asked = (bounds[0][0], bounds[-1][1])
-    ends: list[Entry] = []
+    done_entries: list[Entry] = []
     for n, (low, high) in enumerate(bounds):
         progress(n, len(bounds))
         chunk = Chunk(low, high, read_version(pipeline, past), asked=asked)
-        if not _done_before(judge(spark, pipeline, past), left, chunk):
-            past, end_of = _one(spark, pipeline, began, past, chunk)
-            ends.append(end_of)
+        if not _was_done_before(judge(spark, pipeline, past), left, chunk):
+            past, done = _backfill_chunk(spark, pipeline, began, past, chunk)
+            done_entries.append(done)
     progress(len(bounds), len(bounds))
-    found = report(
-        past.last_run, len(bounds), summed(ends), past.watermark, [w.name for w in pipeline.windows]
-    )
+    names = [w.name for w in pipeline.windows]
+    found = report(past.last_run, len(bounds), summed(done_entries), past.watermark, names)
     return replace(found, evolved=unmet(pipeline, left))
 
 
-def _one(
+def _backfill_chunk(
     spark: SparkSession, pipeline: Pipeline, began: Story, past: Story, chunk: Chunk
 ) -> tuple[Story, Entry]:
-    """The story with one chunk more, and the end of that; `began` is the story when the backfill did."""
+    """The story after one more chunk, and its done entry; `began` is the story at the start."""
     staged = stage(spark, pipeline, past, chunk)
     with lock.waiting(spark, pipeline):
+        # Runs may have written while the chunk was staged, so `current` stages it again if need be.
         must_be_the_same(pipeline, began, story(spark, pipeline))
         past = finished(spark, pipeline, ready(spark, pipeline))
         return one(spark, pipeline, past, current(spark, pipeline, past, staged), None)
 
 
-def _done_before(batch: Batch, left: Story, chunk: Chunk) -> bool:
-    """Whether the same range was asked for before and not finished, and this chunk of it was, and no row of it was refused since."""
+def _was_done_before(batch: Batch, left: Story, chunk: Chunk) -> bool:
+    """Whether an interrupted backfill of the same range did this chunk, and nothing is new.
+
+    Something is new once a row of the chunk was refused since, which this backfill may accept.
+    """
     ended = begun_before(left, chunk)
-    if ended is None or any(
-        e.seq > ended.seq and any(map(e.counts.get, REFUSED))
+    if ended is None:
+        return False
+    # Maintenance deletes expired refused rows, and nobody knows how many were of this chunk.
+    refused_rows_expired = any(
+        any(map(e.counts.get, REFUSED))
         for e in left.entries
-        if e.step == MAINTAIN_DONE
-    ):
+        if e.step == MAINTAIN_DONE and e.seq > ended.seq
+    )
+    if refused_rows_expired:
         return False
     return not refused_after(batch, ended.run or 0, chunk)

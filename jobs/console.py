@@ -1,4 +1,7 @@
-"""What a terminal shows: tables and sentences for people, one JSON object for programs, nothing of what the JVM says."""
+"""Prints to the terminal: tables and sentences for people, one JSON object for programs.
+
+What the JVM writes by itself is kept away from both.
+"""
 
 import json
 import os
@@ -7,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from rich import box
 from rich.console import Console
@@ -16,8 +19,8 @@ from rich.text import Text
 
 from windowing.report.text import cell, datum
 
-_WIDE = 200
-"""Columns of an output that is no terminal."""
+_WIDTH_WITHOUT_TERMINAL = 200
+"""How many columns wide tables are where the output is not a terminal."""
 
 
 class Printer:
@@ -28,13 +31,13 @@ class Printer:
         self.console = console(sys.stderr if as_json else sys.stdout)
 
     def line(self, text: str) -> None:
-        """One sentence."""
+        """Prints one sentence."""
         self.console.print(Text(text), soft_wrap=True)
 
     def data(
         self, columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None
     ) -> None:
-        """Rows of a pipeline's table: numbers as they are."""
+        """Prints rows of a pipeline's table; numbers stay as they are stored."""
         self.table(columns, rows, title, datum)
 
     def table(
@@ -44,7 +47,10 @@ class Printer:
         title: str | None = None,
         text: Callable[[Any], str] = cell,
     ) -> None:
-        """A table of what `text` makes of each value; columns that hold numbers only are aligned to the right."""
+        """Prints a table, in which `text` renders each value.
+
+        A column that contains only numbers is aligned to the right.
+        """
         body = [list(row) for row in rows]
         table = Table(
             title=title and Text(title),
@@ -54,14 +60,16 @@ class Printer:
             pad_edge=False,
         )
         for i, name in enumerate(columns):
-            numeric = _numeric([row[i] for row in body])
-            table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
+            justify: Literal["left", "right"] = "left"
+            if _is_numeric([row[i] for row in body]):
+                justify = "right"
+            table.add_column(Text(name), justify=justify, overflow="fold")
         for row in body:
             table.add_row(*(Text(text(value)) for value in row))
         self.console.print(table)
 
     def facts(self, facts: Mapping[str, Any]) -> None:
-        """Names and values, one below the other."""
+        """Prints names and values, one pair on each line."""
         table = Table(box=None, show_header=False, pad_edge=False)
         table.add_column(style="dim", no_wrap=True)
         table.add_column(overflow="fold")
@@ -70,41 +78,44 @@ class Printer:
         self.console.print(table)
 
     def finish(self, result: Mapping[str, object]) -> None:
-        """The JSON object, if it was asked for, as the last line of stdout."""
+        """Prints the result as one JSON object on the last line of stdout, with --json only."""
         self.console.file.flush()
         if self._as_json:
             print(json.dumps(result, allow_nan=False), flush=True)
 
 
 def console(stream: IO[str]) -> Console:
-    """A console on `stream` that takes text literally; wide where nobody's terminal says how wide."""
-    width = None if stream.isatty() else _WIDE
+    """A console on `stream` that prints text literally, as wide as the terminal is."""
+    width = None if stream.isatty() else _WIDTH_WITHOUT_TERMINAL
     return Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
 
 
-def _numeric(values: Sequence[Any]) -> bool:
-    known = [v for v in values if v is not None]
+def _is_numeric(values: Sequence[Any]) -> bool:
+    """Whether there are values, nulls aside, and all of them are numbers."""
+    known = [value for value in values if value is not None]
     return bool(known) and all(
-        isinstance(v, (int, float, Decimal)) and not isinstance(v, bool) for v in known
+        isinstance(value, (int, float, Decimal)) and not isinstance(value, bool) for value in known
     )
 
 
 @contextmanager
 def aside() -> Iterator[IO[bytes]]:
-    """Processes started inside the block write stdout and stderr to a file without a name, for as long as they live.
+    """Redirects stdout and stderr of the process, and of those it starts, to an unnamed file.
 
-    The JVM says on stderr which of its own modules it loads, before any logger is set up that could be told not to; Delta says on stdout
-    what VACUUM deleted.
+    Processes that are started inside the block keep writing to that file after it. The JVM prints
+    its modules on stderr before a logger can be configured, and Delta prints on stdout what VACUUM
+    deleted.
     """
     sys.stdout.flush()
     sys.stderr.flush()
-    kept = os.dup(1), os.dup(2)
+    # The JVM inherits the file descriptors, so replacing `sys.stdout` would not reach it.
+    saved = {number: os.dup(number) for number in (1, 2)}
     with tempfile.TemporaryFile() as file:
-        os.dup2(file.fileno(), 1)
-        os.dup2(file.fileno(), 2)
+        for number in saved:
+            os.dup2(file.fileno(), number)
         try:
             yield file
         finally:
-            for own, to in zip(kept, (1, 2), strict=True):
-                os.dup2(own, to)
-                os.close(own)
+            for number, original in saved.items():
+                os.dup2(original, number)
+                os.close(original)

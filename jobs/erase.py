@@ -1,6 +1,7 @@
-"""One key gone from everything a pipeline holds: state, outputs, refused rows, and the files that older versions were made of.
+"""Erases one key from state, outputs, refused rows and the files of older versions.
 
-lock -> nothing left half-way -> intent -> rows deleted, state first -> readers pointed at what is left -> old files deleted -> done
+lock -> interrupted steps finished -> intent -> rows deleted, state first -> readers pointed at what
+is left -> old files deleted -> done
 """
 
 from collections.abc import Mapping
@@ -35,81 +36,82 @@ from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import listed
 
 _ERASED = "erased"
+"""The count of an intent: how many accepted events of the key are erased."""
 
 
 @dataclass(frozen=True)
 class Erased:
-    """How many rows went, by table, and whether this has closed an erasure that was left half-way."""
+    """Rows deleted by table, and whether this has resumed an erase that was interrupted."""
 
     rows: Mapping[str, int]
     resumed: bool = False
 
     def as_json(self) -> dict[str, object]:
-        """The same as plain JSON values."""
+        """The result as plain JSON values."""
         return {"rows": dict(self.rows), "resumed": self.resumed}
 
 
 @in_exact_session
 def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Erased:
-    """Deletes every row of `key` (each key column and its value as text) and the files that held one; asked for again, it goes on.
+    """Deletes every row of `key` and the files that contained one.
 
-    Versions before it are gone, except where a table's newest one needs every file there is. The source is left alone: what is still
-    there comes back with a backfill that reaches it. The ledger keeps that something was erased, not what. UsageError where a key
-    column is missing, or where readers are pointed at an older run than the newest.
+    `key` has a value as text for each key column. Repeating an interrupted erase resumes it. Older
+    versions can't be read afterwards, except where the newest version of a table needs all files
+    there are. The source is not changed: a backfill accepts again what is still there. The ledger
+    records that something was erased, not what. Raises UsageError where a key column is missing, or
+    where an older run than the newest is published, and Busy and StateRefused as `run` does.
     """
-    lacking = [column for column in pipeline.source.key if column not in key]
-    if lacking:
+    missing = [column for column in pipeline.source.key if column not in key]
+    if missing:
         raise UsageError(
-            f"--key: erase needs a value for every key column of {pipeline.name}; {listed(lacking)} is missing"
+            f"--key: erase needs a value for every key column of {pipeline.name}; "
+            f"{listed(missing)} is missing"
         )
     with lock.writer(spark, pipeline):
         past = finished(spark, pipeline, ready(spark, pipeline))
         sweep(spark, pipeline)
         if past.newest is None:
             return Erased({})
-        batch = Batch(
-            spark,
-            pipeline,
-            Stamp(past.last_run, NO_BATCH, GENERATION, None),
-            past.last_arrival or 0,
-            past.worn,
-            fed(past),
-        )
+        stamp = Stamp(past.last_run, NO_BATCH, GENERATION, None)
+        batch = Batch(spark, pipeline, stamp, past.last_arrival or 0, worn=past.worn, fed=fed(past))
         resumed = past.open_erasure is not None
-        past, begun = _intended(batch, past, key)
-        left = tables.left(spark, pipeline, past)
-        rows = delete_rows(batch, key, left)
+        past, intent = _record_intent(batch, past, key)
+        # Tables of windows that a changed spec has removed still contain the key.
+        removed_tables = tables.left(spark, pipeline, past)
+        rows = delete_rows(batch, key, removed_tables)
+        all_tables = (*tables.names(spark, pipeline), *removed_tables)
         stale = [
-            name
-            for name in (*tables.names(spark, pipeline), *left)
-            if table_retention.has_past(spark, pipeline.table(name))
+            name for name in all_tables if table_retention.has_past(spark, pipeline.table(name))
         ]
         rewrite(batch, stale)
         versions = tables.versions(spark, pipeline)
-        past = past if past.published is None else follow(spark, pipeline, past, versions)
+        # Readers have to leave the older versions before their files are deleted.
+        if past.published is not None:
+            past = follow(spark, pipeline, past, versions)
         forget(batch, stale)
-        done = replace(
-            begun, step=ERASE_DONE, versions=versions, counts=_counts(batch, past, begun)
-        )
+        counts = _count_changes(batch, past, intent)
+        done = replace(intent, step=ERASE_DONE, versions=versions, counts=counts)
         record(spark, pipeline, past, [done])
         crashpoint("erase.done")
         return Erased(rows, resumed)
 
 
-def _intended(batch: Batch, past: Story, key: Mapping[str, str]) -> tuple[Story, Entry]:
-    """The story with an intent, and that, unless one was left; UsageError where what readers see could not be kept without the key.
+def _record_intent(batch: Batch, past: Story, key: Mapping[str, str]) -> tuple[Story, Entry]:
+    """The story with an intent, and that intent; an interrupted erase has one already.
 
-    Where panes may be gone the intent says how many events of the key counted.
+    Where panes may have expired, the intent records how many events of the key were accepted.
+    Raises UsageError where the published versions could not be kept without the key.
     """
-    behind = _behind(past)
-    if behind is not None:
+    outdated = _outdated_publication(past)
+    if outdated is not None:
         raise UsageError(
-            f"{batch.pipeline.name}: readers are pointed at run {behind.run}, older than what there is, and would lose it; "
+            f"{batch.pipeline.name}: the published run {outdated.run} is not the newest, so erase "
+            "would delete the versions that readers use; "
             "`tidemark publish` (or `--accept REASON`) first"
         )
     if past.open_erasure is not None:
         return past, past.open_erasure
-    counts = {_ERASED: _accepted(batch, past, key)} if batch.worn else {}
+    counts = {_ERASED: _count_accepted(batch, past, key)} if batch.worn else {}
     intent = Entry(
         ERASE_INTENT, generation=GENERATION, run=past.last_run, at=batch.arrival_us, counts=counts
     )
@@ -118,61 +120,69 @@ def _intended(batch: Batch, past: Story, key: Mapping[str, str]) -> tuple[Story,
     return past, past.entries[-1]
 
 
-def _behind(past: Story) -> Entry | None:
-    """What readers are pointed at where that is not the newest there is, but for what was erased of it already."""
-    published, newest, begun = past.published, past.newest, past.open_erasure
+def _outdated_publication(past: Story) -> Entry | None:
+    """The publish entry, if it names older versions than the newest.
+
+    An interrupted erase has changed versions already, so then the order of the entries decides.
+    """
+    published, newest, intent = past.published, past.newest, past.open_erasure
     if published is None or newest is None:
         return None
-    older = (
-        published.versions != newest.versions
-        if begun is None
-        else newest.seq > max(published.seq, begun.seq)
-    )
-    return published if older else None
+    if intent is None:
+        is_outdated = published.versions != newest.versions
+    else:
+        is_outdated = newest.seq > max(published.seq, intent.seq)
+    return published if is_outdated else None
 
 
-def _counts(batch: Batch, past: Story, begun: Entry) -> dict[str, int]:
-    """What the sums of the ledger have to change by to be those of what is held now."""
-    partial = {w.name: 0 for w in batch.pipeline.windows} | still_partial(batch)
-    counts = {f"partial.{name}": n - past.total(f"partial.{name}") for name, n in partial.items()}
-    return counts | {
-        "accepted": -begun.counts[_ERASED]
-        if _ERASED in begun.counts
-        else held(batch) - past.total("accepted")
-    }
+def _count_changes(batch: Batch, past: Story, intent: Entry) -> dict[str, int]:
+    """By how much the totals of the ledger have to change to be those of the state now."""
+    partial = {window.name: 0 for window in batch.pipeline.windows} | still_partial(batch)
+    changes = {f"partial.{name}": n - past.total(f"partial.{name}") for name, n in partial.items()}
+    # Where panes may have expired, state lacks some accepted events, so the intent has their count.
+    if _ERASED in intent.counts:
+        changes["accepted"] = -intent.counts[_ERASED]
+    else:
+        changes["accepted"] = held(batch) - past.total("accepted")
+    return changes
 
 
-def _accepted(batch: Batch, past: Story, key: Mapping[str, str]) -> int:
-    """How many events of the key count, as far as an output holds it: as the source says."""
+def _count_accepted(batch: Batch, past: Story, key: Mapping[str, str]) -> int:
+    """How many events of the key were accepted, as the source says; 0 if no output contains it."""
+    if past.read_version is None:
+        return 0
     outputs = [
         delta.read(batch.spark, output(batch.pipeline, w).path) for w in batch.pipeline.windows
     ]
-    if past.read_version is None or all(
-        rows.where(same_key(batch, rows.schema, key)).isEmpty() for rows in outputs
-    ):
+    if all(rows.where(same_key(batch, rows.schema, key)).isEmpty() for rows in outputs):
         return 0
     with told(batch.spark, batch.pipeline, past):
         events = accepted(batch, past.read_version)
-        return _shown(batch, events.where(same_key(batch, events.schema, key))).count()
+        of_key = events.where(same_key(batch, events.schema, key))
+        return _without_erased_before(batch, of_key).count()
 
 
-def _shown(batch: Batch, events: DataFrame) -> DataFrame:
-    """Without the events of a key that was erased before and has come again, where an output with all tumbling windows can tell."""
+def _without_erased_before(batch: Batch, events: DataFrame) -> DataFrame:
+    """The events without those that an earlier erase of the same key has removed.
+
+    The source still has them. An output with all tumbling windows shows which events were accepted
+    since: those whose window is there, or that were late for it. Without such an output all events
+    are returned.
+    """
     pipeline = batch.pipeline
-    telling = [
+    witnesses = [
         w
         for w in pipeline.windows
         if isinstance(w, Tumbling) and w.shown.whole and w.shown.empty_limit is None
     ]
-    if not telling or pipeline.retention.output_us is not None:
+    # Rows of an output that expires are missing for that reason, too.
+    if not witnesses or pipeline.retention.output_us is not None:
         return events
-    there = delta.read(batch.spark, output(pipeline, telling[0]).path).select(
-        *batch.keys, START, END
-    )
-    at, missed = (
-        F.timestamp_micros(F.col(TIME)),
-        F.coalesce(F.array_contains(MISSED, telling[0].name), F.lit(False)),
-    )
+    witness = witnesses[0]
+    windows = delta.read(batch.spark, output(pipeline, witness).path)
+    windows = windows.select(*batch.keys, START, END)
+    at = F.timestamp_micros(F.col(TIME))
+    missed = F.coalesce(F.array_contains(MISSED, witness.name), F.lit(False))
     same = [F.col(f"e.`{k}`") == F.col(f"w.`{k}`") for k in batch.keys]
     inside = (at >= F.col(f"w.{START}")) & (at < F.col(f"w.{END}"))
-    return events.alias("e").join(there.alias("w"), [*same, missed | inside], "left_semi")
+    return events.alias("e").join(windows.alias("w"), [*same, missed | inside], "left_semi")

@@ -53,8 +53,8 @@ class News:
 class Touched:
     """One output: its newest and published versions, and the windows that new events belong to.
 
-    `span` [from, to) contains these windows, `state` is the table they are computed from;
-    `closed_until` is the end of the last closed window. None: not known.
+    `span` [from, to) contains these windows, `state` is the table they are computed from. Windows
+    that end until `closed_until` accept no more events. None: not known.
     """
 
     name: str
@@ -133,7 +133,10 @@ def explain(spark: SparkSession, pipeline: Pipeline) -> Plan:
 
 
 def news(spark: SparkSession, pipeline: Pipeline, past: Story, version: int) -> News:
-    """What of the source up to `version` no finished batch has read; before the first one, all of it."""
+    """What of the source up to `version` no finished batch has read.
+
+    Before the first batch that is the whole source.
+    """
     since = past.next_version
     if since is None:
         return _whole_source(spark, pipeline.source.table, version)

@@ -1,6 +1,7 @@
-"""Keeps a pipeline small over thousands of runs: fewer rows of state, what `retention` keeps and no more, fewer and newer files.
+"""Maintains a pipeline: compacts state, deletes expired rows, rewrites and deletes files.
 
-lock -> nothing left half-way -> intent -> merge partials -> delete what is old -> OPTIMIZE -> VACUUM -> logs -> done
+lock -> interrupted steps finished -> intent -> partial aggregates merged -> expired rows deleted ->
+OPTIMIZE -> VACUUM -> logs -> done
 """
 
 from collections.abc import Sequence
@@ -38,18 +39,24 @@ from windowing.panes.table import Stamp
 from windowing.spec.pipeline import Pipeline
 
 KEPT = timedelta(days=30)
-"""How long VACUUM leaves files of state, ledger and refused rows that no newest version needs; an output says so itself."""
+"""How long VACUUM keeps files of state, ledger and refused rows that no newest version needs.
+
+The files of an output are kept as long as its table properties say.
+"""
 
 WEEK = timedelta(days=7)
-"""How far ahead outputs keep what readers are pointed at: the next maintenance may be as late, or the one after it."""
+"""How far ahead outputs keep the versions that readers use: the next maintenance may be as late."""
 
 LOG_KEPT = timedelta(days=3)
-"""How long the logs of state and ledger are kept: each read or write of a table lists its log whole."""
+"""How long commit files of state and ledger are kept.
+
+They are short-lived because each read or write of a table lists its whole log.
+"""
 
 
 @dataclass(frozen=True)
 class Tended:
-    """One table: the rows that were merged into others, the rows that were deleted, and its files and bytes before and after."""
+    """One table: rows merged into others, rows expired, and files and bytes before and after."""
 
     name: str
     merged: int
@@ -60,12 +67,12 @@ class Tended:
 
 @dataclass(frozen=True)
 class Maintenance:
-    """What was done to every table."""
+    """What was done to each table."""
 
     tables: tuple[Tended, ...]
 
     def as_json(self) -> dict[str, object]:
-        """The same as plain JSON values."""
+        """The result as plain JSON values."""
         return {
             t.name: {
                 "merged": t.merged,
@@ -79,47 +86,45 @@ class Maintenance:
 
 @in_exact_session
 def maintain(spark: SparkSession, pipeline: Pipeline, now: datetime | None = None) -> Maintenance:
-    """Compacts state, enforces `retention`, compacts files and deletes those nobody needs; no number changes.
+    """Compacts state, enforces `retention`, runs OPTIMIZE and VACUUM; changes no output value.
 
-    A run or backfill that was left open is finished first. `now` (aware) stands for the host clock. Raises as `run` does.
+    An interrupted run or backfill is finished first. `now` (aware) stands for the host clock. Does
+    nothing before the first finished run. Raises as `run` does.
     """
     with lock.writer(spark, pipeline):
         past = finished(spark, pipeline, ready(spark, pipeline))
         sweep(spark, pipeline)
         if past.newest is None:
             return Maintenance(())
-        clock = max(micros(now or datetime.now(UTC)), past.last_arrival or 0)
-        batch = Batch(
-            spark, pipeline, Stamp(past.last_run, NO_BATCH, GENERATION, past.watermark), clock
-        )
-        kept = (
-            {} if pipeline.retention.state_us is None else {KEPT_STATE: pipeline.retention.state_us}
-        )
-        begun = Entry(
+        clock_us = max(micros(now or datetime.now(UTC)), past.last_arrival or 0)
+        stamp = Stamp(past.last_run, NO_BATCH, GENERATION, past.watermark)
+        batch = Batch(spark, pipeline, stamp, clock_us)
+        state_us = pipeline.retention.state_us
+        intent = Entry(
             MAINTAIN_INTENT,
             generation=GENERATION,
             run=past.last_run,
-            at=clock,
-            arrival=clock,
-            counts=kept,
+            at=clock_us,
+            arrival=clock_us,
+            counts={} if state_us is None else {KEPT_STATE: state_us},
         )
-        past = record(spark, pipeline, past, [begun])
+        past = record(spark, pipeline, past, [intent])
         crashpoint("maintain.intended")
-        return _tended(batch, past)
+        return _maintain_tables(batch, past)
 
 
-def _tended(batch: Batch, past: Story) -> Maintenance:
+def _maintain_tables(batch: Batch, past: Story) -> Maintenance:
     spark, pipeline = batch.spark, batch.pipeline
-    names = [
-        *tables.versions(spark, pipeline),
-        LEDGER,
-        WATERMARKS,
-        *([QUALITY] if delta.exists(spark, pipeline.table(QUALITY)) else []),
-    ]
+    names = [*tables.versions(spark, pipeline), LEDGER, WATERMARKS]
+    if delta.exists(spark, pipeline.table(QUALITY)):
+        names.append(QUALITY)
     before = {name: delta.size(spark, pipeline.table(name)) for name in names}
-    merged, expired = compact(batch), expire(batch, past.watermark)
-    kept = [e for e in (past.published, awaited(spark, pipeline, past)) if e is not None]
-    together([partial(_files, batch, name, kept) for name in names])
+    merged = compact(batch)
+    expired = expire(batch, past.watermark)
+    in_use = [
+        entry for entry in (past.published, awaited(spark, pipeline, past)) if entry is not None
+    ]
+    together([partial(_maintain_files, batch, name, in_use) for name in names])
     after = {name: delta.size(spark, pipeline.table(name)) for name in names}
     done = replace(
         past.entries[-1],
@@ -129,55 +134,57 @@ def _tended(batch: Batch, past: Story) -> Maintenance:
     )
     record(spark, pipeline, past, [done])
     crashpoint("maintain.done")
-    told = (
-        Tended(
-            n,
-            merged.get(n, 0),
-            expired.get(n, 0),
-            (before[n][0], after[n][0]),
-            (before[n][1], after[n][1]),
-        )
-        for n in names
-    )
-    return Maintenance(tuple(told))
+    maintained: list[Tended] = []
+    for name in names:
+        files = (before[name][0], after[name][0])
+        size = (before[name][1], after[name][1])
+        maintained.append(Tended(name, merged.get(name, 0), expired.get(name, 0), files, size))
+    return Maintenance(tuple(maintained))
 
 
-def _files(batch: Batch, name: str, wanted: Sequence[Entry]) -> None:
+def _maintain_files(batch: Batch, name: str, in_use: Sequence[Entry]) -> None:
+    """Runs OPTIMIZE, VACUUM and log cleanup on one table; keeps the versions of `in_use`."""
     path = batch.pipeline.table(name)
     table = DeltaTable.forPath(batch.spark, path)
     if delta.size(batch.spark, path)[0] > 1:
         table.optimize().executeCompaction()
     crashpoint("maintain.optimized")
-    kept = _kept(batch, name, wanted)
+    kept = _retention_of_files(batch, name, in_use)
     # VACUUM goes by the host's clock, whatever `now` is.
     if table_retention.has_older_files(path, datetime.now(UTC) - kept):
         table.vacuum(kept.total_seconds() / 3600)
     crashpoint("maintain.vacuumed")
-    if name in (*state_names(batch.pipeline), LEDGER) and table_retention.has_older_commits(
-        path, datetime.now(UTC) - LOG_KEPT
-    ):
+    has_short_log = name in (*state_names(batch.pipeline), LEDGER)
+    if has_short_log and table_retention.has_older_commits(path, datetime.now(UTC) - LOG_KEPT):
         table_retention.shorten_log(batch.spark, path, LOG_KEPT)
 
 
-def _kept(batch: Batch, name: str, wanted: Sequence[Entry]) -> timedelta:
-    """How long files are kept that no newest version needs. An output says so, and first says longer if `wanted` versions ask for it.
+def _retention_of_files(batch: Batch, name: str, in_use: Sequence[Entry]) -> timedelta:
+    """How long files that no newest version needs are kept.
 
-    Delta itself drops logs, and forgets when files were deleted, by the same properties whenever it sums a log up.
+    For an output its table properties say it. They are raised first where a version in use needs
+    longer, because Delta cleans logs and forgets deleted files by the same properties at each log
+    checkpoint.
     """
     spark, path = batch.spark, batch.pipeline.table(name)
     if name not in tables.outputs(batch.pipeline):
         return KEPT
     kept = table_retention.kept(spark, path)
-    reach = max(
-        (_passed(batch, path, e.versions[name]) for e in wanted if name in e.versions), default=None
-    )
+    ages = [
+        _time_since_replaced(batch, path, entry.versions[name])
+        for entry in in_use
+        if name in entry.versions
+    ]
+    reach = max(ages, default=None)
     if reach is not None and kept < reach + WEEK:
         kept = timedelta(days=reach.days) + 2 * WEEK
         table_retention.keep_longer(spark, path, kept)
     return kept
 
 
-def _passed(batch: Batch, path: str, version: int) -> timedelta:
+def _time_since_replaced(batch: Batch, path: str, version: int) -> timedelta:
     """For how long `version` of a table has not been its newest one."""
-    since = delta.committed(batch.spark, path, version + 1)
-    return timedelta(0) if since is None else max(timedelta(0), datetime.now(UTC) - moment(since))
+    replaced_us = delta.committed(batch.spark, path, version + 1)
+    if replaced_us is None:
+        return timedelta(0)
+    return max(timedelta(0), datetime.now(UTC) - moment(replaced_us))

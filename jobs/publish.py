@@ -1,4 +1,4 @@
-"""Points readers at validated versions: one ledger row is the truth, `_published.json` its copy."""
+"""Publishes validated versions: an entry of the ledger is the truth, `_published.json` its copy."""
 
 import os
 from collections.abc import Container, Mapping
@@ -26,7 +26,7 @@ POINTER = "_published.json"
 
 @dataclass(frozen=True)
 class Publication:
-    """What readers see now: by output its version and how many rows that holds."""
+    """What is published: the run, and for each output its version and number of rows."""
 
     run: int
     outputs: dict[str, dict[str, int]]
@@ -39,11 +39,12 @@ class Publication:
 
 @in_exact_session
 def publish(spark: SparkSession, pipeline: Pipeline, accept: str | None = None) -> Publication:
-    """Publishes every output at the version that the newest finished run wrote, if its expectations passed.
+    """Publishes every output at the version that the newest validated run wrote.
 
-    Where a run or backfill came after the one that was validated, that one is published, unless it was already. `accept` publishes
-    failed ones and is recorded; before the first finished run there is nothing to publish. Raises ExpectationsFailed, with nothing
-    published, when they failed or were not checked.
+    Where a run or backfill came after the one that was validated, the validated one is published,
+    unless it was already. `accept` publishes although expectations failed, and records the reason.
+    Before the first finished run nothing is published. Raises ExpectationsFailed when expectations
+    failed or were not evaluated, and UsageError while an erase or a reprocessing is incomplete.
     """
     with lock.writer(spark, pipeline):
         past = story(spark, pipeline)
@@ -53,69 +54,77 @@ def publish(spark: SparkSession, pipeline: Pipeline, accept: str | None = None) 
         if accept is None:
             outcomes = read_outcomes(spark, pipeline, past)
             subject = due(past, {row["seq"] for row in outcomes}) or subject
-            _must_have_passed(
-                pipeline, subject, [row for row in outcomes if row["seq"] == subject.seq]
-            )
-            _must_be_settled(pipeline, subject, past)
+            subject_outcomes = [row for row in outcomes if row["seq"] == subject.seq]
+            _require_validated(pipeline, subject, subject_outcomes)
+            _require_reprocessed(pipeline, subject, past)
         if past.open_erasure is not None and subject.seq < past.open_erasure.seq:
             raise UsageError(
-                f"{pipeline.name}: a key was not erased to the end, so nothing is published; ask for the erasure again"
+                f"{pipeline.name}: nothing is published, because an erase is incomplete; "
+                "rerun `tidemark erase`, then publish"
             )
-        named = [w.name for w in pipeline.windows if w.name in subject.versions]
-        rows = {
-            name: delta.read(spark, pipeline.table(name), subject.versions[name]).count()
-            for name in named
-        }
-        result = Publication(
-            subject.run or 0,
-            {n: {"version": subject.versions[n], "rows": rows[n]} for n in rows},
-            accept,
-        )
-        if accept is not None or _shown(past.published) != _shown(subject):
-            past = _note(spark, pipeline, past, subject, accept)
+        outputs = _count_rows(spark, pipeline, subject, subject.versions)
+        result = Publication(subject.run or 0, outputs, accept)
+        if accept is not None or _readers_view(past.published) != _readers_view(subject):
+            past = _record_publication(spark, pipeline, past, subject, accept)
             crashpoint("publish.noted")
-        _point(pipeline, result, past.published)
+        _write_pointer(pipeline, result, past.published)
         return result
 
 
 def follow(
     spark: SparkSession, pipeline: Pipeline, past: Story, versions: Mapping[str, int]
 ) -> Story:
-    """Points readers at `versions`, which hold what they are pointed at but for what was erased."""
+    """Publishes `versions`, which contain what is published now without what was erased.
+
+    Returns the story with the new publish entry; does nothing where nothing is published.
+    """
     before = past.published
     if before is None:
         return past
-    named = [w.name for w in pipeline.windows if w.name in before.versions]
-    rows = {name: delta.read(spark, pipeline.table(name), versions[name]).count() for name in named}
+    outputs = _count_rows(spark, pipeline, before, versions)
     entry = replace(before, at=micros(datetime.now(UTC)), versions=versions)
     past = record(spark, pipeline, past, [entry])
     crashpoint("publish.noted")
-    _point(
-        pipeline,
-        Publication(before.run or 0, {n: {"version": versions[n], "rows": rows[n]} for n in rows}),
-        past.published,
-    )
+    _write_pointer(pipeline, Publication(before.run or 0, outputs), past.published)
     return past
 
 
+def _count_rows(
+    spark: SparkSession, pipeline: Pipeline, entry: Entry, versions: Mapping[str, int]
+) -> dict[str, dict[str, int]]:
+    """Version and number of rows of every output that `entry` names, as of `versions`."""
+    outputs: dict[str, dict[str, int]] = {}
+    for window in pipeline.windows:
+        name = window.name
+        if name in entry.versions:
+            rows = delta.read(spark, pipeline.table(name), versions[name]).count()
+            outputs[name] = {"version": versions[name], "rows": rows}
+    return outputs
+
+
 def unseen(past: Story) -> tuple[Entry, ...]:
-    """The finished steps, oldest first, that came after what readers are pointed at."""
-    seen, finished = past.published, [e for e in past.entries if e.step in FINISHED]
-    until = (
-        -1
-        if seen is None
-        else max((e.seq for e in finished if e.versions == seen.versions), default=seen.seq)
-    )
-    return tuple(e for e in finished if e.seq > until)
+    """The finished steps, oldest first, that came after the published versions."""
+    published = past.published
+    finished = [e for e in past.entries if e.step in FINISHED]
+    if published is None:
+        return tuple(finished)
+    # A later step may have left the published versions as they were, so readers have seen it too.
+    with_same_versions = [e.seq for e in finished if e.versions == published.versions]
+    last_seen = max(with_same_versions, default=published.seq)
+    return tuple(e for e in finished if e.seq > last_seen)
 
 
 def awaited(spark: SparkSession, pipeline: Pipeline, past: Story) -> Entry | None:
-    """The step that `publish` would publish although others came after it."""
+    """The validated step that `publish` would publish although other steps came after it."""
     return due(past, {row["seq"] for row in read_outcomes(spark, pipeline, past)})
 
 
 def due(past: Story, validated: Container[int]) -> Entry | None:
-    """The newest step that was validated and is not published yet, when nothing but runs and backfills came after it."""
+    """The newest step that was validated and is not published yet.
+
+    None unless only runs and backfills came after it: an erased key or a changed spec must not be
+    undone for readers.
+    """
     for entry in reversed([e for e in past.entries if e.step in (*FINISHED, PUBLISH)]):
         if entry.step == PUBLISH:
             return None
@@ -126,65 +135,66 @@ def due(past: Story, validated: Container[int]) -> Entry | None:
     return None
 
 
-def _must_have_passed(pipeline: Pipeline, subject: Entry, rows: list[Row]) -> None:
-    latest = max((r["checked_at"] for r in rows), default=None)
-    failed = [
-        f"{r['window']}: {r['expectation']}"
-        for r in rows
-        if _blocks(r["severity"], r["success"]) and r["checked_at"] == latest
-    ]
-    if not rows:
+def _require_validated(pipeline: Pipeline, subject: Entry, outcomes: list[Row]) -> None:
+    if not outcomes:
         raise ExpectationsFailed(
             f"{pipeline.name}: run {subject.run} has not been validated; `tidemark validate` first"
         )
+    latest = max(row["checked_at"] for row in outcomes)
+    failed = [
+        f"{row['window']}: {row['expectation']}"
+        for row in outcomes
+        if row["checked_at"] == latest and row["severity"] == "critical" and not row["success"]
+    ]
     if failed:
         raise ExpectationsFailed(
-            f"{pipeline.name}: nothing published, run {subject.run} breaks {len(failed)} critical expectations ({'; '.join(failed[:3])}); "
+            f"{pipeline.name}: nothing published, run {subject.run} breaks {len(failed)} "
+            f"critical expectations ({'; '.join(failed[:3])}); "
             "repair the data, or publish with --accept REASON"
         )
 
 
-def _must_be_settled(pipeline: Pipeline, subject: Entry, past: Story) -> None:
-    if any(pending(Story(tuple(e for e in past.entries if e.seq <= subject.seq)))):
+def _require_reprocessed(pipeline: Pipeline, subject: Entry, past: Story) -> None:
+    """Raises UsageError where the source changed rows that were not reprocessed by `subject`."""
+    until_subject = Story(tuple(e for e in past.entries if e.seq <= subject.seq))
+    if any(pending(until_subject)):
         raise UsageError(
-            f"{pipeline.name}: run {subject.run} was ended before it had counted again what the source has changed; "
-            "`tidemark run` and `validate` first"
+            f"{pipeline.name}: run {subject.run} stopped before reprocessing rows that changed in "
+            "the source; `tidemark run`, then `tidemark validate`"
         )
 
 
-def _shown(entry: Entry | None) -> tuple[Mapping[str, int], int | None] | None:
-    """What readers see by an entry: rows by versions, what is closed by the run."""
+def _readers_view(entry: Entry | None) -> tuple[Mapping[str, int], int | None] | None:
+    """What readers see of an entry: rows by its versions, and what is closed by its run."""
     return None if entry is None else (entry.versions, entry.run)
 
 
-def _blocks(severity: str, success: bool) -> bool:  # noqa: FBT001 (a column's value)
-    return severity == "critical" and not success
-
-
-def _note(
+def _record_publication(
     spark: SparkSession, pipeline: Pipeline, past: Story, subject: Entry, accept: str | None
 ) -> Story:
-    note = None if accept is None else dumps({"accepted": accept})
     entry = Entry(
-        PUBLISH, run=subject.run, at=micros(datetime.now(UTC)), versions=subject.versions, note=note
+        PUBLISH,
+        run=subject.run,
+        at=micros(datetime.now(UTC)),
+        versions=subject.versions,
+        note=None if accept is None else dumps({"accepted": accept}),
     )
     return record(spark, pipeline, past, [entry])
 
 
-def _point(pipeline: Pipeline, result: Publication, entry: Entry | None) -> None:
-    """Replaces the pointer file in one step; readers see the old or the new one, never a part."""
+def _write_pointer(pipeline: Pipeline, result: Publication, entry: Entry | None) -> None:
+    """Replaces the pointer in one step: readers see the old file or the new one, never a part."""
     path = local_path(pipeline.table(POINTER))
     draft = path.with_suffix(".draft")
-    text = dumps(
-        {"pipeline": pipeline.name, "seq": entry.seq if entry else None, **result.as_json()},
-        indent=2,
-    )
+    seq = entry.seq if entry else None
+    text = dumps({"pipeline": pipeline.name, "seq": seq, **result.as_json()}, indent=2)
     with draft.open("w", encoding="utf-8") as file:
         file.write(text + "\n")
         file.flush()
         os.fsync(file.fileno())
     crashpoint("publish.drafted")
     os.replace(draft, path)
+    # Without this the rename may be lost when the host loses power, although the file is on disk.
     directory = os.open(path.parent, os.O_RDONLY)
     os.fsync(directory)
     os.close(directory)

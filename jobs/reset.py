@@ -1,6 +1,6 @@
-"""Starting over: state, outputs, ledger, checkpoint and pointer of a pipeline go at once, its source stays.
+"""Resets a pipeline: deletes state, outputs, ledger, checkpoint and pointer; the source stays.
 
-lock -> one rename takes everything away -> files are deleted
+lock -> one rename makes the directory invisible -> its files are deleted
 """
 
 import os
@@ -18,12 +18,12 @@ from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import listed
 
 _OWN = re.compile(r"_(lock|checkpoint(\..+)?|published\.(json|draft)|report\.html|docs|check)")
-"""What lies beside tables in a pipeline's directory."""
+"""What a pipeline's directory contains besides tables."""
 
 
 @dataclass(frozen=True)
 class Holding:
-    """What lies in a pipeline's directory: tables, and entries that no run makes."""
+    """What a pipeline's directory contains: tables, entries that no run makes, and bytes."""
 
     path: Path
     tables: tuple[str, ...]
@@ -31,7 +31,7 @@ class Holding:
     size: int
 
     def as_json(self) -> dict[str, object]:
-        """The same as plain JSON values."""
+        """The contents as plain JSON values."""
         return {
             "path": str(self.path),
             "tables": list(self.tables),
@@ -41,47 +41,57 @@ class Holding:
 
 
 def holding(pipeline: Pipeline) -> Holding:
-    """What `reset` would delete: the tables, whatever else lies there, and the bytes of all files.
+    """What `reset` would delete: the tables, all other entries, and the bytes of all files.
 
-    UsageError where nothing there shows that a run has made it.
+    Raises UsageError where the directory is a symlink, or where nothing in it was made by a run.
     """
     root = local_path(pipeline.root)
     if root.is_symlink():
         raise UsageError(
-            f"{root} is a link to {root.resolve()}; reset takes away directories alone: put the directory in its place"
+            f"{root} is a link to {root.resolve()}; reset only deletes real directories: "
+            "replace the symlink with the directory"
         )
     tables = {log.parent.name for log in root.glob("*/_delta_log")}
-    others = {entry.name for entry in root.glob("*") if not _OWN.fullmatch(entry.name)} - tables
-    made = any(name.startswith("_") for name in tables) or (root / CHECKPOINT).is_dir()
-    if tables | others and not made:
+    entries = {entry.name for entry in root.glob("*") if not _OWN.fullmatch(entry.name)}
+    others = entries - tables
+    has_internal_table = any(name.startswith("_") for name in tables)
+    made_by_runs = has_internal_table or (root / CHECKPOINT).is_dir()
+    if (tables or others) and not made_by_runs:
         found = listed(sorted(tables | others)[:5])
-        why = f"no ledger, state or checkpoint of {pipeline.name} is in {root}, but {found}"
         raise UsageError(
-            f"{why}; reset deletes what runs have made, so it leaves this alone: delete it by hand if nobody needs it"
+            f"no ledger, state or checkpoint of {pipeline.name} is in {root}, but {found}; "
+            "reset deletes what runs have made, so it leaves this alone: "
+            "delete it by hand if nobody needs it"
         )
-    size = sum(f.stat().st_size for f in root.rglob("*") if f.is_file())
+    size = sum(file.stat().st_size for file in root.rglob("*") if file.is_file())
     return Holding(root, tuple(sorted(tables)), tuple(sorted(others)), size)
 
 
 def reset(pipeline: Pipeline) -> Holding:
-    """Deletes the pipeline's directory; the next run is the first one. Killed half-way, either nothing has gone or nothing is left to see.
+    """Deletes the pipeline's directory, so that the next run starts over; returns what was deleted.
 
-    Raises Busy while another writer holds the pipeline, and as `holding` does.
+    If it is killed, either nothing was deleted or the directory was already renamed; the next reset
+    then deletes the rest. Raises Busy while another writer has the lock, and UsageError as
+    `holding` does.
     """
     root = local_path(pipeline.root)
-    _sweep(root)
+    _delete_renamed(root)
     if not root.is_dir():
         return holding(pipeline)
+    # What can't be reset is refused before the lock is taken, and read again under the lock.
     holding(pipeline)
     with lock.writable(pipeline), lock.held_here(pipeline):
         found = holding(pipeline)
         os.replace(root, aside(root, f".{root.name}.reset-{{n}}"))
         crashpoint("reset.taken")
-    _sweep(root)
+    _delete_renamed(root)
     return found
 
 
-def _sweep(root: Path) -> None:
-    """Deletes what this or a killed reset took away."""
-    for taken in root.parent.glob(f".{root.name}.reset-*"):
-        taken.unlink() if taken.is_symlink() else shutil.rmtree(taken)
+def _delete_renamed(root: Path) -> None:
+    """Deletes the directories that this reset, or one that was killed, has renamed."""
+    for renamed in root.parent.glob(f".{root.name}.reset-*"):
+        if renamed.is_symlink():
+            renamed.unlink()
+        else:
+            shutil.rmtree(renamed)

@@ -1,6 +1,6 @@
-"""One run: everything that is new in the source, then stop.
+"""Runs a pipeline once: reads everything that is new in the source, then stops.
 
-lock -> what the ledger says -> source checks -> stream (availableNow): intent, batch, done -> close: watermark
+lock -> diagnosis -> stream (availableNow): intent, batch, done -> close: watermark
 """
 
 from dataclasses import replace
@@ -22,19 +22,22 @@ from windowing.spec.pipeline import Pipeline
 
 @in_exact_session
 def run(spark: SparkSession, pipeline: Pipeline, arrival: datetime | None = None) -> RunReport:
-    """Reads everything new, corrects every output, advances the watermark once; the report says how many rows went where.
+    """Reads everything new, corrects every output and advances the watermark once.
 
-    `arrival` (aware) stands for the host clock. Raises SourceMissing, StateRefused, Busy, SpecError; a failed run is finished by the next.
+    The report counts the rows read by outcome, and the changed rows by window. `arrival` (aware)
+    stands for the host clock; the arrival never goes back, whatever it is. A failed run is finished
+    by the next one. Raises SourceMissing, StateRefused, Busy and SpecError.
     """
     with lock.writer(spark, pipeline):
         crashpoint("run.locked")
         before = prepared(spark, pipeline)
-        story = caught_up(spark, pipeline, before)
+        past = caught_up(spark, pipeline, before)
         crashpoint("run.prepared")
-        clock = micros(arrival or datetime.now(UTC))
-        session = Run(spark, pipeline, story, max(clock, story.last_arrival or clock))
-        session.drain()
-        found = replace(session.close(), evolved=unmet(pipeline, before))
-        return corrections(
-            found, [end.counts for end in corrected(spark, pipeline, session.story)[1]]
-        )
+        clock_us = micros(arrival or datetime.now(UTC))
+        arrival_us = max(clock_us, past.last_arrival or clock_us)
+        stream = Run(spark, pipeline, past, arrival_us)
+        stream.drain()
+        found = replace(stream.close(), evolved=unmet(pipeline, before))
+        # Rows that changed in the source are reprocessed afterwards, as backfills of their ranges.
+        _, done_entries = corrected(spark, pipeline, stream.story)
+        return corrections(found, [done.counts for done in done_entries])

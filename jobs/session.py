@@ -1,4 +1,4 @@
-"""The one place that makes a Spark session: UTC everywhere, two Delta JARs, nothing listening outside 127.0.0.1."""
+"""Makes every Spark session: UTC, the two Delta JARs, and no port open outside 127.0.0.1."""
 
 import json
 import os
@@ -18,12 +18,13 @@ from windowing.spec.words import listed
 
 SHARE = Path(sys.prefix) / "share" / "tidemark"
 JARS = Path(os.environ.get("TIDEMARK_JARS") or SHARE / "jars").absolute()
-"""Where `tidemark setup` puts the Delta JARs: in the environment, since they fit its PySpark."""
+"""Where `tidemark setup` puts the Delta JARs: in the environment, as they fit its PySpark."""
 DELTA_JARS = ("delta-spark_4.1_2.13-4.4.0.jar", "delta-storage-4.4.0.jar")
 ARCHIVE = SHARE / "classes.jsa"
-"""The JVM's classes, loaded ahead of time by `make setup`; a JVM it wasn't made by ignores it."""
+"""The classes of the JVM, archived by `make setup`; a JVM of another version ignores the file."""
 DEFAULTS = {
-    # Where the environment brings Hadoop's own settings, a path without a scheme would be one of its cluster.
+    # Without this, Hadoop settings of the environment would turn a path without a scheme into one
+    # of their cluster.
     "spark.hadoop.fs.defaultFS": "file:///",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -33,17 +34,22 @@ DEFAULTS = {
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "20000",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.databricks.delta.merge.materializeSource": "none",
-    # Spark describes the plan of every query for its pages, which nobody sees here; small runs spent a twelfth of their time on it.
+    # Spark describes the plan of every query for its web pages, which are off here. Small runs
+    # spent a twelfth of their time on that.
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.maxPlanStringLength": "500",
-    # Spark keeps in every expression the Java frames that made it, here those of a Python bridge, and sends them along with it.
+    # Spark stores in every expression the Java frames that created it, and serializes them with it.
+    # Here these are only frames of the bridge to Python.
     "spark.sql.dataFrameQueryContext.enabled": "false",
-    # PySpark asks the JVM more questions for every column, to say in an error which line of Python made it: half of a small run's Python.
+    # For every column PySpark makes more calls to the JVM, so that an error can name a line of
+    # Python. That was half of the Python time of a small run.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
-    # Spark keeps 100 generated classes unless told otherwise, and one run needs about 300 of them:
-    # each warm run compiled some 500 anew. The cache belongs to the JVM, so only its start can set it.
+    # Spark caches 100 generated classes by default, and one run needs about 300 of them, so each
+    # warm run compiled some 500 again. The cache belongs to the JVM, so it can only be set when
+    # that starts.
     "spark.sql.codegen.cache.maxEntries": "5000",
-    # VACUUM lists a table's files in as many tasks, each of a few milliseconds, as this says: 10,000 if nothing is said.
+    # VACUUM lists the files of a table in up to this many tasks of a few milliseconds; the default
+    # is 10,000.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -53,40 +59,40 @@ LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "4g",
-    # Every sort, aggregation and broadcast begins with a page of this size, zeroed: with few cores Spark would make it 64 MB.
+    # Every sort, aggregation and broadcast begins with a zeroed page of this size. With few cores
+    # Spark would choose 64 MB.
     "spark.buffer.pageSize": "4m",
 }
-"""What a session of one machine adds; a cluster's own settings say where its driver is found."""
+"""Settings of a local session; a cluster has settings of its own for them."""
 LIGHT = {
     "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-"""What a session adds that ends soon and reads few rows: queries are interpreted, and the JVM compiles quickly rather than well.
+"""Settings of a short session that reads few rows: queries are interpreted.
 
-A cold run of 1,000 rows spent half of its CPU on compiling; with a million rows it takes 1.8 times as long this way.
+The JVM compiles quickly rather than well. A cold run of 1,000 rows spent half of its CPU time on
+compiling. With a million rows these settings make a run take 1.8 times as long.
 """
-_OFTEN = (
+_FREQUENT_CLASSES = (
     "org.apache.spark.sql.functions",
     "org.apache.spark.api.python.PythonUtils",
     "org.apache.spark.sql.api.python.PythonSQLUtils",
 )
-"""Classes that PySpark asks for by their last name alone, several hundred times in a run."""
-_ELSEWHERE = ("mapred-default.xml", "yarn-default.xml")
+"""Classes that PySpark looks up by their last name alone, several hundred times in a run."""
+_UNUSED_DEFAULTS = ("mapred-default.xml", "yarn-default.xml")
+"""Files of Hadoop defaults for services that no session here uses."""
 JVM = "-Duser.timezone=UTC -XX:+UseParallelGC -Dlog4j2.disableJmx=true"
 
 
 def spark_session(app_name: str = "tidemark", **conf: str) -> SparkSession:
-    """A session that reads and writes Delta; `conf` adds to or replaces the settings above.
+    """A session that reads and writes Delta; `conf` adds to the settings above or replaces them.
 
-    `SPARK_MASTER` in the environment names a cluster; without it the session is local. UsageError when the JARs aren't set up.
+    `SPARK_MASTER` in the environment names a cluster; without it the session is local. Raises
+    UsageError when the Delta JARs are missing, or when JAVA_HOME names a directory without Java.
     """
     jars = _find_jars()
-    java = os.environ.get("JAVA_HOME")
-    if java and not (Path(java) / "bin" / "java").exists():
-        raise UsageError(
-            f"JAVA_HOME is {java}, and there is no {Path(java) / 'bin' / 'java'}; name the directory of a Java 17 or newer"
-        )
+    _check_java_home()
     os.environ["TZ"] = "UTC"
     time.tzset()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -95,14 +101,14 @@ def spark_session(app_name: str = "tidemark", **conf: str) -> SparkSession:
     for name, value in {**_settings(master, jars), **conf}.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
-    _introduce(spark)
+    _import_frequent_classes(spark)
     if master.startswith("local"):
-        _unburden(spark)
+        _drop_unused_defaults(spark)
     return spark
 
 
 def _find_jars() -> list[str]:
-    """The paths of the two JARs; other files beside them, such as those of an older Delta, are left out."""
+    """The paths of the two JARs; other files, such as those of an older Delta, are ignored."""
     missing = [name for name in DELTA_JARS if not (JARS / name).is_file()]
     if missing:
         raise UsageError(
@@ -112,27 +118,44 @@ def _find_jars() -> list[str]:
     return [str(JARS / name) for name in DELTA_JARS]
 
 
-def _introduce(spark: SparkSession) -> None:
-    """Tells the bridge to the JVM the packages of some classes; else it tries several, and in each of them some 300 JARs."""
-    for name in _OFTEN:
+def _check_java_home() -> None:
+    home = os.environ.get("JAVA_HOME")
+    if not home:
+        return
+    java = Path(home) / "bin" / "java"
+    if not java.exists():
+        raise UsageError(
+            f"JAVA_HOME is {home}, and there is no {java}; name the directory of a Java 17 or newer"
+        )
+
+
+def _import_frequent_classes(spark: SparkSession) -> None:
+    """Imports some classes into the bridge to the JVM.
+
+    Otherwise the bridge tries several packages for each name, and each attempt searches some 300
+    JARs.
+    """
+    for name in _FREQUENT_CLASSES:
         java_import(spark._jvm, name)
 
 
-def _unburden(spark: SparkSession) -> None:
-    """Takes from Hadoop's settings the defaults of YARN and MapReduce, 714 of 1,076; what Spark or a user has set stays.
+def _drop_unused_defaults(spark: SparkSession) -> None:
+    """Removes the defaults of YARN and MapReduce, 714 of 1,076 settings, from those of Hadoop.
 
-    Spark copies all settings into every read and write, and Hadoop packs the origin of each one by itself: 9 ms each time, 4 without these.
+    What Spark or a user has set stays. Spark copies all settings into every read and write, and
+    Hadoop serializes the origin of each one: that takes 9 ms each time, and 4 ms without these
+    defaults.
     """
     java: Any = spark._jvm
     settings = spark._jsc.hadoopConfiguration()
-    # Whoever adds defaults brings all of them back; these two do when they are first met.
+    # Hadoop loads all defaults again when a class adds its own. These two do so when they are first
+    # used, so they are used before anything is removed.
     java.org.apache.hadoop.mapred.JobConf(False)
     java.org.apache.hadoop.hdfs.HdfsConfiguration.init()
-    java.org.apache.hadoop.conf.Configuration.dumpConfiguration(
-        settings, written := java.java.io.StringWriter()
-    )
+    written = java.java.io.StringWriter()
+    java.org.apache.hadoop.conf.Configuration.dumpConfiguration(settings, written)
     for setting in json.loads(written.toString())["properties"]:
-        if setting["resource"] in _ELSEWHERE:
+        if setting["resource"] in _UNUSED_DEFAULTS:
             settings.unset(setting["key"])
 
 
@@ -145,22 +168,22 @@ def _settings(master: str, jars: list[str]) -> dict[str, str]:
             "spark.driver.extraJavaOptions": JVM,
         }
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # SPARK_HOME may name another version than the PySpark that is installed here.
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     return {
         **DEFAULTS,
         **_COMMON,
         **LOCAL,
         "spark.driver.extraClassPath": os.pathsep.join(jars),
-        "spark.driver.extraJavaOptions": f"{JVM} {_shared()}",
+        "spark.driver.extraJavaOptions": f"{JVM} {_archive_options()}",
     }
 
 
-def _shared() -> str:
-    return (
-        f"-XX:SharedArchiveFile={ARCHIVE} -Xshare:auto -Xlog:disable -Xlog:all=off"
-        if ARCHIVE.exists()
-        else ""
-    )
+def _archive_options() -> str:
+    """The options that let the JVM use the class archive, where there is one."""
+    if not ARCHIVE.exists():
+        return ""
+    return f"-XX:SharedArchiveFile={ARCHIVE} -Xshare:auto -Xlog:disable -Xlog:all=off"
 
 
 _COMMON = {

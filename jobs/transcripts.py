@@ -1,4 +1,4 @@
-"""Plays a transcript through the engine: its rows, watermarks and backfills in a lake of its own, its expectations against the tables."""
+"""Plays transcripts through the engine, each in its own lake, and compares tables with them."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -45,15 +45,19 @@ TINY = {
     "spark.buffer.pageSize": "1m",
     "spark.sql.constraintPropagation.enabled": "false",
 }
-"""A session for tables of a few rows, where compiling and re-planning each query costs more than running it."""
+"""Settings of a session for tables of a few rows.
+
+There, compiling and planning a query again costs more than running it.
+"""
 AT_ONCE = 3
-_MOST = 100_000
-"""Rows of a table that are looked at."""
+"""How many transcripts are played at the same time."""
+_MAX_ROWS = 100_000
+"""How many rows of a table are read at most."""
 
 
 @dataclass(frozen=True)
 class Missed:
-    """A step, counted from 1, whose tables are not what it expects, and the line it begins on."""
+    """A step whose tables differ from what it expects; steps are counted from 1."""
 
     step: int
     line: int
@@ -70,7 +74,7 @@ class Missed:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether one transcript agrees, and where it does not."""
+    """The result of one transcript: the steps that did not find what they expect."""
 
     name: str
     file: str
@@ -79,24 +83,25 @@ class Verdict:
 
     @property
     def agrees(self) -> bool:
-        """Every step found what it expects."""
+        """Whether every step found what it expects."""
         return not self.missed
 
     def as_json(self) -> dict[str, object]:
         """The verdict as plain JSON values."""
-        known = {
+        return {
             "name": self.name,
             "file": self.file,
             "agrees": self.agrees,
             "seconds": round(self.seconds, 1),
+            "missed": [m.as_json() for m in self.missed],
         }
-        return {**known, "missed": [m.as_json() for m in self.missed]}
 
 
 def played(spark: SparkSession, plays: Sequence[Play]) -> Iterator[Verdict]:
-    """Plays transcripts, a few at once, and tells of each in turn; nothing is left behind, and no lake of a spec is touched.
+    """Plays transcripts, a few at the same time, and yields the verdict of each in their order.
 
-    SpecError, with file and step, where the engine refuses a step.
+    Each is played in a temporary lake that is deleted afterwards; the lake of its spec is not used.
+    Raises SpecError, with file and step, where the engine refuses a step.
     """
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
@@ -106,36 +111,41 @@ def played(spark: SparkSession, plays: Sequence[Play]) -> Iterator[Verdict]:
 
 
 def one(spark: SparkSession, play: Play) -> Verdict:
-    """Plays every step of one transcript, also after one that failed."""
-    begun, script = time.monotonic(), play.transcript
+    """Plays all steps of one transcript, also those after one that failed."""
+    begun = time.monotonic()
+    script = play.transcript
+    missed: list[Missed] = []
     with TemporaryDirectory(prefix="tidemark-test-") as home:
         stage = Stage(spark, play, Path(home))
         try:
-            missed = [_step(stage, n) for n in range(len(script.steps))]
+            for n in range(len(script.steps)):
+                differing = _play_step(stage, n)
+                if differing is not None:
+                    missed.append(differing)
         finally:
+            # Delta caches the state of tables by path, and these tables are deleted.
             delta.forget(spark, Path(home))
-    return Verdict(
-        script.name,
-        script.file,
-        time.monotonic() - begun,
-        tuple(m for m in missed if m is not None),
-    )
+    return Verdict(script.name, script.file, time.monotonic() - begun, tuple(missed))
 
 
-def _step(stage: "Stage", n: int) -> Missed | None:
+def _play_step(stage: "Stage", n: int) -> Missed | None:
+    """Plays step `n`, counted from 0; returns the step if a table differs from what it expects."""
     script = stage.play.transcript
     step = script.steps[n]
+    differences: list[Difference] = []
     try:
         stage.take(n)
-        wrong = [stage.differs(table, expected) for table, expected in _expected(step).items()]
+        for table, expected in _expected_tables(step).items():
+            found = stage.differs(table, expected)
+            if found is not None:
+                differences.append(found)
     except TidemarkError as error:
         raise SpecError(f"steps[{n}]", str(error), script.file) from error
-    differences = tuple(d for d in wrong if d is not None)
-    return Missed(n + 1, step.line, differences) if differences else None
+    return Missed(n + 1, step.line, tuple(differences)) if differences else None
 
 
-def _expected(step: Step) -> dict[str, Any]:
-    """What the step expects; one that moves the watermark also that it stands there."""
+def _expected_tables(step: Step) -> dict[str, Any]:
+    """What the step expects by table; a step that moves the watermark expects it where it says."""
     moved = {} if step.watermark is None else {WATERMARK: step.watermark}
     return {**moved, **step.expect}
 
@@ -144,69 +154,71 @@ class Stage:
     """The lake of one transcript: an empty source with its columns, and the pipeline over it."""
 
     def __init__(self, spark: SparkSession, play: Play, home: Path) -> None:
-        self.spark, self.play, given = spark, play, play.pipeline
-        self.pipeline = replace(
-            given, lake=str(home), source=replace(given.source, table=str(home / "_source"))
-        )
+        self.spark = spark
+        self.play = play
+        source = replace(play.pipeline.source, table=str(home / "_source"))
+        self.pipeline = replace(play.pipeline, lake=str(home), source=source)
         self.schema = ", ".join(f"`{name}` {kind}" for name, kind in play.columns.items())
-        delta.append(delta.rows(spark, [], self.schema), self.pipeline.source.table)
+        self._append_to_source([])
+
+    def _append_to_source(self, rows: Any) -> None:
+        delta.append(delta.rows(self.spark, rows, self.schema), self.pipeline.source.table)
 
     def take(self, n: int) -> None:
-        """Does what step `n` says: one run, or one backfill."""
-        step, rows = self.play.transcript.steps[n], self.play.rows[n]
+        """Plays step `n`, counted from 0: one run, or one backfill."""
+        step = self.play.transcript.steps[n]
+        rows = self.play.rows[n]
         if step.backfill is not None:
             backfill(self.spark, self.pipeline, *step.backfill)
             return
         if rows:
-            delta.append(delta.rows(self.spark, rows, self.schema), self.pipeline.source.table)
+            self._append_to_source(rows)
         past = prepared(self.spark, self.pipeline)
-        run = Run(
-            self.spark,
-            self.pipeline,
-            past,
-            max(micros(step.arrival), past.last_arrival or micros(step.arrival)),
-        )
+        arrival_us = micros(step.arrival)
+        run = Run(self.spark, self.pipeline, past, max(arrival_us, past.last_arrival or arrival_us))
         if rows:
             run.drain()
-        run.close(None if step.watermark is None else self._told(run, micros(step.watermark)))
+        if step.watermark is None:
+            run.close(None)
+        else:
+            run.close(self._watermark_after(run, micros(step.watermark)))
 
-    def _told(self, run: Run, watermark_us: int) -> int:
-        """Where the watermark goes when other keys have moved it to `watermark_us`: its own events may have moved it further."""
-        highest = max(
-            (e.counts[MAX_TIME] for e in run.story.done(run.number) if MAX_TIME in e.counts),
-            default=None,
-        )
-        own = advanced(
-            run.story.watermark, highest, run.arrival_us, self.pipeline.watermark.delay_us
-        )
+    def _watermark_after(self, run: Run, watermark_us: int) -> int:
+        """The watermark at the end of a run in which other keys have moved it to `watermark_us`.
+
+        The events of the run itself may have moved it further.
+        """
+        done = run.story.done(run.number)
+        highest = max((e.counts[MAX_TIME] for e in done if MAX_TIME in e.counts), default=None)
+        delay_us = self.pipeline.watermark.delay_us
+        own = advanced(run.story.watermark, highest, run.arrival_us, delay_us)
         return later(own, watermark_us)
 
     def differs(self, table: str, expected: Any) -> Difference | None:
-        """How `table` differs from the rows expected of it."""
+        """How `table` differs from the rows expected of it; None where it doesn't."""
         if table == WATERMARK:
             return difference(table, [{table: expected}], [{table: self.watermark()}], ())
         closing = any(name in row for row in expected for name in FINALITY)
-        return difference(
-            table, expected, self.rows(table, closing=closing), self.play.tables[table].identity
-        )
+        found = self.rows(table, closing=closing)
+        return difference(table, expected, found, self.play.tables[table].identity)
 
     def watermark(self) -> Any:
-        """Where the watermark stands; None at minus infinity."""
+        """The watermark; None at minus infinity."""
         us = story(self.spark, self.pipeline).watermark
         return None if us is None else moment_or_none(us)
 
     def rows(self, table: str, *, closing: bool) -> list[dict[str, Any]]:
-        """All rows of a table, none where there is no such table yet; with `closing` also whether they are closed and final."""
+        """All rows of a table, none where it does not exist yet.
+
+        With `closing` they have `is_closed` and `is_final`. Naive timestamps are read as UTC.
+        """
         path = self.pipeline.table(table)
         if table in REFUSED and not delta.exists(self.spark, path):
             return []
-        found = (
-            read(self.spark, self.pipeline, table, published=False)
-            if closing
-            else delta.read(self.spark, path)
-        )
+        if closing:
+            found = read(self.spark, self.pipeline, table, published=False)
+        else:
+            found = delta.read(self.spark, path)
         naive = [f.name for f in found.schema.fields if isinstance(f.dataType, T.TimestampNTZType)]
-        return records(
-            found.withColumns({name: F.col(f"`{name}`").cast("timestamp_ltz") for name in naive}),
-            _MOST,
-        )
+        aware = {name: F.col(f"`{name}`").cast("timestamp_ltz") for name in naive}
+        return records(found.withColumns(aware), _MAX_ROWS)

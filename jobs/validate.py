@@ -32,7 +32,7 @@ DOCS = "_docs"
 
 @dataclass(frozen=True)
 class Validation:
-    """What the expectations said of one run's outputs; `seq` is the ledger entry that names the versions."""
+    """The outcomes of all expectations; `seq` is the ledger entry that names the versions."""
 
     run: int
     seq: int
@@ -41,11 +41,11 @@ class Validation:
 
     @property
     def passed(self) -> bool:
-        """No critical expectation failed."""
+        """Whether no critical expectation failed."""
         return passed(self.outcomes)
 
     def as_json(self) -> dict[str, object]:
-        """The verdict as plain JSON values; only failed expectations are listed."""
+        """The result as plain JSON values; only failed expectations are listed."""
         failed = [
             {
                 "window": o.window,
@@ -65,16 +65,17 @@ class Validation:
 
     @property
     def failed(self) -> tuple[Outcome, ...]:
-        """The expectations that don't hold, warnings included."""
+        """The expectations that failed, warnings included."""
         return tuple(o for o in self.outcomes if not o.success)
 
 
 @in_exact_session
 def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None) -> Validation:
-    """Checks the outputs as the newest finished run or backfill left them; a failure is a result, not an error.
+    """Evaluates the expectations of the outputs as the newest finished run or backfill left them.
 
-    The suite is looked for in `suites`, else in `expectations/` beside the spec, else among the shipped ones. Before the first
-    finished run there is nothing to check. Raises SpecError for a broken suite file.
+    A failed expectation is a result, not an error. The suite is read from `suites`, else from the
+    folder `expectations` beside the spec, else from the shipped ones. Before the first finished run
+    nothing is evaluated. Raises SpecError for an invalid suite file.
     """
     with lock.writer(spark, pipeline):
         past = story(spark, pipeline)
@@ -86,8 +87,10 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None
             name: delta.read(spark, pipeline.table(name), subject.versions[name]) for name in named
         }
         docs = local_path(pipeline.table(DOCS))
-        name, where = f"run {subject.run} entry {subject.seq}", suites or suites_of(pipeline)
-        verdict = evaluate(outputs, pipeline, _facts(spark, pipeline, past), docs, name, where)
+        title = f"run {subject.run} entry {subject.seq}"
+        suites = suites or suites_of(pipeline)
+        expected = _facts_now(spark, pipeline, past)
+        verdict = evaluate(outputs, pipeline, expected, docs, title, suites)
         outcomes = (*verdict.outcomes, *_overflows(outputs, pipeline, past, subject))
         result = Validation(subject.run or 0, subject.seq, outcomes, str(verdict.docs_index))
         crashpoint("validate.evaluated")
@@ -104,50 +107,58 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None
 
 
 def facts(pipeline: Pipeline, past: Story) -> Facts:
-    """What the ledger says the outputs must add up to."""
+    """What the ledger records that the outputs must sum to."""
     settled = past.settled
     partial = {w.name: settled.total(f"partial.{w.name}") for w in pipeline.windows}
     return Facts(run=settled.last_run, accepted=settled.total("accepted"), partial=partial)
 
 
-def _facts(spark: SparkSession, pipeline: Pipeline, past: Story) -> Facts:
-    """The same, but what state holds while a key is half erased: how much of it is gone no ledger knows yet."""
-    told = facts(pipeline, past)
+def _facts_now(spark: SparkSession, pipeline: Pipeline, past: Story) -> Facts:
+    """The facts of the ledger, or those of state while an erase is incomplete.
+
+    The ledger counts what is erased only once the erase is done.
+    """
+    recorded = facts(pipeline, past)
     if past.open_erasure is None or past.open_run is not None or past.worn:
-        return told
-    batch = Batch(
-        spark, pipeline, Stamp(past.last_run, NO_BATCH, GENERATION, None), past.last_arrival or 0
-    )
-    return replace(
-        told, accepted=held(batch), partial=dict.fromkeys(told.partial, 0) | still_partial(batch)
-    )
+        return recorded
+    stamp = Stamp(past.last_run, NO_BATCH, GENERATION, None)
+    batch = Batch(spark, pipeline, stamp, past.last_arrival or 0)
+    accepted = held(batch)
+    partial = dict.fromkeys(recorded.partial, 0) | still_partial(batch)
+    return replace(recorded, accepted=accepted, partial=partial)
 
 
 def _overflows(
     outputs: Mapping[str, DataFrame], pipeline: Pipeline, past: Story, subject: Entry
 ) -> list[Outcome]:
-    """One failed outcome for each output in which a sum beyond its type was met since what readers see, and still may be lost."""
-    steps = [e.counts for e in unseen(past) if e.seq <= subject.seq]
-    met = {
-        w.name: sum(counts.get(f"{w.name}.overflow", 0) for counts in steps)
-        for w in pipeline.windows
-        if w.name in outputs
-    }
-    lost = {
-        w: n
-        for w, n in met.items()
-        if n
-        and (subject.counts.get(f"{w}.overflow") or _lacks_sums(outputs[w], pipeline.window(w)))
-    }
-    said = "{} times since the last publication a window's sum left its type and is null"
-    return [
-        Outcome(w, "builtin", "sums_fit_their_type", "critical", False, str(n), said.format(n))
-        for w, n in lost.items()
-        if n
-    ]
+    """A failed outcome for each output that lacks a sum, because it overflowed its type.
+
+    Overflows are counted since the published versions. An output that has all its sums again
+    passes.
+    """
+    counts_since = [e.counts for e in unseen(past) if e.seq <= subject.seq]
+    outcomes: list[Outcome] = []
+    for window in pipeline.windows:
+        name = window.name
+        if name not in outputs:
+            continue
+        times = sum(counts.get(f"{name}.overflow", 0) for counts in counts_since)
+        if not times:
+            continue
+        if subject.counts.get(f"{name}.overflow") or _lacks_sums(outputs[name], window):
+            detail = (
+                f"{times} times since the last publication a window's sum left its type and is null"
+            )
+            outcomes.append(
+                Outcome(
+                    name, "builtin", "sums_fit_their_type", "critical", False, str(times), detail
+                )
+            )
+    return outcomes
 
 
 def _lacks_sums(rows: DataFrame, window: Window) -> bool:
+    """Whether a sum or an average of any window is null."""
     sums = [
         F.col(f"`{a.name}`").isNull() for a in window.aggregates if a.function in ("sum", "avg")
     ]

@@ -1,3 +1,4 @@
-"""The exit codes of commands that find state to be refused, or that are told not to go on."""
+"""Exit codes that no error class has: findings of `doctor`, and a question answered with no."""
 
-REFUSED, DECLINED = 4, 1
+REFUSED = 4
+DECLINED = 1

@@ -1,4 +1,4 @@
-"""The command that judges the newest run by its expectations: validate."""
+"""The command that evaluates the expectations of the newest run: validate."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 @click.command()
 @common
 def validate(pipeline: "Pipeline", *, as_json: bool) -> None:
-    """Judge the newest run by its expectations; exit 3 if it fails."""
+    """Evaluate the expectations of the newest run; exit 3 if it fails.
+
+    A run fails if a critical expectation does. Outcomes are recorded in the table _quality and
+    shown in Data Docs, whose path is printed.
+    """
     from expectations.library import preload
 
     preload()
@@ -27,7 +31,7 @@ def validate(pipeline: "Pipeline", *, as_json: bool) -> None:
     found = validate_newest(session, pipeline)
     printer = Printer(as_json=as_json)
     columns = ["window", "suite", "expectation", "severity", "holds", "observed", "detail"]
-    failed_first = sorted(found.outcomes, key=lambda o: o.success)
+    failed_first = sorted(found.outcomes, key=lambda outcome: outcome.success)
     rows = [
         [o.window, o.suite, o.expectation, o.severity, o.success, o.observed, o.detail]
         for o in failed_first
@@ -37,10 +41,16 @@ def validate(pipeline: "Pipeline", *, as_json: bool) -> None:
     printer.finish(found.as_json())
     if not found.passed:
         failed = [o for o in found.outcomes if o.severity == "critical" and not o.success]
-        raise ExpectationsFailed(_sentence(pipeline, found.run, failed))
+        raise ExpectationsFailed(_describe_failure(pipeline, found.run, failed))
 
 
-def _sentence(pipeline: "Pipeline", run: int, failed: list[Any]) -> str:
-    first = f"{failed[0].expectation} of {failed[0].window}" if failed else "none could be judged"
-    others = f" and {count(len(failed) - 1, 'other')}" if len(failed) > 1 else ""
-    return f"{pipeline.name}: run {run} breaks {first}{others}; nothing is published until it holds or `publish --accept REASON` is given"
+def _describe_failure(pipeline: "Pipeline", run: int, failed: list[Any]) -> str:
+    broken = "none could be judged"
+    if failed:
+        broken = f"{failed[0].expectation} of {failed[0].window}"
+    if len(failed) > 1:
+        broken += f" and {count(len(failed) - 1, 'other')}"
+    return (
+        f"{pipeline.name}: run {run} breaks {broken}; nothing is published until it holds "
+        "or `publish --accept REASON` is given"
+    )

@@ -96,7 +96,7 @@ def test_a_key_that_is_half_erased_is_not_published_again(
     ends_at(Crasher("publish.pointed"), lambda: erase(spark, lab.pipeline, {"key": "b"}))
     with pytest.raises(
         UsageError,
-        match="a key was not erased to the end, so nothing is published; ask for the erasure again",
+        match="nothing is published, because an erase is incomplete; rerun `tidemark erase`, then publish",
     ):
         publish(spark, lab.pipeline)
     erase(spark, lab.pipeline, {"key": "b"})

@@ -147,7 +147,7 @@ def test_reset_follows_no_link(
         filled(target, STREAM, LEDGER, "hourly/part-1")
     root.symlink_to(target)
     before = held(tmp_path)
-    assert f"{root} is a link to {target}; reset takes away directories alone" in said(
+    assert f"{root} is a link to {target}; reset only deletes real directories" in said(
         tidemark("reset", spec, *yes)
     )
     assert root.is_symlink()
