@@ -1,7 +1,7 @@
 """Fetches the two Delta JARs once for each environment, through Spark's own resolver (Ivy).
 
-Afterwards nothing needs the network. Ivy takes its settings from where Spark takes them: a mirror
-is named by DEFAULT_ARTIFACT_REPOSITORY, or by spark.jars.ivySettings in spark-defaults.conf.
+Afterwards nothing needs the network. Ivy has its settings from where Spark has them, so a mirror is
+named by DEFAULT_ARTIFACT_REPOSITORY, or by spark.jars.ivySettings in spark-defaults.conf.
 
     python -m jobs.setup
 """
@@ -21,7 +21,8 @@ from jobs.session import DELTA_JARS, JARS
 from windowing.errors import TidemarkError, UsageError
 
 PACKAGES = "io.delta:delta-spark_4.1_2.13:4.4.0,io.delta:delta-storage:4.4.0"
-# Their dependencies are parts of Spark, or serve Unity Catalog: 31 files, 78 MB, none of them used.
+# Their dependencies, 31 files and 78 MB, are parts of Spark or serve Unity Catalog, so none is
+# used.
 EXCLUDES = "org.*:*,com.*:*,io.unitycatalog:*,io.airlift:*,io.delta:delta-kernel*"
 _DIGESTS = (
     "75a9400986853c061f5109f012547de2545a5759e5e752e5ef633dabe16a4f10",
@@ -52,7 +53,7 @@ _USER = re.compile(r"(?<=://)[^/@\s]+@")
 
 
 def main() -> int:
-    """Does what `tidemark setup` does, for make; 0 when the JARs are there and whole."""
+    """Does what `tidemark setup` does, for make; returns 0 when the JARs are there and verified."""
     try:
         fetch_jars()
     except TidemarkError as error:
@@ -62,12 +63,12 @@ def main() -> int:
 
 
 def fetch_jars(*, verbose: bool = False) -> tuple[str, ...]:
-    """Puts the pinned JARs where `spark_session` looks; returns the names of those it fetched.
+    """Puts the pinned JARs where `spark_session` finds them; returns the names of those it fetched.
 
-    A JAR that is there with the pinned digest is kept, so a second call does nothing. One with
-    another digest is replaced, and never by a file that hasn't the pinned digest either.
-    TidemarkError says which address gave which error; UsageError that nothing can be written.
-    With `verbose` all that Ivy says goes to stderr.
+    A JAR that has the pinned digest stays, so fetching is idempotent. One with another digest is
+    replaced, and never by a file that doesn't have the pinned digest either. With `verbose` the
+    output of Ivy is printed on stderr. Raises TidemarkError, which names address and error, when a
+    JAR can't be fetched, and UsageError when nothing can be written.
     """
     wanted = tuple(name for name in DELTA_JARS if not is_whole(JARS / name))
     if not wanted:
@@ -83,18 +84,19 @@ def fetch_jars(*, verbose: bool = False) -> tuple[str, ...]:
 
 
 def is_whole(jar: Path) -> bool:
-    """Whether the file is there and has the digest that is pinned for its name."""
+    """Whether the file exists and has the digest that is pinned for its name."""
     return jar.is_file() and _sha256(jar) == SHA256[jar.name]
 
 
 def explain_failure(said: str) -> str:
-    """Which address gave which error, from all that Ivy and the JVM's launcher said."""
+    """Why there is no JAR, from the output of Ivy and the JVM: which address, and which error."""
     said = hide_passwords(said)
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     if _IVY_STARTED not in said:
         why = next(filter(_NO_JVM.match, lines), "it said nothing")
         return f"Java did not start ({why}); put Java 17 or newer on PATH or in JAVA_HOME"
-    if cause := _network_cause(said):
+    cause = _network_cause(said)
+    if cause:
         return (
             f"{cause}; check the network, or name a mirror in DEFAULT_ARTIFACT_REPOSITORY "
             "or in Spark's spark.jars.ivySettings"
@@ -103,30 +105,36 @@ def explain_failure(said: str) -> str:
 
 
 def hide_passwords(said: str) -> str:
-    """The text without the user and password that an address may hold."""
+    """The text without the user and password that an address may contain."""
     return _USER.sub("", said)
 
 
 def _network_cause(said: str) -> str | None:
-    if refused := _REFUSED.search(said) or _ACCESS_ERROR.search(said):
+    """The address and the error, where Ivy printed that it could not download."""
+    refused = _REFUSED.search(said) or _ACCESS_ERROR.search(said)
+    if refused:
         return f"{refused['url']} gave {refused['error']}"
-    if no_host := _NO_HOST.search(said):
+    no_host = _NO_HOST.search(said)
+    if no_host:
         return f"{no_host['url']} can't be reached: host {no_host['host']} not found"
-    if failed := _FAILED.search(said):
+    failed = _FAILED.search(said)
+    if failed:
         return f"the download failed: {failed[1]}"
-    if tried := dict.fromkeys(_TRIED.findall(said)):
+    tried = dict.fromkeys(_TRIED.findall(said))
+    if tried:
         return f"there is none at {' or '.join(tried)}"
     return None
 
 
 def _first_problem(lines: list[str]) -> str:
-    """What Ivy lists first as a problem, or what ended the JVM, or its last line."""
+    """The first problem that Ivy lists, else the error that ended the JVM, else the last line."""
     # PySpark's own traceback follows, and only says that the JVM ended.
     lines = list(takewhile(lambda line: not line.startswith("Traceback"), lines))
     for heading in (":::: ERRORS", ":::: WARNINGS"):
         if heading in lines[:-1]:
             return lines[lines.index(heading) + 1]
-    return next((line for line in lines if line.startswith("Exception in thread")), lines[-1])
+    exceptions = [line for line in lines if line.startswith("Exception in thread")]
+    return exceptions[0] if exceptions else lines[-1]
 
 
 def _make_directory() -> None:
@@ -142,10 +150,10 @@ def _make_directory() -> None:
 
 
 def _resolve(ivy: Path) -> str:
-    """Has Ivy fetch the packages into `ivy`; returns what it said, whether or not it could."""
+    """Lets Ivy fetch the packages into `ivy`; returns its output, whether or not it succeeded."""
     command = [sys.executable, "-c", _RESOLVE, PACKAGES, EXCLUDES, str(ivy)]
-    # Ivy needs no address of this host; without this Spark warns about the one it chose.
-    surroundings = {"SPARK_LOCAL_IP": "127.0.0.1", **os.environ}
+    # Ivy needs no address of this host, but without this Spark warns about the one it chose.
+    environment = {"SPARK_LOCAL_IP": "127.0.0.1", **os.environ}
     try:
         done = subprocess.run(
             command,
@@ -154,20 +162,21 @@ def _resolve(ivy: Path) -> str:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             timeout=LONGEST_WAIT_S,
-            env=surroundings,
+            env=environment,
         )
     except subprocess.TimeoutExpired as error:
         raise TidemarkError(
             f"the Delta JARs were not fetched: Ivy was not done after {LONGEST_WAIT_S} seconds; "
-            "check the network and try again"
+            "check the network and rerun `tidemark setup`"
         ) from error
     return done.stdout.decode(errors="replace")
 
 
 def _find_resolved(ivy: Path, name: str, said: str) -> Path:
-    found = next(iter(sorted(ivy.rglob(f"*{name}"))), None)
-    if found is None:
+    candidates = sorted(ivy.rglob(f"*{name}"))
+    if not candidates:
         raise TidemarkError(f"{name} was not fetched: {explain_failure(said)}")
+    found = candidates[0]
     if _sha256(found) != SHA256[name]:
         raise TidemarkError(
             f"{name} was refused: {_origin(said, name)} gave a file with SHA-256 {_sha256(found)}, "
@@ -177,7 +186,7 @@ def _find_resolved(ivy: Path, name: str, said: str) -> Path:
 
 
 def _origin(said: str, name: str) -> str:
-    """The address a JAR came from; the name of the repository where Ivy told no address."""
+    """The address of a JAR; the name of the repository where Ivy printed no address."""
     said = hide_passwords(said)
     address = re.search(rf"downloading (\S*{re.escape(name)})", said)
     if address:
@@ -188,7 +197,7 @@ def _origin(said: str, name: str) -> str:
 
 
 def _put_in_place(found: Path, name: str) -> None:
-    """Copies beside the final name first, so that nobody ever sees half a JAR."""
+    """Copies to another name first, so that a JVM never reads half a JAR."""
     draft = JARS / f".{name}.{os.getpid()}"
     try:
         shutil.copyfile(found, draft)

@@ -1,4 +1,4 @@
-"""The command that recomputes a range of event time: backfill."""
+"""The command that reprocesses a range of event time: backfill."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -31,35 +31,34 @@ Progress = Callable[[int, int], None]
     "start",
     type=Instant(),
     required=True,
-    help="Start of event time; the instant itself is inside. " + TIMES,
+    help=f"Start of the range of event time, inclusive. {TIMES}",
 )
 @click.option(
     "--to",
     "end",
     type=Instant(),
     required=True,
-    help="End of event time; the instant itself is outside.",
+    help="End of the range of event time, exclusive.",
 )
-@click.option(
-    "--dry-run", "how", flag_value="plan", help="Print what would be done and write nothing."
-)
+@click.option("--dry-run", "how", flag_value="plan", help="Print the plan and write nothing.")
 @click.option(
     "--check",
     "how",
     flag_value="check",
-    help="Recompute on a copy and report what differs; exit 3 if anything does.",
+    help="Reprocess a copy and report what differs; exit 3 if anything does.",
 )
 def backfill(
     pipeline: "Pipeline", *, as_json: bool, start: datetime, end: datetime, how: str | None
 ) -> None:
-    """Recompute a range of event time as if all had been on time.
+    """Reprocess a range of event time as if all had been on time.
 
-    Late and refused rows of the range are taken in; the watermark stays where it is. Scheduled runs go on meanwhile. Asked for again
-    after it was killed, it goes on where it was.
+    Late and refused rows of the range are accepted if they are valid; the watermark stays where it
+    is. Scheduled runs may go on meanwhile. Rerun the command to resume a backfill that was
+    interrupted.
     """
     ordered(start, end)
-    does = {None: _backfill, "plan": _plan, "check": _check}
-    does[how](Printer(as_json=as_json), pipeline, start, end)
+    act = {None: _backfill, "plan": _plan, "check": _check}[how]
+    act(Printer(as_json=as_json), pipeline, start, end)
 
 
 def _plan(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetime) -> None:
@@ -76,12 +75,17 @@ def _check(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetim
 
     with _progress(f"check {pipeline.name} {interval(start, end)}") as progress:
         found = check(session, pipeline, start, end, progress)
-    said = "agrees with its events" if found.agrees else "is not what its events say"
-    printer.line(f"{pipeline.name}, {interval(start, end)}: {said}; {_recounted(found)}")
+    result = "outputs agree with the source"
+    if not found.agrees:
+        result = "outputs differ from the source"
+    printer.line(
+        f"{pipeline.name}, {interval(start, end)}: {result}; {_describe_reprocessed(found)}"
+    )
     if not found.agrees:
         print_changes(printer, found)
-        for line in (line for example in found.examples for line in lines(example)):
-            printer.line(f"  {line}")
+        for example in found.examples:
+            for line in lines(example):
+                printer.line(f"  {line}")
     printer.finish(found.as_json())
     if not found.agrees:
         raise ExpectationsFailed(
@@ -96,41 +100,42 @@ def _backfill(printer: Printer, pipeline: "Pipeline", start: datetime, end: date
     with _progress(f"{pipeline.name} {interval(start, end)}") as progress:
         report = backfill_range(session, pipeline, start, end, progress)
     print_evolved(printer, pipeline, report)
-    printer.line(f"{pipeline.name}, backfill of {interval(start, end)}: {_recounted(report)}")
+    printer.line(
+        f"{pipeline.name}, backfill of {interval(start, end)}: {_describe_reprocessed(report)}"
+    )
     print_nulls(printer, report)
     print_changes(printer, report)
     printer.finish(report.as_json())
 
 
-def _recounted(report: "RunReport | Checked") -> str:
-    """A backfill's `accepted` is how many more events count than before it."""
-    return f"{count(report.read, 'event')} recounted, {report.accepted:+,} accepted"
+def _describe_reprocessed(report: "RunReport | Checked") -> str:
+    """Of a backfill, `accepted` is by how much the number of accepted events changes."""
+    return f"{count(report.read, 'event')} reprocessed, {report.accepted:+,} accepted"
 
 
 def _print_plan(printer: Printer, pipeline: "Pipeline", plan: "BackfillPlan") -> None:
     printer.line(
-        f"{pipeline.name}: {count(len(plan.chunks), 'chunk')}, read from version {plan.source_version} of {pipeline.source.table}"
+        f"{pipeline.name}: {count(len(plan.chunks), 'chunk')}, "
+        f"read from version {plan.source_version} of {pipeline.source.table}"
     )
-    printer.table(
-        ["chunk", "event times"],
-        [[n, interval(*bounds)] for n, bounds in enumerate(plan.chunks, 1)],
-    )
-    printer.table(
-        ["window", "recomputed"],
-        [[name, interval(*bounds)] for name, bounds in plan.windows.items()],
-    )
+    chunks = [[n, interval(*bounds)] for n, bounds in enumerate(plan.chunks, 1)]
+    printer.table(["chunk", "event times"], chunks)
+    windows = [[name, interval(*bounds)] for name, bounds in plan.windows.items()]
+    printer.table(["window", "recomputed"], windows)
     printer.finish(plan.as_json())
 
 
 @contextmanager
 def _progress(title: str) -> Iterator[Progress]:
-    """A progress bar on stderr: on a terminal it moves, elsewhere each chunk is a line."""
+    """A progress bar on stderr; where that is not a terminal, a line for each chunk."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     if not sys.stderr.isatty():
-        yield lambda done, total: click.echo(
-            f"{title}: {done} of {count(total, 'chunk')} done", err=True
-        )
+
+        def print_line(done: int, total: int) -> None:
+            click.echo(f"{title}: {done} of {count(total, 'chunk')} done", err=True)
+
+        yield print_line
         return
     columns = (
         TextColumn("{task.description}", markup=False),

@@ -10,15 +10,19 @@ from windowing.errors import UsageError
 
 
 def confirm(would: str, question: str) -> None:
-    """Asks `question`; UsageError, which says what the command `would` do, where nobody can answer, Failure if the answer is no."""
+    """Asks `question`, and returns if the answer is yes.
+
+    Raises UsageError, which reports what the command `would` do, where there is no terminal, and
+    Failure if the answer is no.
+    """
     if not sys.stdin.isatty():
         raise UsageError(f"{would}; it asks first, and there is no terminal to ask on: give --yes")
-    if not _agreed(question):
+    if not _is_confirmed(question):
         raise Failure("nothing was deleted", DECLINED)
 
 
-def _agreed(question: str) -> bool:
-    """Whether the answer is yes; Ctrl-C and the end of input are none."""
+def _is_confirmed(question: str) -> bool:
+    """Whether the answer is yes; Ctrl-C and the end of input count as no."""
     try:
         return click.confirm(question, err=True)
     except click.Abort:

@@ -1,4 +1,4 @@
-"""The command that looks whether all that runs have kept fits together: doctor."""
+"""The command that diagnoses a pipeline: doctor."""
 
 from typing import TYPE_CHECKING
 
@@ -16,31 +16,34 @@ if TYPE_CHECKING:
     from windowing.spec.pipeline import Pipeline
 
 
-@click.command()
+@click.command(short_help="Check that source, checkpoint, ledger and tables are consistent.")
 @common
 def doctor(pipeline: "Pipeline", *, as_json: bool) -> None:
-    """Does all that runs have kept fit together; exit 4 if not.
+    """Check that source, checkpoint, ledger and tables are consistent; exit 4 if not.
 
-    Looks at source, checkpoint, ledger and tables and writes nothing. Every run asks the same before it begins.
+    Every run makes the same diagnosis before it begins. Nothing is written.
     """
     session = noting(pipeline)
     from jobs.doctor import diagnosis
 
     found = diagnosis(session, pipeline)
     printer = Printer(as_json=as_json)
-    if not found:
-        printer.line(f"{pipeline.name}: source, checkpoint, ledger and tables tell one story")
+    if found:
+        rows = [[refused.code, refused.message] for refused in found]
+        printer.table(["finding", "what"], rows, pipeline.name)
     else:
-        printer.table(
-            ["finding", "what"],
-            [[refused.code, refused.message] for refused in found],
-            pipeline.name,
+        printer.line(
+            f"{pipeline.name} is healthy: source, checkpoint, ledger and tables are consistent"
         )
     findings = [{"code": refused.code, "found": refused.message} for refused in found]
     printer.finish({"pipeline": pipeline.name, "healthy": not found, "findings": findings})
     if found:
-        raise Failure(_sentence(pipeline, found), REFUSED)
+        raise Failure(_describe_findings(pipeline, found), REFUSED)
 
 
-def _sentence(pipeline: "Pipeline", found: "tuple[StateRefused, ...]") -> str:
-    return f"{pipeline.name}: {count(len(found), 'finding')}; no run will start until {'it is' if len(found) == 1 else 'they are'} repaired"
+def _describe_findings(pipeline: "Pipeline", found: "tuple[StateRefused, ...]") -> str:
+    repaired = "it is" if len(found) == 1 else "they are"
+    return (
+        f"{pipeline.name}: {count(len(found), 'finding')}; "
+        f"no run will start until {repaired} repaired"
+    )

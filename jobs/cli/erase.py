@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 @click.command()
 @common
 @key_option
-@click.option("--yes", is_flag=True, help="Don't ask.")
+@click.option("--yes", is_flag=True, help="Delete without asking.")
 def erase(pipeline: "Pipeline", *, as_json: bool, keys: tuple[str, ...], yes: bool) -> None:
-    """Delete one key from every table; asks before it does.
+    """Delete one key from every table, after asking.
 
-    Its rows go from state, outputs and refused rows, and so do the files of older versions. Erase it in the source afterwards: what is
-    still there comes back with a backfill that reaches it. That is a change of the source's past, which needs source.changes: feed.
-    Killed half-way, ask for it again.
+    Its rows are deleted from state, outputs and refused rows, together with the files of older
+    versions. Erase it in the source afterwards, because a backfill accepts again what is still
+    there. That changes rows of the source, so it needs source.changes: feed. Rerun the command if
+    it was interrupted.
     """
     chosen = keys_of(pipeline, keys)
     several = [column for column, values in chosen.items() if len(values) > 1]
@@ -39,13 +40,14 @@ def erase(pipeline: "Pipeline", *, as_json: bool, keys: tuple[str, ...], yes: bo
     session = writing(pipeline)
     from jobs.erase import erase as erase_now
 
-    done = erase_now(session, pipeline, {column: values[0] for column, values in chosen.items()})
+    key = {column: values[0] for column, values in chosen.items()}
+    done = erase_now(session, pipeline, key)
     printer = Printer(as_json=as_json)
-    printer.table(
-        ["table", "rows deleted"], [[table, n] for table, n in done.rows.items()], pipeline.name
-    )
+    rows = [[table, n] for table, n in done.rows.items()]
+    printer.table(["table", "rows deleted"], rows, pipeline.name)
     if done.resumed:
         printer.line(
-            "An erasure that was left half-way is closed with this one. If its key was another, erase that one again."
+            "This erase resumed one that was interrupted. "
+            "If that was for another key, erase that key again."
         )
     printer.finish({"pipeline": pipeline.name, **done.as_json()})

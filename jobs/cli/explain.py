@@ -1,4 +1,4 @@
-"""The command that tells what the next run will do: explain."""
+"""The command that prints the plan of the next run: explain."""
 
 from typing import TYPE_CHECKING
 
@@ -18,14 +18,18 @@ if TYPE_CHECKING:
 @click.command()
 @common
 def explain(pipeline: "Pipeline", *, as_json: bool) -> None:
-    """The plan of the next run; no side effect."""
+    """Print the plan of the next run; write nothing.
+
+    Shows the versions of the source that it would read, the watermark, and for each output the
+    windows that new events belong to.
+    """
     session = asking()
     from jobs.explain import explain as plan_of
 
     plan = plan_of(session, pipeline)
     printer = Printer(as_json=as_json)
-    printer.line(f"{pipeline.name}: run {plan.run} would read {_news(plan.news)}")
-    printer.facts(_facts(plan, feed=pipeline.source.changes == "feed"))
+    printer.line(f"{pipeline.name}: run {plan.run} would read {_describe_news(plan.news)}")
+    printer.facts(_plan_facts(plan, feed=pipeline.source.changes == "feed"))
     columns = [
         "window",
         "kind",
@@ -35,45 +39,49 @@ def explain(pipeline: "Pipeline", *, as_json: bool) -> None:
         "closed until",
         "windows with new events",
     ]
-    printer.table(columns, [_row(output) for output in plan.outputs])
-    printer.table(
-        ["state", "serves"], [[table, ", ".join(windows)] for table, windows in plan.tables.items()]
-    )
+    printer.table(columns, [_output_cells(output) for output in plan.outputs])
+    state = [[table, ", ".join(windows)] for table, windows in plan.tables.items()]
+    printer.table(["state", "serves"], state)
     printer.finish(plan.as_json())
 
 
-def _news(news: "News") -> str:
+def _describe_news(news: "News") -> str:
     if not news.commits:
         return f"nothing: version {news.version} of the source has been read"
-    return f"{count(news.rows, 'row')} in {count(news.files, 'file')} of {count(news.commits, 'commit')}"
+    rows, files = count(news.rows, "row"), count(news.files, "file")
+    return f"{rows} in {files} of {count(news.commits, 'commit')}"
 
 
-def _facts(plan: "Plan", *, feed: bool) -> dict[str, str]:
-    news, facts = plan.news, {"source": plan.news.table, "watermark": instant(plan.watermark)}
-    facts["versions"] = (
-        f"{news.since} to {news.version}" if news.commits else f"none after {news.version}"
-    )
+def _plan_facts(plan: "Plan", *, feed: bool) -> dict[str, str]:
+    news = plan.news
+    facts = {"source": news.table, "watermark": instant(plan.watermark)}
+    if news.commits:
+        facts["versions"] = f"{news.since} to {news.version}"
+    else:
+        facts["versions"] = f"none after {news.version}"
     if news.event_times:
-        facts["event times"] = f"{instant(news.event_times[0])} to {instant(news.event_times[1])}"
+        first, last = news.event_times
+        facts["event times"] = f"{instant(first)} to {instant(last)}"
     if news.rewrites:
         versions = ", ".join(f"{version} ({operation})" for version, operation in news.rewrites)
-        fate = "the ranges they touch will be counted again" if feed else "the run will be refused"
-        facts["rewrites"] = f"versions that change rows already in the source: {versions}; {fate}"
+        effect = "the run will be refused"
+        if feed:
+            effect = "the ranges they touch will be reprocessed"
+        facts["rewrites"] = f"versions that change rows already in the source: {versions}; {effect}"
     if plan.spec.changed:
         facts["spec"] = (
-            f"{listed(plan.spec.changed)} differ from what made the state, so the run will be refused"
+            f"{listed(plan.spec.changed)} differ from the spec of the state, "
+            "so the run will be refused"
         )
     elif plan.spec:
-        facts["spec"] = (
-            f"{listed((*plan.spec.added, *plan.spec.removed))} came or went; the run makes state anew first"
-        )
-    return facts | {
-        f"left open {n}".removesuffix(" 1"): text for n, text in enumerate(plan.left_open, 1)
-    }
+        names = listed((*plan.spec.added, *plan.spec.removed))
+        facts["spec"] = f"{names} added or removed, so the run rebuilds state first"
+    for n, text in enumerate(plan.left_open, 1):
+        facts["left open" if n == 1 else f"left open {n}"] = text
+    return facts
 
 
-def _row(output: "Touched") -> list[object]:
-    span = interval(*output.span) if output.span else None
+def _output_cells(output: "Touched") -> list[object]:
     return [
         output.name,
         output.kind,
@@ -81,5 +89,5 @@ def _row(output: "Touched") -> list[object]:
         output.version,
         output.published,
         instant(output.closed_until),
-        span,
+        interval(*output.span) if output.span else None,
     ]

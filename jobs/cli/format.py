@@ -1,4 +1,4 @@
-"""Sentences and tables that several commands print: how many rows there are, what changed, what came or went."""
+"""Prints what several commands report: numbers of rows, changes, and additions to the spec."""
 
 from typing import TYPE_CHECKING
 
@@ -14,17 +14,18 @@ if TYPE_CHECKING:
 
 
 def how_many(found: "Rows") -> str:
-    """How many rows there are, and how many of them are shown."""
+    """The number of rows found, and how many of them are shown."""
     if found.total <= len(found.rows):
         return count(found.total, "row")
     return f"{len(found.rows):,} of {count(found.total, 'row')}; --limit shows more"
 
 
 def print_evolved(printer: Printer, pipeline: "Pipeline", report: "RunReport") -> None:
-    """Prints the windows and aggregates that came or went with the spec, if any did."""
+    """Prints the windows and aggregates that the spec has added or removed, if there are any."""
     if report.evolved:
         printer.line(
-            f"{pipeline.name}: {listed(report.evolved)} came or went; state was made anew from the events accepted before"
+            f"{pipeline.name}: the spec has added or removed {listed(report.evolved)}, "
+            "so state was rebuilt from previously accepted events"
         )
 
 

@@ -35,7 +35,7 @@ OUTCOMES = ("late", "partial", "duplicate", "quarantined")
 )
 @key_option
 @range_options("event times")
-@as_of_option("As run RUN left it.")
+@as_of_option("Show the rows as run RUN left them.")
 @limit_option
 def late(
     pipeline: "Pipeline",
@@ -49,9 +49,10 @@ def late(
     as_of: str | None,
     limit: int,
 ) -> None:
-    """Rows that were refused, newest run first.
+    """Show refused rows, newest run first.
 
-    late: for every window; partial: for some of its windows; duplicate: its id was accepted before; quarantined: for a reason.
+    late: late for every window; partial: late for some of its windows; duplicate: its event id was
+    accepted before; quarantined: invalid (the reason is shown).
     """
     wanted_keys = keys_of(pipeline, keys)
     ordered(start, end)
@@ -66,21 +67,20 @@ def late(
         as_of,
     )
     printer = Printer(as_json=as_json)
-    printer.line(
-        f"{pipeline.name}: " + ", ".join(f"{n:,} {outcome}" for outcome, n in found.counts.items())
-    )
+    counts = [f"{n:,} {outcome}" for outcome, n in found.counts.items()]
+    printer.line(f"{pipeline.name}: {', '.join(counts)}")
     if found.rows:
-        names = [
-            *pipeline.source.key,
-            *([pipeline.source.event_id] if pipeline.source.event_id else []),
-        ]
+        names = list(pipeline.source.key)
+        if pipeline.source.event_id:
+            names.append(pipeline.source.event_id)
         columns = ["outcome", *names, "event time", "run", "watermark", "reason", "resolved by"]
-        printer.data(columns, [_refused(row, names) for row in found.rows])
+        printer.data(columns, [_refused_cells(row, names) for row in found.rows])
     printer.finish({"pipeline": pipeline.name, **found.as_json()})
 
 
-def _refused(row: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
-    missed = ", ".join(m["window"] for m in row.get("missed") or [])
+def _refused_cells(row: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
+    # Only rows of the table `_late` name the windows that they missed.
+    missed = ", ".join(window["window"] for window in row.get("missed") or [])
     reason = f"{row['reason']}: {missed}" if missed else row["reason"]
     return [
         row["outcome"],

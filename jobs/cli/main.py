@@ -1,6 +1,7 @@
-"""`tidemark`: event-time windows over Delta tables, from the command line. What it promises: docs name every command and exit code.
+"""`tidemark`: the commands as one group, and their errors as one sentence and an exit code.
 
-command line -> spec (no Spark) -> lock probe (no Spark) -> session -> one function of `jobs` -> table or JSON
+command line -> spec (no Spark) -> lock probe (no Spark) -> session -> one function of `jobs` ->
+table or JSON
 """
 
 import os
@@ -34,7 +35,7 @@ INTERRUPTED = 130
 
 
 class Tidemark(click.Group):
-    """A group whose every error is one sentence on stderr and the exit code that belongs to it."""
+    """A group of commands that reports each error as one sentence on stderr and an exit code."""
 
     def main(
         self,
@@ -44,29 +45,29 @@ class Tidemark(click.Group):
         **extra: Any,
     ) -> Any:
         """Runs one command and ends the process with its exit code."""
-        _streams()
+        _open_missing_streams()
         try:
             code = super().main(args, prog_name, *rest, **{**extra, "standalone_mode": False})
         except click.exceptions.NoArgsIsHelpError as error:
-            code = _said(error.format_message(), error.exit_code)
+            code = _print_error(error.format_message(), error.exit_code)
         except Failure as error:
-            code = _said(f"tidemark: {error.message}", error.code)
+            code = _print_error(f"tidemark: {error.message}", error.code)
         except click.ClickException as error:
-            code = _said(f"tidemark: {usage(error)}", error.exit_code)
+            code = _print_error(f"tidemark: {usage(error)}", error.exit_code)
         except click.Abort:
-            code = _said(
-                "tidemark: interrupted; the next run takes up where this one stopped", INTERRUPTED
+            code = _print_error(
+                "tidemark: interrupted; the next run resumes where this one stopped", INTERRUPTED
             )
         except OSError as error:
-            code = _unwritten(error)
+            code = _report_unwritable(error)
         try:
             sys.stdout.flush()
         except OSError as error:
-            code = _unwritten(error, said=bool(code))
+            code = _report_unwritable(error, already_reported=bool(code))
         sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Runs the command; whatever it raises becomes one sentence."""
+        """Runs the command; an error that it raises becomes one sentence."""
         try:
             return super().invoke(ctx)
         except (
@@ -83,27 +84,35 @@ class Tidemark(click.Group):
             raise explained(error) from error
 
 
-def _streams() -> None:
-    """Standard input, output and error are open, if need be on nothing."""
+def _open_missing_streams() -> None:
+    """Opens standard input, output and error on the null device where the caller has closed them.
+
+    Otherwise the next file that is opened would get the number of one of them.
+    """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
             opened = os.open(os.devnull, os.O_RDWR)
             if opened != number:
                 os.dup2(opened, number)
-            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 -- open as long as the process
+            # The stream stays open as long as the process.
+            stream = open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
 
 
-def _unwritten(error: OSError, *, said: bool = False) -> int:
-    """Standard output takes no more, so nothing else is written to it; a sentence says so unless its reader has left or it was said."""
+def _report_unwritable(error: OSError, *, already_reported: bool = False) -> int:
+    """Redirects standard output, which can't be written to, to the null device; reports that once.
+
+    A reader that has closed its end of a pipe needs no report.
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    if said or isinstance(error, BrokenPipeError):
+    if already_reported or isinstance(error, BrokenPipeError):
         return 1
-    return _said(
-        f"tidemark: what was found can't be written to standard output ({error.strerror})", 1
+    return _print_error(
+        f"tidemark: the result can't be written to standard output ({error.strerror})", 1
     )
 
 
-def _said(text: str, code: int) -> int:
+def _print_error(text: str, code: int) -> int:
     click.echo(text, err=True)
     return code
 
@@ -116,12 +125,13 @@ def _said(text: str, code: int) -> int:
 def main() -> None:
     """Event-time windows over Delta tables that stay right when events arrive late.
 
-    SPEC is a pipeline's YAML file. Exit codes: 0 done, 1 unexpected, 2 bad usage or spec, 3 expectations failed, 4 state or
-    source refused, 75 another writer holds the pipeline.
+    SPEC is the YAML file of a pipeline. Exit codes: 0 done, 1 unexpected, 2 wrong usage or spec,
+    3 expectations failed, 4 state or source refused, 75 another writer holds the pipeline.
     """
 
 
-LOOKING = (explain, show, late, state, report, check)
-TENDING = (maintain, doctor, recover, reset, erase)
-for command in (run, backfill, validate, publish, *LOOKING, *TENDING, setup):
+_WRITE = (run, backfill, validate, publish)
+_READ = (explain, show, late, state, report, check)
+_OPERATE = (maintain, doctor, recover, reset, erase, setup)
+for command in (*_WRITE, *_READ, *_OPERATE):
     main.add_command(command)

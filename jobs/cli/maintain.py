@@ -1,4 +1,4 @@
-"""The command that keeps a pipeline small: maintain."""
+"""The command that compacts and cleans up the tables of a pipeline: maintain."""
 
 from typing import TYPE_CHECKING
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 @click.command()
 @common
 def maintain(pipeline: "Pipeline", *, as_json: bool) -> None:
-    """Compact state and files, and delete what retention keeps no more.
+    """Compact state and files, and delete data past its retention.
 
-    No number changes. Older versions of outputs can be read for 30 days, or for as long as a table's own properties say, and for
-    longer while readers are pointed at one.
+    No value of an output changes. Older versions of outputs can be read for 30 days, or for as long
+    as the properties of a table say, and for longer while readers use one.
     """
     session = writing(pipeline)
     from jobs.maintain import maintain as maintain_now
@@ -39,7 +39,8 @@ def maintain(pipeline: "Pipeline", *, as_json: bool) -> None:
             "after",
         ]
         rows = [
-            [t.name, t.merged, t.expired, *t.files, *(size(n) for n in t.size)] for t in done.tables
+            [t.name, t.merged, t.expired, *t.files, size(t.size[0]), size(t.size[1])]
+            for t in done.tables
         ]
         printer.table(columns, rows, pipeline.name)
     printer.finish({"pipeline": pipeline.name, "tables": done.as_json()})

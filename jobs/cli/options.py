@@ -1,4 +1,4 @@
-"""What commands share on their command lines: SPEC, --json, --debug, times, keys."""
+"""Arguments and options that several commands have: SPEC, --json, --debug, times, keys."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from windowing.spec.words import listed, near, shown
 
 F = TypeVar("F", bound=Callable[..., Any])
 _DEBUG = "tidemark.debug"
-TIMES = "Times are ISO 8601; those without a zone are UTC."
+TIMES = "Times are ISO 8601; without a zone they are UTC."
 
 
 class Instant(click.ParamType[datetime]):
@@ -26,29 +26,31 @@ class Instant(click.ParamType[datetime]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> datetime:
-        """The time, or a usage error that says what one looks like."""
+        """The time in UTC; a usage error for any other text, with examples."""
         if isinstance(value, datetime):
             return value
         try:
             at = datetime.fromisoformat(value.strip())
-            return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+            aware = at if at.tzinfo else at.replace(tzinfo=UTC)
+            return aware.astimezone(UTC)
         except (ValueError, OverflowError):
             self.fail(
-                f"{shown(value)} is not a time such as 2013-03-10T05:00Z, 2013-03-10T00:00-05:00 or 2013-03-10",
+                f"{shown(value)} is not a time such as 2013-03-10T05:00Z, "
+                "2013-03-10T00:00-05:00 or 2013-03-10",
                 param,
                 ctx,
             )
 
 
 class Spec(click.ParamType[Pipeline]):
-    """A spec file as the pipeline it spells, whose suite is there."""
+    """A spec file as the pipeline it describes; its suite exists."""
 
     name = "spec"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Pipeline:
-        """The pipeline; SpecError with file, field and what is allowed."""
+        """The pipeline; raises SpecError with file, field and what is allowed."""
         from expectations.places import check_suite
         from windowing.spec.load import load_pipeline
 
@@ -60,11 +62,12 @@ class Spec(click.ParamType[Pipeline]):
 
 
 def debugging(ctx: click.Context | None = None) -> bool:
-    """Whether stack traces are wanted."""
+    """Whether --debug or TIDEMARK_DEBUG asks for stack traces."""
     return bool((ctx or click.get_current_context()).meta.get(_DEBUG))
 
 
-def _remember(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001
+def _set_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001
+    # The option may stand before and after the name of the command, and either one counts.
     ctx.meta[_DEBUG] = value or ctx.meta.get(_DEBUG, False)
 
 
@@ -76,7 +79,7 @@ def debug(command: F) -> F:
         is_flag=True,
         is_eager=True,
         expose_value=False,
-        callback=_remember,
+        callback=_set_debug,
         envvar="TIDEMARK_DEBUG",
         show_envvar=True,
         help=text,
@@ -87,7 +90,7 @@ def debug(command: F) -> F:
 def common(command: F) -> F:
     """Adds SPEC (a Pipeline), --json and --debug, and requires Spark once all of them are read.
 
-    So a bad spec is said first, also where Spark isn't installed.
+    So a wrong spec is reported first, also where Spark isn't installed.
     """
 
     @wraps(command)
@@ -106,18 +109,21 @@ def json_option(command: F) -> F:
 
 
 def key_option(command: F) -> F:
-    """Adds --key, repeatable."""
-    text = "COLUMN=VALUE, or the value alone where the key is one column. Repeat it for more columns or more values."
+    """Adds --key, which may be repeated."""
+    text = (
+        "COLUMN=VALUE, or only the value where the key has one column. "
+        "Repeat it for more columns or more values."
+    )
     return click.option("--key", "keys", multiple=True, metavar="KEY", help=text)(command)
 
 
 def range_options(of: str) -> Callable[[F], F]:
-    """Adds --from, --to and --reverse, about `of` such as windows."""
-    since = click.option(
-        "--from", "start", type=Instant(), help=f"Only {of} from this time on. {TIMES}"
-    )
-    until = click.option("--to", "end", type=Instant(), help=f"Only {of} before this time.")
-    reverse = click.option("--reverse", is_flag=True, help="The other way round.")
+    """Adds --from, --to and --reverse; `of` names what they select, such as event times."""
+    since_help = f"Only {of} from this time on (inclusive). {TIMES}"
+    since = click.option("--from", "start", type=Instant(), help=since_help)
+    until_help = f"Only {of} before this time (exclusive)."
+    until = click.option("--to", "end", type=Instant(), help=until_help)
+    reverse = click.option("--reverse", is_flag=True, help="Sort in the opposite order.")
     return lambda command: since(until(reverse(command)))
 
 
@@ -133,48 +139,52 @@ def limit_option(command: F) -> F:
         type=click.IntRange(1, 1_000_000),
         default=20,
         show_default=True,
-        help="Rows to show.",
+        help="How many rows to show at most.",
     )(command)
 
 
 def ordered(start: datetime | None, end: datetime | None) -> None:
-    """UsageError unless `start` is before `end`, where both are given."""
+    """Raises UsageError unless `start` is before `end`, where both are given."""
     if start is not None and end is not None and start >= end:
         raise UsageError(
-            f"--from {start.isoformat()} must be before --to {end.isoformat()}; the range holds --from and not --to"
+            f"--from {start.isoformat()} must be before --to {end.isoformat()}, "
+            "because the range contains --from and not --to"
         )
 
 
 def window_of(pipeline: Pipeline, name: str) -> Window:
-    """The window called `name`; UsageError with the names there are."""
+    """The window called `name`; raises UsageError with the names that exist."""
     names = [w.name for w in pipeline.windows]
     if name not in names:
         raise UsageError(
-            f"{pipeline.name} has no window {shown(name)}; it has {listed(names)}{near(name, names)}"
+            f"{pipeline.name} has no window {shown(name)}; "
+            f"it has {listed(names)}{near(name, names)}"
         )
     return pipeline.window(name)
 
 
 def keys_of(pipeline: Pipeline, given: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """For each key column the values asked for. UsageError where a text names no key column."""
+    """The wanted values by key column; raises UsageError where a text names no key column."""
     found: dict[str, tuple[str, ...]] = {}
     for text in given:
-        column, value = _key(pipeline, text)
+        column, value = _parse_key(pipeline, text)
         found[column] = (*found.get(column, ()), value)
     return found
 
 
-def _key(pipeline: Pipeline, text: str) -> tuple[str, str]:
+def _parse_key(pipeline: Pipeline, text: str) -> tuple[str, str]:
     columns = pipeline.source.key
     column, equals, value = text.partition("=")
     if not equals and len(columns) == 1:
         return columns[0], text
     if not equals:
         raise UsageError(
-            f"--key {shown(text)} names no column; write COLUMN=VALUE, the key columns are {listed(columns)}"
+            f"--key {shown(text)} names no column; write COLUMN=VALUE, "
+            f"the key columns are {listed(columns)}"
         )
     if column not in columns:
         raise UsageError(
-            f"--key: {shown(column)} is not a key column of {pipeline.name}; it has {listed(columns)}{near(column, columns)}"
+            f"--key: {shown(column)} is not a key column of {pipeline.name}; "
+            f"it has {listed(columns)}{near(column, columns)}"
         )
     return column, value

@@ -1,4 +1,4 @@
-"""The command that points readers at validated versions: publish."""
+"""The command that publishes validated versions: publish."""
 
 from typing import TYPE_CHECKING
 
@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 @click.option(
     "--accept",
     metavar="REASON",
-    help="Publish although expectations failed; the reason is recorded.",
+    help="Publish although expectations failed, and record the reason.",
 )
 def publish(pipeline: "Pipeline", *, as_json: bool, accept: str | None) -> None:
-    """Point readers at the newest validated versions."""
+    """Publish the newest validated versions of all outputs.
+
+    Readers use the published versions until the next publish. Exit 3 if expectations failed or were
+    not evaluated.
+    """
     if accept is not None and not accept.strip():
         raise click.UsageError(
             "--accept needs a reason, such as 'the airport was closed that day'",
@@ -32,7 +36,6 @@ def publish(pipeline: "Pipeline", *, as_json: bool, accept: str | None) -> None:
     published = publish_newest(session, pipeline, accept)
     printer = Printer(as_json=as_json)
     rows = [[name, output["version"], output["rows"]] for name, output in published.outputs.items()]
-    printer.table(
-        ["window", "version", "rows"], rows, f"{pipeline.name}, published run {published.run}"
-    )
+    title = f"{pipeline.name}, published run {published.run}"
+    printer.table(["window", "version", "rows"], rows, title)
     printer.finish(published.as_json())

@@ -1,4 +1,4 @@
-"""The command that makes a checkpoint anew: recover."""
+"""The command that rebuilds a checkpoint from the ledger: recover."""
 
 from typing import TYPE_CHECKING
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 @click.command()
 @common
 def recover(pipeline: "Pipeline", *, as_json: bool) -> None:
-    """Make a lost or damaged checkpoint anew from the ledger.
+    """Rebuild a lost or damaged checkpoint from the ledger.
 
-    One that is older, or of another stream, is made anew too. The old one is kept beside it. What the ledger can't tell is refused,
-    with what to do.
+    A checkpoint that is older than the ledger, or of another stream, is rebuilt as well. The old
+    one is kept beside it. Exit 4, and a message that says what to do, if the ledger isn't enough.
     """
     session = noting(pipeline)
     from jobs.doctor import recover as recover_now

@@ -1,4 +1,4 @@
-"""The command that writes a page of runs, outputs and quality: report."""
+"""The command that writes an HTML page of runs, outputs and quality: report."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
-    help="The file to write; without it _report.html beside the tables.",
+    help="The file to write. Default: _report.html beside the tables.",
 )
 def report(pipeline: "Pipeline", *, as_json: bool, output: Path | None) -> None:
-    """One self-contained HTML page of runs, outputs and quality."""
+    """Write one self-contained HTML page of runs, outputs and quality."""
     from datetime import UTC, datetime
 
     session = asking()
@@ -37,7 +37,8 @@ def report(pipeline: "Pipeline", *, as_json: bool, output: Path | None) -> None:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(
-            f"--output: {target} can't be written ({error.strerror}); name a file in a directory of yours"
+            f"--output: {target} can't be written ({error.strerror}); "
+            "name a file in a directory of yours"
         ) from error
     printer = Printer(as_json=as_json)
     printer.line(f"{pipeline.name}: {target}")

@@ -1,4 +1,4 @@
-"""The command that starts a pipeline over: reset."""
+"""The command that deletes everything that runs have made: reset."""
 
 from typing import TYPE_CHECKING
 
@@ -17,43 +17,42 @@ if TYPE_CHECKING:
 
 @click.command()
 @common
-@click.option("--yes", is_flag=True, help="Don't ask.")
+@click.option("--yes", is_flag=True, help="Delete without asking.")
 def reset(pipeline: "Pipeline", *, as_json: bool, yes: bool) -> None:
-    """Start over; asks before it deletes what runs have made.
+    """Start over: delete what runs have made, after asking.
 
-    State, outputs, ledger and checkpoint go, the source stays. The next run reads the source from its beginning; what is published is
-    gone until it is published again.
+    State, outputs, ledger and checkpoint are deleted; the source stays. The next run reads the
+    source from its beginning. Nothing is published until the next publish.
     """
     from jobs.preflight.lock import probe
     from jobs.reset import holding
     from jobs.reset import reset as reset_now
 
     probe(pipeline)
-    found, printer = holding(pipeline), Printer(as_json=as_json)
+    printer = Printer(as_json=as_json)
+    found = holding(pipeline)
     if found.size and not yes:
         _ask(found)
-    gone = reset_now(pipeline)
-    printer.line(
-        f"{pipeline.name}: {_what(gone)} deleted from {gone.path}"
-        if gone.size
-        else f"{pipeline.name}: nothing to delete"
-    )
-    printer.finish({"pipeline": pipeline.name, "deleted": gone.as_json()})
+    deleted = reset_now(pipeline)
+    if deleted.size:
+        printer.line(f"{pipeline.name}: {_describe(deleted)} deleted from {deleted.path}")
+    else:
+        printer.line(f"{pipeline.name}: nothing to delete")
+    printer.finish({"pipeline": pipeline.name, "deleted": deleted.as_json()})
 
 
 def _ask(found: "Holding") -> None:
-    confirm(
-        f"reset would delete {_what(found)} in {found.path}",
-        f"Delete {_what(found)} in {found.path}?",
-    )
+    what = f"{_describe(found)} in {found.path}"
+    confirm(f"reset would delete {what}", f"Delete {what}?")
 
 
-def _what(found: "Holding") -> str:
-    shown = [name for name in found.tables if not name.startswith("_")]
-    others = (
-        f" and what no run has made: {listed(found.others[:5])}{', ...' if len(found.others) > 5 else ''}"
-        if found.others
-        else ""
-    )
-    named = f", {listed(shown)} among them" if shown else ""
-    return f"{count(len(found.tables), 'table')}{named}{others} ({size(found.size)})"
+def _describe(found: "Holding") -> str:
+    """Tables, with the names of outputs, then entries that no run has made, and the size of all."""
+    outputs = [name for name in found.tables if not name.startswith("_")]
+    text = count(len(found.tables), "table")
+    if outputs:
+        text += f", {listed(outputs)} among them"
+    if found.others:
+        more = ", ..." if len(found.others) > 5 else ""
+        text += f" and what no run has made: {listed(found.others[:5])}{more}"
+    return f"{text} ({size(found.size)})"

@@ -1,4 +1,4 @@
-"""The command that reads what is new in the source: run."""
+"""The command that processes what is new in the source: run."""
 
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -21,11 +21,15 @@ _COUNTS = ("read", "accepted", "late", "duplicate", "quarantined")
 
 @click.command()
 @common
-@click.option("--arrival", type=Instant(), help="Stands for the host clock, for replays. " + TIMES)
+@click.option("--arrival", type=Instant(), help=f"Use this time instead of the host clock. {TIMES}")
 def run(pipeline: "Pipeline", *, as_json: bool, arrival: datetime | None) -> None:
-    """One scheduled run: everything that is new, then stop."""
+    """Process everything that is new in the source, then stop.
+
+    Prints how many rows had each outcome, the watermark, and how many rows of each output changed.
+    An interrupted run is finished first.
+    """
     if arrival is not None:
-        _not_ahead(pipeline, arrival)
+        _refuse_future(pipeline, arrival)
     session = writing(pipeline)
     from jobs.run import run as run_once
 
@@ -39,19 +43,21 @@ def run(pipeline: "Pipeline", *, as_json: bool, arrival: datetime | None) -> Non
     printer.finish(report.as_json())
 
 
-def _not_ahead(pipeline: "Pipeline", arrival: datetime) -> None:
-    """UsageError for an arrival that every later run would have to be after."""
+def _refuse_future(pipeline: "Pipeline", arrival: datetime) -> None:
+    """Raises UsageError for an arrival that is further ahead of the host clock than events may be.
+
+    Arrivals never go back, so every later run would have that arrival, too.
+    """
     ahead = arrival - datetime.now(UTC)
     if ahead > timedelta(microseconds=pipeline.watermark.max_future_us):
-        said = f"--arrival {instant(arrival)} is more than watermark.max_future ahead of this host's clock"
-        raise UsageError(f"{said}; later runs would arrive then, too, until the clock is there")
+        raise UsageError(
+            f"--arrival {instant(arrival)} is more than watermark.max_future ahead of this host's "
+            "clock; every later run would reuse that arrival time until the host clock reaches it"
+        )
 
 
 def _print_report(printer: Printer, title: str, report: "RunReport") -> None:
-    printer.table(
-        [*_COUNTS, "watermark"],
-        [[*(getattr(report, c) for c in _COUNTS), instant(report.watermark)]],
-        title,
-    )
+    counts = [getattr(report, name) for name in _COUNTS]
+    printer.table([*_COUNTS, "watermark"], [[*counts, instant(report.watermark)]], title)
     print_nulls(printer, report)
     print_changes(printer, report)

@@ -1,4 +1,4 @@
-"""The command that makes an environment ready for Spark: setup."""
+"""The command that fetches the JARs that Spark needs: setup."""
 
 import click
 
@@ -12,12 +12,12 @@ from windowing.spec.words import listed
 @json_option
 @debug
 def setup(*, as_json: bool) -> None:
-    """Fetch the Delta JARs; once for each environment.
+    """Fetch the Delta JARs, once for each environment.
 
-    They are verified by SHA-256 and kept in the environment that Tidemark is installed in, or in
-    the directory that TIDEMARK_JARS names. A JAR that is there already is verified, and fetched
-    again only if it is not the pinned one. Needs Java. A mirror of Maven Central is named by
-    DEFAULT_ARTIFACT_REPOSITORY, or by Spark's spark.jars.ivySettings in spark-defaults.conf.
+    They are verified by SHA-256 and stored in the environment that Tidemark is installed in, or in
+    the directory that TIDEMARK_JARS names. A JAR that exists already is verified, and fetched again
+    only if it is not the pinned one. Needs Java. DEFAULT_ARTIFACT_REPOSITORY, or Spark's
+    spark.jars.ivySettings in spark-defaults.conf, names a mirror of Maven Central.
     """
     require_spark_extra()
     from jobs.session import JARS
@@ -25,10 +25,8 @@ def setup(*, as_json: bool) -> None:
 
     fetched = fetch_jars(verbose=debugging())
     printer = Printer(as_json=as_json)
-    did = (
-        f"fetched and verified {listed(fetched)}"
-        if fetched
-        else "the Delta JARs are there, verified"
-    )
-    printer.line(f"{JARS}: {did}")
+    if fetched:
+        printer.line(f"{JARS}: fetched and verified {listed(fetched)}")
+    else:
+        printer.line(f"{JARS}: the Delta JARs are there, verified")
     printer.finish({"directory": str(JARS), "jars": dict(SHA256), "fetched": list(fetched)})

@@ -1,4 +1,4 @@
-"""The Spark session of a command: started when it is first needed, and quiet."""
+"""Starts the Spark session of a command when it is first needed, without output of its own."""
 
 import logging
 import signal
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def writing(pipeline: "Pipeline", **conf: str) -> "SparkSession":
-    """The session for a command that writes; Busy at once, before the JVM starts, when another writer holds the pipeline."""
+    """The session of a command that writes; raises Busy, before the JVM starts, if another does."""
     from jobs.preflight.lock import probe
 
     probe(pipeline)
@@ -29,60 +29,74 @@ def writing(pipeline: "Pipeline", **conf: str) -> "SparkSession":
 
 
 def asking() -> "SparkSession":
-    """The session for a command that reads the ledger, logs and counts, and hardly any rows."""
+    """The session of a command that reads the ledger, logs and counts, and hardly any rows."""
     from jobs.session import LIGHT
 
     return spark(**LIGHT)
 
 
 def noting(pipeline: "Pipeline") -> "SparkSession":
-    """The same for a command that writes such things; Busy as `writing` is."""
+    """The session of a command that writes, but hardly any rows; raises Busy as `writing` does."""
     from jobs.session import LIGHT
 
     return writing(pipeline, **LIGHT)
 
 
 def spark(**conf: str) -> "SparkSession":
-    """The session; the JVM ends with this process. What it says, and Python's logs, are kept from the terminal unless --debug asks."""
+    """The session; its JVM ends with this process.
+
+    Without --debug nothing that the JVM or Python's logs print reaches the terminal. Raises
+    TidemarkError where the JVM does not start.
+    """
     if debugging():
         from jobs.session import spark_session
 
-        return _interruptible(spark_session(**conf))
-    click.get_current_context().with_resource(_silence())
-    with aside() as said:
+        return _let_ctrl_c_end(spark_session(**conf))
+    click.get_current_context().with_resource(_silence_logs())
+    with aside() as jvm_output:
         from pyspark.errors import PySparkRuntimeError
 
         from jobs.session import spark_session
 
         try:
-            return _interruptible(spark_session(**conf))
+            return _let_ctrl_c_end(spark_session(**conf))
         except PySparkRuntimeError as error:
-            said.seek(0)
-            raise TidemarkError(_not_started(said.read().decode(errors="replace"))) from error
+            jvm_output.seek(0)
+            printed = jvm_output.read().decode(errors="replace")
+            raise TidemarkError(_explain_no_jvm(printed)) from error
 
 
-def _interruptible(session: "SparkSession") -> "SparkSession":
-    """Ctrl-C ends what waits for the JVM; PySpark's own handler would first ask that JVM something, on the connection that waits."""
+def _let_ctrl_c_end(session: "SparkSession") -> "SparkSession":
+    """Restores Python's handler of Ctrl-C, which ends whatever waits for the JVM.
+
+    PySpark's own handler first asks the JVM to cancel its jobs, on the connection that is waiting.
+    """
+    # Only the main thread may set a handler.
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
     return session
 
 
-def _not_started(said: str) -> str:
-    """Why there is no JVM, from what it or its launcher said."""
+def _explain_no_jvm(printed: str) -> str:
+    """Why there is no JVM, from what it or its launcher printed."""
     lines = [
-        line.strip() for line in said.splitlines() if line.strip() and not line.startswith("\tat ")
+        line.strip()
+        for line in printed.splitlines()
+        if line.strip() and not line.startswith("\tat ")
     ]
-    why = next(
-        (line for line in lines if "rror" in line or "JAVA_HOME" in line),
-        lines[-1] if lines else "it said nothing",
+    telling = [line for line in lines if "rror" in line or "JAVA_HOME" in line]
+    reason = "it said nothing"
+    if lines:
+        reason = telling[0] if telling else lines[-1]
+    return (
+        f"Spark's JVM did not start ({reason}); it needs Java 17 or newer on PATH or in JAVA_HOME; "
+        "run again with --debug for more"
     )
-    return f"Spark's JVM did not start ({why}); it needs Java 17 or newer on PATH or in JAVA_HOME; run again with --debug for more"
 
 
 @contextmanager
-def _silence() -> Iterator[None]:
-    """No log and no warning of a library reaches stderr inside the block."""
+def _silence_logs() -> Iterator[None]:
+    """Keeps logs and warnings of libraries from stderr inside the block."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:

@@ -1,4 +1,4 @@
-"""The packages of the extra `spark`: a command that needs them says so when they aren't there."""
+"""The packages of the extra `spark`, and the error of a command that needs them."""
 
 from importlib.util import find_spec
 
@@ -14,13 +14,14 @@ MODULES = (
     "pyarrow",
     "tenacity",
 )
-"""What the packages of the extra are imported as."""
+"""The names by which the packages of the extra are imported."""
 
 
 def require_spark_extra() -> None:
-    """UsageError with the command that installs the extra, unless all of it is installed.
+    """Raises UsageError with the command that installs the extra, unless all of it is installed.
 
-    Asks for places of files only: importing Spark here would cost every command half a second.
+    Only the places of files are read, because importing Spark would cost every command half a
+    second.
     """
     missing = [name for name in MODULES if find_spec(name) is None]
     if missing:

@@ -1,4 +1,4 @@
-"""The command that shows the tables that outputs are made from: state."""
+"""The command that shows the tables of state: state."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 @common
 @click.option(
     "--window",
-    help="Also show what this window is made from: partial aggregates, or events where their order counts.",
+    help="Also show the state of this window: partial aggregates, or events where order matters.",
 )
 @key_option
 @range_options("state")
-@as_of_option("As run RUN left it; with --window.")
+@as_of_option("Show the state as run RUN left it; with --window.")
 @limit_option
 def state(
     pipeline: "Pipeline",
@@ -47,15 +47,13 @@ def state(
     as_of: str | None,
     limit: int,
 ) -> None:
-    """Tables that outputs are made from; --window: their newest rows."""
+    """Show state tables (partial aggregates). With --window, show that window's rows."""
     if window is None and (keys or start or end or as_of):
         raise UsageError(
-            "--key, --from, --to and --as-of need --window, which says whose state to show"
+            "--key, --from, --to and --as-of need --window, which names the window to show"
         )
-    chosen, wanted_keys = (
-        None if window is None else window_of(pipeline, window),
-        keys_of(pipeline, keys),
-    )
+    chosen = None if window is None else window_of(pipeline, window)
+    wanted_keys = keys_of(pipeline, keys)
     ordered(start, end)
     session = spark()
     from jobs.show import Wanted, partials, state_tables
@@ -63,27 +61,21 @@ def state(
     tables = state_tables(session, pipeline)
     printer = Printer(as_json=as_json)
     result: dict[str, object] = {"pipeline": pipeline.name, "tables": [t.as_json() for t in tables]}
-    columns = ["table", "windows", "rows", "files", "size", "newest run", "newest batch"]
     if tables:
-        printer.table(
-            columns,
-            [
-                [t.table, ", ".join(t.windows), t.rows, t.files, size(t.bytes), t.run, t.batch]
-                for t in tables
-            ],
-        )
+        columns = ["table", "windows", "rows", "files", "size", "newest run", "newest batch"]
+        rows = [
+            [t.table, ", ".join(t.windows), t.rows, t.files, size(t.bytes), t.run, t.batch]
+            for t in tables
+        ]
+        printer.table(columns, rows)
     else:
-        printer.line(f"{pipeline.name}: no state, there is no run yet")
+        printer.line(f"{pipeline.name}: no state, because there is no run yet")
     if chosen is not None:
-        found = partials(
-            session, pipeline, chosen, Wanted(wanted_keys, start, end, not reverse, limit), as_of
-        )
+        wanted = Wanted(wanted_keys, start, end, not reverse, limit)
+        found = partials(session, pipeline, chosen, wanted, as_of)
         if tables:
-            printer.data(
-                found.columns,
-                [[row[c] for c in found.columns] for row in found.rows],
-                f"what {chosen.name} is made from",
-            )
+            cells = [[row[column] for column in found.columns] for row in found.rows]
+            printer.data(found.columns, cells, f"state of {chosen.name}")
             printer.line(how_many(found))
         result["partials"] = found.as_json()
     printer.finish(result)

@@ -19,64 +19,71 @@ if TYPE_CHECKING:
 
 @click.command("test")
 @click.argument("paths", nargs=-1, required=True, metavar="TRANSCRIPT...")
-@click.option("-k", "text", metavar="TEXT", help="Only transcripts whose name or path holds TEXT.")
+@click.option(
+    "-k", "text", metavar="TEXT", help="Only transcripts whose name or path contains TEXT."
+)
 @json_option
 @debug
 def check(paths: tuple[str, ...], *, text: str | None, as_json: bool) -> None:
     """Play TRANSCRIPTs against their specs; exit 3 if one disagrees.
 
-    A TRANSCRIPT is a YAML file with the steps of a test: rows that come in, the watermark that moves on, and the rows that tables then
-    hold. A directory stands for every transcript below it. Tables lie in a temporary directory.
+    A TRANSCRIPT is a YAML file with the steps of a test: rows that are added to the source, a
+    watermark, and the rows that tables then contain. A directory stands for every transcript below
+    it. Tables are written to a temporary directory.
     """
     require_spark_extra()
     from windowing.transcripts.load import plays
 
-    chosen = _chosen(plays(paths), text)
+    chosen = _select_transcripts(plays(paths), text)
     from jobs.transcripts import TINY, played
 
-    session, printer = spark(**TINY), Printer(as_json=as_json)
+    session = spark(**TINY)
+    printer = Printer(as_json=as_json)
     verdicts: list[Verdict] = []
     for verdict in played(session, chosen):
         verdicts.append(verdict)
-        _print(printer, verdict)
-    failed = [v for v in verdicts if not v.agrees]
+        _print_verdict(printer, verdict)
+    failed = [verdict for verdict in verdicts if not verdict.agrees]
     if not failed:
-        printer.line(
-            f"{count(len(verdicts), 'transcript agrees', 'transcripts agree')}, {sum(v.seconds for v in verdicts):.1f} s"
-        )
+        agreeing = count(len(verdicts), "transcript agrees", "transcripts agree")
+        printer.line(f"{agreeing}, {sum(v.seconds for v in verdicts):.1f} s")
     printer.finish(
         {
             "agree": len(verdicts) - len(failed),
             "failed": len(failed),
-            "transcripts": [v.as_json() for v in verdicts],
+            "transcripts": [verdict.as_json() for verdict in verdicts],
         }
     )
     if failed:
+        names = listed(verdict.name for verdict in failed)
         raise ExpectationsFailed(
-            f"{len(failed)} of {count(len(verdicts), 'transcript')} failed: {listed(v.name for v in failed)}"
+            f"{len(failed)} of {count(len(verdicts), 'transcript')} failed: {names}"
         )
 
 
-def _chosen(found: list["Play"], text: str | None) -> list["Play"]:
-    wanted = [
-        p
-        for p in found
-        if text is None or text.lower() in f"{p.transcript.name}\n{p.transcript.file}".lower()
-    ]
+def _select_transcripts(found: list["Play"], text: str | None) -> list["Play"]:
+    """The transcripts whose name or path contains `text`; upper and lower case are the same."""
+    if text is None:
+        wanted = found
+    else:
+        wanted = [play for play in found if text.lower() in _name_and_path(play).lower()]
     if not wanted:
-        names = listed(p.transcript.name for p in found)
+        names = listed(play.transcript.name for play in found)
         raise UsageError(
             f"-k {shown(text)}: no transcript has this in its name or path; there are {names}"
         )
     return wanted
 
 
-def _print(printer: Printer, verdict: "Verdict") -> None:
+def _name_and_path(play: "Play") -> str:
+    return f"{play.transcript.name}\n{play.transcript.file}"
+
+
+def _print_verdict(printer: Printer, verdict: "Verdict") -> None:
     from windowing.report.difference import lines
 
-    printer.line(
-        f"{'ok' if verdict.agrees else 'FAILED':<6} {verdict.seconds:5.1f} s  {verdict.name}"
-    )
+    result = "ok" if verdict.agrees else "FAILED"
+    printer.line(f"{result:<6} {verdict.seconds:5.1f} s  {verdict.name}")
     for missed in verdict.missed:
         printer.line(f"  {verdict.file}:{missed.line}: after step {missed.step}")
         for difference in missed.differences:

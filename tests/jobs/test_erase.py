@@ -206,6 +206,6 @@ def test_the_command_erases_what_is_published(life: Life) -> None:
     assert done["rows"]["hourly"] == 1
     assert (
         done["resumed"]
-        and "An erasure that was left half-way is closed with this one" in result.stderr
+        and "This erase resumed one that was interrupted" in result.stderr
     )
     without_canary(life)

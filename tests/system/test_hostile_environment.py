@@ -169,7 +169,8 @@ def test_a_run_that_arrives_in_the_future_ends_before_it_begins(
     arrival = (datetime.now(UTC) + ahead).isoformat()
     sentence = said(tidemark("run", spec, "--arrival", arrival))
     assert (
-        "is more than watermark.max_future ahead of this host's clock; later runs would arrive then, too"
+        "is more than watermark.max_future ahead of this host's clock; "
+        "every later run would reuse that arrival time until the host clock reaches it"
         in sentence
     )
     assert list(tmp_path.iterdir()) == [Path(spec)]
@@ -183,7 +184,7 @@ def test_a_run_may_arrive_earlier_and_a_little_later(ahead: timedelta, spec: str
 
 
 NO_SPACE = "No space left on device"
-FULL = f"tidemark: what was found can't be written to standard output ({NO_SPACE})\n"
+FULL = f"tidemark: the result can't be written to standard output ({NO_SPACE})\n"
 UNSAID = f"tidemark: unexpected OSError: [Errno 28] {NO_SPACE}; run again with --debug for more\n"
 UNASKED = "all rows of one key and every older version of all tables; it asks first, and there is no terminal to ask on: give --yes\n"
 

@@ -95,7 +95,7 @@ def test_a_run_that_is_interrupted_says_so_and_the_next_one_finishes_it(life: Li
     # click ends the line that a terminal has begun with ^C.
     assert (process.returncode, err) == (
         130,
-        "\ntidemark: interrupted; the next run takes up where this one stopped\n",
+        "\ntidemark: interrupted; the next run resumes where this one stopped\n",
     )
     patiently(lab.go)
     lab.truth.run(events, ARRIVAL)

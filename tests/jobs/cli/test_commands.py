@@ -283,7 +283,8 @@ def test_backfill_shows_its_plan_and_its_progress(
     monkeypatch.setattr("jobs.backfill.backfill", backfill)
     result = trips("backfill", *words, "--json")
     assert "1 of 2 chunks done" in result.stderr
-    assert "trips: windows.visits, windows.daily came or went; state was made anew" in result.stderr
+    assert "trips: the spec has added or removed windows.visits, windows.daily" in result.stderr
+    assert "state was rebuilt from previously accepted events" in result.stderr
     assert json.loads(result.stdout)["windows"]["hourly"] == {
         "inserted": 1,
         "updated": 2,
