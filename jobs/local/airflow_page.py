@@ -1,6 +1,7 @@
-"""Airflow's web page on this machine: its parts as children of one process, which takes all of them with it when it ends.
+"""Serves Airflow's web page on this machine; all parts of Airflow end together with this process.
 
-`airflow standalone` would also serve task logs on every network interface and leave its parts behind on SIGTERM.
+`airflow standalone` would also serve task logs on every network interface, and would leave its
+parts behind on SIGTERM.
 """
 
 import argparse
@@ -27,34 +28,39 @@ PARTS = {
     "triggerer": ["triggerer", "--skip-serve-logs"],
 }
 SET_PDEATHSIG, SET_CHILD_SUBREAPER = 1, 36
+"""Numbers of options of the system call prctl."""
 PATIENCE_S = {signal.SIGTERM: 15, signal.SIGKILL: 6}
-"""How long to wait before each harder signal; together less than half a minute."""
+"""How many seconds to wait before each harder signal; together less than half a minute."""
 
 
 def main() -> int:
-    """Runs until a signal or until a part ends; 0 after a signal, 1 if a part ended by itself, 2 if nothing could start."""
-    options = _options()
+    """Serves the page until a signal, or until a part ends.
+
+    Returns 0 after a signal, 1 if a part ended by itself, and 2 if nothing could start.
+    """
+    options = _parse_options()
     if not AIRFLOW.exists():
-        return _refuse(f"{AIRFLOW} is missing; run `make setup` once")
-    if _taken(options.port):
-        return _refuse(
-            f"--port: {options.port} is taken on 127.0.0.1; name another one, such as --port {options.port + 1}"
+        return _print_refusal(f"{AIRFLOW} is missing; run `make setup` once")
+    if _is_port_taken(options.port):
+        return _print_refusal(
+            f"--port: {options.port} is taken on 127.0.0.1; "
+            f"name another one, such as --port {options.port + 1}"
         )
     os.umask(0o077)
     options.home.mkdir(parents=True, exist_ok=True)
     env = {**os.environ, **settings(options.home, options.port)}
-    passwords = _passwords(options.home)
+    passwords = _write_passwords(options.home)
     try:
         subprocess.run([AIRFLOW, "db", "migrate"], env=env, check=True, stdout=subprocess.DEVNULL)
     except (KeyboardInterrupt, subprocess.CalledProcessError) as error:
-        return _refuse(
+        return _print_refusal(
             f"Airflow's database in {options.home} was not set up: {error or 'interrupted'}"
         )
     return _serve(options.home, options.port, env, passwords)
 
 
 def settings(home: Path, port: int) -> dict[str, str]:
-    """Airflow's settings by environment: `home` for its files, `port` of 127.0.0.1 for its page."""
+    """The environment of Airflow: `home` for its files, `port` of 127.0.0.1 for its page."""
     return {
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
@@ -72,7 +78,7 @@ def settings(home: Path, port: int) -> dict[str, str]:
     }
 
 
-def _options() -> argparse.Namespace:
+def _parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m jobs.local.airflow_page",
         description="Airflow's web page on 127.0.0.1, until Ctrl-C.",
@@ -89,18 +95,18 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _refuse(sentence: str) -> int:
+def _print_refusal(sentence: str) -> int:
     print(sentence, file=sys.stderr)
     return 2
 
 
-def _taken(port: int) -> bool:
+def _is_port_taken(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def _passwords(home: Path) -> Path:
-    """The file with admin's password, made with a random one where it is missing, readable by its owner only."""
+def _write_passwords(home: Path) -> Path:
+    """The file with the password of admin; made with a random one, for its owner only."""
     file = home / "passwords.json"
     if not file.exists():
         file.write_text(json.dumps({"admin": secrets.token_urlsafe(18)}) + "\n")
@@ -109,33 +115,39 @@ def _passwords(home: Path) -> Path:
 
 
 def _serve(home: Path, port: int, env: dict[str, str], passwords: Path) -> int:
-    asked: list[int] = []
+    """Starts the parts and waits for a signal, or for a part that ends."""
+    received: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda n, _frame: asked.append(n))
+        signal.signal(number, lambda n, _frame: received.append(n))
+    # Orphans of the parts become children of this process, so that they can be found and ended.
     ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     parts = {_start(part, home, port, env).pid: part for part in PARTS}
     ended: list[str] = []
-    told = False
-    while not asked and not ended:
-        if not told and (told := _healthy(port)):
+    announced = False
+    while not received and not ended:
+        if not announced and _is_healthy(port):
+            announced = True
             print(
-                f"Airflow: http://127.0.0.1:{port}  user admin, password in {passwords}  (Ctrl-C ends it)",
+                f"Airflow: http://127.0.0.1:{port}  "
+                f"user admin, password in {passwords}  (Ctrl-C ends it)",
                 flush=True,
             )
         time.sleep(0.5)
         ended = [parts[pid] for pid in _reap() if pid in parts]
     _stop()
-    return _report(ended, home)
+    return _report_ended(ended, home)
 
 
-def _report(ended: list[str], home: Path) -> int:
+def _report_ended(ended: list[str], home: Path) -> int:
     for part in ended:
         print(f"{part} ended by itself; see {home}/{part}.log", file=sys.stderr)
     return 1 if ended else 0
 
 
 def _start(part: str, home: Path, port: int, env: dict[str, str]) -> subprocess.Popen[bytes]:
-    words = [str(AIRFLOW), *PARTS[part], *(["--port", str(port)] if part == "api-server" else [])]
+    words = [str(AIRFLOW), *PARTS[part]]
+    if part == "api-server":
+        words += ["--port", str(port)]
     with (home / f"{part}.log").open("ab") as log:
         return subprocess.Popen(
             words,
@@ -144,38 +156,43 @@ def _start(part: str, home: Path, port: int, env: dict[str, str]) -> subprocess.
             stdout=log,
             stderr=log,
             start_new_session=True,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 - this process has one thread
+            preexec_fn=_end_with_parent,  # noqa: PLW1509 - this process has one thread
         )
 
 
-def _die_with_parent() -> None:
+def _end_with_parent() -> None:
+    """Lets the kernel end the process when its parent ends, even by SIGKILL."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     ctypes.CDLL(None).prctl(SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
-def _healthy(port: int) -> bool:
+def _is_healthy(port: int) -> bool:
+    """Whether Airflow reports that all its parts are healthy."""
+    # A proxy of the environment can't reach 127.0.0.1.
+    opener = build_opener(ProxyHandler({}))
     try:
-        with build_opener(ProxyHandler({})).open(
-            f"http://127.0.0.1:{port}/api/v2/monitor/health", timeout=5
-        ) as answer:
+        with opener.open(f"http://127.0.0.1:{port}/api/v2/monitor/health", timeout=5) as answer:
             return all(part["status"] == "healthy" for part in json.load(answer).values())
     except (URLError, OSError, ValueError):
         return False
 
 
 def _stop() -> None:
-    """Ends every descendant. Parts are asked first; tasks have sessions of their own, so what is left is found by descent."""
+    """Ends every descendant of this process: first the parts by SIGINT, then all by harder signals.
+
+    Tasks have sessions of their own, so a signal to a group would not reach them.
+    """
     me = os.getpid()
     _send(signal.SIGINT, _children([me], _parents()))
     for number, seconds in PATIENCE_S.items():
-        if _gone(me, seconds):
+        if _wait_until_gone(me, seconds):
             return
         _send(number, _descendants(me))
-    _gone(me, 3)
+    _wait_until_gone(me, 3)
 
 
-def _gone(ancestor: int, seconds: float) -> bool:
-    """Whether nobody descends from `ancestor` any more, waiting for it up to `seconds`."""
+def _wait_until_gone(ancestor: int, seconds: float) -> bool:
+    """Waits up to `seconds` until `ancestor` has no descendants; returns whether that is so."""
     deadline = time.monotonic() + seconds
     while _reap() or _descendants(ancestor):
         if time.monotonic() > deadline:
@@ -193,13 +210,16 @@ def _send(number: signal.Signals, pids: Iterable[int]) -> None:
 
 
 def _reap() -> list[int]:
-    """Collects ended children, and orphans, which become our children because we are their subreaper."""
-    reaped = []
+    """Collects the children that have ended, orphans of the parts included; returns their ids."""
+    reaped: list[int] = []
     try:
-        while pid := os.waitpid(-1, os.WNOHANG)[0]:
+        while True:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                break
             reaped.append(pid)
     except ChildProcessError:
-        pass
+        pass  # there is no child any more
     return reaped
 
 
@@ -209,20 +229,25 @@ def _children(ancestors: list[int], parents: dict[int, int]) -> list[int]:
 
 def _descendants(ancestor: int) -> list[int]:
     parents = _parents()
-    found, level = [], [ancestor]
-    while level := _children(level, parents):
-        found += level
+    found: list[int] = []
+    generation = _children([ancestor], parents)
+    while generation:
+        found += generation
+        generation = _children(generation, parents)
     return found
 
 
 def _parents() -> dict[int, int]:
-    """Each process and its parent, as /proc tells."""
-    parents = {}
+    """The parent of each process, as /proc records it."""
+    parents: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+            text = stat.read_text()
         except OSError:
-            continue
+            continue  # the process has ended meanwhile
+        # The name of a process, in parentheses, may itself contain spaces and parentheses.
+        after_name = text.rpartition(")")[2].split()
+        parents[int(stat.parent.name)] = int(after_name[1])
     return parents
 
 

@@ -1,6 +1,8 @@
-"""Makes the class archive that lets every later JVM start faster: one small run of what commands do, dumped at its exit.
+"""Makes the class archive that lets every later JVM start faster.
 
-python -m jobs.local.class_archive
+The JVM of one small run of what commands do dumps its classes when it ends.
+
+    python -m jobs.local.class_archive
 """
 
 import sys
@@ -10,7 +12,7 @@ from typing import Any
 
 from jobs.session import ARCHIVE, JVM, spark_session
 
-_SPEC = {
+_SPEC: dict[str, Any] = {
     "name": "warm",
     "source": {"event_time": "at", "key": ["k"], "event_id": "id"},
     "aggregates": {
@@ -28,7 +30,7 @@ _SPEC = {
 
 
 def main() -> int:
-    """Writes the archive; 0 also when the JVM can't make one, since nothing depends on it."""
+    """Writes the archive; returns 0 also where the JVM can't, because nothing depends on it."""
     ARCHIVE.unlink(missing_ok=True)
     draft = ARCHIVE.with_suffix(".draft")
     with tempfile.TemporaryDirectory() as lake:
@@ -39,7 +41,7 @@ def main() -> int:
 
 
 def _exercise(lake: Path, draft: Path) -> None:
-    """Two runs, the second with corrections, in a JVM that dumps its classes when it stops."""
+    """Runs twice, the second time with corrections, in a JVM that dumps its classes at its end."""
     from jobs.run import run
     from windowing.spec.load import load_pipeline
 
@@ -47,13 +49,15 @@ def _exercise(lake: Path, draft: Path) -> None:
         "archive", **{"spark.driver.extraJavaOptions": f"{JVM} -XX:ArchiveClassesAtExit={draft}"}
     )
     source = str(lake / "events")
-    spec = {**_SPEC, "lake": str(lake), "source": {**_SPEC["source"], "table": source}}  # type: ignore[dict-item]
+    spec = {**_SPEC, "lake": str(lake), "source": {**_SPEC["source"], "table": source}}
     for first in (0, 5):
+        # Five events of the first run are repeated in the second, as duplicates.
         rows = spark.range(first, first + 10).selectExpr(
             "concat('e', id) id", "'a' k", "timestamp_seconds(1700000000 + id * 600) at", "id v"
         )
         rows.write.format("delta").mode("append").save(source)
         run(spark, load_pipeline(spec))
+    # The JVM of PySpark ends when its standard input is closed, and dumps its classes then.
     gateway: Any = spark.sparkContext._gateway
     spark.stop()
     gateway.shutdown()

