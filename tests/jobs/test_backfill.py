@@ -1,4 +1,4 @@
-"""A backfill beside live runs, killed between its parts, and tried on a copy first."""
+"""A backfill concurrently with live runs, interrupted between steps, and checked on a copy."""
 
 import json
 from collections.abc import Iterator
@@ -52,17 +52,17 @@ def event(name: str, minute: int, key: str = "a") -> Event:
 
 @contextmanager
 def meanwhile(life: Life, *events: Event) -> Iterator[list[str]]:
-    """As soon as a chunk is staged, a run brings these events; the block hears how often anything was staged."""
-    seen: list[str] = []
+    """Runs `events` as soon as a chunk is staged; the list has an entry for each staged chunk."""
+    staged: list[str] = []
 
-    def brings(name: str) -> None:
+    def run_once(name: str) -> None:
         if name == "backfill.staged":
-            seen.append(name)
-            if len(seen) == 1:
+            staged.append(name)
+            if len(staged) == 1:
                 life.lab.run(events)
 
-    with armed(brings):
-        yield seen
+    with armed(run_once):
+        yield staged
 
 
 @pytest.mark.parametrize(
@@ -98,18 +98,18 @@ def test_what_was_ahead_of_the_clock_when_it_was_staged_is_not_lost(
     begun = micros(datetime.now(UTC))
     lab.run([Event("a", begun - HOUR, 1, "old")], begun)
 
-    def brings(name: str) -> None:
+    def run_once(name: str) -> None:
         if name == "backfill.staged" and len(lab.landed) == 1:
             now = micros(datetime.now(UTC))
             lab.run([Event("a", now, 1, "new")], now)
 
-    with armed(brings):
+    with armed(run_once):
         lab.backfill(begun - 2 * HOUR, begun + HOUR)
     lab.check()
 
 
 LONG_AGO = BASE - 700 * DAY
-"""Before the clock of whoever runs this, so that a backfill takes such events in."""
+"""Before the clock of the host, so that a backfill accepts such events."""
 WAITING = (
     Tumbling("closed", HOUR, emit="on_close"),
     Tumbling("filled", HOUR, emit="on_close", empty=True),
@@ -127,7 +127,11 @@ def test_what_a_backfill_brought_before_any_watermark_is_shown_once_it_is_passed
     key: str, spark: SparkSession, tmp_path: Path
 ) -> None:
     lab = Lab(spark, tmp_path, WAITING, shows=FEW, max_future=HOUR)
-    ahead = [Event(k, LONG_AGO + n * HOUR, n, f"{k}{n}", n) for k in "ab" for n in (0, 1, 5, 9)]
+    ahead = [
+        Event(name, LONG_AGO + hour * HOUR, hour, f"{name}{hour}", hour)
+        for name in "ab"
+        for hour in (0, 1, 5, 9)
+    ]
     assert lab.run(ahead, LONG_AGO - DAY).quarantined == len(ahead)
     lab.backfill(LONG_AGO, LONG_AGO + 7 * HOUR)
     lab.check()
@@ -203,14 +207,15 @@ def test_a_pipeline_that_started_over_meanwhile_is_not_written_to(
     lab = Lab(spark, tmp_path, WINDOWS[:1], shows=FEW)
     lab.run([event("0", 0)])
 
-    def starts_over(name: str) -> None:
+    def start_over(name: str) -> None:
         if name == "backfill.staged":
             reset(lab.pipeline)
+            # Delta caches the state of tables by path, and these tables are deleted.
             getattr(spark._jvm, "org.apache.spark.sql.delta.DeltaLog").clearCache()
             lab.go()
 
     with (
-        armed(starts_over),
+        armed(start_over),
         pytest.raises(UsageError, match="lab has started over since this backfill began"),
     ):
         lab.backfill(BASE, BASE + HOUR)
@@ -228,12 +233,12 @@ def test_a_session_that_grew_meanwhile_is_read_whole(life: Life) -> None:
 def test_a_swap_waits_for_whoever_holds_the_lock(life: Life) -> None:
     held, free = Signal(), Signal()
 
-    def holds() -> None:
+    def hold_lock() -> None:
         with lock.writer(life.lab.spark, life.lab.pipeline):
             held.set()
             free.wait(30)
 
-    def looks(name: str) -> None:
+    def take_lock_meanwhile(name: str) -> None:
         if name == "backfill.staged" and not held.is_set():
             other.start()
             assert held.wait(30)
@@ -241,8 +246,8 @@ def test_a_swap_waits_for_whoever_holds_the_lock(life: Life) -> None:
         elif name == "backfill.intended":
             assert free.is_set()
 
-    other = Thread(target=holds)
-    with armed(looks):
+    other = Thread(target=hold_lock)
+    with armed(take_lock_meanwhile):
         life.lab.backfill(BASE, BASE + HOUR)
     assert free.is_set()
     life.lab.check()
@@ -250,16 +255,16 @@ def test_a_swap_waits_for_whoever_holds_the_lock(life: Life) -> None:
 
 def intents(life: Life) -> int:
     """How many chunks were begun so far."""
-    return sum(
-        e.step == "backfill_intent" for e in story(life.lab.spark, life.lab.pipeline).entries
-    )
+    entries = story(life.lab.spark, life.lab.pipeline).entries
+    return sum(entry.step == "backfill_intent" for entry in entries)
 
 
 @pytest.mark.beside
 def test_a_backfill_of_many_chunks_goes_on_where_it_was_killed(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    days, life = CHUNK_US // DAY, Life(Lab(spark, tmp_path, WINDOWS, lateness=HOUR, shows=FEW))
+    days = CHUNK_US // DAY
+    life = Life(Lab(spark, tmp_path, WINDOWS, lateness=HOUR, shows=FEW))
     life.lab.run([event("0", 0), event("far", (days + 2) * 24 * 60, "d")])
     life.lab.run([event(f"late-{d}", d * 24 * 60 + 1, "d") for d in (1, days + 1)])
     wide = (BASE, BASE + (days + 3) * DAY)
@@ -280,40 +285,37 @@ def test_a_backfill_of_many_chunks_goes_on_where_it_was_killed(
 
 def files(life: Life) -> set[Path]:
     """Every commit of every table."""
-    return {p for p in life.root.rglob("*.json") if "_checkpoint" not in p.parts}
+    return {path for path in life.root.rglob("*.json") if "_checkpoint" not in path.parts}
 
 
 def test_a_check_says_what_a_backfill_would_change_and_changes_nothing(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    life = Life(lab := Lab(spark, tmp_path, WINDOWS[:1], lateness=HOUR, shows=FEW))
+    lab = Lab(spark, tmp_path, WINDOWS[:1], lateness=HOUR, shows=FEW)
+    life = Life(lab)
     (lab.root / "lab.yaml").write_text(json.dumps(lab.spec()))
     lab.run([event(f"0-{m}", m) for m in (0, 30, 300)])
     lab.run([event("unseen", 42, "e"), event("unseen too", 300, "e")])
-    before, span = files(life), (BASE, BASE + 2 * HOUR)
-    ends_at(Crasher("check.cloned"), lambda: check(lab.spark, lab.pipeline, *map(moment, span)))
-    words = [
-        "backfill",
-        str(lab.root / "lab.yaml"),
-        "--from",
-        moment(span[0]).isoformat(),
-        "--to",
-        moment(span[1]).isoformat(),
-    ]
+    before = files(life)
+    span = (BASE, BASE + 2 * HOUR)
+    start, end = moment(span[0]), moment(span[1])
+    ends_at(Crasher("check.cloned"), lambda: check(lab.spark, lab.pipeline, start, end))
+    spec = str(lab.root / "lab.yaml")
+    words = ["backfill", spec, "--from", start.isoformat(), "--to", end.isoformat()]
     said = CliRunner().invoke(main, [*words, "--check", "--json"], prog_name="tidemark")
     assert said.exit_code == 3, said.output
     told = json.loads(said.stdout.splitlines()[-1])
     assert (told["agrees"], told["accepted"]) == (False, 1)
-    assert (
-        "hourly: {key: e, window_start: 2026-01-05 00:00Z, window_end: 2026-01-05 01:00Z"
-        in said.stderr
-    )
+    example = "hourly: {key: e, window_start: 2026-01-05 00:00Z, window_end: 2026-01-05 01:00Z"
+    assert example in said.stderr
     assert "`tidemark backfill` of the same range would make these changes" in said.stderr
-    assert files(life) == before and not (life.root / COPY).exists()
+    assert files(life) == before
+    assert not (life.root / COPY).exists()
     report = lab.backfill(*span)
-    assert told["windows"] == {name: vars(c) for name, c in report.windows.items()}
-    again = check(lab.spark, lab.pipeline, *map(moment, span))
-    assert again.agrees and again.read == report.read
+    assert told["windows"] == {name: vars(change) for name, change in report.windows.items()}
+    again = check(lab.spark, lab.pipeline, start, end)
+    assert again.agrees
+    assert again.read == report.read
     lab.check()
 
 
@@ -345,20 +347,12 @@ def test_what_a_killed_check_left_goes_with_maintenance_and_a_run_left_open_come
     assert not (life.root / COPY).exists()
     events = lab.land([event("open", 400, "e")])
     ends_at(Crasher("batch.processed"), lab.go)
-    words = [
-        "backfill",
-        str(lab.root / "lab.yaml"),
-        "--from",
-        "2026-01-05",
-        "--to",
-        "2026-01-06",
-        "--check",
-    ]
+    spec = str(lab.root / "lab.yaml")
+    words = ["backfill", spec, "--from", "2026-01-05", "--to", "2026-01-06", "--check"]
     said = CliRunner().invoke(main, words, prog_name="tidemark")
     assert (said.exit_code, said.stdout) == (2, "")
-    assert (
-        "the next run finishes it; check after that" in said.stderr and said.stderr.count("\n") == 1
-    )
+    assert "the next run finishes it; check after that" in said.stderr
+    assert said.stderr.count("\n") == 1
     lab.go()
     lab.truth.run(events, ARRIVAL)
     lab.check()

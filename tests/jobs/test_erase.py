@@ -1,4 +1,7 @@
-"""One key gone from everything: tables, older versions, bytes on disk; the others' numbers stay, also when the erasure is killed."""
+"""An erased key is in no table, no older version and no file; the values of other keys stay.
+
+That is so also when the erase is interrupted.
+"""
 
 import json
 from pathlib import Path
@@ -28,13 +31,13 @@ WINDOWS = (
     oracle.Count("pairs", 2),
 )
 LEFT = oracle.Tumbling("left", 30 * MINUTE)
-"""A window that the spec has no more."""
+"""A window that the spec has removed."""
 CANARY = "zz-canary-4711"
 
 
 @pytest.fixture(scope="module")
 def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
-    """Two published runs, in which the canary was on time, late, partly late, a copy and unreadable."""
+    """Two published runs, with the canary on time, late, partly late, duplicate and quarantined."""
     lab = Lab(
         spark,
         tmp_path_factory.mktemp("erase"),
@@ -44,9 +47,8 @@ def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
         shows=FEW,
     )
     for run, times in enumerate([(0, 5, 180), (1, 100, 170, 5, None, 200)]):
-        keys = [(CANARY, f"c{run}"), ("a", f"a{run}")]
-        lab.land(Event(key, None if t is None else BASE + t * MINUTE, 1, f"{name}-{t}" if t != 5 else name[0], n)
-                 for key, name in keys for n, t in enumerate(times))  # fmt: skip
+        canary = events_at(CANARY, f"c{run}", times)
+        lab.land([*canary, *events_at("a", f"a{run}", times)])
         lab.go()
     lab.windows = WINDOWS
     lab.pipeline = load_pipeline(lab.spec())
@@ -57,13 +59,30 @@ def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     return Life(lab)
 
 
+def events_at(key: str, name: str, minutes: tuple[int | None, ...]) -> list[Event]:
+    """Events of one run; those of minute 5 have the same id in both runs, None is no time."""
+    events: list[Event] = []
+    for n, minute in enumerate(minutes):
+        at = None if minute is None else BASE + minute * MINUTE
+        event_id = name[0] if minute == 5 else f"{name}-{minute}"
+        events.append(Event(key, at, 1, event_id, n))
+    return events
+
+
 def places(life: Life, text: str) -> list[str]:
-    """Every file of the pipeline that holds `text`."""
-    return [p.name for p in life.root.rglob("*") if p.is_file() and text.encode() in p.read_bytes()]
+    """Every file of the pipeline that contains `text`."""
+    files = [path for path in life.root.rglob("*") if path.is_file()]
+    return [file.name for file in files if text.encode() in file.read_bytes()]
+
+
+def rows_of_canary(life: Life, table: str) -> int:
+    """How many rows of the canary a table contains."""
+    rows = delta.read(life.lab.spark, life.lab.pipeline.table(table))
+    return rows.where(f"key = '{CANARY}'").count()
 
 
 def without_canary(life: Life) -> None:
-    """Outputs are those of an oracle that never met the canary, and readers see them."""
+    """Checks that outputs and published versions contain no row of the canary."""
     lab = life.lab
     for window in lab.windows:
         assert not any(place[0] == CANARY for place in lab.table(window.name))
@@ -77,19 +96,9 @@ def test_a_key_is_nowhere_any_more(life: Life) -> None:
         for w in life.lab.windows
     }
     for table in ("_late", "_quarantine", "_duplicates"):
-        assert (
-            delta.read(life.lab.spark, life.lab.pipeline.table(table))
-            .where(f"key = '{CANARY}'")
-            .count()
-            > 0
-        ), table
+        assert rows_of_canary(life, table) > 0, table
     assert places(life, CANARY), "the canary can be found where it is"
-    assert (
-        delta.read(life.lab.spark, life.lab.pipeline.table("left"))
-        .where(f"key = '{CANARY}'")
-        .count()
-        > 0
-    )
+    assert rows_of_canary(life, "left") > 0
     for place in (
         "erase.intended",
         "erase.deleted",
@@ -204,8 +213,6 @@ def test_the_command_erases_what_is_published(life: Life) -> None:
     assert result.exit_code == 0, result.output
     done = json.loads(result.stdout)
     assert done["rows"]["hourly"] == 1
-    assert (
-        done["resumed"]
-        and "This erase resumed one that was interrupted" in result.stderr
-    )
+    assert done["resumed"]
+    assert "This erase resumed one that was interrupted" in result.stderr
     without_canary(life)

@@ -1,4 +1,7 @@
-"""Maintenance changes no number, is finished by whoever comes next, keeps what readers are pointed at, and keeps no more than asked."""
+"""Maintenance changes no value, can be interrupted, and keeps published versions.
+
+It deletes everything else that is past its retention.
+"""
 
 import json
 import os
@@ -40,16 +43,9 @@ CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 @pytest.fixture(scope="module")
 def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     """Four runs with windows of every family, some of their events partly late."""
-    new = Life(
-        Lab(
-            spark,
-            tmp_path_factory.mktemp("maintain"),
-            WINDOWS,
-            lateness=60 * MINUTE,
-            delay=10 * MINUTE,
-            shows=FEW,
-        )
-    )
+    home = tmp_path_factory.mktemp("maintain")
+    lab = Lab(spark, home, WINDOWS, lateness=60 * MINUTE, delay=10 * MINUTE, shows=FEW)
+    new = Life(lab)
     for _ in range(4):
         new.run()
     return new
@@ -57,17 +53,10 @@ def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
 
 @pytest.fixture(scope="module")
 def small(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
-    """Two runs with one window, enough where state is not what is looked at."""
-    new = Life(
-        Lab(
-            spark,
-            tmp_path_factory.mktemp("small"),
-            WINDOWS[:1],
-            lateness=60 * MINUTE,
-            delay=10 * MINUTE,
-            shows=FEW,
-        )
-    )
+    """Two runs with one window, for tests that are not about state."""
+    home = tmp_path_factory.mktemp("small")
+    lab = Lab(spark, home, WINDOWS[:1], lateness=60 * MINUTE, delay=10 * MINUTE, shows=FEW)
+    new = Life(lab)
     new.run()
     new.run()
     return new
@@ -156,7 +145,7 @@ def test_a_run_that_was_left_open_is_finished_first(small: Life) -> None:
 
 @pytest.fixture
 def at_once(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """VACUUM keeps nothing but what somebody is pointed at."""
+    """Lets VACUUM delete every file that no version in use needs."""
     monkeypatch.setattr(maintenance, "KEPT", timedelta(0))
     spark.conf.set(CHECK, "false")
     yield
@@ -198,12 +187,8 @@ def test_retention_deletes_what_is_older(spark: SparkSession, tmp_path: Path) ->
     assert done["_panes_20m"].expired == 3
     assert done["_seen"].expired == 9
     assert done["rolling"].expired == 6
-    assert sorted(
-        {
-            row["window_start"].day
-            for row in delta.read(spark, lab.pipeline.table("rolling")).collect()
-        }
-    ) == [6, 7, 8, 9]
+    output = delta.read(spark, lab.pipeline.table("rolling")).collect()
+    assert sorted({row["window_start"].day for row in output}) == [6, 7, 8, 9]
     assert validate(spark, lab.pipeline).passed
     lab.land(days[0])
     assert lab.go().late == 3
@@ -224,20 +209,15 @@ def test_refused_rows_that_were_emptied_still_do_not_count(
     for batch in ([Event("a", BASE + m * MINUTE, 1, f"e{m}", m) for m in (5, 45, 200)], refused):
         life.batches.append(batch)
         lab.run(batch)
-    done = {
-        t.name: t.expired
-        for t in maintain(spark, lab.pipeline, moment(ARRIVAL) + timedelta(days=3)).tables
-    }
-    assert [done[table] for table in REFUSED] == [2, 1, 1]
-    assert all(
-        delta.read(spark, lab.pipeline.table(table))
-        .where("value is not null or id is not null")
-        .isEmpty()
-        for table in REFUSED
-    )
-    assert (
-        listed(spark, lab.pipeline, (LATE, PARTIAL, DUPLICATE, QUARANTINED), Wanted({})).rows == ()
-    )
+    in_three_days = moment(ARRIVAL) + timedelta(days=3)
+    maintained = maintain(spark, lab.pipeline, in_three_days).tables
+    expired = {table.name: table.expired for table in maintained}
+    assert [expired[table] for table in REFUSED] == [2, 1, 1]
+    for table in REFUSED:
+        rows = delta.read(spark, lab.pipeline.table(table))
+        assert rows.where("value is not null or id is not null").isEmpty()
+    outcomes = (LATE, PARTIAL, DUPLICATE, QUARANTINED)
+    assert listed(spark, lab.pipeline, outcomes, Wanted({})).rows == ()
     become(life, WINDOWS[0], Tumbling("hourly", 60 * MINUTE))
     lab.go()
     lab.check()
@@ -245,23 +225,20 @@ def test_refused_rows_that_were_emptied_still_do_not_count(
         lab.backfill(start, end)
         lab.check()
     assert delta.read(spark, lab.pipeline.table("_late")).where("resolved_by is null").isEmpty()
-    assert not any(
-        t.expired for t in maintain(spark, lab.pipeline, moment(ARRIVAL) + timedelta(days=3)).tables
-    )
+    again = maintain(spark, lab.pipeline, in_three_days).tables
+    assert not any(table.expired for table in again)
 
 
+DAY_MS = 86_400_000
 TIMES = re.compile(r'("(?:timestamp|deletionTimestamp|modificationTime)":)(\d+)')
 
 
 def days_pass(life: Life, days: int) -> None:
-    """Everything is that much older, and logs say so; nothing of them is remembered."""
+    """Makes all files and the times in logs older, and clears the cache of Delta."""
     for log in life.root.glob("*/_delta_log/*.json"):
         written = log.stat().st_mtime_ns
-        log.write_text(
-            TIMES.sub(
-                lambda found: f"{found[1]}{int(found[2]) - days * 86_400_000}", log.read_text()
-            )
-        )
+        text = log.read_text()
+        log.write_text(TIMES.sub(lambda found: f"{found[1]}{int(found[2]) - days * DAY_MS}", text))
         os.utime(log, ns=(written, written))
         log.with_name(f".{log.name}.crc").unlink(missing_ok=True)
     become_older(life.root.rglob("*"), timedelta(days=days))
@@ -281,13 +258,10 @@ def test_logs_of_state_and_ledger_forget_commits_of_days_ago_and_those_of_other_
     assert before - whole == {"_panes_20m", "_seen", "_ledger"}
     small.forget()
     small.check()
-    with pytest.raises(UsageError, match="the version of _panes_20m written by run 1 has been removed"):
+    first = Wanted(limit=1)
+    with pytest.raises(UsageError, match="version of _panes_20m written by run 1 has been removed"):
         partials(
-            small.lab.spark,
-            small.lab.pipeline,
-            small.lab.pipeline.window("rolling"),
-            Wanted(limit=1),
-            "1",
+            small.lab.spark, small.lab.pipeline, small.lab.pipeline.window("rolling"), first, "1"
         )
 
 
@@ -324,10 +298,8 @@ def test_a_version_that_was_published_long_ago_can_be_read(
         if int(log.name[:20]) < first:
             log.unlink()
     life.forget()
-    with pytest.raises(
-        UsageError,
-        match=r"version of rolling has been removed: .* Available versions: .*; run `tidemark validate`",
-    ):
+    removed = r"version of rolling has been removed: .* Available versions: .*"
+    with pytest.raises(UsageError, match=f"{removed}; run `tidemark validate`"):
         published(life)
 
 

@@ -1,4 +1,4 @@
-"""Two versions of an output side by side: what counts as a difference, and how the first ones are told."""
+"""Comparing two versions of an output: what is a difference, and how the first ones are shown."""
 
 from pathlib import Path
 
@@ -25,13 +25,18 @@ SPEC = {
     "windows": {"hourly": {"kind": "tumbling", "size": "1 hour"}},
 }
 COLUMNS = {
-    "k": "string", "window_start": "timestamp", "window_end": "timestamp", "n": "bigint", "paid": "decimal(10,2)", "ratio": "double",
-    "middle": "double", "kinds": "array<double>",
-}  # fmt: skip
-SAME = "'same', timestamp'2026-01-05 00:00', timestamp'2026-01-05 01:00', 3, 12.50, 0.1D, 5D, array(1D)"
-NULLS = (
-    "null, timestamp'2026-01-05 00:00', timestamp'2026-01-05 01:00', null, null, null, null, null"
-)
+    "k": "string",
+    "window_start": "timestamp",
+    "window_end": "timestamp",
+    "n": "bigint",
+    "paid": "decimal(10,2)",
+    "ratio": "double",
+    "middle": "double",
+    "kinds": "array<double>",
+}
+BOUNDS = "timestamp'2026-01-05 00:00', timestamp'2026-01-05 01:00'"
+SAME = f"'same', {BOUNDS}, 3, 12.50, 0.1D, 5D, array(1D)"
+NULLS = f"null, {BOUNDS}, null, null, null, null, null"
 
 
 def rows(spark: SparkSession, *values: str) -> DataFrame:
@@ -47,15 +52,19 @@ def test_rounding_and_estimates_are_no_difference_all_else_is(
 ) -> None:
     pipeline = load_pipeline(SPEC)
     window = pipeline.window("hourly")
-    found = rows(
-        spark, SAME, NULLS,
-        SAME.replace("same", "more"), SAME.replace("same", "paid"), SAME.replace("same", "list"), SAME.replace("same", "nothing"),
-    )  # fmt: skip
+    more, less, paid, other, nothing = (
+        SAME.replace("same", key) for key in ("more", "less", "paid", "list", "nothing")
+    )
+    found = rows(spark, SAME, NULLS, more, paid, other, nothing)
     wanted = rows(
-        spark, SAME.replace("0.1D, 5D", "0.10000000000000002D, 6D"), NULLS,
-        SAME.replace("same", "less"), SAME.replace("same", "paid").replace("12.50", "12.51"),
-        SAME.replace("same", "list").replace("array(1D)", "array(2D)"), SAME.replace("same", "nothing").replace("0.1D", "null"),
-    )  # fmt: skip
+        spark,
+        SAME.replace("0.1D, 5D", "0.10000000000000002D, 6D"),
+        NULLS,
+        less,
+        paid.replace("12.50", "12.51"),
+        other.replace("array(1D)", "array(2D)"),
+        nothing.replace("0.1D", "null"),
+    )
     changed, example = compare(found, wanted, window, output(pipeline, window))
     assert changed == Changed(inserted=1, updated=3, deleted=1)
     assert example is not None

@@ -1,4 +1,4 @@
-"""What deletes asks first, and does what it is told: at a terminal of its own, without a JVM."""
+"""Commands that delete ask first, at a terminal of their own and without a JVM."""
 
 import os
 import pty
@@ -29,7 +29,7 @@ def ledger(tmp_path: Path) -> Path:
 
 
 def answered(cwd: Path, answer: bytes, *words: str) -> tuple[int, str, str]:
-    """How a command in `cwd` ends whose terminal gives `answer`, and what it says on stdout and stderr."""
+    """Exit code, stdout and stderr of a command in `cwd` whose terminal gives `answer`."""
     terminal, its_end = pty.openpty()
     try:
         os.write(terminal, answer)

@@ -1,4 +1,7 @@
-"""The command line without a JVM: help, wrong command lines, broken specs, a busy pipeline. Errors are one sentence and an exit code."""
+"""The command line without a JVM: help, wrong usage, wrong specs, and a busy pipeline.
+
+Each error is one sentence and an exit code.
+"""
 
 import os
 import re
@@ -21,19 +24,21 @@ from jobs.session import LIGHT
 from windowing.errors import Busy, ExpectationsFailed, SpecError, StateRefused, UsageError
 
 COMMANDS = (
-    *(
-        "run",
-        "backfill",
-        "validate",
-        "publish",
-        "explain",
-        "show",
-        "late",
-        "state",
-        "report",
-        "test",
-    ),
-    *("maintain", "doctor", "recover", "reset", "erase"),
+    "run",
+    "backfill",
+    "validate",
+    "publish",
+    "explain",
+    "show",
+    "late",
+    "state",
+    "report",
+    "test",
+    "maintain",
+    "doctor",
+    "recover",
+    "reset",
+    "erase",
 )
 ROOT = Path(__file__).parents[3]
 EVERY_COMMAND = (*COMMANDS, "setup")
@@ -318,7 +323,10 @@ def writer_elsewhere(spec: str) -> Iterator[None]:
     lock = Path(spec).parent / "lake" / "trips" / "_lock"
     lock.parent.mkdir(parents=True)
     lock.touch()
-    script = f"import fcntl; f = open({str(lock)!r}, 'r+b'); fcntl.lockf(f, fcntl.LOCK_EX); print('held', flush=True); input()"
+    script = (
+        f"import fcntl; f = open({str(lock)!r}, 'r+b'); fcntl.lockf(f, fcntl.LOCK_EX); "
+        "print('held', flush=True); input()"
+    )
     with subprocess.Popen(
         [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as holder:
@@ -361,7 +369,10 @@ def test_debug_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_process_starts_fast_and_without_spark(spec: str) -> None:
-    script = "import sys, jobs.cli.main; assert not {'pyspark', 'pandas', 'great_expectations'} & set(sys.modules)"
+    script = (
+        "import sys, jobs.cli.main; "
+        "assert not {'pyspark', 'pandas', 'great_expectations'} & set(sys.modules)"
+    )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
     wrong = subprocess.run(
         [sys.executable, "-m", "jobs", "show", spec, "houry"],
