@@ -250,7 +250,7 @@ def _changed_windows(
     # Each side has a column that is never null, so that a window missing on it can be recognised.
     found_side = found.withColumn(_FOUND, F.lit(True)).alias(_FOUND)
     wanted_side = wanted.withColumn(_WANTED, F.lit(True)).alias(_WANTED)
-    # Key columns and the bounds of a global window may be null, so equality has to be null-safe.
+    # The bounds of a global window are null, so equality has to be null-safe.
     same_window = [
         F.col(f"{_FOUND}.`{c}`").eqNullSafe(F.col(f"{_WANTED}.`{c}`")) for c in target.identity
     ]

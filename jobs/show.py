@@ -1,4 +1,4 @@
-"""Reads rows of an output, refused rows and state for `show`, `late` and `state`; only reads."""
+"""Reads rows of an output, refused rows and state, for the commands `show`, `late` and `state`."""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -75,9 +75,9 @@ def _check(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetim
 
     with _progress(f"check {pipeline.name} {interval(start, end)}") as progress:
         found = check(session, pipeline, start, end, progress)
-    result = "outputs agree with the source"
+    result = "the range agrees with the source"
     if not found.agrees:
-        result = "outputs differ from the source"
+        result = "the range differs from the source"
     printer.line(
         f"{pipeline.name}, {interval(start, end)}: {result}; {_describe_reprocessed(found)}"
     )

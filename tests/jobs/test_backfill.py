@@ -41,7 +41,7 @@ def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     )
     (lab.root / "lab.yaml").write_text(json.dumps(lab.spec()))
     for run, minutes in enumerate([(0, 30, 300), (10, 100, 280, 310)]):
-        lab.run([event(f"{run}-{m}", m) for m in minutes])
+        lab.run(events(str(run), minutes))
     return Life(lab)
 
 
@@ -50,16 +50,21 @@ def event(name: str, minute: int, key: str = "a") -> Event:
     return Event(key, BASE + minute * MINUTE, 1, name, minute)
 
 
+def events(prefix: str, minutes: tuple[int, ...], key: str = "a") -> list[Event]:
+    """Events of several minutes, whose ids begin with `prefix`."""
+    return [event(f"{prefix}-{minute}", minute, key) for minute in minutes]
+
+
 @contextmanager
-def meanwhile(life: Life, *events: Event) -> Iterator[list[str]]:
-    """Runs `events` as soon as a chunk is staged; the list has an entry for each staged chunk."""
+def meanwhile(life: Life, *new: Event) -> Iterator[list[str]]:
+    """Runs `new` events as soon as a chunk is staged; the list has an entry for each chunk."""
     staged: list[str] = []
 
     def run_once(name: str) -> None:
         if name == "backfill.staged":
             staged.append(name)
             if len(staged) == 1:
-                life.lab.run(events)
+                life.lab.run(new)
 
     with armed(run_once):
         yield staged
@@ -71,7 +76,7 @@ def meanwhile(life: Life, *events: Event) -> Iterator[list[str]]:
     ids=["at other times", "some of it late and in the range", "nothing but late rows"],
 )
 def test_runs_go_on_while_a_chunk_is_read(minutes: tuple[int, ...], times: int, life: Life) -> None:
-    with meanwhile(life, *(event(f"{minutes}-{m}", m, "b") for m in minutes)) as staged:
+    with meanwhile(life, *events(str(minutes), minutes, "b")) as staged:
         life.lab.backfill(BASE, BASE + 2 * HOUR)
     assert len(staged) == times
     life.lab.check()
@@ -135,7 +140,8 @@ def test_what_a_backfill_brought_before_any_watermark_is_shown_once_it_is_passed
     assert lab.run(ahead, LONG_AGO - DAY).quarantined == len(ahead)
     lab.backfill(LONG_AGO, LONG_AGO + 7 * HOUR)
     lab.check()
-    lab.run([Event(key, LONG_AGO + 20 * DAY, 1, "later")], LONG_AGO + 20 * DAY)
+    later = LONG_AGO + 20 * DAY
+    lab.run([Event(key, later, 1, "later")], later)
     assert lab.table("closed"), "the watermark has passed what the backfill brought"
     lab.check()
 
@@ -223,8 +229,8 @@ def test_a_pipeline_that_started_over_meanwhile_is_not_written_to(
 
 
 def test_a_session_that_grew_meanwhile_is_read_whole(life: Life) -> None:
-    life.lab.run([event(f"chain-{m}", m, "c") for m in (300, 308, 316)])
-    with meanwhile(life, event("chain-323", 323, "c"), event("chain-330", 330, "c")) as staged:
+    life.lab.run(events("chain", (300, 308, 316), "c"))
+    with meanwhile(life, *events("chain", (323, 330), "c")) as staged:
         life.lab.backfill(BASE + 300 * MINUTE, BASE + 310 * MINUTE)
     assert len(staged) == 2
     life.lab.check()
@@ -294,7 +300,7 @@ def test_a_check_says_what_a_backfill_would_change_and_changes_nothing(
     lab = Lab(spark, tmp_path, WINDOWS[:1], lateness=HOUR, shows=FEW)
     life = Life(lab)
     (lab.root / "lab.yaml").write_text(json.dumps(lab.spec()))
-    lab.run([event(f"0-{m}", m) for m in (0, 30, 300)])
+    lab.run(events("0", (0, 30, 300)))
     lab.run([event("unseen", 42, "e"), event("unseen too", 300, "e")])
     before = files(life)
     span = (BASE, BASE + 2 * HOUR)
@@ -331,7 +337,8 @@ def test_a_check_of_windows_made_from_events_finds_them_in_its_copy(
     lab.run([event("far", 400)])
     lab.run([event("late", 4)])
     found = check(spark, lab.pipeline, *span)
-    assert (found.accepted, {e.table for e in found.examples}) == (1, {"short", "pairs"})
+    assert found.accepted == 1
+    assert {example.table for example in found.examples} == {"short", "pairs"}
     report = lab.backfill(BASE, BASE + 30 * MINUTE)
     assert found.windows == report.windows
     lab.check()
@@ -345,7 +352,7 @@ def test_what_a_killed_check_left_goes_with_maintenance_and_a_run_left_open_come
     (life.root / COPY / "lab" / "hourly").mkdir(parents=True)
     maintain(lab.spark, lab.pipeline)
     assert not (life.root / COPY).exists()
-    events = lab.land([event("open", 400, "e")])
+    landed = lab.land([event("open", 400, "e")])
     ends_at(Crasher("batch.processed"), lab.go)
     spec = str(lab.root / "lab.yaml")
     words = ["backfill", spec, "--from", "2026-01-05", "--to", "2026-01-06", "--check"]
@@ -354,5 +361,5 @@ def test_what_a_killed_check_left_goes_with_maintenance_and_a_run_left_open_come
     assert "the next run finishes it; check after that" in said.stderr
     assert said.stderr.count("\n") == 1
     lab.go()
-    lab.truth.run(events, ARRIVAL)
+    lab.truth.run(landed, ARRIVAL)
     lab.check()

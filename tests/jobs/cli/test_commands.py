@@ -142,11 +142,11 @@ def test_explain_tells_what_the_next_run_would_read(trips: Cli) -> None:
 def test_show_filters_orders_and_goes_back_in_time(trips: Cli) -> None:
     of_key = trips.json("show", "hourly", "--key", "EWR")
     assert [row["n"] for row in of_key["rows"]] == [1, 2]
-    words = ("--key", "place=EWR", "--reverse", "--limit", "1")
-    newest = trips.json("show", "hourly", *words)
+    one = ("--key", "place=EWR", "--reverse", "--limit", "1")
+    newest = trips.json("show", "hourly", *one)
     assert [row["n"] for row in newest["rows"]] == [2]
-    words = ("--from", "2013-01-01T07:00", "--to", "2013-01-01T08:00")
-    assert trips.json("show", "hourly", *words)["total"] == 1
+    hour = ("--from", "2013-01-01T07:00", "--to", "2013-01-01T08:00")
+    assert trips.json("show", "hourly", *hour)["total"] == 1
     first = trips.json("show", "hourly", "--key", "EWR", "--as-of", "1")
     assert [(r["n"], r["is_closed"], r["is_final"]) for r in first["rows"]] == [
         (1, True, True),
