@@ -170,8 +170,7 @@ def test_a_run_that_arrives_in_the_future_ends_before_it_begins(
     sentence = said(tidemark("run", spec, "--arrival", arrival))
     assert (
         "is more than watermark.max_future ahead of this host's clock; "
-        "every later run would reuse that arrival time until the host clock reaches it"
-        in sentence
+        "every later run would reuse that arrival time until the host clock reaches it" in sentence
     )
     assert list(tmp_path.iterdir()) == [Path(spec)]
 
