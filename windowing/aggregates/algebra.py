@@ -1,9 +1,12 @@
-"""What an aggregate is: lift (events -> partial), merge (partials -> partial), lower (partial -> value), all Spark expressions.
+"""What an aggregate is: three steps, all of them Spark expressions.
 
-    sum of {3, null, 4}:  lift -> (sum 7, n 2)   merge with (sum 1, n 1) -> (sum 8, n 3)   lower -> 8   (lower of n 0 -> null)
+    lift    events -> partial            {3, null, 4} -> (sum 7, n 2)
+    merge   partials -> partial          with (sum 1, n 1) -> (sum 8, n 3)
+    lower   partial -> value             (sum 8, n 3) -> 8; of n 0 -> null
 
-An aggregate keeps parts. Parts are named after what they are made from, so two aggregates that need the same part share it. Merging is
-associative and commutative: exactly, or within the error docs/aggregates.md states.
+An aggregate keeps parts. Parts are named after what they are made from, so two aggregates that need
+the same part share it. Merging is associative and commutative: exactly, or within the error that
+docs/aggregates.md states.
 """
 
 from collections.abc import Callable
@@ -22,7 +25,7 @@ NUMERIC = ("sum", "avg", "variance", "stddev", "quantile")
 """Aggregates of numbers: they read text as doubles."""
 
 
-def _same(merged: Column) -> Column:
+def _unchanged(merged: Column) -> Column:
     return merged
 
 
@@ -30,36 +33,41 @@ def _same(merged: Column) -> Column:
 class Part:
     """One stored column of a partial.
 
-    `merge` is an aggregate function of partials, `fold` what is left to do with its result. `invertible` parts may be taken back by
-    subtraction without loss. `beside` is added to the result: it is made of aggregate functions of other parts, each given to a function
-    that says over what.
+    `merge` is an aggregate function of partials, and `fold` is what is left to do with its result.
+    `invertible` parts may be subtracted again without loss. `beside` is added to the result: it is
+    made of aggregate functions of other parts, and each of these is given to a function that says
+    over what it is.
     """
 
     name: str
     lift: Column
     merge: Step
     invertible: bool = False
-    fold: Step = _same
+    fold: Step = _unchanged
     beside: Callable[[Step], Column] | None = None
 
     def merged(self) -> Column:
         """The part of a group of partials, for `agg`."""
-        return self._merged(_same)
+        return self._merged(_unchanged)
 
     def running(self, over: WindowSpec) -> Column:
-        """The part of the partials in each frame of `over`; a frame holds at least one."""
+        """The part of the partials in each frame of `over`, which contains at least one."""
         return self._merged(lambda aggregate: aggregate.over(over))
 
     def _merged(self, each: Step) -> Column:
         found = self.fold(each(self.merge(F.col(self.name))))
-        return (found if self.beside is None else found + self.beside(each)).alias(self.name)
+        if self.beside is not None:
+            found = found + self.beside(each)
+        return found.alias(self.name)
 
 
 @dataclass(frozen=True)
 class Input:
-    """What an aggregate is fed: `value` and `by` are null where the value is bad or the event is left out by `where`.
+    """What an aggregate is computed from.
 
-    `name` is what parts are called after: the same for aggregates with the same value, `by` and `where`, different for all others.
+    `value` and `by` are null where the value is bad or the event is left out by `where`. Parts are
+    named after `name`: it is the same for aggregates with the same value, `by` and `where`, and
+    different for all others.
     """
 
     name: str
@@ -72,7 +80,10 @@ class Input:
 
 @dataclass(frozen=True)
 class Algebra:
-    """The parts an aggregate keeps and the value they stand for; `overflow` is true where a sum left its type."""
+    """The parts an aggregate keeps and the value they stand for.
+
+    `overflow` is true where a sum left its type.
+    """
 
     parts: tuple[Part, ...]
     lower: Column

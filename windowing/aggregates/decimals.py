@@ -9,9 +9,9 @@ of a number with two places:
     {name}__lost   the sum of the carries, bigint: room for 900 million values of 38 digits
     {name}__sum    the sum of the rests, decimal(38, s): room for ten billion
 
-Release 0.1 kept whole values in `{name}__sum` and put a number above 0 into `{name}__lost`, beside
-a sum that is null, once they had left 38 digits. Whole values are taken apart here when they are
-merged. What was lost is not known any more, and what it is merged with is lost too.
+Release 0.1 kept whole values in `{name}__sum`. Once they had left 38 digits, it kept a number above
+0 in `{name}__lost` and null in the sum. Whole values are split here when they are merged. A sum
+that was lost can't be computed again, so whatever it is merged with is lost, too.
 """
 
 from dataclasses import dataclass
@@ -41,8 +41,10 @@ class WideSum:
     def parts(self, value: Column) -> tuple[Part, Part]:
         """What is kept of the sum of `value`, which is null where nothing is to be added."""
         total = Part(self._rest, self._rests(value), self._rests)
-        carried = F.coalesce(F.try_sum(self._carry(value)), F.lit(0).cast("bigint"))
-        return total, Part(self._carries, carried, lambda c: F.try_sum(self._carried(c)))
+        carries = F.try_sum(self._carry(value))
+        lifted = F.coalesce(carries, F.lit(0).cast("bigint"))
+        carried = Part(self._carries, lifted, lambda c: F.try_sum(self._carried(c)))
+        return total, carried
 
     def value(self) -> Column:
         """The sum as decimal(38, scale); null where it does not fit, or is not known."""
@@ -61,7 +63,8 @@ class WideSum:
 
     def _rests(self, value: Column) -> Column:
         """The sum of what is below the carry."""
-        return F.try_sum((value % self._power(NARROW)).cast(T.DecimalType(_MOST, self.scale)))
+        rest = value % self._power(NARROW)
+        return F.try_sum(rest.cast(T.DecimalType(_MOST, self.scale)))
 
     def _carry(self, value: Column) -> Column:
         return F.call_function("div", value, self._power(NARROW))
@@ -82,18 +85,22 @@ class WideSum:
         below = rest % self._power(NARROW)
         upper = F.call_function("div", below, self._power(_HALF))
         lower = F.call_function("div", below % self._power(_HALF), self._power(0))
-        return _whole(_whole(upper, 19) * _integer(10**_HALF) + _whole(lower, 19), _MOST)
+        units = _cast_whole(upper, 19) * _integer(10**_HALF) + _cast_whole(lower, 19)
+        return _cast_whole(units, _MOST)
 
     def _units(self, carry: Column, below: Column) -> Column:
         """The whole sum in units of its last digit, as decimal(38, 0); null where it has more.
 
         Both get the same sign first: then neither is greater than the sum.
         """
-        up, down = (carry < 0) & (below > 0), (carry > 0) & (below < 0)
-        one, full = F.lit(1).cast("bigint"), _integer(10**NARROW)
+        up = (carry < 0) & (below > 0)
+        down = (carry > 0) & (below < 0)
+        one = F.lit(1).cast("bigint")
+        full = _integer(10**NARROW)
         upper = F.when(up, carry + one).when(down, carry - one).otherwise(carry)
         lower = F.when(up, below - full).when(down, below + full).otherwise(below)
-        return F.try_add(F.try_multiply(_whole(upper, 19), full), _whole(lower, _MOST))
+        carried = F.try_multiply(_cast_whole(upper, 19), full)
+        return F.try_add(carried, _cast_whole(lower, _MOST))
 
     def _power(self, digits: int) -> Column:
         """The value whose last `digits` digits, of a decimal of this scale, are 0 behind a 1."""
@@ -112,5 +119,5 @@ def _integer(value: int) -> Column:
     return F.lit(str(value)).cast(T.DecimalType(len(str(value)), 0))
 
 
-def _whole(value: Column, digits: int) -> Column:
+def _cast_whole(value: Column, digits: int) -> Column:
     return value.cast(T.DecimalType(digits, 0))

@@ -1,6 +1,4 @@
-"""Aggregates that pick values: the least, the greatest, those that come first or last in event order."""
-
-from functools import partial
+"""Aggregates that pick values: the least, the greatest, the first and the last in event order."""
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -10,63 +8,74 @@ from windowing.aggregates.algebra import Algebra, Input, Part, Step
 
 def least(i: Input) -> Algebra:
     """The least value."""
-    return _plain(f"{i.name}__min", i.value, F.min)
+    return _pick_value(f"{i.name}__min", i.value, F.min)
 
 
 def greatest(i: Input) -> Algebra:
     """The greatest value."""
-    return _plain(f"{i.name}__max", i.value, F.max)
+    return _pick_value(f"{i.name}__max", i.value, F.max)
 
 
 def first(i: Input) -> Algebra:
     """The value of the first event that has one."""
-    return _carried(f"{i.name}__first", F.when(i.value.isNotNull(), _placed(i)), F.min)
+    return _pick_ranked(f"{i.name}__first", _placed_value(i), F.min)
 
 
 def last(i: Input) -> Algebra:
     """The value of the last event that has one."""
-    return _carried(f"{i.name}__last", F.when(i.value.isNotNull(), _placed(i)), F.max)
+    return _pick_ranked(f"{i.name}__last", _placed_value(i), F.max)
 
 
 def min_by(i: Input) -> Algebra:
     """The value, null or not, where `by` is least; among equals that of the first event."""
-    return _carried(f"{i.name}__min_by", _ranked(i), F.min)
+    return _pick_ranked(f"{i.name}__min_by", _ranked_value(i), F.min)
 
 
 def max_by(i: Input) -> Algebra:
     """The value, null or not, where `by` is greatest; among equals that of the last event."""
-    return _carried(f"{i.name}__max_by", _ranked(i), F.max)
+    return _pick_ranked(f"{i.name}__max_by", _ranked_value(i), F.max)
 
 
 def collect(i: Input) -> Algebra:
     """The values of the first `argument` events that have one, in event order."""
     count = int(i.argument or 0)
-    name, shortest = f"{i.name}__collect{count}", partial(_shortest, count=count)
-    placed = F.collect_list(F.when(i.value.isNotNull(), _placed(i)))
-    part = Part(
-        name, shortest(placed), F.collect_list, fold=lambda lists: shortest(F.flatten(lists))
-    )
+    name = f"{i.name}__collect{count}"
+
+    def merge_lists(lists: Column) -> Column:
+        return _first_in_order(F.flatten(lists), count)
+
+    lifted = _first_in_order(F.collect_list(_placed_value(i)), count)
+    part = Part(name, lifted, F.collect_list, fold=merge_lists)
     return Algebra((part,), F.transform(name, lambda x: x["value"]))
 
 
-def _plain(name: str, value: Column, pick: Step) -> Algebra:
-    return Algebra((Part(name, pick(value), pick),), F.col(name))
+def _pick_value(name: str, value: Column, pick: Step) -> Algebra:
+    part = Part(name, pick(value), pick)
+    return Algebra((part,), F.col(name))
 
 
-def _carried(name: str, ranked: Column, pick: Step) -> Algebra:
-    return Algebra((Part(name, pick(ranked), pick),), F.col(name)["value"])
+def _pick_ranked(name: str, ranked: Column, pick: Step) -> Algebra:
+    """Picks among structs that order their values; structs are compared field by field."""
+    part = Part(name, pick(ranked), pick)
+    return Algebra((part,), F.col(name)["value"])
 
 
-def _placed(i: Input, *before: Column) -> Column:
-    """The value with its place in event order in front, and `before` in front of that."""
+def _placed_value(i: Input) -> Column:
+    """The value after its place in event order; null where the event has none."""
+    return F.when(i.value.isNotNull(), _with_place(i))
+
+
+def _ranked_value(i: Input) -> Column:
+    """The value after `by` and its place in event order; null where `by` is null."""
+    by = i.value if i.by is None else i.by
+    return F.when(by.isNotNull(), _with_place(i, by.alias("by")))
+
+
+def _with_place(i: Input, *before: Column) -> Column:
+    """A struct of `before`, the place in event order, and the value."""
     place = [column.alias(f"at{n}") for n, column in enumerate(i.order)]
     return F.struct(*before, *place, i.value.alias("value"))
 
 
-def _ranked(i: Input) -> Column:
-    by = i.value if i.by is None else i.by
-    return F.when(by.isNotNull(), _placed(i, by.alias("by")))
-
-
-def _shortest(placed: Column, count: int) -> Column:
+def _first_in_order(placed: Column, count: int) -> Column:
     return F.slice(F.array_sort(placed), 1, count)

@@ -1,4 +1,4 @@
-"""Aggregates that add up: counts, sums, means and variances of numbers.
+"""Aggregates that add numbers: counts, sums, means and variances.
 
 Integers are added exactly, decimals in 38 digits, fractions as doubles.
 """
@@ -14,6 +14,10 @@ from windowing.aggregates.decimals import WideSum, is_wide
 from windowing.columns import ROWS
 
 _HALF = 32
+"""Bits of the lower half of a 64-bit integer."""
+
+_Total = tuple[tuple[Part, ...], Column, Column | None]
+"""Parts of a sum, its value in the result type, and where that overflowed."""
 
 
 def count(i: Input) -> Algebra:
@@ -29,31 +33,31 @@ def count_if(i: Input) -> Algebra:
 
 
 def sum_of(i: Input) -> Algebra:
-    """The sum; null where there is no value or the result type can't hold it."""
+    """The sum; null where there is no value or the result type can't contain it."""
     parts, total, overflow = _total(i)
-    some = F.col(f"{i.name}__n") > 0
-    return Algebra(
-        (*parts, count_part(i)), F.when(some, total), None if overflow is None else some & overflow
-    )
+    has_values = F.col(f"{i.name}__n") > 0
+    if overflow is not None:
+        overflow = has_values & overflow
+    return Algebra((*parts, count_part(i)), F.when(has_values, total), overflow)
 
 
 def avg(i: Input) -> Algebra:
     """The mean; null where there is no value or decimals leave their type."""
     parts, _, _ = _total(i)
     n = F.col(f"{i.name}__n")
-    mean = F.when(n > 0, F.try_divide(_wide(i), n))
-    return Algebra(
-        (*parts, count_part(i)),
-        mean,
-        (n > 0) & mean.isNull() if isinstance(i.type, T.DecimalType) else None,
-    )
+    mean = F.when(n > 0, F.try_divide(_dividend(i), n))
+    overflow = None
+    if isinstance(i.type, T.DecimalType):
+        overflow = (n > 0) & mean.isNull()
+    return Algebra((*parts, count_part(i)), mean, overflow)
 
 
 def variance(i: Input) -> Algebra:
     """The sample variance; null below two values."""
-    part = _moments(i)
+    part = _moments_part(i)
     moments = F.col(part.name)
-    return Algebra((part,), F.when(moments["n"] > 1, moments["m2"] / (moments["n"] - 1)))
+    value = F.when(moments["n"] > 1, moments["m2"] / (moments["n"] - 1))
+    return Algebra((part,), value)
 
 
 def stddev(i: Input) -> Algebra:
@@ -62,80 +66,98 @@ def stddev(i: Input) -> Algebra:
     return Algebra(squared.parts, F.sqrt(squared.lower))
 
 
-def _total(i: Input) -> tuple[tuple[Part, ...], Column, Column | None]:
-    """Parts of a sum, its value in the result type, and where that overflowed."""
+def _total(i: Input) -> _Total:
     if isinstance(i.type, T.LongType):
-        high, low = f"{i.name}__high", f"{i.name}__low"
-        parts = (
-            Part(high, F.sum(F.shiftright(i.value, _HALF)), F.sum, invertible=True),
-            Part(low, F.sum(i.value.bitwiseAND(F.lit((1 << _HALF) - 1))), F.sum, invertible=True),
-        )
-        value = _exact(i).try_cast("bigint")
-        return parts, value, value.isNull()
-    if isinstance(i.type, INTEGERS):
-        return (
-            (Part(f"{i.name}__sum", F.sum(i.value), F.sum, invertible=True),),
-            F.col(f"{i.name}__sum"),
-            None,
-        )
-    if isinstance(i.type, T.DecimalType) and is_wide(i.type):
-        wide_sum = WideSum(i.name, i.type.scale)
+        return _total_of_longs(i)
+    if isinstance(i.type, T.DecimalType):
+        return _total_of_decimals(i, i.type)
+    # Sums of shorter integers are exact, so they can be inverted; sums of doubles are rounded.
+    name = f"{i.name}__sum"
+    invertible = isinstance(i.type, INTEGERS)
+    part = Part(name, F.sum(i.value), F.sum, invertible=invertible)
+    return (part,), F.col(name), None
+
+
+def _total_of_longs(i: Input) -> _Total:
+    """A sum kept as two sums of halves, because a sum of 64-bit integers can overflow."""
+    upper_half = F.shiftright(i.value, _HALF)
+    lower_half = i.value.bitwiseAND(F.lit((1 << _HALF) - 1))
+    parts = (
+        Part(f"{i.name}__high", F.sum(upper_half), F.sum, invertible=True),
+        Part(f"{i.name}__low", F.sum(lower_half), F.sum, invertible=True),
+    )
+    value = _exact_sum(i).try_cast("bigint")
+    return parts, value, value.isNull()
+
+
+def _total_of_decimals(i: Input, kind: T.DecimalType) -> _Total:
+    if is_wide(kind):
+        wide_sum = WideSum(i.name, kind.scale)
         value = wide_sum.value()
         return wide_sum.parts(i.value), value, value.isNull()
-    if isinstance(i.type, T.DecimalType):
-        total, lost = f"{i.name}__sum", f"{i.name}__lost"
-        wide = i.value.cast(T.DecimalType(38, i.type.scale))
-        summed = F.try_sum(wide)
-        parts = (
-            Part(total, summed, F.try_sum),
-            Part(lost, _left(wide, lambda one: one), F.sum, beside=partial(_left, total)),
-        )
-        value = F.when(F.col(lost) == 0, F.col(total))
-        return parts, value, value.isNull()
-    return (Part(f"{i.name}__sum", F.sum(i.value), F.sum),), F.col(f"{i.name}__sum"), None
-
-
-def _left(value: str | Column, each: Step) -> Column:
-    """1 where the sum of decimals has left its type, else 0; `each` says over what the aggregate functions are."""
-    return (each(F.count(value)) > 0).__and__(each(F.try_sum(value)).isNull()).cast("bigint")
-
-
-def _exact(i: Input) -> Column:
-    """The whole sum of 64-bit integers, kept as two halves that can't overflow themselves."""
-    high, low = F.col(f"{i.name}__high"), F.col(f"{i.name}__low")
-    return high.cast("decimal(38,0)") * F.lit(1 << _HALF).cast("decimal(11,0)") + low.cast(
-        "decimal(38,0)"
+    total, lost = f"{i.name}__sum", f"{i.name}__lost"
+    widened = i.value.cast(T.DecimalType(38, kind.scale))
+    has_lost = _count_if_lost(widened, lambda one: one)
+    parts = (
+        Part(total, F.try_sum(widened), F.try_sum),
+        Part(lost, has_lost, F.sum, beside=partial(_count_if_lost, total)),
     )
+    value = F.when(F.col(lost) == 0, F.col(total))
+    return parts, value, value.isNull()
 
 
-def _wide(i: Input) -> Column:
+def _count_if_lost(value: str | Column, each: Step) -> Column:
+    """1 where the sum of decimals has left its type, else 0.
+
+    `each` says over what the aggregate functions are.
+    """
+    has_values = each(F.count(value)) > 0
+    has_no_sum = each(F.try_sum(value)).isNull()
+    return (has_values & has_no_sum).cast("bigint")
+
+
+def _exact_sum(i: Input) -> Column:
+    """The whole sum of 64-bit integers, kept as two halves that can't overflow themselves."""
+    high = F.col(f"{i.name}__high").cast("decimal(38,0)")
+    low = F.col(f"{i.name}__low").cast("decimal(38,0)")
+    return high * F.lit(1 << _HALF).cast("decimal(11,0)") + low
+
+
+def _dividend(i: Input) -> Column:
+    """The sum in the type in which a mean divides it."""
     if isinstance(i.type, T.LongType):
-        return _exact(i).cast("double")
+        return _exact_sum(i).cast("double")
     if isinstance(i.type, T.DecimalType):
         return _total(i)[1]
     return F.col(f"{i.name}__sum").cast("double")
 
 
-def _moments(i: Input) -> Part:
+def _moments_part(i: Input) -> Part:
     """(n, mean, m2): m2 is the sum of squared distances from the mean, as doubles."""
     value = i.value.cast("double")
     n = F.count(value)
-    lifted = F.struct(n.alias("n"), F.avg(value).alias("mean"), (F.var_pop(value) * n).alias("m2"))
-    return Part(
-        f"{i.name}__moments", lifted, lambda c: F.collect_list(F.when(c["n"] > 0, c)), fold=_folded
-    )
+    m2 = F.var_pop(value) * n
+    lifted = F.struct(n.alias("n"), F.avg(value).alias("mean"), m2.alias("m2"))
+    return Part(f"{i.name}__moments", lifted, _collect_moments, fold=_fold_moments)
 
 
-def _folded(moments: Column) -> Column:
-    none = F.struct(
-        F.lit(0).cast("bigint").alias("n"), F.lit(0.0).alias("mean"), F.lit(0.0).alias("m2")
-    )
-    return F.aggregate(moments, none, _joined)
+def _collect_moments(moments: Column) -> Column:
+    return F.collect_list(F.when(moments["n"] > 0, moments))
 
 
-def _joined(a: Column, b: Column) -> Column:
-    """Moments of two sets together (Chan, Golub and LeVeque 1979): no difference of large squares is taken."""
-    n, apart = a["n"] + b["n"], b["mean"] - a["mean"]
+def _fold_moments(moments: Column) -> Column:
+    n = F.lit(0).cast("bigint")
+    none = F.struct(n.alias("n"), F.lit(0.0).alias("mean"), F.lit(0.0).alias("m2"))
+    return F.aggregate(moments, none, _join_moments)
+
+
+def _join_moments(a: Column, b: Column) -> Column:
+    """Moments of two sets together, without a difference of large squares.
+
+    The formula is that of Chan, Golub and LeVeque (1979).
+    """
+    n = a["n"] + b["n"]
+    apart = b["mean"] - a["mean"]
     share = b["n"].cast("double") / n
     mean = a["mean"] + apart * share
     m2 = a["m2"] + b["m2"] + apart * (apart * (a["n"] * share))

@@ -1,4 +1,7 @@
-"""The grid rule as Spark expressions: instants and boundary numbers are BIGINT columns, microseconds and counts."""
+"""The grid rule as Spark expressions.
+
+Instants are BIGINT columns in microseconds since 1970, and boundary numbers are BIGINT columns.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -8,76 +11,102 @@ from pyspark.sql import functions as F
 from windowing.grid.rule import Grid, Run, runs
 from windowing.grid.zone import micros, moment
 
-_SAME_CLOCK = 1970
+_LAST_YEAR_OF_OTHER_CLOCKS = 1970
 
 
 def instant(us: int) -> Column:
-    """The instant `us` microseconds after 1970, beyond the years 1 to 9999 the end of the calendar that is nearer.
+    """The instant `us` microseconds after 1970, as a TIMESTAMP literal.
 
-    PySpark hands dates over by Java's old calendar and the clock of the JVM: ten days off before 1582, in some zones minutes before 1970.
-    Those are made of the number.
+    Beyond the years 1 to 9999 it is the nearer end of the calendar.
     """
     at = moment(us)
-    return F.lit(at) if at.year > _SAME_CLOCK else F.timestamp_micros(F.lit(micros(at)))
+    if at.year > _LAST_YEAR_OF_OTHER_CLOCKS:
+        return F.lit(at)
+    # PySpark converts datetimes with Java's old calendar and the clock of the JVM, which is ten
+    # days off before 1582 and, in some zones, minutes off before 1970. A number is not converted.
+    return F.timestamp_micros(F.lit(micros(at)))
 
 
 def div(a: Column, b: int) -> Column:
     """`a / b` rounded down, exact for every BIGINT, also below zero."""
-    return F.call_function("div", a - F.pmod(a, F.lit(b)), F.lit(b)).cast("bigint")
+    multiple = a - F.pmod(a, F.lit(b))
+    return F.call_function("div", multiple, F.lit(b)).cast("bigint")
 
 
 def index(grid: Grid, t: Column, low_us: int, high_us: int) -> Column:
     """The number of the last boundary at or before `t`; right for `low_us` <= t <= `high_us`."""
-    return _tree(runs(grid, low_us, high_us), t, lambda r: r.at_us, lambda r: _index_in(r, t))
+    found = runs(grid, low_us, high_us)
+    return _choose_run(found, t, lambda run: run.at_us, lambda run: _index_in(run, t))
 
 
 def start(grid: Grid, t: Column, low_us: int, high_us: int) -> Column:
     """The last boundary at or before `t`, in one step; right for `low_us` <= t <= `high_us`."""
-    return _tree(runs(grid, low_us, high_us), t, lambda r: r.at_us, lambda r: _start_in(r, t))
+    found = runs(grid, low_us, high_us)
+    return _choose_run(found, t, lambda run: run.at_us, lambda run: _start_in(run, t))
 
 
 def boundary(grid: Grid, k: Column, low_us: int, high_us: int) -> Column:
-    """The instant of boundary `k`; right for the boundaries from the last <= `low_us` to the first > `high_us`."""
-    return _tree(runs(grid, low_us, high_us), k, lambda r: r.first, lambda r: _boundary_in(r, k))
+    """The instant of boundary `k`.
+
+    Right for the boundaries from the last one <= `low_us` to the first one > `high_us`.
+    """
+    found = runs(grid, low_us, high_us)
+    return _choose_run(found, k, lambda run: run.first, lambda run: _boundary_in(run, k))
 
 
 def _index_in(run: Run, t: Column) -> Column:
     if not run.step_us:
         return F.lit(run.last).cast("bigint")
-    into = t - F.lit(run.at_us)
-    k = F.lit(run.first) + div(into, run.step_us) * F.lit(run.per)
+    since_begin = t - F.lit(run.at_us)
+    periods = div(since_begin, run.step_us)
+    k = F.lit(run.first) + periods * F.lit(run.per)
     if run.per > 1:
-        k = k + div(F.pmod(into, F.lit(run.step_us)), run.inner_us)
-    return (k if run.last is None else F.least(k, F.lit(run.last))).cast("bigint")
+        since_period = F.pmod(since_begin, F.lit(run.step_us))
+        k = k + div(since_period, run.inner_us)
+    if run.last is not None:
+        k = F.least(k, F.lit(run.last))
+    return k.cast("bigint")
 
 
 def _start_in(run: Run, t: Column) -> Column:
     if not run.step_us:
         return F.lit(run.at_us).cast("bigint")
-    into = F.pmod(t - F.lit(run.at_us), F.lit(run.step_us))
-    begun = t - (F.pmod(into, F.lit(run.inner_us)) if run.per > 1 else into)
-    return begun if run.last is None else F.least(begun, F.lit(run.instant(run.last)))
+    since_boundary = F.pmod(t - F.lit(run.at_us), F.lit(run.step_us))
+    if run.per > 1:
+        since_boundary = F.pmod(since_boundary, F.lit(run.inner_us))
+    begun = t - since_boundary
+    if run.last is None:
+        return begun
+    return F.least(begun, F.lit(run.instant(run.last)))
 
 
 def _boundary_in(run: Run, k: Column) -> Column:
     nth = k - F.lit(run.first)
+    begin = F.lit(run.at_us)
+    step = F.lit(run.step_us)
     if run.per == 1:
-        return (F.lit(run.at_us) + nth * F.lit(run.step_us)).cast("bigint")
-    inside = F.pmod(nth, F.lit(run.per)) * F.lit(run.inner_us)
-    return (F.lit(run.at_us) + div(nth, run.per) * F.lit(run.step_us) + inside).cast("bigint")
+        return (begin + nth * step).cast("bigint")
+    period = div(nth, run.per)
+    inner = F.pmod(nth, F.lit(run.per)) * F.lit(run.inner_us)
+    return (begin + period * step + inner).cast("bigint")
 
 
-def _tree(
+def _choose_run(
     pieces: Sequence[Run], by: Column, begin: Callable[[Run], int], value: Callable[[Run], Column]
 ) -> Column:
-    """The value of the last piece that begins at or before `by`, found by halving."""
+    """The value of the last run that begins at or before `by`, found by halving.
+
+    Nested halves keep the expression shallow: a zone has hundreds of runs in a century.
+    """
     if len(pieces) == 1:
         return value(pieces[0])
     middle = len(pieces) // 2
-    left, right = _tree(pieces[:middle], by, begin, value), _tree(pieces[middle:], by, begin, value)
+    left = _choose_run(pieces[:middle], by, begin, value)
+    right = _choose_run(pieces[middle:], by, begin, value)
     return F.when(by < F.lit(begin(pieces[middle])), left).otherwise(right)
 
 
 def between(rows: DataFrame, column: str, low_us: int, high_us: int) -> DataFrame:
     """The rows whose `column` lies in [low, high)."""
-    return rows.where((F.col(column) >= instant(low_us)) & (F.col(column) < instant(high_us)))
+    at = F.col(column)
+    return rows.where((at >= instant(low_us)) & (at < instant(high_us)))

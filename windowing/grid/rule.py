@@ -1,10 +1,13 @@
-"""Where windows begin: boundary k of a grid, and the k of an instant. Pure integers, right before 1970.
+"""Where windows begin: boundary k of a grid, and the k of an instant.
 
-A grid lies on a local wall clock: boundary k is the local time origin + k * step (or k * months after the origin, clamped to
-month ends). Each local time maps to one instant: in a fold the earlier one, in a gap the transition; instants that coincide
-collapse, so the window of t is [greatest boundary <= t, next boundary). Source of the idea: TIMESTAMP_LTZ windows of Flink SQL.
+Everything is computed in whole microseconds, so it is right before 1970, too.
 
-    grid -> runs(low, high): a few affine pieces -> boundary(k), index(t), and the same two in Spark (frame.py)
+A grid lies on a local wall clock: boundary k is the local time origin + k * step (or k * months
+after the origin, clamped to month ends). Each local time maps to one instant: in a fold the earlier
+one, in a gap the transition. Instants that coincide collapse, so the window of t is
+[greatest boundary <= t, next boundary). The idea is that of TIMESTAMP_LTZ windows in Flink SQL.
+
+    grid -> runs(low, high): a few affine pieces -> boundary(k), index(t), also in Spark (frame.py)
 """
 
 from bisect import bisect_left
@@ -17,14 +20,18 @@ from windowing.grid.zone import EPOCH, FIRST_YEAR, HOUR_US, LAST_YEAR, micros, m
 
 MARGIN_US = 3 * 24 * HOUR_US
 """More than any clock jump: runs are computed this far beyond the range asked for."""
+_LONGEST_MONTH_US = 31 * 24 * HOUR_US
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Boundaries on a wall clock: every `step_us`, or every `months`; boundary 0 at the local time `origin_us`; zone None = UTC.
+    """Boundaries on a wall clock: one every `step_us`, or one every `months`.
 
-    With `inner_us` or `inner_months` each step is a period that has boundaries of its own, counted from its beginning and ended by the
-    next period's: `per` of them, of which those that would lie beyond the period coincide with its end.
+    Boundary 0 lies at the local time `origin_us`; zone None means UTC.
+
+    With `inner_us` or `inner_months` each step is a period that has boundaries of its own. They are
+    counted from its beginning and ended by the next period's: there are `per` of them, and those
+    that would lie beyond the period coincide with its end.
     """
 
     step_us: int = 0
@@ -36,17 +43,19 @@ class Grid:
 
     def __post_init__(self) -> None:
         if (self.step_us > 0) == (self.months > 0):
-            raise ValueError(
-                f"a grid has a positive step or positive months, not step_us={self.step_us}, months={self.months}"
-            )
+            given = f"step_us={self.step_us}, months={self.months}"
+            raise ValueError(f"a grid has a positive step or positive months, not {given}")
 
     @property
     def per(self) -> int:
-        """The most boundaries a period can have, its own first one included: one more where a month's end was clamped at its beginning."""
+        """The most boundaries a period can have, its own first one included."""
         if self.inner_months:
+            # One more than fit, because a month's end may have been clamped at the beginning.
             return self.months // self.inner_months + 1
-        longest = self.step_us or self.months * 31 * 24 * HOUR_US
-        return -(-longest // self.inner_us) if self.inner_us else 1
+        if not self.inner_us:
+            return 1
+        longest = self.step_us or self.months * _LONGEST_MONTH_US
+        return -(-longest // self.inner_us)
 
     @property
     def periods(self) -> "Grid":
@@ -55,7 +64,10 @@ class Grid:
 
     @property
     def plain(self) -> "Grid":
-        """A grid without periods that has the same boundaries under the same numbers, if there is one; else this grid."""
+        """A grid without periods that has the same boundaries under the same numbers.
+
+        If there is none, it is this grid.
+        """
         if self.inner_us and self.step_us and self.step_us % self.inner_us == 0:
             return Grid(self.inner_us, 0, self.origin_us, self.zone)
         return self.periods if self.per == 1 else self
@@ -63,10 +75,11 @@ class Grid:
 
 @dataclass(frozen=True)
 class Run:
-    """Boundaries first..last that are `step_us` apart from the instant `at_us` on; step 0: all of them at `at_us`.
+    """Boundaries first..last that are `step_us` apart from the instant `at_us` on.
 
-    `last` None: the run never ends, in both directions. With `per` > 1 it is periods that are `step_us` apart, each with `per`
-    boundaries `inner_us` apart.
+    With step 0 all of them are at `at_us`. With `last` None the run never ends, in both directions.
+    With `per` > 1 it is periods that are `step_us` apart, each with `per` boundaries `inner_us`
+    apart.
     """
 
     first: int
@@ -84,7 +97,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Span:
-    """Local times [low, high) of which the first is the instant `at_us`; off the clock (a gap), all of them are that instant."""
+    """Local times [low, high) of which the first is the instant `at_us`.
+
+    Off the clock (a gap), all of them are that instant.
+    """
 
     low_us: int
     high_us: int
@@ -93,45 +109,44 @@ class Span:
 
 
 def runs(grid: Grid, low_us: int, high_us: int) -> tuple[Run, ...]:
-    """The runs that say every boundary from the last one <= `low_us` to the first one > `high_us`."""
+    """The runs with every boundary from the last one <= `low_us` to the first one > `high_us`."""
     grid = grid.plain
     if grid.zone is None and grid.step_us:
         return (Run(0, None, grid.origin_us, grid.step_us, grid.per, grid.inner_us),)
-    low, high = low_us - _reach(grid), high_us + _reach(grid)
-    spans = local_spans(grid.zone, low, high)
+    reach = _reach(grid)
+    spans = local_spans(grid.zone, low_us - reach, high_us + reach)
     if grid.per > 1:
-        return tuple(_nested(grid, spans))
-    return tuple(
-        run
-        for span in spans
-        for run in (_stepped(grid, span) if grid.step_us else _calendar(grid, span))
-    )
+        return tuple(_nested_runs(grid, spans))
+    found: list[Run] = []
+    for span in spans:
+        found += _stepped_runs(grid, span) if grid.step_us else _calendar_runs(grid, span)
+    return tuple(found)
 
 
 def boundary(grid: Grid, k: int) -> int:
     """The instant of boundary `k`, in microseconds since 1970."""
     grid = grid.plain
-    period, nth = divmod(k, grid.per)
-    local = (
-        min(_inner(grid, period)[nth], _local(grid, period + 1))
-        if grid.per > 1
-        else _local(grid, k)
-    )
-    found = [
-        r
-        for r in runs(grid, local - MARGIN_US, local + MARGIN_US)
-        if r.last is None or r.first <= k <= r.last
-    ]
-    return found[0].instant(k)
+    if grid.per > 1:
+        period, nth = divmod(k, grid.per)
+        end = _local_time(grid, period + 1)
+        local = min(_inner_boundaries(grid, period)[nth], end)
+    else:
+        local = _local_time(grid, k)
+    near = runs(grid, local - MARGIN_US, local + MARGIN_US)
+    run = next(run for run in near if run.last is None or run.first <= k <= run.last)
+    return run.instant(k)
 
 
 def index(grid: Grid, t_us: int) -> int:
     """The greatest k whose boundary is at or before the instant `t_us`."""
-    run = [r for r in runs(grid, t_us, t_us) if r.last is None or r.at_us <= t_us][-1]
+    near = runs(grid, t_us, t_us)
+    run = [run for run in near if run.last is None or run.at_us <= t_us][-1]
     if run.last is not None and not run.step_us:
         return run.last
-    periods, into = divmod(t_us - run.at_us, run.step_us)
-    k = run.first + periods * run.per + (into // run.inner_us if run.per > 1 else 0)
+    periods, since_period = divmod(t_us - run.at_us, run.step_us)
+    k = run.first + periods * run.per
+    if run.per > 1:
+        k += since_period // run.inner_us
     return k if run.last is None else min(run.last, k)
 
 
@@ -140,151 +155,183 @@ _LATEST = micros(datetime(LAST_YEAR, 12, 31, tzinfo=UTC))
 
 
 def _reach(grid: Grid) -> int:
-    return (
-        grid.inner_us or grid.step_us or (grid.inner_months or grid.months) * 31 * 24 * HOUR_US
-    ) + MARGIN_US
+    """How far from an instant the boundaries around it can lie, in microseconds."""
+    step_us = grid.inner_us or grid.step_us
+    if not step_us:
+        step_us = (grid.inner_months or grid.months) * _LONGEST_MONTH_US
+    return step_us + MARGIN_US
 
 
 def local_spans(zone: str | None, low_us: int, high_us: int) -> tuple[Span, ...]:
-    """Local time without holes or overlaps, at least around the instants [low, high]: in a fold the earlier instants count."""
-    stretches = (
-        transitions(zone, low_us - MARGIN_US, high_us + MARGIN_US) if zone else [(_EARLIEST, 0)]
-    )
-    ends = [begin for begin, _ in stretches[1:]] + [max(high_us, stretches[-1][0]) + MARGIN_US]
-    out: list[Span] = []
-    covered = max(stretches[0][0], low_us - MARGIN_US) + stretches[0][1]
+    """Local time without holes or overlaps, at least around the instants [low, high].
+
+    In a fold the earlier instants count.
+    """
+    low_us -= MARGIN_US
+    stretches = transitions(zone, low_us, high_us + MARGIN_US) if zone else [(_EARLIEST, 0)]
+    first_begin, first_offset = stretches[0]
+    last_begin, _ = stretches[-1]
+    ends = [begin for begin, _ in stretches[1:]]
+    ends.append(max(high_us, last_begin) + MARGIN_US)
+    spans: list[Span] = []
+    covered = max(first_begin, low_us) + first_offset
     for (begin, offset), end in zip(stretches, ends, strict=True):
-        if begin + offset > covered and out:
-            out.append(Span(covered, begin + offset, begin, on_clock=False))
-            covered = begin + offset
-        if end + offset > covered:
-            out.append(Span(covered, end + offset, covered - offset, on_clock=True))
-            covered = end + offset
-    return tuple(out)
+        local_begin = begin + offset
+        if local_begin > covered and spans:
+            spans.append(Span(covered, local_begin, begin, on_clock=False))
+            covered = local_begin
+        local_end = end + offset
+        if local_end > covered:
+            spans.append(Span(covered, local_end, covered - offset, on_clock=True))
+            covered = local_end
+    return tuple(spans)
 
 
-def _stepped(grid: Grid, span: Span) -> list[Run]:
+def _stepped_runs(grid: Grid, span: Span) -> list[Run]:
     first = -((grid.origin_us - span.low_us) // grid.step_us)
-    last = -((grid.origin_us - span.high_us) // grid.step_us) - 1
-    if last < first:
+    after = -((grid.origin_us - span.high_us) // grid.step_us)
+    if after <= first:
         return []
-    into = grid.origin_us + first * grid.step_us - span.low_us
-    return (
-        [Run(first, last, span.at_us + into, grid.step_us)]
-        if span.on_clock
-        else [Run(first, last, span.at_us, 0)]
-    )
+    last = after - 1
+    if not span.on_clock:
+        return [Run(first, last, span.at_us, 0)]
+    since_begin = grid.origin_us + first * grid.step_us - span.low_us
+    return [Run(first, last, span.at_us + since_begin, grid.step_us)]
 
 
-def _calendar(grid: Grid, span: Span) -> list[Run]:
+def _calendar_runs(grid: Grid, span: Span) -> list[Run]:
     k = _month_index(grid, max(span.low_us, _EARLIEST))
-    out = []
-    while (local := _local(grid, k)) < min(span.high_us, _LATEST):
+    end = min(span.high_us, _LATEST)
+    found = []
+    local = _local_time(grid, k)
+    while local < end:
         if local >= span.low_us:
-            out.append(Run(k, k, span.at_us + (local - span.low_us if span.on_clock else 0), 0))
+            found.append(Run(k, k, _instant_in(span, local), 0))
         k += 1
-    return out
+        local = _local_time(grid, k)
+    return found
 
 
-def _nested(grid: Grid, spans: tuple[Span, ...]) -> list[Run]:
-    """The runs of every period that begins within `spans`, the boundaries that coincide with its end among them."""
-    out: list[Run] = []
+def _nested_runs(grid: Grid, spans: tuple[Span, ...]) -> list[Run]:
+    """The runs of every period that begins within `spans`.
+
+    The boundaries that coincide with a period's end are among them.
+    """
+    found: list[Run] = []
     k = _first_period(grid, max(spans[0].low_us, _EARLIEST))
-    while _local(grid, k) < min(spans[-1].high_us, _LATEST):
-        found, k = _periods(grid, k, spans)
-        out += found
-    return out
+    end = min(spans[-1].high_us, _LATEST)
+    while _local_time(grid, k) < end:
+        period_runs, k = _period_runs(grid, k, spans)
+        found += period_runs
+    return found
 
 
-def _periods(grid: Grid, k: int, spans: tuple[Span, ...]) -> tuple[list[Run], int]:
-    """The runs of period `k`, or one run of as many as are equal and lie in one span; and the period that comes next."""
-    begin, step = _local(grid, k), grid.step_us
-    span = next(
-        (
-            s
-            for s in spans
-            if step and s.on_clock and s.low_us <= begin and begin + step <= s.high_us
-        ),
-        None,
-    )
+def _period_runs(grid: Grid, k: int, spans: tuple[Span, ...]) -> tuple[list[Run], int]:
+    """The runs of period `k`, and the period that comes next.
+
+    Periods that are equal and lie in one span share one run.
+    """
+    begin = _local_time(grid, k)
+    step = grid.step_us
+    span = _span_around(spans, begin, begin + step) if step else None
     if span is None:
-        return _period(grid, k, spans), k + 1
+        return _runs_of_period(grid, k, spans), k + 1
     after = (span.high_us - grid.origin_us) // step
-    return [
-        Run(k * grid.per, after * grid.per - 1, _at(span, begin), step, grid.per, grid.inner_us)
-    ], after
+    first, last = k * grid.per, after * grid.per - 1
+    run = Run(first, last, _instant_in(span, begin), step, grid.per, grid.inner_us)
+    return [run], after
 
 
-def _period(grid: Grid, k: int, spans: tuple[Span, ...]) -> list[Run]:
-    out: list[Run] = []
-    end, inner = _local(grid, k + 1), _inner(grid, k)
+def _span_around(spans: tuple[Span, ...], low: int, high: int) -> Span | None:
+    """The span on the clock that contains the local times [low, high)."""
+    for span in spans:
+        if span.on_clock and span.low_us <= low and high <= span.high_us:
+            return span
+    return None
+
+
+def _runs_of_period(grid: Grid, k: int, spans: tuple[Span, ...]) -> list[Run]:
+    found: list[Run] = []
+    end = _local_time(grid, k + 1)
+    inner = _inner_boundaries(grid, k)
+    first = k * grid.per
     beyond = bisect_left(inner, end)
     for span in spans:
-        i, j = bisect_left(inner, span.low_us), min(bisect_left(inner, span.high_us), beyond)
-        out += [
-            Run(k * grid.per + n, k * grid.per + m, at, step)
-            for n, m, at, step in _even(grid, span, inner, i, j)
-        ]
-    if beyond < grid.per and (at_end := _first_instant(end, spans)) is not None:
-        out.append(Run(k * grid.per + beyond, (k + 1) * grid.per - 1, at_end, 0))
-    return out
+        i = bisect_left(inner, span.low_us)
+        j = min(bisect_left(inner, span.high_us), beyond)
+        for n, m, at, step in _even_pieces(grid, span, inner, i, j):
+            found.append(Run(first + n, first + m, at, step))
+    if beyond < grid.per:
+        at_end = _first_instant(end, spans)
+        if at_end is not None:
+            found.append(Run(first + beyond, first + grid.per - 1, at_end, 0))
+    return found
 
 
-def _inner(grid: Grid, k: int) -> Sequence[int]:
+def _inner_boundaries(grid: Grid, k: int) -> Sequence[int]:
     """The local times of the boundaries of period `k`, those beyond its end included."""
-    begin = _local(grid, k)
+    begin = _local_time(grid, k)
     if grid.inner_us:
         return range(begin, begin + grid.per * grid.inner_us, grid.inner_us)
     months = Grid(0, grid.inner_months, begin)
-    return [_local(months, i) for i in range(grid.per)]
+    return [_local_time(months, i) for i in range(grid.per)]
 
 
-def _even(
+def _even_pieces(
     grid: Grid, span: Span, inner: Sequence[int], i: int, j: int
 ) -> Iterator[tuple[int, int, int, int]]:
-    """(first, last, instant, step) of evenly spaced stretches of `inner[i:j]`, which lie in `span`."""
+    """(first, last, instant, step) of evenly spaced pieces of `inner[i:j]`, which lie in `span`."""
     if i < j and (grid.inner_us or not span.on_clock):
-        yield i, j - 1, _at(span, inner[i]), grid.inner_us if span.on_clock and j - i > 1 else 0
+        step = grid.inner_us if span.on_clock and j - i > 1 else 0
+        yield i, j - 1, _instant_in(span, inner[i]), step
         return
     while i < j:
-        last, step = i, inner[i + 1] - inner[i] if i + 1 < j else 0
+        last = i
+        step = inner[i + 1] - inner[i] if i + 1 < j else 0
         while last + 1 < j and inner[last + 1] - inner[last] == step:
             last += 1
-        yield i, last, _at(span, inner[i]), step
+        yield i, last, _instant_in(span, inner[i]), step
         i = last + 1
 
 
 def _first_instant(local: int, spans: tuple[Span, ...]) -> int | None:
-    span = next((s for s in spans if s.low_us <= local < s.high_us), None)
-    return None if span is None else _at(span, local)
+    for span in spans:
+        if span.low_us <= local < span.high_us:
+            return _instant_in(span, local)
+    return None
 
 
-def _at(span: Span, local: int) -> int:
+def _instant_in(span: Span, local: int) -> int:
     """The instant of a local time in the span; all of those that the clock jumped over are one."""
-    return span.at_us + (local - span.low_us if span.on_clock else 0)
+    if not span.on_clock:
+        return span.at_us
+    return span.at_us + local - span.low_us
 
 
 def _first_period(grid: Grid, local_us: int) -> int:
-    return (
-        (local_us - grid.origin_us) // grid.step_us
-        if grid.step_us
-        else _month_index(grid, local_us)
-    )
+    if grid.step_us:
+        return (local_us - grid.origin_us) // grid.step_us
+    return _month_index(grid, local_us)
 
 
-def _local(grid: Grid, k: int) -> int:
-    """The local wall-clock time of boundary `k`."""
+def _local_time(grid: Grid, k: int) -> int:
+    """The local wall-clock time of boundary `k`, clamped to the years the zone rules cover."""
     if grid.step_us:
         return grid.origin_us + k * grid.step_us
     origin = moment(grid.origin_us)
-    year, month0 = divmod(origin.year * 12 + origin.month - 1 + k * grid.months, 12)
-    if not FIRST_YEAR <= year <= LAST_YEAR:
-        return _EARLIEST if year < FIRST_YEAR else _LATEST
-    day = min(origin.day, monthrange(year, month0 + 1)[1])
-    return micros(origin.replace(year=year, month=month0 + 1, day=day))
+    months = origin.year * 12 + origin.month - 1 + k * grid.months
+    year, month0 = divmod(months, 12)
+    if year < FIRST_YEAR:
+        return _EARLIEST
+    if year > LAST_YEAR:
+        return _LATEST
+    _, days = monthrange(year, month0 + 1)
+    return micros(origin.replace(year=year, month=month0 + 1, day=min(origin.day, days)))
 
 
 def _month_index(grid: Grid, local_us: int) -> int:
     """A k at or before the last boundary <= `local_us`, at most two steps off."""
-    at, origin = moment(local_us), EPOCH + (moment(grid.origin_us) - EPOCH)
-    return (at.year * 12 + at.month - origin.year * 12 - origin.month) // grid.months - 1
+    at = moment(local_us)
+    origin = EPOCH + (moment(grid.origin_us) - EPOCH)
+    months = at.year * 12 + at.month - origin.year * 12 - origin.month
+    return months // grid.months - 1

@@ -19,33 +19,37 @@ def micros(moment: datetime) -> int:
 
 
 def moment(us: int) -> datetime:
-    """The UTC instant `us` microseconds after 1970-01-01T00:00Z; beyond the years 1 to 9999 the end of the calendar that is nearer."""
+    """The UTC instant `us` microseconds after 1970-01-01T00:00Z.
+
+    Beyond the years 1 to 9999 it is the nearer end of the calendar.
+    """
     return EPOCH + timedelta(microseconds=min(max(us, _BEGIN_US), _END_US))
 
 
-_BEGIN_US, _END_US = (
-    micros(datetime(1, 1, 1, tzinfo=UTC)),
-    micros(datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC)),
-)
-FIRST_US, LAST_US = (
-    micros(datetime(4, 1, 1, tzinfo=UTC)),
-    micros(datetime(9997, 1, 1, tzinfo=UTC)) - 1,
-)
-"""The earliest and the latest event time there is, both inside; no watermark is earlier. The years beside them are on the calendar too."""
+_BEGIN_US = micros(datetime(1, 1, 1, tzinfo=UTC))
+_END_US = micros(datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC))
+
+FIRST_US = micros(datetime(4, 1, 1, tzinfo=UTC))
+LAST_US = micros(datetime(9997, 1, 1, tzinfo=UTC)) - 1
+"""`FIRST_US` and `LAST_US`: the earliest and the latest event time, both included.
+
+No watermark is earlier. The years next to them are on the calendar too, for bounds of windows.
+"""
 
 
 def year_of(us: int) -> int:
     """The UTC year of `us`, clamped to the years the zone rules are asked for."""
-    low, high = datetime(FIRST_YEAR, 1, 1, tzinfo=UTC), datetime(LAST_YEAR, 12, 31, tzinfo=UTC)
-    return moment(min(max(us, micros(low)), micros(high))).year
+    low = micros(datetime(FIRST_YEAR, 1, 1, tzinfo=UTC))
+    high = micros(datetime(LAST_YEAR, 12, 31, tzinfo=UTC))
+    return moment(min(max(us, low), high)).year
 
 
 def offset_us(zone: str, us: int) -> int:
-    """What the zone's clock is ahead of UTC at the instant `us`, in microseconds."""
-    year = datetime(year_of(us), 1, 1, tzinfo=UTC)
-    at = moment(us) if FIRST_YEAR <= moment(us).year <= LAST_YEAR else year
-    shift = at.astimezone(ZoneInfo(zone)).utcoffset()
-    return (shift or timedelta(0)) // timedelta(microseconds=1)
+    """How far the zone's clock is ahead of UTC at the instant `us`, in microseconds."""
+    at = moment(us)
+    if not FIRST_YEAR <= at.year <= LAST_YEAR:
+        at = datetime(year_of(us), 1, 1, tzinfo=UTC)
+    return _to_micros(at.astimezone(ZoneInfo(zone)).utcoffset())
 
 
 def within_calendar(us: int) -> bool:
@@ -54,26 +58,27 @@ def within_calendar(us: int) -> bool:
 
 
 def transitions(zone: str, low_us: int, high_us: int) -> list[tuple[int, int]]:
-    """Stretches of constant offset that cover [low, high]: (first instant, offset), the first one beginning at or before `low`.
+    """Times of constant offset that cover [low, high], as (first instant, offset).
 
-    A stretch lasts until the next one begins. Instants and offsets are microseconds.
+    The first one begins at or before `low`, and each lasts until the next one begins. Instants and
+    offsets are microseconds.
     """
     years = range(year_of(low_us), year_of(high_us) + 1)
-    found = [
-        (
-            micros(datetime(years[0], 1, 1, tzinfo=UTC)),
-            offset_us(zone, micros(datetime(years[0], 1, 1, tzinfo=UTC))),
-        )
-    ]
-    for jump in (j for year in years for j in _jumps(zone, year)):
-        if jump[1] != found[-1][1] and jump[0] > found[-1][0]:
-            found.append(jump)
+    begin = micros(datetime(years[0], 1, 1, tzinfo=UTC))
+    found = [(begin, offset_us(zone, begin))]
+    for year in years:
+        for at, offset in _jumps(zone, year):
+            last_at, last_offset = found[-1]
+            if offset != last_offset and at > last_at:
+                found.append((at, offset))
     return found
 
 
 def longest_jump_us(zone: str | None, low_us: int, high_us: int) -> int:
     """How far the zone's clock jumps ahead at most between two instants, in microseconds."""
-    offsets = [offset for _, offset in transitions(zone, low_us, high_us)] if zone else [0]
+    if zone is None:
+        return 0
+    offsets = [offset for _, offset in transitions(zone, low_us, high_us)]
     return max([0, *(after - before for before, after in pairwise(offsets))])
 
 
@@ -82,27 +87,26 @@ def _jumps(zone: str, year: int) -> tuple[tuple[int, int], ...]:
     """The (instant, new offset) of every change in [year start, next year start]."""
     if year < _FIRST_JUMP:
         return ()
-    info, at, end = (
-        ZoneInfo(zone),
-        datetime(year, 1, 1, tzinfo=UTC),
-        datetime(year + 1, 1, 1, tzinfo=UTC),
-    )
-    before, out = at.astimezone(info).utcoffset(), []
+    info = ZoneInfo(zone)
+    at = datetime(year, 1, 1, tzinfo=UTC)
+    end = datetime(year + 1, 1, 1, tzinfo=UTC)
+    offset = at.astimezone(info).utcoffset()
+    found = []
     while at < end:
-        step = min(at + _STRIDE, end)
-        after = step.astimezone(info).utcoffset()
-        if after != before:
-            out.append(
-                (
-                    _bisect(info, micros(at), micros(step)),
-                    (after or timedelta(0)) // timedelta(microseconds=1),
-                )
-            )
-        at, before = step, after
-    return tuple(out)
+        later = min(at + _STRIDE, end)
+        later_offset = later.astimezone(info).utcoffset()
+        if later_offset != offset:
+            jump = _find_jump(info, micros(at), micros(later))
+            found.append((jump, _to_micros(later_offset)))
+        at, offset = later, later_offset
+    return tuple(found)
 
 
-def _bisect(info: ZoneInfo, low: int, high: int) -> int:
+def _to_micros(offset: timedelta | None) -> int:
+    return (offset or timedelta(0)) // timedelta(microseconds=1)
+
+
+def _find_jump(info: ZoneInfo, low: int, high: int) -> int:
     """The first whole second in (low, high] whose offset is that of `high`."""
     target = moment(high).astimezone(info).utcoffset()
     low, high = low // 1_000_000, high // 1_000_000
