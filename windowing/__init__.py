@@ -1,1 +1,4 @@
-"""Event-time windows over Delta tables, in flow order: spec, source, admit, panes, windows, merge, ledger, report."""
+"""Event-time windows over Delta tables.
+
+In flow order: spec, source, admit, panes, windows, merge, ledger, report.
+"""

@@ -8,32 +8,41 @@ OUTCOME = "__outcome"
 MISSED = "__missed"
 DIGEST = "__digest"
 UNANSWERED = "__unanswered"
-"""Whether `source.where` is NULL for a row although all that it is made from has a value."""
+"""Whether `source.where` is NULL for a row although all its inputs have a value."""
 
 START, END, LAST = "window_start", "window_end", "last_event"
 REVISION, RUN = "revision", "run"
 PANE = "pane_start"
 FIRST = "first_event"
 ROWS = "rows"
-"""How many events a pane, a fragment or a window holds."""
+"""How many events a pane, a fragment or a window contains."""
 GENERATION, BATCH, JUDGED = "generation", "batch", "judged_by"
 TOUCHED = "__touched"
 OP = "__op"
 FROM, TO = "__from", "__to"
 """The first and the last number of a run of windows."""
 LOW, HIGH = "__low", "__high"
-"""The first and the last number of the windows an event or a pane counts in."""
+"""The first and the last number of the windows that contain an event or a pane."""
 PRUNED = (START, END, LAST, PANE, FIRST, "event_time", RUN)
-"""Columns whose least and greatest values a table's log keeps for each file; keys are not among them, so that no log names one."""
+"""Columns whose least and greatest values a table's log records for each file.
+
+Keys are not among them, so that no log contains the value of one.
+"""
 INDEX, CLOSED_BY = "window_index", "closed_by"
 ORDER, BASE = "__order", "__base"
-"""An event's place in event order, a struct; the index of the first window that a key's events are cut into."""
+"""An event's place in event order, a struct, and the index of a key's first window."""
 EVENT_TIME, INPUTS, EVENTS_JUDGED = "event_time", "inputs", "__judged"
-"""Of the event buffer: when, the source columns windows need, and the watermark the event was judged by."""
+"""Of the event buffer: the event time, the source columns that windows need, and a watermark.
+
+The watermark is the one by which the event was admitted.
+"""
 META = ("outcome", "reason", "missed", "event_time", "run", "batch", "watermark", "resolved_by")
-"""What a refused row says beside the columns of its source row."""
+"""The columns of a refused row besides those of its source row."""
 
 
 def kept_name(column: str) -> str:
-    """The name of a source column in the refused tables: its own, unless that says something else there."""
+    """The name of a source column in the refused tables.
+
+    It is its own, unless the refused tables have a column of that name already.
+    """
     return f"source_{column}" if column.lower() in META else column

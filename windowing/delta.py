@@ -1,4 +1,4 @@
-"""Delta tables by path: the few reads and writes every stage's table.py is made of."""
+"""Delta tables by path: the few reads and writes that every stage's table.py is made of."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from windowing.columns import PRUNED
 _MAPPING = "delta.columnMapping.mode"
 _WIDENING = "delta.enableTypeWidening"
 _ODD = re.compile(r"[ ,;{}()\n\t=]")
-"""What a column's name may hold only where Delta maps columns."""
+"""What a column's name may contain only where Delta maps columns."""
 
 
 def exists(spark: SparkSession, path: str) -> bool:
@@ -43,17 +43,17 @@ def read(spark: SparkSession, path: str, version: int | None = None) -> DataFram
 
 
 def snapshot(spark: SparkSession, path: str) -> Any:
-    """The newest version of the table at `path`, as Delta holds it."""
+    """The newest version of the table at `path`, as an object of Delta."""
     return logs(spark).forTableWithSnapshot(spark._jsparkSession, _place(spark, path))._2()
 
 
 def log_of(spark: SparkSession, path: str) -> Any:
-    """The log of the table at `path`, as Delta holds it."""
+    """The log of the table at `path`, as an object of Delta."""
     return logs(spark).forTable(spark._jsparkSession, _place(spark, path))
 
 
 def logs(spark: SparkSession) -> Any:
-    """What Delta says of logs in general."""
+    """Delta's cache of logs, through which it opens each of them."""
     return getattr(spark._jvm, "org.apache.spark.sql.delta.DeltaLog")
 
 
@@ -63,12 +63,15 @@ def version(spark: SparkSession, path: str) -> int:
 
 
 def known_version(spark: SparkSession, path: str) -> int:
-    """The newest version of the table at `path` that this JVM has seen or made, without another look at its log; -1 when there is none."""
+    """The newest version of the table at `path` that this JVM has seen or made; -1 for none.
+
+    The log is not read again, so this costs nothing.
+    """
     return int(log_of(spark, path).unsafeVolatileSnapshot().version())
 
 
 def known_schema(spark: SparkSession, path: str) -> T.StructType:
-    """The columns of that version with what Delta's log keeps of each, which reading the table does not show."""
+    """The columns of that version with their metadata, which reading the table does not show."""
     known = log_of(spark, path).unsafeVolatileSnapshot()
     return T.StructType.fromJson(json.loads(known.metadata().schema().json()))
 
@@ -79,18 +82,24 @@ def home(spark: SparkSession, path: str) -> Path:
 
 
 def committed(spark: SparkSession, path: str, version: int) -> int | None:
-    """When `version` of the table at `path` was written, by its writer's clock, microseconds; None where the log doesn't say any more."""
-    if not (file := home(spark, path) / "_delta_log" / f"{version:020}.json").exists():
+    """When `version` of the table at `path` was written, microseconds by its writer's clock.
+
+    It is None where the commit file was deleted or has no time.
+    """
+    file = home(spark, path) / "_delta_log" / f"{version:020}.json"
+    if not file.exists():
         return None
     with file.open(encoding="utf-8") as lines:
-        found = (json.loads(line).get("commitInfo") for line in lines)
-        return next(
-            (info["timestamp"] * 1000 for info in found if info and "timestamp" in info), None
-        )
+        for line in lines:
+            info = json.loads(line).get("commitInfo")
+            if info and "timestamp" in info:
+                milliseconds: int = info["timestamp"]
+                return milliseconds * 1000
+    return None
 
 
 def table_id(spark: SparkSession, path: str) -> str:
-    """What tells this table from another one created later at the same path."""
+    """The id that a table created later at the same path does not have."""
     return str(snapshot(spark, path).metadata().id())
 
 
@@ -103,21 +112,25 @@ def setting(spark: SparkSession, path: str, name: str) -> str | None:
 def size(spark: SparkSession, path: str) -> tuple[int, int]:
     """Files and bytes of the newest version of the table at `path`."""
     newest = snapshot(spark, path)
-    told = newest.checksumOpt()
-    if told.isDefined():
-        return int(told.get().numFiles()), int(told.get().tableSizeBytes())
+    checksum = newest.checksumOpt()
+    if checksum.isDefined():
+        # Without the checksum file Delta runs a Spark job to count.
+        return int(checksum.get().numFiles()), int(checksum.get().tableSizeBytes())
     return int(newest.numOfFiles()), int(newest.sizeInBytes())
 
 
 def is_new(spark: SparkSession, path: str) -> bool:
-    """Whether the table was made and never written to; a clone is full although it was never written to."""
+    """Whether the table was created and never written to.
+
+    A clone has files although it was never written to.
+    """
     return version(spark, path) <= 0 and size(spark, path)[0] == 0
 
 
 def create(
     spark: SparkSession, path: str, schema: T.StructType, properties: Mapping[str, str]
 ) -> None:
-    """Makes the table at `path` with these columns and properties unless it is there."""
+    """Creates the table at `path` with these columns and properties unless it exists."""
     if exists(spark, path):
         return
     builder = DeltaTable.createIfNotExists(spark).location(path).addColumns(schema)
@@ -127,101 +140,104 @@ def create(
 
 
 def rows(spark: SparkSession, values: Sequence[Mapping[str, Any]], schema: str) -> DataFrame:
-    """A few rows made here, in one partition; they travel as Arrow, so no Python worker is started."""
+    """A few rows made of values of this process, in one partition."""
     parsed = T.DataType.fromDDL(schema)
     if not isinstance(parsed, T.StructType):
         raise TypeError(f"{schema!r} is not a list of columns")
-    table = pa.Table.from_pylist(
-        [dict(v) for v in values], schema=to_arrow_schema(parsed, timestamp_utc=True)
-    )
+    # Rows that travel as Arrow need no Python worker, which takes a second to start.
+    arrow_schema = to_arrow_schema(parsed, timestamp_utc=True)
+    table = pa.Table.from_pylist([dict(value) for value in values], schema=arrow_schema)
     return spark.createDataFrame(table, parsed).coalesce(1)
 
 
 def properties(schema: T.StructType) -> dict[str, str]:
-    """What every table of a pipeline is made with.
-
-    Its log keeps the least and greatest values of the run and of columns that say when, and of no others; it is summed up every 50
-    commits, since that costs a small table a job each time, and Delta's own 10 would be every tenth run. Names that only a table with
-    mapped columns can have make it one.
-    """
-    pruned = [
-        f.name
-        for f in schema.fields
-        if f.name in PRUNED and isinstance(f.dataType, (T.TimestampType, T.LongType))
-    ]
-    mapped = {_MAPPING: "name"} if any(_ODD.search(name) for name in _names(schema)) else {}
-    return {
+    """The properties that every table of a pipeline is created with."""
+    pruned = []
+    for field in schema.fields:
+        is_time_or_number = isinstance(field.dataType, (T.TimestampType, T.LongType))
+        if field.name in PRUNED and is_time_or_number:
+            pruned.append(field.name)
+    found = {
+        # Statistics of keys are left out, so that no log contains the values of one.
         "delta.dataSkippingStatsColumns": ",".join(pruned),
+        # A log checkpoint costs a small table a Spark job. Delta's own 10 would be one every
+        # tenth run.
         "delta.checkpointInterval": "50",
-        **mapped,
     }
+    if any(_ODD.search(name) for name in _field_names(schema)):
+        found[_MAPPING] = "name"
+    return found
 
 
-def _names(kind: T.DataType) -> Iterator[str]:
+def _field_names(kind: T.DataType) -> Iterator[str]:
     """The names of all fields, nested ones too."""
-    for field in kind.fields if isinstance(kind, T.StructType) else ():
-        yield field.name
-        yield from _names(field.dataType)
+    if isinstance(kind, T.StructType):
+        for field in kind.fields:
+            yield field.name
+            yield from _field_names(field.dataType)
     if isinstance(kind, T.ArrayType):
-        yield from _names(kind.elementType)
+        yield from _field_names(kind.elementType)
     if isinstance(kind, T.MapType):
-        yield from (*_names(kind.keyType), *_names(kind.valueType))
+        yield from _field_names(kind.keyType)
+        yield from _field_names(kind.valueType)
 
 
 def append(
     rows: DataFrame, path: str, transaction: tuple[str, int] | None = None, *, widen: bool = False
 ) -> None:
-    """Appends `rows` in one commit, making the table if need be; with a transaction (application, version) a repetition writes nothing.
+    """Appends `rows` in one commit and creates the table if it does not exist.
 
-    `widen` lets columns that the source has got since join the table. With a transaction the table is one of a pipeline's, and
-    is made with their `properties`.
+    With a `transaction` (application, version) the append is idempotent. The table is then one of a
+    pipeline's and is created with their `properties`. `widen` adds columns that the table lacks,
+    because the source may have new ones.
     """
     if widen:
         widen_names(rows.sparkSession, path, rows.schema)
     writer = rows.write.format("delta").mode("append").option("mergeSchema", str(widen).lower())
     if transaction is not None:
-        writer = (
-            writer.option("txnAppId", transaction[0])
-            .option("txnVersion", transaction[1])
-            .options(**properties(rows.schema))
-        )
+        application, number = transaction
+        writer = writer.option("txnAppId", application).option("txnVersion", number)
+        writer = writer.options(**properties(rows.schema))
     writer.save(path)
 
 
 def widen_names(spark: SparkSession, path: str, schema: T.StructType) -> None:
-    """Has the table at `path` map its columns, if it is there and does not yet, and `schema` has a name that only such a table can have."""
-    if (
-        _MAPPING not in properties(schema)
-        or not exists(spark, path)
-        or setting(spark, path, _MAPPING) in ("name", "id")
-    ):
+    """Turns on column mapping of the table at `path` where a name in `schema` needs it.
+
+    A table that does not exist yet, or that maps its columns already, stays as it is.
+    """
+    if _MAPPING not in properties(schema):
         return
-    spark.sql(f"alter table delta.`{path}` set tblproperties ('{_MAPPING}' = 'name')")
+    if not exists(spark, path) or setting(spark, path, _MAPPING) in ("name", "id"):
+        return
+    _set_property(spark, path, _MAPPING, "name")
+
+
+def _set_property(spark: SparkSession, path: str, name: str, value: str) -> None:
+    spark.sql(f"alter table delta.`{path}` set tblproperties ('{name}' = '{value}')")
 
 
 def follow_types(spark: SparkSession, path: str, wanted: Mapping[str, T.DataType]) -> None:
-    """Columns of the table at `path` that are of another type get the `wanted` one, which must be a widening.
+    """Widens columns of the table at `path` to the types that are `wanted`.
 
-    A reader needs Delta's table feature `typeWidening` from then on. Raises what Delta raises for a type that can't follow.
+    A reader needs Delta's table feature `typeWidening` from then on. Raises what Delta raises for a
+    change of type that is no widening.
     """
     behind: dict[str, T.DataType] = {}
     for field in read(spark, path).schema.fields:
-        behind |= _changed_leaves(
-            f"`{field.name}`", field.dataType, wanted.get(field.name, field.dataType)
-        )
+        kind = wanted.get(field.name, field.dataType)
+        behind |= _changed_leaves(f"`{field.name}`", field.dataType, kind)
     if behind and setting(spark, path, _WIDENING) != "true":
-        spark.sql(f"alter table delta.`{path}` set tblproperties ('{_WIDENING}' = 'true')")
+        _set_property(spark, path, _WIDENING, "true")
     if any("timestamp_ntz" in kind.simpleString() for kind in behind.values()):
         # Delta enables this one by itself for new tables only.
-        spark.sql(
-            f"alter table delta.`{path}` set tblproperties ('delta.feature.timestampNtz' = 'supported')"
-        )
+        _set_property(spark, path, "delta.feature.timestampNtz", "supported")
     for name, kind in behind.items():
         spark.sql(f"alter table delta.`{path}` alter column {name} type {kind.simpleString()}")
 
 
 def _changed_leaves(name: str, old: T.DataType, new: T.DataType) -> dict[str, T.DataType]:
-    """What differs between two types of a column, by the path that ALTER COLUMN knows it by."""
+    """The new types where two types of a column differ, by the path that ALTER COLUMN expects."""
     if isinstance(old, T.ArrayType) and isinstance(new, T.ArrayType):
         return _changed_leaves(f"{name}.element", old.elementType, new.elementType)
     if isinstance(old, T.MapType) and isinstance(new, T.MapType):
@@ -238,20 +254,20 @@ def _changed_leaves(name: str, old: T.DataType, new: T.DataType) -> dict[str, T.
 
 
 def forget(spark: SparkSession, directory: Path) -> None:
-    """The JVM keeps nothing of the tables in `directory`, which are about to go."""
+    """Removes the tables in `directory`, which are about to be deleted, from the JVM's cache."""
+    path_of = getattr(spark._jvm, "org.apache.hadoop.fs.Path")
     for log in directory.rglob("_delta_log"):
-        logs(spark).invalidateCache(
-            spark._jsparkSession, getattr(spark._jvm, "org.apache.hadoop.fs.Path")(str(log.parent))
-        )
+        logs(spark).invalidateCache(spark._jsparkSession, path_of(str(log.parent)))
 
 
 def aside(path: Path, kept: str) -> Path:
-    """A path beside `path` that nothing lies at: `kept` with the first free number for `{n}`."""
-    return next(p for n in range(1, 10**6) if not (p := path.with_name(kept.format(n=n))).exists())
+    """A free path next to `path`: `kept` with the first number for `{n}` that no file has."""
+    candidates = (path.with_name(kept.format(n=n)) for n in range(1, 10**6))
+    return next(candidate for candidate in candidates if not candidate.exists())
 
 
 def reason(error: AnalysisException) -> str:
-    """The first sentence of what Spark says, without its plan."""
+    """The first line of Spark's message, without its plan."""
     return str(error).splitlines()[0].strip()
 
 

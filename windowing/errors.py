@@ -1,14 +1,17 @@
-"""What can go wrong, one leaf per exit code. A message is one sentence: where, what was given, what is allowed, what to do."""
+"""The errors that Tidemark raises on purpose; the exit code belongs to the class.
+
+A message is one sentence: where, what was given, what is allowed, what to do.
+"""
 
 
 class TidemarkError(Exception):
-    """Root of everything Tidemark raises on purpose; `exit_code` is what the command line returns."""
+    """Root of the errors that Tidemark raises; the command line exits with `exit_code`."""
 
     exit_code = 1
 
 
 class SpecError(TidemarkError):
-    """Raised when a spec or an argument can't mean anything; carries the file and the field."""
+    """Raised when a spec or an argument is invalid; carries the file and the field."""
 
     exit_code = 2
 
@@ -18,13 +21,16 @@ class SpecError(TidemarkError):
 
 
 class SourceMissing(TidemarkError):
-    """Raised when the source table isn't there."""
+    """Raised when the source table does not exist."""
 
     exit_code = 2
 
 
 class UsageError(TidemarkError):
-    """Raised when a command can't be carried out as asked (a range that is empty, a window the pipeline lacks)."""
+    """Raised when a command can't do what its arguments ask for.
+
+    Examples are an empty range, or a window that the pipeline has not.
+    """
 
     exit_code = 2
 
@@ -36,7 +42,10 @@ class ExpectationsFailed(TidemarkError):
 
 
 class StateRefused(TidemarkError):
-    """Raised when source, checkpoint, ledger and tables don't tell one story; carries the name of what doesn't fit. Nothing was written."""
+    """Raised when source, checkpoint, ledger and tables are inconsistent.
+
+    It carries the name of the finding. Nothing was written.
+    """
 
     exit_code = 4
 

@@ -1,4 +1,4 @@
-"""What a Delta table keeps beyond its newest version: older files, older commits, and for how long its properties say so."""
+"""What a Delta table keeps besides its newest version: older files and older commits."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
@@ -13,12 +13,18 @@ _LOG_KEPT, _FILES_KEPT = "delta.logRetentionDuration", "delta.deletedFileRetenti
 
 
 def has_older_files(path: str, moment: datetime) -> bool:
-    """Whether a file of the table at `path`, needed or not, was last written before `moment` (aware, outside); VACUUM deletes no others."""
-    return _any_before(moment, _files(path))
+    """Whether a file of the table at `path`, needed or not, was last written before `moment`.
+
+    `moment` is aware and exclusive. VACUUM deletes no other files.
+    """
+    return _any_before(moment, _data_files(path))
 
 
 def has_older_commits(path: str, moment: datetime) -> bool:
-    """Whether the log of the table at `path` has a commit that was written before `moment` (aware, outside)."""
+    """Whether the log of the table at `path` has a commit that was written before `moment`.
+
+    `moment` is aware and exclusive.
+    """
     return _any_before(moment, (local_path(path) / "_delta_log").glob("*.json"))
 
 
@@ -27,53 +33,62 @@ def _any_before(moment: datetime, files: Iterable[Path]) -> bool:
 
 
 def shorten_log(spark: SparkSession, path: str, kept: timedelta) -> None:
-    """Sums the log of the table at `path` up; whatever lies before the last sum that is older than `kept` (whole days) goes.
+    """Writes a log checkpoint and deletes commit files older than `kept` (whole days).
 
-    Delta counts to midnight, UTC. Versions of before can't be read any more. The table's own property says how long, if it is set.
+    Commits are deleted only up to the last log checkpoint that is older than `kept`; Delta counts
+    to midnight, UTC. Earlier versions can't be read any more. If the table's own property says how
+    long commits are kept, it takes precedence.
     """
     if delta.setting(spark, path, _LOG_KEPT) is None:
-        _keep(spark, path, kept, kept)
+        _set_retention(spark, path, kept, kept)
     delta.log_of(spark, path).checkpoint()
 
 
 def has_past(spark: SparkSession, path: str) -> bool:
-    """Whether files of the table at `path` hold more than its newest version: older ones, rows marked as deleted, what no commit names."""
+    """Whether files of the table at `path` contain more than its newest version.
+
+    More are files of older versions, rows marked as deleted, and files that no commit names.
+    """
     newest = delta.snapshot(spark, path)
-    if sum(1 for _ in _files(path)) != int(newest.numOfFiles()):
+    if sum(1 for _ in _data_files(path)) != int(newest.numOfFiles()):
         return True
-    marked = newest.numDeletionVectorsOpt()
-    return bool(newest.deletionVectorsSupported()) and not (
-        marked.isDefined() and int(marked.get()) == 0
-    )
+    if not newest.deletionVectorsSupported():
+        return False
+    deletion_vectors = newest.numDeletionVectorsOpt()
+    return not (deletion_vectors.isDefined() and int(deletion_vectors.get()) == 0)
 
 
 def kept(spark: SparkSession, path: str) -> timedelta:
-    """How long the table at `path` keeps files that its newest version doesn't need, as its properties say; its log, no less."""
-    return timedelta(
-        milliseconds=delta.logs(spark).tombstoneRetentionMillis(
-            delta.snapshot(spark, path).metadata()
-        )
-    )
+    """How long the table at `path` keeps files that its newest version doesn't need.
+
+    That is what its properties say. It keeps its log for no less.
+    """
+    metadata = delta.snapshot(spark, path).metadata()
+    return timedelta(milliseconds=delta.logs(spark).tombstoneRetentionMillis(metadata))
 
 
 def keep_longer(spark: SparkSession, path: str, time: timedelta) -> None:
-    """The table at `path` keeps files that its newest version doesn't need for `time` (whole days), and its log for no less."""
+    """Sets for how long the table at `path` keeps files that its newest version doesn't need.
+
+    `time` is whole days. The log is kept for no less.
+    """
     snapshot = delta.snapshot(spark, path)
-    log = timedelta(milliseconds=snapshot.deltaLog().deltaRetentionMillis(snapshot.metadata()))
-    _keep(spark, path, time, max(time, log))
+    log_millis = snapshot.deltaLog().deltaRetentionMillis(snapshot.metadata())
+    log = timedelta(milliseconds=log_millis)
+    _set_retention(spark, path, time, max(time, log))
 
 
-def _keep(spark: SparkSession, path: str, files: timedelta, log: timedelta) -> None:
-    """Sets both at once: Delta lets no log be kept for less than files."""
-    told = ", ".join(
-        f"'{name}' = 'interval {time.days} days'"
-        for name, time in ((_FILES_KEPT, files), (_LOG_KEPT, log))
-    )
-    spark.sql(f"alter table delta.`{path}` set tblproperties ({told})")
+def _set_retention(spark: SparkSession, path: str, files: timedelta, log: timedelta) -> None:
+    """Sets both at once, because Delta keeps no log for less time than files."""
+    files_kept = f"'{_FILES_KEPT}' = 'interval {files.days} days'"
+    log_kept = f"'{_LOG_KEPT}' = 'interval {log.days} days'"
+    spark.sql(f"alter table delta.`{path}` set tblproperties ({files_kept}, {log_kept})")
 
 
-def _files(path: str) -> Iterator[Path]:
-    """What VACUUM looks at of the table at `path`."""
+def _data_files(path: str) -> Iterator[Path]:
+    """The files of the table at `path` that VACUUM lists."""
     home = local_path(path)
-    found = (f for f in home.rglob("*") if f.relative_to(home).parts[0] != "_delta_log")
-    return (f for f in found if not f.name.startswith(".") and f.is_file())
+    for file in home.rglob("*"):
+        is_log = file.relative_to(home).parts[0] == "_delta_log"
+        if not is_log and not file.name.startswith(".") and file.is_file():
+            yield file

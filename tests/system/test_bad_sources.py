@@ -46,7 +46,7 @@ def test_a_missing_table_is_one_sentence_and_exit_2(spark: SparkSession, tmp_pat
         ({"event_id": "uuid"}, "source.event_id: the source has no column 'uuid'"),
         ({"order_by": ["seq"]}, "source.order_by: the source has no column 'seq'"),
         ({"event_time": "value"}, "source.event_time: 'value' is of type bigint; allowed are"),
-        ({"event_time": "id"}, "source.zone: 'id' holds times without a zone; name it"),
+        ({"event_time": "id"}, "source.zone: 'id' contains times without a zone; name it"),
     ],
     ids=["event_time", "key", "event_id", "order_by", "type", "zone"],
 )
@@ -77,7 +77,7 @@ def test_a_source_with_a_column_of_the_change_feed_is_refused(
     schema = "id string, key string, ts timestamp, value bigint, _change_type string"
     source = Source(spark, tmp_path, schema)
     source.land("'a', 'x', timestamp'2026-01-01 10:00', 1, 'update'")
-    sentence = "source.table: its column '_change_type' is called as one that the change feed adds"
+    sentence = "source.table: its column '_change_type' has the name of one that the change feed adds"
     with pytest.raises(SpecError, match=sentence):
         source.run()
     assert not (tmp_path / "lake").joinpath("bad", "_ledger").exists()
@@ -208,7 +208,7 @@ def _sql(statement: str) -> Callable[[Source], None]:
         (_sql("delete from {} where id = 'c'"), "rows of the source were deleted after they had been read"),
         (_sql("delete from {} where id = 'a'"), "rows of the source were (updated or )?deleted after they had been read"),
         (_sql("update {} set value = 9 where id = 'a'"), "rows of the source were updated or deleted after they had been read"),
-        (_recreate, "SOURCE_RECREATED: .* dropped and created again since run 1; put the old one back, or `tidemark reset bad`"),
+        (_recreate, "SOURCE_RECREATED: .* dropped and created again since run 1; restore the old one, or `tidemark reset bad`"),
         (_forget_a_version, "SOURCE_OLDER: .*the source is at version 0, but version 1 was read; restore it, or `tidemark reset"),
         (_grow_anew, "SOURCE_OLDER: .*version 1 of the source was read at 20.*, but written at 20.*; restore it, or `tidemark reset"),
     ],

@@ -373,7 +373,7 @@ def put(source: Source, rows: Iterable[tuple[str, str | None]]) -> None:
     [
         (
             "1 as judged_by",
-            "source.table: its column 'judged_by' is called as one that state keeps; rename it",
+            "source.table: its column 'judged_by' has the name of one that state keeps; rename it",
         ),
         (
             "1 as event_time, 1 as source_event_time",

@@ -1,12 +1,12 @@
-"""A digest of a whole source row, by which equal rows are recognised and copies that differ are put in order.
+"""A digest of a whole source row: it identifies equal rows and orders copies that differ.
 
-Digests are stored: with ids, with buffered events and with refused rows. The digest of a row must stay the same while
-the source changes around it, so it does not depend on columns that are added (they are NULL in earlier rows) or on the
-type of a column that is widened (Spark hashes the integer 7 and the long 7 differently).
+Digests are stored: with ids, with buffered events and with refused rows. The digest of a row must
+stay the same while the source changes around it. So it depends neither on columns that are added,
+which are NULL in earlier rows, nor on the type of a column that is widened: Spark hashes the
+integer 7 and the long 7 differently.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -19,51 +19,59 @@ EarlierTypes = Mapping[str, tuple[T.DataType, ...]]
 _NOT_HASHED = ("map<", "variant")
 """Maps have no order, and Spark does not hash variants."""
 EMPTIED = "__emptied"
-"""The digest of a row whose own columns `retention.refused` has taken; a table has it from the first such row on."""
+"""The digest of a row whose own columns have expired by `retention.refused`.
+
+A table has this column from the first such row on.
+"""
 
 
 def with_row_digest(rows: DataFrame, earlier: EarlierTypes) -> DataFrame:
     """Adds the digest of each row. rows -> rows + [__digest bigint]."""
-    return rows.withColumn(
-        DIGEST, row_digest({name: name for name in hashed_columns(rows.schema)}, earlier)
-    )
+    columns = {name: name for name in hashed_columns(rows.schema)}
+    return rows.withColumn(DIGEST, row_digest(columns, earlier))
 
 
 def row_digest(columns: Mapping[str, str], earlier: EarlierTypes) -> Column:
-    """The digest of a row whose values are in `columns`: name in the source -> column of the frame."""
-    each = [
-        _value_digest(name, F.col(f"`{column}`"), earlier.get(name, ()))
-        for name, column in columns.items()
-    ]
-    return reduce(lambda a, b: a.bitwiseXOR(b), each, F.lit(0).cast("bigint"))
+    """The digest of a row; `columns` are by their name in the source the columns of the frame."""
+    digest = F.lit(0).cast("bigint")
+    for name, column in columns.items():
+        part = _value_digest(name, F.col(f"`{column}`"), earlier.get(name, ()))
+        # XOR is commutative, so that the order of columns does not matter.
+        digest = digest.bitwiseXOR(part)
+    return digest
 
 
 def hashed_columns(schema: T.StructType) -> list[str]:
     """The names of the columns that a digest is made of."""
-    return [
-        f.name
-        for f in schema.fields
-        if not any(kind in f.dataType.simpleString() for kind in _NOT_HASHED)
-    ]
+    return [field.name for field in schema.fields if _is_hashed(field.dataType)]
+
+
+def _is_hashed(kind: T.DataType) -> bool:
+    name = kind.simpleString()
+    return not any(part in name for part in _NOT_HASHED)
 
 
 def _value_digest(name: str, value: Column, earlier: Sequence[T.DataType]) -> Column:
     """The part of one column. NULL counts as a column that is not there."""
     digest = F.xxhash64(F.lit(name), value)
     for kind in reversed(earlier):
-        # What an earlier type can hold is hashed as that type, as it was before the widening.
+        # A value that fits an earlier type is hashed as that type, as it was before the widening.
         narrow = value.try_cast(kind)
-        digest = F.when(narrow.eqNullSafe(value), F.xxhash64(F.lit(name), narrow)).otherwise(digest)
+        earlier_digest = F.xxhash64(F.lit(name), narrow)
+        digest = F.when(narrow.eqNullSafe(value), earlier_digest).otherwise(digest)
     return F.when(value.isNotNull(), digest).otherwise(F.lit(0).cast("bigint"))
 
 
 def digest_of(refused: DataFrame, schema: T.StructType, earlier: EarlierTypes) -> Column:
-    """The digest of the source row that a refused row is: as stored, or made of its columns that are among `schema`.
+    """The digest of the source row that a refused row is.
 
-    Rows that were refused before digests were stored have none.
+    It is the stored one, or else computed from its columns that are in `schema`, because rows that
+    were refused before digests were stored have none.
     """
     stored = [F.col(name) for name in (DIGEST, EMPTIED) if name in refused.columns]
-    names = {name: kept_name(name) for name in hashed_columns(schema)}
-    there = {name: kept for name, kept in names.items() if kept in refused.columns}
-    computed = row_digest(there, earlier)
-    return F.coalesce(*stored, computed)
+    present = {}
+    for name in hashed_columns(schema):
+        stored_name = kept_name(name)
+        if stored_name in refused.columns:
+            present[name] = stored_name
+    return F.coalesce(*stored, row_digest(present, earlier))

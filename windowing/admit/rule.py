@@ -1,6 +1,7 @@
-"""When an event is late, as plain instants: what `W` and the allowed lateness leave open. No Spark, no clock.
+"""When an event is late, as plain instants. No Spark, no clock.
 
-A window is late when window_end + lateness <= W. Windows of one kind end in order, so lateness is a cut: events before it are late.
+An event is late for a window when window_end + lateness <= W. Windows of one kind end in order, so
+lateness is a cut: events before it are late.
 """
 
 from dataclasses import dataclass
@@ -23,7 +24,10 @@ from windowing.spec.pipeline import Pipeline, Watermark
 
 @dataclass(frozen=True)
 class Cut:
-    """Events before `all_us` missed every window of theirs, events before `some_us` at least one: those that ended by `some_us`."""
+    """Events before `all_us` are late for all their windows of `window`.
+
+    Events before `some_us` are late for at least one: those that ended by `some_us`.
+    """
 
     window: str
     all_us: int
@@ -32,43 +36,51 @@ class Cut:
 
 @dataclass(frozen=True)
 class Quiet:
-    """Arrival of the last accepted row, and the highest event time accepted so far (each at most its run's arrival)."""
+    """Since when a source has been quiet.
+
+    `since_us` is the arrival of the last accepted row, and `reached_us` is the highest event time
+    accepted so far (each at most its run's arrival).
+    """
 
     since_us: int
     reached_us: int
 
 
 def cut(window: Aligned | RecordSliding | Counted, closed_us: int) -> Cut:
-    """Where lateness begins for `window` when those that ended by `closed_us` (W - allowed lateness) are late."""
+    """Where lateness begins for `window`: windows that ended by `closed_us` are final.
+
+    `closed_us` is W less the allowed lateness.
+    """
     match window:
         case Count() | Delta() | Punctuation():
             return Cut(window.name, closed_us, closed_us)
         case RecordSliding(difference_us=difference, tick_us=tick):
             last = closed_us - tick
-            return Cut(window.name, _ticked(last - difference, tick), _ticked(last, tick))
+            all_us = _first_after(last - difference, tick)
+            return Cut(window.name, all_us, _first_after(last, tick))
         case Cumulate(grid=grid):
+            # All windows of a period begin with it, so its last one ends with the period.
             periods = grid.periods
-            return Cut(
-                window.name,
-                boundary(periods, index(periods, closed_us)),
-                boundary(grid, index(grid, closed_us)),
-            )
+            all_us = boundary(periods, index(periods, closed_us))
+            return Cut(window.name, all_us, boundary(grid, index(grid, closed_us)))
     form = shape(window)
     closed = (index(form.grid, closed_us) - form.size) // form.slide
-    return Cut(
-        window.name,
-        boundary(form.grid, (closed + 1) * form.slide),
-        boundary(form.grid, closed * form.slide + form.size),
-    )
+    next_start_us = boundary(form.grid, (closed + 1) * form.slide)
+    last_end_us = boundary(form.grid, closed * form.slide + form.size)
+    return Cut(window.name, next_start_us, last_end_us)
 
 
-def _ticked(last_us: int, tick_us: int) -> int:
+def _first_after(last_us: int, tick_us: int) -> int:
     """The first instant whose tick is after `last_us`."""
     return (last_us // tick_us + 1) * tick_us
 
 
 def cuts(pipeline: Pipeline, watermark_us: int | None) -> tuple[Cut, ...]:
-    """The cut of every window that has one: sessions are judged by their chains, global windows never close; none while nothing is late."""
+    """The cut of every window that has one; none while nothing can be late.
+
+    Sessions have none, because the lateness of an event depends on its chain. Global windows never
+    close.
+    """
     lateness = pipeline.watermark.allowed_lateness_us
     if watermark_us is None or lateness is None:
         return ()
@@ -78,42 +90,57 @@ def cuts(pipeline: Pipeline, watermark_us: int | None) -> tuple[Cut, ...]:
 
 
 def _on_clock(window: Aligned | RecordSliding | Counted, closed_us: int) -> bool:
-    """Whether windows that ended by then lie where calendars reach: what is older than the first of them is late for none."""
-    return not isinstance(window, Aligned) or closed_us > FIRST_US + 2 * span(window) + 32 * DAY
+    """Whether windows that ended by `closed_us` lie within the calendar.
+
+    Events that are older than the first such window are late for none.
+    """
+    if not isinstance(window, Aligned):
+        return True
+    return closed_us > FIRST_US + 2 * span(window) + 32 * DAY
 
 
 def suspicious_before(pipeline: Pipeline, watermark_us: int | None) -> int | None:
-    """No event at or after this instant can be late for any window; None while nothing can be late at all."""
+    """The instant from which on no event can be late for any window.
+
+    It is None while nothing can be late at all.
+    """
     lateness = pipeline.watermark.allowed_lateness_us
     if watermark_us is None or lateness is None:
         return None
-    cut_off = [c.some_us for c in cuts(pipeline, watermark_us)]
-    chained = [watermark_us - lateness - s.gap_us + 1 for s in pipeline.chained]
-    return max([*cut_off, *chained], default=None)
+    instants = [cut.some_us for cut in cuts(pipeline, watermark_us)]
+    for session in pipeline.chained:
+        instants.append(watermark_us - lateness - session.gap_us + 1)
+    return max(instants, default=None)
 
 
 def advanced(
     before_us: int | None, max_event_us: int | None, arrival_us: int, delay_us: int
 ) -> int | None:
-    """W after a run: never lower than before; the highest accepted event time, at most the arrival, less the delay, never before year 4."""
+    """W after a run, never lower than before.
+
+    It is the highest accepted event time, at most the arrival, less the delay; never before year 4.
+    """
     if max_event_us is None:
         return before_us
-    return later(before_us, max(min(max_event_us, arrival_us) - delay_us, FIRST_US))
+    reached_us = min(max_event_us, arrival_us) - delay_us
+    return later(before_us, max(reached_us, FIRST_US))
 
 
 def idled(
     before_us: int | None, quiet: Quiet | None, arrival_us: int, watermark: Watermark
 ) -> int | None:
-    """W after a run that accepted nothing: once the source has been quiet for `idle_after`, W goes on as the clock does."""
-    if (
-        quiet is None
-        or watermark.idle_after_us is None
-        or arrival_us - quiet.since_us < watermark.idle_after_us
-    ):
+    """W after a run that accepted nothing.
+
+    Once the source has been quiet for `idle_after`, W advances as the clock does.
+    """
+    if quiet is None or watermark.idle_after_us is None:
         return before_us
-    return later(before_us, quiet.reached_us + (arrival_us - quiet.since_us) - watermark.delay_us)
+    quiet_for_us = arrival_us - quiet.since_us
+    if quiet_for_us < watermark.idle_after_us:
+        return before_us
+    return later(before_us, quiet.reached_us + quiet_for_us - watermark.delay_us)
 
 
 def later(before_us: int | None, reached_us: int) -> int:
-    """The later of W before and what is reached now."""
+    """The later of W before and `reached_us`."""
     return reached_us if before_us is None else max(before_us, reached_us)

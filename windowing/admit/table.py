@@ -1,4 +1,7 @@
-"""Refused rows, kept whole: `_late`, `_duplicates`, `_quarantine`, each row with its outcome, reason, run and watermark."""
+"""Refused rows, stored whole in `_late`, `_duplicates` and `_quarantine`.
+
+Each row has its outcome, reason, run and watermark.
+"""
 
 from collections.abc import Mapping
 
@@ -19,13 +22,15 @@ REFUSED = {"_late": (LATE, PARTIAL), "_duplicates": (DUPLICATE,), "_quarantine":
 def refused(judged: DataFrame, columns: list[str], stamp: Stamp) -> DataFrame:
     """The refused and the partly late rows.
 
-    judged -> [source columns, outcome, reason, missed, event_time, run, batch, watermark, resolved_by, __digest].
+    judged -> [source columns, outcome, reason, missed, event_time, run, batch, watermark,
+    resolved_by, __digest].
     """
     partial = (F.col(OUTCOME) == ACCEPTED) & (F.size(MISSED) > 0)
     outcome = F.when(partial, PARTIAL).otherwise(F.col(OUTCOME))
-    watermark = (
-        F.lit(None).cast("timestamp_ltz") if stamp.judged_us is None else instant(stamp.judged_us)
-    )
+    if stamp.judged_us is None:
+        watermark = F.lit(None).cast("timestamp_ltz")
+    else:
+        watermark = instant(stamp.judged_us)
     return judged.where(partial | (F.col(OUTCOME) != ACCEPTED)).select(
         *(F.col(f"`{c}`").alias(kept_name(c)) for c in columns),
         outcome.alias("outcome"),
@@ -41,10 +46,15 @@ def refused(judged: DataFrame, columns: list[str], stamp: Stamp) -> DataFrame:
 
 
 def store(rows: DataFrame, pipeline: Pipeline, counts: Mapping[str, int], stamp: Stamp) -> None:
-    """Appends `rows` to the tables of their outcomes; tables of outcomes that no row has stay as they are."""
+    """Appends `rows` to the tables of their outcomes.
+
+    Tables of outcomes that no row has, by `counts`, stay as they are.
+    """
     for table, outcomes in REFUSED.items():
-        if any(counts.get(outcome) for outcome in outcomes):
-            kept = rows.where(F.col("outcome").isin(*outcomes))
-            shown = kept if table == "_late" else kept.drop("missed")
-            transaction = (f"{pipeline.name}:{table}:{stamp.generation}", stamp.batch)
-            delta.append(shown, pipeline.table(table), transaction, widen=True)
+        if not any(counts.get(outcome) for outcome in outcomes):
+            continue
+        stored = rows.where(F.col("outcome").isin(*outcomes))
+        if table != "_late":
+            stored = stored.drop("missed")
+        transaction = (f"{pipeline.name}:{table}:{stamp.generation}", stamp.batch)
+        delta.append(stored, pipeline.table(table), transaction, widen=True)

@@ -14,7 +14,7 @@ _FIRST_JUMP = 1800
 
 
 def micros(moment: datetime) -> int:
-    """Whole microseconds from 1970-01-01T00:00Z to `moment`, which is aware; exact, also before 1970."""
+    """Whole microseconds from 1970-01-01T00:00Z to `moment` (aware), exact before 1970, too."""
     return (moment - EPOCH) // timedelta(microseconds=1)
 
 
@@ -76,7 +76,7 @@ def transitions(zone: str, low_us: int, high_us: int) -> list[tuple[int, int]]:
 
 def longest_jump_us(zone: str | None, low_us: int, high_us: int) -> int:
     """How far the zone's clock jumps ahead at most between two instants, in microseconds."""
-    if zone is None:
+    if not zone:
         return 0
     offsets = [offset for _, offset in transitions(zone, low_us, high_us)]
     return max([0, *(after - before for before, after in pairwise(offsets))])

@@ -1,4 +1,4 @@
-"""What one commit of a Delta log says of its rows, from its statistics alone. No Spark."""
+"""What one commit of a Delta log records about its rows, from its statistics alone. No Spark."""
 
 import json
 from collections.abc import Iterable
@@ -9,9 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Commit:
-    """Files and rows a commit added; `rows` None where a file has no statistics. `rewrites`: it took away rows that were there.
+    """Files and rows that a commit added.
 
-    `low` and `high`: event times of the rows in the files it added or took away, to the millisecond; None where statistics don't say.
+    `rows` is None where a file has no statistics. `rewrites` is whether it removed rows. `low` and
+    `high` are the first and the last event time in the files that it added or removed, to the
+    millisecond; None where the statistics have no such column.
     """
 
     version: int
@@ -24,47 +26,63 @@ class Commit:
 
 
 def commit(version: int, text: str, event_time: str) -> Commit:
-    """The commit whose JSON lines are `text`; `event_time` is the column that `low` and `high` are of."""
-    actions = [json.loads(line) for line in text.splitlines() if line.strip()]
-    added = [a["add"] for a in actions if "add" in a and a["add"].get("dataChange", True)]
-    stats = [json.loads(a["stats"]) if a.get("stats") else {} for a in added]
-    info: dict[str, Any] = next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
-    rewrites = any(a["remove"].get("dataChange", True) for a in actions if "remove" in a)
-    gone = [
-        json.loads(a["remove"]["stats"])
-        for a in actions
-        if a.get("remove", {}).get("stats") and a["remove"].get("dataChange", True)
-    ]
-    low, high = (_times([*stats, *gone], end, event_time) for end in ("minValues", "maxValues"))
-    rows, operation = (
-        total(s.get("numRecords") for s in stats),
-        str(info.get("operation", "unknown")),
-    )
+    """The commit whose JSON lines are `text`; `low` and `high` are of the column `event_time`."""
+    actions: list[dict[str, Any]] = []
+    for line in text.splitlines():
+        if line.strip():
+            actions.append(json.loads(line))
+    added = _changed_files(actions, "add")
+    removed = _changed_files(actions, "remove")
+    infos = (action["commitInfo"] for action in actions if "commitInfo" in action)
+    info: dict[str, Any] = next(infos, {})
+    stats = [_read_stats(file) for file in added]
+    all_stats = [*stats, *(_read_stats(file) for file in removed)]
     return Commit(
         version,
-        operation,
-        len(added),
-        rows,
-        rewrites,
-        min(low, default=None),
-        max(high, default=None),
+        operation=str(info.get("operation", "unknown")),
+        files=len(added),
+        rows=total(each.get("numRecords") for each in stats),
+        rewrites=bool(removed),
+        low=min(_read_times(all_stats, "minValues", event_time), default=None),
+        high=max(_read_times(all_stats, "maxValues", event_time), default=None),
     )
 
 
 def total(numbers: Iterable[int | None]) -> int | None:
     """The sum, None if one of the numbers is unknown."""
-    known = list(numbers)
-    return None if any(n is None for n in known) else sum(n for n in known if n is not None)
+    sum_so_far = 0
+    for number in numbers:
+        if number is None:
+            return None
+        sum_so_far += number
+    return sum_so_far
 
 
-def _times(stats: list[dict[str, Any]], end: str, column: str) -> list[datetime]:
-    values = [s.get(end, {}).get(column) for s in stats]
-    found = [_aware(v) for v in values if isinstance(v, str)]
-    return [at for at in found if at is not None]
+def _changed_files(actions: list[dict[str, Any]], action: str) -> list[dict[str, Any]]:
+    """The files of the actions of one name; OPTIMIZE changes files, but no data."""
+    files = [each[action] for each in actions if action in each]
+    return [file for file in files if file.get("dataChange", True)]
 
 
-def _aware(text: str) -> datetime | None:
-    """An instant of the statistics; None for naive times and text, whose place in time the log does not know."""
+def _read_stats(file: dict[str, Any]) -> dict[str, Any]:
+    text = file.get("stats")
+    found: dict[str, Any] = json.loads(text) if text else {}
+    return found
+
+
+def _read_times(stats: list[dict[str, Any]], end: str, column: str) -> list[datetime]:
+    """The values of a time column; `end` is minValues or maxValues."""
+    found = []
+    for each in stats:
+        value = each.get(end, {}).get(column)
+        at = _parse_aware(value) if isinstance(value, str) else None
+        if at is not None:
+            found.append(at)
+    return found
+
+
+def _parse_aware(text: str) -> datetime | None:
+    """An instant of the statistics; None for naive times and text, whose zone the log has not."""
     try:
         at = datetime.fromisoformat(text)
     except ValueError:

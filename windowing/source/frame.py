@@ -1,7 +1,6 @@
-"""Rows as they arrived -> rows with an event time, or with the reason why they can't be admitted."""
+"""Rows as they arrived -> rows with an event time, or with the reason to quarantine them."""
 
 from collections.abc import Iterable, Sequence
-from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -21,11 +20,14 @@ from windowing.spec.pipeline import Pipeline
 
 _UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _DATED = r"^\s*[+-]?\d{4}"
-"""What a text that names a day begins with; a time of day alone would be read as one of today."""
+"""How a text that names a day begins; Spark would read a time of day alone as one of today."""
 _LOCAL = r"^\s*[+-]?\d+(-\d\d?(-\d\d?([T ](\d\d?:\d\d?(:\d\d?(\.\d*)?)?)?)?)?)?\s*$"
 """A text that ends without an offset or a zone."""
 NAIVE = "__naive"
-"""Local wall-clock time of a naive timestamp or text, microseconds; null where the row names an instant itself."""
+"""Local wall-clock time of a naive timestamp or text, microseconds.
+
+It is null where the row names an instant itself.
+"""
 
 
 def shaped(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
@@ -46,16 +48,18 @@ def add_computed_columns(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
 
 
 def mark_unanswered(wider: DataFrame, pipeline: Pipeline) -> DataFrame:
-    """Leaves out the rows that are no events, but for those where `source.where` lost its answer.
+    """Leaves out the rows that are no events, except where `source.where` lost its answer.
 
-    It is NULL there although every column of the table that it is made from has a value. They are
-    marked, to be counted and then left out.
+    It is NULL there although every stored column that it is computed from has a value. Such rows
+    are marked, because they are counted before they are left out.
     rows + columns -> events and marked rows + [__unanswered].
     """
-    is_event, made = _is_event(wider, pipeline), _made_for_where(pipeline)
-    if is_event is None or not any(map(may_lose, made)):
-        events = wider if is_event is None else wider.where(is_event)
-        return events.withColumn(UNANSWERED, F.lit(False))
+    is_event = _is_event(wider, pipeline)
+    if is_event is None:
+        return wider.withColumn(UNANSWERED, F.lit(False))
+    made = _made_for_where(pipeline)
+    if not any(map(may_lose, made)):
+        return wider.where(is_event).withColumn(UNANSWERED, F.lit(False))
     computed = dict(pipeline.source.columns)
     stored = dict.fromkeys(c for each in made for c in each.columns if c not in computed)
     marked = wider.withColumn(UNANSWERED, is_event.isNull() & _have_values(stored))
@@ -75,7 +79,7 @@ def find_lost_values(pipeline: Pipeline) -> dict[str, Column]:
 
 
 def _is_event(wider: DataFrame, pipeline: Pipeline) -> Column | None:
-    """The condition for which a row is an event; None where all are."""
+    """The condition that makes a row an event; None where every row is one."""
     where = pipeline.source.where
     return None if where is None else condition(where, wider.schema, "source.where")
 
@@ -89,93 +93,106 @@ def _made_for_where(pipeline: Pipeline) -> list[Expression]:
 
 
 def _have_values(columns: Iterable[str]) -> Column:
-    quoted = (f"`{c.replace('`', '``')}`" for c in columns)
-    return reduce(lambda x, y: x & y, (F.col(c).isNotNull() for c in quoted), F.lit(True))
+    found = F.lit(True)
+    for column_name in columns:
+        quoted = f"`{column_name.replace('`', '``')}`"
+        found = found & F.col(quoted).isNotNull()
+    return found
 
 
 def arrived(rows: DataFrame, arrival_us: int) -> DataFrame:
     """Every row happens when it arrives. rows -> rows + [__t, __naive]."""
-    return rows.withColumns(
-        {TIME: F.lit(arrival_us).cast("bigint"), NAIVE: F.lit(None).cast("bigint")}
-    )
+    arrival = F.lit(arrival_us).cast("bigint")
+    return rows.withColumns({TIME: arrival, NAIVE: F.lit(None).cast("bigint")})
 
 
 def timed(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
-    """Adds the event time `__t` where the row names an instant, else the local time `__naive`. rows -> rows + [__t, __naive]."""
-    event_time, name = pipeline.source.event_time, pipeline.source.event_time.column or ""
-    kind, value, none = rows.schema[name].dataType, F.col(f"`{name}`"), F.lit(None).cast("bigint")
+    """Adds the event time `__t` where the row names an instant, else the local time `__naive`.
+
+    rows -> rows + [__t, __naive].
+    """
+    event_time = pipeline.source.event_time
+    name = event_time.column or ""
+    kind = rows.schema[name].dataType
+    value = F.col(f"`{name}`")
+    none = F.lit(None).cast("bigint")
     if event_time.unit:
-        return rows.withColumn(TIME, _scaled(value, kind, _UNITS[event_time.unit])).withColumn(
-            NAIVE, none
-        )
-    if isinstance(kind, T.TimestampType):
-        return rows.withColumn(TIME, F.unix_micros(value)).withColumn(NAIVE, none)
-    if isinstance(kind, T.StringType):
+        time, naive = _scaled_number(value, kind, _UNITS[event_time.unit]), none
+    elif isinstance(kind, T.TimestampType):
+        time, naive = F.unix_micros(value), none
+    elif isinstance(kind, T.StringType):
         parsed = F.when(value.rlike(_DATED), F.unix_micros(value.try_cast("timestamp_ltz")))
-        local = value.rlike(_LOCAL)
-        return rows.withColumn(TIME, F.when(~local, parsed)).withColumn(
-            NAIVE, F.when(local, parsed)
-        )
-    return rows.withColumn(TIME, none).withColumn(NAIVE, F.unix_micros(value.cast("timestamp_ltz")))
+        is_local = value.rlike(_LOCAL)
+        time, naive = F.when(~is_local, parsed), F.when(is_local, parsed)
+    else:
+        # The session's zone is UTC, so a naive timestamp keeps the digits of its clock.
+        time, naive = none, F.unix_micros(value.cast("timestamp_ltz"))
+    return rows.withColumn(TIME, time).withColumn(NAIVE, naive)
 
 
 def placed(rows: DataFrame, zone: str | None, low_us: int, high_us: int) -> DataFrame:
-    """Turns local times from `low_us` to `high_us` into instants: in a fold the earlier one, in a gap none. Later ones count as UTC."""
+    """Turns local times from `low_us` to `high_us` into instants.
+
+    In a fold it is the earlier instant, in a gap none. Later local times are taken as UTC.
+    rows[..., __t, __naive] -> the same columns.
+    """
     naive = F.col(NAIVE)
-    found = _instant(local_spans(zone, low_us, high_us), naive)
-    return rows.withColumn(
-        TIME, F.coalesce(F.col(TIME), F.when(naive > F.lit(high_us), naive).otherwise(found))
-    )
+    found = _to_instant(local_spans(zone, low_us, high_us), naive)
+    instant = F.when(naive > F.lit(high_us), naive).otherwise(found)
+    return rows.withColumn(TIME, F.coalesce(F.col(TIME), instant))
 
 
 def checked(
     rows: DataFrame, pipeline: Pipeline, schema: T.StructType, arrival_us: int
 ) -> DataFrame:
-    """Adds `__why`: the reason to quarantine a row, or null. rows[..., __t, __naive] -> rows[..., __t, __why]."""
+    """Adds `__why`: the reason to quarantine a row, or null.
+
+    rows[..., __t, __naive] -> rows[..., __t, __why].
+    """
     reasons = [
         *_time_reasons(pipeline, arrival_us),
         *_key_reasons(pipeline, schema),
         *_attribute_reasons(pipeline, schema),
+        *_value_reasons(pipeline, schema),
     ]
-    reasons += _value_reasons(pipeline, schema)
     return rows.withColumn(WHY, F.coalesce(*reasons, F.lit(None).cast("string"))).drop(NAIVE)
 
 
-def _scaled(value: Column, kind: T.DataType, unit_us: int) -> Column:
-    """Numbers since 1970 as whole microseconds, rounded down; null where that is no 64-bit number."""
+def _scaled_number(value: Column, kind: T.DataType, unit_us: int) -> Column:
+    """Numbers since 1970 as whole microseconds, rounded down; null beyond 64 bits."""
     if isinstance(kind, (T.FloatType, T.DoubleType)):
-        return F.when(~F.isnan(value), F.floor(value * F.lit(float(unit_us))).try_cast("bigint"))
+        scaled = F.floor(value * F.lit(float(unit_us))).try_cast("bigint")
+        return F.when(~F.isnan(value), scaled)
     return F.floor(value.try_cast("decimal(38,12)") * F.lit(unit_us)).try_cast("bigint")
 
 
-def _instant(spans: Sequence[Span], local: Column) -> Column:
+def _to_instant(spans: Sequence[Span], local: Column) -> Column:
+    """The instant of a local time, its span found by halving; null in a gap of the clock."""
     if len(spans) == 1:
         span = spans[0]
-        return (
-            local - F.lit(span.low_us - span.at_us) if span.on_clock else F.lit(None).cast("bigint")
-        )
+        if not span.on_clock:
+            return F.lit(None).cast("bigint")
+        return local - F.lit(span.low_us - span.at_us)
     middle = len(spans) // 2
-    left, right = _instant(spans[:middle], local), _instant(spans[middle:], local)
+    left = _to_instant(spans[:middle], local)
+    right = _to_instant(spans[middle:], local)
     return F.when(local < F.lit(spans[middle].low_us), left).otherwise(right)
 
 
 def _time_reasons(pipeline: Pipeline, arrival_us: int) -> list[Column]:
-    name, zone = pipeline.source.event_time.column, pipeline.source.zone
+    name = pipeline.source.event_time.column
     if name is None:
         return []
-    ahead = Duration(pipeline.watermark.max_future_us)
-    gap = F.col(NAIVE).isNotNull() & F.col(TIME).isNull()
+    time = F.col(TIME)
+    max_future = Duration(pipeline.watermark.max_future_us)
+    in_gap = F.col(NAIVE).isNotNull() & time.isNull()
+    off_calendar = time.isNull() | ~time.between(FIRST_US, LAST_US)
+    too_early = time > F.lit(arrival_us + max_future.us)
     return [
         F.when(F.col(f"`{name}`").isNull(), f"{name} is null"),
-        F.when(gap, f"{name} does not exist on the clock of {zone}"),
-        F.when(
-            F.col(TIME).isNull() | ~F.col(TIME).between(FIRST_US, LAST_US),
-            f"{name} can't be read as a time",
-        ),
-        F.when(
-            F.col(TIME) > F.lit(arrival_us + ahead.us),
-            f"{name} is more than {ahead} ahead of the arrival",
-        ),
+        F.when(in_gap, f"{name} does not exist on the clock of {pipeline.source.zone}"),
+        F.when(off_calendar, f"{name} can't be read as a time"),
+        F.when(too_early, f"{name} is more than {max_future} ahead of the arrival"),
     ]
 
 
@@ -190,22 +207,26 @@ def _attribute_reasons(pipeline: Pipeline, schema: T.StructType) -> list[Column]
     unfit = [
         F.when(not_finite(F.col(f"`{name}`")), f"{name} is not a finite number")
         for name in names
-        if _fraction(schema, name)
+        if _is_fraction(schema, name)
     ]
     return [*missing, *unfit]
 
 
-def _fraction(schema: T.StructType, name: str) -> bool:
+def _is_fraction(schema: T.StructType, name: str) -> bool:
     return isinstance(schema[name].dataType, (T.FloatType, T.DoubleType))
 
 
 def _value_reasons(pipeline: Pipeline, schema: T.StructType) -> list[Column]:
     if pipeline.source.on_bad_value == "null":
         return []
-    bad = {name: found for a in pipeline.aggregates for name, found in bad_value(a, schema).items()}
+    bad: dict[str, Column] = {}
+    for aggregate in pipeline.aggregates:
+        bad.update(bad_value(aggregate, schema))
     return [F.when(found, f"{name} is not a finite number") for name, found in bad.items()]
 
 
 def inserted(rows: DataFrame) -> DataFrame:
     """The rows that are new; all of them where the source is read without its change feed."""
-    return rows.where(F.col(CHANGE) == "insert").drop(*FEED) if CHANGE in rows.columns else rows
+    if CHANGE not in rows.columns:
+        return rows
+    return rows.where(F.col(CHANGE) == "insert").drop(*FEED)

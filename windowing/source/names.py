@@ -1,7 +1,7 @@
-"""Whether the names of the source's columns leave those of tables and helpers alone. No Spark.
+"""Whether the names of the source's columns clash with those of tables and helpers. No Spark.
 
-What a spec says alone is checked where it is read (windowing/spec/reserved.py); here it is what the
-source's columns and their types add. Delta tells no names apart that differ by case alone.
+What the spec alone can show is checked where it is read (windowing/spec/reserved.py). Checked here
+is what the source's columns and their types add. To Delta, names that differ by case are equal.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,18 +17,21 @@ Problem = tuple[str, str]
 
 def clash_of_columns(source: Source, names: Sequence[str]) -> Problem | None:
     """What is wrong with the names of the source's columns, computed ones among them."""
-    if helper := next((name for name in names if name.startswith(HELPER)), None):
-        wrong = f"its column {helper!r} begins with '__', which is kept for helpers"
-        return "source.table", f"{wrong}; rename it"
+    for name in names:
+        if name.startswith(HELPER):
+            wrong = f"its column {name!r} begins with '__', which is reserved for helpers"
+            return "source.table", f"{wrong}; rename it"
     taken = (*SOURCE_COLUMNS, *(FEED_COLUMNS if source.changes == "feed" else FEED_COLUMNS[:1]))
-    if kept := next((name for name in names if name.lower() in taken), None):
-        by = "the change feed adds" if kept.lower() in FEED_COLUMNS else "state keeps"
-        return "source.table", f"its column {kept!r} is called as one that {by}; rename it"
+    for name in names:
+        if name.lower() in taken:
+            by = "the change feed adds" if name.lower() in FEED_COLUMNS else "state keeps"
+            wrong = f"its column {name!r} has the name of one that {by}"
+            return "source.table", f"{wrong}; rename it"
     return _clash_of_refused(source, names)
 
 
 def _clash_of_refused(source: Source, names: Sequence[str]) -> Problem | None:
-    """Two columns that refused rows would keep under one name."""
+    """What is wrong where two columns would have one name among refused rows."""
     computed = [name for name, _ in source.columns]
     seen: dict[str, str] = {}
     for name in names:
@@ -36,32 +39,36 @@ def _clash_of_refused(source: Source, names: Sequence[str]) -> Problem | None:
         if other == name:
             continue
         both = f"would both be {kept_name(name)!r} among refused rows"
-        own = next((each for each in (name, other) if each in computed), None)
-        if own is None:
+        # The name of a computed column is easier to change, because it is in the spec.
+        if name in computed:
+            field, names_of_both = f"source.columns.{name}", f"{name!r} and {other!r}"
+        elif other in computed:
+            field, names_of_both = f"source.columns.{other}", f"{other!r} and {name!r}"
+        else:
             return "source.table", f"its columns {other!r} and {name!r} {both}; rename one"
-        rest = other if own == name else name
-        return f"source.columns.{own}", f"{own!r} and {rest!r} {both}; give it another name"
+        return field, f"{names_of_both} {both}; give it another name"
     return None
 
 
 def clash_of_parts(key: Sequence[str], made: Iterable[tuple[Aggregate, str]]) -> Problem | None:
-    """An aggregate that keeps a part in state under the name of a key, or of another one's part.
+    """What is wrong where a part in state has the name of a key, or of another aggregate's part.
 
     `made` are the names of the parts that each aggregate keeps.
     """
     keys = {name.lower(): f"source.key[{n}]" for n, name in enumerate(key)}
     owners: dict[str, Aggregate] = {}
     for aggregate, part in made:
-        if (taken := keys.get(part.lower())) is not None:
+        taken = keys.get(part.lower())
+        if taken is not None:
             return _clash(aggregate, part, f"the name of a key ({taken})")
         owner = owners.setdefault(part.lower(), aggregate)
-        if _fed(owner) != _fed(aggregate):
+        if _inputs_of(owner) != _inputs_of(aggregate):
             return _clash(aggregate, part, f"the name of a part of aggregates.{owner.name}")
     return None
 
 
-def _fed(aggregate: Aggregate) -> tuple[object, ...]:
-    """What parts of one name have to have in common."""
+def _inputs_of(aggregate: Aggregate) -> tuple[object, ...]:
+    """What aggregates must have in common to share parts of one name."""
     return aggregate.column, aggregate.by, aggregate.where
 
 

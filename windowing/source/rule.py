@@ -1,4 +1,8 @@
-"""The change feed's columns, how many changes become few ranges of event time, and which are not counted again yet. No Spark."""
+"""Changes of the source that are corrected by backfills. No Spark.
+
+It has the change feed's columns, how many changes become few ranges of event time, and which
+ranges are not reprocessed yet.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -10,8 +14,10 @@ from windowing.ledger.rule import BACKFILL_DONE, DONE, Entry, Story
 CHANGE = "_change_type"
 FEED = (CHANGE, "_commit_version", "_commit_timestamp")
 """The columns that Delta's change feed adds to those of the table."""
-MOST, NEAR_US = 4, 86_400_000_000
-"""Ranges that one batch may ask to be counted again, each a backfill of its own, and how far apart they have to be."""
+MOST = 4
+"""How many ranges one batch may have reprocessed, because each is a backfill of its own."""
+NEAR_US = 86_400_000_000
+"""How far apart two ranges have to be not to become one."""
 
 
 @dataclass(frozen=True)
@@ -23,41 +29,51 @@ class Span:
 
 
 def merged(spans: Iterable[Span], most: int = MOST) -> tuple[Span, ...]:
-    """At most `most` spans that hold all of `spans`, in order and more than a day apart, with as little between as can be."""
+    """At most `most` spans that contain all of `spans`, in order and more than a day apart.
+
+    Where there are more, the nearest neighbours are joined first.
+    """
     found: list[Span] = []
     for span in sorted(spans, key=lambda s: s.low_us):
         if found and span.low_us <= found[-1].high_us + NEAR_US:
-            found[-1] = Span(found[-1].low_us, max(found[-1].high_us, span.high_us))
+            last = found[-1]
+            found[-1] = Span(last.low_us, max(last.high_us, span.high_us))
         else:
             found.append(span)
+
+    def distance_after(n: int) -> int:
+        return found[n + 1].low_us - found[n].high_us
+
     while len(found) > most:
-        n = min(range(len(found) - 1), key=lambda i: found[i + 1].low_us - found[i].high_us)
+        n = min(range(len(found) - 1), key=distance_after)
         found[n : n + 2] = [Span(found[n].low_us, found[n + 1].high_us)]
     return tuple(found)
 
 
 def pending(past: Story) -> Iterator[tuple[int, int, int]]:
-    """(batch, from, to) of every range that no backfill has counted again since, oldest first."""
-    noted = {
-        e.batch: _said(e).get("ranges", ())
-        for e in past.entries
-        if e.step == DONE and e.batch is not None
-    }
-    ended = [_said(e) for e in past.entries if e.step == BACKFILL_DONE]
-    done = {(said.get("batch"), said.get("from_us")) for said in ended}
-    yield from (
-        (batch, low, high)
-        for batch, ranges in noted.items()
-        for low, high in ranges
-        if (batch, low) not in done
-    )
+    """(batch, from, to) of every range that no backfill has reprocessed since, oldest first."""
+    noted: dict[int, Any] = {}
+    done = set()
+    for entry in past.entries:
+        if entry.step == DONE and entry.batch is not None:
+            noted[entry.batch] = _read_note(entry).get("ranges", ())
+        if entry.step == BACKFILL_DONE:
+            note = _read_note(entry)
+            done.add((note.get("batch"), note.get("from_us")))
+    for batch, ranges in noted.items():
+        for low, high in ranges:
+            if (batch, low) not in done:
+                yield batch, low, high
 
 
 def fed(past: Story) -> bool:
     """Whether the source was seen to change its past, by this spec or an earlier one."""
-    return any("ranges" in _said(e) for e in past.entries if e.step == DONE)
+    return any("ranges" in _read_note(e) for e in past.entries if e.step == DONE)
 
 
-def _said(entry: Entry) -> dict[str, Any]:
-    said: dict[str, Any] = loads(entry.note) if entry.note and entry.note.startswith("{") else {}
-    return said
+def _read_note(entry: Entry) -> dict[str, Any]:
+    """The note as JSON; nothing where the note is another text, such as an id."""
+    if not entry.note or not entry.note.startswith("{"):
+        return {}
+    note: dict[str, Any] = loads(entry.note)
+    return note

@@ -1,6 +1,6 @@
-"""The Delta source: its stream, its identity, and whether its columns still mean what the spec says."""
+"""The Delta source: its stream, its identity, and whether its columns still fit the spec."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -27,9 +27,12 @@ _NUMBERS = (*INTEGERS, T.FloatType, T.DoubleType, T.DecimalType)
 _SUMMED = (*_NUMBERS, T.StringType)
 _ORDERED = (*_SUMMED, T.BooleanType, T.DateType, T.TimestampType)
 _FED = {**dict.fromkeys(NUMERIC, _SUMMED), "count_if": (T.BooleanType,)}
-"""What an aggregate takes that does not take every ordered type."""
-_CLOCKS_US = 3_600_000_000
-"""How much the clock of a writer may be ahead of ours."""
+"""The types that an aggregate accepts, where it does not accept every ordered type."""
+_CLOCK_SKEW_US = 3_600_000_000
+"""How far the clock of a writer may be ahead of ours."""
+
+_Problem = tuple[str, str]
+"""A field and what is wrong with it."""
 
 
 def stream(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
@@ -37,27 +40,31 @@ def stream(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
     reader = spark.readStream.format("delta").option("maxFilesPerTrigger", 1_000_000)
     if pipeline.source.changes == "feed":
         reader = reader.option("readChangeFeed", "true")
-    return (
-        reader.load(pipeline.source.table)
-        if "/" in pipeline.source.table
-        else reader.table(delta.quoted(pipeline.source.table))
-    )
+    table = pipeline.source.table
+    return reader.load(table) if "/" in table else reader.table(delta.quoted(table))
 
 
 def schema(spark: SparkSession, pipeline: Pipeline) -> T.StructType:
-    """The columns of the source; SourceMissing, with the spec's field, where there is no such table."""
+    """The columns of the source; raises SourceMissing where there is no such table."""
     if not delta.exists(spark, pipeline.source.table):
         where = f"{pipeline.file}: " if pipeline.file else ""
         name = pipeline.source.table
         what = f"at {name!r}; create it or correct the path"
         if "/" not in name:
-            what = f"called {name!r} in Spark's catalog; a path needs a slash, as in ./{name}, and a catalog Spark's settings that name it"
+            how = (
+                f"a path needs a slash, as in ./{name}, and a catalog Spark's settings that name it"
+            )
+            what = f"called {name!r} in Spark's catalog; {how}"
         raise SourceMissing(f"{where}source.table: there is no Delta table {what}")
     return read(spark, pipeline).schema
 
 
 def read(spark: SparkSession, pipeline: Pipeline, version: int | None = None) -> DataFrame:
-    """The events of the source, newest or at a version: computed columns added, rows that `where` leaves out gone."""
+    """The events of the source with their computed columns, newest or at a version.
+
+    Rows that `source.where` leaves out are not among them. Raises SpecError where a computed column
+    has the name of a stored one, or an expression does not fit the types.
+    """
     stored = delta.read(spark, pipeline.source.table, version)
     names = {f.name.lower() for f in stored.schema.fields}
     taken = next((name for name, _ in pipeline.source.columns if name.lower() in names), None)
@@ -74,140 +81,166 @@ def read(spark: SparkSession, pipeline: Pipeline, version: int | None = None) ->
 
 
 def earlier_types(spark: SparkSession, pipeline: Pipeline) -> Mapping[str, tuple[T.DataType, ...]]:
-    """By column of the source, computed ones too, whose type was widened: the types it had before, oldest first."""
+    """By column whose type was widened the types it had before, oldest first.
+
+    Computed columns are among them, because their types follow those of stored columns.
+    """
     schemas = schemas_over_time(delta.known_schema(spark, pipeline.source.table))
     if len(schemas) == 1:
         return {}
     found = [shaped(spark.createDataFrame([], schema), pipeline).schema for schema in schemas]
     earlier = {}
-    for name, now in ((f.name, f.dataType) for f in found[-1].fields):
-        types = dict.fromkeys(schema[name].dataType for schema in found)
-        earlier[name] = tuple(kind for kind in types if kind != now)
-    return {name: types for name, types in earlier.items() if types}
+    for field in found[-1].fields:
+        types = dict.fromkeys(schema[field.name].dataType for schema in found)
+        before = tuple(kind for kind in types if kind != field.dataType)
+        if before:
+            earlier[field.name] = before
+    return earlier
 
 
 def check(pipeline: Pipeline, found: T.StructType, story: Story) -> None:
-    """SpecError where the source lacks what the spec names, StateRefused where it had it before (the source changed)."""
-    problem = next((p for p in _problems(pipeline, found) if p), None)
-    problem = problem or clash_of_parts(pipeline.source.key, part_names(pipeline, found))
+    """Checks that the source has the columns that the spec names, of types that fit.
+
+    Raises SpecError where it has not, or StateRefused where batches were read before, because then
+    the source has changed.
+    """
+    problem = next((p for p in _find_problems(pipeline, found) if p), None)
+    if problem is None:
+        problem = clash_of_parts(pipeline.source.key, part_names(pipeline, found))
     if problem is None:
         return
     field, message = problem
     if story.any_done:
-        raise StateRefused(
-            "SOURCE_CHANGED",
-            f"{pipeline.source.table}: {field}: {message}; restore the column, or {advice(pipeline)}",
-        )
+        wrong = f"{pipeline.source.table}: {field}: {message}"
+        how = f"restore the column, or {advice(pipeline)}"
+        raise StateRefused("SOURCE_CHANGED", f"{wrong}; {how}")
     raise SpecError(field, message, pipeline.file)
 
 
 def check_feed(spark: SparkSession, pipeline: Pipeline) -> None:
-    """SpecError where the change feed is asked for and the source records none."""
+    """Raises SpecError where `changes: feed` is set and the source records no change feed."""
+    if pipeline.source.changes != "feed":
+        return
     on = "delta.enableChangeDataFeed"
-    if (
-        pipeline.source.changes == "feed"
-        and delta.setting(spark, pipeline.source.table, on) != "true"
-    ):
-        how = f"set its property {on} to true, or use refuse"
-        raise SpecError(
-            "source.changes",
-            f"feed: {pipeline.source.table} records no change feed; {how}",
-            pipeline.file,
-        )
+    if delta.setting(spark, pipeline.source.table, on) == "true":
+        return
+    wrong = f"feed: {pipeline.source.table} records no change feed"
+    how = f"set its property {on} to true, or use refuse"
+    raise SpecError("source.changes", f"{wrong}; {how}", pipeline.file)
 
 
 def check_identity(spark: SparkSession, pipeline: Pipeline, story: Story) -> None:
-    """StateRefused where the source is another table than the one read so far, or lost versions that were read."""
-    table_id, version = (
-        delta.table_id(spark, pipeline.source.table),
-        delta.known_version(spark, pipeline.source.table),
-    )
+    """Checks that the source is the table that was read so far.
+
+    Raises StateRefused where it is another one, or has lost versions that were read.
+    """
+    table = pipeline.source.table
+    table_id = delta.table_id(spark, table)
+    version = delta.known_version(spark, table)
     before = story.source
     if before is None:
         return
     if before.source_id != table_id:
-        told = f"{pipeline.source.table}: the source was dropped and created again since run {before.run}"
+        wrong = f"{table}: the source was dropped and created again since run {before.run}"
         raise StateRefused(
-            "SOURCE_RECREATED", f"{told}; put the old one back, or {advice(pipeline)}"
+            "SOURCE_RECREATED", f"{wrong}; restore the old one, or {advice(pipeline)}"
         )
-    gone = _gone(spark, pipeline, before, version)
-    if gone:
-        raise StateRefused(
-            "SOURCE_OLDER", f"{pipeline.source.table}: {gone}; restore it, or {advice(pipeline)}"
-        )
+    lost = _lost_versions(spark, pipeline, before, version)
+    if lost is not None:
+        raise StateRefused("SOURCE_OLDER", f"{table}: {lost}; restore it, or {advice(pipeline)}")
 
 
-def _gone(spark: SparkSession, pipeline: Pipeline, before: Entry, version: int) -> str | None:
-    """How it shows that the source, now at `version`, lost versions that were read: it is behind, or has grown anew since."""
+def _lost_versions(
+    spark: SparkSession, pipeline: Pipeline, before: Entry, version: int
+) -> str | None:
+    """How it shows that the source, now at `version`, lost versions that were read.
+
+    Either its newest version is older, or the version that was read has been written since.
+    """
     read = before.source_version
     if read is None or before.at is None:
         return None
     if version < read:
         return f"the source is at version {version}, but version {read} was read"
     written = delta.committed(spark, pipeline.source.table, read)
-    if written is None or written <= before.at + _CLOCKS_US:
+    if written is None or written <= before.at + _CLOCK_SKEW_US:
         return None
-    return f"version {read} of the source was read at {moment(before.at)}, but written at {moment(written)}"
+    read_at, written_at = moment(before.at), moment(written)
+    return f"version {read} of the source was read at {read_at}, but written at {written_at}"
 
 
-def _problems(pipeline: Pipeline, found: T.StructType) -> list[tuple[str, str] | None]:
-    source, types = pipeline.source, {f.name: f.dataType for f in found.fields}
-    out = [clash_of_columns(source, list(types))]
-    out += _time_problems(source, types) if source.event_time.column else []
-    out += [_typed("source.key", k, types, _KEYS) for k in source.key]
-    out += [_typed("source.event_id", source.event_id, types, _ORDERED)] if source.event_id else []
-    out += [_typed("source.order_by", c, types, _ORDERED) for c in source.order_by]
-    out += [_aggregate(a, types) for a in pipeline.aggregates] + [
-        _condition(a, found) for a in pipeline.aggregates
-    ]
-    return out + [_window(w, types) for w in pipeline.windows]
+def _find_problems(pipeline: Pipeline, found: T.StructType) -> Iterator[_Problem | None]:
+    source = pipeline.source
+    types = {field.name: field.dataType for field in found.fields}
+    yield clash_of_columns(source, list(types))
+    if source.event_time.column:
+        yield _check_type_of_time(source, types)
+        yield _check_zone(source, types)
+    for name in source.key:
+        yield _check_type("source.key", name, types, _KEYS)
+    if source.event_id:
+        yield _check_type("source.event_id", source.event_id, types, _ORDERED)
+    for name in source.order_by:
+        yield _check_type("source.order_by", name, types, _ORDERED)
+    for aggregate in pipeline.aggregates:
+        yield _check_aggregate(aggregate, types)
+    for aggregate in pipeline.aggregates:
+        yield _check_condition(aggregate, found)
+    for window in pipeline.windows:
+        yield _check_window(window, types)
 
 
-def _time_problems(source: Source, types: dict[str, T.DataType]) -> list[tuple[str, str] | None]:
-    time, name = source.event_time, source.event_time.column or ""
-    wrong = _typed(
-        "source.event_time", name, types, _NUMBERS + (T.StringType,) if time.unit else _TIMES
-    )
-    naive = (
-        isinstance(types.get(name), (T.TimestampNTZType, T.StringType, T.DateType))
-        and not time.unit
-    )
-    unknown = f"{name!r} holds times without a zone; name it, for example 'zone: Europe/Berlin' or 'zone: UTC'"
-    return [wrong, ("source.zone", unknown) if naive and not source.zone else None]
+def _check_type_of_time(source: Source, types: dict[str, T.DataType]) -> _Problem | None:
+    name = source.event_time.column or ""
+    allowed = (*_NUMBERS, T.StringType) if source.event_time.unit else _TIMES
+    return _check_type("source.event_time", name, types, allowed)
 
 
-def _window(window: Window, types: dict[str, T.DataType]) -> tuple[str, str] | None:
+def _check_zone(source: Source, types: dict[str, T.DataType]) -> _Problem | None:
+    """What is wrong where event times have no zone and the spec names none."""
+    name = source.event_time.column or ""
+    is_naive = isinstance(types.get(name), (T.TimestampNTZType, T.StringType, T.DateType))
+    if source.event_time.unit or source.zone or not is_naive:
+        return None
+    how = "name it, for example 'zone: Europe/Berlin' or 'zone: UTC'"
+    return "source.zone", f"{name!r} contains times without a zone; {how}"
+
+
+def _check_window(window: Window, types: dict[str, T.DataType]) -> _Problem | None:
     """What is wrong with the columns that end windows."""
     match window:
         case Punctuation(marker=marker):
-            return _typed(f"windows.{window.name}.marker", marker, types, (T.BooleanType,))
-        case Delta(attribute=attribute, delta_us=None):
-            return _typed(f"windows.{window.name}.attribute", attribute, types, _NUMBERS)
-        case Delta(attribute=attribute):
-            return _typed(f"windows.{window.name}.attribute", attribute, types, (T.TimestampType,))
+            return _check_type(f"windows.{window.name}.marker", marker, types, (T.BooleanType,))
+        case Delta(attribute=attribute, delta_us=delta_us):
+            allowed = _NUMBERS if delta_us is None else (T.TimestampType,)
+            return _check_type(f"windows.{window.name}.attribute", attribute, types, allowed)
     return None
 
 
-def _condition(aggregate: Aggregate, found: T.StructType) -> tuple[str, str] | None:
+def _check_condition(aggregate: Aggregate, found: T.StructType) -> _Problem | None:
+    if aggregate.where is None:
+        return None
     try:
-        if aggregate.where is not None:
-            condition(aggregate.where, found, f"aggregates.{aggregate.name}.where")
+        condition(aggregate.where, found, f"aggregates.{aggregate.name}.where")
     except SpecError as error:
         return error.field, error.message
     return None
 
 
-def _aggregate(aggregate: Aggregate, types: dict[str, T.DataType]) -> tuple[str, str] | None:
+def _check_aggregate(aggregate: Aggregate, types: dict[str, T.DataType]) -> _Problem | None:
     if aggregate.column is None:
         return None
     field = f"aggregates.{aggregate.name}"
-    ordered = None if aggregate.by is None else _typed(field, aggregate.by, types, _ORDERED)
-    return _typed(field, aggregate.column, types, _FED.get(aggregate.function, _ORDERED)) or ordered
+    allowed = _FED.get(aggregate.function, _ORDERED)
+    problem = _check_type(field, aggregate.column, types, allowed)
+    if problem is None and aggregate.by is not None:
+        problem = _check_type(field, aggregate.by, types, _ORDERED)
+    return problem
 
 
-def _typed(
+def _check_type(
     field: str, column: str, types: dict[str, T.DataType], allowed: tuple[type[T.DataType], ...]
-) -> tuple[str, str] | None:
+) -> _Problem | None:
     if column not in types:
         return field, f"the source has no column {column!r}; it has {', '.join(sorted(types))}"
     if isinstance(types[column], allowed):
@@ -219,25 +252,30 @@ def _typed(
 def commits(
     spark: SparkSession, pipeline: Pipeline, since: int, version: int
 ) -> list[Commit | None]:
-    """The commits `since` to `version`, both inside; None for one whose file is gone."""
+    """The commits `since` to `version`, both included; None for one whose file was deleted."""
     if since > version:
         return []
     log = delta.home(spark, pipeline.source.table) / "_delta_log"
-    files = [(v, log / f"{v:020d}.json") for v in range(since, version + 1)]
-    return [
-        commit(v, f.read_text(), pipeline.source.event_time.column or "") if f.exists() else None
-        for v, f in files
-    ]
+    event_time = pipeline.source.event_time.column or ""
+    found: list[Commit | None] = []
+    for number in range(since, version + 1):
+        file = log / f"{number:020d}.json"
+        found.append(commit(number, file.read_text(), event_time) if file.exists() else None)
+    return found
 
 
 def literal(spark: SparkSession, column: str, kind: T.DataType, value: str) -> Column:
-    """The text `value` as a value of a key column of type `kind`; UsageError where it can't be one."""
+    """The text `value` as a value of a key column of type `kind`.
+
+    Raises UsageError where it can't be one.
+    """
     if isinstance(kind, T.StringType):
         return F.lit(value)
     typed = F.lit(value).try_cast(kind)
     fits = spark.range(1).select(typed.isNotNull()).first()
     if not (fits and fits[0]):
+        type_name = kind.simpleString()
         raise UsageError(
-            f"--key: {value!r} is not a value of {column!r}, which is of type {kind.simpleString()}"
+            f"--key: {value!r} is not a value of {column!r}, which is of type {type_name}"
         )
     return typed

@@ -1,7 +1,7 @@
 """The types that a column had before the source widened it, as Delta's log names them.
 
-Delta keeps every widening in the metadata of the field: `delta.typeChanges`, a list of `fromType` and `toType`, oldest
-first, with a `fieldPath` where the type lies within an array or a map.
+Delta records every widening in the metadata of the field: `delta.typeChanges`, a list of `fromType`
+and `toType`, oldest first, with a `fieldPath` where the type lies within an array or a map.
 """
 
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ _CHANGES = "delta.typeChanges"
 
 
 def schemas_over_time(schema: T.StructType) -> tuple[T.StructType, ...]:
-    """`schema` as it was before its columns were widened, oldest first; `schema` itself is the last.
+    """`schema` as it was before its columns were widened, oldest first, `schema` itself last.
 
-    The steps of one column are in order. Which step of one column went with which of another is not kept: they are
-    counted back from today.
+    The steps of one column are in order. Which step of one column went with which of another is not
+    recorded, so they are counted back from today.
     """
     steps = _count_changes(schema)
     return tuple(_struct_before(schema, back) for back in range(steps, -1, -1))
@@ -28,24 +28,26 @@ def _count_changes(kind: T.DataType) -> int:
         return _count_changes(kind.elementType)
     if not isinstance(kind, T.StructType):
         return 0
-    own = [len(changes) for field in kind.fields for changes in _changes_by_path(field).values()]
-    return max([0, *own, *(_count_changes(field.dataType) for field in kind.fields)])
+    most = 0
+    for field in kind.fields:
+        own = [len(changes) for changes in _changes_by_path(field).values()]
+        most = max(most, _count_changes(field.dataType), *own)
+    return most
 
 
 def _struct_before(schema: T.StructType, back: int) -> T.StructType:
-    return T.StructType(
-        [T.StructField(f.name, _type_before(f, back), f.nullable) for f in schema.fields]
-    )
+    fields = [T.StructField(f.name, _type_before(f, back), f.nullable) for f in schema.fields]
+    return T.StructType(fields)
 
 
 def _type_before(field: T.StructField, back: int) -> T.DataType:
     """The type of `field` before its last `back` changes; before all, if it had fewer."""
     kind = _nested_before(field.dataType, back)
+    if not back:
+        return kind
     for path, changes in _changes_by_path(field).items():
-        if back:
-            kind = _with_type_at(
-                kind, path, _parse_type(changes[-min(back, len(changes))]["fromType"])
-            )
+        first_undone = changes[-min(back, len(changes))]
+        kind = _with_type_at(kind, path, _parse_type(first_undone["fromType"]))
     return kind
 
 
@@ -58,7 +60,7 @@ def _nested_before(kind: T.DataType, back: int) -> T.DataType:
 
 
 def _with_type_at(kind: T.DataType, path: Sequence[str], new: T.DataType) -> T.DataType:
-    """`kind` with the type `new` at `path`; maps stay as they are, since they are part of no digest."""
+    """`kind` with the type `new` at `path`; maps stay as they are, because no digest has them."""
     if not path:
         return new
     if isinstance(kind, T.ArrayType):
