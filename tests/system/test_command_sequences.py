@@ -214,7 +214,7 @@ def test_tables_of_others_are_left_alone(spark: SparkSession, tmp_path: Path) ->
     spark.sql("select 1 as price, 'b' as key").write.format("delta").save(other)
     with pytest.raises(
         StateRefused,
-        match="TABLE_FOREIGN: .*: daily hold rows, and no run of this pipeline wrote them; take them away",
+        match="TABLE_FOREIGN: .*: daily hold rows, and no run of this pipeline wrote them; move them away",
     ):
         lab.go()
     moved = local_path(other).rename(tmp_path / "daily")

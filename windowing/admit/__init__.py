@@ -1,1 +1,1 @@
-"""What counts: every row read gets exactly one outcome."""
+"""Admission: every row read gets exactly one outcome."""

@@ -1,1 +1,1 @@
-"""Whether checkpoint, ledger and tables tell one story, before anything is written."""
+"""Whether checkpoint, ledger and tables are consistent, before anything is written."""

@@ -1,6 +1,7 @@
-"""What a checkpoint, a ledger and tables say beside each other, and what that means. No Spark, no files.
+"""Whether checkpoint, ledger and tables are consistent. No Spark, no files.
 
-Stream (the checkpoint's files) + Story (the ledger) + versions of tables -> findings, each with its repair
+Stream (the checkpoint's files) + Story (the ledger) + versions of tables
+-> findings, each with its repair
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +13,7 @@ from windowing.spec.pipeline import Pipeline
 
 RECOVER, RESET, MOVE = "recover", "reset", "move"
 DOES = {
-    RECOVER: "makes the checkpoint anew from the ledger",
+    RECOVER: "rebuilds the checkpoint from the ledger",
     RESET: "starts the pipeline over from its source",
 }
 REPAIRS = {
@@ -27,19 +28,22 @@ REPAIRS = {
     "TABLE_CHANGED": RESET,
     "TABLE_FOREIGN": MOVE,
 }
-"""Every finding, and the command that repairs it; `move` is for whoever put it there."""
+"""Every finding, and the command that repairs it.
+
+`move` is no command: whoever put the tables there has to move them.
+"""
 
 
 def advice(pipeline: Pipeline, repair: str = RESET) -> str:
     """The command that repairs, and what it does."""
     if repair == MOVE:
-        return "take them away, or give the pipeline another name"
+        return "move them away, or give the pipeline another name"
     return f"`tidemark {repair} {pipeline.file or pipeline.name}` {DOES[repair]}"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that does not fit: its name, what was found, and the command that repairs it."""
+    """An inconsistency: its name, what was found, and the command that repairs it."""
 
     code: str
     found: str
@@ -52,7 +56,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Stream:
-    """What lies in a checkpoint: the query's id, and by batch the offsets and the commits. `damaged` are files that can't be read."""
+    """The content of a checkpoint: the query's id, the offsets by batch, and the committed batches.
+
+    `damaged` are files that can't be read, and `there` is whether there is a checkpoint at all.
+    """
 
     query: str | None = None
     offsets: Mapping[int, str] = field(default_factory=dict)
@@ -72,76 +79,84 @@ class Stream:
 
 
 def of_stream(stream: Stream, past: Story) -> tuple[Finding, ...]:
-    """What of the checkpoint does not fit the ledger; nothing where the next run can go on, or repeat what a killed one began."""
-    last, began = past.last_batch, past.open_batch
+    """Where the checkpoint is inconsistent with the ledger.
+
+    There is no finding where the next run can continue, or retry what an interrupted one began.
+    """
     if not stream.there:
-        text = f"there is none, and the ledger has begun batch {last if began is None else began}"
-        return (Finding("CHECKPOINT_LOST", text),) if last >= 0 or began is not None else ()
+        return _lost_checkpoint(past)
+    finding = _unusable_checkpoint(stream, past)
+    if finding is not None:
+        return (finding,)
+    return tuple(_compare_positions(stream, past))
+
+
+def _lost_checkpoint(past: Story) -> tuple[Finding, ...]:
+    last, began = past.last_batch, past.open_batch
+    if last < 0 and began is None:
+        return ()
+    batch = last if began is None else began
+    found = f"there is no checkpoint, and the ledger has begun batch {batch}"
+    return (Finding("CHECKPOINT_LOST", found),)
+
+
+def _unusable_checkpoint(stream: Stream, past: Story) -> Finding | None:
+    """The finding that makes it needless to compare batches, if there is one."""
+    last = past.last_batch
     if stream.damaged:
-        return (Finding("CHECKPOINT_DAMAGED", f"{', '.join(stream.damaged)} can't be read"),)
+        return Finding("CHECKPOINT_DAMAGED", f"{', '.join(stream.damaged)} can't be read")
+    committed = f"the stream has committed batch {stream.commit}"
     if stream.commit >= 0 and last < 0:
-        return (
-            Finding(
-                "LEDGER_LOST",
-                f"the stream has committed batch {stream.commit}, and the ledger has none",
-            ),
-        )
+        return Finding("LEDGER_LOST", f"{committed}, and the ledger has none")
     if past.query is not None and stream.query is not None and stream.query != past.query:
-        return (
-            Finding(
-                "CHECKPOINT_FOREIGN",
-                f"it is that of query {stream.query}, and state was made by {past.query}",
-            ),
-        )
+        found = f"it is that of query {stream.query}, and state was written by {past.query}"
+        return Finding("CHECKPOINT_FOREIGN", found)
     if stream.commit > last:
-        return (
-            Finding(
-                "LEDGER_OLDER",
-                f"the stream has committed batch {stream.commit}, and the ledger ends with {last}",
-            ),
-        )
+        return Finding("LEDGER_OLDER", f"{committed}, and the ledger ends with {last}")
     if stream.query is None and stream.offset >= 0:
-        return (Finding("CHECKPOINT_DAMAGED", "metadata is missing"),)
-    return tuple(_positions(stream, past, last, began))
+        return Finding("CHECKPOINT_DAMAGED", "metadata is missing")
+    return None
 
 
-def _positions(stream: Stream, past: Story, last: int, began: int | None) -> Iterator[Finding]:
-    """Whether the stream stands where the ledger says, and cut its batches as the ledger has them."""
+def _compare_positions(stream: Stream, past: Story) -> Iterator[Finding]:
+    """Whether the stream stands where the ledger does, and its batches end at the same offsets."""
+    last, began = past.last_batch, past.open_batch
+    # Spark writes the commit of a batch after the ledger's done entry, so it may lack the last one.
     if stream.offset < last or stream.commit < last - 1:
-        where = (
-            f"the stream is at batch {max(stream.offset, stream.commit)}"
-            if stream.offset >= 0
-            else "the stream is at its beginning"
-        )
+        where = "the stream is at its beginning"
+        if stream.offset >= 0:
+            where = f"the stream is at batch {max(stream.offset, stream.commit)}"
         yield Finding("CHECKPOINT_OLDER", f"{where}, and the ledger ends with {last}")
     elif began is not None and stream.offset < began:
-        yield Finding(
-            "CHECKPOINT_OLDER",
-            f"the stream is at batch {stream.offset}, and the ledger has begun {began}",
-        )
+        found = f"the stream is at batch {stream.offset}, and the ledger has begun {began}"
+        yield Finding("CHECKPOINT_OLDER", found)
     elif stream.offset > last + 1 or stream.offset > stream.commit + 1:
-        yield Finding(
-            "CHECKPOINT_DAMAGED",
-            f"it has offsets of batch {stream.offset}, and committed {stream.commit}",
-        )
+        found = f"it has offsets of batch {stream.offset}, and committed {stream.commit}"
+        yield Finding("CHECKPOINT_DAMAGED", found)
     else:
         for batch in (last, began):
-            if batch is not None and not same_cut(stream.offsets.get(batch), past.offsets(batch)):
-                yield Finding(
-                    "CHECKPOINT_FOREIGN",
-                    f"its batch {batch} ends elsewhere than the one of the ledger",
-                )
+            if batch is None:
+                continue
+            if not same_cut(stream.offsets.get(batch), past.offsets(batch)):
+                found = f"its batch {batch} ends at other offsets than that of the ledger"
+                yield Finding("CHECKPOINT_FOREIGN", found)
 
 
 def same_cut(ours: str | None, theirs: str | None) -> bool:
-    """Whether two offset files end at the same place of the source; what can't be compared is taken for the same."""
+    """Whether two offset files end at the same place of the source.
+
+    Where one of them is missing, they are taken for the same.
+    """
     if ours is None or theirs is None:
         return True
     return ours.splitlines()[-1:] == theirs.splitlines()[-1:]
 
 
 def readable(text: str, lines: int) -> bool:
-    """Whether the text of a file of a checkpoint is whole: at least `lines` lines, JSON but for the version at their head."""
+    """Whether the text of a file of a checkpoint is complete.
+
+    It has at least `lines` lines, all of them JSON except for the version at their head.
+    """
     parts = text.splitlines()
     if len(parts) < lines:
         return False
@@ -154,18 +169,17 @@ def readable(text: str, lines: int) -> bool:
 def of_tables(
     recorded: Mapping[str, int], there: Mapping[str, int | None], foreign: Mapping[str, str]
 ) -> Iterable[Finding]:
-    """What of the tables does not fit the versions the ledger recorded.
+    """Where tables are inconsistent with the versions that the ledger recorded.
 
-    `there` are their newest versions, None where there is no table; `foreign` are operations nobody here did, by table.
+    `there` are their newest versions, None where there is no table; `foreign` are by table the
+    operations that no run of this pipeline did.
     """
     for name in sorted(recorded):
         now = there.get(name)
         if now is None:
-            yield Finding("TABLE_LOST", f"{name} is gone")
+            yield Finding("TABLE_LOST", f"{name} does not exist any more")
         elif now < recorded[name]:
-            yield Finding(
-                "TABLE_OLDER",
-                f"{name} is at version {now}, and the ledger has seen {recorded[name]}",
-            )
+            found = f"{name} is at version {now}, and the ledger has recorded {recorded[name]}"
+            yield Finding("TABLE_OLDER", found)
         elif name in foreign:
             yield Finding("TABLE_CHANGED", f"{name} was changed from outside: {foreign[name]}")

@@ -1,4 +1,7 @@
-"""Arithmetic of values that gives null where plain arithmetic would raise: beyond 64 bits, beyond 38 digits, divided by zero."""
+"""Arithmetic of values that is null where plain arithmetic would raise.
+
+That is beyond 64 bits, beyond 38 digits, and where something is divided by zero.
+"""
 
 from collections.abc import Callable
 
@@ -24,6 +27,7 @@ _LEAST_SCALE = 6
 """Digits after the point that Spark keeps of a decimal that would need more than 38."""
 _ONE_DIGIT = T.DecimalType(1, 0)
 _BEYOND = float(2**63)
+"""The first double above every bigint."""
 
 
 def _arithmetic(call: Call, values: Values) -> Built:
@@ -31,46 +35,54 @@ def _arithmetic(call: Call, values: Values) -> Built:
     kind, (left, right) = common(call, values)
     operate = _ARITHMETIC[call.operation]
     if isinstance(kind, T.DecimalType):
-        exact = [decimal(v) for v in values]
-        left, right = (v.column.cast(d) for v, d in zip(values, exact, strict=True))
-        kind = _decimal(call.operation, *exact)
+        left_kind, right_kind = (decimal(value) for value in values)
+        kind = _result_of_decimals(call.operation, left_kind, right_kind)
+        left = values[0].column.cast(left_kind)
+        right = values[1].column.cast(right_kind)
         return kind, operate(left, right).try_cast(kind)
-    return DOUBLE if call.operation == "/" else kind, operate(left, right)
+    if call.operation == "/":
+        kind = DOUBLE
+    return kind, operate(left, right)
 
 
-def _decimal(operation: str, left: T.DecimalType, right: T.DecimalType) -> T.DecimalType:
-    """What Spark makes of decimals: as many digits as the exact result may have; beyond 38 the last ones after the point go."""
-    before, after = (
-        (left.precision - left.scale, right.precision - right.scale),
-        max(left.scale, right.scale),
-    )
+def _result_of_decimals(operation: str, left: T.DecimalType, right: T.DecimalType) -> T.DecimalType:
+    """The type of a result as in Spark: as many digits as the exact result may have.
+
+    Beyond 38 digits the last ones after the point are dropped.
+    """
+    left_whole = left.precision - left.scale
+    right_whole = right.precision - right.scale
+    scale = max(left.scale, right.scale)
     if operation == "*":
-        whole, scale = (
-            left.precision + right.precision + 1 - left.scale - right.scale,
-            left.scale + right.scale,
-        )
+        whole = left_whole + right_whole + 1
+        scale = left.scale + right.scale
     elif operation == "/":
-        whole, scale = before[0] + right.scale, max(_LEAST_SCALE, left.scale + right.precision + 1)
+        whole = left_whole + right.scale
+        scale = max(_LEAST_SCALE, left.scale + right.precision + 1)
+    elif operation == "%":
+        whole = min(left_whole, right_whole)
     else:
-        whole, scale = (min(before), after) if operation == "%" else (max(before) + 1, after)
+        whole = max(left_whole, right_whole) + 1
     if whole + scale > MOST_DIGITS:
-        return T.DecimalType(MOST_DIGITS, max(MOST_DIGITS - whole, min(scale, _LEAST_SCALE)))
+        kept_scale = max(MOST_DIGITS - whole, min(scale, _LEAST_SCALE))
+        return T.DecimalType(MOST_DIGITS, kept_scale)
     return T.DecimalType(whole + scale, scale)
 
 
 def _negate(call: Call, values: Values) -> Built:
-    kind, number = _number(call, values)
+    kind, number = _one_number(call, values)
     if kind == DOUBLE:
         return kind, F.negative(number)
     # Spark's own minus and abs of a decimal round to 34 digits (Scala's BigDecimal).
-    negated = F.try_subtract(F.lit(0).cast(LONG if kind == LONG else _ONE_DIGIT), number)
+    zero = F.lit(0).cast(LONG if kind == LONG else _ONE_DIGIT)
+    negated = F.try_subtract(zero, number)
     if isinstance(kind, T.DecimalType):
-        kind = _decimal("-", _ONE_DIGIT, kind)
+        kind = _result_of_decimals("-", _ONE_DIGIT, kind)
     return kind, negated.try_cast(kind)
 
 
 def _abs(call: Call, values: Values) -> Built:
-    kind, number = _number(call, values)
+    kind, number = _one_number(call, values)
     if kind == DOUBLE:
         return kind, F.abs(number)
     kind, negated = _negate(call, values)
@@ -78,28 +90,31 @@ def _abs(call: Call, values: Values) -> Built:
 
 
 def _round(call: Call, values: Values) -> Built:
-    kind, number = _number(call, values[:1])
+    kind, number = _one_number(call, values[:1])
     digits = given(call.arguments[1]) if len(values) > 1 else 0
     if kind == LONG or not isinstance(digits, int):
         return kind, number
     if isinstance(kind, T.DecimalType):
         scale = min(kind.scale, digits)
-        kind = T.DecimalType(min(kind.precision - kind.scale + 1 + scale, MOST_DIGITS), scale)
+        # One digit more before the point, since 9.9 may be rounded to 10.
+        precision = kind.precision - kind.scale + 1 + scale
+        kind = T.DecimalType(min(precision, MOST_DIGITS), scale)
     return kind, F.round(number, digits)
 
 
-def _whole(call: Call, values: Values) -> Built:
-    """Floor and ceil: a double that no bigint holds gives null."""
-    kind, number = _number(call, values)
+def _floor_or_ceil(call: Call, values: Values) -> Built:
+    """Whole numbers; a double beyond the bigints gives null."""
+    kind, number = _one_number(call, values)
     if kind == LONG:
         return kind, number
-    cut = (F.floor if call.operation == "floor" else F.ceil)(number)
+    whole = F.floor(number) if call.operation == "floor" else F.ceil(number)
     if isinstance(kind, T.DecimalType):
-        return T.DecimalType(min(kind.precision - kind.scale + 1, MOST_DIGITS), 0), cut
-    return LONG, F.when(F.abs(number) < F.lit(_BEYOND), cut)
+        precision = kind.precision - kind.scale + 1
+        return T.DecimalType(min(precision, MOST_DIGITS), 0), whole
+    return LONG, F.when(F.abs(number) < F.lit(_BEYOND), whole)
 
 
-def _number(call: Call, values: Values) -> Built:
+def _one_number(call: Call, values: Values) -> Built:
     needed(NUMBER, call, values)
     kind, (number,) = common(call, values)
     return kind, number
@@ -110,6 +125,10 @@ _ARITHMETIC: dict[str, Callable[[Column, Column], Column]] = {
 }  # fmt: skip
 NUMBERS: dict[str, Callable[[Call, Values], Built]] = {
     **dict.fromkeys(_ARITHMETIC, _arithmetic),
-    **{"negate": _negate, "abs": _abs, "round": _round, "floor": _whole, "ceil": _whole},
+    "negate": _negate,
+    "abs": _abs,
+    "round": _round,
+    "floor": _floor_or_ceil,
+    "ceil": _floor_or_ceil,
 }
-"""What each operation on numbers makes of a call and its values."""
+"""By operation on numbers the function that builds its column from a call and its values."""

@@ -1,7 +1,10 @@
-"""Checked expressions -> columns, built from the tree with functions of Spark; no text is ever executed. source[columns] -> column.
+"""Checked expressions -> columns, built from the tree with functions of Spark.
 
-Nothing raises while rows are read: a division by zero, a number that is too large or a text that is none gives null. Whole numbers
-count in 64 bits, times are in UTC, text compares by its bytes, and NaN equals itself and exceeds every number, as in Spark.
+No text is ever executed. Nothing raises while rows are read: a division by zero, a number that is
+too large, or a text that is no number gives null. Whole numbers have 64 bits, times are in UTC,
+text compares by its bytes, and NaN equals itself and exceeds every number, as in Spark.
+
+    source[columns] -> column
 """
 
 from collections.abc import Callable, Sequence
@@ -42,7 +45,10 @@ from windowing.spec.words import shown
 
 
 def column(expression: Expression, schema: T.StructType, field: str = "expression") -> Column:
-    """The column of a checked expression over rows of `schema`; SpecError at `field` where types don't fit."""
+    """The column of a checked expression over rows of `schema`.
+
+    Raises SpecError at `field` where types don't fit.
+    """
     return _value(expression, schema, field).column
 
 
@@ -64,10 +70,9 @@ def _value(expression: Expression, schema: T.StructType, field: str) -> Value:
         value = _built(tree(expression), schema)
     except Unfit as unfit:
         raise SpecError(field, str(unfit)) from None
-    if family(value.kind) in (NULL, OTHER):
-        raise SpecError(
-            field, f"{shown(str(value))} can't be used by itself; it is {family(value.kind)}"
-        )
+    kind = family(value.kind)
+    if kind in (NULL, OTHER):
+        raise SpecError(field, f"{shown(str(value))} can't be used by itself; it is {kind}")
     return value
 
 
@@ -76,16 +81,18 @@ def _built(node: Node, schema: T.StructType) -> Value:
         return named(node, schema)
     if isinstance(node, Literal):
         return constant(node)
-    kind, built = _OPERATIONS[node.operation](node, [_built(a, schema) for a in node.arguments])
+    build = _OPERATIONS[node.operation]
+    kind, built = build(node, [_built(argument, schema) for argument in node.arguments])
     return Value(node, kind, built)
 
 
 def _logic(call: Call, values: Values) -> Built:
     needed("true or false", call, values)
     columns = [v.column for v in values]
-    return TRUTH, ~columns[0] if call.operation == "not" else reduce(
-        and_ if call.operation == "and" else or_, columns
-    )
+    if call.operation == "not":
+        return TRUTH, ~columns[0]
+    combine = and_ if call.operation == "and" else or_
+    return TRUTH, reduce(combine, columns)
 
 
 def _comparison(call: Call, values: Values) -> Built:
@@ -96,10 +103,9 @@ def _comparison(call: Call, values: Values) -> Built:
 
 
 def _without_null(call: Call, values: Values) -> None:
-    if any(family(v.kind) == NULL for v in values):
-        raise Unfit(
-            f"{shown(printed(call))} compares with null, which is never true; write is null, is not null or <=>"
-        )
+    if any(family(value.kind) == NULL for value in values):
+        wrong = f"{shown(printed(call))} compares with null, which is never true"
+        raise Unfit(f"{wrong}; write is null, is not null or <=>")
 
 
 def _among(call: Call, values: Values) -> Built:
@@ -141,23 +147,30 @@ def _if(call: Call, values: Values) -> Built:
 
 
 def _case(call: Call, values: Values) -> Built:
-    needed("true or false", call, values[:-1:2])
-    return _arms(call, [v.column for v in values[:-1:2]], [*values[1::2], values[-1]])
+    """`values` are condition, result, condition, result, ..., result otherwise."""
+    conditions = values[:-1:2]
+    needed("true or false", call, conditions)
+    results = [*values[1::2], values[-1]]
+    return _choose_arm(call, [value.column for value in conditions], results)
 
 
 def _case_of(call: Call, values: Values) -> Built:
+    """`values` are operand, value, result, value, result, ..., result otherwise."""
     compared = [values[0], *values[1:-1:2]]
     _without_null(call, compared)
     operand, *others = comparable(call, compared)
-    return _arms(call, [operand == other for other in others], [*values[2::2], values[-1]])
+    results = [*values[2::2], values[-1]]
+    return _choose_arm(call, [operand == other for other in others], results)
 
 
-def _arms(call: Call, conditions: Sequence[Column], values: Values) -> Built:
-    kind, (*thens, otherwise) = common(call, values)
+def _choose_arm(call: Call, conditions: Sequence[Column], results: Values) -> Built:
+    """The result of the first condition that is true, else the last result."""
+    kind, (*thens, otherwise) = common(call, results)
     (first, then), *others = zip(conditions, thens, strict=True)
-    return kind, reduce(lambda chain, arm: chain.when(*arm), others, F.when(first, then)).otherwise(
-        otherwise
-    )
+    chain = F.when(first, then)
+    for other, result in others:
+        chain = chain.when(other, result)
+    return kind, chain.otherwise(otherwise)
 
 
 def _text(call: Call, values: Values) -> Built:
@@ -174,33 +187,45 @@ def _substring(call: Call, values: Values) -> Built:
     needed("a text", call, values[:1])
     kind, places = common(call, values[1:])
     if kind != LONG:
-        raise Unfit(
-            f"{shown(printed(call))} counts places in whole numbers, but {shown(str(values[-1]))} is none"
-        )
+        wrong = f"{shown(printed(call))} counts places in whole numbers"
+        raise Unfit(f"{wrong}, but {shown(str(values[-1]))} is none")
     return TEXT, F.substr(values[0].column, *(place.try_cast("int") for place in places))
 
 
 def _calendar(call: Call, values: Values) -> Built:
-    needed(TIMES[:2] if call.operation == "hour" else TIMES, call, values)
+    # A date has no hour.
+    allowed = TIMES[:2] if call.operation == "hour" else TIMES
+    needed(allowed, call, values)
     return LONG, _FIELDS[call.operation](values[0].column).cast(LONG)
 
 
 def _cast(call: Call, values: Values) -> Built:
-    kind = _CASTS.get(str(given(call.arguments[1]))) or T.DecimalType(
-        *map(int, str(given(call.arguments[1]))[8:-1].split(","))
-    )
-    needed(
-        (NUMBER, "a text", "true or false", NULL, *(TIMES if kind == TEXT else ())),
-        call,
-        values[:1],
-    )
+    kind = _type_named(str(given(call.arguments[1])))
+    allowed = [NUMBER, "a text", "true or false", NULL]
+    if kind == TEXT:
+        allowed += TIMES
+    needed(allowed, call, values[:1])
     return kind, values[0].column.try_cast(kind)
+
+
+def _type_named(name: str) -> T.DataType:
+    """The type of a cast: one of `_CASTS`, or "decimal(precision,scale)"."""
+    if name in _CASTS:
+        return _CASTS[name]
+    precision, scale = name[len("decimal(") : -1].split(",")
+    return T.DecimalType(int(precision), int(scale))
 
 
 _CASTS: dict[str, T.DataType] = {"bigint": LONG, "double": DOUBLE, "string": TEXT}
 _COMPARISONS: dict[str, Callable[[Column, Column], Column]] = {
-    "=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge, "<=>": lambda left, right: left.eqNullSafe(right),
-}  # fmt: skip
+    "=": eq,
+    "!=": ne,
+    "<": lt,
+    "<=": le,
+    ">": gt,
+    ">=": ge,
+    "<=>": lambda left, right: left.eqNullSafe(right),
+}
 _CHOICES: dict[str, Callable[..., Column]] = {
     "coalesce": F.coalesce,
     "least": F.least,

@@ -1,4 +1,8 @@
-"""Decimals compared exactly: Spark rounds both sides where 38 digits can't hold the whole part of one and the places of the other."""
+"""Decimals compared exactly.
+
+Spark rounds both sides where 38 digits can't have the whole part of one and the places of the
+other.
+"""
 
 from decimal import ROUND_FLOOR, Context, Decimal
 
@@ -10,27 +14,36 @@ _WIDE = Context(prec=100)
 PARTS = T.StructType(
     [T.StructField("whole", T.DecimalType(38, 0)), T.StructField("rest", T.DecimalType(38, 38))]
 )
-"""A number as its whole part, rounded down, and the rest from 0 to below 1; structs compare part by part."""
+"""A number as its whole part, rounded down, and the rest from 0 to below 1.
+
+Structs compare part by part, so they compare as the numbers do.
+"""
 
 
 def rounded(number: Decimal, places: int, how: str) -> Decimal:
     """`number` with at most so many places, rounded by `how`, one of decimal's ROUND_ names."""
-    return number.quantize(
-        Decimal(1).scaleb(-max(min(places, -int(number.as_tuple().exponent)), 0)), how, _WIDE
-    )
+    kept_places = max(min(places, _places_of(number)), 0)
+    return number.quantize(Decimal(1).scaleb(-kept_places), how, _WIDE)
 
 
 def exactly(number: Decimal, places: int, how: str = ROUND_FLOOR) -> Column:
-    """`rounded` as a literal of as few digits as it has, which meets decimals of so many places without rounding them."""
-    said = rounded(number, places, how)
-    after = max(-int(said.as_tuple().exponent), 0)
-    return F.lit(f"{said:f}").cast(T.DecimalType(max(len(said.as_tuple().digits), after, 1), after))
+    """`rounded` as a literal of as few digits as it has.
+
+    So decimals of as many places are not rounded where they are compared with it.
+    """
+    shortest = rounded(number, places, how)
+    scale = max(_places_of(shortest), 0)
+    precision = max(len(shortest.as_tuple().digits), scale, 1)
+    return F.lit(f"{shortest:f}").cast(T.DecimalType(precision, scale))
 
 
 def parts(value: Column) -> Column:
     """A decimal or a whole number as PARTS; null stays null."""
-    whole, rest = (
-        F.floor(value).cast("decimal(38,0)"),
-        F.pmod(value, F.lit(1)).cast("decimal(38,38)"),
-    )
+    whole = F.floor(value).cast("decimal(38,0)")
+    rest = F.pmod(value, F.lit(1)).cast("decimal(38,38)")
     return F.when(value.isNotNull(), F.struct(whole.alias("whole"), rest.alias("rest")))
+
+
+def _places_of(number: Decimal) -> int:
+    """Digits after the point; below 0 where digits before the point are left out, as in 1E2."""
+    return -int(number.as_tuple().exponent)

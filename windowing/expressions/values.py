@@ -1,6 +1,9 @@
-"""What an expression is while it is built: values[node, Spark type, column], and how values come to one type without ever raising on data.
+"""What an expression is while it is built, and how its values are brought to one type.
 
-Whole numbers meet as bigint, decimals as the decimal that holds both, anything with a double as double; what does not fit is null.
+    values[node, Spark type, column] -> one type and a column of it for each value
+
+Whole numbers meet as bigint, decimals as the decimal that contains both, and anything with a double
+as double. Nothing raises while rows are read: what does not fit is null.
 """
 
 import re
@@ -19,9 +22,14 @@ from windowing.spec.expressions.parse import printed
 from windowing.spec.expressions.tree import Literal, Name, Node
 from windowing.spec.words import listed, near, shown
 
-LONG, DOUBLE, TEXT, TRUTH = T.LongType(), T.DoubleType(), T.StringType(), T.BooleanType()
-NUMBER, TIMES = "a number", ("a time", "a local time", "a date")
-NULL, OTHER = "null", "neither a number, a text, a time nor true or false"
+LONG = T.LongType()
+DOUBLE = T.DoubleType()
+TEXT = T.StringType()
+TRUTH = T.BooleanType()
+NUMBER = "a number"
+TIMES = ("a time", "a local time", "a date")
+NULL = "null"
+OTHER = "neither a number, a text, a time nor true or false"
 MOST_DIGITS = 38
 
 _WHOLE_DIGITS: dict[type[T.DataType], int] = {
@@ -32,13 +40,11 @@ _WHOLE_DIGITS: dict[type[T.DataType], int] = {
 }
 _FAMILIES: dict[type[T.DataType], str] = {
     **dict.fromkeys((*_WHOLE_DIGITS, T.FloatType, T.DoubleType, T.DecimalType), NUMBER),
-    **{
-        T.BooleanType: "true or false",
-        T.TimestampType: TIMES[0],
-        T.TimestampNTZType: TIMES[1],
-        T.DateType: TIMES[2],
-        T.NullType: NULL,
-    },
+    T.BooleanType: "true or false",
+    T.TimestampType: TIMES[0],
+    T.TimestampNTZType: TIMES[1],
+    T.DateType: TIMES[2],
+    T.NullType: NULL,
 }
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _LOCAL = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?", re.ASCII)
@@ -46,7 +52,8 @@ _TIME = re.compile(_LOCAL.pattern[:-2] + r"(Z|[+-]\d\d:\d\d)?)?", re.ASCII)
 _FORMS = {
     TIMES[0]: (
         _TIME,
-        "a time such as '2024-01-31', '2024-01-31 06:00' or '2024-01-31T06:00:00Z', in UTC if it names no offset",
+        "a time such as '2024-01-31', '2024-01-31 06:00' or '2024-01-31T06:00:00Z',"
+        " in UTC if it names no offset",
     ),
     TIMES[1]: (
         _LOCAL,
@@ -78,24 +85,30 @@ Values = Sequence[Value]
 
 def family(kind: T.DataType) -> str:
     """What can be done with a type, as words."""
-    return "a text" if kind == TEXT else _FAMILIES.get(type(kind), OTHER)
+    if kind == TEXT:
+        return "a text"
+    return _FAMILIES.get(type(kind), OTHER)
 
 
 def named(node: Name, schema: T.StructType) -> Value:
-    """The column of that very name."""
+    """The column of exactly that name."""
     if node.name not in schema.names:
         hint = near(node.name, schema.names)
-        raise Unfit(
-            f"{shown(printed(node))} is no column of the source{hint}; it has {listed(sorted(schema.names))}"
-        )
-    return Value(node, schema[node.name].dataType, F.col(f"`{node.name.replace('`', '``')}`"))
+        columns = listed(sorted(schema.names))
+        raise Unfit(f"{shown(printed(node))} is no column of the source{hint}; it has {columns}")
+    quoted = f"`{node.name.replace('`', '``')}`"
+    return Value(node, schema[node.name].dataType, F.col(quoted))
 
 
 def constant(node: Literal) -> Value:
     """A literal; whole numbers are bigint, decimals as wide as they are written."""
-    value, kind = node.value, _kind(node)
-    plain = isinstance(value, (str, bool, float)) or value is None
-    return Value(node, kind, F.lit(value) if plain else F.lit(value).cast(kind))
+    value = node.value
+    kind = _kind_of_literal(node)
+    column = F.lit(value)
+    # A number has the type that its spelling has, whatever Spark takes for the Python value.
+    if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
+        column = column.cast(kind)
+    return Value(node, kind, column)
 
 
 def needed(wanted: str | Collection[str], whole: Node, values: Values) -> None:
@@ -103,57 +116,76 @@ def needed(wanted: str | Collection[str], whole: Node, values: Values) -> None:
     allowed = (wanted,) if isinstance(wanted, str) else wanted
     for value in values:
         if family(value.kind) not in allowed:
-            raise Unfit(
-                f"{shown(printed(whole))} has {shown(str(value))} where {' or '.join(allowed)} is needed"
-            )
+            found = f"{shown(printed(whole))} has {shown(str(value))}"
+            raise Unfit(f"{found} where {' or '.join(allowed)} is needed")
 
 
 def common(whole: Node, values: Values) -> tuple[T.DataType, list[Column]]:
-    """The one type of all values and their columns in it; text literals beside times are times, nulls are of any type."""
-    families = {family(v.kind) for v in values} - {NULL}
+    """The one type of all values, and their columns in it.
+
+    Text literals among times are read as times, and nulls are of any type. Raises Unfit where there
+    is no such type.
+    """
+    families = {family(value.kind) for value in values} - {NULL}
     times = families.intersection(TIMES)
     if len(times) == 1 and families - times == {"a text"}:
-        (time,) = {v.kind for v in values if family(v.kind) in times}
-        return common(
-            whole, [_time(whole, v, time) if family(v.kind) == "a text" else v for v in values]
-        )
+        return common(whole, _texts_as_times(whole, values, times))
     if len(families) > 1:
-        raise Unfit(
-            f"{shown(printed(whole))} mixes {_different(values)}; all have to be numbers, texts, times, or true or false"
-        )
+        wrong = f"{shown(printed(whole))} mixes {_name_two_families(values)}"
+        raise Unfit(f"{wrong}; all have to be numbers, texts, times, or true or false")
     if OTHER in families:
-        raise Unfit(
-            f"{shown(printed(whole))} has {shown(str(values[0]))}, with which only is null and is not null work"
-        )
-    kind = _meeting([v.kind for v in values if v.kind != T.NullType()], values)
-    return kind, [_cast(v, kind) for v in values]
+        wrong = f"{shown(printed(whole))} has {shown(str(values[0]))}"
+        raise Unfit(f"{wrong}, with which only is null and is not null work")
+    kind = _common_kind([value.kind for value in values if value.kind != T.NullType()], values)
+    return kind, [_cast_value(value, kind) for value in values]
+
+
+def _texts_as_times(whole: Node, values: Values, times: Collection[str]) -> list[Value]:
+    """The values with each text literal as a time of the one type that the others have."""
+    (kind,) = {value.kind for value in values if family(value.kind) in times}
+    found = []
+    for value in values:
+        is_text = family(value.kind) == "a text"
+        found.append(_parse_time(whole, value, kind) if is_text else value)
+    return found
 
 
 def comparable(whole: Node, values: Values) -> list[Column]:
-    """The columns of all values as one type that compares as they do; decimals that no type of 38 digits holds together in two parts."""
+    """The columns of all values as one type that compares as they do.
+
+    Decimals that no type of 38 digits contains together are in two parts, whole and rest.
+    """
     kind, columns = common(whole, values)
-    if not isinstance(kind, T.DecimalType) or all(
-        decimal(v).scale <= kind.scale for v in values if v.kind != T.NullType()
-    ):
+    if not isinstance(kind, T.DecimalType):
         return columns
-    return [F.lit(None).cast(PARTS) if v.kind == T.NullType() else parts(v.column) for v in values]
+    scales = [decimal(value).scale for value in values if value.kind != T.NullType()]
+    if all(scale <= kind.scale for scale in scales):
+        return columns
+    return [_parts_of(value) for value in values]
+
+
+def _parts_of(value: Value) -> Column:
+    if value.kind == T.NullType():
+        return F.lit(None).cast(PARTS)
+    return parts(value.column)
 
 
 def given(node: Node) -> object:
-    """What a literal says."""
+    """The value of a literal; None for any other node."""
     return node.value if isinstance(node, Literal) else None
 
 
 def decimal(value: Value) -> T.DecimalType:
-    """The decimal that holds every number of a value that is whole or decimal."""
+    """The decimal that contains every number of a value that is whole or decimal."""
     if isinstance(value.kind, T.DecimalType):
         return value.kind
     if isinstance(value.node, Literal):
-        return T.DecimalType(len(str(value.node.value).lstrip("-")), 0)
+        digits = str(value.node.value).lstrip("-")
+        return T.DecimalType(len(digits), 0)
     return T.DecimalType(_WHOLE_DIGITS[type(value.kind)], 0)
 
 
-def _kind(node: Literal) -> T.DataType:
+def _kind_of_literal(node: Literal) -> T.DataType:
     match node.value:
         case None:
             return T.NullType()
@@ -167,57 +199,59 @@ def _kind(node: Literal) -> T.DataType:
             return DOUBLE
         case Decimal() as number:
             _, digits, exponent = number.as_tuple()
-            return T.DecimalType(max(len(digits), -int(exponent)), -int(exponent))
+            scale = -int(exponent)
+            return T.DecimalType(max(len(digits), scale), scale)
 
 
-def _meeting(kinds: Sequence[T.DataType], values: Sequence[Value]) -> T.DataType:
-    if not kinds or family(kinds[0]) != NUMBER:
-        return kinds[0] if kinds else T.NullType()
-    if any(isinstance(k, (T.FloatType, T.DoubleType)) for k in kinds):
+def _common_kind(kinds: Sequence[T.DataType], values: Values) -> T.DataType:
+    """The type of all `values`, whose types but null are `kinds`, all of one family."""
+    if not kinds:
+        return T.NullType()
+    if family(kinds[0]) != NUMBER:
+        return kinds[0]
+    if any(isinstance(kind, (T.FloatType, T.DoubleType)) for kind in kinds):
         return DOUBLE
-    if not any(isinstance(k, T.DecimalType) for k in kinds):
+    if not any(isinstance(kind, T.DecimalType) for kind in kinds):
         return LONG
-    exact = [decimal(v) for v in values if v.kind != T.NullType()]
-    before = max(d.precision - d.scale for d in exact)
-    after = min(max(d.scale for d in exact), MOST_DIGITS - before)
-    return T.DecimalType(before + after, after)
+    decimals = [decimal(value) for value in values if value.kind != T.NullType()]
+    whole_digits = max(each.precision - each.scale for each in decimals)
+    scale = min(max(each.scale for each in decimals), MOST_DIGITS - whole_digits)
+    return T.DecimalType(whole_digits + scale, scale)
 
 
-def _cast(value: Value, kind: T.DataType) -> Column:
+def _cast_value(value: Value, kind: T.DataType) -> Column:
     if value.kind == kind:
         return value.column
-    return (
-        value.column.try_cast(kind) if isinstance(kind, T.DecimalType) else value.column.cast(kind)
-    )
+    if isinstance(kind, T.DecimalType):
+        return value.column.try_cast(kind)
+    return value.column.cast(kind)
 
 
-def _different(values: Sequence[Value]) -> str:
+def _name_two_families(values: Values) -> str:
     first = next(v for v in values if family(v.kind) != NULL)
     other = next(v for v in values if family(v.kind) not in (NULL, family(first.kind)))
     return f"{shown(str(first))} and {shown(str(other))}"
 
 
-def _time(whole: Node, value: Value, kind: T.DataType) -> Value:
-    """A text literal as the time it says."""
+def _parse_time(whole: Node, value: Value, kind: T.DataType) -> Value:
+    """A text literal as the time that it names."""
     pattern, form = _FORMS[family(kind)]
     text = given(value.node)
     if not isinstance(text, str):
-        raise Unfit(
-            f"{shown(printed(whole))} compares a {kind.simpleString()} with {shown(str(value))}; use {form}"
-        )
+        compared = f"compares a {kind.simpleString()} with {shown(str(value))}"
+        raise Unfit(f"{shown(printed(whole))} {compared}; use {form}")
     try:
         if not pattern.fullmatch(text):
             raise ValueError(text)
-        said = datetime.fromisoformat(text)
+        at = datetime.fromisoformat(text)
     except ValueError:
         raise Unfit(f"{shown(text)} in {shown(printed(whole))} is not {form}") from None
     if isinstance(kind, T.TimestampType):
-        at = said if said.tzinfo else said.replace(tzinfo=UTC)
-        return replace(value, kind=kind, column=F.timestamp_micros(F.lit(micros(at))))
-    return replace(
-        value,
-        kind=kind,
-        column=F.lit(said.isoformat(" ")[: 10 if isinstance(kind, T.DateType) else None]).cast(
-            kind
-        ),
-    )
+        if at.tzinfo is None:
+            at = at.replace(tzinfo=UTC)
+        column = F.timestamp_micros(F.lit(micros(at)))
+    elif isinstance(kind, T.DateType):
+        column = F.lit(at.date().isoformat()).cast(kind)
+    else:
+        column = F.lit(at.isoformat(" ")).cast(kind)
+    return replace(value, kind=kind, column=column)

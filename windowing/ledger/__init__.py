@@ -1,1 +1,1 @@
-"""What was done: one row for each step, replayable."""
+"""What was done: one row for each step."""

@@ -1,15 +1,15 @@
-"""Among the ledger's counts: rows an expression was NULL for although its input had a value."""
+"""Counts in the ledger of rows for which an expression was NULL although its input had a value."""
 
 from collections.abc import Mapping
 
 WHERE = "source.where"
-"""Stands for `where` among the columns that gave NULL; none of them has a point in its name."""
+"""Names `where` among the columns that gave NULL; none of these has a point in its name."""
 
 
 def name_null_count(column: str) -> str:
-    """What the counts call the rows where `column` is NULL although its input has a value.
+    """The name of the count of rows where `column` is NULL although its input has a value.
 
-    No window is called so that its own counts could have the name.
+    The name of no window allows a count of its own with this name.
 
     >>> name_null_count("delay")
     'null(delay)'
@@ -23,8 +23,9 @@ def read_null_counts(counts: Mapping[str, int]) -> dict[str, int]:
     >>> read_null_counts({"read": 9, "null(delay)": 3, "null(source.where)": 0})
     {'delay': 3}
     """
-    return {
-        name.removeprefix("null(")[:-1]: n
-        for name, n in sorted(counts.items())
-        if name.startswith("null(") and n
-    }
+    found = {}
+    for name, n in sorted(counts.items()):
+        if name.startswith("null(") and n:
+            column = name.removeprefix("null(").removesuffix(")")
+            found[column] = n
+    return found

@@ -3,9 +3,9 @@
 open -> (intent -> done)* -> close    one run, numbered from 1, over batches numbered from 0
 backfill_intent -> backfill_done      one chunk of a backfill
 evolve_intent -> evolve_done          the spec has changed, state and outputs with it
-erase_intent -> erase_done            one key is gone from every table
+erase_intent -> erase_done            one key was deleted from every table
 maintain_intent -> maintain_done      state was compacted, files too; no number has changed
-skip                                  the stream moved on and brought no row
+skip                                  a batch of the stream had no row
 publish                               versions that readers may see
 """
 
@@ -15,21 +15,19 @@ from json import loads
 from typing import Any
 
 OPEN, INTENT, DONE, CLOSE = "open", "intent", "done", "close"
-BACKFILL_INTENT, BACKFILL_DONE, PUBLISH, SKIP = (
-    "backfill_intent",
-    "backfill_done",
-    "publish",
-    "skip",
-)
+PUBLISH, SKIP = "publish", "skip"
+BACKFILL_INTENT, BACKFILL_DONE = "backfill_intent", "backfill_done"
 EVOLVE_INTENT, EVOLVE_DONE = "evolve_intent", "evolve_done"
 MAINTAIN_INTENT, MAINTAIN_DONE = "maintain_intent", "maintain_done"
 ERASE_INTENT, ERASE_DONE = "erase_intent", "erase_done"
 FINISHED = (CLOSE, BACKFILL_DONE, EVOLVE_DONE, ERASE_DONE)
-"""Steps after which tables are whole and name their versions."""
+"""Steps after which the tables are consistent; their entries name the tables' versions."""
 GENERATION = 1
-"""Part of every transaction id and state row, so that a pipeline that starts over never meets its own past."""
-MIN_TIME, MAX_TIME, KEPT_STATE = "min_event_time", "max_event_time", "kept_state"
-"""Among the counts: a batch's first and last accepted event time; how long a maintenance keeps panes, if not forever. Microseconds."""
+"""Part of every transaction id and state row, so that a reset pipeline never meets its own past."""
+MIN_TIME, MAX_TIME = "min_event_time", "max_event_time"
+"""Among the counts: a batch's first and last accepted event time, in microseconds."""
+KEPT_STATE = "kept_state"
+"""Among the counts: how long a maintenance keeps panes, if not forever, in microseconds."""
 COUNTS = ("read", "accepted", "late", "duplicate", "quarantined")
 
 
@@ -57,7 +55,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Story:
-    """What the ledger says, oldest first."""
+    """The entries of the ledger, oldest first, and what they mean."""
 
     entries: tuple[Entry, ...] = ()
 
@@ -69,78 +67,80 @@ class Story:
     @property
     def watermark(self) -> int | None:
         """W of the last closed run."""
-        closed = self._of(CLOSE)
+        closed = self._entries_of(CLOSE)
         return closed[-1].watermark_out if closed else None
 
     @property
     def last_arrival(self) -> int | None:
         """The highest arrival of any live batch so far."""
-        return max(
-            (e.arrival for e in self._of(OPEN, INTENT, CLOSE) if e.arrival is not None),
-            default=None,
-        )
+        entries = self._entries_of(OPEN, INTENT, CLOSE)
+        arrivals = (e.arrival for e in entries if e.arrival is not None)
+        return max(arrivals, default=None)
 
     @property
     def quiet_since(self) -> tuple[int, int] | None:
-        """Arrival of the last run that accepted a row, and the highest event time accepted so far, each at most its run's arrival."""
-        heard = [
-            (e.arrival, e.counts[MAX_TIME])
-            for e in self._of(DONE)
-            if MAX_TIME in e.counts and e.arrival is not None
-        ]
-        return (max(at for at, _ in heard), max(min(at, t) for at, t in heard)) if heard else None
+        """Arrival of the last run that accepted a row, and the highest event time accepted so far.
+
+        Each event time is taken as at most its run's arrival. None before a row was accepted.
+        """
+        arrivals = []
+        event_times = []
+        for entry in self._entries_of(DONE):
+            if MAX_TIME in entry.counts and entry.arrival is not None:
+                arrivals.append(entry.arrival)
+                event_times.append(min(entry.arrival, entry.counts[MAX_TIME]))
+        return (max(arrivals), max(event_times)) if arrivals else None
 
     @property
     def open_run(self) -> Entry | None:
         """The `open` entry of a run that was not closed."""
-        opened, closed = self._of(OPEN), self._of(CLOSE)
-        return opened[-1] if opened and (not closed or closed[-1].seq < opened[-1].seq) else None
+        return self._unfinished(OPEN, CLOSE)
 
     @property
     def last_run(self) -> int:
         """The number of the newest run; 0 before the first."""
-        return max((e.run or 0 for e in self._of(OPEN)), default=0)
+        return max((e.run or 0 for e in self._entries_of(OPEN)), default=0)
 
     @property
     def last_batch(self) -> int:
         """The newest batch that is done, or was skipped; -1 before the first."""
-        return max((e.batch for e in self._of(DONE, SKIP) if e.batch is not None), default=-1)
+        batches = (e.batch for e in self._entries_of(DONE, SKIP) if e.batch is not None)
+        return max(batches, default=-1)
 
     @property
     def open_batch(self) -> int | None:
         """The batch that was begun and not finished."""
-        begun = max((e.batch for e in self._of(INTENT) if e.batch is not None), default=-1)
+        batches = (e.batch for e in self._entries_of(INTENT) if e.batch is not None)
+        begun = max(batches, default=-1)
         return begun if begun > self.last_batch else None
 
     @property
     def is_open(self) -> bool:
         """Whether something that was begun is not finished."""
-        maintenance = self._left(MAINTAIN_INTENT, MAINTAIN_DONE, *FINISHED)
-        left = (
+        unfinished = (
             self.open_run,
             self.open_backfill,
             self.open_evolution,
             self.open_erasure,
-            maintenance,
+            self._unfinished(MAINTAIN_INTENT, MAINTAIN_DONE, *FINISHED),
         )
-        return any(entry is not None for entry in left)
+        return any(entry is not None for entry in unfinished)
 
     @property
     def query(self) -> str | None:
         """The id of the stream, as far as it is known."""
-        return next((e.note for e in reversed(self._of(INTENT, SKIP)) if e.note), None)
+        entries = reversed(self._entries_of(INTENT, SKIP))
+        return next((e.note for e in entries if e.note), None)
 
     @property
     def versions(self) -> Mapping[str, int]:
-        """By table the newest version that the ledger has seen."""
-        return next(
-            (e.versions for e in reversed(self._of(DONE, *FINISHED, MAINTAIN_DONE)) if e.versions),
-            {},
-        )
+        """By table the newest version that the ledger has recorded."""
+        entries = reversed(self._entries_of(DONE, *FINISHED, MAINTAIN_DONE))
+        return next((e.versions for e in entries if e.versions), {})
 
     @property
     def next_version(self) -> int | None:
-        """The first version of the source that no finished batch has read; None before the first."""
+        """The source version that the next batch begins with; None before the first one."""
         offset = self._offset
         return None if offset is None else int(offset["reservoirVersion"])
 
@@ -150,61 +150,70 @@ class Story:
         offset = self._offset
         if offset is None:
             return None
+        version = int(offset["reservoirVersion"])
+        # Once it has read a version to its end, Delta names the next one, with an index below 0.
         begun = int(offset["index"]) >= 0 or bool(offset["isStartingVersion"])
-        return int(offset["reservoirVersion"]) - (not begun)
+        return version if begun else version - 1
 
     @property
     def _offset(self) -> Mapping[str, Any] | None:
-        """Where the stream stood at the end of the last finished batch, as Delta says it."""
+        """Where the stream stood at the end of the last finished batch, in Delta's fields."""
         text = self.offsets(self.last_batch)
-        found: Mapping[str, Any] | None = None if text is None else loads(text.splitlines()[-1])
+        if text is None:
+            return None
+        # The lines before the last one are Spark's: a version and its own metadata.
+        found: Mapping[str, Any] = loads(text.splitlines()[-1])
         return found
 
     def offsets(self, batch: int) -> str | None:
         """Where the stream stood at the end of `batch`."""
-        return next((e.offsets for e in reversed(self._of(INTENT, SKIP)) if e.batch == batch), None)
+        entries = reversed(self._entries_of(INTENT, SKIP))
+        return next((e.offsets for e in entries if e.batch == batch), None)
 
     def intent(self, batch: int) -> Entry | None:
-        """What was intended for `batch`, if it was begun."""
-        return next((e for e in reversed(self._of(INTENT)) if e.batch == batch), None)
+        """The intent of `batch`, if it was begun."""
+        entries = reversed(self._entries_of(INTENT))
+        return next((e for e in entries if e.batch == batch), None)
 
     def done(self, run: int) -> tuple[Entry, ...]:
         """The finished batches of `run`, each once."""
-        return tuple({e.batch: e for e in self._of(DONE) if e.run == run}.values())
+        by_batch = {e.batch: e for e in self._entries_of(DONE) if e.run == run}
+        return tuple(by_batch.values())
 
     @property
     def any_done(self) -> bool:
         """Whether any batch was ever finished."""
-        return bool(self._of(DONE))
+        return bool(self._entries_of(DONE))
 
     @property
     def open_backfill(self) -> Entry | None:
         """A chunk of a backfill that was begun and not finished."""
-        return self._left(BACKFILL_INTENT, BACKFILL_DONE)
+        return self._unfinished(BACKFILL_INTENT, BACKFILL_DONE)
 
     @property
     def open_evolution(self) -> Entry | None:
         """A change of the spec that was begun and not finished."""
-        return self._left(EVOLVE_INTENT, EVOLVE_DONE)
+        return self._unfinished(EVOLVE_INTENT, EVOLVE_DONE)
 
     @property
     def open_erasure(self) -> Entry | None:
         """An erasure that was begun and not finished."""
-        return self._left(ERASE_INTENT, ERASE_DONE)
+        return self._unfinished(ERASE_INTENT, ERASE_DONE)
 
     @property
     def worn(self) -> bool:
-        """Whether panes may be gone, by this spec or an earlier one."""
-        return any(
-            name == KEPT_STATE or name.startswith("_panes_")
-            for e in self._of(MAINTAIN_INTENT, MAINTAIN_DONE)
-            for name in e.counts
-        )
+        """Whether panes may have expired, by this spec or an earlier one."""
+        for entry in self._entries_of(MAINTAIN_INTENT, MAINTAIN_DONE):
+            for name in entry.counts:
+                if name == KEPT_STATE or name.startswith("_panes_"):
+                    return True
+        return False
 
     @property
     def made_by(self) -> Entry | None:
-        """The newest entry whose note says by which spec state was made."""
-        return next((e for e in reversed(self._of(OPEN, EVOLVE_INTENT)) if e.note), None)
+        """The newest entry whose note names the spec that state was made by."""
+        entries = reversed(self._entries_of(OPEN, EVOLVE_INTENT))
+        return next((e for e in entries if e.note), None)
 
     @property
     def source(self) -> Entry | None:
@@ -214,61 +223,70 @@ class Story:
     @property
     def closed(self) -> Entry | None:
         """The newest `close` entry."""
-        return next(iter(reversed(self._of(CLOSE))), None)
+        return next(iter(reversed(self._entries_of(CLOSE))), None)
 
     @property
     def published(self) -> Entry | None:
         """The newest `publish` entry."""
-        return next(iter(reversed(self._of(PUBLISH))), None)
+        return next(iter(reversed(self._entries_of(PUBLISH))), None)
 
     @property
     def newest(self) -> Entry | None:
-        """The newest entry that names output versions: a closed run, a backfilled chunk or a changed spec."""
+        """The newest entry that names output versions, such as that of a closed run."""
         return next((e for e in reversed(self.entries) if e.step in FINISHED), None)
 
     @property
     def settled(self) -> "Story":
-        """The story without a run that was left open: what the newest finished versions hold."""
+        """The story without an unfinished run: that of the newest finished versions."""
         left = self.open_run
-        return (
-            self
-            if left is None
-            else Story(tuple(e for e in self.entries if e.run != left.run or e.seq < left.seq))
-        )
+        if left is None:
+            return self
+        return Story(tuple(e for e in self.entries if e.run != left.run or e.seq < left.seq))
 
     def until_run(self, run: int) -> "Story":
         """The story up to the end of `run`, which is closed."""
-        closed = next(e for e in reversed(self._of(CLOSE)) if e.run == run)
+        closed = next(e for e in reversed(self._entries_of(CLOSE)) if e.run == run)
         return Story(tuple(e for e in self.entries if e.seq <= closed.seq))
 
     def watermark_of(self, run: int | None) -> int | None:
         """W at the end of `run`."""
-        return next((e.watermark_out for e in reversed(self._of(CLOSE)) if e.run == run), None)
+        entries = reversed(self._entries_of(CLOSE))
+        return next((e.watermark_out for e in entries if e.run == run), None)
 
     def touched_since(self, seq: int, low_us: int, high_us: int) -> bool:
-        """Whether from step `seq` on a batch accepted times that may lie in [low, high), or more than batches changed the tables."""
-        later = [e for e in self.entries if e.seq >= seq]
-        times = [
-            (e.counts[MIN_TIME], e.counts[MAX_TIME])
-            for e in later
-            if e.step == DONE and MIN_TIME in e.counts
-        ]
-        rewritten = any(e.step in FINISHED and e.step != CLOSE for e in later)
-        return rewritten or any(first < high_us and last >= low_us for first, last in times)
+        """Whether from step `seq` on events in [low, high) may have changed.
+
+        Either a batch accepted event times that may lie in the range, or a step that is no run
+        changed the tables.
+        """
+        for entry in self.entries:
+            if entry.seq < seq:
+                continue
+            if entry.step in FINISHED and entry.step != CLOSE:
+                return True
+            if entry.step == DONE and MIN_TIME in entry.counts:
+                first, last = entry.counts[MIN_TIME], entry.counts[MAX_TIME]
+                if first < high_us and last >= low_us:
+                    return True
+        return False
 
     def total(self, name: str) -> int:
-        """The sum of one count over every finished batch, backfill, change of the spec and erasure."""
-        batches = {(e.generation, e.batch): e for e in self._of(DONE)}.values()
-        return sum(
-            e.counts.get(name, 0)
-            for e in [*batches, *self._of(BACKFILL_DONE, EVOLVE_DONE, ERASE_DONE)]
-        )
+        """The sum of one count over all finished batches, backfills, spec changes and erasures."""
+        # After a retry a batch can have two done entries, and it counts once.
+        batches = {(e.generation, e.batch): e for e in self._entries_of(DONE)}
+        others = self._entries_of(BACKFILL_DONE, EVOLVE_DONE, ERASE_DONE)
+        return sum(e.counts.get(name, 0) for e in [*batches.values(), *others])
 
-    def _left(self, intent: str, *ends: str) -> Entry | None:
-        begun, ended = self._of(intent), self._of(*ends)
-        return begun[-1] if begun and (not ended or ended[-1].seq < begun[-1].seq) else None
+    def _unfinished(self, intent: str, *ends: str) -> Entry | None:
+        """The newest entry of the step `intent`, if none of the steps `ends` follows it."""
+        begun = self._entries_of(intent)
+        ended = self._entries_of(*ends)
+        if not begun:
+            return None
+        is_finished = bool(ended) and ended[-1].seq >= begun[-1].seq
+        return None if is_finished else begun[-1]
 
-    def _of(self, *steps: str) -> tuple[Entry, ...]:
+    def _entries_of(self, *steps: str) -> tuple[Entry, ...]:
         return tuple(e for e in self.entries if e.step in steps)
 
 
@@ -278,9 +296,9 @@ def summed(entries: Iterable[Entry]) -> dict[str, int]:
 
 
 def total(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Several counts added up by name."""
-    out: dict[str, int] = {}
-    for some in counts:
-        for name, n in some.items():
-            out[name] = out.get(name, 0) + n
-    return out
+    """The sums of several counts by name."""
+    sums: dict[str, int] = {}
+    for each in counts:
+        for name, n in each.items():
+            sums[name] = sums.get(name, 0) + n
+    return sums

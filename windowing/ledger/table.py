@@ -17,14 +17,18 @@ from windowing.spec.pipeline import Pipeline
 LEDGER, WATERMARKS = "_ledger", "_watermarks"
 SCHEMA = """
     seq bigint, generation int, run bigint, batch bigint, step string,
-    at timestamp_ltz, arrival timestamp_ltz, watermark_in timestamp_ltz, watermark_out timestamp_ltz,
+    at timestamp_ltz, arrival timestamp_ltz,
+    watermark_in timestamp_ltz, watermark_out timestamp_ltz,
     offsets string, source_id string, source_version bigint, spec string,
     counts map<string,bigint>, versions map<string,bigint>, note string
 """
 _WATERMARKS = ", ".join(
     [
-        "run bigint, watermark timestamp_ltz, arrival timestamp_ltz, max_event_time timestamp_ltz",
-        *(f"{c} bigint" for c in COUNTS),
+        "run bigint",
+        "watermark timestamp_ltz",
+        "arrival timestamp_ltz",
+        "max_event_time timestamp_ltz",
+        *(f"{name} bigint" for name in COUNTS),
     ]
 )
 _TIMES = ("at", "arrival", "watermark_in", "watermark_out")
@@ -37,24 +41,29 @@ def ledger_schema() -> T.StructType:
 
 
 def story(spark: SparkSession, pipeline: Pipeline) -> Story:
-    """Everything the ledger holds; an empty story before the first run."""
+    """All entries of the ledger; an empty story before the first run."""
     path = pipeline.table(LEDGER)
     if not delta.exists(spark, path):
         return Story()
-    # As numbers: PySpark would hand out times on the clock of this process, whatever the session's.
-    columns = [
-        F.unix_micros(c).alias(c) if c in _TIMES else F.col(c) for c in ledger_schema().names
-    ]
+    columns = []
+    for name in ledger_schema().names:
+        # Times are read as numbers, because PySpark would convert them to the clock of this
+        # process, whatever the session's is.
+        columns.append(F.unix_micros(name).alias(name) if name in _TIMES else F.col(name))
     rows = delta.read(spark, path).select(*columns).collect()
-    return Story(tuple(sorted((_entry(row) for row in rows), key=lambda e: e.seq)))
+    entries = [_to_entry(row) for row in rows]
+    return Story(tuple(sorted(entries, key=lambda entry: entry.seq)))
 
 
 def record(
     spark: SparkSession, pipeline: Pipeline, before: Story, entries: Iterable[Entry]
 ) -> Story:
-    """Appends `entries` in one commit, numbered on from `before`; returns the longer story."""
+    """Appends `entries` in one commit, numbered from the end of `before`.
+
+    Returns the longer story.
+    """
     numbered = [replace(entry, seq=before.next_seq + n) for n, entry in enumerate(entries)]
-    frame = delta.rows(spark, [_row(entry) for entry in numbered], SCHEMA)
+    frame = delta.rows(spark, [_to_row(entry) for entry in numbered], SCHEMA)
     delta.append(frame, pipeline.table(LEDGER))
     return Story((*before.entries, *numbered))
 
@@ -62,48 +71,46 @@ def record(
 def record_watermark(
     spark: SparkSession, pipeline: Pipeline, run: int, closed: Entry, max_event_us: int | None
 ) -> None:
-    """Appends the run's row to `_watermarks`; a repetition for the same run writes nothing."""
-    frame = _marked(spark, run, closed, max_event_us)
-    delta.append(
-        frame, pipeline.table(WATERMARKS), (f"{pipeline.name}:watermarks:{closed.generation}", run)
-    )
+    """Appends the run's row to `_watermarks`; idempotent for the same run."""
+    frame = _watermark_row(spark, run, closed, max_event_us)
+    transaction = (f"{pipeline.name}:watermarks:{closed.generation}", run)
+    delta.append(frame, pipeline.table(WATERMARKS), transaction)
 
 
 def correct_watermark(
     spark: SparkSession, pipeline: Pipeline, run: int, closed: Entry, max_event_us: int | None
 ) -> None:
-    """The same for a run that was ended before its close: the row that it may have left goes, in one commit."""
+    """Replaces the row that a run may have appended before it was interrupted, in one commit."""
     path = pipeline.table(WATERMARKS)
     if not delta.exists(spark, path):
         record_watermark(spark, pipeline, run, closed, max_event_us)
         return
-    frame = _marked(spark, run, closed, max_event_us)
+    frame = _watermark_row(spark, run, closed, max_event_us)
     frame.write.format("delta").mode("overwrite").option("replaceWhere", f"run = {run}").save(path)
 
 
-def _marked(spark: SparkSession, run: int, closed: Entry, max_event_us: int | None) -> DataFrame:
-    times = {
-        "watermark": closed.watermark_out,
-        "arrival": closed.arrival,
-        "max_event_time": max_event_us,
+def _watermark_row(
+    spark: SparkSession, run: int, closed: Entry, max_event_us: int | None
+) -> DataFrame:
+    row = {
+        "run": run,
+        "watermark": _to_time(closed.watermark_out),
+        "arrival": _to_time(closed.arrival),
+        "max_event_time": _to_time(max_event_us),
+        **{name: closed.counts.get(name, 0) for name in COUNTS},
     }
-    counts = {name: closed.counts.get(name, 0) for name in COUNTS}
-    return delta.rows(
-        spark,
-        [{"run": run, **{name: _time(us) for name, us in times.items()}, **counts}],
-        _WATERMARKS,
-    )
+    return delta.rows(spark, [row], _WATERMARKS)
 
 
-def _row(entry: Entry) -> dict[str, Any]:
+def _to_row(entry: Entry) -> dict[str, Any]:
     values = {f.name: getattr(entry, f.name) for f in fields(entry)}
-    times = {name: _time(values[name]) for name in _TIMES}
+    times = {name: _to_time(values[name]) for name in _TIMES}
     return {**values, **times, "counts": dict(entry.counts), "versions": dict(entry.versions)}
 
 
-def _entry(row: Row) -> Entry:
+def _to_entry(row: Row) -> Entry:
     return Entry(**row.asDict())
 
 
-def _time(us: int | None) -> datetime | None:
+def _to_time(us: int | None) -> datetime | None:
     return None if us is None else moment(us)

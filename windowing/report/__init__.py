@@ -1,1 +1,1 @@
-"""What a run says of itself."""
+"""What commands report, as values, as text and as a page."""

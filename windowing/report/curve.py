@@ -1,4 +1,4 @@
-"""Small charts as SVG text: no script, no font, no file beside the page."""
+"""Small charts as SVG text: no script, no font, no other file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +15,18 @@ class Line:
 
 
 def svg(label: str, lines: Sequence[Line]) -> str:
-    """The curves on one scale from 0 to the greatest value, first value left; '' when there is none. `label` must be plain ASCII words."""
-    most = max((v for line in lines for v in line.values), default=None)
-    if most is None:
+    """The curves on one scale from 0 to the greatest value, the first value on the left.
+
+    It is '' when there is no value. `label` must be plain ASCII words, because it is not escaped.
+    """
+    values = [value for line in lines for value in line.values]
+    if not values:
         return ""
-    drawn = "".join(_curve(line, most) for line in lines)
-    head = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}" preserveAspectRatio="none">'
-    return f'{head}<line class="axis" x1="0" y1="{HEIGHT - MARGIN}" x2="{WIDTH}" y2="{HEIGHT - MARGIN}"/>{drawn}</svg>'
+    drawn = "".join(_draw_line(line, max(values)) for line in lines)
+    box = f'viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}"'
+    bottom = HEIGHT - MARGIN
+    axis = f'<line class="axis" x1="0" y1="{bottom}" x2="{WIDTH}" y2="{bottom}"/>'
+    return f'<svg {box} preserveAspectRatio="none">{axis}{drawn}</svg>'
 
 
 def points(values: Sequence[int], most: int) -> list[tuple[float, float]]:
@@ -32,14 +37,18 @@ def points(values: Sequence[int], most: int) -> list[tuple[float, float]]:
     """
     step = (WIDTH - 2 * MARGIN) / max(1, len(values) - 1)
     height = HEIGHT - 2 * MARGIN
-    return [
-        (round(MARGIN + i * step, 1), round(HEIGHT - MARGIN - height * v / max(1, most), 1))
-        for i, v in enumerate(values)
-    ]
+    found = []
+    for i, value in enumerate(values):
+        x = MARGIN + i * step
+        y = HEIGHT - MARGIN - height * value / max(1, most)
+        found.append((round(x, 1), round(y, 1)))
+    return found
 
 
-def _curve(line: Line, most: int) -> str:
+def _draw_line(line: Line, most: int) -> str:
     at = points(line.values, most)
     if len(at) == 1:
-        return f'<circle class="{line.css}" cx="{at[0][0]}" cy="{at[0][1]}" r="3"/>'
-    return f'<polyline class="{line.css}" points="{" ".join(f"{x},{y}" for x, y in at)}"/>'
+        x, y = at[0]
+        return f'<circle class="{line.css}" cx="{x}" cy="{y}" r="3"/>'
+    joined = " ".join(f"{x},{y}" for x, y in at)
+    return f'<polyline class="{line.css}" points="{joined}"/>'

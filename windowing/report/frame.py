@@ -1,4 +1,7 @@
-"""Rows of a table -> plain values, whatever the columns hold: rows[any] -> dicts of text, numbers, booleans, aware times and lists."""
+"""Rows of a table -> plain values, whatever types the columns have.
+
+rows[any] -> dicts of text, numbers, booleans, aware times and lists
+"""
 
 import json
 from typing import Any
@@ -14,13 +17,22 @@ _AS_THEY_ARE = (T.StringType, T.BooleanType, T.IntegralType, T.FractionalType, T
 
 
 def records(rows: DataFrame, limit: int) -> list[dict[str, Any]]:
-    """The first `limit` rows. Times beyond the years a datetime has come as text, nested values as lists and dicts."""
+    """The first `limit` rows.
+
+    Times beyond the years of a datetime are text, nested values are lists and dicts.
+    """
     fields = rows.schema.fields
-    found = rows.limit(limit).select(*(_carried(f).alias(f.name) for f in fields)).collect()
-    return [{f.name: _value(row[i], f.dataType) for i, f in enumerate(fields)} for row in found]
+    columns = [_collectable_column(field).alias(field.name) for field in fields]
+    found = []
+    for row in rows.limit(limit).select(*columns).collect():
+        # By position, because a Row with two names that differ by case has values, but no names.
+        values = [_plain_value(row[i], field.dataType) for i, field in enumerate(fields)]
+        found.append(dict(zip((field.name for field in fields), values, strict=True)))
+    return found
 
 
-def _carried(field: T.StructField) -> Column:
+def _collectable_column(field: T.StructField) -> Column:
+    """The column in a form that PySpark collects without loss."""
     column = F.col(f"`{field.name}`")
     match field.dataType:
         case T.TimestampType():
@@ -32,9 +44,10 @@ def _carried(field: T.StructField) -> Column:
     return column.cast("string")
 
 
-def _value(value: Any, kind: T.DataType) -> Any:
+def _plain_value(value: Any, kind: T.DataType) -> Any:
     if value is None:
         return None
     if isinstance(kind, T.TimestampType):
-        return moment_or_none(value) or f"{value} us since 1970"
+        moment = moment_or_none(value)
+        return f"{value} us since 1970" if moment is None else moment
     return json.loads(value) if isinstance(kind, _NESTED) else value

@@ -1,4 +1,4 @@
-"""What the looking commands found, as values: rows of outputs, refused rows, tables of state."""
+"""What commands that only read return: rows of outputs, refused rows, state tables."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,10 @@ NO_ROWS = Rows((), (), 0)
 
 @dataclass(frozen=True)
 class Version:
-    """One version of an output, the run that wrote it (None: not known), and W, microseconds, when it was the newest."""
+    """One version of an output.
+
+    `run` wrote it (None: not known), and `watermark_us` is W when it was the newest, microseconds.
+    """
 
     number: int
     run: int | None
@@ -41,18 +44,13 @@ class Seen:
 
     def as_json(self) -> dict[str, object]:
         """Version and rows as plain JSON values."""
-        known = self.version
-        watermark = (
-            None
-            if known is None or known.watermark_us is None
-            else plain(moment_or_none(known.watermark_us))
-        )
-        return {
-            "version": known and known.number,
-            "run": known and known.run,
-            "watermark": watermark,
-            **self.rows.as_json(),
-        }
+        number = run = watermark = None
+        if self.version is not None:
+            number = self.version.number
+            run = self.version.run
+            if self.version.watermark_us is not None:
+                watermark = plain(moment_or_none(self.version.watermark_us))
+        return {"version": number, "run": run, "watermark": watermark, **self.rows.as_json()}
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class StateTable:
-    """One table of state: the windows made from it, its rows, files and bytes, and the newest batch in it."""
+    """One state table: the windows computed from it, its rows, files, bytes and newest batch."""
 
     table: str
     windows: tuple[str, ...]

@@ -1,6 +1,6 @@
 """What one command did, as values: the run's figures and each output's changes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -30,10 +30,11 @@ class Changed:
 class RunReport:
     """The figures of one run or backfill; read = accepted + late + duplicate + quarantined for a run.
 
-    `corrections` are ranges that were counted again because the source changed its past; what that changed is part of `windows`.
-    `evolved` names the windows and aggregates of the spec that came or went, and were filled or left before the run read anything.
-    `gave_null` says by computed column how many rows it was NULL for although each column that it
-    names had a value, and as `source.where` how many rows were left out so; never 0.
+    `corrections` is the number of ranges that were reprocessed because the source changed its past;
+    what that changed is part of `windows`. `evolved` names the windows and aggregates that the spec
+    added or removed, and that were rebuilt or dropped before the run read anything. `gave_null` has
+    by computed column for how many rows it was NULL although each column that it names had a value,
+    and under `source.where` how many rows were left out for that reason; none of these is 0.
     """
 
     run: int | None
@@ -53,10 +54,16 @@ class RunReport:
         """The report as plain JSON values; times are ISO 8601 in UTC."""
         counts = {name: getattr(self, name) for name in COUNTS}
         windows = {name: vars_of(change) for name, change in self.windows.items()}
-        mark = self.watermark.isoformat() if self.watermark else None
-        figures = {"run": self.run, "batches": self.batches, **counts, "watermark": mark}
-        changed = {"corrections": self.corrections, "evolved": list(self.evolved)}
-        return {**figures, "windows": windows, **changed, "gave_null": dict(self.gave_null)}
+        return {
+            "run": self.run,
+            "batches": self.batches,
+            **counts,
+            "watermark": self.watermark.isoformat() if self.watermark else None,
+            "windows": windows,
+            "corrections": self.corrections,
+            "evolved": list(self.evolved),
+            "gave_null": dict(self.gave_null),
+        }
 
 
 def vars_of(change: Changed) -> dict[str, int]:
@@ -72,24 +79,30 @@ def report(
     names: list[str],
 ) -> RunReport:
     """A report from a ledger's counts (`read`, ..., `hourly.inserted`, ...)."""
-    windows = _windows(counts, names)
     outcomes: dict[str, Any] = {name: counts.get(name, 0) for name in COUNTS}
-    mark = None if watermark_us is None else moment(watermark_us)
-    lost = read_null_counts(counts)
-    return RunReport(run, batches, **outcomes, watermark=mark, windows=windows, gave_null=lost)
+    return RunReport(
+        run,
+        batches,
+        **outcomes,
+        watermark=None if watermark_us is None else moment(watermark_us),
+        windows={name: _changed_in(counts, name) for name in names},
+        gave_null=read_null_counts(counts),
+    )
 
 
 def corrections(found: RunReport, counts: Sequence[Mapping[str, int]]) -> RunReport:
-    """The report of a run after which ranges were counted again; `counts` are those of each."""
-    windows = {
-        name: sum((_windows(each, [name])[name] for each in counts), start=change)
-        for name, change in found.windows.items()
-    }
+    """The report of a run after which ranges were reprocessed; `counts` are those of each range."""
+    windows = {}
+    for name, change in found.windows.items():
+        corrected = [_changed_in(each, name) for each in counts]
+        windows[name] = sum(corrected, start=change)
     return replace(found, windows=windows, corrections=len(counts))
 
 
-def _windows(counts: Mapping[str, int], names: Iterable[str]) -> dict[str, Changed]:
-    return {
-        n: Changed(*(counts.get(f"{n}.{kind}", 0) for kind in ("inserted", "updated", "deleted")))
-        for n in names
-    }
+def _changed_in(counts: Mapping[str, int], window: str) -> Changed:
+    """What a step changed in the output of `window`, from the counts of its ledger entry."""
+    return Changed(
+        inserted=counts.get(f"{window}.inserted", 0),
+        updated=counts.get(f"{window}.updated", 0),
+        deleted=counts.get(f"{window}.deleted", 0),
+    )
