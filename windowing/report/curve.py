@@ -30,7 +30,7 @@ def svg(label: str, lines: Sequence[Line]) -> str:
 
 
 def points(values: Sequence[int], most: int) -> list[tuple[float, float]]:
-    """Where the values lie: x from left to right, y downwards from `most` at the top to 0 at the bottom.
+    """Where the values lie: x from left to right, y downwards from `most` to 0 at the bottom.
 
     >>> points([0, 10], 10)
     [(6.0, 90.0), (714.0, 6.0)]

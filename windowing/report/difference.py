@@ -1,4 +1,7 @@
-"""What a table holds against what it should hold: rows missing, rows not expected, rows that differ; as values and as people read it."""
+"""How the rows of a table differ from those expected: as values and as people read it.
+
+Rows are missing, not expected, or there with other values.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -24,7 +27,10 @@ _ASIDE = ("revision", "run", "batch")
 
 @dataclass(frozen=True)
 class Unequal:
-    """A row that is there with other values: `columns` has (expected, found) for each that differs; `place` tells which row it is."""
+    """A row that is there with other values.
+
+    `columns` has (expected, found) for each that differs, and `place` identifies the row.
+    """
 
     place: Row
     columns: Mapping[str, tuple[Any, Any]]
@@ -41,21 +47,19 @@ class Difference:
 
     def as_json(self) -> dict[str, object]:
         """The difference as plain JSON values."""
-        unequal = [
-            {
-                "row": plain(u.place),
-                "columns": {
-                    c: {"expected": plain(e), "found": plain(f)} for c, (e, f) in u.columns.items()
-                },
-            }
-            for u in self.unequal
-        ]
-        rows = {"missing": self.missing, "unexpected": self.unexpected}
         return {
             "table": self.table,
-            **{name: [plain(r) for r in found] for name, found in rows.items()},
-            "different": unequal,
+            "missing": [plain(row) for row in self.missing],
+            "unexpected": [plain(row) for row in self.unexpected],
+            "different": [_unequal_as_json(each) for each in self.unequal],
         }
+
+
+def _unequal_as_json(unequal: Unequal) -> dict[str, object]:
+    columns = {}
+    for name, (expected, found) in unequal.columns.items():
+        columns[name] = {"expected": plain(expected), "found": plain(found)}
+    return {"row": plain(unequal.place), "columns": columns}
 
 
 def difference(
@@ -63,35 +67,39 @@ def difference(
 ) -> Difference | None:
     """How the rows `found` differ from those `expected`, in any order; None if they agree.
 
-    A column that an expected row leaves out is not compared. `identity` are the columns that tell one row from another.
+    A column that an expected row leaves out is not compared. `identity` are the columns that
+    identify a row.
     """
-    left, over = _unmatched(expected, found)
-    wrong = _paired([expected[i] for i in left], [found[i] for i in over], identity)
-    missing = [expected[i] for i in left if all(expected[i] is not e for e, _ in wrong)]
-    unexpected = [
-        _brief(found[i], expected, identity)
-        for i in over
-        if all(found[i] is not f for _, f in wrong)
-    ]
-    unequal = [_unequal(e, f, identity) for e, f in wrong]
-    return (
-        Difference(table, tuple(missing), tuple(unexpected), tuple(unequal))
-        if left or over
-        else None
-    )
+    unmatched_expected, unmatched_found = _unmatched_rows(expected, found)
+    if not unmatched_expected and not unmatched_found:
+        return None
+    pairs = _pair_rows(unmatched_expected, unmatched_found, identity)
+    missing = []
+    for row in unmatched_expected:
+        if all(row is not other for other, _ in pairs):
+            missing.append(row)
+    unexpected = []
+    for row in unmatched_found:
+        if all(row is not other for _, other in pairs):
+            unexpected.append(_shorten_row(row, expected, identity))
+    unequal = [_to_unequal(*pair, identity) for pair in pairs]
+    return Difference(table, tuple(missing), tuple(unexpected), tuple(unequal))
 
 
 def lines(found: Difference) -> list[str]:
     """The difference as lines of text; rows are written as a transcript writes them."""
     table = found.table
-    unequal = [
-        f"{table}: {row(u.place)} differs in {_changes(u.columns)}"
-        if u.place
-        else _changes(u.columns)
-        for u in found.unequal
-    ]
-    missing = [f"{table}: {row(r)} is missing" for r in found.missing]
-    return [*unequal, *missing, *(f"{table}: {row(r)} was not expected" for r in found.unexpected)]
+    written = []
+    for unequal in found.unequal:
+        changes = _describe_changes(unequal.columns)
+        if unequal.place:
+            changes = f"{table}: {row(unequal.place)} differs in {changes}"
+        written.append(changes)
+    for missing in found.missing:
+        written.append(f"{table}: {row(missing)} is missing")
+    for unexpected in found.unexpected:
+        written.append(f"{table}: {row(unexpected)} was not expected")
+    return written
 
 
 def row(values: Row) -> str:
@@ -100,11 +108,10 @@ def row(values: Row) -> str:
     >>> row({"origin": "JFK", "flights": 2, "worst": None, "gate": "12"})
     "{origin: JFK, flights: 2, worst: null, gate: '12'}"
     """
-    return (
-        f"{{{', '.join(f'{name}: {spelled(value)}' for name, value in values.items())}}}"
-        if values
-        else ""
-    )
+    if not values:
+        return ""
+    fields = ", ".join(f"{name}: {spelled(value)}" for name, value in values.items())
+    return f"{{{fields}}}"
 
 
 def spelled(value: Any) -> str:
@@ -123,79 +130,92 @@ def spelled(value: Any) -> str:
         case Mapping():
             return row(value) or "{}"
         case str():
-            return value if _simple(value) else repr(value)
+            return value if _needs_no_quotes(value) else repr(value)
     return str(value)
 
 
 def agree(expected: Any, found: Any, *, nested: bool = False) -> bool:
-    """Whether a value is what a transcript says: times as instants, whole numbers and decimals exactly, fractions nearly.
+    """Whether a value is the one that a transcript expects.
 
-    Of a nested mapping only the fields that are said are compared; nested times are texts.
+    Times are compared as instants, whole numbers and decimals exactly, fractions nearly. Of a
+    nested mapping only the expected fields are compared; nested times are texts.
     """
     match found:
         case bool() | None:
             return expected is found
         case datetime():
-            return _moment(expected) == found
+            return _to_moment(expected) == found
         case int() | float() | Decimal():
             return _same_number(expected, found)
         case list():
-            return (
-                isinstance(expected, list)
-                and len(expected) == len(found)
-                and all(map(_agree_inside, expected, found))
-            )
+            return _lists_agree(expected, found)
         case dict():
-            return isinstance(expected, dict) and all(
-                _agree_inside(value, found.get(name)) for name, value in expected.items()
-            )
-    same_time = nested and _moment(expected) is not None and _moment(expected) == _moment(found)
-    return isinstance(expected, str) and (expected == found or same_time)
+            return _mappings_agree(expected, found)
+    if not isinstance(expected, str):
+        return False
+    return expected == found or (nested and _same_moment(expected, found))
 
 
-def _agree_inside(expected: Any, found: Any) -> bool:
-    return agree(expected, found, nested=True)
+def _lists_agree(expected: Any, found: list[Any]) -> bool:
+    if not isinstance(expected, list) or len(expected) != len(found):
+        return False
+    return all(agree(e, f, nested=True) for e, f in zip(expected, found, strict=True))
 
 
-def _moment(value: Any) -> datetime | None:
-    return (
-        read_instant(value)
-        if isinstance(value, str)
-        else value
-        if isinstance(value, datetime)
-        else None
-    )
+def _mappings_agree(expected: Any, found: dict[Any, Any]) -> bool:
+    if not isinstance(expected, dict):
+        return False
+    return all(agree(value, found.get(name), nested=True) for name, value in expected.items())
+
+
+def _same_moment(expected: Any, found: Any) -> bool:
+    moment = _to_moment(expected)
+    return moment is not None and moment == _to_moment(found)
+
+
+def _to_moment(value: Any) -> datetime | None:
+    if isinstance(value, str):
+        return read_instant(value)
+    return value if isinstance(value, datetime) else None
 
 
 def _same_number(expected: Any, found: float | Decimal) -> bool:
     if isinstance(found, Decimal):
-        try:
-            return (
-                isinstance(expected, (int, float, str, Decimal))
-                and not isinstance(expected, bool)
-                and Decimal(str(expected)) == found
-            )
-        except ArithmeticError:
-            return False
+        return _same_decimal(expected, found)
     if not isinstance(expected, (int, float)) or isinstance(expected, bool):
         return False
     if isinstance(found, int):
         return expected == found
-    return (isnan(found) and isnan(expected)) or isclose(
-        expected, found, rel_tol=CLOSE, abs_tol=CLOSE * CLOSE
-    )
+    if isnan(found) and isnan(expected):
+        return True
+    return isclose(expected, found, rel_tol=CLOSE, abs_tol=CLOSE * CLOSE)
 
 
-def _agree(expected: Row, found: Row) -> bool:
+def _same_decimal(expected: Any, found: Decimal) -> bool:
+    if not isinstance(expected, (int, float, str, Decimal)) or isinstance(expected, bool):
+        return False
+    try:
+        return Decimal(str(expected)) == found
+    except ArithmeticError:
+        # A text that is no number.
+        return False
+
+
+def _rows_agree(expected: Row, found: Row) -> bool:
     return all(agree(value, found.get(name)) for name, value in expected.items())
 
 
-def _unmatched(expected: Sequence[Row], found: Sequence[Row]) -> tuple[list[int], list[int]]:
-    """What is left of both sides once as many rows as can be are matched, each with one that agrees."""
-    fits = [[j for j, f in enumerate(found) if _agree(e, f)] for e in expected]
+def _unmatched_rows(expected: Sequence[Row], found: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """The rows that are left once as many as possible are matched, each with one that agrees.
+
+    An expected row can agree with several found ones, because it names only some columns. So this
+    is a maximum matching, found by augmenting paths.
+    """
+    fits = [[j for j, f in enumerate(found) if _rows_agree(e, f)] for e in expected]
     taken: dict[int, int] = {}
 
     def place(i: int, tried: set[int]) -> bool:
+        """Matches expected row `i`, and moves the rows that stand in its way if they can be."""
         for j in fits[i]:
             if j not in tried:
                 tried.add(j)
@@ -204,50 +224,66 @@ def _unmatched(expected: Sequence[Row], found: Sequence[Row]) -> tuple[list[int]
                     return True
         return False
 
-    left = [i for i in range(len(expected)) if not place(i, set())]
-    return left, [j for j in range(len(found)) if j not in taken]
+    unmatched = [e for i, e in enumerate(expected) if not place(i, set())]
+    return unmatched, [f for j, f in enumerate(found) if j not in taken]
 
 
-def _paired(
-    left: Sequence[Row], over: Sequence[Row], identity: Sequence[str]
+def _pair_rows(
+    expected: Sequence[Row], found: Sequence[Row], identity: Sequence[str]
 ) -> list[tuple[Row, Row]]:
-    """Rows that are meant to be one and the same, those that differ least first; each is in one pair at most."""
-    same = [
-        (e, f) for e in left for f in over if all(agree(e[c], f.get(c)) for c in identity if c in e)
-    ]
+    """Pairs of one row with other values than expected, those that differ least first.
+
+    Each row is in one pair at most.
+    """
+    candidates = [(e, f) for e in expected for f in found if _same_identity(e, f, identity)]
+    candidates.sort(key=lambda pair: len(_differing_columns(*pair)))
     pairs: list[tuple[Row, Row]] = []
-    for e, f in sorted(same, key=lambda pair: len(_differing(*pair))):
-        if all(e is not a and f is not b for a, b in pairs):
+    for e, f in candidates:
+        if all(e is not other_e and f is not other_f for other_e, other_f in pairs):
             pairs.append((e, f))
     return pairs
 
 
-def _differing(expected: Row, found: Row) -> list[str]:
+def _same_identity(expected: Row, found: Row, identity: Sequence[str]) -> bool:
+    named = [name for name in identity if name in expected]
+    return all(agree(expected[name], found.get(name)) for name in named)
+
+
+def _differing_columns(expected: Row, found: Row) -> list[str]:
     return [name for name, value in expected.items() if not agree(value, found.get(name))]
 
 
-def _unequal(expected: Row, found: Row, identity: Sequence[str]) -> Unequal:
-    columns = {name: (expected[name], found.get(name)) for name in _differing(expected, found)}
-    return Unequal({c: found[c] for c in identity if c in found and c not in columns}, columns)
+def _to_unequal(expected: Row, found: Row, identity: Sequence[str]) -> Unequal:
+    columns = {}
+    for name in _differing_columns(expected, found):
+        columns[name] = (expected[name], found.get(name))
+    place = {name: found[name] for name in identity if name in found and name not in columns}
+    return Unequal(place, columns)
 
 
-def _brief(found: Row, expected: Sequence[Row], identity: Sequence[str]) -> Row:
-    """The part of a row that tells which it is, and what is compared in this table; where nothing is, all that has a value."""
+def _shorten_row(found: Row, expected: Sequence[Row], identity: Sequence[str]) -> Row:
+    """The columns of a row that identify it or are compared in this table.
+
+    Where none is compared, they are all columns that have a value.
+    """
     compared = {name for other in expected for name in other}
-    if not compared:
-        return {
-            name: value
-            for name, value in found.items()
-            if value not in (None, []) and name not in _ASIDE
-        }
-    return {name: value for name, value in found.items() if name in compared or name in identity}
+    shown = {}
+    for name, value in found.items():
+        if compared:
+            is_shown = name in compared or name in identity
+        else:
+            is_shown = value not in (None, []) and name not in _ASIDE
+        if is_shown:
+            shown[name] = value
+    return shown
 
 
-def _changes(columns: Mapping[str, tuple[Any, Any]]) -> str:
-    return "; ".join(
-        f"{name}: expected {spelled(e)}, found {spelled(f)}" for name, (e, f) in columns.items()
-    )
+def _describe_changes(columns: Mapping[str, tuple[Any, Any]]) -> str:
+    changes = []
+    for name, (expected, found) in columns.items():
+        changes.append(f"{name}: expected {spelled(expected)}, found {spelled(found)}")
+    return "; ".join(changes)
 
 
-def _simple(text: str) -> bool:
+def _needs_no_quotes(text: str) -> bool:
     return bool(_PLAIN.fullmatch(text)) and text.lower() not in _WORDS

@@ -25,7 +25,6 @@ def records(rows: DataFrame, limit: int) -> list[dict[str, Any]]:
     columns = [_collectable_column(field).alias(field.name) for field in fields]
     found = []
     for row in rows.limit(limit).select(*columns).collect():
-        # By position, because a Row with two names that differ by case has values, but no names.
         values = [_plain_value(row[i], field.dataType) for i, field in enumerate(fields)]
         found.append(dict(zip((field.name for field in fields), values, strict=True)))
     return found

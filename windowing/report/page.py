@@ -1,4 +1,7 @@
-"""Facts -> one HTML page. Every value is escaped; there are counts and reasons on it, never values of refused rows."""
+"""Facts -> one HTML page.
+
+Every value is escaped. The page has counts and reasons, never values of refused rows.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,6 +11,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from windowing.ledger.rule import COUNTS
 from windowing.report.curve import Line, svg
 from windowing.report.rule import Changed
 from windowing.report.table import Check, Facts, Output, Ran
@@ -46,13 +50,13 @@ class Section:
 
 
 def page(facts: Facts, now: datetime) -> str:
-    """The page as HTML; `now` is the time it says it was made."""
+    """The page as HTML; `now` is the time of its making that it shows."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
     drawn = facts.runs[-10 * SHOWN :]
-    curve = svg(
-        "accepted and late rows per run",
-        [Line("accepted", [r.accepted for r in drawn]), Line("late", [r.late for r in drawn])],
-    )
+    accepted = Line("accepted", [run.accepted for run in drawn])
+    late = Line("late", [run.late for run in drawn])
+    curve = svg("accepted and late rows per run", [accepted, late])
+    highest = max((max(run.accepted, run.late) for run in drawn), default=0)
     return environment.from_string(TEMPLATE).render(
         name=facts.pipeline.name,
         subtitle=f"from {facts.pipeline.source.table}, made {instant(now.replace(microsecond=0))}",
@@ -60,43 +64,46 @@ def page(facts: Facts, now: datetime) -> str:
         cards=_cards(facts),
         curve=Markup(curve),
         curve_range=f"run {drawn[0].run} to {drawn[-1].run}" if drawn else "",
-        curve_top=count(max((max(r.accepted, r.late) for r in drawn), default=0), "row"),
+        curve_top=count(highest, "row"),
         sections=[part(facts) for part in _PARTS],
     )
 
 
 def _notices(facts: Facts) -> list[str]:
-    """What someone should look into."""
-    broken = [c for c in facts.checks if not c.success]
-    failed = [
-        f"run {c.run} breaks {c.expectation} of {c.window}: observed {c.observed or 'nothing'}"
-        for c in broken[:10]
-    ]
-    return [*(f"{what} was begun and not finished" for what in facts.unfinished), *failed]
+    """What someone should check: unfinished steps and the first ten broken expectations."""
+    notices = [f"{what} was begun and not finished" for what in facts.unfinished]
+    broken = [check for check in facts.checks if not check.success]
+    for check in broken[:10]:
+        observed = check.observed or "nothing"
+        what = f"run {check.run} breaks {check.expectation} of {check.window}"
+        notices.append(f"{what}: observed {observed}")
+    return notices
 
 
 def _cards(facts: Facts) -> list[tuple[str, str]]:
-    counts = ("read", "accepted", "late", "duplicate", "quarantined")
     return [
         ("watermark", instant_us(facts.watermark_us)),
         ("runs", cell(len(facts.runs))),
-        *((c, cell(facts.total(c))) for c in counts),
+        *((name, cell(facts.total(name))) for name in COUNTS),
     ]
 
 
 def _outputs(facts: Facts) -> Section:
-    numbers = (Column("rows", number=True), Column("version", number=True))
-    columns = (Column("window"), Column("kind", long=True), *numbers, Column("published"))
-    rows = [(o.name, o.kind, o.rows, o.version, _published(o)) for o in facts.outputs]
-    text = (
-        "nothing is published yet"
-        if facts.published_run is None
-        else f"published: run {facts.published_run}"
+    columns = (
+        Column("window"),
+        Column("kind", long=True),
+        Column("rows", number=True),
+        Column("version", number=True),
+        Column("published"),
     )
+    rows = [(o.name, o.kind, o.rows, o.version, _published_cell(o)) for o in facts.outputs]
+    text = "nothing is published yet"
+    if facts.published_run is not None:
+        text = f"published: run {facts.published_run}"
     return Section("Outputs", text, columns, _cells(rows))
 
 
-def _published(output: Output) -> Cell:
+def _published_cell(output: Output) -> Cell:
     if output.published is None:
         return Cell("not yet", "warn")
     newest = output.published == output.version
@@ -104,56 +111,54 @@ def _published(output: Output) -> Cell:
 
 
 def _changes(facts: Facts) -> Section:
-    columns = (Column("window"), Column("step"), *_THREE)
-    rows = [(o.name, step, *_three(change)) for o in facts.outputs for step, change in o.changes]
-    return Section(
-        "What the last steps changed", "" if rows else "nothing has run yet", columns, _cells(rows)
-    )
+    columns = (Column("window"), Column("step"), *_CHANGED)
+    rows = []
+    for output in facts.outputs:
+        for step, change in output.changes:
+            rows.append((output.name, step, *_changed_values(change)))
+    text = "" if rows else "nothing has run yet"
+    return Section("What the last steps changed", text, columns, _cells(rows))
 
 
-_THREE = (
+_CHANGED = (
     Column("inserted", number=True),
     Column("updated", number=True),
     Column("deleted", number=True),
 )
 
 
-def _three(change: Changed) -> tuple[int, int, int]:
+def _changed_values(change: Changed) -> tuple[int, int, int]:
     return change.inserted, change.updated, change.deleted
 
 
 def _runs(facts: Facts) -> Section:
-    numbers = ("read", "accepted", "late", "duplicate", "quarantined")
     columns = (
         Column("run", number=True),
         Column("arrival"),
         Column("watermark"),
-        *(Column(n, number=True) for n in numbers),
-        *_THREE,
+        *(Column(name, number=True) for name in COUNTS),
+        *_CHANGED,
     )
     newest = facts.runs[::-1][:SHOWN]
-    more = (
-        f"the newest {SHOWN} of {count(len(facts.runs), 'run')}" if len(facts.runs) > SHOWN else ""
-    )
-    return Section(
-        "Runs",
-        more if newest else "nothing has run yet",
-        columns,
-        _cells(_run(r, numbers) for r in newest),
-    )
+    text = ""
+    if not newest:
+        text = "nothing has run yet"
+    elif len(facts.runs) > SHOWN:
+        text = f"the newest {SHOWN} of {count(len(facts.runs), 'run')}"
+    return Section("Runs", text, columns, _cells(_run_values(run) for run in newest))
 
 
-def _run(run: Ran, numbers: Sequence[str]) -> tuple[Any, ...]:
+def _run_values(run: Ran) -> tuple[Any, ...]:
     times = (instant_us(run.arrival_us), instant_us(run.watermark_us))
-    return (run.run, *times, *(getattr(run, n) for n in numbers), *_three(run.changed))
+    counts = (getattr(run, name) for name in COUNTS)
+    return (run.run, *times, *counts, *_changed_values(run.changed))
 
 
 def _backfills(facts: Facts) -> Section:
-    columns = (Column("after run", number=True), Column("at"), Column("event times"), *_THREE)
-    rows = [
-        (b.run, instant_us(b.at_us), b.range, *_three(b.changed))
-        for b in facts.backfills[::-1][:SHOWN]
-    ]
+    columns = (Column("after run", number=True), Column("at"), Column("event times"), *_CHANGED)
+    rows = []
+    for each in facts.backfills[::-1][:SHOWN]:
+        rows.append((each.run, instant_us(each.at_us), each.range, *_changed_values(each.changed)))
     return Section("Backfills", "" if rows else "none", columns, _cells(rows))
 
 
@@ -162,7 +167,7 @@ def _refusals(facts: Facts) -> Section:
         Column("outcome"),
         Column("reason", long=True),
         Column("rows", number=True),
-        Column("taken in later", number=True),
+        Column("accepted later", number=True),
     )
     rows = [(r.outcome, r.reason, r.rows, r.resolved) for r in facts.refusals]
     return Section("Refused rows", "" if rows else "none", columns, _cells(rows))
@@ -185,26 +190,30 @@ def _quality(facts: Facts) -> Section:
     )
     if not facts.checks:
         return Section("Quality", "nothing was validated yet")
-    broken = sum(not c.success for c in facts.checks)
-    text = f"run {facts.checks[0].run}: {count(len(facts.checks), 'expectation')}, {broken or 'none'} broken"
-    return Section(
-        "Quality",
-        text,
-        columns,
-        _cells((c.window, c.expectation, _holds(c), c.observed, c.detail) for c in facts.checks),
-    )
+    broken = sum(not check.success for check in facts.checks)
+    evaluated = count(len(facts.checks), "expectation")
+    text = f"run {facts.checks[0].run}: {evaluated}, {broken or 'none'} broken"
+    rows = []
+    for check in facts.checks:
+        row = (check.window, check.expectation, _holds_cell(check), check.observed, check.detail)
+        rows.append(row)
+    return Section("Quality", text, columns, _cells(rows))
 
 
-def _holds(check: Check) -> Cell:
+def _holds_cell(check: Check) -> Cell:
     if check.success:
         return Cell("yes", "good")
-    return Cell("no", "bad") if check.severity == "critical" else Cell("no (warning)", "warn")
+    if check.severity == "critical":
+        return Cell("no", "bad")
+    return Cell("no (warning)", "warn")
 
 
 _PARTS = (_outputs, _runs, _changes, _backfills, _refusals, _lost, _quality)
 
 
 def _cells(rows: Iterable[Sequence[Any]]) -> tuple[tuple[Cell, ...], ...]:
-    return tuple(
-        tuple(v if isinstance(v, Cell) else Cell(cell(v) or NONE) for v in row) for row in rows
-    )
+    return tuple(tuple(_to_cell(value) for value in row) for row in rows)
+
+
+def _to_cell(value: Any) -> Cell:
+    return value if isinstance(value, Cell) else Cell(cell(value) or NONE)

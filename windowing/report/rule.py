@@ -28,7 +28,9 @@ class Changed:
 
 @dataclass(frozen=True)
 class RunReport:
-    """The figures of one run or backfill; read = accepted + late + duplicate + quarantined for a run.
+    """The figures of one run or backfill.
+
+    For a run, read = accepted + late + duplicate + quarantined.
 
     `corrections` is the number of ranges that were reprocessed because the source changed its past;
     what that changed is part of `windows`. `evolved` names the windows and aggregates that the spec

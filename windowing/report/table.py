@@ -1,4 +1,7 @@
-"""What the report page is made of, read from a pipeline's tables: runs, outputs, refused rows, quality. Reads only, no row values."""
+"""The facts of the report page, read from a pipeline's tables.
+
+They are runs, outputs, refused rows and quality. Nothing is written, and no value of a row is read.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -48,7 +51,10 @@ class Ran:
 
 @dataclass(frozen=True)
 class Backfilled:
-    """One finished chunk of a backfill after `run`: its event times, and what it changed in all outputs together."""
+    """One finished chunk of a backfill after `run`.
+
+    `range` are its event times, and `changed` is what it changed in all outputs together.
+    """
 
     run: int | None
     at_us: int | None
@@ -70,7 +76,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Refusal:
-    """How many rows were refused for one reason, and how many of them a backfill has taken in since."""
+    """How many rows were refused for one reason, and how many of them are resolved."""
 
     outcome: str
     reason: str
@@ -102,7 +108,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Facts:
-    """Everything the page says; runs oldest first."""
+    """Everything the page shows; runs oldest first."""
 
     pipeline: Pipeline
     watermark_us: int | None
@@ -123,17 +129,13 @@ class Facts:
 def facts(spark: SparkSession, pipeline: Pipeline) -> Facts:
     """The facts of a pipeline; before the first run all but its name is empty."""
     past = story(spark, pipeline)
-    backfills = [e for e in past.entries if e.step == BACKFILL_DONE]
     return Facts(
         pipeline=pipeline,
         watermark_us=past.watermark,
         published_run=past.published.run if past.published else None,
         unfinished=_unfinished(past),
         runs=_runs(spark, pipeline, past),
-        backfills=tuple(
-            Backfilled(e.run, e.at, backfilled(e.note), changed(pipeline.windows, e))
-            for e in backfills
-        ),
+        backfills=_backfills(pipeline, past),
         outputs=tuple(_output(spark, pipeline, window, past) for window in pipeline.windows),
         refusals=tuple(_refusals(spark, pipeline)),
         lost=find_lost(past),
@@ -143,30 +145,39 @@ def facts(spark: SparkSession, pipeline: Pipeline) -> Facts:
 
 def changed(windows: Iterable[Window], entry: Entry) -> Changed:
     """What a step changed in `windows` together."""
-    each = (
-        Changed(*(entry.counts.get(f"{w.name}.{change}", 0) for change in _CHANGES))
-        for w in windows
-    )
-    return sum(each, Changed())
+    sums = Changed()
+    for window in windows:
+        counts = [entry.counts.get(f"{window.name}.{change}", 0) for change in _CHANGES]
+        sums = sums + Changed(*counts)
+    return sums
 
 
 def find_lost(past: Story) -> tuple[Lost, ...]:
-    """What expressions lost in each finished run and chunk of a backfill, oldest first."""
-    return tuple(
-        Lost(_step(entry), column, rows)
-        for entry in past.entries
-        if entry.step in FINISHED
-        for column, rows in read_null_counts(entry.counts).items()
-    )
+    """The rows that lost a value in each finished run and chunk of a backfill, oldest first."""
+    found = []
+    for entry in past.entries:
+        if entry.step in FINISHED:
+            for column, rows in read_null_counts(entry.counts).items():
+                found.append(Lost(_describe_step(entry), column, rows))
+    return tuple(found)
 
 
 def _unfinished(past: Story) -> tuple[str, ...]:
-    begun = (("run", past.open_run), ("backfill", past.open_backfill))
-    return tuple(
-        f"{what} {entry.run}" if what == "run" else f"the {what} of {backfilled(entry.note)}"
-        for what, entry in begun
-        if entry
-    )
+    found = []
+    if past.open_run is not None:
+        found.append(f"run {past.open_run.run}")
+    if past.open_backfill is not None:
+        found.append(f"the backfill of {backfilled(past.open_backfill.note)}")
+    return tuple(found)
+
+
+def _backfills(pipeline: Pipeline, past: Story) -> tuple[Backfilled, ...]:
+    found = []
+    for entry in past.entries:
+        if entry.step == BACKFILL_DONE:
+            change = changed(pipeline.windows, entry)
+            found.append(Backfilled(entry.run, entry.at, backfilled(entry.note), change))
+    return tuple(found)
 
 
 def _runs(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[Ran, ...]:
@@ -184,48 +195,54 @@ def _runs(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[Ran, ..
 
 def _output(spark: SparkSession, pipeline: Pipeline, window: Window, past: Story) -> Output:
     path = pipeline.table(window.name)
-    there = delta.exists(spark, path)
-    steps = [e for e in past.entries if e.step in FINISHED][::-1][:5]
+    rows = version = None
+    if delta.exists(spark, path):
+        rows = DeltaTable.forPath(spark, path).toDF().count()
+        version = delta.version(spark, path)
+    steps = [entry for entry in past.entries if entry.step in FINISHED]
+    newest = steps[::-1][:5]
     return Output(
         name=window.name,
         kind=kind(window),
-        rows=DeltaTable.forPath(spark, path).toDF().count() if there else None,
-        version=delta.version(spark, path) if there else None,
+        rows=rows,
+        version=version,
         published=past.published.versions.get(window.name) if past.published else None,
-        changes=tuple((_step(e), changed([window], e)) for e in steps),
+        changes=tuple((_describe_step(entry), changed([window], entry)) for entry in newest),
     )
 
 
-def _step(entry: Entry) -> str:
-    if entry.step in (EVOLVE_DONE, ERASE_DONE):
-        return "change of the spec" if entry.step == EVOLVE_DONE else "erasure"
-    return f"run {entry.run}" if entry.step == CLOSE else f"backfill of {backfilled(entry.note)}"
+def _describe_step(entry: Entry) -> str:
+    if entry.step == EVOLVE_DONE:
+        return "change of the spec"
+    if entry.step == ERASE_DONE:
+        return "erasure"
+    if entry.step == CLOSE:
+        return f"run {entry.run}"
+    return f"backfill of {backfilled(entry.note)}"
 
 
 def _refusals(spark: SparkSession, pipeline: Pipeline) -> list[Refusal]:
     found = []
     for table in REFUSED:
-        if delta.exists(spark, pipeline.table(table)):
-            grouped = delta.read(spark, pipeline.table(table)).groupBy("outcome", "reason")
-            counted = grouped.agg(
-                F.count("*").alias("n"), F.count("resolved_by").alias("resolved")
-            ).orderBy(F.desc("n"))
-            found += [
-                Refusal(r["outcome"], r["reason"] or "", r["n"], r["resolved"])
-                for r in counted.collect()
-            ]
+        path = pipeline.table(table)
+        if not delta.exists(spark, path):
+            continue
+        grouped = delta.read(spark, path).groupBy("outcome", "reason")
+        counted = grouped.agg(F.count("*").alias("n"), F.count("resolved_by").alias("resolved"))
+        for row in counted.orderBy(F.desc("n")).collect():
+            reason = row["reason"] or ""
+            found.append(Refusal(row["outcome"], reason, row["n"], row["resolved"]))
     return found
 
 
 def _checks(spark: SparkSession, pipeline: Pipeline) -> list[Check]:
-    """The newest validation: of the newest step that was judged the results written last."""
+    """The newest validation: the results written last of the newest step that was validated."""
     path = pipeline.table(QUALITY)
     if not delta.exists(spark, path):
         return []
     rows = delta.read(spark, path)
     newest = rows.agg(F.max(F.struct("seq", "checked_at")).alias("last")).select("last.*")
-    own = rows.join(newest, ["seq", "checked_at"], "left_semi").orderBy(
-        "success", "severity", "window", "expectation"
-    )
-    names = [f.name for f in fields(Check)]
+    own = rows.join(newest, ["seq", "checked_at"], "left_semi")
+    own = own.orderBy("success", "severity", "window", "expectation")
+    names = [field.name for field in fields(Check)]
     return [Check(**row) for row in records(own.select(*names), 1_000)]

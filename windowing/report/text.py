@@ -1,4 +1,4 @@
-"""Values as people read them and as JSON carries them; every time is UTC."""
+"""Values as people read them and as JSON has them; every time is UTC."""
 
 import json
 from collections.abc import Mapping
@@ -33,8 +33,10 @@ NONE = "-"
 def instant(at: datetime | None) -> str:
     """`at` (aware) in UTC, without seconds where there are none; '-' for no time.
 
-    >>> instant(datetime(2013, 1, 1, 5, tzinfo=UTC)), instant(datetime(2013, 1, 1, 5, 0, 1, 500_000, tzinfo=UTC))
-    ('2013-01-01 05:00Z', '2013-01-01 05:00:01.5Z')
+    >>> instant(datetime(2013, 1, 1, 5, tzinfo=UTC))
+    '2013-01-01 05:00Z'
+    >>> instant(datetime(2013, 1, 1, 5, 0, 1, 500_000, tzinfo=UTC))
+    '2013-01-01 05:00:01.5Z'
     """
     return NONE if at is None else f"{_day(at)} {_clock(at)}"
 
@@ -48,15 +50,18 @@ def instant_us(us: int | None) -> str:
 
 
 def interval(start: datetime | None, end: datetime | None) -> str:
-    """The half-open window from `start` (inside) to `end` (outside); the day of `end` only where it is another one.
+    """The half-open window from `start` (inclusive) to `end` (exclusive).
+
+    The day of `end` is left out where it is that of `start`.
 
     >>> interval(datetime(2013, 1, 1, 5, tzinfo=UTC), datetime(2013, 1, 1, 6, tzinfo=UTC))
     '[2013-01-01 05:00Z, 06:00Z)'
     """
     if start is None or end is None:
         return f"[{instant(start)}, {instant(end)})"
-    same = start.astimezone(UTC).date() == end.astimezone(UTC).date()
-    return f"[{instant(start)}, {_clock(end) if same else instant(end)})"
+    same_day = start.astimezone(UTC).date() == end.astimezone(UTC).date()
+    shown_end = _clock(end) if same_day else instant(end)
+    return f"[{instant(start)}, {shown_end})"
 
 
 def backfilled(note: str | None) -> str:
@@ -65,26 +70,29 @@ def backfilled(note: str | None) -> str:
     >>> backfilled('{"from_us": 0, "to_us": 3600000000, "version": 5}')
     '[1970-01-01 00:00Z, 01:00Z)'
     """
-    said = json.loads(note or "{}")
-    if not {"from_us", "to_us"} <= said.keys():
+    fields = json.loads(note or "{}")
+    if not {"from_us", "to_us"} <= fields.keys():
         return "a range that the ledger does not name"
-    return interval(moment_or_none(said["from_us"]), moment_or_none(said["to_us"]))
+    return interval(moment_or_none(fields["from_us"]), moment_or_none(fields["to_us"]))
 
 
 def left_open(past: Story) -> tuple[str, ...]:
-    """What was begun and not finished; a maintenance is not among it, all numbers are the same half-way through."""
-    run, backfill, evolution = past.open_run, past.open_backfill, past.open_evolution
-    begun = None if run is None or run.run is None else f"run {run.run}: the next run finishes it"
-    chunk = (
-        None
-        if backfill is None
-        else f"the backfill of {backfilled(backfill.note)}: the next run or backfill finishes it"
-    )
-    change = (
-        None if evolution is None else "a change of the spec: the next run or backfill finishes it"
-    )
-    erasure = None if past.open_erasure is None else "an erasure: ask for it again"
-    return tuple(text for text in (begun, chunk, change, erasure) if text)
+    """What was begun and not finished, and what finishes it.
+
+    A maintenance is not among it, because no number changes while it runs.
+    """
+    found = []
+    run, backfill = past.open_run, past.open_backfill
+    if run is not None and run.run is not None:
+        found.append(f"run {run.run}: the next run finishes it")
+    if backfill is not None:
+        chunk = f"the backfill of {backfilled(backfill.note)}"
+        found.append(f"{chunk}: the next run or backfill finishes it")
+    if past.open_evolution is not None:
+        found.append("a change of the spec: the next run or backfill finishes it")
+    if past.open_erasure is not None:
+        found.append("an erasure: rerun `tidemark erase`")
+    return tuple(found)
 
 
 def moment_or_none(us: int) -> datetime | None:
@@ -118,14 +126,20 @@ def datum(value: Any) -> str:
             return f"{value:.10g}"
         case datetime():
             return instant(value) if value.tzinfo else value.isoformat(" ")
+    # Control characters would move the cursor or break the line of the table.
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(value))
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: times ISO 8601 (+00:00), decimals and numbers that aren't finite as text, bytes in hexadecimal."""
+    """A value as JSON has it.
+
+    Times are ISO 8601 (+00:00), decimals and numbers that aren't finite are text, and bytes are
+    hexadecimal.
+    """
     match value:
         case datetime():
-            return (value.astimezone(UTC) if value.tzinfo else value).isoformat()
+            at = value.astimezone(UTC) if value.tzinfo else value
+            return at.isoformat()
         case date():
             return value.isoformat()
         case Decimal():
@@ -147,19 +161,23 @@ def size(n: int) -> str:
     >>> size(900), size(1_234_567)
     ('900 B', '1.2 MB')
     """
-    amount, units = float(n), ["B", "kB", "MB", "GB", "TB"]
+    amount = float(n)
+    units = ["B", "kB", "MB", "GB", "TB"]
     while amount >= 1000 and len(units) > 1:
-        amount, units = amount / 1000, units[1:]
-    return f"{amount:.0f} {units[0]}" if units[0] == "B" else f"{amount:.1f} {units[0]}"
+        amount = amount / 1000
+        units = units[1:]
+    unit = units[0]
+    return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
 
 
 def count(n: int | None, one: str, many: str | None = None) -> str:
-    """`n` with its noun.
+    """`n` with its noun, `many` where its plural has more than an s.
 
     >>> count(1, "row"), count(2, "row"), count(0, "entry", "entries")
     ('1 row', '2 rows', '0 entries')
     """
-    return f"{'an unknown number of' if n is None else format(n, ',')} {one if n == 1 else many or one + 's'}"
+    noun = one if n == 1 else many or f"{one}s"
+    return f"an unknown number of {noun}" if n is None else f"{n:,} {noun}"
 
 
 def describe_nulls(rows_by_column: Mapping[str, int]) -> list[str]:
@@ -174,22 +192,25 @@ def describe_nulls(rows_by_column: Mapping[str, int]) -> list[str]:
 
 
 def _describe_null(column: str, n: int) -> str:
-    rows, whose, were = count(n, "row"), "its" if n == 1 else "their", "was" if n == 1 else "were"
+    rows = count(n, "row")
+    whose = "its" if n == 1 else "their"
     if column == WHERE:
+        were = "was" if n == 1 else "were"
         gave = f"{rows} gave no answer (NULL) although {whose} input had a value"
         return f"{column}: {gave}, and {were} left out"
     return f"{column}: {rows} gave no value (NULL) although {whose} input had one"
 
 
 def kind(window: Window) -> str:
-    """What a window is, as its spec says it."""
+    """The kind of a window and its fields, in the words of its spec."""
     match window:
         case Tumbling(grid=grid):
-            return f"tumbling, {_length(grid)}{_zone(grid)}"
+            return f"tumbling, {_step_of(grid)}{_zone_of(grid)}"
         case Sliding(grid=grid, size_us=size_us):
-            return f"sliding, {Duration(size_us)} every {_length(grid)}{_zone(grid)}"
+            return f"sliding, {Duration(size_us)} every {_step_of(grid)}{_zone_of(grid)}"
         case Cumulate(grid=grid):
-            return f"cumulate, {_length(grid)} by {Duration(grid.inner_us, grid.inner_months)}{_zone(grid)}"
+            inner = Duration(grid.inner_us, grid.inner_months)
+            return f"cumulate, {_step_of(grid)} by {inner}{_zone_of(grid)}"
         case Session(gap_us=gap_us):
             return f"session, gap {Duration(gap_us)}"
         case CappedSession(gap_us=gap_us, longest_us=longest_us):
@@ -197,20 +218,22 @@ def kind(window: Window) -> str:
         case RecordSliding(difference_us=difference_us):
             return f"record_sliding, difference {Duration(difference_us)}"
         case Count(count=n, every=every):
-            return f"count, {n} events" + ("" if n == every else f" every {every}")
+            slide = "" if n == every else f" every {every}"
+            return f"count, {n} events{slide}"
         case Delta(attribute=attribute, delta=number, delta_us=delta_us):
-            return f"delta, {attribute} by more than {number if delta_us is None else Duration(delta_us)}"
+            difference = number if delta_us is None else Duration(delta_us)
+            return f"delta, {attribute} by more than {difference}"
         case Punctuation(marker=marker):
             return f"punctuation, by {marker}"
         case Global():
             return "global"
 
 
-def _length(grid: Grid) -> str:
+def _step_of(grid: Grid) -> str:
     return str(Duration(grid.step_us, grid.months))
 
 
-def _zone(grid: Grid) -> str:
+def _zone_of(grid: Grid) -> str:
     return f", {grid.zone}" if grid.zone else ""
 
 
@@ -219,10 +242,11 @@ def _day(at: datetime) -> str:
 
 
 def _clock(at: datetime) -> str:
+    """The time of day, without seconds and fractions that are 0."""
     utc = at.astimezone(UTC)
-    seconds = (
-        f"{utc:%S}.{utc.microsecond:06d}".rstrip("0").rstrip(".")
-        if utc.microsecond
-        else f"{utc:%S}"
-    )
-    return f"{utc:%H:%M}Z" if not (utc.second or utc.microsecond) else f"{utc:%H:%M}:{seconds}Z"
+    if not utc.second and not utc.microsecond:
+        return f"{utc:%H:%M}Z"
+    if not utc.microsecond:
+        return f"{utc:%H:%M:%S}Z"
+    fraction = f"{utc.microsecond:06d}".rstrip("0")
+    return f"{utc:%H:%M:%S}.{fraction}Z"
