@@ -1,4 +1,7 @@
-"""What the properties of window arithmetic are drawn from: instants, grids and windows, each beside the oracle's window."""
+"""Strategies for the properties of window arithmetic: instants, grids and windows.
+
+Each window is drawn together with the oracle's window.
+"""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,7 +17,8 @@ from windowing.spec.pipeline import EventTime, Pipeline, Source, Watermark
 SECOND = 1_000_000
 MINUTE, HOUR, DAY = 60 * SECOND, 3_600 * SECOND, 86_400 * SECOND
 COUNT = (Aggregate("n", "count"),)
-# Half hours, a jump over a whole day, a half-hour summer time, two jumps a year around Ramadan, negative summer time, seconds before 1972.
+# They have half hours, a jump over a whole day, a half-hour summer time, two jumps a year around
+# Ramadan, negative summer time, and offsets of seconds before 1972.
 ZONES = (
     None,
     "America/New_York",
@@ -92,7 +96,10 @@ def stepped(draw: st.DrawFn) -> Grid:
 
 @st.composite
 def monthly(draw: st.DrawFn) -> Grid:
-    """A calendar grid whose origin may be the last day of a month, at any time of day, long before or after 1970."""
+    """A calendar grid whose origin may be the last day of a month, at any time of day.
+
+    It may lie long before or after 1970.
+    """
     day = draw(st.integers(year(1900), year(2100))) // DAY * DAY
     end_of_month = draw(
         st.sampled_from(
@@ -110,7 +117,10 @@ def monthly(draw: st.DrawFn) -> Grid:
 
 @st.composite
 def nested(draw: st.DrawFn) -> Grid:
-    """A grid whose periods have steps of their own, which divide them or not; a period in a zone that they do not divide lasts a day."""
+    """A grid whose periods have steps of their own, which divide them or not.
+
+    In a zone, a period that they do not divide lasts a day.
+    """
     kind = draw(st.sampled_from(["fixed", "fixed", "months of steps", "months of months"]))
     if kind == "fixed":
         grid = draw(stepped())
@@ -136,7 +146,10 @@ def nested(draw: st.DrawFn) -> Grid:
 
 @st.composite
 def aligned(draw: st.DrawFn, name: str = "w") -> Case:
-    """A tumbling, sliding or cumulating window; the size of a sliding one need not be a multiple of its slide."""
+    """A tumbling, sliding or cumulate window.
+
+    The size of a sliding one need not be a multiple of its slide.
+    """
     kind = draw(st.sampled_from(["tumbling", "sliding", "sliding", "monthly", "cumulate"]))
     if kind == "cumulate":
         return cumulate(draw(nested()), name)

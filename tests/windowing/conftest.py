@@ -1,4 +1,7 @@
-"""The same cases on every machine and every day: hypothesis draws from a fixed seed and keeps no database."""
+"""The same cases on every machine and every day.
+
+Hypothesis draws from a fixed seed and keeps no database.
+"""
 
 from hypothesis import HealthCheck, settings
 

@@ -1,4 +1,7 @@
-"""Cuts against the law itself: a window is late when its end plus the allowed lateness is at or before W."""
+"""Cuts against the law itself.
+
+An event is late for a window when the window's end plus the allowed lateness is at or before W.
+"""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -77,7 +80,10 @@ def test_from_the_suspicious_instant_on_nothing_is_late(
 
 
 def _session_may_be_late(t: int, gap: int, watermark: int, allowed: int) -> bool:
-    """Alone, or by touching from as far as possible a session that is just final (last + 2 gaps + lateness = W)."""
+    """Alone, or by touching from as far as possible a session that is just final.
+
+    It is final at last + 2 gaps + lateness = W.
+    """
     alone = t + gap + allowed <= watermark
     last_of_final = watermark - allowed - 2 * gap
     return alone or t <= last_of_final + gap

@@ -50,7 +50,7 @@ COUNTS = ("count", "count_if", "count_distinct")
 def merged(
     spark: SparkSession, rows: Sequence[Row], aggregates: Sequence[Aggregate]
 ) -> dict[str, Any]:
-    """The values of all rows together, over partials of each piece; `lost` has those that overflowed."""
+    """The values of all rows, over partials of each piece; `lost` has those that overflowed."""
     of = algebras(PIPELINE, aggregates, SCHEMA)
     kept = parts(of.values())
     partials = (
@@ -226,7 +226,8 @@ def test_variance_keeps_its_digits_far_from_zero(
     )
     exact = [Fraction(v) for v in values]
     variance = float(statistics.variance(exact))
-    # What a stable method may lose (Chan, Golub and LeVeque 1983); a difference of squares would lose the square of it.
+    # What a stable method may lose (Chan, Golub and LeVeque 1983). A difference of squares would
+    # lose the square of it.
     condition = abs(float(statistics.mean(exact))) / math.sqrt(variance or 1)
     bound = max(1e-12, 4 * 2**-53 * condition)
     assert math.isclose(found["v"], variance, rel_tol=bound)

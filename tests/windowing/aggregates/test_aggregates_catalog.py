@@ -1,4 +1,7 @@
-"""Every aggregate of every type: partials of events, stored and merged in any grouping, are what a loop over the events finds."""
+"""Every aggregate of every type against a loop over the events.
+
+Partials of events are stored and merged in any grouping.
+"""
 
 import math
 from dataclasses import dataclass
@@ -38,7 +41,11 @@ ROUNDS = 3
 
 @dataclass(frozen=True)
 class Found:
-    """What the algebra came to: (round, key) -> values of whole keys, (key, piece) -> values of the pieces up to there."""
+    """The results of the algebra.
+
+    They are (round, key) -> values of whole keys, and (key, piece) -> values of the pieces up to
+    there.
+    """
 
     whole: dict[tuple[int, str], dict[str, Any]]
     prefix: dict[tuple[str, int], dict[str, Any]]
@@ -46,7 +53,10 @@ class Found:
 
 @pytest.fixture(scope="module")
 def found(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Found:
-    """Partials of each (key, piece), stored in a Delta table, merged piece by piece and in `ROUNDS` groupings; values stored too."""
+    """Partials of each (key, piece), merged piece by piece and in `ROUNDS` groupings.
+
+    Partials and values are stored in Delta tables.
+    """
     of = algebras(PIPELINE, AGGREGATES, SCHEMA)
     kept = parts(of.values())
     lake = str(tmp_path_factory.mktemp("lake"))
@@ -121,7 +131,7 @@ def test_an_aggregate_of_merged_partials_is_the_aggregate_of_the_events(
 
 
 def _result(function: str, kind: T.DataType) -> str:
-    """The type of a function of a column, as Spark spells it; docs/aggregates.md says the same in words."""
+    """The type of a function of a column, as Spark spells it (in words: docs/aggregates.md)."""
     if function in ("count_distinct", "count_if"):
         return "bigint"
     if function == "collect":

@@ -1,4 +1,7 @@
-"""Sums of wide decimals beside Python's integers: exact in every order, and null where 38 digits don't hold the result."""
+"""Sums of wide decimals against Python's integers.
+
+They are exact in every order, and null where the result has more than 38 digits.
+"""
 
 import random
 from collections.abc import Sequence
@@ -40,7 +43,10 @@ def stored(
 
 
 def totals(partials: DataFrame, scale: int) -> dict[int, Any]:
-    """By group the sum in units of the last digit, or None; checks that null means overflow, and the result's type."""
+    """By group the sum in units of the last digit, or None.
+
+    It checks that null means overflow, and the result's type.
+    """
     of = algebra(scale)
     merged = partials.groupBy("group").agg(*(part.merged() for part in of.parts))
     assert of.overflow is not None

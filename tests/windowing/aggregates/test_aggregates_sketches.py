@@ -1,4 +1,7 @@
-"""How far off the sketches are, over 200,000 events merged in several orders: `-s` prints what docs/aggregates.md states."""
+"""How far off the sketches are, over 200,000 events merged in several orders.
+
+`pytest -s` prints what docs/aggregates.md states.
+"""
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -120,9 +123,8 @@ def test_quantiles_are_near_in_rank(spark: SparkSession, shape: str) -> None:
         for row in found.values()
         for q, p in zip(row, SHARES, strict=True)
     ]
-    print(
-        f"quantile of {shape}: rank off by at most {max(errors):.2%}, mean {sum(errors) / len(errors):.2%}"
-    )
+    mean = sum(errors) / len(errors)
+    print(f"quantile of {shape}: rank off by at most {max(errors):.2%}, mean {mean:.2%}")
     assert max(errors) <= 0.0165
 
 
@@ -143,9 +145,8 @@ def test_top_k_is_exact_for_few_values_and_near_for_many(spark: SparkSession, sh
     missed = max(
         (count for items in shown for value, count in exact if value not in items), default=0
     )
-    print(
-        f"top_k of {shape}: count off by at most {off / EVENTS:.3%}, most frequent value missed {missed / EVENTS:.3%}"
-    )
+    missed_share = f"most frequent value missed {missed / EVENTS:.3%}"
+    print(f"top_k of {shape}: count off by at most {off / EVENTS:.3%}, {missed_share}")
     assert off <= BOUND * EVENTS
     assert missed <= 2 * BOUND * EVENTS
     if shape == "few":

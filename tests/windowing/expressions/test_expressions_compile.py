@@ -1,4 +1,7 @@
-"""Columns made of expressions mean what they say, have the type that was promised and never raise, whatever the rows hold."""
+"""Columns made of expressions have the value and the type that was promised.
+
+They never raise, whatever values the rows have.
+"""
 
 import ast
 import itertools
@@ -261,7 +264,8 @@ WRONG = [
     # columns
     (
         "qqq > 3",
-        "'qqq' is no column of the source; it has at, d, day, f, i, local, n, o, p, raw, t, tags, w, x`y z",
+        "'qqq' is no column of the source; it has at, d, day, f, i, local, n, o, p, raw, t, tags,"
+        " w, x`y z",
     ),
     ("loca = local", "'loca' is no column of the source, did you mean 'local'; it has"),
     ("LOCAL = local", "'LOCAL' is no column of the source, did you mean 'local'"),
@@ -269,7 +273,8 @@ WRONG = [
     # kinds
     (
         "n > t",
-        "'n > t' mixes 'n of type bigint' and 't of type string'; all have to be numbers, texts, times, or true or false",
+        "'n > t' mixes 'n of type bigint' and 't of type string'; all have to be numbers, texts,"
+        " times, or true or false",
     ),
     ("t = 5", "mixes 't of type string' and '5 of type bigint'"),
     ("at = day", "mixes 'at of type timestamp' and 'day of type date'"),
@@ -320,7 +325,8 @@ WRONG = [
     # nested and binary columns
     (
         "tags",
-        "'tags of type array<int>' can't be used by itself; it is neither a number, a text, a time nor true or false",
+        "'tags of type array<int>' can't be used by itself; it is neither a number, a text, a time"
+        " nor true or false",
     ),
     (
         "tags = tags",
@@ -332,7 +338,8 @@ WRONG = [
     # times
     (
         "at > 'noon'",
-        "'noon' in \"at > 'noon'\" is not a time such as '2024-01-31', '2024-01-31 06:00' or '2024-01-31T06:00:00Z', in UTC",
+        "'noon' in \"at > 'noon'\" is not a time such as '2024-01-31', '2024-01-31 06:00' or"
+        " '2024-01-31T06:00:00Z', in UTC",
     ),
     ("at > '2024-02-30'", "'2024-02-30' in \"at > '2024-02-30'\" is not a time such as"),
     ("at in ('2024-01-01', '2024-1-1')", "'2024-1-1' in"),

@@ -39,7 +39,10 @@ def offset(zone: str, t: int) -> int:
 
 @cache
 def jumps(zone: str) -> tuple[int, ...]:
-    """Instants from 1970 to 2030 at which the clock jumps; two jumps that undo each other within a month are overlooked."""
+    """Instants from 1970 to 2030 at which the clock jumps.
+
+    Two jumps that undo each other within a month are overlooked.
+    """
     months = [
         micros(datetime(y, m, 1, tzinfo=UTC)) for y in range(1970, 2031) for m in range(1, 13)
     ]
@@ -220,7 +223,11 @@ def test_the_first_and_the_last_event_time_there_is_have_windows(zone: str | Non
     ],
 )
 def test_a_year_is_a_few_runs(grid: Grid) -> None:
-    """Each is a branch of every query: equal periods are one between two changes of the clock, and of long ones only a part is laid out."""
+    """Each run is a branch of every query.
+
+    Equal periods between two changes of the clock share one, and of long periods only a part is
+    laid out.
+    """
     low = micros(datetime(2025, 1, 1, tzinfo=UTC))
     assert len(runs(grid, low, low + 365 * DAY)) < 30
 
@@ -257,18 +264,58 @@ def us(text: str) -> int:
     ("grid", "t", "start", "end"),
     [
         # Spring: the hour [2, 3) is not on the clock; fall: one window of two hours.
-        (Grid(HOUR, 0, 0, "America/New_York"), "2026-03-08T01:30:00-05:00", "2026-03-08T01:00:00-05:00", "2026-03-08T03:00:00-04:00"),
-        (Grid(HOUR, 0, 0, "America/New_York"), "2026-11-01T01:30:00-05:00", "2026-11-01T01:00:00-04:00", "2026-11-01T02:00:00-05:00"),
-        (Grid(DAY, 0, 0, "America/New_York"), "2026-03-08T12:00:00-04:00", "2026-03-08T00:00:00-05:00", "2026-03-09T00:00:00-04:00"),
+        (
+            Grid(HOUR, 0, 0, "America/New_York"),
+            "2026-03-08T01:30:00-05:00",
+            "2026-03-08T01:00:00-05:00",
+            "2026-03-08T03:00:00-04:00",
+        ),
+        (
+            Grid(HOUR, 0, 0, "America/New_York"),
+            "2026-11-01T01:30:00-05:00",
+            "2026-11-01T01:00:00-04:00",
+            "2026-11-01T02:00:00-05:00",
+        ),
+        (
+            Grid(DAY, 0, 0, "America/New_York"),
+            "2026-03-08T12:00:00-04:00",
+            "2026-03-08T00:00:00-05:00",
+            "2026-03-09T00:00:00-04:00",
+        ),
         # Midnight itself is in the gap: the day begins with the jump.
-        (Grid(DAY, 0, 0, "America/Havana"), "2026-03-08T12:00:00-04:00", "2026-03-08T01:00:00-04:00", "2026-03-09T00:00:00-04:00"),
+        (
+            Grid(DAY, 0, 0, "America/Havana"),
+            "2026-03-08T12:00:00-04:00",
+            "2026-03-08T01:00:00-04:00",
+            "2026-03-09T00:00:00-04:00",
+        ),
         # The day that Samoa left out.
-        (Grid(DAY, 0, 0, "Pacific/Apia"), "2011-12-29T23:00:00-10:00", "2011-12-29T00:00:00-10:00", "2011-12-31T00:00:00+14:00"),
-        (Grid(DAY, 0, -MINUTE, None), "1969-12-31T23:59:00+00:00", "1969-12-31T23:59:00+00:00", "1970-01-01T23:59:00+00:00"),
-        (Grid(0, 1, us("2024-01-31T00:00Z"), None), "2023-02-28T00:00Z", "2023-02-28T00:00Z", "2023-03-31T00:00Z"),
-        (Grid(0, 12, us("2024-02-29T00:00Z"), None), "1967-03-01T00:00Z", "1967-02-28T00:00Z", "1968-02-29T00:00Z"),
+        (
+            Grid(DAY, 0, 0, "Pacific/Apia"),
+            "2011-12-29T23:00:00-10:00",
+            "2011-12-29T00:00:00-10:00",
+            "2011-12-31T00:00:00+14:00",
+        ),
+        (
+            Grid(DAY, 0, -MINUTE, None),
+            "1969-12-31T23:59:00+00:00",
+            "1969-12-31T23:59:00+00:00",
+            "1970-01-01T23:59:00+00:00",
+        ),
+        (
+            Grid(0, 1, us("2024-01-31T00:00Z"), None),
+            "2023-02-28T00:00Z",
+            "2023-02-28T00:00Z",
+            "2023-03-31T00:00Z",
+        ),
+        (
+            Grid(0, 12, us("2024-02-29T00:00Z"), None),
+            "1967-03-01T00:00Z",
+            "1967-02-28T00:00Z",
+            "1968-02-29T00:00Z",
+        ),
     ],
-)  # fmt: skip
+)
 def test_windows_one_can_check_by_hand(grid: Grid, t: str, start: str, end: str) -> None:
     k = index(grid, us(t))
     assert (moment(boundary(grid, k)), moment(boundary(grid, k + 1))) == (

@@ -144,8 +144,11 @@ def test_counts_of_batches_add_up() -> None:
     st.lists(st.tuples(st.integers(1, 3), st.booleans(), st.integers(0, 5)), max_size=6),
     st.booleans(),
 )
-def test_any_history_is_told_as_it_was(history: list[tuple[int, bool, int]], killed: bool) -> None:  # noqa: FBT001 drawn by hypothesis
-    """Runs of 1 to 3 batches, some of which were replayed; the last run may have been killed before its close."""
+def test_any_history_is_reported_as_it_was(
+    history: list[tuple[int, bool, int]],
+    killed: bool,  # noqa: FBT001 drawn by hypothesis
+) -> None:
+    """Runs of 1 to 3 batches, some of them retried; the last run may be killed before its close."""
     entries: list[Entry] = []
     batch = 0
     for run, (batches, replayed, accepted) in enumerate(history, start=1):
@@ -170,9 +173,9 @@ def test_times_are_touched_by_batches_that_may_have_read_them_and_by_whatever_re
     batch = Entry(DONE, run=2, batch=1, counts={"min_event_time": 100, "max_event_time": 200})
     past = story(*finished(1, 0), Entry(OPEN, run=2), batch, Entry(CLOSE, run=2), Entry(PUBLISH))
     since = past.entries[4].seq
-    assert [past.touched_since(since, *span) for span in ((0, 100), (0, 101), (150, 160), (200, 300), (201, 300))] == [
-        False, True, True, True, False,
-    ]  # fmt: skip
+    spans = ((0, 100), (0, 101), (150, 160), (200, 300), (201, 300))
+    touched = [past.touched_since(since, low, high) for low, high in spans]
+    assert touched == [False, True, True, True, False]
     assert not past.touched_since(past.next_seq, 0, 300)
     assert not past.touched_since(since + 2, 0, 300)
     swapped = Story((*past.entries, Entry(BACKFILL_DONE, seq=past.next_seq)))

@@ -53,10 +53,15 @@ def test_what_was_counted_again_is_part_of_the_run() -> None:
 
 def test_a_report_of_nothing_is_all_zeros() -> None:
     assert report(None, 0, {}, None, ["hourly"]).as_json() == {
-        "run": None, "batches": 0, "read": 0, "accepted": 0, "late": 0, "duplicate": 0, "quarantined": 0, "watermark": None,
-        "windows": {"hourly": {"inserted": 0, "updated": 0, "deleted": 0}}, "corrections": 0, "evolved": [],
+        "run": None,
+        "batches": 0,
+        **dict.fromkeys(("read", "accepted", "late", "duplicate", "quarantined"), 0),
+        "watermark": None,
+        "windows": {"hourly": {"inserted": 0, "updated": 0, "deleted": 0}},
+        "corrections": 0,
+        "evolved": [],
         "gave_null": {},
-    }  # fmt: skip
+    }
     assert RunReport(None) == report(None, 0, {}, None, [])
 
 
