@@ -255,9 +255,9 @@ def _changed_leaves(name: str, old: T.DataType, new: T.DataType) -> dict[str, T.
 
 def forget(spark: SparkSession, directory: Path) -> None:
     """Removes the tables in `directory`, which are about to be deleted, from the JVM's cache."""
-    path_of = getattr(spark._jvm, "org.apache.hadoop.fs.Path")
     for log in directory.rglob("_delta_log"):
-        logs(spark).invalidateCache(spark._jsparkSession, path_of(str(log.parent)))
+        table = getattr(spark._jvm, "org.apache.hadoop.fs.Path")(str(log.parent))
+        logs(spark).invalidateCache(spark._jsparkSession, table)
 
 
 def aside(path: Path, kept: str) -> Path:

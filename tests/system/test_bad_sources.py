@@ -77,7 +77,9 @@ def test_a_source_with_a_column_of_the_change_feed_is_refused(
     schema = "id string, key string, ts timestamp, value bigint, _change_type string"
     source = Source(spark, tmp_path, schema)
     source.land("'a', 'x', timestamp'2026-01-01 10:00', 1, 'update'")
-    sentence = "source.table: its column '_change_type' has the name of one that the change feed adds"
+    sentence = (
+        "source.table: its column '_change_type' has the name of one that the change feed adds"
+    )
     with pytest.raises(SpecError, match=sentence):
         source.run()
     assert not (tmp_path / "lake").joinpath("bad", "_ledger").exists()
