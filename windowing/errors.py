@@ -55,6 +55,6 @@ class StateRefused(TidemarkError):
 
 
 class Busy(TidemarkError):
-    """Raised when another writer holds the pipeline."""
+    """Raised when another writer holds the lock of the pipeline."""
 
     exit_code = 75

@@ -42,7 +42,7 @@ def row_digest(columns: Mapping[str, str], earlier: EarlierTypes) -> Column:
 
 
 def hashed_columns(schema: T.StructType) -> list[str]:
-    """The names of the columns that a digest is made of."""
+    """The names of the columns that a digest is computed from."""
     return [field.name for field in schema.fields if _is_hashed(field.dataType)]
 
 

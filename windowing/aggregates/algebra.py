@@ -34,9 +34,9 @@ class Part:
     """One stored column of a partial.
 
     `merge` is an aggregate function of partials, and `fold` is what is left to do with its result.
-    `invertible` parts may be subtracted again without loss. `beside` is added to the result: it is
-    made of aggregate functions of other parts, and each of these is given to a function that says
-    over what it is.
+    `invertible` parts may be subtracted again without loss. `beside` is added to the result: it
+    consists of aggregate functions of other parts, and applies its argument to each of them, which
+    adds the window that it is computed over.
     """
 
     name: str

@@ -23,7 +23,7 @@ from pyspark.sql import types as T
 from windowing.aggregates.algebra import Part
 
 NARROW = 28
-"""Up to that many digits, 38 hold the sum of ten billion values."""
+"""The sum of ten billion values of that many digits has no more than 38."""
 
 _MOST = 38
 _HALF = 14

@@ -109,7 +109,7 @@ def _total_of_decimals(i: Input, kind: T.DecimalType) -> _Total:
 def _count_if_lost(value: str | Column, each: Step) -> Column:
     """1 where the sum of decimals has left its type, else 0.
 
-    `each` says over what the aggregate functions are.
+    `each` is applied to each aggregate function, to add the window that it is computed over.
     """
     has_values = each(F.count(value)) > 0
     has_no_sum = each(F.try_sum(value)).isNull()

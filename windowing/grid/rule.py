@@ -227,7 +227,7 @@ def _nested_runs(grid: Grid, spans: tuple[Span, ...]) -> list[Run]:
 
 
 def _period_runs(grid: Grid, k: int, spans: tuple[Span, ...]) -> tuple[list[Run], int]:
-    """The runs of period `k`, and the period that comes next.
+    """The runs of period `k`, and the number of the next period.
 
     Periods that are equal and lie in one span share one run.
     """
