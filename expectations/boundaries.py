@@ -1,4 +1,8 @@
-"""Do windows lie on their grid? One rule, asked of Spark columns where a grid is plain arithmetic, of arrays of windows elsewhere."""
+"""Whether windows lie on their grid.
+
+The rule is the same for Spark columns, where a grid is plain arithmetic, and for NumPy arrays of
+the distinct windows, where boundaries depend on a zone or on calendar months.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,60 +28,74 @@ def is_plain(grid: Grid) -> bool:
 
 
 def on_grid(start: Any, end: Any, index: Index, grid: Grid, size_us: int | None) -> Any:
-    """From the beginning of a period to one of its boundaries, or (`size_us`) from a boundary to the same moment `size_us` later.
+    """Whether each window [start, end) has bounds of `grid` that belong together.
 
-    The boundaries of a period are its inner ones and its end; without inner ones its end alone. Those that lie at t itself have the
-    numbers (index(t - 1), index(t)]: one, none, or several that a clock jump collapsed. Instants are columns or arrays of microseconds;
-    so is the answer, of truth values.
+    Without `size_us` a window lasts from the beginning of a period to one of its boundaries: its
+    inner boundaries and its end, or its end alone if there are no inner ones. With `size_us` it
+    lasts from a boundary to the same moment `size_us` later.
+
+    The boundaries at the instant t itself have the numbers (index(t - 1), index(t)]. These are
+    none, one, or several where a clock jump made boundaries coincide.
+
+    `start` and `end` are columns or arrays of microseconds; the result is one of truth values.
     """
     periods = grid.periods
-    low, high = index(periods, start - 1), index(periods, start)
+    before_start, at_start = index(periods, start - 1), index(periods, start)
+    starts_on_grid = before_start < at_start
     if size_us is None:
-        return (
-            (low < high)
-            & (index(periods, end - 1) == high)
-            & (index(grid, end - 1) < index(grid, end))
-        )
+        ends_in_same_period = index(periods, end - 1) == at_start
+        ends_on_boundary = index(grid, end - 1) < index(grid, end)
+        return starts_on_grid & ends_in_same_period & ends_on_boundary
     ends = replace(periods, origin_us=grid.origin_us + size_us)
-    end_low, end_high = index(ends, end - 1), index(ends, end)
-    return (low < high) & (end_low < end_high) & (low < end_high) & (end_low < high)
+    before_end, at_end = index(ends, end - 1), index(ends, end)
+    ends_on_grid = before_end < at_end
+    # Start and end belong together if they share a boundary number: (a, b] and (c, d] overlap.
+    return starts_on_grid & ends_on_grid & (before_start < at_end) & (before_end < at_start)
 
 
 def off_grid(frame: DataFrame, grid: Grid, size_us: int | None) -> int:
-    """How many rows of `frame` have a window that isn't on the grid; rows without bounds don't count here.
+    """How many rows of `frame` have a window that isn't on the grid.
 
-    Only the distinct windows come to this process, as arrays.
+    Rows without bounds are not counted. Only the distinct windows are read into this process.
     """
-    columns = F.unix_micros(START).alias("start"), F.unix_micros(END).alias("end")
-    windows = (
-        frame.select(*columns)
-        .dropna()
-        .groupBy("start", "end")
-        .agg(F.count(F.lit(1)).alias("rows"))
-        .toArrow()
-    )
+    start_us = F.unix_micros(START).alias("start")
+    end_us = F.unix_micros(END).alias("end")
+    row_count = F.count(F.lit(1)).alias("rows")
+    bounded = frame.select(start_us, end_us).dropna()
+    windows = bounded.groupBy("start", "end").agg(row_count).toArrow()
     start, end, rows = (windows.column(name).to_numpy() for name in ("start", "end", "rows"))
     if not len(rows):
         return 0
-    index = _index(int(min(start.min(), end.min())) - 1, int(max(start.max(), end.max())))
-    return int(rows[~on_grid(start, end, index, grid, size_us)].sum())
+    earliest_us = int(min(start.min(), end.min()))
+    latest_us = int(max(start.max(), end.max()))
+    # on_grid asks for the boundaries up to one microsecond before each bound.
+    index = _index_between(earliest_us - 1, latest_us)
+    is_on_grid = on_grid(start, end, index, grid, size_us)
+    return int(rows[~is_on_grid].sum())
 
 
-def _index(low_us: int, high_us: int) -> Index:
-    """`index` for instants from `low_us` to `high_us`; every grid is laid out once."""
-    laid = cache(lambda grid: runs(grid, low_us, high_us))
-    return lambda grid, t: _found(laid(grid), t)
+def _index_between(low_us: int, high_us: int) -> Index:
+    """An `Index` for instants from `low_us` to `high_us` that lays every grid out once."""
+    runs_of = cache(lambda grid: runs(grid, low_us, high_us))
+    return lambda grid, instants: _boundary_numbers(runs_of(grid), instants)
 
 
-def _found(pieces: tuple[Run, ...], t: Instants) -> Instants:
-    at = np.array([run.at_us for run in pieces], dtype=np.int64)
+def _boundary_numbers(pieces: tuple[Run, ...], instants: Instants) -> Instants:
+    """The number of the last boundary at or before each instant.
+
+    It is the arithmetic of `windowing.grid.rule.index` on arrays. Steps of 0 become 1 where they
+    are divisors, because NumPy divides for every piece before the last line chooses.
+    """
+    begins_at = np.array([run.at_us for run in pieces], dtype=np.int64)
     first = np.array([run.first for run in pieces], dtype=np.int64)
     last = np.array([run.last for run in pieces], dtype=np.int64)
     step = np.array([max(run.step_us, 1) for run in pieces], dtype=np.int64)
-    per = np.array([run.per for run in pieces], dtype=np.int64)
+    per_period = np.array([run.per for run in pieces], dtype=np.int64)
     inner = np.array([run.inner_us or run.step_us or 1 for run in pieces], dtype=np.int64)
-    found = np.searchsorted(at, t, side="right") - 1
-    periods, into = np.divmod(t - at[found], step[found])
-    k = first[found] + periods * per[found] + into // inner[found]
-    spread = np.array([run.step_us > 0 for run in pieces])
-    return np.where(spread[found], np.minimum(last[found], k), last[found])
+    has_steps = np.array([run.step_us > 0 for run in pieces])
+
+    piece = np.searchsorted(begins_at, instants, side="right") - 1
+    periods, into_period = np.divmod(instants - begins_at[piece], step[piece])
+    number = first[piece] + periods * per_period[piece] + into_period // inner[piece]
+    capped = np.minimum(last[piece], number)
+    return np.where(has_steps[piece], capped, last[piece])

@@ -1,6 +1,7 @@
 """How many rows of an output break each rule of its law, as Spark columns.
 
-law -> rules(law): name -> what must be true of a row -> breaches(frame, law): name -> rows that break it
+law -> rules(law): rule name -> condition that every row has to meet
+    -> breaches(frame, law): rule name -> number of rows that break it
 """
 
 from collections.abc import Iterable
@@ -15,90 +16,122 @@ from expectations.boundaries import is_plain, off_grid, on_grid
 from expectations.law import Law
 from windowing.columns import END, INDEX, LAST, START
 from windowing.grid.frame import index as frame_index
+from windowing.grid.rule import Grid
 
 Breaches = dict[str, int]
+"""Rule name -> rows that break it, with `rows` and the totals of the law."""
+
+# Helper columns have a dot in their names, which a spec refuses in names of columns, so they can't
+# collide with the columns of an output.
 _MARK, _PREVIOUS = "mark.", "previous."
 
 
 def breaches(frame: DataFrame, law: Law) -> Breaches:
-    """How many rows of the output `frame` break each rule; `rows`, and `total.{name}` for each of `law.totals`, come with it.
+    """How many rows of the output `frame` break each rule of `law`.
 
-    `frame` has all of `law.columns`. One pass over it; a second one if the grid is no plain arithmetic.
+    The result also has `rows`, the number of rows, and `total.{name}` for each of `law.totals`.
+    `frame` has all of `law.columns`. It is read once, and a second time if the grid is not plain
+    arithmetic (a zone or calendar months).
     """
-    marks = {name: F.when(good, F.lit(0)).otherwise(F.lit(1)) for name, good in rules(law).items()}
-    marks |= {f"total.{name}": F.col(_quoted(name)) for name in law.totals}
-    before = _with_previous(frame, law) if law.sequential else frame
-    marked = before.select(
-        *map(_quoted, law.identity), *(mark.alias(_MARK + name) for name, mark in marks.items())
-    )
+    marks = _marks(law)
+    judged = _with_previous(frame, law) if law.sequential else frame
+    identity = [_quoted(name) for name in law.identity]
+    mark_columns = [mark.alias(_MARK + name) for name, mark in marks.items()]
+    marked = judged.select(*identity, *mark_columns)
     sums = [F.sum(_quoted(_MARK + name)).alias(_MARK + name) for name in marks]
-    row = (
-        marked.agg(_rows(), *sums) if law.sequential else _by_identity(marked, law, sums)
-    ).collect()[0]
+    # The rules of sequential windows find duplicates themselves, by comparing neighbours.
+    summed = marked.agg(_row_count(), *sums) if law.sequential else _by_identity(marked, law, sums)
+    row = summed.collect()[0]
     found = {name.removeprefix(_MARK): int(value or 0) for name, value in row.asDict().items()}
-    return (
-        found
-        if law.grid is None or "grid" in found
-        else found | {"grid": off_grid(frame, law.grid, law.size_us)}
-    )
+    if law.grid is not None and "grid" not in found:
+        found["grid"] = off_grid(frame, law.grid, law.size_us)
+    return found
+
+
+def _marks(law: Law) -> dict[str, Column]:
+    """What is summed over all rows: 1 for each rule that a row breaks, and the totals of `law`."""
+    marks: dict[str, Column] = {}
+    for name, condition in rules(law).items():
+        # NULL is not true, so it counts as a breach.
+        marks[name] = F.when(condition, F.lit(0)).otherwise(F.lit(1))
+    for name in law.totals:
+        marks[f"total.{name}"] = F.col(_quoted(name))
+    return marks
 
 
 def rules(law: Law) -> dict[str, Column]:
-    """Name -> what must be true of a row; NULL is not true. `grid` is among them if the grid is plain arithmetic.
+    """Rule name -> the condition that every row of the output has to meet; NULL is not true.
 
-    Sequential windows are judged beside the row before (`_with_previous`). What is said of two neighbours holds as well where rows
-    between them are not shown.
+    `grid` is one of the rules if the grid is plain arithmetic. Rows of sequential windows are
+    compared with the row before, whose bounds `_with_previous` adds. Those rules also hold for two
+    neighbouring rows if the output doesn't show the windows between them.
     """
     start, end = F.unix_micros(START), F.unix_micros(END)
-    found = {"null": _all(F.col(_quoted(c)).isNotNull() for c in law.filled)}
-    found |= {"negative": _all(F.col(_quoted(c)) >= 0 for c in law.counts)} if law.counts else {}
+    found = {"null": _all(F.col(_quoted(name)).isNotNull() for name in law.filled)}
+    if law.counts:
+        found["negative"] = _all(F.col(_quoted(name)) >= 0 for name in law.counts)
     if not law.bounded:
-        return found | {"endless": F.col(START).isNull() & F.col(END).isNull()}
+        found["endless"] = F.col(START).isNull() & F.col(END).isNull()
+        return found
     found["order"] = start < end
     if law.grid is not None and is_plain(law.grid):
-        found["grid"] = on_grid(
-            start, end, lambda grid, t: frame_index(grid, t, 0, 0), law.grid, law.size_us
-        )
+        found["grid"] = on_grid(start, end, _plain_index, law.grid, law.size_us)
     if law.indexed:
-        return found | _in_turn(law, start, end)
-    return found if law.gap_us is None else found | _chain(law.gap_us, law.longest_us, start, end)
+        found |= _ordered_rules(law, start, end)
+    elif law.gap_us is not None:
+        found |= _session_rules(law.gap_us, law.longest_us, start, end)
+    return found
 
 
-def _chain(gap_us: int, longest_us: int | None, start: Column, end: Column) -> dict[str, Column]:
-    """Sessions: a new one begins beyond the gap, or where the one before was cut."""
-    last, first = F.unix_micros(LAST), _previous(START).isNull()
-    begins, reach = start > F.unix_micros(_previous(LAST)) + gap_us, last + gap_us
-    inside = last >= start
+def _plain_index(grid: Grid, instant_us: Column) -> Column:
+    """The number of the last boundary of a plain grid at or before an instant."""
+    # A plain grid is one run of equal steps for all time, so the range (0, 0) is as good as any.
+    return frame_index(grid, instant_us, 0, 0)
+
+
+def _session_rules(
+    gap_us: int, longest_us: int | None, start: Column, end: Column
+) -> dict[str, Column]:
+    """Sessions: a new one begins beyond the gap, or where the session before was cut."""
+    last = F.unix_micros(LAST)
+    is_first = _previous(START).isNull()
+    begins = start > F.unix_micros(_previous(LAST)) + gap_us
+    expected_end = last + gap_us
+    is_inside = last >= start
     if longest_us is not None:
         begins = begins | (start >= F.unix_micros(_previous(START)) + longest_us)
-        reach = F.least(reach, start + longest_us)
-        inside = inside & (last < start + longest_us)
+        expected_end = F.least(expected_end, start + longest_us)
+        is_inside = is_inside & (last < start + longest_us)
     return {
-        "end": (end == reach) & inside,
-        "overlap": first | begins,
-        "twice": first | (_previous(START) != F.col(START)),
+        "end": (end == expected_end) & is_inside,
+        "overlap": is_first | begins,
+        "twice": is_first | (_previous(START) != F.col(START)),
     }
 
 
-def _in_turn(law: Law, start: Column, end: Column) -> dict[str, Column]:
-    """Windows in event order: the last event of one and the first of the next may share an instant, the end being 1 microsecond later."""
-    before_start, before_end, first = (
-        F.unix_micros(_previous(START)),
-        F.unix_micros(_previous(END)),
-        _previous(INDEX).isNull(),
-    )
-    follows = (
-        start >= before_end - 1 if law.apart else (start >= before_start) & (end >= before_end)
-    )
+def _ordered_rules(law: Law, start: Column, end: Column) -> dict[str, Column]:
+    """Windows in event order: their index counts up and their bounds don't go back.
+
+    The end of such a window is 1 microsecond after its last event. The last event of one window
+    and the first of the next may share an instant, so the next may begin 1 microsecond before
+    that end.
+    """
+    before_start = F.unix_micros(_previous(START))
+    before_end = F.unix_micros(_previous(END))
+    is_first = _previous(INDEX).isNull()
+    if law.apart:
+        follows = start >= before_end - 1
+    else:
+        follows = (start >= before_start) & (end >= before_end)
     return {
         "index": F.col(INDEX) >= 0,
-        "sequence": first | follows,
-        "twice": first | (_previous(INDEX) != F.col(INDEX)),
+        "sequence": is_first | follows,
+        "twice": is_first | (_previous(INDEX) != F.col(INDEX)),
     }
 
 
 def _with_previous(frame: DataFrame, law: Law) -> DataFrame:
-    """Adds the bounds of the key's row before."""
+    """`frame` with the bounds of the row before, which is NULL for the first row of a key."""
     order = (INDEX, START, END) if law.indexed else (START, LAST)
     over = Over.partitionBy(*map(_quoted, law.key)).orderBy(*order)
     return frame.withColumns({_PREVIOUS + bound: F.lag(bound).over(over) for bound in law.bounds})
@@ -109,13 +142,17 @@ def _previous(bound: str) -> Column:
 
 
 def _by_identity(marked: DataFrame, law: Law, sums: list[Column]) -> DataFrame:
-    """One row, by way of one row per identity, so that identities that occur twice show without sorting."""
-    groups = marked.groupBy(*map(_quoted, law.identity)).agg(_rows(), *sums)
-    twice = F.sum(F.col(_quoted(_MARK + "rows")) - 1).alias(_MARK + "twice")
-    return groups.agg(F.sum(_quoted(_MARK + "rows")).alias(_MARK + "rows"), twice, *sums)
+    """One row with all sums and the number of rows whose identity occurred before.
+
+    It groups by identity first, because grouping shows duplicates without sorting.
+    """
+    groups = marked.groupBy(*map(_quoted, law.identity)).agg(_row_count(), *sums)
+    rows = _quoted(_MARK + "rows")
+    duplicates = F.sum(F.col(rows) - 1).alias(_MARK + "twice")
+    return groups.agg(F.sum(rows).alias(_MARK + "rows"), duplicates, *sums)
 
 
-def _rows() -> Column:
+def _row_count() -> Column:
     return F.count(F.lit(1)).alias(_MARK + "rows")
 
 

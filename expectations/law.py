@@ -1,6 +1,6 @@
-"""What an output has to be, as values: the names of its columns and the arithmetic its rows follow, for every kind of window.
+"""What every row of an output has to meet, as values: column names and arithmetic for each kind.
 
-window, key -> Law -> breaches(frame, law) (breaches.py): name of a rule -> rows that break it
+window, key -> Law -> breaches(frame, law) (breaches.py): rule name -> rows that break it
 """
 
 from collections.abc import Mapping
@@ -31,9 +31,13 @@ _LISTS = ("key", "aggregates", "counts", "totals")
 class Law:
     """The names and the arithmetic of one output.
 
-    `counts` are never below zero, `totals` add up to the accepted events. Windows on a grid have a `grid` (`size_us` if they last longer
-    or shorter than its steps), sessions a `gap_us` (`longest_us` if they are cut), windows in event order are `indexed` (`apart` if no
-    two hold the same event); a global window has none of these.
+    `counts` are the columns that are never below zero, `totals` those that sum to the accepted
+    events. The other fields say how windows are placed:
+
+    - Grid windows have a `grid`, and `size_us` if they don't last from one boundary to the next.
+    - Sessions have a `gap_us`, and `longest_us` if they are cut.
+    - Order-dependent windows are `indexed`, and `apart` if no two of them contain the same event.
+    - A global window has none of these.
     """
 
     key: tuple[str, ...]
@@ -62,7 +66,9 @@ class Law:
         """The columns that say which window a row is."""
         if self.indexed:
             return START, END, INDEX
-        return (START, END) if self.gap_us is None else (START, END, LAST)
+        if self.gap_us is not None:
+            return START, END, LAST
+        return START, END
 
     @property
     def filled(self) -> tuple[str, ...]:
@@ -76,7 +82,9 @@ class Law:
             return (*self.key, INDEX)
         if self.gap_us is not None:
             return (*self.key, START)
-        return (*self.key, START, END) if self.bounded else self.key
+        if self.bounded:
+            return (*self.key, START, END)
+        return self.key
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -84,22 +92,22 @@ class Law:
         return (*self.key, *self.bounds, *self.aggregates, REVISION, RUN)
 
     def as_mapping(self) -> dict[str, Any]:
-        """The law as JSON can hold it."""
+        """The law as plain values that JSON can represent."""
         return asdict(self)
 
 
 def law_of(window: Window, key: tuple[str, ...]) -> Law:
     """The law of the outputs of `window`."""
-    law = Law(key, tuple(a.name for a in window.aggregates), _counts(window), _totals(window))
+    aggregates = tuple(aggregate.name for aggregate in window.aggregates)
+    law = Law(key, aggregates, _count_columns(window), _total_columns(window))
     match window:
         case Tumbling() | Cumulate():
             return replace(law, grid=window.grid)
         case Sliding():
             return replace(law, grid=window.grid, size_us=window.size_us)
         case RecordSliding():
-            return replace(
-                law, grid=Grid(window.tick_us), size_us=window.difference_us + window.tick_us
-            )
+            size_us = window.difference_us + window.tick_us
+            return replace(law, grid=Grid(window.tick_us), size_us=size_us)
         case Session():
             return replace(law, gap_us=window.gap_us)
         case CappedSession():
@@ -114,24 +122,30 @@ def law_of(window: Window, key: tuple[str, ...]) -> Law:
 
 def law_from(mapping: Mapping[str, Any]) -> Law:
     """The law that `as_mapping` wrote."""
-    lists = {name: tuple(mapping[name]) for name in _LISTS}
-    return Law(**{**mapping, **lists, "grid": mapping["grid"] and Grid(**mapping["grid"])})
+    fields = dict(mapping)
+    for name in _LISTS:
+        # JSON turns tuples into lists.
+        fields[name] = tuple(mapping[name])
+    if mapping["grid"]:
+        fields["grid"] = Grid(**mapping["grid"])
+    return Law(**fields)
 
 
 def missing(law: Law, names: list[str]) -> list[str]:
-    """The columns the law asks for that aren't among `names`."""
+    """The columns that the law requires and that are not among `names`."""
     return [column for column in law.columns if column not in names]
 
 
-def _counts(window: Window) -> tuple[str, ...]:
+def _count_columns(window: Window) -> tuple[str, ...]:
     return tuple(a.name for a in window.aggregates if a.function in ("count", "count_if"))
 
 
-def _totals(window: Window) -> tuple[str, ...]:
-    """Only where every event is in exactly one window and every window that has an event is shown."""
-    whole = isinstance(window, Tumbling) and window.shown.whole
-    return tuple(a.name for a in window.aggregates if _counts_all(a)) if whole else ()
+def _total_columns(window: Window) -> tuple[str, ...]:
+    """The counts of all events, where each event is in exactly one window and all are shown."""
+    if not isinstance(window, Tumbling) or not window.shown.whole:
+        return ()
+    return tuple(a.name for a in window.aggregates if _counts_every_event(a))
 
 
-def _counts_all(aggregate: Aggregate) -> bool:
+def _counts_every_event(aggregate: Aggregate) -> bool:
     return aggregate.function == "count" and aggregate.column is None and aggregate.where is None

@@ -1,4 +1,4 @@
-"""What a validation is told, and what it says: plain values, without Great Expectations or Spark."""
+"""The facts a validation needs and its outcomes, without Great Expectations or Spark."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,11 @@ CRITICAL, WARNING = "critical", "warning"
 
 @dataclass(frozen=True)
 class Facts:
-    """What the ledger knows after a run: events `accepted` so far, and per window those of them that missed it (`partial`)."""
+    """What the ledger records after `run`.
+
+    `accepted` counts the events accepted so far, `partial` those of them that are late for a
+    window, by the window's name.
+    """
 
     run: int
     accepted: int
@@ -22,7 +26,10 @@ class Facts:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One expectation judged on one output; `observed` and `detail` hold counts and reasons, never values of rows."""
+    """The outcome of one expectation for one output.
+
+    `observed` and `detail` contain counts and reasons, never values of rows.
+    """
 
     window: str
     suite: str

@@ -17,7 +17,10 @@ _METRIC = "window.breaches"
 
 
 class WindowBreaches(TableMetricProvider):
-    """Frame of one output -> how many of its rows break each rule of `law`, and the names of columns it lacks."""
+    """Frame of one output -> rows that break each rule of `law`, and the columns that are missing.
+
+    `found` is None if columns are missing, because the rules can't be evaluated then.
+    """
 
     metric_name = _METRIC
     value_keys = ("law",)
@@ -26,16 +29,14 @@ class WindowBreaches(TableMetricProvider):
     def _spark(
         cls, execution_engine: Any, metric_domain_kwargs: Any, metric_value_kwargs: Any, **_: Any
     ) -> dict[str, Any]:
-        frame, law = (
-            execution_engine.get_domain_records(domain_kwargs=metric_domain_kwargs),
-            law_from(metric_value_kwargs["law"]),
-        )
+        frame = execution_engine.get_domain_records(domain_kwargs=metric_domain_kwargs)
+        law = law_from(metric_value_kwargs["law"])
         lacking = missing(law, frame.columns)
         return {"missing": lacking, "found": None if lacking else breaches(frame, law)}
 
 
 class WindowExpectation(BatchExpectation):
-    """Meets its rule if no row of the output breaks it; can't be evaluated if columns are missing."""
+    """Succeeds if no row breaks the rule `breach`; fails with a reason if columns are missing."""
 
     law: dict[str, Any]
 
@@ -53,20 +54,23 @@ class WindowExpectation(BatchExpectation):
         return {"success": success, "result": {"observed_value": observed}}
 
     def _judge(self, missing: list[str], found: Breaches | None) -> tuple[bool, str]:
-        """Whether the output meets the rule, and what was seen."""
+        """Whether the expectation succeeds, and the value observed; LookupError without columns."""
         if found is None:
             raise LookupError(f"the output lacks {', '.join(missing)}")
         return self._weigh(found)
 
     def _weigh(self, found: Breaches) -> tuple[bool, str]:
-        return found[self.breach] == 0, f"{found[self.breach]} of {_plural(found['rows'])}"
+        broken = found[self.breach]
+        return broken == 0, f"{broken} of {_row_count_text(found['rows'])}"
 
 
 class ExpectWindowColumnsToExist(WindowExpectation):
     """The key, the bounds, the aggregates, `revision` and `run` are there."""
 
     def _judge(self, missing: list[str], found: Breaches | None) -> tuple[bool, str]:
-        return not missing, f"lacks {', '.join(missing)}" if missing else "all there"
+        if missing:
+            return False, f"lacks {', '.join(missing)}"
+        return True, "all there"
 
 
 class ExpectWindowKeyAndBoundsNotToBeNull(WindowExpectation):
@@ -100,13 +104,13 @@ class ExpectWindowCountsNotToBeNegative(WindowExpectation):
 
 
 class ExpectSessionsNotToOverlap(WindowExpectation):
-    """A key's session begins more than the gap after the last event of the one before, or where that one was cut."""
+    """A key's session begins beyond the gap after the one before, or where that one was cut."""
 
     breach = "overlap"
 
 
 class ExpectSessionsToEndGapAfterLastEvent(WindowExpectation):
-    """`window_end` is `last_event` plus the gap, or where the session is cut; `last_event` lies inside."""
+    """`window_end` is `last_event` plus the gap, or the cut, and `last_event` lies inside."""
 
     breach = "end"
 
@@ -130,17 +134,17 @@ class ExpectGlobalWindowsToHaveNoBounds(WindowExpectation):
 
 
 class ExpectWindowsOnceEventsWereAccepted(WindowExpectation):
-    """At least `least` rows, so that an empty output doesn't pass everything else."""
+    """At least `least` rows, because an empty output meets every other expectation."""
 
     least: int
     success_keys = ("law", "least")
 
     def _weigh(self, found: Breaches) -> tuple[bool, str]:
-        return found["rows"] >= self.least, _plural(found["rows"])
+        return found["rows"] >= self.least, _row_count_text(found["rows"])
 
 
 class ExpectWindowCountsToAddUp(WindowExpectation):
-    """The counts in `column` add up to `total`: every accepted event counts once."""
+    """The counts in `column` sum to `total`, because every accepted event counts once."""
 
     column: str
     total: int
@@ -155,5 +159,5 @@ TYPES = frozenset(kind.expectation_type for kind in WindowExpectation.__subclass
 """The names of all builtin expectations."""
 
 
-def _plural(rows: int) -> str:
+def _row_count_text(rows: int) -> str:
     return "1 row" if rows == 1 else f"{rows} rows"

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from windowing.spec.dialects import native_length
 
 SECOND = 1_000_000
-MINUTE, HOUR, DAY, WEEK = 60 * SECOND, 3_600 * SECOND, 86_400 * SECOND, 604_800 * SECOND
-_FIXED = {
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+WEEK = 7 * DAY
+_FIXED_US = {
     "microsecond": 1,
     "millisecond": 1_000,
     "second": SECOND,
@@ -17,14 +20,16 @@ _FIXED = {
     "week": WEEK,
 }
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
-_UNITS = (*_FIXED, *_MONTHS)
+_UNITS = (*_FIXED_US, *_MONTHS)
 _PART = re.compile(r"([+-]?\d+)\s+([a-z]+?)s?(?=\s|$)")
 FORM = "a duration such as '15 minutes', '1 hour 30 minutes' or '2 days'"
 
 
 @dataclass(frozen=True)
 class Duration:
-    """A length of time: `us` microseconds, or `months` calendar months; exactly one is not zero, or both are zero.
+    """A length of time: `us` microseconds or `months` calendar months.
+
+    At most one of the two is not zero, because a month has no fixed length.
 
     >>> Duration.parse("1 hour 30 minutes").us
     5400000000
@@ -37,44 +42,59 @@ class Duration:
 
     @staticmethod
     def parse(text: str) -> "Duration":
-        """The duration that `text` spells; ValueError with the grammar when it spells none."""
-        parts = _PART.findall(text.strip().lower())
-        unknown = [unit for _, unit in parts if unit not in _FIXED and unit not in _MONTHS]
-        strange = not parts or _PART.sub("", text.strip().lower()).strip()
-        if strange or unknown:
-            wrong = f"is not {FORM}" if strange else f"has the unit {unknown[0]!r}"
-            meant = _meant(text)
-            advice = f"; write {meant!r}" if meant else ""
-            raise ValueError(f"{text!r} {wrong}{advice}; units are {', '.join(_UNITS)}")
-        us = sum(int(n) * _FIXED[u] for n, u in parts if u in _FIXED)
-        months = sum(int(n) * _MONTHS[u] for n, u in parts if u in _MONTHS)
+        """The duration that `text` spells; ValueError with the grammar if it spells none."""
+        written = text.strip().lower()
+        parts = _PART.findall(written)
+        rest = _PART.sub("", written).strip()
+        if not parts or rest:
+            raise _not_a_duration(text, f"is not {FORM}")
+        us = months = 0
+        for number, unit in parts:
+            if unit in _FIXED_US:
+                us += int(number) * _FIXED_US[unit]
+            elif unit in _MONTHS:
+                months += int(number) * _MONTHS[unit]
+            else:
+                raise _not_a_duration(text, f"has the unit {unit!r}")
         if us and months:
             raise ValueError(f"{text!r} mixes months with fixed lengths; use one of them")
         return Duration(us, months)
 
     def __str__(self) -> str:
         if self.months:
-            return _plural(self.months, "month")
-        return " ".join(_plural(n, unit) for n, unit in _split(self.us)) or "0 seconds"
+            return _in_words(self.months, "month")
+        parts = [_in_words(number, unit) for number, unit in _split_by_unit(self.us)]
+        return " ".join(parts) or "0 seconds"
 
 
-def _meant(text: str) -> str | None:
-    """How the length is written that `text` spells as other systems do."""
-    said = native_length(text)
+def _not_a_duration(text: str, wrong: str) -> ValueError:
+    meant = _meant_length(text)
+    advice = f"; write {meant!r}" if meant else ""
+    return ValueError(f"{text!r} {wrong}{advice}; units are {', '.join(_UNITS)}")
+
+
+def _meant_length(text: str) -> str | None:
+    """How to write the length that `text` spells in the way of another system, if it does."""
+    length = native_length(text)
+    if length is None:
+        return None
     try:
-        return said if said and Duration.parse(said) else None
+        Duration.parse(length)
     except ValueError:
         return None
+    return length
 
 
-def _plural(n: int, unit: str) -> str:
-    return f"{n} {unit}" if abs(n) == 1 else f"{n} {unit}s"
+def _in_words(number: int, unit: str) -> str:
+    return f"{number} {unit}" if abs(number) == 1 else f"{number} {unit}s"
 
 
-def _split(us: int) -> list[tuple[int, str]]:
-    sign, rest, out = (-1 if us < 0 else 1), abs(us), []
+def _split_by_unit(us: int) -> list[tuple[int, str]]:
+    sign = -1 if us < 0 else 1
+    rest = abs(us)
+    parts = []
     for unit in ("day", "hour", "minute", "second", "millisecond", "microsecond"):
-        n, rest = divmod(rest, _FIXED[unit])
-        if n:
-            out.append((sign * n, unit))
-    return out
+        number, rest = divmod(rest, _FIXED_US[unit])
+        if number:
+            parts.append((sign * number, unit))
+    return parts

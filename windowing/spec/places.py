@@ -14,37 +14,28 @@ _CATALOG = re.compile(r"[\w-]+(\.[\w-]+){0,3}")
 
 
 def directory(field: str, text: str, base: str | None) -> str:
-    """The absolute path that `text`, relative to the directory `base`, names; without a base only absolute ones."""
+    """The absolute, normalised path that `text` names, relative to the directory `base`.
+
+    Without a base `text` has to be absolute. SpecError at `field` for variables, for schemes other
+    than `file:` and for characters that a table's path can't have.
+    """
     _check_no_variable(field, text)
-    odd = next((c for c in unquote(text) if c == "`" or not c.isprintable()), None)
-    if odd is not None:
-        raise SpecError(
-            field,
-            f"{shown(text)} holds {odd!r}, which a path of a table can't; use a path such as ../lake",
-        )
+    _check_characters(field, text)
+    _check_scheme(field, text)
     uri = _FILE.fullmatch(text)
-    scheme = _SCHEME.match(text)
-    if scheme and scheme[1].lower() != "file":
-        raise SpecError(
-            field,
-            f"{shown(text)} lies in {scheme[1]}:, which is not supported yet; use a path or a file: URI",
-        )
-    if text.lower().startswith("file:") and not uri:
-        raise SpecError(
-            field,
-            f"{shown(text)} is not a file: URI of this machine; write it as file:///data/lake",
-        )
     path = unquote(uri[1]) if uri else text
     if base is None and not os.path.isabs(path):
         raise SpecError(
             field,
-            f"{shown(text)} is a relative path, but a mapping has no file to start from; use an absolute one",
+            f"{shown(text)} is a relative path, but a mapping has no file to start from; "
+            "use an absolute one",
         )
+    # normpath keeps two leading slashes, which POSIX allows to mean something else than one.
     return "/" + os.path.normpath(os.path.join(base or "/", path)).lstrip("/")
 
 
 def table(field: str, text: str, base: str | None) -> str:
-    """A catalog name such as db.events as it is; everything with a slash as a directory."""
+    """A catalog name such as db.events as it is; any text with a slash as a directory."""
     _check_no_variable(field, text)
     if "/" in text:
         return directory(field, text, base)
@@ -56,8 +47,33 @@ def table(field: str, text: str, base: str | None) -> str:
     return text
 
 
+def _check_characters(field: str, text: str) -> None:
+    for character in unquote(text):
+        if character == "`" or not character.isprintable():
+            raise SpecError(
+                field,
+                f"{shown(text)} holds {character!r}, which a path of a table can't; "
+                "use a path such as ../lake",
+            )
+
+
+def _check_scheme(field: str, text: str) -> None:
+    scheme = _SCHEME.match(text)
+    if scheme and scheme[1].lower() != "file":
+        raise SpecError(
+            field,
+            f"{shown(text)} lies in {scheme[1]}:, which is not supported yet; "
+            "use a path or a file: URI",
+        )
+    if text.lower().startswith("file:") and not _FILE.fullmatch(text):
+        raise SpecError(
+            field,
+            f"{shown(text)} is not a file: URI of this machine; write it as file:///data/lake",
+        )
+
+
 def _check_no_variable(field: str, text: str) -> None:
-    """Raises for `${LAKE}` and `$LAKE`: a spec says the same on every machine."""
+    """Raises for `${LAKE}` and `$LAKE`, because a spec means the same on every machine."""
     found = _VARIABLE.search(text)
     if found is None:
         return

@@ -1,9 +1,9 @@
-"""Names that keys, aggregates, computed columns and windows can't have: tables use them.
+"""Names that keys, aggregates, computed columns and windows can't have, because tables use them.
 
-All names that begin with two underscores are the helpers'. Others are taken where a table has a
-column of that name beside those of the user, and nowhere else. Delta tells no names apart that
-differ by case alone, so neither does anything here. What state calls the parts of an aggregate
-depends on types; windowing/source/names.py looks at these once the source is there.
+All names that begin with two underscores belong to helper columns. Other names are reserved only
+where a table has a column of that name next to those of the user. Delta doesn't distinguish names
+that differ by case alone, so neither does this module. The names of partial aggregates in state
+depend on types; windowing/source/names.py checks those once it has read the source's schema.
 """
 
 import re
@@ -13,57 +13,55 @@ from windowing.errors import SpecError
 from windowing.spec.words import listed, shown
 
 HELPER = "__"
-"""What names of helpers begin with."""
+"""The prefix of the names of helper columns."""
 
 OUTPUT_COLUMNS = (
     *("window_start", "window_end", "last_event", "window_index", "revision", "run"),
     *("closed_by", "is_closed", "is_final"),
 )
-"""Columns that tables of windows have or that reading adds: not for keys and aggregates."""
+"""Columns that tables of windows have or that reading adds; no key or aggregate can have them."""
 
 STATE_COLUMNS = (
     *("pane_start", "first_event", "rows", "event_time", "digest", "inputs", "missed"),
     *("generation", "batch", "judged_by"),
 )
-"""Columns of state tables, which stand beside the keys there."""
+"""Columns of state tables; no key can have them."""
 
 FEED_COLUMNS = ("_change_type", "_commit_version", "_commit_timestamp")
-"""Columns that a change feed adds, to those of an output as to those of the source."""
+"""Columns that a change feed adds to those of an output, and to those of the source."""
 
 SOURCE_COLUMNS = ("judged_by",)
-"""Columns that stand beside those of the source, computed ones among them, while it is read."""
+"""Columns that are added to those of the source, including computed ones, while it is read."""
 
 COUNTS = ("inserted", "updated", "deleted", "overflow", "empty")
-"""What the ledger counts of each window, as {window}.{count}."""
+"""What the ledger counts for each window, under the name {window}.{count}."""
 MISSED = "partial"
-"""What the ledger counts events by that a window missed, as partial.{window}."""
+"""The ledger counts events that are late for a window under the name partial.{window}."""
 
 _NO_DELTA_NAME = re.compile(r"[ ,;{}()\n\t=`.]")
 
 
 def check_output_columns(key: tuple[str, ...], aggregates: tuple[str, ...]) -> None:
-    """Raises if columns of an output would collide; names differ by more than case, as in Spark."""
+    """Raises SpecError if columns of an output would collide, or differ by case alone."""
     taken: dict[str, str] = {}
-    keys = [(f"source.key[{i}]", name) for i, name in enumerate(key)]
-    for field, name in (*keys, *((f"aggregates.{name}", name) for name in aggregates)):
-        _check_name(field, name, STATE_COLUMNS if field.startswith("source.key") else ())
-        if name.lower() in taken:
-            wrong = f"{name!r} is already an output column ({taken[name.lower()]})"
-            advice = "give each column its own name, different by more than case"
-            raise SpecError(field, f"{wrong}; {advice}")
-        taken[name.lower()] = field
+    for i, name in enumerate(key):
+        _check_output_column(f"source.key[{i}]", name, STATE_COLUMNS, taken)
+    for name in aggregates:
+        _check_output_column(f"aggregates.{name}", name, (), taken)
 
 
 def check_computed_columns(names: Iterable[str], changes: str) -> None:
-    """Raises unless every name can be a column beside those of a source with these `changes`."""
-    reserved = SOURCE_COLUMNS + (FEED_COLUMNS if changes == "feed" else ())
+    """Raises SpecError unless every name can be a computed column of a source with `changes`."""
+    reserved: tuple[str, ...] = SOURCE_COLUMNS
+    if changes == "feed":
+        reserved += FEED_COLUMNS
     taken: dict[str, str] = {}
     for name in names:
         field = f"source.columns.{name}"
         if name.startswith(HELPER):
             said = f"not allowed are names that begin with '{HELPER}'"
             raise SpecError(field, f"{name!r} is reserved; {said}")
-        _check_taken(field, name, reserved)
+        _check_not_reserved(field, name, reserved)
         _check_spelling(field, name, "a column")
         other = taken.setdefault(name.lower(), name)
         if other != name:
@@ -72,7 +70,7 @@ def check_computed_columns(names: Iterable[str], changes: str) -> None:
 
 
 def check_windows(names: Collection[str]) -> None:
-    """Raises if the ledger would count two things of different windows under one name."""
+    """Raises SpecError if the ledger would count two windows' rows under one name."""
     other = next((name for name in names if name in COUNTS), None)
     if MISSED in names and other is not None:
         both = f"the ledger counts rows of both as '{MISSED}.{other}'"
@@ -80,12 +78,21 @@ def check_windows(names: Collection[str]) -> None:
         raise SpecError(f"windows.{MISSED}", f"{wrong}: {both}; give one of them another name")
 
 
-def _check_name(field: str, name: str, more: tuple[str, ...]) -> None:
-    _check_taken(field, name, OUTPUT_COLUMNS + more + FEED_COLUMNS)
+def _check_output_column(
+    field: str, name: str, more: tuple[str, ...], taken: dict[str, str]
+) -> None:
+    """Checks one name, then adds it to `taken`: lower-case name -> field that took it."""
+    _check_not_reserved(field, name, OUTPUT_COLUMNS + more + FEED_COLUMNS)
     _check_spelling(field, name, "an output column")
+    other = taken.get(name.lower())
+    if other is not None:
+        wrong = f"{name!r} is already an output column ({other})"
+        advice = "give each column its own name, different by more than case"
+        raise SpecError(field, f"{wrong}; {advice}")
+    taken[name.lower()] = field
 
 
-def _check_taken(field: str, name: str, reserved: tuple[str, ...]) -> None:
+def _check_not_reserved(field: str, name: str, reserved: tuple[str, ...]) -> None:
     if name.lower() in reserved or name.startswith(HELPER):
         said = f"not allowed are {listed(reserved)} and names that begin with '{HELPER}'"
         raise SpecError(field, f"{name!r} is reserved; {said}; give it another name")
