@@ -1,6 +1,7 @@
-"""A transcript: steps that bring rows, move the watermark or backfill, and what the tables then hold.
+"""A transcript: steps that bring rows, move the watermark or backfill, and the tables they expect.
 
-text -> plain values (spec/yaml/file.py) -> TranscriptDocument (shape) -> Transcript; values.py and expectations.py say what its rows mean
+text -> plain values (spec/yaml/file.py) -> TranscriptDocument (shape) -> Transcript
+What rows mean is in values.py for the source, and in expectations.py for the tables.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +32,11 @@ Times = tuple[datetime, datetime]
 
 @dataclass(frozen=True)
 class Step:
-    """A run over `rows` at whose end W is at least `watermark`, or a `backfill` of [from, to); then `expect` holds. Times are aware."""
+    """A run over `rows`, or a `backfill` of the event times [from, to), and the tables after it.
+
+    At the end of the run the watermark is at least `watermark`. `expect` maps tables to all their
+    rows. Times are aware.
+    """
 
     line: int
     arrival: datetime
@@ -43,7 +48,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Transcript:
-    """One file. `spec` is an absolute path, `columns` the Spark types that the file itself says."""
+    """One file: `spec` is an absolute path, `columns` the Spark types that the file names."""
 
     file: str
     name: str
@@ -136,7 +141,10 @@ def is_transcript(values: Any) -> bool:
 
 
 def load_transcript(file: str, base: str, name: str) -> Transcript:
-    """The transcript in `file`, whose directory is `base`; it is called `name` unless it says otherwise. SpecError: one sentence."""
+    """The transcript in `file`, whose directory is `base`; `name` is its name if it has no own one.
+
+    SpecError, in one sentence, for a file that is no transcript.
+    """
     values = document(file)
     if not isinstance(values, dict):
         raise SpecError(
@@ -147,13 +155,8 @@ def load_transcript(file: str, base: str, name: str) -> Transcript:
     try:
         written = TranscriptDocument.model_validate(values)
         steps = _steps(written.steps, lines(file, "steps"))
-        return Transcript(
-            file,
-            written.name or name,
-            directory("spec", written.spec, base),
-            written.columns or {},
-            steps,
-        )
+        spec = directory("spec", written.spec, base)
+        return Transcript(file, written.name or name, spec, written.columns or {}, steps)
     except ValidationError as error:
         raise SpecError(*first_sentence(error, model_at), file) from None
     except SpecError as error:
@@ -161,23 +164,16 @@ def load_transcript(file: str, base: str, name: str) -> Transcript:
 
 
 def _steps(written: Sequence[StepDocument], at: Sequence[int]) -> tuple[Step, ...]:
-    """The steps, each with its arrival: what it says, else what the one before said."""
+    """The steps, each with its arrival: its own, or else that of the step before."""
     arrival = LATEST if all(step.arrival is None for step in written) else None
-    out: list[Step] = []
+    steps: list[Step] = []
     for i, (step, line) in enumerate(zip(written, at, strict=True)):
         _check_one_thing(f"steps[{i}]", step)
         arrival = _arrival(f"steps[{i}].arrival", step.arrival, arrival)
-        out.append(
-            Step(
-                line,
-                arrival,
-                tuple(step.input or ()),
-                step.watermark,
-                step.backfill,
-                step.expect or {},
-            )
-        )
-    return tuple(out)
+        rows = tuple(step.input or ())
+        expect = step.expect or {}
+        steps.append(Step(line, arrival, rows, step.watermark, step.backfill, expect))
+    return tuple(steps)
 
 
 def _check_one_thing(where: str, step: StepDocument) -> None:
@@ -192,11 +188,13 @@ def _arrival(where: str, given: datetime | None, before: datetime | None) -> dat
     if given is None and before is None:
         raise SpecError(
             where,
-            "is missing; once a step says its arrival, the first one must, since arrivals never go back",
+            "is missing; once a step says its arrival, the first one must, "
+            "since arrivals never go back",
         )
     if given is not None and before is not None and given < before:
         raise SpecError(
             where,
-            f"{given.isoformat()} is before {before.isoformat()}, the arrival of an earlier step; arrivals never go back",
+            f"{given.isoformat()} is before {before.isoformat()}, the arrival of an earlier step; "
+            "arrivals never go back",
         )
     return given or before or LATEST

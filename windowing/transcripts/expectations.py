@@ -1,4 +1,7 @@
-"""Whether what a transcript expects can be compared at all: its tables and columns exist, its times are times. No Spark."""
+"""Whether what a transcript expects can be compared: tables and columns exist, times are times.
+
+It needs no Spark, so that wrong transcripts are refused before Spark starts.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,12 +12,12 @@ from windowing.spec.words import listed, near, shown
 from windowing.transcripts.document import WATERMARK, Transcript
 
 Columns = Mapping[str, Sequence[str]]
-"""For each table that may be expected, its columns."""
+"""Table that may be expected -> its columns."""
 _TIMES = ("window_start", "window_end", "last_event", "event_time", "watermark")
 
 
 def check_expected(transcript: Transcript, tables: Columns) -> None:
-    """SpecError for the first table, column or time of some `expect` that can't be."""
+    """Raises SpecError for the first table, column or time of an `expect` that can't be right."""
     for i, step in enumerate(transcript.steps):
         for name, rows in step.expect.items():
             where = f"steps[{i}].expect.{name}"
@@ -25,16 +28,22 @@ def check_expected(transcript: Transcript, tables: Columns) -> None:
 
 
 def _check_watermark(where: str, value: Any) -> None:
-    if value is not None and (not isinstance(value, str) or instant(value) is None):
+    if not _is_time_or_null(value):
         raise SpecError(where, f"{shown(value)} is not {INSTANT_FORM}; null says there is none yet")
+
+
+def _is_time_or_null(value: Any) -> bool:
+    if value is None:
+        return True
+    return isinstance(value, str) and instant(value) is not None
 
 
 def _check_table(where: str, name: str, rows: Any, tables: Columns) -> None:
     if name not in tables:
         known = [*tables, WATERMARK]
-        raise SpecError(
-            where, f"is not a table of this pipeline{near(name, known)}; allowed: {listed(known)}"
-        )
+        hint = near(name, known)
+        raise SpecError(where, f"is not a table of this pipeline{hint}; allowed: {listed(known)}")
+    columns = tables[name]
     if not isinstance(rows, list):
         raise SpecError(
             where,
@@ -44,21 +53,18 @@ def _check_table(where: str, name: str, rows: Any, tables: Columns) -> None:
         if not isinstance(row, dict) or not row:
             raise SpecError(
                 f"{where}[{n}]",
-                f"{shown(row)} is not a row; write a mapping with some of {listed(tables[name])}",
+                f"{shown(row)} is not a row; write a mapping with some of {listed(columns)}",
             )
-        _check_row(f"{where}[{n}]", name, row, tables[name])
+        _check_row(f"{where}[{n}]", name, row, columns)
 
 
 def _check_row(where: str, table: str, row: Mapping[Any, Any], columns: Sequence[str]) -> None:
     for name, value in row.items():
         if name not in columns:
+            hint = near(str(name), columns)
             raise SpecError(
                 f"{where}.{name}",
-                f"is not a column of {table}{near(str(name), columns)}; allowed: {listed(columns)}",
+                f"is not a column of {table}{hint}; allowed: {listed(columns)}",
             )
-        if (
-            name in _TIMES
-            and value is not None
-            and (not isinstance(value, str) or instant(value) is None)
-        ):
+        if name in _TIMES and not _is_time_or_null(value):
             raise SpecError(f"{where}.{name}", f"{shown(value)} is not {INSTANT_FORM}")

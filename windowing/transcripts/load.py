@@ -1,4 +1,4 @@
-"""Transcripts as files: found, read, and checked against the pipelines they test, all before Spark starts."""
+"""Transcripts as files: found, read and checked against their pipelines, before Spark starts."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from windowing.columns import META, kept_name
 from windowing.errors import SpecError, UsageError
 from windowing.merge.rule import identity, output
 from windowing.spec.load import load_pipeline
-from windowing.spec.pipeline import Pipeline
+from windowing.spec.pipeline import Pipeline, Source
 from windowing.spec.yaml.file import document
 from windowing.transcripts.document import Transcript, is_transcript, load_transcript
 from windowing.transcripts.expectations import check_expected
@@ -22,7 +22,7 @@ FINALITY = ("is_closed", "is_final")
 
 @dataclass(frozen=True)
 class Table:
-    """A table that may be expected: its columns, and those that tell one row from another."""
+    """A table that may be expected: its columns, and those that identify a row."""
 
     columns: tuple[str, ...]
     identity: tuple[str, ...]
@@ -30,7 +30,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Play:
-    """A transcript that can be played: its pipeline, the types of its source, for each step its rows, and the tables there will be."""
+    """A transcript that can be played.
+
+    `columns` are the types of its source, `rows` the typed rows of each step, `tables` the tables
+    that it may expect.
+    """
 
     transcript: Transcript
     pipeline: Pipeline
@@ -40,8 +44,15 @@ class Play:
 
 
 def plays(paths: Sequence[str]) -> list[Play]:
-    """The transcripts that `paths` name, each once; a directory stands for all below it. SpecError for the first that can't be played."""
-    return [play(file) for file in dict.fromkeys(found for path in paths for found in _files(path))]
+    """The transcripts that `paths` name, each once; a directory stands for all files below it.
+
+    SpecError for the first that can't be played, UsageError for a directory without transcripts.
+    """
+    # Paths may overlap. A dict, unlike a set, keeps the order in which files were found.
+    files: dict[str, None] = {}
+    for path in paths:
+        files.update(dict.fromkeys(_transcript_files(path)))
+    return [play(file) for file in files]
 
 
 def play(file: str) -> Play:
@@ -50,7 +61,8 @@ def play(file: str) -> Play:
     pipeline = load_pipeline(transcript.spec)
     try:
         columns = types(transcript, pipeline)
-        rows, known = typed(transcript, columns), tables(pipeline, columns)
+        rows = typed(transcript, columns)
+        known = tables(pipeline, columns)
         check_expected(transcript, {name: table.columns for name, table in known.items()})
     except SpecError as error:
         raise SpecError(error.field, error.message, file) from None
@@ -59,41 +71,55 @@ def play(file: str) -> Play:
 
 def tables(pipeline: Pipeline, columns: Mapping[str, str]) -> dict[str, Table]:
     """Every output and every table of refused rows, for a source with these `columns`."""
-    source, found = pipeline.source, {}
+    source = pipeline.source
+    found: dict[str, Table] = {}
     for window in pipeline.windows:
-        found[window.name] = Table(
-            (*output(pipeline, window).columns, *FINALITY), identity(window, source.key)
-        )
-    kept = [kept_name(name) for name in (*columns, *(name for name, _ in source.columns))]
-    which = (source.event_id,) if source.event_id else (*source.key, source.event_time.column)
+        shown = (*output(pipeline, window).columns, *FINALITY)
+        found[window.name] = Table(shown, identity(window, source.key))
+    computed = [name for name, _ in source.columns]
+    kept = [kept_name(name) for name in (*columns, *computed)]
+    identifying = _identifying_columns(source)
     for name in REFUSED:
-        more = [column for column in META if column != "missed" or name == "_late"]
-        found[name] = Table((*kept, *more), tuple(kept_name(column) for column in which if column))
+        # Only the table of late rows records which windows an event missed.
+        meta = [column for column in META if column != "missed" or name == "_late"]
+        found[name] = Table((*kept, *meta), identifying)
     return found
 
 
-def _files(path: str) -> Iterator[str]:
+def _identifying_columns(source: Source) -> tuple[str, ...]:
+    """The columns of a refused table that identify a row: the event id, or key and event time."""
+    if source.event_id:
+        return (kept_name(source.event_id),)
+    names = [*source.key, source.event_time.column]
+    return tuple(kept_name(name) for name in names if name)
+
+
+def _transcript_files(path: str) -> Iterator[str]:
     if not os.path.isdir(path):
         yield path
         return
-    below = sorted(
-        f
-        for f in Path(path).rglob("*.yaml")
-        if not any(part.startswith(".") for part in f.relative_to(path).parts)
-    )
-    found = [str(file) for file in below if _means_to_be_one(file)]
+    below = sorted(file for file in Path(path).rglob("*.yaml") if not _is_hidden(file, path))
+    found = [str(file) for file in below if _means_to_be_transcript(file)]
     if not found:
         raise UsageError(f"{path} holds no transcript; one is a .yaml file with spec and steps")
     yield from found
 
 
-def _means_to_be_one(file: Path) -> bool:
-    """Whether a file of a directory is a transcript, possibly a broken one; what can't be read may be one."""
+def _is_hidden(file: Path, directory: str) -> bool:
+    return any(part.startswith(".") for part in file.relative_to(directory).parts)
+
+
+def _means_to_be_transcript(file: Path) -> bool:
+    """Whether a file of a directory is a transcript, even if it is broken or can't be read.
+
+    Such a file is reported as broken later, because leaving it out would hide a test.
+    """
     try:
         return file.is_file() and is_transcript(document(str(file)))
     except OSError:
         return True
     except SpecError:
-        return not os.access(file, os.R_OK) or "\nsteps:" in "\n" + file.read_text(
-            encoding="utf-8", errors="replace"
-        )
+        if not os.access(file, os.R_OK):
+            return True
+        text = file.read_text(encoding="utf-8", errors="replace")
+        return "\nsteps:" in "\n" + text

@@ -1,4 +1,8 @@
-"""Rows of a transcript -> values of Spark's types: the type `columns` says, else the one the spec asks for, else that of the values."""
+"""Rows of a transcript -> values of Spark's types.
+
+The type of a column is the one under `columns`, or else the one that the spec requires, or else
+that of the values.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,7 +12,7 @@ from typing import Any
 
 from windowing.errors import SpecError
 from windowing.spec.kinds import Delta, Punctuation
-from windowing.spec.pipeline import Pipeline
+from windowing.spec.pipeline import Pipeline, Source
 from windowing.spec.times import INSTANT_FORM, instant
 from windowing.spec.words import listed, near, shown
 from windowing.transcripts.document import Transcript
@@ -45,9 +49,9 @@ _SAID = {
 
 
 def types(transcript: Transcript, pipeline: Pipeline) -> dict[str, str]:
-    """The type of each column of the source: of those that the spec uses and those that `columns` names.
+    """The type of each column of the source that the spec uses or that `columns` names.
 
-    SpecError for a column that is neither, and for one whose type nothing says.
+    SpecError for a column of a row that is neither, and for a column without a known type.
     """
     said = {name: _type(f"columns.{name}", kind) for name, kind in transcript.columns.items()}
     needed = {**used(pipeline), **said}
@@ -59,49 +63,55 @@ def types(transcript: Transcript, pipeline: Pipeline) -> dict[str, str]:
         example = ", ".join(f"{name}: bigint" for name in unknown)
         raise SpecError(
             "columns",
-            f"the spec uses {listed(unknown)}, but no row gives a value; say the type, as in columns: {{{example}}}",
+            f"the spec uses {listed(unknown)}, but no row gives a value; "
+            f"say the type, as in columns: {{{example}}}",
         )
     return {name: kind for name, kind in found.items() if kind is not None}
 
 
 def typed(transcript: Transcript, columns: Mapping[str, str]) -> list[list[dict[str, Any]]]:
-    """For each step its rows, with a value or None for every column. SpecError for a value that its column can't hold."""
-    return [
-        [
-            {
-                c: _value(f"steps[{i}].input[{n}].{c}", kind, row.get(c))
-                for c, kind in columns.items()
-            }
-            for n, row in enumerate(step.rows)
+    """The rows of each step, with a value or None for every column.
+
+    SpecError for a value that its column can't contain.
+    """
+    steps: list[list[dict[str, Any]]] = []
+    for i, step in enumerate(transcript.steps):
+        rows = [
+            _typed_row(f"steps[{i}].input[{n}]", row, columns) for n, row in enumerate(step.rows)
         ]
-        for i, step in enumerate(transcript.steps)
-    ]
+        steps.append(rows)
+    return steps
+
+
+def _typed_row(field: str, row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
+    return {name: _value(f"{field}.{name}", kind, row.get(name)) for name, kind in columns.items()}
 
 
 def used(pipeline: Pipeline) -> dict[str, str | None]:
-    """The columns of the source that the spec names, each with the type the spec asks for, if it does."""
-    computed, found = {name for name, _ in pipeline.source.columns}, dict[str, str | None]()
-    for name, kind in _asked(pipeline):
+    """The columns of the source that the spec uses -> the type it requires; None if it has none."""
+    computed = {name for name, _ in pipeline.source.columns}
+    found: dict[str, str | None] = {}
+    for name, kind in _required(pipeline):
         if name is not None and name not in computed:
             found[name] = found.get(name) or kind
     return found
 
 
-def _asked(pipeline: Pipeline) -> Iterator[tuple[str | None, str | None]]:
+def _required(pipeline: Pipeline) -> Iterator[tuple[str | None, str | None]]:
+    """(column, required type) of each place where the spec names one, in a fixed order."""
     source = pipeline.source
-    yield from ((name, None) for name in (*source.key, source.event_id, *source.order_by))
-    yield (
-        source.event_time.column,
-        None if source.event_time.unit else "string" if source.zone else "timestamp",
-    )
-    for expression in (
-        *(e for _, e in source.columns),
-        source.where,
-        *(a.where for a in pipeline.aggregates),
-    ):
-        yield from ((name, None) for name in (expression.columns if expression else ()))
+    for name in (*source.key, source.event_id, *source.order_by):
+        yield name, None
+    yield source.event_time.column, _event_time_type(source)
+    computed = [expression for _, expression in source.columns]
+    conditions = [a.where for a in pipeline.aggregates]
+    for expression in (*computed, source.where, *conditions):
+        if expression is not None:
+            for name in expression.columns:
+                yield name, None
     for a in pipeline.aggregates:
-        yield from ((a.column, "boolean" if a.function == "count_if" else None), (a.by, None))
+        yield a.column, "boolean" if a.function == "count_if" else None
+        yield a.by, None
     for window in pipeline.windows:
         match window:
             case Punctuation(marker=marker):
@@ -110,16 +120,28 @@ def _asked(pipeline: Pipeline) -> Iterator[tuple[str | None, str | None]]:
                 yield attribute, None if length is None else "timestamp"
 
 
+def _event_time_type(source: Source) -> str | None:
+    if source.event_time.unit:
+        # Times as numbers since 1970 can have any numeric type.
+        return None
+    return "string" if source.zone else "timestamp"
+
+
 def _type(field: str, written: str) -> str:
     kind = written.strip().lower()
-    number = _DECIMAL.fullmatch(kind)
-    if kind in _FORMS or (
-        number and 0 <= int(number[2]) <= int(number[1]) <= 38 and int(number[1])
-    ):
+    if kind in _FORMS or _is_decimal_type(kind):
         return kind
     raise SpecError(
         field, f"{shown(written)} is not a type{near(kind, _FORMS)}; allowed: {listed(TYPES)}"
     )
+
+
+def _is_decimal_type(kind: str) -> bool:
+    match = _DECIMAL.fullmatch(kind)
+    if match is None:
+        return False
+    precision, scale = int(match[1]), int(match[2])
+    return 1 <= precision <= 38 and scale <= precision
 
 
 def _check_names(names: Iterable[str]) -> None:
@@ -139,7 +161,7 @@ def _check_names(names: Iterable[str]) -> None:
 
 
 def _given(transcript: Transcript, known: Mapping[str, object]) -> dict[str, list[Any]]:
-    """The values that rows give to each column, without nulls. SpecError for a column that isn't known."""
+    """The values that rows give to each column, without nulls; SpecError for an unknown column."""
     found: dict[str, list[Any]] = {}
     for i, step in enumerate(transcript.steps):
         for n, row in enumerate(step.rows):
@@ -149,12 +171,14 @@ def _given(transcript: Transcript, known: Mapping[str, object]) -> dict[str, lis
                     raise SpecError(
                         f"steps[{i}].input[{n}].{name}", f"the spec does not use this column{hint}"
                     )
-                found.setdefault(name, []).extend([] if value is None else [value])
+                values = found.setdefault(name, [])
+                if value is not None:
+                    values.append(value)
     return found
 
 
 def _inferred(name: str, values: list[Any]) -> str | None:
-    """The type that holds all `values`; None if there are none."""
+    """The type of all `values`; None if there are none."""
     kinds = frozenset(map(type, values))
     if not kinds:
         return None
@@ -170,27 +194,25 @@ def _inferred(name: str, values: list[Any]) -> str | None:
 def _value(field: str, kind: str, value: Any) -> Any:
     if value is None:
         return None
+    is_decimal = kind.startswith("decimal")
     try:
-        found = _decimal(kind, value) if kind.startswith("decimal") else _converted(kind, value)
+        found = _decimal(kind, value) if is_decimal else _converted(kind, value)
     except (ValueError, OverflowError, InvalidOperation):
         found = None
     if found is None:
-        form = (
-            f"a number that {kind} holds without rounding"
-            if kind.startswith("decimal")
-            else _FORMS[kind]
-        )
+        form = f"a number that {kind} holds without rounding" if is_decimal else _FORMS[kind]
         raise SpecError(field, f"{shown(value)} is not {form}")
     return found
 
 
 def _converted(kind: str, value: Any) -> Any:
-    """The value as `kind` has it; None, or ValueError, if it can't be one."""
+    """The value in Python's type for `kind`; None or ValueError if it can't be one."""
     match value:
         case bool():
             return value if kind == "boolean" else None
         case int() if kind in _BITS:
-            return value if -(2 ** (_BITS[kind] - 1)) <= value < 2 ** (_BITS[kind] - 1) else None
+            limit = 2 ** (_BITS[kind] - 1)
+            return value if -limit <= value < limit else None
         case int() | float() if kind in ("double", "float"):
             return float(value)
         case str() if kind == "string":
@@ -207,16 +229,11 @@ def _converted(kind: str, value: Any) -> Any:
 
 def _decimal(kind: str, value: Any) -> Decimal | None:
     precision, scale = (int(n) for n in re.findall(r"\d+", kind))
-    number = (
-        Decimal(str(value))
-        if isinstance(value, (int, float, str)) and not isinstance(value, bool)
-        else None
-    )
-    if (
-        number is None
-        or not number.is_finite()
-        or abs(number) >= Decimal(10) ** (precision - scale)
-    ):
+    # bool is a subclass of int, but true is no number.
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    number = Decimal(str(value))
+    if not number.is_finite() or abs(number) >= Decimal(10) ** (precision - scale):
         return None
     exact = number.quantize(Decimal(1).scaleb(-scale))
     return exact if exact == number else None

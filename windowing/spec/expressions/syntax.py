@@ -1,9 +1,12 @@
-"""Tokens -> tree of windowing.spec.expressions.parse: sqlglot parses, then every node is one that is known here or the text is refused.
+"""Tokens -> tree of an expression: sqlglot parses, then every node it found is checked.
 
-Only windowing.spec.expressions.parse imports this, once there is an expression to read: sqlglot takes a while to load.
+A text is refused unless each node is of a kind that is known here. Only
+windowing.spec.expressions.parse imports this module, and only once there is an expression to read,
+because sqlglot takes a while to load.
 """
 
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 
 from sqlglot import exp
@@ -21,15 +24,27 @@ LONGEST_CHAIN = 100
 TYPES = f"bigint, double, string and decimal(p, s) with up to {MOST_DIGITS} digits"
 
 _BINARY: dict[type[exp.Expr], str] = {
-    exp.And: "and", exp.Or: "or", exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%",
-}  # fmt: skip
+    exp.And: "and",
+    exp.Or: "or",
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+}
 _COMPARISONS: dict[type[exp.Expr], str] = {
-    exp.EQ: "=", exp.NEQ: "!=", exp.NullSafeEQ: "<=>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
-}  # fmt: skip
+    exp.EQ: "=",
+    exp.NEQ: "!=",
+    exp.NullSafeEQ: "<=>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
 _COMPARED = (*_COMPARISONS, exp.Is, exp.In, exp.Between, exp.Like, exp.Not)
 _TYPES = {exp.DType.BIGINT: "bigint", exp.DType.DOUBLE: "double", exp.DType.TEXT: "string"}
 _FLAGS = {"typed", "safe", "negate"}
-"""What sqlglot notes about a node beside its parts."""
+"""What sqlglot records about a node in addition to its parts."""
 
 _PATTERN = re.compile(r"(?:[^\\]|\\[\\%_])*")
 
@@ -52,11 +67,18 @@ def parsed(field: str, text: str, longest: int | None = LONGEST) -> Node:
     except TokenError:
         problem = "has a quote, a backtick or a comment that is not closed"
     except ParseError as error:
-        near = (error.errors or [{}])[0].get("highlight")
-        problem = f"can't be read{f' near {shown(near)}' if near else ''}; {FORM}"
+        problem = f"can't be read{_place_of(error)}; {FORM}"
     except RecursionError:
         problem = "is nested too deeply; write it flatter"
     raise SpecError(field, f"{shown(text)} {problem}")
+
+
+def _place_of(error: ParseError) -> str:
+    """` near 'x'` if the parser names the place of its error."""
+    if not error.errors:
+        return ""
+    near = error.errors[0].get("highlight")
+    return f" near {shown(near)}" if near else ""
 
 
 def _tree(text: str, longest: int | None) -> Node:
@@ -69,9 +91,11 @@ def _tree(text: str, longest: int | None) -> Node:
 
 
 def _check_chains(root: exp.Expr) -> None:
-    level, depth = [root], 0
+    depth = 0
+    level = [root]
     while level:
-        level, depth = [child for node in level for child in node.iter_expressions()], depth + 1
+        level = [child for node in level for child in node.iter_expressions()]
+        depth += 1
     if depth > LONGEST_CHAIN:
         raise Refused(
             f"has more than {LONGEST_CHAIN} operators in a row; for many values write in ('a', 'b')"
@@ -79,12 +103,11 @@ def _check_chains(root: exp.Expr) -> None:
 
 
 def _node(found: exp.Expr) -> Node:
-    if type(found) in _BINARY:
-        return Call(_BINARY[type(found)], tuple(map(_node, _parts(found, "this", "expression"))))
-    if type(found) in _COMPARISONS:
-        return Call(
-            _COMPARISONS[type(found)], tuple(map(_node, _compared(found, "this", "expression")))
-        )
+    kind = type(found)
+    if kind in _BINARY:
+        return Call(_BINARY[kind], _nodes(_parts(found, "this", "expression")))
+    if kind in _COMPARISONS:
+        return Call(_COMPARISONS[kind], _nodes(_compared(found, "this", "expression")))
     match found:
         case exp.Paren():
             return _node(*_parts(found, "this"))
@@ -99,17 +122,23 @@ def _node(found: exp.Expr) -> Node:
     return _predicate(found) or _call(found)
 
 
+def _nodes(found: Iterable[exp.Expr]) -> tuple[Node, ...]:
+    return tuple(map(_node, found))
+
+
 def _parts(found: exp.Expr, *names: str) -> list[exp.Expr]:
-    """The children under `names`, in their order; refuses a node that says more than these."""
-    said = {
-        key: value
-        for key, value in found.args.items()
-        if value is not None and value is not False and value != []
-    }
-    if said.keys() - {*names} - _FLAGS:
+    """The children under `names`, in their order; refuses a node that has any others."""
+    given = {}
+    for key, value in found.args.items():
+        if value is not None and value is not False and value != []:
+            given[key] = value
+    if given.keys() - {*names} - _FLAGS:
         raise _unknown(found)
-    values = [said[name] for name in names if name in said]
-    return [child for value in values for child in (value if isinstance(value, list) else [value])]
+    parts: list[exp.Expr] = []
+    for name in names:
+        value = given.get(name, [])
+        parts += value if isinstance(value, list) else [value]
+    return parts
 
 
 def _compared(found: exp.Expr, *names: str) -> tuple[exp.Expr, ...]:
@@ -126,8 +155,8 @@ def _sides(*parts: exp.Expr) -> tuple[exp.Expr, ...]:
 
 
 def _unknown(found: exp.Expr) -> Refused:
-    said = re.sub("(?<=[a-z])(?=[A-Z])", " ", type(found).__name__).lower()
-    return Refused(f"has an operation that is not allowed ({said}); {FORM}")
+    operation = re.sub("(?<=[a-z])(?=[A-Z])", " ", type(found).__name__).lower()
+    return Refused(f"has an operation that is not allowed ({operation}); {FORM}")
 
 
 def _name(found: exp.Expr) -> Name:
@@ -170,9 +199,9 @@ def _predicate(found: exp.Expr) -> Node | None:
             if not found.expressions:
                 raise Refused("has in without a list of values; write in ('a', 'b')")
             _parts(found, "this", "expressions")
-            return Call("in", tuple(map(_node, [*_sides(found.this), *found.expressions])))
+            return Call("in", _nodes([*_sides(found.this), *found.expressions]))
         case exp.Between():
-            return Call("between", tuple(map(_node, _compared(found, "this", "low", "high"))))
+            return Call("between", _nodes(_compared(found, "this", "low", "high")))
         case exp.Like():
             subject, pattern = _compared(found, "this", "expression")
             like = Call("like", (_node(subject), _pattern(pattern)))
@@ -185,7 +214,8 @@ def _pattern(found: exp.Expr) -> Literal:
         raise Refused("has like before something else than a text; write like 'A%'")
     if not _PATTERN.fullmatch(found.name):
         raise Refused(
-            "has a like with a backslash that stands before neither % nor _ nor another one, where it would mean nothing"
+            "has a like with a backslash that stands before neither % nor _ nor another one, "
+            "where it would mean nothing"
         )
     return _literal(found)
 
@@ -196,53 +226,56 @@ def _call(found: exp.Expr) -> Node:
             return _case(found)
         case exp.Cast():
             subject, kind = _parts(found, "this", "to")
-            return Call("cast", (_node(subject), _type(kind)))
+            return Call("cast", (_node(subject), _cast_type(kind)))
         case exp.Anonymous() if isinstance(found.this, str) and found.this.lower() in FUNCTIONS:
-            return _function(found.this.lower(), tuple(map(_node, found.expressions)))
+            return _function(found.this.lower(), _nodes(found.expressions))
     raise _unknown(found)
 
 
 def _case(found: exp.Case) -> Call:
     _parts(found, "this", "ifs", "default")
-    operand, default = found.args.get("this"), found.args.get("default")
-    arms = [_node(part) for arm in found.args["ifs"] for part in _parts(arm, "this", "true")]
+    operand = found.args.get("this")
+    default = found.args.get("default")
+    arms: list[Node] = []
+    for arm in found.args["ifs"]:
+        arms += _nodes(_parts(arm, "this", "true"))
     otherwise = Literal(None) if default is None else _node(default)
-    return (
-        Call("case", (*arms, otherwise))
-        if operand is None
-        else Call("case of", (_node(operand), *arms, otherwise))
-    )
+    if operand is None:
+        return Call("case", (*arms, otherwise))
+    return Call("case of", (_node(operand), *arms, otherwise))
 
 
-def _type(found: exp.Expr) -> Literal:
+def _cast_type(found: exp.Expr) -> Literal:
     if found.this in _TYPES and not found.expressions:
         return Literal(_TYPES[found.this])
     digits = [int(size.name) for size in found.expressions if size.name.isdecimal()]
-    if (
-        found.this != exp.DType.DECIMAL
-        or len(digits) != 2
-        or not 0 <= digits[1] <= digits[0] <= MOST_DIGITS
-        or not digits[0]
-    ):
-        raise Refused(f"casts to {shown(found.sql('spark').lower())}; allowed are {TYPES}")
-    return Literal(f"decimal({digits[0]}, {digits[1]})")
+    if found.this == exp.DType.DECIMAL and len(digits) == 2:
+        precision, scale = digits
+        if 1 <= precision <= MOST_DIGITS and 0 <= scale <= precision:
+            return Literal(f"decimal({precision}, {scale})")
+    raise Refused(f"casts to {shown(found.sql('spark').lower())}; allowed are {TYPES}")
 
 
 def _function(name: str, arguments: tuple[Node, ...]) -> Call:
     fewest, most = FUNCTIONS[name]
     if not fewest <= len(arguments) <= most:
-        wanted = (
-            f"{fewest}"
-            if fewest == most
-            else f"{fewest} or more"
-            if most == ANY_NUMBER
-            else f"{fewest} or {most}"
-        )
+        wanted = _wanted_arguments(fewest, most)
         raise Refused(f"gives {name} {len(arguments)} arguments, but it takes {wanted}")
     if name == "round" and len(arguments) == 2:
-        digits = arguments[1].value if isinstance(arguments[1], Literal) else None
-        if type(digits) is not int or not 0 <= digits <= 18:
-            raise Refused(
-                "has a round to something else than 0 to 18 digits, as in round(delay, 2)"
-            )
+        _check_digits(arguments[1])
     return Call(name, arguments)
+
+
+def _wanted_arguments(fewest: int, most: int) -> str:
+    if fewest == most:
+        return f"{fewest}"
+    if most == ANY_NUMBER:
+        return f"{fewest} or more"
+    return f"{fewest} or {most}"
+
+
+def _check_digits(node: Node) -> None:
+    digits = node.value if isinstance(node, Literal) else None
+    # bool is a subclass of int, so isinstance would let true pass as 1.
+    if type(digits) is not int or not 0 <= digits <= 18:
+        raise Refused("has a round to something else than 0 to 18 digits, as in round(delay, 2)")

@@ -1,4 +1,4 @@
-"""A YAML file -> plain values: YAML 1.2, no field twice, no anchors, aliases, tags or directives."""
+"""A YAML file -> plain values: YAML 1.2 without repeated fields, anchors, tags or directives."""
 
 import re
 from typing import Any
@@ -19,20 +19,23 @@ _TYPED = {_CORE + name for name in ("int", "float", "bool", "null")}
 
 
 def document(path: str) -> Any:
-    """The plain values (dict, list, str, int, float, bool, None) in the file; a SpecError with the file for anything else."""
+    """The plain values in the file: dict, list, str, int, float, bool and None.
+
+    SpecError, which names the file, for anything else.
+    """
     try:
-        text = _read(path)
-        return _values(text)
+        return _values(_read(path))
     except SpecError as error:
-        raise (
-            SpecError(error.field, error.message, path)
-            if error.field
-            else SpecError("", f"{path}: {error.message}")
-        ) from None
+        if error.field:
+            raise SpecError(error.field, error.message, path) from None
+        raise SpecError("", f"{path}: {error.message}") from None
 
 
 def lines(path: str, field: str) -> list[int]:
-    """The line on which each item of the list `field` begins, at the top of a file that `document` could read."""
+    """The line on which each item of the top-level list `field` begins.
+
+    The file has to be one that `document` can read.
+    """
     root = YAML(typ="safe", pure=True).compose(_read(path))
     return [
         item.start_mark.line + 1
@@ -69,29 +72,32 @@ def _values(text: str) -> Any:
     yaml = YAML(typ="safe", pure=True)
     try:
         root = yaml.compose(text)
-        return None if root is None else _plain(root, "", yaml)
+        return None if root is None else _plain_value(root, "", yaml)
     except MarkedYAMLError as error:
-        raise _syntax(error) from None
+        raise _syntax_error(error) from None
     except YAMLError as error:
         raise SpecError("", f"is not YAML ({_first_line(str(error))})") from None
     except RecursionError:
         raise SpecError("", "is nested too deeply; a pipeline needs four levels") from None
 
 
-def _syntax(error: MarkedYAMLError) -> SpecError:
+def _syntax_error(error: MarkedYAMLError) -> SpecError:
     mark = error.problem_mark or error.context_mark
     what = _first_line(error.problem or error.context or "a syntax error")
     advice = "check indentation, quotes and colons"
     if "flow" in str(error.context):
         advice += "; inside braces and brackets a text that holds a comma needs quotes around it"
-    return SpecError(f"line {mark.line + 1}" if mark else "", f"is not YAML ({what}); {advice}")
+    where = f"line {mark.line + 1}" if mark else ""
+    return SpecError(where, f"is not YAML ({what}); {advice}")
 
 
 def _first_line(text: str) -> str:
-    return text.strip().splitlines()[0].rstrip(".") if text.strip() else "a syntax error"
+    if not text.strip():
+        return "a syntax error"
+    return text.strip().splitlines()[0].rstrip(".")
 
 
-def _plain(node: Node, field: str, yaml: YAML) -> Any:
+def _plain_value(node: Node, field: str, yaml: YAML) -> Any:
     where = field or f"line {node.start_mark.line + 1}"
     if node.anchor:
         raise SpecError(
@@ -102,34 +108,36 @@ def _plain(node: Node, field: str, yaml: YAML) -> Any:
         case MappingNode() if node.tag == _CORE + "map":
             return _mapping(node, field, yaml)
         case SequenceNode() if node.tag == _CORE + "seq":
-            return [_plain(item, f"{field}[{i}]", yaml) for i, item in enumerate(node.value)]
+            return [_plain_value(item, f"{field}[{i}]", yaml) for i, item in enumerate(node.value)]
         case ScalarNode() if node.tag in _TEXTS:
             return node.value
         case ScalarNode() if node.tag in _TYPED:
             return _scalar(node, where, yaml)
     raise SpecError(
         where,
-        f"the tag {shown(str(node.tag))} is not allowed; a spec is plain text, numbers, lists and mappings",
+        f"the tag {shown(str(node.tag))} is not allowed; "
+        "a spec is plain text, numbers, lists and mappings",
     )
 
 
 def _mapping(node: MappingNode, field: str, yaml: YAML) -> dict[Any, Any]:
     if node.flow_style:
         _check_commas(node, field)
-    out: dict[Any, Any] = {}
+    values: dict[Any, Any] = {}
     for key_node, value_node in node.value:
         line = f"line {key_node.start_mark.line + 1}"
         if not isinstance(key_node, ScalarNode):
             raise SpecError(
                 field or line,
-                f"has a list or mapping as a field's name in {line}; quote it if it is meant as text",
+                f"has a list or mapping as a field's name in {line}; "
+                "quote it if it is meant as text",
             )
-        key = _plain(key_node, field, yaml)
+        key = _plain_value(key_node, field, yaml)
         path = f"{field}.{key_node.value}" if field else str(key_node.value)
-        if key in out:
+        if key in values:
             raise SpecError(path, f"is given twice, again in {line}; keep one of them")
-        out[key] = _plain(value_node, path, yaml)
-    return out
+        values[key] = _plain_value(value_node, path, yaml)
+    return values
 
 
 def _check_commas(node: MappingNode, field: str) -> None:
@@ -146,24 +154,24 @@ def _check_commas(node: MappingNode, field: str) -> None:
 
 def _whole_text(value: Node, rest: list[tuple[Node, Node]]) -> str | None:
     """The text that begins as `value`, if fields without values close its parenthesis."""
-    if not _is_plain(value) or _open(value.value) <= 0:
+    if not _is_unquoted(value) or _open_parentheses(value.value) <= 0:
         return None
     text = str(value.value)
     for key, nothing in rest:
-        if not _is_plain(key) or not _is_plain(nothing) or nothing.value:
+        if not _is_unquoted(key) or not _is_unquoted(nothing) or nothing.value:
             return None
         text += f", {key.value}"
-        if _open(text) <= 0:
+        if _open_parentheses(text) <= 0:
             return text
     return None
 
 
-def _is_plain(node: Node) -> bool:
+def _is_unquoted(node: Node) -> bool:
     """Whether the node is a text, number or nothing, written without quotes."""
     return isinstance(node, ScalarNode) and node.style is None
 
 
-def _open(text: str) -> int:
+def _open_parentheses(text: str) -> int:
     """How many parentheses are open at the end of `text`."""
     return text.count("(") - text.count(")")
 
@@ -172,7 +180,8 @@ def _scalar(node: ScalarNode, where: str, yaml: YAML) -> Any:
     try:
         return yaml.constructor.construct_object(node)
     except (ValueError, KeyError, YAMLError):
+        kind = str(node.tag).removeprefix(_CORE)
         raise SpecError(
             where,
-            f"{shown(node.value)} can't be read as {str(node.tag).removeprefix(_CORE)}; quote it if it is meant as text",
+            f"{shown(node.value)} can't be read as {kind}; quote it if it is meant as text",
         ) from None

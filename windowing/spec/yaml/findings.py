@@ -16,28 +16,32 @@ Models = Callable[[Loc], type[Document] | None]
 
 
 def first_sentence(error: ValidationError, models: Models = model_at) -> tuple[str, str]:
-    """The field and the sentence of one finding; unknown fields first, since a typo there explains a missing field."""
-    found = error.errors(include_url=False)
-    unknown = [e for e in found if e["type"] == "extra_forbidden"]
-    chosen = (unknown or found)[0]
-    kindless = chosen["type"] == "union_tag_not_found" and isinstance(chosen["input"], dict)
-    return _path(chosen["loc"], chosen["type"]) + (".kind" if kindless else ""), _sentence(
-        chosen, models
-    )
+    """The field and the sentence of one finding.
+
+    Unknown fields come first, because a misspelt field explains why another one is missing.
+    """
+    findings = error.errors(include_url=False)
+    unknown = [finding for finding in findings if finding["type"] == "extra_forbidden"]
+    chosen = unknown[0] if unknown else findings[0]
+    field = _path(chosen["loc"], chosen["type"])
+    if chosen["type"] == "union_tag_not_found" and isinstance(chosen["input"], dict):
+        field += ".kind"
+    return field, _sentence(chosen, models)
 
 
 def _path(loc: Loc, finding: str) -> str:
     """The field as a user writes it: `windows.hourly.size`, `source.key[1]`."""
-    tagged = loc[:2] == ("source", "event_time") or loc[:1] in {("windows",), ("aggregates",)}
-    indexed = finding != "invalid_key" and "[key]" not in loc
-    steps = [
-        p
-        for i, p in enumerate(loc)
-        if p != "[key]" and not (tagged and i == 2 and str(p).startswith(":"))
-    ]
-    return "".join(
-        f"[{p}]" if isinstance(p, int) and indexed else f".{p}" for i, p in enumerate(steps)
-    ).removeprefix(".")
+    # pydantic puts the tag of a union, such as `:tumbling`, between a name and its fields.
+    has_tag = loc[:2] == ("source", "event_time") or loc[:1] in {("windows",), ("aggregates",)}
+    # A number is the index of a list, unless it is the wrong name of a field.
+    is_index = finding != "invalid_key" and "[key]" not in loc
+    path = ""
+    for i, step in enumerate(loc):
+        is_tag = has_tag and i == 2 and str(step).startswith(":")
+        if step == "[key]" or is_tag:
+            continue
+        path += f"[{step}]" if isinstance(step, int) and is_index else f".{step}"
+    return path.removeprefix(".")
 
 
 def _sentence(error: ErrorDetails, models: Models) -> str:
@@ -48,11 +52,11 @@ def _sentence(error: ErrorDetails, models: Models) -> str:
         case "sentence":
             return error["msg"]
         case "extra_forbidden" | "invalid_key":
-            return _unknown(error["loc"], given, models)
+            return _unknown_field(error["loc"], given, models)
         case "missing":
             return f"is missing; write {_described(error['loc'], models)}"
         case "union_tag_not_found":
-            return _kind(error["input"])
+            return _wrong_kind(error["input"])
         case "literal_error":
             return f"{given} is not allowed; it is {error['ctx']['expected']}"
         case "bool_type":
@@ -63,26 +67,29 @@ def _sentence(error: ErrorDetails, models: Models) -> str:
             return f"{given} is empty; write at least one: {_described(error['loc'], models)}"
         case "list_type":
             return f"{given} is not a list; write {_described(error['loc'], models)}"
-    return f"{given} is not a mapping; write {_mapping(error['loc'], models)}"
+    return f"{given} is not a mapping; write {_described_mapping(error['loc'], models)}"
 
 
-def _unknown(loc: Loc, given: str, models: Models) -> str:
-    model, name = models(loc[:-1]) or PipelineDocument, str(loc[-1])
-    others = [
-        kind
-        for kind, other in KINDS.items()
-        if name in other.model_fields and issubclass(model, tuple(KINDS.values()))
-    ]
-    hint = f", it belongs to {_both(others)} windows" if others else near(name, model.model_fields)
+def _unknown_field(loc: Loc, given: str, models: Models) -> str:
+    model = models(loc[:-1]) or PipelineDocument
+    name = str(loc[-1])
+    kinds: list[str] = []
+    if issubclass(model, tuple(KINDS.values())):
+        kinds = [kind for kind, other in KINDS.items() if name in other.model_fields]
+    if kinds:
+        hint = f", it belongs to {_joined_with_and(kinds)} windows"
+    else:
+        hint = near(name, model.model_fields)
     return f"is not a field here (given {given}){hint}; allowed: {listed(model.model_fields)}"
 
 
-def _both(names: list[str]) -> str:
-    return " and ".join(part for part in (listed(names[:-1]), names[-1]) if part)
+def _joined_with_and(names: list[str]) -> str:
+    *others, last = names
+    return f"{listed(others)} and {last}" if others else last
 
 
-def _kind(window: object) -> str:
-    """Why no kind could be told."""
+def _wrong_kind(window: object) -> str:
+    """Why a window has no kind that is known."""
     if not isinstance(window, dict):
         return f"{shown(window)} is not a mapping; write kind ({listed(KINDS)}) and its fields"
     if "kind" not in window:
@@ -95,9 +102,13 @@ def _kind(window: object) -> str:
 def _described(loc: Loc, models: Models) -> str:
     model = models(loc[:-1])
     field = model.model_fields.get(str(loc[-1])) if model else None
-    return field.description or "it" if field else "it"
+    if field is None or not field.description:
+        return "it"
+    return field.description
 
 
-def _mapping(loc: Loc, models: Models) -> str:
+def _described_mapping(loc: Loc, models: Models) -> str:
     model = models(loc)
-    return f"fields among {listed(model.model_fields)}" if model else _described(loc, models)
+    if model is None:
+        return _described(loc, models)
+    return f"fields among {listed(model.model_fields)}"
