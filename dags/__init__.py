@@ -1,1 +1,1 @@
-"""Airflow DAGs made from pipeline specs: `factory` for a DAG folder of your own, the other files for a checkout's."""
+"""Airflow DAGs of pipeline specs: `factory` is for any DAG folder, the rest for a checkout's."""

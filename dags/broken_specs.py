@@ -1,4 +1,7 @@
-"""Makes no DAG: it fails to import while a spec is broken, so Airflow shows the reason and the DAGs of the other specs run on."""
+"""Fails to import while a spec is broken, so that Airflow shows the reason.
+
+It is a file without DAGs, because the DAGs of the other specs have to run on.
+"""
 
 import os
 from pathlib import Path

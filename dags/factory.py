@@ -1,12 +1,16 @@
-"""From specs to DAGs: spec file -> Pipeline -> steps (plain values) -> operators, made in one place.
+"""From specs to DAGs: spec file -> Pipeline -> steps (plain values) -> operators.
 
-A DAG folder of your own takes `read_specs` and `dags_of` from here (docs/airflow.md).
+A DAG folder of your own imports `read_specs` and `dags_of` from here (docs/airflow.md).
 
-Each pipeline gets three DAGs: `{name}` runs on the spec's schedule and takes whatever is new, whatever its logical date;
-`{name}_backfill` is started by hand with a range; `{name}_maintain` keeps files and state few, once a day. All run the
-command line of the Spark environment, so nothing here imports Spark. One writer per pipeline is guaranteed by the command's
-own lock (exit code 75), which also holds against commands started by hand; Airflow's `max_active_runs` only spares most of the
-waiting. No pool needs to be set up.
+Each pipeline has three DAGs:
+
+- `{name}` runs on the spec's schedule and reads all new rows, whatever its logical date.
+- `{name}_backfill` is started by hand with a range of event time.
+- `{name}_maintain` runs once a day, so that there are few files and few rows of state.
+
+All of them run the command line of the Spark environment, so nothing here imports Spark. The
+command's own lock admits one writer to a pipeline (exit code 75), also concurrently with commands
+started by hand. Airflow's `max_active_runs` only avoids most of the waiting. No pool is needed.
 """
 
 import json
@@ -29,18 +33,24 @@ RETRIES = 30
 UNEXPECTED_TRIES = 3
 RETRY_DELAY = timedelta(minutes=2)
 TENDED = "@daily"
-"""When maintenance runs; it waits for whoever holds the pipeline, as every task does."""
+"""When maintenance runs; like every task, it is retried while another writer holds the lock."""
 FINAL = {
     2: "the spec, its arguments or the source table are wrong; the last lines of the log say which",
-    3: "expectations failed, so nothing was published; `tidemark publish SPEC --accept REASON` publishes all the same",
+    3: (
+        "expectations failed, so nothing was published; "
+        "`tidemark publish SPEC --accept REASON` publishes all the same"
+    ),
     4: "source, spec and state don't tell one story; the last lines of the log say what differs",
 }
-"""Exit codes that no second try changes."""
+"""Exit codes that a retry can't change, and what to do about each."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One task: `tidemark {command} SPEC`, then `--p value` for each of the run's `params`, then `options`."""
+    """One task: `tidemark {command} SPEC --{param} VALUE... {options}`.
+
+    `params` are the DAG run's parameters that become options. `after` is the step before this one.
+    """
 
     command: str
     after: str | None = None
@@ -51,7 +61,11 @@ class Step:
 
 
 def _checked(writer: str) -> tuple[Step, ...]:
-    """What follows a writer: only validated versions are published, but every run is reported, a failed one above all."""
+    """The steps after a writer.
+
+    Only validated versions are published. The report is written even if a step failed, because
+    that is when it is read.
+    """
     return (
         Step("validate", after=writer),
         Step("publish", after="validate"),
@@ -82,7 +96,7 @@ RANGE = {
 
 
 class ByExitCode(RetryPolicy):
-    """Exit 75 waits for the other writer; 2, 3 and 4 fail at once; anything else ends with the third try."""
+    """Retries exit code 75 until the lock is free, 2, 3 and 4 never, others up to three tries."""
 
     def evaluate(
         self,
@@ -98,7 +112,10 @@ class ByExitCode(RetryPolicy):
 
 
 def verdict(exit_code: int | None, try_number: int) -> RetryDecision:
-    """What becomes of a command's task on its try `try_number` (from 1); exit code None: it never ended by itself."""
+    """Whether a command's task is retried after its try `try_number`, counted from 1.
+
+    The exit code is None if the command didn't end by itself.
+    """
     if exit_code == BUSY:
         return RetryDecision.retry(RETRY_DELAY, "another writer holds the pipeline")
     if exit_code in FINAL:
@@ -109,8 +126,14 @@ def verdict(exit_code: int | None, try_number: int) -> RetryDecision:
 
 
 def command_line(cli: str, spec: str, step: Step, params: Mapping[str, Any]) -> str:
-    """The shell line of a step, every word quoted; AirflowFailException if a parameter isn't an ISO date-time."""
-    words = [word for name in step.params for word in (f"--{name}", _date_time(name, params[name]))]
+    """The shell line of a step, with every word quoted.
+
+    AirflowFailException if a parameter isn't an ISO date-time, because a retry can't change that.
+    """
+    words: list[str] = []
+    for name in step.params:
+        words += [f"--{name}", _date_time(name, params[name])]
+    # exec replaces the shell, so that Airflow's signals reach the command itself.
     return "exec " + shlex.join([cli, step.command, spec, *words, *step.options])
 
 
@@ -125,7 +148,10 @@ def _date_time(name: str, value: object) -> str:
 
 
 def dags_of(pipeline: Pipeline, cli: str) -> tuple[DAG, DAG, DAG]:
-    """The scheduled DAG, the backfill DAG and the maintenance DAG of a pipeline, whose tasks run the command `cli`."""
+    """The scheduled, the backfill and the maintenance DAG of a pipeline.
+
+    Their tasks run the command `cli`.
+    """
     live, late, tended = ids(pipeline)
     made = (
         DAG(
@@ -160,7 +186,7 @@ def ids(pipeline: Pipeline) -> tuple[str, str, str]:
 
 
 def assets_of(pipeline: Pipeline) -> dict[str, Asset]:
-    """The published outputs of a pipeline by window: assets `{pipeline}.{window}` at their tables' URIs."""
+    """Window name -> the asset `{pipeline}.{window}` of its output, at the table's URI."""
     return {
         w.name: Asset(name=f"{pipeline.name}.{w.name}", uri=_uri(pipeline.table(w.name)))
         for w in pipeline.windows
@@ -210,7 +236,7 @@ def _operator(step: Step, spec: str, cli: str) -> Any:
 
 
 def _announce(assets: dict[str, Asset], published: Any) -> Any:
-    """The task that tells Airflow which outputs have new versions, with version and rows; skipped if none has."""
+    """The task that reports published versions and rows to Airflow; skipped if there are none."""
 
     @task(task_id="announce", outlets=list(assets.values()), retries=2)
     def announce(published: str, *, outlet_events: Any = None) -> None:
@@ -226,22 +252,25 @@ def _announce(assets: dict[str, Asset], published: Any) -> Any:
 
 @dataclass(frozen=True)
 class Specs:
-    """The pipelines a directory holds, and one sentence for each file that is none."""
+    """The pipelines of a directory, and one sentence for each file that is not one."""
 
     pipelines: tuple[Pipeline, ...]
     broken: tuple[str, ...]
 
 
 def read_specs(directory: Path) -> Specs:
-    """Every *.yaml and *.yml in `directory`, by name. A file that can't be read, or takes an id that is taken, doesn't stop the others."""
+    """Every *.yaml and *.yml in `directory`, by name.
+
+    A file that can't be read, or whose DAG ids another one has, doesn't affect the others.
+    """
     pipelines: list[Pipeline] = []
     broken = [] if directory.is_dir() else [_no_directory(directory)]
-    for file in sorted(
-        f for f in directory.absolute().glob("*.y*ml") if f.suffix in {".yaml", ".yml"}
-    ):
+    candidates = directory.absolute().glob("*.y*ml")
+    for file in sorted(file for file in candidates if file.suffix in {".yaml", ".yml"}):
         try:
             pipelines.append(_distinct(load_pipeline(file), pipelines))
-        except Exception as error:  # noqa: BLE001 - whatever a spec provokes, the other DAGs must not go down with it
+        # Whatever error a spec provokes, Airflow has to keep the DAGs of the other specs.
+        except Exception as error:  # noqa: BLE001
             broken.append(_sentence(file, error))
     return Specs(tuple(pipelines), tuple(broken))
 
@@ -257,7 +286,10 @@ def _distinct(pipeline: Pipeline, others: Iterable[Pipeline]) -> Pipeline:
     taken = {dag_id: other.file for other in others for dag_id in ids(other)}
     clash = [dag_id for dag_id in ids(pipeline) if dag_id in taken]
     if clash:
-        message = f"name: the DAG {clash[0]!r} already belongs to {taken[clash[0]]}; give one of the two pipelines another name"
+        message = (
+            f"name: the DAG {clash[0]!r} already belongs to {taken[clash[0]]}; "
+            "give one of the two pipelines another name"
+        )
         raise ValueError(message)
     return pipeline
 

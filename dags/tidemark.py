@@ -1,6 +1,8 @@
-"""Three Airflow DAGs for each pipeline spec: `{name}` on its schedule, `{name}_backfill` by hand, `{name}_maintain` once a day.
+"""Three Airflow DAGs for each pipeline spec of a checkout.
 
-TIDEMARK_PIPELINES is the directory of the specs (default: pipelines/), TIDEMARK_BIN the command (default: .venv/bin/tidemark).
+`{name}` runs on the spec's schedule, `{name}_backfill` by hand and `{name}_maintain` once a day.
+TIDEMARK_PIPELINES is the directory of the specs (default: pipelines/), and TIDEMARK_BIN the command
+(default: .venv/bin/tidemark).
 """
 
 import os
@@ -12,6 +14,6 @@ ROOT = Path(__file__).resolve().parents[1]
 
 specs = read_specs(Path(os.environ.get("TIDEMARK_PIPELINES", ROOT / "pipelines")))
 cli = os.environ.get("TIDEMARK_BIN", str(ROOT / ".venv/bin/tidemark"))
-globals().update(
-    {dag.dag_id: dag for pipeline in specs.pipelines for dag in dags_of(pipeline, cli)}
-)
+made = [dag for pipeline in specs.pipelines for dag in dags_of(pipeline, cli)]
+# Airflow finds the DAGs among the global names of a file.
+globals().update({dag.dag_id: dag for dag in made})

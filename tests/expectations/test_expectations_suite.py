@@ -87,7 +87,8 @@ def test_severity_and_description_reach_the_expectation(tmp_path: Path) -> None:
         ),
         (
             "x: []",
-            "suites/departures.yaml: x: is not a window of departures; allowed are hourly, daily, rolling",
+            "suites/departures.yaml: x: is not a window of departures; "
+            "allowed are hourly, daily, rolling",
         ),
         ("[]", "has to be a mapping from window names to lists of expectations"),
         ("hourly: 3", "hourly: has to be a list of expectations, not 3"),
@@ -130,7 +131,8 @@ def test_severity_and_description_reach_the_expectation(tmp_path: Path) -> None:
         ),
         (
             entry("type: expect_compound_columns_to_be_unique, kwargs: {column_list: [p95, q]}"),
-            "hourly[0].kwargs.column_list[1]: 'q' is not a column of hourly; allowed are origin, window_start",
+            "hourly[0].kwargs.column_list[1]: 'q' is not a column of hourly; "
+            "allowed are origin, window_start",
         ),
         (
             entry("type: expect_column_max_to_be_between, kwargs: {column: p95, row_condition: 1}"),

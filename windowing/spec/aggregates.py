@@ -1,4 +1,4 @@
-"""`quantile(delay, 0.95)` -> Aggregate: a function, then its columns and numbers, and nothing else."""
+"""`quantile(delay, 0.95)` -> Aggregate: a function, its columns and numbers, and nothing else."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -85,7 +85,9 @@ class _Call:
 
 
 def aggregate(field: str, name: str, call: str, where: Expression | None = None) -> Aggregate:
-    """The output column `name` that `call` spells, of the events with `where`; median is quantile 0.5.
+    """The output column `name` that `call` spells, of the events with `where`.
+
+    median is quantile 0.5. SpecError at `field` for any other text.
 
     >>> aggregate("aggregates.p95", "p95", "quantile(delay, 0.95)")
     Aggregate(name='p95', function='quantile', column='delay', argument=0.95, by=None, where=None)
@@ -175,7 +177,8 @@ def _of_column(name: str, call: _Call) -> Aggregate:
 def _by_column(name: str, call: _Call) -> Aggregate:
     if len(call.arguments) != 2:
         raise call.refused(
-            f"needs two columns, what is shown and what is compared, as in {call.function}(gate, delay)"
+            f"needs two columns, what is shown and what is compared, as in {call.function}(gate, "
+            "delay)"
         )
     return Aggregate(name, call.function, call.column(0), by=call.column(1))
 
@@ -197,7 +200,8 @@ def _top_k(name: str, call: _Call) -> Aggregate:
 def _collect(name: str, call: _Call) -> Aggregate:
     if len(call.arguments) not in (1, 2):
         raise call.refused(
-            f"needs a column and, if not {USUAL_LIST}, a whole number from 1 to {LONGEST_LIST}, as in collect(gate, 10)"
+            f"needs a column and, if not {USUAL_LIST}, a whole number from 1 to {LONGEST_LIST}, "
+            "as in collect(gate, 10)"
         )
     most = call.whole(1, LONGEST_LIST) if len(call.arguments) == 2 else USUAL_LIST
     return Aggregate(name, "collect", call.column(0), most)

@@ -1,4 +1,7 @@
-"""Windows and aggregates as values: what each kind is, frozen. `_us` is whole microseconds, every window is half-open, [start, end)."""
+"""Windows and aggregates as frozen values, one class for each kind.
+
+`_us` is whole microseconds. Every window is half-open, [start, end).
+"""
 
 from dataclasses import dataclass
 
@@ -7,7 +10,10 @@ from windowing.grid.rule import Grid
 
 @dataclass(frozen=True)
 class Expression:
-    """A checked expression: `sql` is its canonical text, `columns` the columns it names, in order of appearance."""
+    """A checked expression.
+
+    `sql` is its canonical text, `columns` are the columns it names, in order of appearance.
+    """
 
     sql: str
     columns: tuple[str, ...]
@@ -15,7 +21,10 @@ class Expression:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """One output column: `function(column, by, argument)`, e.g. quantile(delay, 0.95) or max_by(gate, delay), of events with `where`."""
+    """One output column: `function(column, by, argument)` of the events with `where`.
+
+    Examples are quantile(delay, 0.95) and max_by(gate, delay).
+    """
 
     name: str
     function: str
@@ -32,7 +41,10 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Having:
-    """Only windows whose `aggregate` compares so with `number` (a decimal as text) are shown: flights >= 3."""
+    """Shows only windows whose `aggregate` compares so with `number`, as in flights >= 3.
+
+    `number` is a decimal as text.
+    """
 
     aggregate: str
     operator: str
@@ -44,7 +56,7 @@ ON_CHANGE, ON_CLOSE, CHANGES = "on_change", "on_close", "changes"
 
 @dataclass(frozen=True)
 class Shown:
-    """Which windows of an output are rows of it; `empty_limit` None: windows without events are not."""
+    """Which windows are rows of the output; empty ones are not if `empty_limit` is None."""
 
     emit: str = ON_CHANGE
     having: Having | None = None
@@ -69,7 +81,10 @@ class Tumbling:
 
 @dataclass(frozen=True)
 class Sliding:
-    """Windows that begin at every boundary of `grid` (its step is the slide) and last `size_us` on the same clock."""
+    """Windows that begin at every boundary of `grid` and last `size_us` on the same clock.
+
+    The grid's step is the slide.
+    """
 
     name: str
     grid: Grid
@@ -80,7 +95,10 @@ class Sliding:
 
 @dataclass(frozen=True)
 class Cumulate:
-    """Windows from the beginning of each period of `grid` to each of its inner boundaries; the last one ends with the period."""
+    """Windows from the beginning of each period of `grid` to each of its inner boundaries.
+
+    The last window of a period ends with it.
+    """
 
     name: str
     grid: Grid
@@ -99,7 +117,7 @@ class Global:
 
 @dataclass(frozen=True)
 class Session:
-    """Maximal chains of one key's events whose neighbours are at most `gap_us` apart: [first, last + gap)."""
+    """Maximal chains of a key's events with neighbours at most `gap_us` apart: [first, last + gap)."""
 
     name: str
     gap_us: int
@@ -109,7 +127,10 @@ class Session:
 
 @dataclass(frozen=True)
 class CappedSession:
-    """Sessions cut from their first event on: an event at or after start + `longest_us` begins the next one."""
+    """Sessions cut from their first event on.
+
+    An event at or after start + `longest_us` begins the next one.
+    """
 
     name: str
     gap_us: int
@@ -120,7 +141,10 @@ class CappedSession:
 
 @dataclass(frozen=True)
 class RecordSliding:
-    """For every distinct t (floored to the tick) the windows including [t - difference, t] and [t + tick, t + tick + difference]."""
+    """The windows [t - difference, t] and [t + tick, t + tick + difference], both ends included.
+
+    There are two for every distinct t, which is an event time floored to the tick.
+    """
 
     name: str
     difference_us: int
@@ -142,7 +166,9 @@ class Count:
 
 @dataclass(frozen=True)
 class Delta:
-    """In event order, an event whose attribute exceeds that of the open window's first event by more than `delta` opens the next window.
+    """In event order, an event whose attribute has grown by more than `delta` opens a window.
+
+    Growth is measured from the first event of the window that is open.
 
     `delta` is a decimal as text for numbers, or `delta_us` a duration for timestamps.
     """

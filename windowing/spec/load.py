@@ -40,7 +40,8 @@ from windowing.spec.yaml.findings import first_sentence
 def load_pipeline(spec: str | os.PathLike[str] | Mapping[str, Any]) -> Pipeline:
     """The pipeline that a YAML file or a mapping spells; every law of specs holds of it.
 
-    Relative paths in a file start at the file's directory; a mapping has absolute ones. Raises SpecError: one sentence.
+    Relative paths in a file start at the file's directory; a mapping has absolute ones.
+    SpecError, in one sentence, for anything else.
     """
     if isinstance(spec, Mapping):
         return _pipeline(_written(_plain(spec)), None, None)
@@ -69,7 +70,8 @@ def _written(values: Any) -> PipelineDocument:
     if not isinstance(values, dict):
         raise SpecError(
             "line 1",
-            f"{shown(values)} is not a pipeline; write a mapping that begins with name, lake and source",
+            f"{shown(values)} is not a pipeline; "
+            "write a mapping that begins with name, lake and source",
         )
     try:
         return PipelineDocument.model_validate(values)
@@ -202,5 +204,6 @@ def _check_source(pipeline: Pipeline, given: str) -> None:
     if f"{pipeline.source.table}/".startswith(f"{pipeline.root}/"):
         raise SpecError(
             "source.table",
-            f"{shown(given)} lies among this pipeline's own tables in {pipeline.root}; use another table or name",
+            f"{shown(given)} lies among this pipeline's own tables in {pipeline.root}; "
+            "use another table or name",
         )

@@ -1,4 +1,4 @@
-"""A pipeline as values: what the user asked for, frozen and already lawful. `_us` is whole microseconds."""
+"""A pipeline as frozen values that have been checked. `_us` is whole microseconds."""
 
 from dataclasses import dataclass
 
@@ -49,7 +49,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Watermark:
-    """How far event time is trusted. W = highest accepted event time - `delay_us`; `allowed_lateness_us` None = forever."""
+    """How far event time is trusted: W = highest accepted event time - `delay_us`.
+
+    `allowed_lateness_us` is None for forever.
+    """
 
     delay_us: int
     allowed_lateness_us: int | None
@@ -99,7 +102,8 @@ class Pipeline:
         found = [w for w in self.windows if w.name == name]
         if not found:
             raise KeyError(
-                f"{name!r} is not a window of {self.name}; it has {', '.join(w.name for w in self.windows)}"
+                f"{name!r} is not a window of {self.name}; "
+                f"it has {', '.join(w.name for w in self.windows)}"
             )
         return found[0]
 

@@ -24,14 +24,15 @@ _AHEAD_US = 130 * 365 * DAY
 def check_state(
     given: str, watermark: Watermark, retention: Retention, windows: tuple[Window, ...]
 ) -> None:
-    """SpecError unless state lives forever, or as long as allowed lateness + what the windows need."""
+    """Raises SpecError unless state is kept for allowed lateness + what the windows need."""
     if retention.state_us is None:
         return
     lateness = watermark.allowed_lateness_us
     if lateness is None:
         raise SpecError(
             "retention.state",
-            f"{given!r} is given, but allowed_lateness: forever needs state: forever; change one of them",
+            f"{given!r} is given, but allowed_lateness: forever needs state: forever; "
+            "change one of them",
         )
     endless = next((w for w in windows if longest_window_us(w) is None), None)
     if endless is not None:
@@ -43,7 +44,8 @@ def check_state(
     if retention.state_us < lateness + span:
         raise SpecError(
             "retention.state",
-            f"{given!r} is shorter than allowed_lateness + the '{Duration(span)}' that windows.{name} needs;"
+            f"{given!r} is shorter than allowed_lateness + the '{Duration(span)}' that "
+            f"windows.{name} needs;"
             f" write at least '{Duration(lateness + span)}' or forever",
         )
 

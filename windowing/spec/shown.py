@@ -1,4 +1,7 @@
-"""Which windows an output shows: emit, having and empty as written -> Shown; combinations that can't mean anything are refused."""
+"""Which windows an output shows: emit, having and empty as written -> Shown.
+
+Combinations that can't mean anything are refused.
+"""
 
 from windowing.errors import SpecError
 from windowing.spec.expressions.parse import having
@@ -52,7 +55,8 @@ def _empty_limit(field: str, written: WindowDocument) -> int | None:
         if written.empty_limit is not None:
             raise SpecError(
                 f"{field}.empty_limit",
-                f"{quoted(written.empty_limit)} is given without empty: true; leave it out or add that",
+                f"{quoted(written.empty_limit)} is given without empty: true; "
+                "leave it out or add that",
             )
         return None
     if written.emit == CHANGES:

@@ -1,4 +1,4 @@
-"""A spec as plain data under stored names: what digests are made of, and so what a live pipeline is.
+"""A spec as plain data under stored names: digests, which identify a live pipeline, are made of it.
 
 Stored names never change, whatever Python calls the class or the field:
 
@@ -80,7 +80,7 @@ def described_parts(pipeline: Pipeline) -> Iterator[Part]:
 
 
 def described(value: Any) -> Any:
-    """A value of the spec as plain data: objects by stored names, without fields at their default."""
+    """A value of the spec as plain data: stored names, without fields at their default."""
     if isinstance(value, tuple):
         return tuple(described(each) for each in value)
     if not is_dataclass(value):

@@ -1,4 +1,7 @@
-"""Texts that say times -> whole microseconds: lengths, zones, origins. Every wrong one is a SpecError at its field."""
+"""Texts for lengths, zones and origins -> values, lengths as whole microseconds.
+
+Every wrong text is a SpecError at its field.
+"""
 
 import re
 from collections.abc import Callable
@@ -101,7 +104,9 @@ def origin_us(field: str, text: str) -> int:
 
 
 def instant(text: str) -> datetime | None:
-    """The UTC instant that an ISO 8601 text names, UTC where it says no offset; None for any other text.
+    """The UTC instant that an ISO 8601 text names; None for any other text.
+
+    A text without an offset is in UTC.
 
     >>> instant("2013-03-10T00:00-05:00") == instant("2013-03-10 05:00")
     True

@@ -60,7 +60,10 @@ _BEYOND, _PLACES = 10**18, 9
 
 
 def window(name: str, written: AnyWindow, aggregates: tuple[Aggregate, ...]) -> Window:
-    """The window called `name`; `aggregates` are the pipeline's. A sliding window whose slide is its size is tumbling."""
+    """The window called `name`; `aggregates` are those of the pipeline.
+
+    A sliding window whose slide is its size is tumbling.
+    """
     field = f"windows.{name}"
     chosen = _chosen(f"{field}.aggregates", written.aggregates, aggregates)
     output = shown(field, written, chosen)
@@ -95,7 +98,8 @@ def _chosen(
         if name not in known:
             raise SpecError(
                 f"{field}[{i}]",
-                f"{quoted(name)} is not defined under aggregates{near(name, known)}; allowed: {listed(known)}",
+                f"{quoted(name)} is not defined under aggregates{near(name, known)}; "
+                f"allowed: {listed(known)}",
             )
     repeated = [name for i, name in enumerate(names or []) if name in (names or [])[:i]]
     if repeated:
@@ -115,7 +119,8 @@ def _grid(field: str, part: str, text: str, written: TumblingDocument | Cumulate
     if size.months and written.offset is not None:
         raise SpecError(
             f"{field}.offset",
-            f"{written.offset!r} can't shift months, whose lengths differ; use origin, as in origin: 2024-01-15",
+            f"{written.offset!r} can't shift months, whose lengths differ; "
+            "use origin, as in origin: 2024-01-15",
         )
     origin = _offset_us(field, written, text, size.us)
     if written.origin is not None:
@@ -130,7 +135,8 @@ def _cumulate_grid(field: str, written: CumulateDocument) -> Grid:
     if step.months and periods.step_us:
         raise SpecError(
             f"{field}.step",
-            f"{written.step!r} has no fixed length, but max_size {written.max_size!r} has; use days",
+            f"{written.step!r} has no fixed length, but max_size {written.max_size!r} has; "
+            "use days",
         )
     grid = Grid(
         periods.step_us, periods.months, periods.origin_us, periods.zone, step.us, step.months
@@ -138,13 +144,15 @@ def _cumulate_grid(field: str, written: CumulateDocument) -> Grid:
     if step.months > periods.months or step.us > _longest_us(periods):
         raise SpecError(
             f"{field}.step",
-            f"{written.step!r} is longer than max_size {written.max_size!r}; it must be at most as long",
+            f"{written.step!r} is longer than max_size {written.max_size!r}; "
+            "it must be at most as long",
         )
     most = _STEPS if grid.zone is not None or grid.months else _MOST
     if grid.plain.per > most:
         raise SpecError(
             f"{field}.step",
-            f"{written.step!r} makes more than {most:,} steps of {written.max_size!r}; write a longer step",
+            f"{written.step!r} makes more than {most:,} steps of {written.max_size!r}; "
+            "write a longer step",
         )
     if grid.zone is not None and 0 < grid.step_us < DAY and grid.plain.inner_us:
         wrong = f"{written.step!r} does not divide max_size {written.max_size!r}"
@@ -172,12 +180,14 @@ def _sliding(
     if slide > size:
         raise SpecError(
             f"{field}.slide",
-            f"{written.slide!r} is longer than size {written.size!r}; events between windows would be lost",
+            f"{written.slide!r} is longer than size {written.size!r}; "
+            "events between windows would be lost",
         )
     if size // slide > _MOST:
         raise SpecError(
             f"{field}.slide",
-            f"{written.slide!r} puts each event into more than {_MOST:,} windows of {written.size!r}",
+            f"{written.slide!r} puts each event into more than {_MOST:,} windows of "
+            f"{written.size!r}",
         )
     origin = _offset_us(field, written, written.slide, slide)
     grid = Grid(slide, 0, origin, zone(f"{field}.zone", written.zone))
@@ -200,7 +210,8 @@ def _session(
     if longest < gap:
         raise SpecError(
             f"{field}.max_duration",
-            f"{written.max_duration!r} is shorter than gap {written.gap!r}; make it at least as long",
+            f"{written.max_duration!r} is shorter than gap {written.gap!r}; "
+            "make it at least as long",
         )
     return CappedSession(name, gap, longest, aggregates, output)
 
@@ -219,7 +230,8 @@ def _record_sliding(
     if difference % tick:
         raise SpecError(
             f"{field}.difference",
-            f"{written.difference!r} is not a multiple of tick {written.tick!r}; change one of them",
+            f"{written.difference!r} is not a multiple of tick {written.tick!r}; "
+            "change one of them",
         )
     return RecordSliding(name, difference, tick, aggregates, output)
 
@@ -236,12 +248,14 @@ def _count(
     if every < 1:
         raise SpecError(
             f"{field}.every",
-            f"{quoted(every)} is not a number of events; it must be from 1 to count {written.count}",
+            f"{quoted(every)} is not a number of events; "
+            f"it must be from 1 to count {written.count}",
         )
     if every > written.count:
         raise SpecError(
             f"{field}.every",
-            f"{quoted(every)} is more than count {written.count}; events between windows would be lost",
+            f"{quoted(every)} is more than count {written.count}; "
+            "events between windows would be lost",
         )
     return Count(name, written.count, every, aggregates, output)
 
@@ -252,7 +266,8 @@ def _delta(field: str, given: float | str) -> tuple[str | None, int | None]:
         if _QUOTED_NUMBER.fullmatch(given):
             raise SpecError(
                 field,
-                f"{given!r} is text; write a number without quotes, or a duration such as '5 minutes'",
+                f"{given!r} is text; write a number without quotes, "
+                "or a duration such as '5 minutes'",
             )
         return None, not_negative_us(field, given)
     if isinstance(given, float) and not isfinite(given):
@@ -263,16 +278,18 @@ def _delta(field: str, given: float | str) -> tuple[str | None, int | None]:
     if number >= _BEYOND or number != round(number, _PLACES):
         raise SpecError(
             field,
-            f"{quoted(given)} has too many digits; a number has up to 18 before and {_PLACES} after the point",
+            f"{quoted(given)} has too many digits; "
+            f"a number has up to 18 before and {_PLACES} after the point",
         )
     return f"{abs(number):f}", None
 
 
 def _offset_us(field: str, written: GridDocument, step: str, step_us: int) -> int:
-    """Where boundary 0 lies: the offset, modulo the step, after 1970-01-01, or after a Monday if the step is written in weeks."""
-    begin = MONDAY_US if _WEEKS.fullmatch(step) else 0
-    return (
-        begin
-        if written.offset is None
-        else (begin + fixed_us(f"{field}.offset", written.offset)) % step_us
-    )
+    """Where boundary 0 lies: the offset, modulo the step, after 1970-01-01.
+
+    If the step is written in weeks, it is the offset after Monday, 1970-01-05.
+    """
+    begin_us = MONDAY_US if _WEEKS.fullmatch(step) else 0
+    if written.offset is None:
+        return begin_us
+    return (begin_us + fixed_us(f"{field}.offset", written.offset)) % step_us

@@ -62,11 +62,13 @@ def test_a_condition_is_put_on_the_aggregate(call: str) -> None:
         ("variance(a, b)", "'variance(a, b)' needs exactly one column, as in variance(delay)"),
         (
             "min_by(a)",
-            "'min_by(a)' needs two columns, what is shown and what is compared, as in min_by(gate, delay)",
+            "'min_by(a)' needs two columns, what is shown and what is compared, "
+            "as in min_by(gate, delay)",
         ),
         (
             "max_by(a, b, c)",
-            "'max_by(a, b, c)' needs two columns, what is shown and what is compared, as in max_by(gate, delay)",
+            "'max_by(a, b, c)' needs two columns, what is shown and what is compared, "
+            "as in max_by(gate, delay)",
         ),
         ("max_by(a, 3)", "'3' in 'max_by(a, 3)' is not a column"),
         (
@@ -80,7 +82,8 @@ def test_a_condition_is_put_on_the_aggregate(call: str) -> None:
         ("top_k(3, a)", "'3' in 'top_k(3, a)' is not a column"),
         (
             "collect()",
-            "'collect()' needs a column and, if not 100, a whole number from 1 to 10000, as in collect(gate, 10)",
+            "'collect()' needs a column and, if not 100, a whole number from 1 to 10000, "
+            "as in collect(gate, 10)",
         ),
         ("collect(a, b, c)", "'collect(a, b, c)' needs a column and, if not 100,"),
         (
@@ -90,7 +93,8 @@ def test_a_condition_is_put_on_the_aggregate(call: str) -> None:
         ("collect(a, )", "'' in 'collect(a, )' is not a whole number from 1 to 10000"),
         (
             "stdev(a)",
-            "has the unknown function 'stdev', did you mean 'stddev'; allowed: count, sum, min, max, avg,",
+            "has the unknown function 'stdev', did you mean 'stddev'; "
+            "allowed: count, sum, min, max, avg,",
         ),
     ],
 )

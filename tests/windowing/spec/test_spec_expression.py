@@ -217,7 +217,8 @@ REFUSED = [
     ("`a", "has a quote, a backtick or a comment that is not closed"),
     (
         "a = 'it''s'",
-        "has the text 's' where an operator is needed; times are texts without a word before them, a quote inside a text",
+        "has the text 's' where an operator is needed; "
+        "times are texts without a word before them, a quote inside a text",
     ),
     ("date '2024-01-01'", "times are texts without a word before them"),
     ("interval '1' day", "has the text '1' where an operator is needed"),
@@ -462,7 +463,8 @@ WRONG = "is not an aggregate, one of = != < <= > >= and a number of up to 18 dig
     [
         (
             "fligts >= 3",
-            "compares 'fligts', which is none of its aggregates, did you mean 'flights'; the window has flights, worst",
+            "compares 'fligts', which is none of its aggregates, did you mean 'flights'; "
+            "the window has flights, worst",
         ),
         ("Worst >= 3", "did you mean 'worst'"),
         *[(text, WRONG) for text in [*NO_HAVING, *(f"flights > {n}" for n in NO_NUMBER)]],

@@ -35,7 +35,8 @@ def refused(folder: Path, text: str | bytes) -> SpecError:
 def test_values_are_yaml_1_2(tmp_path: Path) -> None:
     path = tmp_path / "v.yaml"
     path.write_text(
-        "a: yes\nb: true\nc: 0o17\nd: 2024-01-01\ne: 12:30\nf: ~\ng: 1e3\nh: null\n<<: x\ni: [1, {j: =}]\nk: !!str 5\n"
+        "a: yes\nb: true\nc: 0o17\nd: 2024-01-01\ne: 12:30\nf: ~\ng: 1e3\nh: null\n<<: x\ni: [1, "
+        "{j: =}]\nk: !!str 5\n"
     )
     assert document(str(path)) == {
         "a": "yes",

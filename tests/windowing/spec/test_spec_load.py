@@ -394,7 +394,8 @@ def test_relative_paths_start_at_the_file(tmp_path: Path, monkeypatch: pytest.Mo
 def test_reading_a_spec_needs_no_spark() -> None:
     code = (
         "import sys; from windowing.spec.load import load_pipeline; load_pipeline(sys.argv[1]);"
-        "print([m for m in ('pyspark', 'delta', 'airflow', 'great_expectations', 'pandas') if m in sys.modules])"
+        "print([m for m in ('pyspark', 'delta', 'airflow', 'great_expectations', "
+        "'pandas') if m in sys.modules])"
     )
     spec = str(ROOT / "pipelines" / "departures.yaml")
     done = subprocess.run(

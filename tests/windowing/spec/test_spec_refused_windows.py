@@ -53,7 +53,8 @@ def test_fields_of_other_kinds_say_so(kind: str, field: str) -> None:
     error = refused(with_window(kind, **{field: "1 hour"}))
     assert error.field == f"windows.w.{field}"
     assert error.message.startswith(
-        f"is not a field here (given '1 hour'), it belongs to {BELONGS[field]} windows; allowed: aggregates, "
+        f"is not a field here (given '1 hour'), it belongs to {BELONGS[field]} windows; "
+        "allowed: aggregates, "
     )
 
 
@@ -180,7 +181,8 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
         "cumulate",
         {"max_size": "2 hours", "step": "25 minutes", "zone": "Asia/Kolkata"},
         "step",
-        "'25 minutes' does not divide max_size '2 hours'; in a zone it must, unless max_size is a day or longer",
+        "'25 minutes' does not divide max_size '2 hours'; "
+        "in a zone it must, unless max_size is a day or longer",
     ),
     (
         "cumulate",
@@ -199,7 +201,8 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
         "cumulate",
         {"origin": "noon"},
         "origin",
-        "'noon' is not a local date or time such as '2024-01-01' or '2024-01-01 06:00', without a zone of its own",
+        "'noon' is not a local date or time such as '2024-01-01' or '2024-01-01 06:00', "
+        "without a zone of its own",
     ),
     (
         "cumulate",
@@ -303,7 +306,8 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
         "delta",
         {"delta": 10**18},
         "delta",
-        "1000000000000000000 has too many digits; a number has up to 18 before and 9 after the point",
+        "1000000000000000000 has too many digits; "
+        "a number has up to 18 before and 9 after the point",
     ),
     (
         "delta",
@@ -365,7 +369,8 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
         "session",
         {"having": "fligts >= 3"},
         "having",
-        "'fligts >= 3' compares 'fligts', which is none of its aggregates, did you mean 'flights'; the window has flights, worst",
+        "'fligts >= 3' compares 'fligts', which is none of its aggregates, "
+        "did you mean 'flights'; the window has flights, worst",
     ),
     (
         "session",

@@ -1,6 +1,7 @@
-"""`delay > 60 and gate is not null` -> a tree of names, literals and calls, and nothing else; its canonical text reads back as that tree.
+"""`delay > 60 and gate is not null` -> a tree of names, literals and calls, and nothing else.
 
-text -> tree (syntax.py) -> canonical text. Text is never executed: whoever needs the expression builds it from the tree.
+text -> tree (syntax.py) -> canonical text, which reads back as the same tree
+Text is never executed: whoever needs the expression builds it from the tree.
 """
 
 import re
@@ -19,7 +20,10 @@ PREDICATES = ("in", "between", "like", "is null")
 HEAVIEST = 1_000
 """How many nodes the column of an expression may have."""
 
-HAVING_FORM = "an aggregate, one of = != < <= > >= and a number of up to 18 digits before and after the point, as in flights >= 3"
+HAVING_FORM = (
+    "an aggregate, one of = != < <= > >= "
+    "and a number of up to 18 digits before and after the point, as in flights >= 3"
+)
 
 _REPEATS = {"abs": 3, "floor": 2, "ceil": 2, "between": 2, "nullif": 2}
 _KEEPING = frozenset(
@@ -43,12 +47,15 @@ _SUM, _WHOLE = 5, 8
 _OPERATORS = {"==": "=", "<>": "!="}
 _LONGEST_HAVING = 1_000
 _HAVING = re.compile(
-    r"\s*(?:`([^`]+)`|([^\W\d]\w*))\s*(==?|!=|<>|<=|>=|<|>)\s*([+-]?\s*[0-9]{1,18}(?:\.[0-9]{1,18})?)\s*"
+    r"\s*(?:`([^`]+)`|([^\W\d]\w*))\s*(==?|!=|<>|<=|>=|<|>)"
+    r"\s*([+-]?\s*[0-9]{1,18}(?:\.[0-9]{1,18})?)\s*"
 )
 
 
 def expression(field: str, text: str) -> Expression:
-    """What `text` says, checked; SpecError at `field` for anything but columns, literals, operators and FUNCTIONS.
+    """The checked expression that `text` spells.
+
+    SpecError at `field` for anything but columns, literals, operators and FUNCTIONS.
 
     >>> expression("source.where", "NOT `gate` IN ('A1') AND -delay<>1.50")
     Expression(sql="`gate` not in ('A1') and -delay != 1.50", columns=('gate', 'delay'))
@@ -59,7 +66,8 @@ def expression(field: str, text: str) -> Expression:
     if _weight(node) > HEAVIEST:
         raise SpecError(
             field,
-            f"{shown(text)} nests case, between, nullif or abs so that it grows too large; write it flatter",
+            f"{shown(text)} nests case, between, nullif or abs so that it grows too large; "
+            "write it flatter",
         )
     canonical = printed(node)
     syntax.parsed(field, canonical, longest=None)
@@ -192,7 +200,10 @@ def _columns(node: Node) -> list[str]:
 
 
 def _weight(node: Node) -> int:
-    """How many nodes are left when each operation that looks at its first argument more than once has a copy of it for each time."""
+    """How many nodes the expression has once it is built as a column.
+
+    Some operations use their first argument several times, and each use is a copy.
+    """
     if not isinstance(node, Call):
         return 1
     first, *others = map(_weight, node.arguments)

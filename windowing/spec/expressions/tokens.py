@@ -1,4 +1,6 @@
-"""Text -> tokens of sqlglot, each of which an expression may have: checked before a parser sees them, so that none is surprised by them.
+"""Text -> tokens of sqlglot, each of which an expression may have.
+
+They are checked before the parser reads them, because it accepts more than an expression may have.
 
 Only windowing.spec.expressions.syntax imports this.
 """
@@ -19,7 +21,8 @@ DEEPEST = 16
 """How many brackets, cases and signs may stand inside each other."""
 MOST_DIGITS = 38
 FORM = (
-    "an expression is made of columns, literals, comparisons, arithmetic, and, or, not, in, between, like, is null, case, cast"
+    "an expression is made of columns, literals, comparisons, arithmetic, and, or, not, in, "
+    "between, like, is null, case, cast"
     f" and {listed(FUNCTIONS)}"
 )
 
@@ -97,7 +100,10 @@ class Refused(Exception):
 
 
 def tokens(text: str, longest: int | None = LONGEST) -> list[Token]:
-    """The tokens of `text`: names, literals, operators, known words and calls of known functions, none nested too deeply."""
+    """The tokens of `text`: names, literals, operators, known words and known functions.
+
+    Refused if there is anything else, or if they are nested too deeply.
+    """
     if not text.strip():
         raise Refused("is empty; write an expression such as delay > 60")
     if longest is not None and len(text) > longest:
@@ -105,7 +111,8 @@ def tokens(text: str, longest: int | None = LONGEST) -> list[Token]:
     hidden = next((c for c in text if not c.isprintable() and c not in "\n\t"), None)
     if hidden is not None:
         raise Refused(
-            f"holds the invisible character U+{ord(hidden):04X}; write visible characters, blanks and line ends"
+            f"holds the invisible character U+{ord(hidden):04X}; "
+            "write visible characters, blanks and line ends"
         )
     found = Spark().tokenize(text)
     _check_gaps(text, found)
@@ -140,7 +147,8 @@ def _check_nesting(found: Iterable[Token]) -> None:
             raise Refused(f"is nested more than {DEEPEST} deep; write it flatter")
     if opened:
         raise Refused(
-            f"has a {shown(opened[-1][0])} that is not closed; check the parentheses and the ends of cases"
+            f"has a {shown(opened[-1][0])} that is not closed; "
+            "check the parentheses and the ends of cases"
         )
 
 
@@ -167,7 +175,8 @@ def _check_text(inside: str, before: Token | None) -> None:
         raise Refused(f"has the text {shown(inside)} where an operator is needed; {form}")
     if not _TEXT.fullmatch(inside):
         raise Refused(
-            "has a backslash in a text that stands before none of \\ ' \" % _; write \\\\ for one that is meant"
+            "has a backslash in a text that stands before none of \\ ' \" % _; "
+            "write \\\\ for one that is meant"
         )
 
 

@@ -39,7 +39,10 @@ class Name:
 
 @dataclass(frozen=True)
 class Literal:
-    """A constant: text, a whole number (int), a decimal (Decimal), a number with an exponent (float), true, false or null (None)."""
+    """A constant: text, a number, true, false or null (None).
+
+    Whole numbers are int, numbers with a point Decimal, those with an exponent float.
+    """
 
     value: str | int | Decimal | float | bool | None
 
@@ -48,7 +51,8 @@ class Literal:
 class Call:
     """An operator, a predicate or a function of its arguments, at least one.
 
-    `case` has (condition, value)*, else; `case of` has operand, (compared, value)*, else; `cast` ends with its type as a text.
+    `case` has (condition, value)*, else; `case of` has operand, (compared, value)*, else.
+    `cast` ends with its type as a text.
     """
 
     operation: str

@@ -1,4 +1,4 @@
-"""The YAML document as a user writes it: shape only. What its texts mean is said in load.py and its neighbours."""
+"""The shape of a spec as a user writes it; what its texts mean is in load.py and its neighbours."""
 
 from typing import Annotated, Any, Literal
 
@@ -37,7 +37,8 @@ class SourceDocument(Document):
     """The Delta table events are read from."""
 
     table: Annotated[str, text("a path, a file: URI or a catalog name such as db.events")] = Field(
-        description="the Delta table to read: a path relative to this file, a file: URI, or a catalog name such as db.events"
+        description="the Delta table to read: a path relative to this file, a file: URI, "
+        "or a catalog name such as db.events"
     )
     event_time: Annotated[
         Annotated[Column, Tag(":text")] | Annotated[EventTimeDocument, Tag(":mapping")],
@@ -68,11 +69,13 @@ class SourceDocument(Document):
     )
     changes: Literal["refuse", "feed"] = Field(
         "refuse",
-        description="updates and deletes in the source: refuse them, or feed: count what they touch again",
+        description="updates and deletes in the source: refuse them, or feed: "
+        "count what they touch again",
     )
     on_bad_value: Literal["quarantine", "null"] | None = Field(
         "quarantine",
-        description="NaN or infinity where a number is needed: quarantine the row, or null to skip the value",
+        description="NaN or infinity where a number is needed: quarantine the row, "
+        "or null to skip the value",
     )
 
 
@@ -174,7 +177,10 @@ Loc = tuple[int | str, ...]
 
 
 def model_at(loc: Loc) -> type[Document] | None:
-    """The model of the mapping at pydantic's location `loc` (with its tags, which begin with a colon), if it is one."""
+    """The model of the mapping at pydantic's location `loc`, if it is one.
+
+    The location has pydantic's tags, which begin with a colon.
+    """
     match loc:
         case ():
             return PipelineDocument

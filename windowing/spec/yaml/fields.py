@@ -1,4 +1,4 @@
-"""The fields documents are made of: texts and lengths that are refused in one sentence when they can't be right."""
+"""The types of fields in documents: wrong texts and lengths are refused in one sentence."""
 
 from typing import Annotated
 

@@ -1,4 +1,7 @@
-"""The JSON Schema of a pipeline file, for editors: `python -m windowing.spec.yaml.json_schema > pipelines/pipeline.schema.json`."""
+"""The JSON Schema of a pipeline file, for editors.
+
+`python -m windowing.spec.yaml.json_schema > pipelines/pipeline.schema.json` writes it.
+"""
 
 import json
 import sys

@@ -27,7 +27,8 @@ class WindowDocument(Document):
     )
     emit: Literal["on_change", "on_close", "changes"] = Field(
         "on_change",
-        description="when rows appear: with every change, once the watermark passed their end, or (sliding, cumulate) where values change",
+        description="when rows appear: with every change, once the watermark passed their end, "
+        "or (sliding, cumulate) where values change",
     )
     having: Condition | None = Field(
         None,
@@ -54,7 +55,8 @@ class FilledDocument(GridDocument):
 
     empty: bool = Field(
         default=False,
-        description="whether windows without events are shown, between a key's first and last event",
+        description="whether windows without events are shown, "
+        "between a key's first and last event",
     )
     empty_limit: int | None = Field(
         None, description="the most windows without events that a run may add; without it 1,000,000"
