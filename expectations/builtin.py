@@ -1,4 +1,7 @@
-"""What every output has to meet, whatever its pipeline: window, pipeline, facts -> the builtin expectations that apply, in words."""
+"""The expectations that every output has to meet, with their descriptions.
+
+window, pipeline, facts -> the builtin expectations that apply
+"""
 
 from typing import Any
 
@@ -101,8 +104,14 @@ def _session(window: Session, law: Law) -> list[BatchExpectation]:
 
 def _capped(window: CappedSession, law: Law) -> list[BatchExpectation]:
     gap, longest = Duration(window.gap_us), Duration(window.longest_us)
-    begins = f"A key's session begins more than {gap} after the last event of the one before, or {longest} or more after its start"
-    ends = f"window_end is last_event plus {gap}, but at most window_start plus {longest}, and last_event lies in between"
+    begins = (
+        f"A key's session begins more than {gap} after the last event of the one before, "
+        f"or {longest} or more after its start"
+    )
+    ends = (
+        f"window_end is last_event plus {gap}, but at most window_start plus {longest}, "
+        "and last_event lies in between"
+    )
     return [
         _expect(ExpectSessionsNotToOverlap, law, begins),
         _expect(ExpectSessionsToEndGapAfterLastEvent, law, ends),
@@ -110,7 +119,10 @@ def _capped(window: CappedSession, law: Law) -> list[BatchExpectation]:
 
 
 def _in_turn(law: Law) -> list[BatchExpectation]:
-    apart = "A key's windows, by window_index, don't overlap; the last event of one and the first of the next may share an instant"
+    apart = (
+        "A key's windows, by window_index, don't overlap; "
+        "the last event of one and the first of the next may share an instant"
+    )
     forward = "A key's windows, by window_index, neither begin nor end before the one before"
     return [
         _expect(ExpectWindowIndexNotToBeNegative, law, "window_index is 0 or more"),
@@ -119,7 +131,11 @@ def _in_turn(law: Law) -> list[BatchExpectation]:
 
 
 def _floor(window: Window, law: Law, facts: Facts) -> list[BatchExpectation]:
-    """Nothing where windows with events need not be shown, or accepted events may be markers, which are in no window."""
+    """At least one row once events were accepted.
+
+    It doesn't apply where windows with events need not be shown, or where accepted events may be
+    markers, because markers are in no window.
+    """
     if not window.shown.whole or isinstance(window, Punctuation):
         return []
     least = 1 if facts.counted(window.name) > 0 else 0
@@ -153,7 +169,8 @@ def _grid_text(window: Aligned | RecordSliding) -> str:
         tick, size = Duration(window.tick_us), Duration(window.difference_us + window.tick_us)
         return f"Windows begin at whole multiples of {tick} and last {size}"
     grid = window.grid
-    return f"Windows {_span_text(window, Duration(grid.step_us, grid.months))} on the clock of {grid.zone or 'UTC'}"
+    span = _span_text(window, Duration(grid.step_us, grid.months))
+    return f"Windows {span} on the clock of {grid.zone or 'UTC'}"
 
 
 def _span_text(window: Aligned, step: Duration) -> str:
@@ -161,5 +178,8 @@ def _span_text(window: Aligned, step: Duration) -> str:
         return f"begin every {step} and last {Duration(window.size_us)}"
     if isinstance(window, Cumulate):
         inner = Duration(window.grid.inner_us, window.grid.inner_months)
-        return f"begin every {step} and last until a boundary every {inner} from there, at most until the next beginning,"
+        return (
+            f"begin every {step} and last until a boundary every {inner} from there, "
+            "at most until the next beginning,"
+        )
     return f"run from one boundary to the next, every {step}"

@@ -1,6 +1,7 @@
-"""Data Docs of one validation: a site of its own under the directory of all of them, of which the newest 30 stay.
+"""Data Docs of one validation: a site in a directory of its own, of which the newest 30 are kept.
 
-Great Expectations renders one page per output; they get an index and a style that need neither scripts nor a network.
+Great Expectations renders one page per output. An index and a style are added that need neither
+scripts nor a network.
 """
 
 import re
@@ -33,11 +34,14 @@ _INDEX = """<!DOCTYPE html>
 {rows}
 </tbody></table></div></body></html>
 """
-_ROW = '<tr><td><i class="fas {icon}"></i> {status}</td><td><a href="{page}">{name}</a></td><td>{met}</td><td>{unmet}</td></tr>'
+_ROW = (
+    '<tr><td><i class="fas {icon}"></i> {status}</td><td><a href="{page}">{name}</a></td>'
+    "<td>{met}</td><td>{unmet}</td></tr>"
+)
 
 
 def directory(docs: Path, run_name: str) -> Path:
-    """Where the site of `run_name` lies in `docs`: characters that don't suit a file name become dashes."""
+    """The directory of `run_name`'s site; characters unfit for a file name become dashes."""
     return docs / (re.sub(r"[^A-Za-z0-9._-]+", "-", run_name).strip(".-") or "run")
 
 

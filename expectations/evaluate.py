@@ -1,6 +1,7 @@
 """Validates the outputs of a run with Great Expectations.
 
-outputs, pipeline, facts -> expectations (builtin and the pipeline's suite) -> results without row values -> outcomes and Data Docs
+outputs, pipeline, facts -> expectations (builtin and the pipeline's suite)
+    -> results without row values -> outcomes and Data Docs
 """
 
 from collections.abc import Mapping
@@ -43,8 +44,9 @@ def evaluate(
 ) -> Verdict:
     """Judges every output; what can't be evaluated has failed.
 
-    `outputs`: window name -> its table at one pinned version. `docs` gets a site named after the run that replaces one of that name;
-    older ones beyond the newest 30 go. No value of a row gets into outcomes or pages. SpecError if the suite means nothing.
+    `outputs`: window name -> its table at one pinned version. A site named after the run is written
+    to `docs`; it replaces one of that name, and only the newest 30 are kept. No value of a row gets
+    into outcomes or pages. SpecError if the suite is wrong.
     """
     own = load_suite(pipeline, suites)
     context = _context()

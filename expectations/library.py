@@ -1,6 +1,7 @@
-"""Great Expectations, imported without the plotting and statistics packages that two of its expectations use.
+"""Great Expectations, imported without the plotting and statistics packages it rarely needs.
 
-Those two take 40 % of the import. They are put off: the first use of one imports it, as if it had been there all along.
+Only two of its expectations use them, and they take 40 % of the import. The first use of such a
+package imports it.
 """
 
 import importlib
@@ -12,7 +13,7 @@ from types import ModuleType
 
 _PUT_OFF = ("scipy.stats", "altair")
 _LOUD = ("great_expectations", "DataFrameQueryContextLogger")
-"""Loggers that print exceptions, and with them values of rows, although the exceptions become outcomes."""
+"""Loggers that print exceptions with values of rows, although exceptions become outcomes."""
 
 
 class _PutOff(ModuleType):
@@ -26,7 +27,10 @@ class _PutOff(ModuleType):
 
 
 def library() -> ModuleType:
-    """The package `great_expectations`: quiet, sending nothing anywhere. The first call takes about two seconds."""
+    """The package `great_expectations`, without log messages and without telemetry.
+
+    The first call takes about two seconds.
+    """
     if "great_expectations" not in sys.modules:
         os.environ["GX_ANALYTICS_ENABLED"] = "false"
         for name in _LOUD:

@@ -28,7 +28,10 @@ _STATISTICS = (
     "expect_table_row_count_to_be_between",
     "expect_table_row_count_to_equal",
 )
-"""Types whose observed value is a statistic; a minimum, a quantile or a set of distinct values is what stands in some row."""
+"""Types whose observed value is a statistic.
+
+A minimum, a quantile or a set of distinct values is not one, because it is a value of some row.
+"""
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
 _QUOTED = re.compile(r"'[^']*'")
 
@@ -36,7 +39,7 @@ _QUOTED = re.compile(r"'[^']*'")
 def redacted(
     suite: ExpectationSuiteValidationResult, ours: frozenset[str]
 ) -> ExpectationSuiteValidationResult:
-    """The same results with counts and statistics alone; an exception becomes a failure with a reason.
+    """The same results with counts and statistics alone; exceptions become failures with a reason.
 
     `ours`: types whose observed value is known to hold counts only.
     """
@@ -46,7 +49,9 @@ def redacted(
 
 
 def reason(info: Mapping[str, Any] | None) -> str | None:
-    """Why an expectation couldn't be evaluated, None if it was; Spark's messages quote values, so only their condition is kept.
+    """Why an expectation couldn't be evaluated; None if it was.
+
+    Only the error condition of Spark's messages is kept, because the messages quote values.
 
     `info` is Great Expectations' own, with everything in it.
     """

@@ -1,4 +1,4 @@
-"""A pipeline's own expectations, read from YAML: per window a list of Great Expectations types with their arguments.
+"""A pipeline's own expectations, read from YAML: for each window a list of types and arguments.
 
 hourly:
   - type: expect_column_values_to_be_between
@@ -64,9 +64,10 @@ def types() -> dict[str, type[Expectation]]:
 
 
 def load_suite(pipeline: Pipeline, suites: Path) -> dict[str, list[Expectation]]:
-    """Window name -> its expectations in the order of `{suites}/{pipeline.suite}.yaml`; empty if the pipeline names no suite.
+    """Window name -> its expectations, in the order of `{suites}/{pipeline.suite}.yaml`.
 
-    SpecError says where a suite means nothing: unknown window, type, field, argument or column, or a repeated key.
+    It is empty if the pipeline names no suite. SpecError for an unknown window, type, field,
+    argument or column, and for a repeated key; it names the place.
     """
     if pipeline.suite is None:
         return {}

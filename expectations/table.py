@@ -14,12 +14,16 @@ from windowing.ledger.rule import Story
 from windowing.spec.pipeline import Pipeline
 
 QUALITY = "_quality"
-_SCHEMA = """run bigint, seq bigint, window string, suite string, expectation string, severity string, success boolean, observed string,
-detail string, checked_at timestamp_ltz, version bigint"""
+_SCHEMA = """run bigint, seq bigint, window string, suite string, expectation string,
+severity string, success boolean, observed string, detail string,
+checked_at timestamp_ltz, version bigint"""
 
 
 def _after_others(spark: SparkSession, path: str) -> datetime:
-    """The host clock, but later than every check before: the last one counts, also after the clock was put back."""
+    """The host clock, but later than every check before.
+
+    The last check counts, even after the host clock was set back.
+    """
     now = datetime.now(UTC)
     newest = (
         delta.read(spark, path).agg(F.unix_micros(F.max("checked_at"))).collect()[0][0]
@@ -37,7 +41,7 @@ def record_outcomes(
     versions: Mapping[str, int],
     outcomes: Sequence[Outcome],
 ) -> None:
-    """Adds what the expectations said of the `versions` that the ledger's step `seq` of `run` names."""
+    """Records the outcomes for the `versions` that the ledger's step `seq` of `run` names."""
     origin = {"run": run, "seq": seq, "checked_at": _after_others(spark, path)}
     rows = [{**asdict(o), **origin, "version": versions.get(o.window)} for o in outcomes]
     delta.append(delta.rows(spark, rows, _SCHEMA), path)

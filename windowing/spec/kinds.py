@@ -117,7 +117,10 @@ class Global:
 
 @dataclass(frozen=True)
 class Session:
-    """Maximal chains of a key's events with neighbours at most `gap_us` apart: [first, last + gap)."""
+    """Maximal chains of a key's events with neighbours at most `gap_us` apart.
+
+    The window is [first, last + gap).
+    """
 
     name: str
     gap_us: int

@@ -19,7 +19,7 @@ FOREVER = None
 
 @dataclass(frozen=True)
 class EventTime:
-    """The column that says when an event happened; `unit` (s, ms, us) if it holds numbers since 1970, else None.
+    """The column of event times, with a `unit` (s, ms, us) if it contains numbers since 1970.
 
     Without a column the time is that of the run in which the event arrived.
     """

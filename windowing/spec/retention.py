@@ -53,8 +53,8 @@ def check_state(
 def longest_window_us(window: Window) -> int | None:
     """How long state of `window` is needed, lateness aside; None for no bound.
 
-    Its size, on a clock that may be moved; where sliding windows are compared with the one before, a slide more; of sessions until they
-    are final, two gaps on.
+    It is the size, on a clock that may be moved, and a slide more where sliding windows are
+    compared with the one before. Sessions need two gaps more, until they are final.
     """
     match window:
         case Tumbling(grid=grid) | Cumulate(grid=grid):

@@ -44,7 +44,8 @@ class SourceDocument(Document):
         Annotated[Column, Tag(":text")] | Annotated[EventTimeDocument, Tag(":mapping")],
         Discriminator(_tag),
     ] = Field(
-        description="the timestamp column that says when an event happened, or {column: ts, unit: ms|s|us}, or arrival"
+        description="the timestamp column that says when an event happened, "
+        "or {column: ts, unit: ms|s|us}, or arrival"
     )
     key: list[Column] = Field(
         min_length=1, description="the columns windows are kept apart by, such as [origin]"
