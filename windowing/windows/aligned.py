@@ -1,11 +1,13 @@
 """Windows whose bounds are the same for every key, made from panes: tumbling, sliding and cumulate.
 
     panes[key, pane_start, parts, judged_by, touched] -> stretches[key, from, to, parts, touched]
-        -> windows[key, start, end, parts, touched]                    every window that holds a pane
-        -> points[key, start, end, parts, touched]                     only where the step function may change, down to nothing
+        -> windows[key, start, end, parts, touched]    every window that contains a pane
+        -> points[key, start, end, parts, touched]     only where the step function may change,
+                                                       down to nothing
 
-A pane counts in the windows that hold its first instant and that were not late by the watermark its run was judged by
-(window_end + allowed lateness > judged_by). What differs between kinds is in sliding.py and cumulate.py, under the same names.
+A pane counts in the windows that contain its first instant and that were not late by the watermark
+its run was judged by (window_end + allowed lateness > judged_by). What differs between kinds is in
+sliding.py and cumulate.py, under the same names.
 """
 
 from collections.abc import Sequence
@@ -23,7 +25,7 @@ from windowing.spec.kinds import CHANGES, Aligned, Cumulate, Sliding, Tumbling
 from windowing.windows import cumulate, sliding
 
 BEFORE, GROUP = "__before", "__group"
-"""Marks points that only stand for what was before a key's first window; what windows are compared within."""
+"""True for points that stand for what was before a key's first window; the group to compare in."""
 
 
 def kind(window: Aligned) -> ModuleType:
@@ -32,9 +34,20 @@ def kind(window: Aligned) -> ModuleType:
 
 
 def reach(window: Aligned, within: Range) -> Range:
-    """`within`, widened so that every pane that shares a window with an event of `within`, or the next window, begins inside."""
-    wide = 2 if window.shown.emit == CHANGES else 1
-    return Range(within.low_us - wide * span(window), within.high_us + wide * span(window))
+    """`within`, widened so that it contains the start of every pane that a recomputation needs.
+
+    Those share a window with an event of `within`, or with the window next to such a window.
+    """
+    wide = _windows_apart(window) * span(window)
+    return Range(within.low_us - wide, within.high_us + wide)
+
+
+def _windows_apart(window: Aligned) -> int:
+    """How many windows lie between an event and the panes that its windows are computed from.
+
+    With `emit: changes` each window is compared with the one before it, so it is one more.
+    """
+    return 2 if window.shown.emit == CHANGES else 1
 
 
 def stretches(
@@ -45,76 +58,89 @@ def stretches(
     lateness_us: int | None,
     within: Range,
 ) -> DataFrame:
-    """Runs of windows that hold the same panes, all event times being inside `within`."""
-    of = kind(window)
-    found: DataFrame = of.stretches(
-        of.placed(panes, window, lateness_us, within), window, keys, kept
-    )
+    """Stretches of windows that contain the same panes; all event times are inside `within`.
+
+    panes[keys, pane_start, parts, judged_by, touched] -> [keys, from, to, parts, touched].
+    """
+    of_kind = kind(window)
+    placed = of_kind.placed(panes, window, lateness_us, within)
+    found: DataFrame = of_kind.stretches(placed, window, keys, kept)
     return found
 
 
 def windows(runs: DataFrame, window: Aligned, within: Range) -> DataFrame:
-    """Every window of `runs`, once and none of no length: [keys, from, to, ...] -> [keys, window_start, window_end, ...]."""
+    """Every window of `runs`, each once and without windows of no length.
+
+    [keys, from, to, ...] -> [keys, window_start, window_end, ...].
+    """
     each = runs.withColumn(FROM, F.explode(F.sequence(FROM, TO))).drop(TO)
     repeated = kind(window).repeats(window, F.col(FROM), within)
-    return (
-        bounded(each, window, within)
-        if repeated is None
-        else lasting(each.where(~repeated), window, within)
-    )
+    if repeated is None:
+        return bounded(each, window, within)
+    return lasting(each.where(~repeated), window, within)
 
 
 def lasting(numbered: DataFrame, window: Aligned, within: Range) -> DataFrame:
-    """`bounded`, without windows of no length: those a zone's clock jumped over."""
+    """`bounded`, without windows of no length, because a zone's clock may jump over windows."""
     return bounded(numbered, window, within).where(F.col(START) < F.col(END))
 
 
 def bounded(numbered: DataFrame, window: Aligned, within: Range) -> DataFrame:
     """Numbers become bounds: [keys, from, ...] -> [keys, window_start, window_end, ...]."""
-    start, end = kind(window).bounds(window, F.col(FROM), within)
-    return numbered.withColumns(
-        {START: F.timestamp_micros(start), END: F.timestamp_micros(end)}
-    ).drop(FROM)
+    start_us, end_us = kind(window).bounds(window, F.col(FROM), within)
+    bounds = {START: F.timestamp_micros(start_us), END: F.timestamp_micros(end_us)}
+    return numbered.withColumns(bounds).drop(FROM)
 
 
 def points(
     runs: DataFrame, window: Aligned, keys: Sequence[str], kept: Sequence[Part], within: Range
 ) -> DataFrame:
-    """Every window at which the value may differ from the one before: [keys, from, to, parts] -> [keys, group, bounds, parts, __before].
+    """Every window at which the value may differ from the one before.
 
-    The first window of each stretch; where nothing follows it directly, the one after it, without parts (not for cumulate, which begins
-    anew); and, marked `__before`, one without parts that stands for what was before the first of a group.
+    [keys, from, to, parts] -> [keys, group, bounds, parts, __before].
+
+    - The first window of each stretch.
+    - Where no stretch follows directly, the window after it, without parts. Not for cumulate, which
+      begins with nothing in each period.
+    - Marked `__before`: a window without parts, for what was before the first window of a group.
     """
-    period = (
-        F.floor((F.col(FROM) - 1) / F.lit(window.grid.per))
-        if isinstance(window, Cumulate)
-        else F.lit(0)
-    )
-    grouped = runs.withColumn(GROUP, period.cast("bigint"))
+    grouped = runs.withColumn(GROUP, _group_of(window).cast("bigint"))
     columns = [*keys, GROUP, FROM]
-    begins = grouped.select(*columns, *(p.name for p in kept))
-    nothing = [F.lit(None).cast(begins.schema[p.name].dataType).alias(p.name) for p in kept]
-    before = (
-        grouped.groupBy(*keys, GROUP).agg((F.min(FROM) - 1).alias(FROM)).select(*columns, *nothing)
-    )
+    begins = grouped.select(*columns, *(part.name for part in kept))
+    nothing = [
+        F.lit(None).cast(begins.schema[part.name].dataType).alias(part.name) for part in kept
+    ]
+    first = grouped.groupBy(*keys, GROUP).agg((F.min(FROM) - 1).alias(FROM))
+    before = first.select(*columns, *nothing)
     if not isinstance(window, Cumulate):
-        begins = begins.unionByName(_ends(grouped, window, keys, within).select(*columns, *nothing))
+        ends = _windows_after(grouped, window, keys, within)
+        begins = begins.unionByName(ends.select(*columns, *nothing))
     found = lasting(begins, window, within).withColumn(BEFORE, F.lit(False))
     return found.unionByName(bounded(before, window, within).withColumn(BEFORE, F.lit(True)))
 
 
-def _ends(
+def _group_of(window: Aligned) -> Column:
+    """What windows are compared within: all of a key, or for cumulate those of one period."""
+    if isinstance(window, Cumulate):
+        return F.floor((F.col(FROM) - 1) / F.lit(window.grid.per))
+    return F.lit(0)
+
+
+def _windows_after(
     grouped: DataFrame, window: Tumbling | Sliding, keys: Sequence[str], within: Range
 ) -> DataFrame:
-    """The window right after each stretch that nothing follows directly; more than one where a zone's clock may have jumped over it."""
+    """The window right after each stretch that no other follows directly: [keys, group, from].
+
+    It is more than one where a zone's clock may have jumped over it: those of no length are left
+    out later.
+    """
     follows = F.lead(FROM).over(Window.partitionBy(*keys, GROUP).orderBy(FROM))
-    skipped = (
-        longest_jump_us(window.grid.zone, within.low_us, within.high_us) // window.grid.step_us
-    )
+    longest_jump = longest_jump_us(window.grid.zone, within.low_us, within.high_us)
+    skipped = longest_jump // window.grid.step_us
     last = F.least(F.col(TO) + F.lit(1 + skipped), F.col("__follows") - F.lit(1))
-    alone = grouped.withColumn("__follows", follows).where(
-        F.col("__follows").isNull() | (F.col("__follows") > F.col(TO) + 1)
-    )
+    nothing_follows = F.col("__follows").isNull()
+    follows_later = F.col("__follows") > F.col(TO) + 1
+    alone = grouped.withColumn("__follows", follows).where(nothing_follows | follows_later)
     return alone.select(*keys, GROUP, F.explode(F.sequence(F.col(TO) + 1, last)).alias(FROM))
 
 
@@ -125,12 +151,16 @@ def empties(
     keys: Sequence[str],
     kept: Sequence[Part],
 ) -> DataFrame:
-    """The windows of `extents` [keys, __low, __high] that are not in `filled` [keys, from, to, parts, touched]: without rows, touched."""
-    types = {f.name: f.dataType for f in filled.schema.fields}
+    """The windows of `extents` that are not in `filled`: 0 rows, null parts, and touched.
+
+    extents[keys, __low, __high] x filled[keys, from, to, parts, touched] -> columns of `filled`.
+    """
+    types = {field.name: field.dataType for field in filled.schema.fields}
     each = extents.select(*keys, F.explode(F.sequence("__low", "__high")).alias(FROM)).distinct()
-    there = filled.select(*keys, F.explode(F.sequence(FROM, TO)).alias(FROM))
-    nothing = [F.lit(None).cast(types[p.name]).alias(p.name) for p in kept if p.name != ROWS]
-    lacking = each.join(there, [*keys, FROM], "left_anti")
+    present = filled.select(*keys, F.explode(F.sequence(FROM, TO)).alias(FROM))
+    names = [part.name for part in kept if part.name != ROWS]
+    nothing = [F.lit(None).cast(types[name]).alias(name) for name in names]
+    lacking = each.join(present, [*keys, FROM], "left_anti")
     return lacking.select(
         *keys,
         FROM,
@@ -142,36 +172,46 @@ def empties(
 
 
 def touches(window: Aligned, lateness_us: int | None, within: Range) -> Column:
-    """True where window [s.window_start, s.window_end) changes with pane f: it holds the pane in time, or (changes) may be the next one.
+    """True where window [s.window_start, s.window_end) changes with pane `f`.
 
-    For a join of stored rows `s` with fresh panes `f` [pane_start, judged_by].
+    The window contains the pane, which was not late for it. With `emit: changes` it may also be the
+    next window. For a join of stored rows `s` with fresh panes `f` [pane_start, judged_by].
     """
-    pane, judged = F.unix_micros(F.col(f"f.{PANE}")), F.unix_micros(F.col(f"f.{JUDGED}"))
-    start, end = F.unix_micros(F.col(f"s.{START}")), F.unix_micros(F.col(f"s.{END}"))
-    holds = (start <= pane) & (pane < end)
+    pane = F.unix_micros(F.col(f"f.{PANE}"))
+    judged = F.unix_micros(F.col(f"f.{JUDGED}"))
+    start = F.unix_micros(F.col(f"s.{START}"))
+    end = F.unix_micros(F.col(f"s.{END}"))
+    contains = (start <= pane) & (pane < end)
     if lateness_us is not None:
-        holds = holds & (judged.isNull() | (end + F.lit(lateness_us) > judged))
-    after = kind(window).following(window, pane, within) if window.shown.emit == CHANGES else None
-    return holds if after is None else holds | (start == after)
+        in_time = judged.isNull() | (end + F.lit(lateness_us) > judged)
+        contains = contains & in_time
+    if window.shown.emit != CHANGES:
+        return contains
+    after = kind(window).following(window, pane, within)
+    return contains if after is None else contains | (start == after)
 
 
 def beside(
     before: DataFrame, fresh: DataFrame, window: Aligned, keys: Sequence[str], within: Range
 ) -> DataFrame:
-    """The stored panes that share a window, or one with the next window, with a fresh one of the same key; now and then a few more."""
-    of, wide = kind(window), reach(window, within)
-    alone = isinstance(window, Cumulate) or (
-        shape(window).size == 1 and window.shown.emit != CHANGES
-    )
-    far = 2 if window.shown.emit == CHANGES else 1
-    near = F.explode(
-        F.array(
-            *(
-                of.block(window, F.unix_micros(PANE), wide) + d
-                for d in ((0,) if alone else range(-far, far + 1))
-            )
-        )
-    )
+    """The stored panes that share a window with a fresh pane of the same key, and a few more.
+
+    With `emit: changes` also those that share one with the next window. Panes are joined by blocks
+    of steps, so stored panes of a block that need not be read may be among them.
+    """
+    of_kind, wide = kind(window), reach(window, within)
+    block = of_kind.block(window, F.unix_micros(PANE), wide)
+    near = F.explode(F.array(*(block + distance for distance in _block_distances(window))))
     wanted = fresh.select(*keys, near.alias("__block")).distinct()
-    placed = before.withColumn("__block", of.block(window, F.unix_micros(PANE), wide))
+    placed = before.withColumn("__block", block)
     return placed.join(wanted, [*keys, "__block"], "left_semi").drop("__block")
+
+
+def _block_distances(window: Aligned) -> Sequence[int]:
+    """How far from its own block, in blocks, the panes lie that share a window with a pane."""
+    if isinstance(window, Cumulate):
+        return (0,)
+    if shape(window).size == 1 and window.shown.emit != CHANGES:
+        return (0,)
+    far = _windows_apart(window)
+    return range(-far, far + 1)

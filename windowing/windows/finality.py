@@ -1,4 +1,4 @@
-"""Which rows of an output are closed and which are final, by the watermark they were written at."""
+"""Which rows of an output are closed and which are final, by the watermark at their run."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -16,31 +16,34 @@ def with_finality(
     watermark: int | None,
     whole: DataFrame | None = None,
 ) -> DataFrame:
-    """Adds `is_closed` and `is_final` for rows that were written when W stood at `watermark` (microseconds; None: minus infinity).
+    """Adds `is_closed` and `is_final` for rows that were written at `watermark`.
 
-    Count, delta and punctuation windows are final only when complete, which `whole`, the table of all their windows, says.
+    `watermark` is in microseconds; None is minus infinity. Count, delta and punctuation windows are
+    final only when complete, which `whole`, the table of all their windows, records.
     """
-    lateness, found = pipeline.watermark.allowed_lateness_us, pipeline.window(window)
+    found = pipeline.window(window)
+    lateness = pipeline.watermark.allowed_lateness_us
+    never = F.lit(False)
     if watermark is None:
-        return rows.withColumns({"is_closed": F.lit(False), "is_final": F.lit(False)})
-    by, names = instant(watermark), list(rows.columns)
-    closed = F.coalesce(F.col(END) <= by, F.lit(False))
+        return rows.withColumns({"is_closed": never, "is_final": never})
+    closed = F.coalesce(F.col(END) <= instant(watermark), F.lit(False))
     if lateness is None or isinstance(found, Global):
-        return rows.withColumns({"is_closed": closed, "is_final": F.lit(False)})
-    last = _settled(found)
+        return rows.withColumns({"is_closed": closed, "is_final": never})
+    names = list(rows.columns)
+    last_change = _last_change(found)
     if isinstance(found, Counted) and whole is not None:
         ids = [*pipeline.source.key, INDEX]
         rows = rows.join(whole.select(*ids, CLOSED_BY), ids, "left")
-    final = F.coalesce(last + F.lit(lateness) <= F.lit(watermark), F.lit(False))
-    return rows.withColumns({"is_closed": closed, "is_final": final}).select(
-        *names, "is_closed", "is_final"
-    )
+    # A window that is not complete has no time of its last change, and null is not final.
+    final = F.coalesce(last_change + F.lit(lateness) <= F.lit(watermark), F.lit(False))
+    marked = rows.withColumns({"is_closed": closed, "is_final": final})
+    return marked.select(*names, "is_closed", "is_final")
 
 
-def _settled(window: Window) -> Column:
+def _last_change(window: Window) -> Column:
     """The watermark, less the allowed lateness, from which on no event can change a row."""
     if isinstance(window, Chained):
         return F.unix_micros(LAST) + F.lit(2 * window.gap_us)
-    return (
-        F.unix_micros(CLOSED_BY) + F.lit(1) if isinstance(window, Counted) else F.unix_micros(END)
-    )
+    if isinstance(window, Counted):
+        return F.unix_micros(CLOSED_BY) + F.lit(1)
+    return F.unix_micros(END)

@@ -1,4 +1,4 @@
-"""Windows without events: which outputs show them, and between which windows of a key they lie."""
+"""Empty windows: which outputs show them, and between which windows of a key they lie."""
 
 from collections.abc import Sequence
 from typing import TypeGuard
@@ -18,27 +18,34 @@ OLD_LOW, OLD_HIGH = "__old_low", "__old_high"
 
 
 def filled(window: Window) -> TypeGuard[Filled]:
-    """Whether the output of `window` shows windows without events."""
+    """Whether the output of `window` shows empty windows."""
     return isinstance(window, Tumbling | Sliding) and window.shown.empty_limit is not None
 
 
 def extents(
     panes: DataFrame, window: Filled, keys: Sequence[str], lateness_us: int | None, within: Range
 ) -> DataFrame:
-    """The numbers of the first and the last window that hold a pane: [keys, __low, __high]."""
+    """The first and the last window number that contain a pane: [keys, __low, __high].
+
+    panes[keys, pane_start, judged_by, ...] -> one row for each key, both numbers inside.
+    """
     placed = sliding.placed(panes, window, lateness_us, within)
     return placed.groupBy(*keys).agg(F.min(LOW).alias(LOW), F.max(HIGH).alias(HIGH))
 
 
 def ranges(found: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """What extents have grown by: [keys, __low, __high, __old_low, __old_high] -> [keys, __low, __high], both inside."""
-    whole = found.where(F.col(OLD_LOW).isNull()).select(*keys, LOW, HIGH)
+    """The window numbers by which extents have grown, as ranges with both ends inside.
+
+    [keys, __low, __high, __old_low, __old_high] -> [keys, __low, __high].
+    """
+    new = found.where(F.col(OLD_LOW).isNull()).select(*keys, LOW, HIGH)
     earlier = found.select(*keys, LOW, (F.col(OLD_LOW) - 1).alias(HIGH))
     later = found.select(*keys, (F.col(OLD_HIGH) + 1).alias(LOW), HIGH)
-    return whole.unionByName(earlier).unionByName(later).where(F.col(LOW) <= F.col(HIGH))
+    grown = new.unionByName(earlier).unionByName(later)
+    return grown.where(F.col(LOW) <= F.col(HIGH))
 
 
 def last_closed(window: Filled, watermark_us: int) -> int:
-    """The number of the last window that ended by the watermark."""
+    """The number of the last window whose end is at or before the watermark."""
     form = shape(window)
     return (index(form.grid, watermark_us) - form.size) // form.slide

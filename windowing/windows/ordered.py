@@ -1,9 +1,13 @@
-"""Windows that depend on the order of events: capped sessions, count, delta and punctuation windows, cut from a key's events.
+"""Windows that depend on the order of events, cut from the events of a key.
 
-    events[key, t, order, inputs, base] -> events + [window_index] -> windows[key, start, end, index or last, closed_by, parts]
+These are capped sessions, count, delta and punctuation windows.
 
-Events come from an anchor on: the first event of a window, before which nothing has changed; `base` is that window's index. The cuts of
-delta windows and capped sessions each depend on the one before; they are found by a fold over a key's events, in one expression.
+    events[key, t, order, inputs, base] -> events + [window_index]
+        -> windows[key, start, end, index or last, closed_by, parts]
+
+Events begin with an anchor: the first event of a window, before which nothing has changed; `base`
+is that window's index. Each cut of a delta window or a capped session depends on the cut before
+it, so they are found by a fold over a key's events, in one expression.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,171 +27,158 @@ from windowing.windows.session import later
 
 _NTH, _OPENS, _FIRST, _MARKS, _INDEX = "__nth", "__opens", "__first", "__marks", "__index"
 _STARTS = "__starts"
+_INTEGER_TYPES = ("byte", "short", "integer", "long")
 
 
 def windows(
     events: DataFrame, window: CappedSession | Counted, keys: Sequence[str], kept: Sequence[Part]
 ) -> DataFrame:
-    """The windows of `events`: [keys, window_start, window_end, parts] and last_event, or window_index and closed_by.
+    """The windows of `events`.
 
-    `closed_by` is the time of the event that made a window complete: its last one (count), or the one that closed it; null before that.
+    -> [keys, window_start, window_end, parts] and last_event (capped sessions), or window_index
+    and closed_by (the others). `closed_by` is the time of the event that made a window complete:
+    its last one (count), or the one that closed it; null before that.
     """
     match window:
         case Count():
-            found = _built(_counted(events, window, keys), keys, kept)
+            found = _merge_by_index(_number_counted(events, window, keys), keys, kept)
             complete = F.col("rows") == F.lit(window.count)
             return found.withColumn(CLOSED_BY, F.when(complete, later(F.col(END), -1)))
         case Delta():
-            found = _built(_grown(events, window, keys), keys, kept)
-            return found.withColumn(
-                CLOSED_BY, F.lead(START).over(Window.partitionBy(*keys).orderBy(INDEX))
-            )
+            found = _merge_by_index(_number_delta(events, window, keys), keys, kept)
+            order = Window.partitionBy(*keys).orderBy(INDEX)
+            return found.withColumn(CLOSED_BY, F.lead(START).over(order))
         case Punctuation():
-            return _punctuated(events, window, keys, kept)
+            return _punctuation_windows(events, window, keys, kept)
         case CappedSession():
-            return _capped(events, window, keys, kept)
+            return _capped_sessions(events, window, keys, kept)
 
 
-def _built(events: DataFrame, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
-    """Windows from the first event to just after the last, numbered on from their base."""
-    bounds = (
-        F.timestamp_micros(F.min(TIME)).alias(START),
-        F.timestamp_micros(F.max(TIME) + 1).alias(END),
-    )
-    return events.groupBy(*keys, F.col(_INDEX).alias(INDEX)).agg(
-        *bounds, *(p.lift.alias(p.name) for p in kept)
-    )
+def _merge_by_index(events: DataFrame, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
+    """Windows from their first event to just after their last, with the index of their events."""
+    start = F.timestamp_micros(F.min(TIME)).alias(START)
+    end = F.timestamp_micros(F.max(TIME) + 1).alias(END)
+    lifts = [part.lift.alias(part.name) for part in kept]
+    return events.groupBy(*keys, F.col(_INDEX).alias(INDEX)).agg(start, end, *lifts)
 
 
-def _in_order(keys: Sequence[str]) -> WindowSpec:
+def _event_order(keys: Sequence[str]) -> WindowSpec:
     return Window.partitionBy(*keys).orderBy(ORDER)
 
 
-def _counted(events: DataFrame, window: Count, keys: Sequence[str]) -> DataFrame:
-    numbered, nth = (
-        events.withColumn(_NTH, F.row_number().over(_in_order(keys)) - F.lit(1)),
-        F.col(_NTH),
-    )
-    first = F.greatest(
-        F.lit(0).cast("bigint"), div(nth - F.lit(window.count), window.every) + F.lit(1)
-    )
-    return numbered.withColumn(
-        _INDEX, F.explode(F.sequence(F.col(BASE) + first, F.col(BASE) + div(nth, window.every)))
-    )
+def _number_counted(events: DataFrame, window: Count, keys: Sequence[str]) -> DataFrame:
+    """One row for each event and count window that contains it, with the window's `__index`."""
+    position = F.row_number().over(_event_order(keys)) - F.lit(1)
+    numbered = events.withColumn(_NTH, position)
+    nth = F.col(_NTH)
+    first = div(nth - F.lit(window.count), window.every) + F.lit(1)
+    first = F.greatest(F.lit(0).cast("bigint"), first)
+    last = div(nth, window.every)
+    indexes = F.sequence(F.col(BASE) + first, F.col(BASE) + last)
+    return numbered.withColumn(_INDEX, F.explode(indexes))
 
 
-def _grown(events: DataFrame, window: Delta, keys: Sequence[str]) -> DataFrame:
+def _number_delta(events: DataFrame, window: Delta, keys: Sequence[str]) -> DataFrame:
+    """Adds `__index`: the index of the delta window of each event."""
     value = F.col(f"`{window.attribute}`")
+    data_type = events.schema[window.attribute].dataType
     if window.delta_us is not None:
         number, step = F.unix_micros(value), F.lit(window.delta_us)
     else:
-        number, step = (
-            _number(value, events, window.attribute),
-            _step(window, events.schema[window.attribute].dataType),
-        )
+        number, step = _exact_number(value, data_type), _delta_step(window, data_type)
 
     def opens(now: Column, first: Column) -> Column:
+        # A difference that overflows is null. It is beyond any step, so only its sign decides.
         return F.coalesce(F.try_subtract(now, first) > step, now > first)
 
-    opened = _folded(events.withColumn(_FIRST, number), keys, opens)
+    opened = _fold_opens(events.withColumn(_FIRST, number), keys, opens)
     return opened.withColumn(_INDEX, F.col(_OPENS) - F.lit(1) + F.col(BASE))
 
 
-def _number(value: Column, events: DataFrame, attribute: str) -> Column:
-    """Whole numbers as decimals, whose differences can't overflow."""
-    return (
-        value.cast("decimal(20,0)")
-        if events.schema[attribute].dataType.typeName() in _WHOLE
-        else value
-    )
+def _exact_number(value: Column, data_type: T.DataType) -> Column:
+    """Whole numbers as decimals, because their differences can't overflow."""
+    return value.cast("decimal(20,0)") if data_type.typeName() in _INTEGER_TYPES else value
 
 
-def _step(window: Delta, kind: T.DataType) -> Column:
-    """The step, of decimals and whole numbers rounded down to their places: Spark would round a wide decimal to meet a longer fraction."""
-    if isinstance(kind, (T.FloatType, T.DoubleType)):
+def _delta_step(window: Delta, data_type: T.DataType) -> Column:
+    """The step as a number that `data_type` can be compared with.
+
+    For decimals and whole numbers it is rounded down to their places, because Spark would round a
+    wide decimal to make room for a longer fraction.
+    """
+    if isinstance(data_type, (T.FloatType, T.DoubleType)):
         return F.lit(window.delta).cast("decimal(38,9)")
-    return exactly(
-        Decimal(window.delta or 0),
-        kind.scale if isinstance(kind, T.DecimalType) else 0,
-        ROUND_FLOOR,
-    )
+    places = data_type.scale if isinstance(data_type, T.DecimalType) else 0
+    return exactly(Decimal(window.delta or 0), places, ROUND_FLOOR)
 
 
-_WHOLE = ("byte", "short", "integer", "long")
-
-
-def _capped(
+def _capped_sessions(
     events: DataFrame, window: CappedSession, keys: Sequence[str], kept: Sequence[Part]
 ) -> DataFrame:
+    """Chains of events at most a session gap apart, cut where they reach the longest duration."""
     order = Window.partitionBy(*keys).orderBy(TIME)
-    begins = F.coalesce(
-        F.col(TIME) - F.lag(TIME).over(order) > F.lit(window.gap_us), F.lit(True)
-    ).cast("int")
+    up_to_here = order.rowsBetween(Window.unboundedPreceding, 0)
+    after_gap = F.col(TIME) - F.lag(TIME).over(order) > F.lit(window.gap_us)
+    begins = F.coalesce(after_gap, F.lit(True)).cast("int")
     chained = events.withColumn("__begins", begins)
-    chained = chained.withColumn(
-        "__chain", F.sum("__begins").over(order.rowsBetween(Window.unboundedPreceding, 0))
-    ).drop("__begins")
+    chained = chained.withColumn("__chain", F.sum("__begins").over(up_to_here)).drop("__begins")
+
+    def opens(now: Column, first: Column) -> Column:
+        return now - first >= F.lit(window.longest_us)
+
     group = [*keys, "__chain"]
-    opened = _folded(
-        chained.withColumn(_FIRST, F.col(TIME)),
-        group,
-        lambda now, first: now - first >= F.lit(window.longest_us),
-    )
-    bounds = (
-        F.timestamp_micros(F.min(TIME)).alias(START),
-        F.timestamp_micros(F.max(TIME)).alias(LAST),
-    )
-    found = (
-        opened.groupBy(*group, _OPENS)
-        .agg(*bounds, *(p.lift.alias(p.name) for p in kept))
-        .drop("__chain", _OPENS)
-    )
-    return found.withColumn(
-        END, F.least(later(F.col(LAST), window.gap_us), later(F.col(START), window.longest_us))
-    )
+    opened = _fold_opens(chained.withColumn(_FIRST, F.col(TIME)), group, opens)
+    start = F.timestamp_micros(F.min(TIME)).alias(START)
+    last = F.timestamp_micros(F.max(TIME)).alias(LAST)
+    lifts = [part.lift.alias(part.name) for part in kept]
+    found = opened.groupBy(*group, _OPENS).agg(start, last, *lifts).drop("__chain", _OPENS)
+    end_by_gap = later(F.col(LAST), window.gap_us)
+    end_by_cap = later(F.col(START), window.longest_us)
+    return found.withColumn(END, F.least(end_by_gap, end_by_cap))
 
 
-def _folded(
+def _fold_opens(
     events: DataFrame, group: Sequence[str], opens: Callable[[Column, Column], Column]
 ) -> DataFrame:
-    """Numbers each event's window from 1: an event for which `opens(its value, the open window's first value)` begins the next one.
+    """Adds `__opens`: the number of each event's window, from 1.
 
-    The value is in `__first`. One pass over each group's sorted values, which keeps only the positions at which windows begin.
+    An event opens the next window where `opens(its value, the open window's first value)` is true.
+    The value is in `__first`. The fold makes one pass over each group's sorted values and keeps
+    only the positions at which windows begin.
     """
-    numbered = events.withColumn(
-        _NTH, F.row_number().over(Window.partitionBy(*group).orderBy(ORDER)).cast("bigint")
-    )
+    order = Window.partitionBy(*group).orderBy(ORDER)
+    numbered = events.withColumn(_NTH, F.row_number().over(order).cast("bigint"))
     values = F.array_sort(F.collect_list(F.struct(_NTH, _FIRST)))
-    begun = F.struct(
-        F.element_at(values, 1)[_FIRST].alias(_FIRST), F.array(F.lit(1).cast("bigint")).alias("at")
-    )
+    first_value = F.element_at(values, 1)[_FIRST].alias(_FIRST)
+    first_position = F.array(F.lit(1).cast("bigint")).alias("at")
+    begun = F.struct(first_value, first_position)
 
     def step(state: Column, event: Column) -> Column:
-        opened = F.struct(
-            event[_FIRST].alias(_FIRST), F.concat(state["at"], F.array(event[_NTH])).alias("at")
-        )
+        positions = F.concat(state["at"], F.array(event[_NTH])).alias("at")
+        opened = F.struct(event[_FIRST].alias(_FIRST), positions)
         return F.when(opens(event[_FIRST], state[_FIRST]), opened).otherwise(state)
 
-    starts = numbered.groupBy(*group).agg(F.aggregate(values, begun, step)["at"].alias(_STARTS))
+    positions = F.aggregate(values, begun, step)["at"].alias(_STARTS)
+    starts = numbered.groupBy(*group).agg(positions)
     marks = starts.select(*group, F.explode(_STARTS).alias(_NTH), F.lit(1).alias("__mark"))
     joined = numbered.join(marks, [*group, _NTH], "left")
     running = Window.partitionBy(*group).orderBy(_NTH).rowsBetween(Window.unboundedPreceding, 0)
     return joined.withColumn(_OPENS, F.count("__mark").over(running)).drop("__mark", _NTH, _FIRST)
 
 
-def _punctuated(
+def _punctuation_windows(
     events: DataFrame, window: Punctuation, keys: Sequence[str], kept: Sequence[Part]
 ) -> DataFrame:
+    """The events between markers; a marker closes the window before it and belongs to none."""
     marker = F.coalesce(F.col(f"`{window.marker}`"), F.lit(False))
-    running = _in_order(keys).rowsBetween(Window.unboundedPreceding, 0)
+    running = _event_order(keys).rowsBetween(Window.unboundedPreceding, 0)
     counted = events.withColumn(_MARKS, F.count_if(marker).over(running))
     inside = counted.where(~marker)
-    numbered = inside.withColumn(
-        _INDEX,
-        F.dense_rank().over(Window.partitionBy(*keys).orderBy(_MARKS)) - F.lit(1) + F.col(BASE),
-    )
-    found = _built(numbered, [*keys, _MARKS], kept)
-    closing = counted.where(marker).select(
-        *keys, (F.col(_MARKS) - 1).alias(_MARKS), F.timestamp_micros(TIME).alias(CLOSED_BY)
-    )
+    # Markers that follow each other directly have no window between them and so use up no index.
+    rank = F.dense_rank().over(Window.partitionBy(*keys).orderBy(_MARKS))
+    numbered = inside.withColumn(_INDEX, rank - F.lit(1) + F.col(BASE))
+    found = _merge_by_index(numbered, [*keys, _MARKS], kept)
+    closed_marks = (F.col(_MARKS) - 1).alias(_MARKS)
+    closed_by = F.timestamp_micros(TIME).alias(CLOSED_BY)
+    closing = counted.where(marker).select(*keys, closed_marks, closed_by)
     return found.join(closing, [*keys, _MARKS], "left").drop(_MARKS)

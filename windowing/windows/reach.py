@@ -1,8 +1,8 @@
-"""Between which times windows may change when events of a range of event time do. No Spark."""
+"""Between which times windows may change when events of a range do. No Spark."""
 
 from datetime import UTC, datetime
 
-from windowing.grid.rule import boundary, index
+from windowing.grid.rule import Grid, boundary, index
 from windowing.grid.zone import micros, moment
 from windowing.panes.rule import Shape, families, pane_end, pane_start, shape, span
 from windowing.spec.kinds import (
@@ -18,41 +18,54 @@ from windowing.spec.pipeline import Pipeline
 
 
 def touched(window: Window, low: datetime, high: datetime) -> tuple[datetime, datetime] | None:
-    """From the start of the first to the end of the last window that an event from `low` to `high`, both inside, can be in."""
+    """The times between which the windows lie that an event from `low` to `high` can be in.
+
+    `low` and `high` are both inside. The answer runs from the start of the first window to the end
+    of the last; None where no bounds follow from times, or where they lie beyond the calendar.
+    """
     low_us, high_us = micros(low), micros(high)
     try:
         match window:
             case Session(gap_us=far) | CappedSession(gap_us=far) | RecordSliding(difference_us=far):
                 return moment(low_us - far), moment(high_us + far)
             case Tumbling() | Sliding():
-                return _steps(shape(window), low_us, high_us)
+                return _sliding_reach(shape(window), low_us, high_us)
             case Cumulate(grid=grid):
-                periods = grid.periods
-                return moment(boundary(periods, index(periods, low_us))), moment(
-                    boundary(periods, index(periods, high_us) + 1)
-                )
+                return _period_reach(grid.periods, low_us, high_us)
     except (OverflowError, IndexError):
         return None
     return None
 
 
-def _steps(form: Shape, low_us: int, high_us: int) -> tuple[datetime, datetime]:
+def _sliding_reach(form: Shape, low_us: int, high_us: int) -> tuple[datetime, datetime]:
+    """From the start of the first to the end of the last window that contains a time."""
     first = (index(form.grid, low_us) + form.slide - form.size) // form.slide
     last = index(form.grid, high_us) // form.slide
-    return moment(boundary(form.grid, first * form.slide)), moment(
-        boundary(form.grid, last * form.slide + form.size)
-    )
+    start_us = boundary(form.grid, first * form.slide)
+    end_us = boundary(form.grid, last * form.slide + form.size)
+    return moment(start_us), moment(end_us)
+
+
+def _period_reach(periods: Grid, low_us: int, high_us: int) -> tuple[datetime, datetime]:
+    """From the start of the period of `low_us` to the end of the period of `high_us`."""
+    start_us = boundary(periods, index(periods, low_us))
+    end_us = boundary(periods, index(periods, high_us) + 1)
+    return moment(start_us), moment(end_us)
 
 
 def reach_of(pipeline: Pipeline, name: str, low: int, high: int) -> tuple[datetime, datetime]:
-    """The times between which windows may change; of windows that count events in order, and of global ones, all after `low`."""
+    """The times between which windows may change when events from `low` to before `high` do.
+
+    `low` and `high` are in microseconds. Of windows whose cuts depend on all events before, and of
+    global windows, all times from `low` on.
+    """
     window = pipeline.window(name)
     match window:
         case Session(gap_us=far) | CappedSession(gap_us=far) | RecordSliding(difference_us=far):
             return moment(low - far), moment(high + far)
         case Tumbling() | Sliding() | Cumulate():
             family = next(f for f in families(pipeline) if window in f.windows)
-            return moment(pane_start(family, low) - span(window)), moment(
-                pane_end(family, high - 1) + span(window)
-            )
+            start_us = pane_start(family, low) - span(window)
+            end_us = pane_end(family, high - 1) + span(window)
+            return moment(start_us), moment(end_us)
     return moment(low), datetime.max.replace(tzinfo=UTC)

@@ -1,115 +1,131 @@
-"""How far a change of events reaches in windows that depend on their order: for each key a range of event times and of window starts.
+"""How far a change of events reaches in windows that depend on the order of events.
 
-    reached[key, t0, t1] x stored[key, window_start, ...] -> regions[key, low, high, from, to, base]
+For each key it is a range of event times and a range of window starts.
 
-`__low` is the first event of a window at a clean boundary: every earlier event is strictly before it and in earlier windows only, so the
-windows from there on can be cut anew as if nothing came before; `__base` is that window's index. Times are microseconds; [low, high) are
-event times, `__from` <= window_start < `__to` the windows that are recomputed.
+    reached[key, t0, t1] x stored[key, window_start, ...]
+        -> regions[key, low, high, from, to, base]
+
+`__low` is the first event of a window at a clean boundary: every earlier event is strictly before
+it and in earlier windows only. So the windows from there on can be cut as if nothing came before;
+`__base` is the index of the first of them. Times are microseconds; [low, high) are event times,
+and `__from` <= window_start < `__to` are the windows that are recomputed.
 """
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from windowing.columns import BASE, CLOSED_BY, END, INDEX, LAST, START
 from windowing.spec.kinds import CappedSession, Count, Counted, Ordered, RecordSliding
 
+# Beyond every event time, and far enough from the ends of BIGINT for sums that can't overflow.
 _LEAST, _MOST = -(2**62), 2**62
 
 
 def regions(
     reached: DataFrame, stored: DataFrame | None, window: Ordered, keys: Sequence[str]
 ) -> DataFrame:
-    """What must be recomputed when events from `__t0` to `__t1` (both inside) of each key change."""
+    """What must be recomputed when events from `__t0` to `__t1` (both inside) of each key change.
+
+    reached[keys, __t0, __t1] x stored windows -> [keys, __low, __high, __from, __to, __base].
+    """
     if isinstance(window, RecordSliding):
-        return _around(reached, window, keys)
+        return _record_regions(reached, window, keys)
     if stored is None:
-        return _bounded(
-            reached.withColumn("__at", F.lit(None).cast("struct<low:bigint,base:bigint>")),
-            F.lit(None),
-            keys,
-        )
+        nothing = F.lit(None).cast("struct<low:bigint,base:bigint>")
+        return _with_bounds(reached.withColumn("__at", nothing), F.lit(None), keys)
     rows = stored.join(reached, [*keys])
     begun = F.unix_micros(START)
-    clean = rows.withColumn("__clean", _clean(window, keys))
-    anchor = F.max(
-        F.when(
-            F.col("__clean") & (begun < F.col("__t0")),
-            F.struct(begun.alias("low"), _index(window).alias("base")),
-        )
-    )
+    clean = rows.withColumn("__clean", _is_clean(window, keys))
+    place = F.struct(begun.alias("low"), _window_index(window).alias("base"))
+    anchor = F.max(F.when(F.col("__clean") & (begun < F.col("__t0")), place))
     end = F.lit(None).cast("bigint")
     if isinstance(window, CappedSession):
-        end = F.min(
-            F.when(F.col("__clean") & (begun > F.col("__t1") + F.lit(window.gap_us)), begun)
-        )
+        # Chains are cut independently of each other, so recomputing ends before the next one.
+        beyond = begun > F.col("__t1") + F.lit(window.gap_us)
+        end = F.min(F.when(F.col("__clean") & beyond, begun))
     found = clean.groupBy(*keys).agg(anchor.alias("__at"), end.alias("__end"))
-    return _bounded(reached.join(found, [*keys], "left"), F.col("__end"), keys)
+    return _with_bounds(reached.join(found, [*keys], "left"), F.col("__end"), keys)
 
 
 def inside(rows: DataFrame, found: DataFrame, keys: Sequence[str]) -> DataFrame:
     """The windows of `rows` that lie in the regions `found`."""
-    same = [F.col(f"w.`{k}`") == F.col(f"r.`{k}`") for k in keys]
+    same_key = [F.col(f"w.`{k}`") == F.col(f"r.`{k}`") for k in keys]
     begun = F.unix_micros(f"w.{START}")
     within = (begun >= F.col("r.__from")) & (begun < F.col("r.__to"))
-    return rows.alias("w").join(
-        found.select(*keys, "__from", "__to").alias("r"), [*same, within], "left_semi"
-    )
+    spans = found.select(*keys, "__from", "__to")
+    return rows.alias("w").join(spans.alias("r"), [*same_key, within], "left_semi")
 
 
-def _bounded(rows: DataFrame, end: Column, keys: Sequence[str]) -> DataFrame:
-    low, high = (
-        F.coalesce(F.col("__at")["low"], F.lit(_LEAST)),
-        F.coalesce(end.cast("bigint"), F.lit(_MOST)),
-    )
-    base = F.coalesce(F.col("__at")["base"], F.lit(0)).cast("bigint").alias(BASE)
+def _with_bounds(rows: DataFrame, end: Column, keys: Sequence[str]) -> DataFrame:
+    """From the anchor `__at` to `end`; everything on the side where there is none."""
+    anchor = F.col("__at")
+    low = F.coalesce(anchor["low"], F.lit(_LEAST))
+    high = F.coalesce(end.cast("bigint"), F.lit(_MOST))
+    base = F.coalesce(anchor["base"], F.lit(0)).cast("bigint")
     return rows.select(
         *keys,
         low.alias("__low"),
         high.alias("__high"),
         low.alias("__from"),
         high.alias("__to"),
-        base,
+        base.alias(BASE),
     )
 
 
-def _clean(window: CappedSession | Counted, keys: Sequence[str]) -> Column:
-    """True for stored windows before whose first event every earlier event is strictly earlier, and in windows that `__t0` leaves alone."""
+def _is_clean(window: CappedSession | Counted, keys: Sequence[str]) -> Column:
+    """True for stored windows that begin at a clean boundary.
+
+    Every earlier event is strictly before their first event, and in windows that a change from
+    `__t0` on leaves alone.
+    """
     if isinstance(window, CappedSession):
-        before = F.lag(LAST).over(Window.partitionBy(*keys).orderBy(START))
-        return before.isNull() | (
-            F.unix_micros(before) + F.lit(window.gap_us) < F.unix_micros(START)
-        )
+        last_before = F.lag(LAST).over(Window.partitionBy(*keys).orderBy(START))
+        chain_ends = F.unix_micros(last_before) + F.lit(window.gap_us)
+        return last_before.isNull() | (chain_ends < F.unix_micros(START))
     order = Window.partitionBy(*keys).orderBy(INDEX)
-    if not isinstance(window, Count) or window.every == window.count:
-        before = F.lag(END).over(order)
-        return before.isNull() | (before <= F.col(START))
-    first = F.col(INDEX) == F.lit(0)
+    if isinstance(window, Count) and window.every != window.count:
+        return _is_clean_overlapping(window, order)
+    end_before = F.lag(END).over(order)
+    return end_before.isNull() | (end_before <= F.col(START))
+
+
+def _is_clean_overlapping(window: Count, order: WindowSpec) -> Column:
+    """`_is_clean` for count windows that overlap, because `every` is not `count`.
+
+    No window before it reaches its first event, and all windows before it were complete by `__t0`.
+    """
+    is_first = F.col(INDEX) == F.lit(0)
     if window.count % window.every:
-        return first
-    apart = F.lag(END, window.count // window.every).over(order) <= F.col(START)
-    done = F.lag(CLOSED_BY).over(order).isNotNull() & (
-        F.unix_micros(F.lag(END).over(order)) <= F.col("__t0")
-    )
-    return first | F.coalesce(apart & done, F.lit(False))
+        return is_first
+    overlapping = window.count // window.every
+    apart = F.lag(END, overlapping).over(order) <= F.col(START)
+    complete = F.lag(CLOSED_BY).over(order).isNotNull()
+    ended = F.unix_micros(F.lag(END).over(order)) <= F.col("__t0")
+    return is_first | F.coalesce(apart & (complete & ended), F.lit(False))
 
 
-def _index(window: CappedSession | Counted) -> Column:
-    return (
-        F.lit(0).cast("bigint")
-        if isinstance(window, CappedSession)
-        else F.col(INDEX).cast("bigint")
-    )
+def _window_index(window: CappedSession | Counted) -> Column:
+    """The index of a stored window; 0 for capped sessions, which have none."""
+    index = F.lit(0) if isinstance(window, CappedSession) else F.col(INDEX)
+    return index.cast("bigint")
 
 
-def _around(reached: DataFrame, window: RecordSliding, keys: Sequence[str]) -> DataFrame:
-    """Windows that hold a changed event, or that one makes, begin at most `difference` before it and one tick after it."""
-    tick, wide = window.tick_us, window.difference_us + window.tick_us
+def _record_regions(reached: DataFrame, window: RecordSliding, keys: Sequence[str]) -> DataFrame:
+    """The regions of record_sliding windows, which follow from the bounds of the change alone.
+
+    Windows that contain a changed event, or that one makes, begin at most `difference` before it
+    and one tick after it.
+    """
+    tick, width = window.tick_us, window.difference_us + window.tick_us
     first = F.col("__t0") - F.pmod(F.col("__t0"), F.lit(tick))
     last = F.col("__t1") - F.pmod(F.col("__t1"), F.lit(tick))
-    start, end = first - F.lit(window.difference_us), last + F.lit(2 * tick)
-    low, high = first - F.lit(2 * wide), last + F.lit(2 * wide)
+    # The events of those windows, and the ticks that make them, lie within two widths.
+    low = first - F.lit(2 * width)
+    high = last + F.lit(2 * width)
+    start = first - F.lit(window.difference_us)
+    end = last + F.lit(2 * tick)
     return reached.select(
         *keys,
         low.alias("__low"),

@@ -1,8 +1,10 @@
-"""Windows whose bounds come from the data: sessions, made from fragments.
+"""Session windows: their bounds come from the data, and they are made from fragments.
 
-    fragments[key, first, last, rows, parts] -> chains whose neighbours are <= gap apart -> sessions[key, start, end, last, rows, parts]
+    fragments[key, first, last, rows, parts] -> chains whose neighbours are <= gap apart
+        -> sessions[key, start, end, last, rows, parts]
 
-Stored sessions are maximal, so a fragment reaches exactly the stored sessions it touches: one join is a closure.
+Stored sessions are maximal, so a fragment reaches exactly the stored sessions it touches: one join
+is a closure.
 """
 
 from collections.abc import Sequence
@@ -15,14 +17,19 @@ from windowing.columns import END, FIRST, LAST, START, TOUCHED
 
 
 def touched(stored: DataFrame, fragments: DataFrame, keys: Sequence[str], gap_us: int) -> DataFrame:
-    """The stored sessions that some fragment extends, joins or falls into; touching (distance == gap) counts.
+    """The stored sessions that a fragment extends, joins or lies in.
 
-    stored[keys, window_start, window_end, ...] x fragments[keys, first_event, last_event] -> rows of `stored`, each once.
+    Touching (distance == gap) counts.
+
+    stored[keys, window_start, window_end, ...] x fragments[keys, first_event, last_event]
+    -> rows of `stored`, each once.
     """
     spans = fragments.select(*keys, F.col(FIRST).alias("__first"), F.col(LAST).alias("__last"))
-    near = (F.col(END) >= F.col("__first")) & (F.col(START) <= later(F.col("__last"), gap_us))
-    same = [F.col(f"s.`{k}`") == F.col(f"f.`{k}`") for k in keys]
-    return stored.alias("s").join(spans.alias("f"), [*same, near], "left_semi")
+    ends_after = F.col(END) >= F.col("__first")
+    begins_before = F.col(START) <= later(F.col("__last"), gap_us)
+    same_key = [F.col(f"s.`{k}`") == F.col(f"f.`{k}`") for k in keys]
+    near = ends_after & begins_before
+    return stored.alias("s").join(spans.alias("f"), [*same_key, near], "left_semi")
 
 
 def members(fragments: DataFrame, sessions: DataFrame, keys: Sequence[str]) -> DataFrame:
@@ -32,8 +39,8 @@ def members(fragments: DataFrame, sessions: DataFrame, keys: Sequence[str]) -> D
     """
     spans = sessions.select(*keys, F.col(START).alias("__start"), F.col(LAST).alias("__end"))
     inside = (F.col(FIRST) >= F.col("__start")) & (F.col(LAST) <= F.col("__end"))
-    same = [F.col(f"f.`{k}`") == F.col(f"s.`{k}`") for k in keys]
-    return fragments.alias("f").join(spans.alias("s"), [*same, inside], "left_semi")
+    same_key = [F.col(f"f.`{k}`") == F.col(f"s.`{k}`") for k in keys]
+    return fragments.alias("f").join(spans.alias("s"), [*same_key, inside], "left_semi")
 
 
 def windows(
@@ -41,29 +48,30 @@ def windows(
 ) -> DataFrame:
     """The maximal chains of `fragments`, whose order and overlaps don't matter.
 
-    fragments[keys, first_event, last_event, rows, parts, touched] -> [keys, window_start, window_end, last_event, rows, parts, touched].
+    fragments[keys, first_event, last_event, rows, parts, touched]
+    -> [keys, window_start, window_end, last_event, rows, parts, touched].
     """
     chains = chained(fragments, keys, gap_us)
-    merges = [p.merged() for p in kept]
-    bounds = (F.min(FIRST).alias(START), F.max(LAST).alias("__last"))
+    bounds = [F.min(FIRST).alias(START), F.max(LAST).alias("__last")]
+    merges = [part.merged() for part in kept]
     merged = chains.groupBy(*keys, "__chain").agg(*bounds, *merges, F.max(TOUCHED).alias(TOUCHED))
-    return (
-        merged.withColumn(END, later(F.col("__last"), gap_us))
-        .withColumnRenamed("__last", LAST)
-        .drop("__chain")
-    )
+    ended = merged.withColumn(END, later(F.col("__last"), gap_us))
+    return ended.withColumnRenamed("__last", LAST).drop("__chain")
 
 
 def chained(spans: DataFrame, keys: Sequence[str], gap_us: int) -> DataFrame:
-    """Adds `__chain`: the same number for spans [first_event, last_event] of a key that belong to one chain."""
+    """Adds `__chain`: the same number for the spans of a key that belong to one chain.
+
+    spans[keys, first_event, last_event, ...] -> spans + [__chain].
+    """
     ordered = Window.partitionBy(*keys).orderBy(FIRST, LAST)
     before = ordered.rowsBetween(Window.unboundedPreceding, -1)
+    up_to_here = ordered.rowsBetween(Window.unboundedPreceding, 0)
     reach = later(F.max(LAST).over(before), gap_us)
     begins = F.coalesce(F.col(FIRST) > reach, F.lit(True)).cast("int")
     marked = spans.withColumn("__begins", begins)
-    return marked.withColumn(
-        "__chain", F.sum("__begins").over(ordered.rowsBetween(Window.unboundedPreceding, 0))
-    ).drop("__begins")
+    numbered = marked.withColumn("__chain", F.sum("__begins").over(up_to_here))
+    return numbered.drop("__begins")
 
 
 def later(moment: Column, us: int) -> Column:

@@ -1,6 +1,9 @@
-"""Tumbling and sliding windows as numbers: window n covers the steps [n * slide, n * slide + size) of its grid.
+"""Tumbling and sliding windows as numbers.
 
-panes[key, pane_start, parts, judged_by, touched] -> stretches of windows that hold the same panes[key, from, to, parts, touched]
+Window n covers the steps [n * slide, n * slide + size) of its grid.
+
+panes[key, pane_start, parts, judged_by, touched]
+    -> stretches of windows that contain the same panes[key, from, to, parts, touched]
 """
 
 from collections.abc import Sequence
@@ -21,117 +24,138 @@ _NEXT, _BLOCK = "__next", "__in"
 def placed(
     panes: DataFrame, window: Tumbling | Sliding, lateness_us: int | None, within: Range
 ) -> DataFrame:
-    """Adds the first and the last window number each pane counts in, `__low` and `__high`; panes that count in none are gone."""
+    """Adds the first and the last window number that each pane counts in, `__low` and `__high`.
+
+    Panes that count in no window are left out.
+    """
     form = shape(window)
     step = index(form.grid, F.unix_micros(PANE), within.low_us, within.high_us)
     low = div(step + F.lit(form.slide - form.size), form.slide)
+    high = div(step, form.slide)
     if lateness_us is not None:
         low = F.greatest(low, _first_open(form, lateness_us, within))
-    numbered = panes.withColumn(LOW, low).withColumn(HIGH, div(step, form.slide))
+    numbered = panes.withColumn(LOW, low).withColumn(HIGH, high)
     return numbered.where(F.col(LOW) <= F.col(HIGH))
 
 
 def stretches(
     placed_panes: DataFrame, window: Tumbling | Sliding, keys: Sequence[str], kept: Sequence[Part]
 ) -> DataFrame:
-    """Runs of windows `__from`..`__to` that hold the same panes; windows without a pane are in none."""
+    """Stretches of windows `__from`..`__to`, both inside, that contain the same panes.
+
+    Windows without a pane are in none.
+    """
     form = shape(window)
-    if form.size > form.slide and all(p.invertible for p in kept):
-        return _by_change(placed_panes, keys, kept)
+    overlapping = form.size > form.slide
+    if overlapping and all(part.invertible for part in kept):
+        return _merge_by_change(placed_panes, keys, kept)
     if window.shown.emit == CHANGES:
-        return _by_point(placed_panes, keys, kept, -(-form.size // form.slide))
-    return _by_window(placed_panes, keys, kept)
+        windows_per_pane = -(-form.size // form.slide)  # rounded up
+        return _merge_by_point(placed_panes, keys, kept, windows_per_pane)
+    return _merge_by_window(placed_panes, keys, kept)
 
 
 def bounds(window: Tumbling | Sliding, n: Column, within: Range) -> tuple[Column, Column]:
-    """Start and end, in microseconds, of window `n`, which holds an instant of `within`."""
+    """Start and end, in microseconds, of window `n`, which contains an instant of `within`."""
     form, beyond = shape(window), span(window)
     low, high = within.low_us - beyond, within.high_us + beyond
-    return boundary(form.grid, n * form.slide, low, high), boundary(
-        form.grid, n * form.slide + form.size, low, high
-    )
+    first_step = n * form.slide
+    start = boundary(form.grid, first_step, low, high)
+    end = boundary(form.grid, first_step + form.size, low, high)
+    return start, end
 
 
 def repeats(window: Tumbling | Sliding, n: Column, within: Range) -> Column | None:
-    """True for a window that window `n` + 1 repeats, both bounds having collapsed in a zone; None where that can't be."""
+    """True for a window `n` whose bounds window `n` + 1 repeats; None where that can't be.
+
+    Both bounds collapse where a zone's clock jumps over whole steps.
+    """
     if window.grid.zone is None:
         return None
-    this, after = bounds(window, n, within), bounds(window, n + 1, within)
-    return (this[0] == after[0]) & (this[1] == after[1])
+    start, end = bounds(window, n, within)
+    next_start, next_end = bounds(window, n + 1, within)
+    return (start == next_start) & (end == next_end)
 
 
 def following(window: Tumbling | Sliding, t: Column, within: Range) -> Column:
     """The start, in microseconds, of the first window that begins after the instant `t`."""
     form, beyond = shape(window), span(window)
     low, high = within.low_us - beyond, within.high_us + beyond
-    return boundary(
-        form.grid, (div(index(form.grid, t, low, high), form.slide) + 1) * form.slide, low, high
-    )
+    last_begun = div(index(form.grid, t, low, high), form.slide)
+    return boundary(form.grid, (last_begun + 1) * form.slide, low, high)
 
 
 def block(window: Tumbling | Sliding, t: Column, within: Range) -> Column:
-    """The block of `size` steps an instant lies in: windows of one block reach no further than the blocks beside it."""
+    """The number of the block of `size` steps that contains an instant.
+
+    Windows of one block reach no further than its two neighbours.
+    """
     form = shape(window)
     return div(index(form.grid, t, within.low_us, within.high_us), form.size)
 
 
 def _first_open(form: Shape, lateness_us: int, within: Range) -> Column:
-    """The first window that ends after judged_by - lateness; nothing is closed where judged_by is null."""
-    closed = F.least(F.unix_micros(JUDGED) - F.lit(lateness_us), F.lit(within.high_us))
-    edge = index(form.grid, F.greatest(closed, F.lit(within.low_us)), within.low_us, within.high_us)
-    passed = F.col(JUDGED).isNotNull() & (closed >= F.lit(within.low_us))
+    """The first window that ends after judged_by - lateness; null where no window is closed.
+
+    judged_by is null where no watermark judged the events: in a first run, or in a backfill.
+    """
+    low, high = F.lit(within.low_us), F.lit(within.high_us)
+    closed = F.least(F.unix_micros(JUDGED) - F.lit(lateness_us), high)
+    edge = index(form.grid, F.greatest(closed, low), within.low_us, within.high_us)
+    passed = F.col(JUDGED).isNotNull() & (closed >= low)
     return F.when(passed, div(edge - F.lit(form.size), form.slide) + F.lit(1))
 
 
-def _by_window(panes: DataFrame, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
-    """A merge for each (pane, window): for windows of few panes and for parts that can't be subtracted."""
+def _merge_by_window(panes: DataFrame, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
+    """One merge for each (pane, window).
+
+    For windows of few panes, and for parts that can't be subtracted.
+    """
     each = panes.withColumn(FROM, F.explode(F.sequence(LOW, HIGH)))
-    merged = each.groupBy(*keys, FROM).agg(
-        *(p.merged() for p in kept), F.max(TOUCHED).alias(TOUCHED)
-    )
+    merges = [part.merged() for part in kept]
+    merged = each.groupBy(*keys, FROM).agg(*merges, F.max(TOUCHED).alias(TOUCHED))
     return merged.withColumn(TO, F.col(FROM))
 
 
-def _by_change(panes: DataFrame, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
-    """Running sums over the points where something enters or leaves: two rows for each pane, however many windows hold it."""
-    names = [*(p.name for p in kept), TOUCHED]
-    enters = panes.select(
-        *keys, F.col(LOW).alias(FROM), *(F.coalesce(F.col(n), F.lit(0)).alias(n) for n in names)
-    )
-    leaves = panes.select(
-        *keys,
-        (F.col(HIGH) + 1).alias(FROM),
-        *((-F.coalesce(F.col(n), F.lit(0))).alias(n) for n in names),
-    )
+def _merge_by_change(panes: DataFrame, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
+    """Running sums over the window numbers at which a pane enters or leaves.
+
+    Two rows for each pane, however many windows contain it.
+    """
+    names = [*(part.name for part in kept), TOUCHED]
+    values = {name: F.coalesce(F.col(name), F.lit(0)) for name in names}
+    added = [value.alias(name) for name, value in values.items()]
+    subtracted = [(-value).alias(name) for name, value in values.items()]
+    enters = panes.select(*keys, F.col(LOW).alias(FROM), *added)
+    leaves = panes.select(*keys, (F.col(HIGH) + 1).alias(FROM), *subtracted)
     order = Window.partitionBy(*keys).orderBy(FROM)
     running = order.rowsBetween(Window.unboundedPreceding, 0)
-    summed = enters.unionByName(leaves).select(
-        *keys,
-        FROM,
-        *(F.sum(n).over(running).alias(n) for n in names),
-        F.lead(FROM).over(order).alias(_NEXT),
-    )
+    sums = [F.sum(name).over(running).alias(name) for name in names]
+    following_change = F.lead(FROM).over(order).alias(_NEXT)
+    summed = enters.unionByName(leaves).select(*keys, FROM, *sums, following_change)
+    # Several changes at one number give several rows; only the last of them has all the changes.
     lasting = summed.where((F.col(ROWS) > 0) & (F.col(_NEXT) > F.col(FROM)))
     return lasting.withColumn(TO, F.col(_NEXT) - 1).drop(_NEXT)
 
 
-def _by_point(panes: DataFrame, keys: Sequence[str], kept: Sequence[Part], wide: int) -> DataFrame:
-    """A merge for each pane and window at which something enters or leaves: for parts that can't be subtracted, shown where they change.
+def _merge_by_point(
+    panes: DataFrame, keys: Sequence[str], kept: Sequence[Part], wide: int
+) -> DataFrame:
+    """One merge for each pane and window number at which a pane enters or leaves.
 
-    Windows meet panes in blocks of `wide` numbers, of which a pane lies in two at most.
+    For parts that can't be subtracted, in windows that are emitted where they change. Windows and
+    panes are joined by blocks of `wide` numbers, because a pane lies in two of those at most.
     """
-    edges = (
-        panes.select(*keys, F.col(LOW).alias(FROM))
-        .unionByName(panes.select(*keys, (F.col(HIGH) + 1).alias(FROM)))
-        .distinct()
-    )
+    enters = panes.select(*keys, F.col(LOW).alias(FROM))
+    leaves = panes.select(*keys, (F.col(HIGH) + 1).alias(FROM))
+    edges = enters.unionByName(leaves).distinct()
     order = Window.partitionBy(*keys).orderBy(FROM)
-    points = edges.withColumn(TO, F.lead(FROM).over(order) - 1).withColumn(
-        _BLOCK, div(F.col(FROM), wide)
-    )
-    blocks = F.explode(F.sequence(div(F.col(LOW), wide), div(F.col(HIGH), wide)))
-    held = (F.col(LOW) <= F.col(FROM)) & (F.col(FROM) <= F.col(HIGH))
-    pairs = points.join(panes.withColumn(_BLOCK, blocks), [*keys, _BLOCK]).where(held)
-    return pairs.groupBy(*keys, FROM, TO).agg(
-        *(p.merged() for p in kept), F.max(TOUCHED).alias(TOUCHED)
-    )
+    points = edges.withColumn(TO, F.lead(FROM).over(order) - 1)
+    points = points.withColumn(_BLOCK, div(F.col(FROM), wide))
+    low, high, number = F.col(LOW), F.col(HIGH), F.col(FROM)
+    blocks = F.sequence(div(low, wide), div(high, wide))
+    placed_panes = panes.withColumn(_BLOCK, F.explode(blocks))
+    contained = (low <= number) & (number <= high)
+    pairs = points.join(placed_panes, [*keys, _BLOCK]).where(contained)
+    merges = [part.merged() for part in kept]
+    return pairs.groupBy(*keys, FROM, TO).agg(*merges, F.max(TOUCHED).alias(TOUCHED))

@@ -14,6 +14,7 @@ from windowing.columns import END, START, TOUCHED
 
 def windows(panes: DataFrame, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
     """One row for each key of `panes`."""
-    merged = panes.groupBy(*keys).agg(*(p.merged() for p in kept), F.max(TOUCHED).alias(TOUCHED))
+    merges = [part.merged() for part in kept]
+    merged = panes.groupBy(*keys).agg(*merges, F.max(TOUCHED).alias(TOUCHED))
     never = F.lit(None).cast("timestamp_ltz")
     return merged.withColumns({START: never, END: never})
