@@ -1,8 +1,8 @@
-"""Sessions of a chunk, or of the whole history: their fragments are swapped, and what those touch is recomputed."""
+"""Rebuilds sessions of a chunk, or of all events: swaps fragments, recomputes what they touch."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from jobs.microbatch.context import Batch
@@ -11,6 +11,7 @@ from jobs.recompute.swap import replace, swap_fragments
 from jobs.recompute.time_range import Chunk, near_sessions
 from windowing import delta
 from windowing.admit.again import INSIDE
+from windowing.aggregates.algebra import Algebra
 from windowing.columns import FIRST, LAST, MISSED, START, TOUCHED
 from windowing.columns import T as TIME
 from windowing.grid.frame import instant
@@ -24,82 +25,104 @@ from windowing.windows import session
 
 
 def sessions(batch: Batch, window: Session, chunk: Chunk, events: DataFrame) -> dict[str, int]:
-    """Swaps the fragments of every session with an event time in the chunk and recomputes what they and the new ones touch."""
-    algebras = partials.algebras(
-        batch.pipeline,
-        window.aggregates,
-        source.read(batch.spark, batch.pipeline, chunk.version).schema,
-    )
+    """Swaps the fragments of every session that has an event time in the chunk.
+
+    Recomputes the sessions that the old and the new fragments touch, and corrects the complete
+    table. Returns the counts of the output.
+    """
+    algebras = _algebras_at(batch, window, chunk)
     target = complete(batch.pipeline, window)
     kept = partials.parts(algebras.values())
+    # Each frame is computed before the fragments are swapped, because it reads what the swap and
+    # the correction of the table replace.
     spans = near_sessions(batch, window, chunk).localCheckpoint(eager=True)
-    fresh = partials.fragments(
-        _members(events, spans, window, batch.keys), batch.keys, window.gap_us, kept
-    ).localCheckpoint(eager=True)
+    members = _events_of_sessions(events, spans, window, batch.keys)
+    fresh = partials.fragments(members, batch.keys, window.gap_us, kept)
+    fresh = fresh.localCheckpoint(eager=True)
     stored = delta.read(batch.spark, target.path)
-    joined = session.touched(stored, fresh, batch.keys, window.gap_us).join(
-        spans, [*batch.keys, START], "left_anti"
-    )
-    joined = joined.localCheckpoint(eager=True)
-    path = batch.pipeline.table(fragments_table(window))
-    fragments = (
-        delta.read(batch.spark, path)
-        if delta.exists(batch.spark, path)
-        else batch.stamp.on(fresh).limit(0)
-    )
-    others = (
-        session.members(fragments, joined, batch.keys)
-        .select(*fresh.columns)
-        .localCheckpoint(eager=True)
-    )
-    swap_fragments(batch, window, _leaving(batch, fragments, spans, chunk), fresh)
-    marked = fresh.unionByName(others).withColumn(TOUCHED, F.lit(1).cast("bigint"))
-    found = session.windows(marked, batch.keys, window.gap_us, kept)
-    new = merges.values(found, [*batch.keys, *bounds(window)], window.aggregates, algebras)
-    changed = merges.replacements(new, spans.unionByName(joined.select(*spans.columns)), target)
-    return written(batch, window, target, changed)
-
-
-def _members(
-    events: DataFrame, spans: DataFrame, window: Session, keys: Iterable[str]
-) -> DataFrame:
-    """The events of the chunk and those of the sessions it reaches into, as far as they were admitted to `window`."""
-    bounds = spans.select(
-        *keys, F.unix_micros(START).alias("__low"), F.unix_micros(LAST).alias("__high")
-    )
-    same = [F.col(f"e.`{k}`") == F.col(f"s.`{k}`") for k in keys]
-    near = F.col(TIME).between(F.col("__low"), F.col("__high"))
-    outside = events.where(
-        ~F.col(INSIDE) & ~F.coalesce(F.array_contains(MISSED, window.name), F.lit(False))
-    )
-    return events.where(INSIDE).unionByName(
-        outside.alias("e").join(bounds.alias("s"), [*same, near], "left_semi")
-    )
-
-
-def _leaving(batch: Batch, fragments: DataFrame, spans: DataFrame, chunk: Chunk) -> DataFrame:
-    """The fragments that the chunk's new ones replace: those of `spans`, and what a try that was killed had put into the chunk."""
-    over = (F.col(FIRST) < instant(chunk.end_us)) & (F.col(LAST) >= instant(chunk.start_us))
-    return (
-        session.members(fragments, spans, batch.keys).unionByName(fragments.where(over)).distinct()
-    )
+    joined = session.touched(stored, fresh, batch.keys, window.gap_us)
+    joined = joined.join(spans, [*batch.keys, START], "left_anti").localCheckpoint(eager=True)
+    fragments = _stored_fragments(batch, window, fresh)
+    others = session.members(fragments, joined, batch.keys).select(*fresh.columns)
+    others = others.localCheckpoint(eager=True)
+    swap_fragments(batch, window, _replaced_fragments(batch, fragments, spans, chunk), fresh)
+    touching = fresh.unionByName(others)
+    new = _sessions_of(touching, batch, window, algebras)
+    replaced = spans.unionByName(joined.select(*spans.columns))
+    return written(batch, window, target, merges.replacements(new, replaced, target))
 
 
 def all_sessions(batch: Batch, window: Session, whole: Chunk, events: DataFrame) -> dict[str, int]:
-    """Overwrites the fragments of `window` and corrects its complete table."""
-    schema = source.read(batch.spark, batch.pipeline, whole.version).schema
-    algebras = partials.algebras(batch.pipeline, window.aggregates, schema)
-    target, kept = complete(batch.pipeline, window), partials.parts(algebras.values())
-    members = events.where(~F.coalesce(F.array_contains(MISSED, window.name), F.lit(False)))
-    fresh = partials.fragments(members, batch.keys, window.gap_us, kept).localCheckpoint(eager=True)
+    """Overwrites the fragments of `window` and corrects its complete table.
+
+    Returns the counts of the output.
+    """
+    algebras = _algebras_at(batch, window, whole)
+    target = complete(batch.pipeline, window)
+    kept = partials.parts(algebras.values())
+    members = events.where(~_missed(window))
+    fresh = partials.fragments(members, batch.keys, window.gap_us, kept)
+    fresh = fresh.localCheckpoint(eager=True)
     replace(batch, fragments_table(window), batch.stamp.on(fresh), "first_event", whole)
-    found = session.windows(
-        fresh.withColumn(TOUCHED, F.lit(1).cast("bigint")), batch.keys, window.gap_us, kept
-    )
-    new = merges.values(found, [*batch.keys, *bounds(window)], window.aggregates, algebras)
-    return written(
-        batch,
-        window,
-        target,
-        merges.replacements(new, delta.read(batch.spark, target.path), target),
-    )
+    new = _sessions_of(fresh, batch, window, algebras)
+    stored = delta.read(batch.spark, target.path)
+    return written(batch, window, target, merges.replacements(new, stored, target))
+
+
+def _algebras_at(batch: Batch, window: Session, chunk: Chunk) -> dict[str, Algebra]:
+    """The algebras of the window's aggregates, for the source at the chunk's version."""
+    schema = source.read(batch.spark, batch.pipeline, chunk.version).schema
+    return partials.algebras(batch.pipeline, window.aggregates, schema)
+
+
+def _events_of_sessions(
+    events: DataFrame, spans: DataFrame, window: Session, keys: Sequence[str]
+) -> DataFrame:
+    """The events of the chunk, and those of the sessions that it reaches into.
+
+    Outside the chunk only those that were admitted to `window`.
+    """
+    low, high = F.unix_micros(START).alias("__low"), F.unix_micros(LAST).alias("__high")
+    ranges = spans.select(*keys, low, high)
+    same_key = [F.col(f"e.`{k}`") == F.col(f"s.`{k}`") for k in keys]
+    near = F.col(TIME).between(F.col("__low"), F.col("__high"))
+    outside = events.where(~F.col(INSIDE) & ~_missed(window))
+    reached = outside.alias("e").join(ranges.alias("s"), [*same_key, near], "left_semi")
+    return events.where(INSIDE).unionByName(reached)
+
+
+def _missed(window: Session) -> Column:
+    """True for events that were late for `window`."""
+    return F.coalesce(F.array_contains(MISSED, window.name), F.lit(False))
+
+
+def _stored_fragments(batch: Batch, window: Session, fresh: DataFrame) -> DataFrame:
+    """The stored fragments of `window`; none, with the columns of `fresh`, if there is no table."""
+    path = batch.pipeline.table(fragments_table(window))
+    if delta.exists(batch.spark, path):
+        return delta.read(batch.spark, path)
+    return batch.stamp.on(fresh).limit(0)
+
+
+def _replaced_fragments(
+    batch: Batch, fragments: DataFrame, spans: DataFrame, chunk: Chunk
+) -> DataFrame:
+    """The fragments that the chunk's new ones replace.
+
+    Those of `spans`, and those that an interrupted attempt has written into the chunk.
+    """
+    begins_before = F.col(FIRST) < instant(chunk.end_us)
+    ends_after = F.col(LAST) >= instant(chunk.start_us)
+    of_spans = session.members(fragments, spans, batch.keys)
+    return of_spans.unionByName(fragments.where(begins_before & ends_after)).distinct()
+
+
+def _sessions_of(
+    fragments: DataFrame, batch: Batch, window: Session, algebras: dict[str, Algebra]
+) -> DataFrame:
+    """The sessions of `fragments` with their values: [keys, bounds, aggregates, overflow]."""
+    touched = fragments.withColumn(TOUCHED, F.lit(1).cast("bigint"))
+    kept = partials.parts(algebras.values())
+    found = session.windows(touched, batch.keys, window.gap_us, kept)
+    columns = [*batch.keys, *bounds(window)]
+    return merges.values(found, columns, window.aggregates, algebras)

@@ -1,4 +1,4 @@
-"""How many events of a range count, before it is recomputed and after, as the ledger keeps it."""
+"""How many events of a range are accepted, before it is rebuilt and after, for the ledger."""
 
 from collections.abc import Callable, Mapping
 from functools import reduce
@@ -18,76 +18,91 @@ from windowing.panes.rule import EVENTS, families, fragments_table
 
 
 def accepted_before(batch: Batch, chunk: Chunk, events: DataFrame) -> Mapping[str, int]:
-    """How many of the events that the chunk is compared by were accepted before: as panes say or, where they may be gone, events.
+    """How many of the events that the chunk is compared by were accepted before, as ledger counts.
 
-    Those of keys that no output shows were erased.
+    `before` is their number in the state or, where that may have expired, among `events`; there
+    `by_events` is 1. Events of keys that no output shows are not counted, because they were erased.
     """
-    held_now = accepted_in(batch, chunk)
-    if not batch.worn or (chunk.batch is not None and held_now):
-        return {"before": held_now}
-    outputs = [
-        delta.read(batch.spark, output(batch.pipeline, w).path).select(*batch.keys)
-        for w in batch.pipeline.windows
-    ]
-    shown = reduce(DataFrame.unionByName, outputs).distinct()
-    return {
-        "before": events.where(F.col(INSIDE) & F.col(LIVE))
-        .join(shown, list(batch.keys), "left_semi")
-        .count(),
-        "by_events": 1,
-    }
+    in_state = accepted_in(batch, chunk)
+    state_is_whole = not batch.worn or (chunk.batch is not None and in_state)
+    if state_is_whole:
+        return {"before": in_state}
+    outputs = []
+    for window in batch.pipeline.windows:
+        path = output(batch.pipeline, window).path
+        outputs.append(delta.read(batch.spark, path).select(*batch.keys))
+    shown_keys = reduce(DataFrame.unionByName, outputs).distinct()
+    live = events.where(F.col(INSIDE) & F.col(LIVE))
+    shown = live.join(shown_keys, list(batch.keys), "left_semi")
+    return {"before": shown.count(), "by_events": 1}
 
 
 def accepted_since(batch: Batch, chunk: Chunk, events: DataFrame, before: Mapping[str, int]) -> int:
-    """How many more than `before` count once the chunk is repaired."""
+    """How many more events than `before` are accepted once the chunk is rebuilt."""
     now = events.where(INSIDE).count() if "by_events" in before else accepted_in(batch, chunk)
     return now - before.get("before", 0)
 
 
 def accepted_in(batch: Batch, chunk: Chunk) -> int:
-    """How many events of the chunk (widened to panes) the state holds; where only sessions do, all there are."""
-    if not _any(batch):
+    """How many events of the chunk the state contains.
+
+    With panes, of the chunk widened to whole panes. Where the only state is of sessions, of all
+    times, because a fragment can't be cut.
+    """
+    if not _has_state(batch):
         return 0
-    for family in families(batch.pipeline)[:1]:
-        panes, wide = (
-            delta.read(batch.spark, batch.pipeline.table(family.table)),
-            widened(family, chunk),
-        )
-        return _summed(between(panes, PANE, wide.start_us, wide.end_us))
+    pane_families = families(batch.pipeline)
+    if pane_families:
+        # Every family has every event, so one of them is enough.
+        finest = pane_families[0]
+        panes = delta.read(batch.spark, batch.pipeline.table(finest.table))
+        wide = widened(finest, chunk)
+        return _sum_rows(between(panes, PANE, wide.start_us, wide.end_us))
     if batch.pipeline.ordered:
         events = delta.read(batch.spark, batch.pipeline.table(EVENTS))
         return between(events, "event_time", chunk.start_us, chunk.end_us).count()
     return held(batch)
 
 
-def _any(batch: Batch) -> bool:
-    """Whether anything was ever accepted."""
-    tables = [
-        *(f.table for f in families(batch.pipeline)),
-        *map(fragments_table, batch.pipeline.sessions),
-        EVENTS,
-    ]
-    return any(delta.exists(batch.spark, batch.pipeline.table(table)) for table in tables)
+def _has_state(batch: Batch) -> bool:
+    """Whether any event was ever accepted."""
+    pipeline = batch.pipeline
+    panes = [family.table for family in families(pipeline)]
+    fragments = [fragments_table(window) for window in pipeline.sessions]
+    tables = [*panes, *fragments, EVENTS]
+    return any(delta.exists(batch.spark, pipeline.table(table)) for table in tables)
 
 
 def held(batch: Batch) -> int:
-    """How many events count; those that came too late for a session window are not in its fragments."""
-    for family in families(batch.pipeline)[:1]:
-        if delta.exists(batch.spark, batch.pipeline.table(family.table)):
-            return _summed(delta.read(batch.spark, batch.pipeline.table(family.table)))
-    for window in batch.pipeline.sessions[:1]:
-        if delta.exists(batch.spark, path := batch.pipeline.table(fragments_table(window))):
-            return _summed(delta.read(batch.spark, path)) + still_partial(batch).get(window.name, 0)
-    events = batch.pipeline.table(EVENTS)
-    return delta.read(batch.spark, events).count() if delta.exists(batch.spark, events) else 0
+    """How many events the state contains, by the first state table that exists.
+
+    Fragments lack the events that were late for their session window, so those are added.
+    """
+    spark, pipeline = batch.spark, batch.pipeline
+    for family in families(pipeline)[:1]:
+        path = pipeline.table(family.table)
+        if delta.exists(spark, path):
+            return _sum_rows(delta.read(spark, path))
+    for window in pipeline.sessions[:1]:
+        path = pipeline.table(fragments_table(window))
+        if delta.exists(spark, path):
+            in_fragments = _sum_rows(delta.read(spark, path))
+            return in_fragments + still_partial(batch).get(window.name, 0)
+    path = pipeline.table(EVENTS)
+    return delta.read(spark, path).count() if delta.exists(spark, path) else 0
 
 
-def _summed(partials: DataFrame) -> int:
-    return int(partials.agg(F.coalesce(F.sum(ROWS), F.lit(0))).collect()[0][0])
+def _sum_rows(partials: DataFrame) -> int:
+    """How many events panes or fragments contain."""
+    rows = F.coalesce(F.sum(ROWS), F.lit(0))
+    return int(partials.agg(rows).collect()[0][0])
 
 
 def partial_in(batch: Batch, chunk: Chunk) -> dict[str, int]:
-    """How many events of the chunk missed each window and were not taken in since, as the ledger counts them back."""
+    """How many events of the chunk each window missed, as negative ledger counts.
+
+    They are negative because the backfill accepts those events, so the ledger counts them back.
+    """
     found = still_partial(
         batch, lambda late: between(late, "event_time", chunk.start_us, chunk.end_us)
     )
@@ -97,10 +112,16 @@ def partial_in(batch: Batch, chunk: Chunk) -> dict[str, int]:
 def still_partial(
     batch: Batch, of: Callable[[DataFrame], DataFrame] = lambda late: late
 ) -> dict[str, int]:
-    """By window how many events missed it and were not taken in since, among the rows that `of` leaves of `_late`."""
-    if not delta.exists(batch.spark, batch.pipeline.table("_late")):
+    """By window, how many partly late events missed it and are not resolved.
+
+    Among the rows of `_late` that `of` returns.
+    """
+    path = batch.pipeline.table("_late")
+    if not delta.exists(batch.spark, path):
         return {}
-    late = of(delta.read(batch.spark, batch.pipeline.table("_late")))
-    open_rows = late.where((F.col("outcome") == PARTIAL) & F.col("resolved_by").isNull())
-    names = open_rows.select(F.explode("missed.window").alias("window")).groupBy("window").count()
-    return {str(row["window"]): int(row["count"]) for row in names.collect()}
+    late = of(delta.read(batch.spark, path))
+    is_partial = F.col("outcome") == PARTIAL
+    open_rows = late.where(is_partial & F.col("resolved_by").isNull())
+    missed = open_rows.select(F.explode("missed.window").alias("window"))
+    counts = missed.groupBy("window").count().collect()
+    return {str(row["window"]): int(row["count"]) for row in counts}
