@@ -61,9 +61,10 @@ def counted(
 
 
 def known(batch: Batch, rows: DataFrame) -> DataFrame:
-    """Of rows that count as far as is written, those that do: where the source changes its past, a row it has changed was refused nowhere.
+    """Keeps only rows whose id is recorded as accepted at the row's time, one row for each id.
 
-    There a row with an id counts if that id was accepted at its time, once. Of rows without one, and where ids are forgotten, nobody knows.
+    Needed when the source rewrites rows, because a rewritten row has no refusal record. Rows
+    without an id are kept, and all rows where ids expire, because nothing is recorded about them.
     """
     pipeline, path = batch.pipeline, batch.pipeline.table(SEEN)
     if not batch.changing or pipeline.watermark.dedupe_horizon_us is not None:

@@ -27,15 +27,16 @@ def must_be_the_same(pipeline: Pipeline, began: Story, now: Story) -> None:
     """UsageError if the pipeline has become another one since the backfill began: started over, without a key, of another spec."""
     same = now.entries[len(began.entries) - 1 : len(began.entries)]
     if [(e.step, e.at) for e in same] != [(e.step, e.at) for e in began.entries[-1:]]:
-        why = "has started over"
+        why = "was reset"
     elif any(e.step in (ERASE_INTENT, ERASE_DONE) for e in now.entries[len(began.entries) :]):
-        why = "has had a key erased"
+        why = "had a key erased"
     elif difference(pipeline, now):
-        why = "has another spec"
+        why = "was given another spec"
     else:
         return
     raise UsageError(
-        f"{pipeline.name} {why} since this backfill began, so what it had read can't be used; ask for it again"
+        f"{pipeline.name} {why} while this backfill was running, so its staged rows are stale; "
+        "rerun the backfill"
     )
 
 

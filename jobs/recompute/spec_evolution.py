@@ -78,7 +78,7 @@ def evolved(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
 
 
 def unmet(pipeline: Pipeline, past: Story) -> tuple[str, ...]:
-    """The windows and aggregates that have come or gone and that `evolved` has yet to make, or to leave, to its end."""
+    """Windows and aggregates added or removed by the spec but not applied yet."""
     if past.open_evolution is not None:
         begun = loads(past.open_evolution.note or "{}")
         return (*begun["came"], *begun["went"])

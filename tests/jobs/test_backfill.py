@@ -222,7 +222,7 @@ def test_a_pipeline_that_started_over_meanwhile_is_not_written_to(
 
     with (
         armed(start_over),
-        pytest.raises(UsageError, match="lab has started over since this backfill began"),
+        pytest.raises(UsageError, match="lab was reset while this backfill was running"),
     ):
         lab.backfill(BASE, BASE + HOUR)
     lab.check()

@@ -532,7 +532,7 @@ def test_panes_may_be_gone_since_a_maintenance_kept_some_only(entries: tuple[Ent
 def test_a_key_that_was_erased_since_ends_a_backfill(before: str, since: str) -> None:
     with pytest.raises(
         UsageError,
-        match="^departures has had a key erased since this backfill began.*ask for it again$",
+        match="^departures had a key erased while this backfill was running.*rerun the backfill$",
     ):
         must_be_the_same(PIPELINE, story(before), story(f"{before} {since}"))
 

@@ -110,9 +110,9 @@ def test_runs_may_come_meanwhile() -> None:
 @pytest.mark.parametrize(
     ("now", "why"),
     [
-        (Story(), "has started over"),
-        (Story((BEGAN.entries[0], Entry(CLOSE, seq=1, at=9))), "has started over"),
-        (with_more(Entry(ERASE_INTENT)), "has had a key erased"),
+        (Story(), "was reset"),
+        (Story((BEGAN.entries[0], Entry(CLOSE, seq=1, at=9))), "was reset"),
+        (with_more(Entry(ERASE_INTENT)), "had a key erased"),
         (
             with_more(
                 Entry(
@@ -120,10 +120,11 @@ def test_runs_may_come_meanwhile() -> None:
                     note=dumps({"types": {}, "parts": {**parts(PIPELINE), "windows.weekly": "x"}}),
                 )
             ),
-            "has another spec",
+            "was given another spec",
         ),
     ],
 )
 def test_what_makes_it_another_pipeline_ends_a_backfill(now: Story, why: str) -> None:
-    with pytest.raises(UsageError, match=f"^p {why} since this backfill began.*ask for it again$"):
+    message = f"^p {why} while this backfill was running.*rerun the backfill$"
+    with pytest.raises(UsageError, match=message):
         must_be_the_same(PIPELINE, BEGAN, now)
