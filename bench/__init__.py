@@ -1,1 +1,4 @@
-"""Ratios against what a data engineer would use instead, measured in one process on the same rows."""
+"""Ratios against what a data engineer would use instead.
+
+Measured in one process on the same rows.
+"""

@@ -1,10 +1,12 @@
-"""Tumbling 1 hour over 5 M events: Tidemark, Spark's own window() with RocksDB state and the same MERGE, and a batch recompute.
+"""Tumbling 1 hour over 5 M events, computed by three contenders.
+
+Tidemark, Spark's own window() with RocksDB state and the same MERGE, and a batch recompute.
 
     python -m bench [--events 5000000] [--rounds 3]
 
-Every contender reads the same Delta table and writes a durable Delta table; after each phase the tables are compared row by row before a
-time counts. Times are wall seconds and CPU seconds of this JVM, the least of the rounds;
-each round begins with another contender.
+Every contender reads the same Delta table and writes a durable Delta table; after each phase the
+tables are compared row by row before a time counts. Times are wall seconds and CPU seconds of this
+JVM, the least of the rounds; each round begins with another contender.
 """
 
 import argparse
@@ -99,12 +101,18 @@ def structured_streaming(bench: Bench) -> None:
 
 
 def merge(spark: SparkSession, rows: DataFrame, target: str) -> None:
-    """The MERGE a data engineer would write: literal time bounds, everything else updated or inserted."""
+    """The MERGE a data engineer would write.
+
+    It has literal time bounds and updates or inserts everything else.
+    """
     kept = rows.localCheckpoint()
     low, high = kept.agg(F.min("window_start"), F.max("window_start")).collect()[0]
     if low is None:
         return
-    same = f"t.window_start between timestamp'{low}' and timestamp'{high}' and t.user = s.user and t.window_start = s.window_start"
+    same = (
+        f"t.window_start between timestamp'{low}' and timestamp'{high}' and t.user = s.user and "
+        f"t.window_start = s.window_start"
+    )
     merged = DeltaTable.forPath(spark, target).alias("t").merge(kept.alias("s"), same)
     merged.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
 
@@ -146,7 +154,10 @@ def cpu(spark: SparkSession) -> float:
 
 
 def phase(bench: Bench, first: int) -> dict[str, Took]:
-    """Every contender brings its table up to date, the one numbered `first` before the others; all tables must be equal afterwards."""
+    """Every contender brings its table up to date, the one numbered `first` before the others.
+
+    All tables must be equal afterwards.
+    """
     took, names = {}, list(CONTENDERS)
     for name in names[first:] + names[:first]:
         bring, _ = CONTENDERS[name]
@@ -206,7 +217,9 @@ def main() -> int:
 
 
 PEER_SETTINGS = {
-    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
 

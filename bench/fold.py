@@ -1,8 +1,11 @@
-"""How delta windows are cut: the fold over a key's sorted values in Spark expressions, beside the same cut in Python, key by key.
+"""Measures how delta windows are cut.
+
+The fold over a key's sorted values in Spark expressions, beside the same cut in Python, key by key.
 
     python -m bench.fold [--rounds 8]
 
-Both read the same cached events and make the same windows with a count and a sum; their tables are compared before anything is timed.
+Both read the same cached events and make the same windows with a count and a sum; their tables are
+compared before anything is timed.
 """
 
 import argparse
@@ -42,11 +45,15 @@ class Load:
 
 
 def load(spark: SparkSession, keys: int, each: int, delta: int) -> Load:
-    """`keys` times `each` events, a second apart, whose attribute grows by one; shuffled, and in memory."""
+    """`keys` times `each` events, a second apart, whose attribute grows by one.
+
+    The rows are shuffled and in memory.
+    """
     nth, key = F.col("id") % each, F.floor(F.col("id") / each)
     time_us = F.lit(START_US) + nth * SECOND_US
     row = spark.range(keys * each).select(
-        key.cast("long").alias("user"), time_us.alias(TIME), F.struct(time_us.alias("at0")).alias(ORDER), nth.alias("attr"),
+        key.cast("long").alias("user"), time_us.alias(TIME),
+        F.struct(time_us.alias("at0")).alias(ORDER), nth.alias("attr"),
         F.pmod(F.xxhash64("id"), F.lit(1_000)).alias("amount"), F.lit(0).cast("long").alias(BASE),
     )  # fmt: skip
     cached = row.orderBy(F.xxhash64("id")).repartition(2).cache()
@@ -123,7 +130,10 @@ def digest(made: DataFrame) -> tuple[int, int]:
 
 
 def measured(load: Load, rounds: int) -> list[list[object]]:
-    """One row for each contender: the least of the rounds, after one that does not count; each round begins with another contender."""
+    """One row for each contender: the least of the rounds, after one that does not count.
+
+    Each round begins with another contender.
+    """
     digests = {name: digest(make(load)) for name, make in CONTENDERS.items()}
     if len(set(digests.values())) != 1:
         sys.exit(f"the windows differ: {digests}")

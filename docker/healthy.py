@@ -1,4 +1,7 @@
-"""Exit 0 if the URL answers with JSON and, where Airflow's component is named, calls that component healthy; else 1."""
+"""Exit 0 if the URL answers with JSON, else 1.
+
+Where a component of Airflow is named, the answer must call it healthy, too.
+"""
 
 import json
 import sys

@@ -13,7 +13,8 @@ from windowing import delta
 
 SETTINGS = {
     **TINY,
-    # Hadoop's own starts a process for every file and for the checksums beside it; those that tests kill have it, as users do.
+    # Hadoop's own starts a process for every file and for the checksums beside it; those that tests
+    # kill have it, as users do.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.driver.memory": "6g",
     # The suite runs long enough for the optimizing compiler to pay.
@@ -25,13 +26,17 @@ def pytest_configure(config: pytest.Config) -> None:
     """The markers that set a test's turn."""
     config.addinivalue_line(
         "markers",
-        f"{MARK}: takes a session, a directory, parameters and what this makes, so it can run beside others",
+        f"{MARK}: takes a session, a directory, parameters and what this makes, so it can run "
+        f"beside others",
     )
     config.addinivalue_line("markers", f"{ALONE}: nothing else may use the JVM meanwhile")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that can run beside the others come last, behind them those that must not have any beside them."""
+    """Tests that can run beside the others come last.
+
+    Behind them come those that must not have any beside them.
+    """
     items.sort(key=_turn)
 
 
@@ -68,7 +73,10 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session", autouse=True)
 def beside(request: pytest.FixtureRequest) -> Iterator[Beside | None]:
-    """What runs the marked tests of all that were chosen; None, and no session, where there are none."""
+    """What runs the marked tests of all that were chosen.
+
+    It is None, and there is no session, where none is marked.
+    """
     marked = [
         item
         for item in request.session.items
@@ -82,7 +90,10 @@ def beside(request: pytest.FixtureRequest) -> Iterator[Beside | None]:
 
 @pytest.fixture(autouse=True)
 def forgotten(request: pytest.FixtureRequest) -> Iterator[None]:
-    """After a test with a lake of its own the JVM forgets its tables; it would keep the plans of every snapshot for an hour."""
+    """After a test with a lake of its own the JVM forgets its tables.
+
+    It would keep the plans of every snapshot for an hour.
+    """
     alone = {"spark", "tmp_path"} <= set(request.fixturenames)
     lake = (
         (request.getfixturevalue("spark"), request.getfixturevalue("tmp_path")) if alone else None

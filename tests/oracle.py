@@ -1,4 +1,7 @@
-"""The referee of all other tests: what the output must be, by plain loops over every event ever accepted, in whole microseconds."""
+"""The referee of all other tests.
+
+What the output must be, by plain loops over every event ever accepted, in whole microseconds.
+"""
 
 import operator
 from bisect import bisect_left
@@ -24,7 +27,10 @@ OPERATORS = {
 
 @dataclass(frozen=True)
 class Event:
-    """A source row: `bad` says why it cannot be read, `order` stands for `order_by`, `attr` is Delta's attribute, `mark` Punctuation's."""
+    """A source row: `bad` says why it cannot be read.
+
+    `order` stands for `order_by`, `attr` is Delta's attribute, `mark` Punctuation's.
+    """
 
     key: object
     t: int | None
@@ -46,7 +52,11 @@ class Event:
 
 @dataclass(frozen=True)
 class Window:
-    """Half-open. `emit` is on_change, on_close or changes, `having` (aggregate, operator, number), `empty` fills the holes of a key."""
+    """What all windows have in common; they are half-open.
+
+    `emit` is on_change, on_close or changes, `having` is (aggregate, operator, number), `empty`
+    fills the holes of a key.
+    """
 
     name: str
     emit: str = field(default="on_change", kw_only=True)
@@ -56,7 +66,11 @@ class Window:
 
 @dataclass(frozen=True)
 class Tumbling(Window):
-    """Boundary k lies `k * size`, or `k * months` calendar months, after `origin` on the wall clock of `zone` (None: UTC)."""
+    """Windows between neighbouring boundaries of a grid.
+
+    Boundary k lies `k * size`, or `k * months` calendar months, after `origin` on the wall clock of
+    `zone` (None: UTC).
+    """
 
     size: int = 0
     months: int = 0
@@ -66,7 +80,7 @@ class Tumbling(Window):
 
 @dataclass(frozen=True)
 class Sliding(Window):
-    """Window k runs from `origin + k * slide` for `size` on the wall clock of `zone` (None: UTC)."""
+    """Window k is `size` long and starts at `origin + k * slide`, on the clock of `zone` or UTC."""
 
     size: int
     slide: int
@@ -76,7 +90,11 @@ class Sliding(Window):
 
 @dataclass(frozen=True)
 class Cumulate(Window):
-    """In every period, a window of Tumbling, those from its start to 1, 2, … times `step`, or `step_months`, later, and to its end."""
+    """In every period, windows that all begin with it.
+
+    A period is a window of Tumbling. Its windows run from its start to 1, 2, … times `step`, or
+    `step_months`, later, and to its end.
+    """
 
     size: int = 0
     months: int = 0
@@ -88,7 +106,10 @@ class Cumulate(Window):
 
 @dataclass(frozen=True)
 class Session(Window):
-    """Maximal chains of neighbours at most `gap` apart, `[first, last + gap)`; an event `max_duration` after the first begins anew."""
+    """Maximal chains of neighbours at most `gap` apart.
+
+    Each is `[first, last + gap)`; an event `max_duration` after the first begins anew.
+    """
 
     gap: int
     max_duration: int | None = None
@@ -96,7 +117,11 @@ class Session(Window):
 
 @dataclass(frozen=True)
 class RecordSliding(Window):
-    """For every t, floored to the tick, `[t - difference, t]` and `[t + tick, t + tick + difference]` if it holds an event; ends too."""
+    """Two windows for every event, one back from it and one on from just after it.
+
+    For every t, floored to the tick: `[t - difference, t]`, and if it holds an event
+    `[t + tick, t + tick + difference]`. Both ends are inside.
+    """
 
     difference: int
     tick: int = 1000
@@ -104,7 +129,10 @@ class RecordSliding(Window):
 
 @dataclass(frozen=True)
 class Count(Window):
-    """In event order, window i holds `count` events from the one at `i * every` (default: `count`) on."""
+    """In event order, window i holds `count` events from the one at `i * every` on.
+
+    `every` is `count` where it is not given.
+    """
 
     count: int
     every: int | None = None
@@ -112,7 +140,10 @@ class Count(Window):
 
 @dataclass(frozen=True)
 class Delta(Window):
-    """In event order, an event whose `attr` exceeds that of the window's first by more than `delta` closes it and opens the next."""
+    """In event order, an event whose `attr` is too large closes a window and opens the next.
+
+    Too large is: more than `delta` above that of the window's first event.
+    """
 
     delta: float
 
@@ -126,7 +157,10 @@ class Global(Window):
 
 
 def wall(t: int, zone: str | None) -> int:
-    """What the wall clock of `zone` shows at the instant t, as microseconds since it showed 1970-01-01T00:00."""
+    """What the wall clock of `zone` shows at the instant t.
+
+    It is given as microseconds since it showed 1970-01-01T00:00.
+    """
     return (
         t
         if zone is None
@@ -137,7 +171,10 @@ def wall(t: int, zone: str | None) -> int:
 
 @cache
 def instant(local: int, zone: str | None) -> int:
-    """The first instant at which the wall clock of `zone` shows `local` or later: the earlier in a fold, the transition in a gap."""
+    """The first instant at which the wall clock of `zone` shows `local` or later.
+
+    It is the earlier one in a fold and the transition in a gap.
+    """
     if zone is None:
         return local
     clock = (EPOCH + local * MICROSECOND).replace(tzinfo=ZoneInfo(zone))
@@ -152,7 +189,10 @@ def instant(local: int, zone: str | None) -> int:
 
 
 def reading(window: Window, k: int) -> int:
-    """What the wall clock shows at boundary k; months step from the origin, not from each other, clamped to the month's last day."""
+    """What the wall clock shows at boundary k.
+
+    Months step from the origin, not from each other, clamped to the month's last day.
+    """
     if isinstance(window, Sliding) or not window.months:
         return window.origin + k * (window.slide if isinstance(window, Sliding) else window.size)
     origin = EPOCH + window.origin * MICROSECOND
@@ -162,7 +202,10 @@ def reading(window: Window, k: int) -> int:
 
 
 def span(window: Window, k: int) -> tuple[int, int]:
-    """Window k, or period k of Cumulate; empty, `[start, start)`, where its two boundaries coincide."""
+    """Window k, or period k of Cumulate.
+
+    It is empty, `[start, start)`, where its two boundaries coincide.
+    """
     end = (
         reading(window, k) + window.size if isinstance(window, Sliding) else reading(window, k + 1)
     )
@@ -170,7 +213,10 @@ def span(window: Window, k: int) -> tuple[int, int]:
 
 
 def between(window: Window, first: int, last: int) -> list[tuple[int, int]]:
-    """In order, the windows that end after `first` and begin at or before `last`: none empty, those whose both ends coincide are one."""
+    """In order, the windows that end after `first` and begin at or before `last`.
+
+    None is empty, and those whose both ends coincide are one.
+    """
     found, k = (
         set(),
         (wall(first, window.zone) - window.origin) // (reading(window, 1) - window.origin),
@@ -191,7 +237,10 @@ def between(window: Window, first: int, last: int) -> list[tuple[int, int]]:
 
 
 def spans(window: Window, t: int) -> set[tuple[int, int]]:
-    """Every `[start, end)` of a grid with `start <= t < end`; of RecordSliding the two windows that an event at t makes."""
+    """Every `[start, end)` of a grid with `start <= t < end`.
+
+    Of RecordSliding, the two windows that an event at t makes.
+    """
     if not isinstance(window, RecordSliding):
         return set(between(window, t, t))
     t -= t % window.tick
@@ -202,7 +251,10 @@ def spans(window: Window, t: int) -> set[tuple[int, int]]:
 
 
 def ends(window: Window, t: int) -> list[int | None]:
-    """What an event at t is judged by, but for Session: it is late for the window when it is late for all of them."""
+    """What an event at t is judged by, for all kinds but Session.
+
+    It is late for the window when it is late for all of them.
+    """
     if isinstance(window, RecordSliding):
         return [t - t % window.tick + window.tick + reach for reach in (0, window.difference)]
     if isinstance(window, Tumbling | Sliding | Cumulate):
@@ -211,7 +263,10 @@ def ends(window: Window, t: int) -> list[int | None]:
 
 
 def in_turn(window: Window, events: list[Event]) -> list[tuple[list[Event], Event | None]]:
-    """The windows that events in event order fill one after the other, each with the event that completes it, if there is one."""
+    """The windows that events in event order fill one after the other.
+
+    Each comes with the event that completes it, if there is one.
+    """
     if isinstance(window, Count):
         parts = [
             events[n : n + window.count]
@@ -235,7 +290,10 @@ def in_turn(window: Window, events: list[Event]) -> list[tuple[list[Event], Even
 
 
 def aggregates(events: list[Event]) -> Row:
-    """The row of one window: `count` counts events, the others skip null values; an integer sum beyond 64 bits is None."""
+    """The row of one window: `count` counts events, the others skip null values.
+
+    An integer sum beyond 64 bits is None.
+    """
     values = [e.value for e in sorted(events) if e.value is not None]
     row = {"count": len(events), "distinct": len(set(values))}
     if not values:
@@ -273,7 +331,10 @@ class Admitted:
 
 @dataclass
 class Oracle:
-    """Remembers every row read and its outcome; tables are computed from the accepted events and the watermark, and nothing else."""
+    """Remembers every row read and its outcome.
+
+    Tables are computed from the accepted events and the watermark, and nothing else.
+    """
 
     delay: int
     lateness: int | None  # None: forever
@@ -320,7 +381,10 @@ class Oracle:
         }
 
     def _judge(self, batch: list[Event]) -> list[tuple[Event, str]]:
-        """The outcome of every row; of the copies of an id the first in event order that is not late is accepted."""
+        """The outcome of every row.
+
+        Of the copies of an id, the first in event order that is not late is accepted.
+        """
         known = {
             a.event.id for a in self.accepted if not passed(a.event.t, self.horizon, self.watermark)
         } - {None}
@@ -346,7 +410,10 @@ class Oracle:
         return e.bad is not None or null or lacks or e.t > arrival + self.max_future
 
     def _missed(self, e: Event, fresh: list[Event]) -> tuple[tuple[tuple[str, int], ...], bool]:
-        """The windows the event is late for, as (name, end of the last one missed); and whether it is late for all it belongs to."""
+        """The windows the event is late for, as (name, end of the last one missed).
+
+        The second value is whether it is late for all it belongs to.
+        """
         missed, in_time = [], False
         for window in (w for w in self.windows if not (isinstance(w, Punctuation) and e.mark)):
             own = (
@@ -360,7 +427,10 @@ class Oracle:
         return tuple(missed), bool(missed) and not in_time
 
     def _chain_end(self, window: Session, event: Event, fresh: list[Event]) -> int:
-        """The end of the final session that the event touches, or else of its chain among the run's events and the other sessions."""
+        """The end of the final session that the event touches.
+
+        Where there is none, the end of its chain among the run's events and the other sessions.
+        """
         gap, held = window.gap, [a.event for a in self._held(window, event.key)]
         final = [
             c
@@ -392,7 +462,10 @@ class Oracle:
     def _aligned(
         self, window: Window, held: list[Admitted]
     ) -> dict[tuple[int | None, ...], tuple[Row, int | None]]:
-        """The windows that hold an event; with `empty` those between them too; for changes those that differ from the one before."""
+        """The windows that hold an event; with `empty` those between them too.
+
+        For `changes`, those that differ from the one before.
+        """
         rows, before, period = {}, aggregates([]), None
         made = {
             place
@@ -440,15 +513,25 @@ class Oracle:
         return rows
 
     def closed_final(self, name: str) -> dict[tuple[object, ...], tuple[bool, bool]]:
-        """For each row of the table whether W has passed its end, and whether nothing but a backfill can change it any more."""
+        """For each row of the table, whether it is closed and whether it is final.
+
+        Closed: W has passed its end. Final: nothing but a backfill can change it any more.
+        """
         return {place: (closed, final) for place, (_, closed, final) in self._shown(name).items()}
 
     def table(self, name: str) -> dict[tuple[object, ...], Row]:
-        """The rows by (key, start, end); by (key, start, end, window_index) for Count, Delta and Punctuation, which can coincide."""
+        """The rows by (key, start, end).
+
+        For Count, Delta and Punctuation, which can coincide, they are by (key, start, end,
+        window_index).
+        """
         return {place: row for place, (row, _, _) in self._shown(name).items()}
 
     def _shown(self, name: str) -> dict[tuple[object, ...], tuple[Row, bool, bool]]:
-        """The rows that `emit`, `empty` and `having` let through, each with whether it is closed and whether it is final."""
+        """The rows that `emit`, `empty` and `having` let through.
+
+        Each comes with whether it is closed and whether it is final.
+        """
         window, shown = next(w for w in self.windows if w.name == name), {}
         aggregate, compare, number = window.having or ("count", ">=", 0)
         for key in {a.event.key for a in self.accepted}:
@@ -483,7 +566,10 @@ class Oracle:
         return replace(a, watermark=a.watermark if late else None, settled=True)
 
     def backfill(self, source: list[Event], start: int, end: int, arrival: int) -> None:
-        """Makes each event of `[start, end)` that a run has read, and `source` still has, as if it had been on time; W stays."""
+        """Accepts each event of `[start, end)` that a run has read and that `source` still has.
+
+        The tables become what they were had the events been on time; W stays.
+        """
         live = Counter(a.event for a in self.accepted if start <= a.event.t < end)
         self.accepted = [a for a in self.accepted if a.event not in live]
         taken, was_read = (

@@ -1,4 +1,7 @@
-"""docker-compose.yml against the Compose schema, and against what the schema can't say: closed ports, no default secrets, pinned images."""
+"""docker-compose.yml against the Compose schema, and against what the schema can't say.
+
+Closed ports, no default secrets, pinned images.
+"""
 
 import json
 import os

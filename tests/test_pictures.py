@@ -1,4 +1,7 @@
-"""The pictures of the documentation: bars lie where the rows say, and every page has the pictures and tables it names."""
+"""The pictures of the documentation.
+
+Bars lie where the rows say, and every page has the pictures and tables it names.
+"""
 
 import re
 from datetime import datetime

@@ -1,4 +1,7 @@
-"""The plan of the torture: every place meets every kind of kill in every family, and what was counted survives a stop. No Spark."""
+"""The plan of the torture: every place meets every kind of kill in every family.
+
+And what was counted survives a stop. No Spark.
+"""
 
 from collections import Counter
 from pathlib import Path
@@ -56,5 +59,8 @@ def test_a_soak_compares_late_runs_with_early_ones() -> None:
         f"{n} {9.0 if n < 100 else 2.0 if n < 200 else 6.0} {n} {1.0 if n < 200 else 2.0}"
         for n in range(400)
     ]
-    told = "400 runs: 2.00 s, then 6.00 s; 2.00 times a run over a new lake, then 3.00 (+50%); at most 199 files, then 399"
+    told = (
+        "400 runs: 2.00 s, then 6.00 s; 2.00 times a run over a new lake, then 3.00 (+50%); at "
+        "most 199 files, then 399"
+    )
     assert said("\n".join(lines)) == (told, 0.5)

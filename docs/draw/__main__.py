@@ -1,6 +1,8 @@
-"""Draws the pictures of docs/windows.md and makes the tables of the pages below, from what the engine wrote.
+"""Draws the pictures of docs/windows.md and makes the tables of the pages below.
 
-python -m docs.draw [NAME ...]      names of pictures, or emission, week, lateness; without a name all of them
+Both show what the engine wrote.
+
+python -m docs.draw [NAME ...]      pictures, or emission, week, lateness; without a name all
 """
 
 import argparse

@@ -38,7 +38,10 @@ class Event:
 
 @dataclass(frozen=True)
 class Lake:
-    """A directory, and the pipeline whose tables lie there. `more` is what the spec says besides."""
+    """A directory, and the pipeline whose tables lie there.
+
+    `more` is what the spec says besides.
+    """
 
     spark: SparkSession
     root: Path
@@ -75,7 +78,10 @@ class Lake:
         return run(self.spark, load_pipeline(self.spec), arrival)
 
     def rows(self, window: str, key: str | None = "a") -> list[Row]:
-        """The rows of one output, of one key or all, with is_closed and is_final; times are aware."""
+        """The rows of one output, of one key or all, with is_closed and is_final.
+
+        Times are aware.
+        """
         found = read(self.spark, load_pipeline(self.spec), window, published=False)
         kept = found if key is None else found.where(found["key"] == key)
         return sorted(
@@ -100,7 +106,10 @@ class Lake:
 
 
 def events(text: str, key: str = "a") -> list[Event]:
-    """The events a line says: `10:02=4` is a value, `10:02=x` a marker, `03-08T04:30=1` is on another day, `e@10:02=4` has an id.
+    """The events that a line stands for.
+
+    `10:02=4` is a value, `10:02=x` a marker, `03-08T04:30=1` is on another day, `e@10:02=4` has an
+    id.
 
     >>> [e.value for e in events("10:02=4 e@10:07=x")]
     [4.0, None]

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Dot:
-    """An event: when, what is written above it, the run that read it; a marker is drawn as a cross."""
+    """An event: when, what is written above it, the run that read it.
+
+    A marker is drawn as a cross.
+    """
 
     at_us: int
     label: str
@@ -16,7 +19,10 @@ class Dot:
 
 @dataclass(frozen=True)
 class Bar:
-    """A row: its window [start, end) (None: without end), what is written on it, and whether the run corrected or deleted it."""
+    """A row: its window, what is written on it, and whether the run corrected or deleted it.
+
+    The window is half-open, [start, end); None means without end.
+    """
 
     start_us: int | None
     end_us: int | None
@@ -36,7 +42,10 @@ class Panel:
 
 @dataclass(frozen=True)
 class Picture:
-    """What is drawn: times from `low_us` to `high_us` with a tick every `step_us`, written by `clock`."""
+    """What is drawn: times from `low_us` to `high_us` with a tick every `step_us`.
+
+    `clock` writes the times.
+    """
 
     title: str
     low_us: int

@@ -1,4 +1,7 @@
-"""One scene for each kind of window: its spec, the events of each run, and how its picture is laid out."""
+"""One scene for each kind of window.
+
+Its spec, the events of each run, and how its picture is laid out.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +20,10 @@ MINUTE = 60_000_000
 
 @dataclass(frozen=True)
 class Scene:
-    """A window and the events of its runs, `|` between them; `span` is the axis: from, to, minutes between ticks."""
+    """A window and the events of its runs, `|` between them; `span` is the axis.
+
+    The span holds its first time, its last time and the minutes between ticks.
+    """
 
     name: str
     title: str
@@ -160,7 +166,8 @@ SCENES = (
     ),
     Scene(
         "sliding",
-        "Sliding windows of 30 minutes every 10 minutes; a late event corrects the three rows that hold it",
+        "Sliding windows of 30 minutes every 10 minutes; a late event corrects the three rows "
+        "that hold it",
         {"kind": "sliding", "size": "30 minutes", "slide": "10 minutes"},
         "10:05=4 10:12=1 10:31=5 | 10:24=2",
         ("09:40", "11:00", 10),
@@ -168,7 +175,8 @@ SCENES = (
     ),
     Scene(
         "cumulate",
-        "Cumulating windows: an hour in steps of 20 minutes; a late event corrects the steps that end after it",
+        "Cumulating windows: an hour in steps of 20 minutes; a late event corrects the steps "
+        "that end after it",
         {"kind": "cumulate", "max_size": "1 hour", "step": "20 minutes"},
         "10:05=4 10:20=1 10:52=2 11:07=3 | 10:33=5",
         ("10:00", "12:00", 20),
@@ -184,7 +192,8 @@ SCENES = (
     ),
     Scene(
         "capped_session",
-        "Sessions with a gap of 10 minutes, at most 25 minutes long; a late first event moves the cut",
+        "Sessions with a gap of 10 minutes, at most 25 minutes long; a late first event moves "
+        "the cut",
         {"kind": "session", "gap": "10 minutes", "max_duration": "25 minutes"},
         "10:05=4 10:12=1 10:20=5 10:28=2 10:36=1 10:44=3 | 10:00=6",
         ("09:55", "11:00", 5),
@@ -192,7 +201,8 @@ SCENES = (
     ),
     Scene(
         "record_sliding",
-        "Windows made by events: 10 minutes back from each, and 10 minutes on from just after it; the tick is a minute",
+        "Windows made by events: 10 minutes back from each, and 10 minutes on from just after "
+        "it; the tick is a minute",
         {"kind": "record_sliding", "difference": "10 minutes", "tick": "1 minute"},
         "10:05=1 10:10=2 10:20=4 | 10:13=8",
         ("09:50", "10:30", 5),

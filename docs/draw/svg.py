@@ -1,4 +1,6 @@
-"""A picture of windows: events as dots on a time axis, rows as half-open bars below it. Values -> SVG text; no Spark, no clock.
+"""A picture of windows: events as dots on a time axis, rows as half-open bars below it.
+
+Values -> SVG text; no Spark, no clock.
 
 dots      o     o  o        o          one line, all runs
 run 1     [------)[------)             a panel for each run: the rows of the output after it
@@ -20,9 +22,12 @@ LANE, TALL, ROUND, LETTER = 26, 19, 9, 6.7
 ROW, CORRECTED, INK, MARK = "#0b7285", "#b5500f", "#737c87", "#7950f2"
 """Colours that can be read on white and on black."""
 STYLE = f"""
-.ink {{ fill: {INK} }} .white {{ fill: #ffffff }} .fixed {{ fill: {CORRECTED} }} .mark {{ fill: {MARK} }}
-.axis {{ stroke: {INK}; stroke-width: 1.4; fill: none }} .guide {{ stroke: {INK}; stroke-width: 1; stroke-dasharray: 1 4; opacity: 0.7 }}
-.row {{ fill: {ROW} }} .gone {{ fill: none; stroke: {INK}; stroke-width: 1.4; stroke-dasharray: 4 3 }}
+.ink {{ fill: {INK} }} .white {{ fill: #ffffff }} .fixed {{ fill: {CORRECTED} }} \
+.mark {{ fill: {MARK} }}
+.axis {{ stroke: {INK}; stroke-width: 1.4; fill: none }} \
+.guide {{ stroke: {INK}; stroke-width: 1; stroke-dasharray: 1 4; opacity: 0.7 }}
+.row {{ fill: {ROW} }} \
+.gone {{ fill: none; stroke: {INK}; stroke-width: 1.4; stroke-dasharray: 4 3 }}
 .wide {{ stroke-width: 1.6; stroke: {MARK}; stroke-dasharray: 6 3 }}
 .middle {{ text-anchor: middle }} .right {{ text-anchor: end }} .bold {{ font-weight: 600 }}
 """
@@ -44,7 +49,10 @@ class Drawing:
         return round(LEFT + share * (RIGHT - LEFT), 1)
 
     def add(self, tag: str, parent: Xml.Element | None = None, **attributes: object) -> Xml.Element:
-        """A new element; `kind` is its class, an underscore stands for a hyphen, None is left out."""
+        """A new element; `kind` is its class.
+
+        In names an underscore stands for a hyphen, None is left out.
+        """
         named = {
             ("class" if n == "kind" else n.replace("_", "-")): str(v)
             for n, v in attributes.items()
@@ -204,7 +212,8 @@ def outline(x0: float, x1: float, y: float) -> str:
 def endless(x0: float, x1: float, y: float) -> str:
     """A bar that goes on at both ends."""
     point, half = 9, TALL / 2
-    return f"M{x0} {y + half}l{point} {-half}H{x1 - point}l{point} {half}l{-point} {half}H{x0 + point}Z"
+    upper = f"M{x0} {y + half}l{point} {-half}H{x1 - point}"
+    return f"{upper}l{point} {half}l{-point} {half}H{x0 + point}Z"
 
 
 def _legend(drawing: Drawing) -> None:

@@ -1,4 +1,6 @@
-"""The worked tables of the documentation: pipelines are run, and what they wrote becomes Markdown between two comments of a page.
+"""The worked tables of the documentation.
+
+Pipelines are run, and what they wrote becomes Markdown between two comments of a page.
 
 <!-- made: NAME -->
 | ... |
@@ -142,7 +144,10 @@ def lateness(spark: SparkSession, root: Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Step:
-    """What one run read, what became of the rows it refused (by id), the watermark it left, and the rows of every output."""
+    """What one run read, and what it left.
+
+    That is the outcome of the rows it refused (by id), the watermark and the rows of every output.
+    """
 
     batch: list[Event]
     refused: dict[str, str]
@@ -191,7 +196,10 @@ def _read(step: Step) -> str:
 
 
 def outcome(row: Row) -> str:
-    """What became of a refused row; of a partly late one the windows it missed, with the end of the last one."""
+    """What became of a refused row.
+
+    For a partly late one, the windows it missed, with the end of the last one.
+    """
     if row["outcome"] != "partial":
         return f"{row['outcome']}: {row['reason']}"
     missed = [
@@ -202,7 +210,10 @@ def outcome(row: Row) -> str:
 
 
 def _changed(before: dict[str, list[Row]], now: dict[str, list[Row]]) -> str:
-    """The rows that are not as they were, those that are gone, and those that closed or became final."""
+    """The rows that changed.
+
+    That includes those that are gone and those that closed or became final.
+    """
     lines = []
     for name, rows in now.items():
         old = {identity(row): row for row in before[name]}

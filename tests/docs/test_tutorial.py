@@ -1,4 +1,7 @@
-"""The tutorial does what it says: its files and commands are taken from the page, and its outputs are what the commands print."""
+"""The tutorial does what it says.
+
+Its files and commands are taken from the page, and its outputs are what the commands print.
+"""
 
 from dataclasses import replace
 from pathlib import Path

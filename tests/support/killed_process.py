@@ -1,4 +1,6 @@
-"""A process that does one step of a pipeline and is killed at the nth named place it comes to: itself, its JVM, or its process group.
+"""A process that does one step of a pipeline and is killed at the nth named place it comes to.
+
+Itself, its JVM, or its process group.
 
 python -m tests.support.killed_process SPEC NTH python|jvm|group run|backfill [FROM_US TO_US]
 """
@@ -32,7 +34,10 @@ PATIENCE = 60
 
 @dataclass
 class Killer:
-    """Kills at the nth place of all that are passed, or the nth time `place` is, in whatever thread."""
+    """Kills at the nth place of all that are passed.
+
+    Or the nth time `place` is, in whatever thread.
+    """
 
     spark: SparkSession
     nth: int
@@ -67,14 +72,20 @@ class Killer:
     reraise=True,
 )
 def patiently(step: Callable[[], object]) -> None:
-    """Does the step as soon as the lock is free; what a killed process had started may hold it for a moment."""
+    """Does the step as soon as the lock is free.
+
+    What a killed process had started may hold it for a moment.
+    """
     step()
 
 
 def light(home: Path) -> dict[str, str]:
-    """The environment of a process whose Spark has the settings for little data, as far as it makes none itself; they lie in `home`.
+    """The environment of a process whose Spark has the settings for little data.
 
-    They are named as a file: SPARK_CONF_DIR would lie on the JVM's class path, which then is not that of the class archive.
+    They hold as far as it makes none itself, and lie in `home`.
+
+    They are named as a file: SPARK_CONF_DIR would lie on the JVM's class path, which then is not
+    that of the class archive.
     """
     return {
         **os.environ,
@@ -84,7 +95,10 @@ def light(home: Path) -> dict[str, str]:
 
 @cache
 def _settings(folder: Path) -> Path:
-    """The file with the settings, written once: a process may be reading it while another is started."""
+    """The file with the settings, written once.
+
+    A process may be reading it while another is started.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     (file := folder / "spark.conf").write_text(
         "".join(f"{name} {value}\n" for name, value in TINY.items())

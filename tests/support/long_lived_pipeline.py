@@ -1,4 +1,7 @@
-"""A pipeline that is ended, damaged and repaired, beside an oracle that lives on as if nothing had happened."""
+"""A pipeline that is ended, damaged and repaired.
+
+An oracle beside it lives on as if nothing had happened.
+"""
 
 import shutil
 from collections.abc import Callable
@@ -34,7 +37,10 @@ class Crash(Exception):
 
 @dataclass
 class Crasher:
-    """Ends the process, as far as the pipeline can tell, when it comes to `place` for the `nth` time, in whatever thread."""
+    """Ends the process, as far as the pipeline can tell.
+
+    It ends when it comes to `place` for the `nth` time, in whatever thread.
+    """
 
     place: str
     nth: int = 1
@@ -151,7 +157,10 @@ class Life:
         return Path(shutil.copytree(self.root, self.lab.root / name))
 
     def put_back(self, kept: Path, *names: str) -> None:
-        """Tables, checkpoint or ledger as they were in a copy; without names everything. What was not there then goes."""
+        """Tables, checkpoint or ledger as they were in a copy; without names everything.
+
+        What was not there then goes.
+        """
         for name in names or (".",):
             shutil.rmtree(self.root / name, ignore_errors=True)
             if (kept / name).exists():

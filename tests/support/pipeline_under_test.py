@@ -1,4 +1,7 @@
-"""A pipeline under test beside the oracle: the same events go to a Delta table and to the loops, then their tables are compared."""
+"""A pipeline under test beside the oracle.
+
+The same events go to a Delta table and to the loops, then their tables are compared.
+"""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -48,7 +51,10 @@ _SUMMED = ("n", "total")
 FEW = ("n", "total", "opening")
 """Enough where what is tested is not the aggregates: one that adds up, one that doesn't."""
 SUMS = "_sums"
-"""The end of the name of windows that show only what can be added up, and taken back by subtraction."""
+"""The end of the name of windows that show only what can be added up.
+
+What was added can be taken back by subtraction.
+"""
 SECOND = 1_000_000
 FAR = 10**9 * SECOND
 """How far an event may be ahead of its arrival where that is not what is tested: 31 years."""
@@ -69,7 +75,10 @@ def become_older(files: Iterable[Path], by: timedelta) -> None:
 
 @dataclass
 class Lab:
-    """One lake, one pipeline, one oracle. Durations are whole microseconds; `lateness` None is forever."""
+    """One lake, one pipeline, one oracle.
+
+    Durations are whole microseconds; `lateness` None is forever.
+    """
 
     spark: SparkSession
     root: Path
@@ -158,7 +167,10 @@ class Lab:
         self.pipeline = load_pipeline(self.spec())
 
     def check(self) -> Story:
-        """Every output equals the oracle's table, and so does what is closed and final in it; what the ledger tells."""
+        """Every output equals the oracle's table, and so does what is closed and final in it.
+
+        The ledger records the same.
+        """
         past = story(self.spark, self.pipeline)
         for window in self.windows:
             rows = [
@@ -183,7 +195,10 @@ class Lab:
         }
 
     def table(self, name: str, keys: Sequence[str] = ()) -> dict[tuple[Any, ...], dict[str, Any]]:
-        """The rows of one output, of some keys or all, by (key, start, end), and index where windows have one, as the oracle names them."""
+        """The rows of one output, of some keys or all.
+
+        They are by (key, start, end), and index where windows have one, as the oracle names them.
+        """
         stored = delta.read(self.spark, self.pipeline.table(name))
         rows = [
             row.asDict()

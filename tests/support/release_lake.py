@@ -1,6 +1,10 @@
-"""The lake of a release, kept as a file: later releases must go on with its tables and its checkpoint.
+"""The lake of a release, kept as a file.
 
-python -m tests.support.release_lake tests/data/lake-0.1.tar.xz     # once for each release; never again for one that is out
+Later releases must go on with its tables and its checkpoint.
+
+python -m tests.support.release_lake tests/data/lake-0.1.tar.xz
+
+It is run once for each release, and never again for one that is out
 """
 
 import json

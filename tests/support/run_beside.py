@@ -1,9 +1,12 @@
-"""Tests that need nothing but the session run beside the other tests, one after the other: a single run leaves part of two cores idle.
+"""Tests that need nothing but the session run beside the other tests, one after the other.
 
-They come last in the suite's order and are begun from the end; those that have not been when the suite comes to them run as any test does.
-What several of them share is an argument of the marker: `beside(life=lived)` gives them what `lived(spark, directory)` has made once;
-these keep their own order, since each goes on from what the one before it has left.
-Behind them come the tests marked `alone`, which do to the JVM what no other test could bear.
+A single run leaves part of two cores idle.
+
+They come last in the suite's order and are begun from the end; those that have not been when the
+suite comes to them run as any test does. What several of them share is an argument of the marker:
+`beside(life=lived)` gives them what `lived(spark, directory)` has made once; these keep their own
+order, since each goes on from what the one before it has left. Behind them come the tests marked
+`alone`, which do to the JVM what no other test could bear.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +44,10 @@ def from_the_end(tests: Sequence[pytest.Function]) -> Iterator[pytest.Function]:
 
 
 class Beside:
-    """The marked tests of a suite; the last ones begin at once. `took` tells the seconds of those that passed."""
+    """The marked tests of a suite; the last ones begin at once.
+
+    `took` tells the seconds of those that passed.
+    """
 
     def __init__(self, spark: SparkSession, tests: Sequence[pytest.Function]) -> None:
         self._spark, self._pool, self._homes = spark, ThreadPoolExecutor(1), ExitStack()
@@ -71,7 +77,10 @@ class Beside:
         return make(self._spark, Path(self._homes.enter_context(TemporaryDirectory())))
 
     def ended(self, test: pytest.Function) -> bool:
-        """Whether the test was run here, once it has ended; what it raised is raised. From now on it is not begun here."""
+        """Whether the test was run here, once it has ended; what it raised is raised.
+
+        From now on it is not begun here.
+        """
         end = self._ends.get(test.nodeid)
         if end is None or end.cancel():
             return False

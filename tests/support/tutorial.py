@@ -1,9 +1,13 @@
-"""A page of the documentation as its readers follow it: files are saved, commands are typed, outputs are compared.
+"""A page of the documentation as its readers follow it.
 
-    page -> steps, in the order of the page -> a directory in which they are played -> what each command printed
+Files are saved, commands are typed, outputs are compared.
 
-Three conventions make a page playable. A text that ends with "`name`:" stands before each file. Commands are `bash` blocks. A `text`
-block is the whole standard output of the `bash` block before it. The comment SKIP before a `bash` block keeps it from being played.
+    page -> steps, in the order of the page -> a directory in which they are played
+        -> what each command printed
+
+Three conventions make a page playable. A text that ends with "`name`:" stands before each file.
+Commands are `bash` blocks. A `text` block is the whole standard output of the `bash` block before
+it. The comment SKIP before a `bash` block keeps it from being played.
 """
 
 import os
@@ -18,7 +22,10 @@ from jobs.session import LIGHT
 
 SKIP = "<!-- not run by the test -->"
 PATIENCE = 1200
-"""Seconds after which a block of commands has hung; machines that do other work, too, need minutes for each."""
+"""Seconds after which a block of commands has hung.
+
+Machines that do other work, too, need minutes for each.
+"""
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"`([\w-][\w./-]*)`:\s*$")
 _KEPT = ("HOME", "JAVA_HOME", "LANG", "LC_ALL", "PATH", "PYTHONDONTWRITEBYTECODE", "TMPDIR")
@@ -35,7 +42,10 @@ class File:
 
 @dataclass(frozen=True)
 class Commands:
-    """A block of commands; `output` is what the page shows of their standard output, None where it shows none."""
+    """A block of commands; `output` is what the page shows of their standard output.
+
+    None where it shows none.
+    """
 
     line: int
     text: str
@@ -47,7 +57,10 @@ Step = File | Commands
 
 
 def steps(page: str) -> list[Step]:
-    """The steps of a page, in order. ValueError for a block that is neither a file, nor commands, nor an output."""
+    """The steps of a page, in order.
+
+    ValueError for a block that is neither a file, nor commands, nor an output.
+    """
     found: list[Step] = []
     end = 0
     for block in _FENCE.finditer(page):
@@ -62,7 +75,8 @@ def steps(page: str) -> list[Step]:
             found.append(File(line, name[1], text))
         else:
             raise ValueError(
-                f"line {line}: a {kind or 'plain'} block that is no command, no output, and has no file name before it"
+                f"line {line}: a {kind or 'plain'} block that is no command, no output, and has "
+                f"no file name before it"
             )
     return found
 
@@ -70,7 +84,9 @@ def steps(page: str) -> list[Step]:
 def play(
     page: str, directory: Path, environment: Mapping[str, str]
 ) -> Iterator[tuple[Commands, str]]:
-    """Plays the page in `directory`: each block of commands that is not skipped, and what it printed, as `comparable` has it.
+    """Plays the page in `directory`.
+
+    Returns each block of commands that is not skipped, and what it printed, as `comparable` has it.
 
     AssertionError with the end of both streams where a command fails.
     """
@@ -101,13 +117,17 @@ def _printed(step: Commands, directory: Path, environment: Mapping[str, str]) ->
 
 
 def comparable(text: str, directory: Path) -> str:
-    """A text without what varies: the directory, blanks at the ends of lines, blank lines at both ends and more than one in a row."""
+    """A text without what varies.
+
+    That is the directory, blanks at the ends of lines, blank lines at both ends and more than one
+    blank line in a row.
+    """
     lines = (line.rstrip() for line in text.replace(str(directory), "...").splitlines())
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
 
 
 def checkout(directory: Path, root: Path) -> dict[str, str]:
-    """The environment of a reader whose `python` and `tidemark` are those of this process and of the checkout `root`.
+    """The environment of a reader.
 
     Spark gets the settings of light commands, because compiling would take most of the time: half of a run of few rows.
     A command that fails leaves its stack trace.

@@ -1,4 +1,7 @@
-"""What no one should send, sent: every row gets one outcome, the refused ones a reason, and the ledger accounts for all of them."""
+"""What no one should send, sent.
+
+Every row gets one outcome, the refused ones a reason, and the ledger accounts for all of them.
+"""
 
 import json
 from dataclasses import dataclass, field
@@ -28,7 +31,10 @@ OUTCOMES = ("read", "accepted", "late", "duplicate", "quarantined")
 
 @dataclass
 class Source:
-    """A source table and a pipeline over it; `source`, `watermark` and `aggregates` are what the spec says there."""
+    """A source table and a pipeline over it.
+
+    `source`, `watermark` and `aggregates` are what the spec says there.
+    """
 
     spark: SparkSession
     root: Path
@@ -70,7 +76,10 @@ class Source:
         return load_pipeline(self.spec())
 
     def land(self, *rows: str, schema: str | None = None) -> None:
-        """Appends rows, each written as SQL values in the order of the columns; new columns join the table."""
+        """Appends rows, each written as SQL values in the order of the columns.
+
+        New columns join the table.
+        """
         columns = [c.split() for c in (schema or self.schema).split(", ")]
         casts = ", ".join(f"cast({name} as {kind}) {name}" for name, kind in columns)
         names = ", ".join(name for name, _ in columns)
@@ -406,8 +415,10 @@ def test_an_empty_source_is_a_run_of_nothing(spark: SparkSession, tmp_path: Path
     delta.append(source.spark.createDataFrame([], source.schema), source.table)
     report = source.run()
     assert report.as_json() == {
-        "run": None, "batches": 0, "read": 0, "accepted": 0, "late": 0, "duplicate": 0, "quarantined": 0, "watermark": None,
-        "windows": {"hourly": {"inserted": 0, "updated": 0, "deleted": 0}}, "corrections": 0, "evolved": [],
+        "run": None, "batches": 0, "read": 0, "accepted": 0, "late": 0, "duplicate": 0,
+        "quarantined": 0, "watermark": None,
+        "windows": {"hourly": {"inserted": 0, "updated": 0, "deleted": 0}}, "corrections": 0,
+        "evolved": [],
         "gave_null": {},
     }  # fmt: skip
     assert source.hours("n") == []

@@ -1,4 +1,7 @@
-"""A source that isn't there, doesn't fit or is no longer what was read, and a second writer: one refusal each, and nothing is written."""
+"""A source that isn't there, doesn't fit or is no longer what was read, and a second writer.
+
+One refusal each, and nothing is written.
+"""
 
 import json
 import re
@@ -130,7 +133,7 @@ def read_once(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture
 def once(read_once: Source) -> Iterator[Source]:
-    """`read_once`, whose source is put back afterwards and whose ledger nothing may have touched."""
+    """`read_once`; its source is put back afterwards, and nothing may have touched its ledger."""
     kept, before = read_once.root / "kept", story(read_once.spark, read_once.pipeline)
     shutil.copytree(read_once.table, kept)
     yield read_once
@@ -203,9 +206,12 @@ def _sql(statement: str) -> Callable[[Source], None]:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda s: _overwrite(s, "id, key, ts"), "SOURCE_CHANGED: .*: aggregates.total: the source has no column 'value'"),
-        (lambda s: _overwrite(s, "id, key, ts, boolean(value) value"), "SOURCE_CHANGED: .*: aggregates.total: 'value' is of type boolean"),
-        (lambda s: _overwrite(s, "id, key, ts, string(value) value"), "SOURCE_CHANGED: .*: 'value' was of type bigint when state was made"),
+        (lambda s: _overwrite(s, "id, key, ts"),
+         "SOURCE_CHANGED: .*: aggregates.total: the source has no column 'value'"),
+        (lambda s: _overwrite(s, "id, key, ts, boolean(value) value"),
+         "SOURCE_CHANGED: .*: aggregates.total: 'value' is of type boolean"),
+        (lambda s: _overwrite(s, "id, key, ts, string(value) value"),
+         "SOURCE_CHANGED: .*: 'value' was of type bigint when state was made"),
         (_renamed, "SOURCE_CHANGED: .*columns of the source"),
         (_sql("delete from {} where id = 'c'"), "rows of the source were deleted after they had been read"),
         (_sql("delete from {} where id = 'a'"), "rows of the source were (updated or )?deleted after they had been read"),
@@ -214,7 +220,8 @@ def _sql(statement: str) -> Callable[[Source], None]:
         (_forget_a_version, "SOURCE_OLDER: .*the source is at version 0, but version 1 was read; restore it, or `tidemark reset"),
         (_grow_anew, "SOURCE_OLDER: .*version 1 of the source was read at 20.*, but written at 20.*; restore it, or `tidemark reset"),
     ],
-    ids=["dropped", "unusable", "retyped", "renamed", "deleted file", "deleted row", "updated row", "recreated", "older version",
+    ids=["dropped", "unusable", "retyped", "renamed", "deleted file", "deleted row", "updated row",
+     "recreated", "older version",
          "grown anew"],
 )  # fmt: skip
 def test_a_source_whose_past_changed_is_refused(
@@ -239,7 +246,8 @@ def test_files_that_were_vacuumed_before_they_were_read_are_named(
     for _ in range(2):
         refuses(
             source,
-            "SOURCE_VACUUMED: .*files of the source that are still needed have been vacuumed; `tidemark reset bad`",
+            "SOURCE_VACUUMED: .*files of the source that are still needed have been vacuumed; "
+            "`tidemark reset bad`",
         )
 
 

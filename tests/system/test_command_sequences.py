@@ -1,4 +1,7 @@
-"""Commands after one another as nobody plans them: what one leaves, or leaves half-way, another meets, and all still adds up."""
+"""Commands after one another as nobody plans them.
+
+What one leaves, or leaves half-way, another meets, and all still adds up.
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -319,8 +322,8 @@ def test_sessions_alone_add_up_after_late_events_are_taken_in(
     adds_up(lab)
 
 
-ODD = """id string, `Flight Nr` string, key string, ts timestamp, value bigint, first_event boolean, source_note string,
-extra struct<`Dep Delay`: int>, whatever variant"""
+ODD = """id string, `Flight Nr` string, key string, ts timestamp, value bigint,
+first_event boolean, source_note string, extra struct<`Dep Delay`: int>, whatever variant"""
 
 
 @pytest.mark.deep
@@ -329,7 +332,8 @@ def test_columns_that_only_mapped_tables_can_have_and_types_that_nothing_compare
 ) -> None:
     source = Source(spark, tmp_path, aggregates={"n": "count()", "numbers": "count_distinct(nr)"})
     spark.sql(
-        f"create table delta.`{source.table}` ({ODD}) using delta tblproperties ('delta.columnMapping.mode' = 'name')"
+        f"create table delta.`{source.table}` ({ODD}) using delta tblproperties "
+        f"('delta.columnMapping.mode' = 'name')"
     )
     windows = {
         "hourly": {"kind": "tumbling", "size": "1 hour"},
@@ -344,7 +348,8 @@ def test_columns_that_only_mapped_tables_can_have_and_types_that_nothing_compare
     ):
         put(source, rows)
         run(spark, pipeline, moment(ARRIVAL))
-    assert {t: delta.read(spark, pipeline.table(t)).count() for t in ("_late", "_duplicates", "_quarantine")} == {
+    assert {t: delta.read(spark, pipeline.table(t)).count() for t in ("_late", "_duplicates",
+      "_quarantine")} == {
         "_late": 1, "_duplicates": 1, "_quarantine": 1}  # fmt: skip
     assert [
         row["n"]
@@ -397,7 +402,10 @@ def test_names_that_tables_keep_are_refused(
 def test_decimals_are_compared_and_not_rounded(spark: SparkSession, tmp_path: Path) -> None:
     spec = Source(spark, tmp_path).spec()
     spec["source"] |= {
-        "where": "amount > 0.5 and wide > 0.0000000004 and amount not in (1.5) and wide between 0.0000000005 and 1e1"
+        "where": (
+            "amount > 0.5 and wide > 0.0000000004 and amount not in (1.5) and wide between "
+            "0.0000000005 and 1e1"
+        )
     }
     spec["aggregates"] = {"n": "count()", "total": "sum(wide)"}
     spec["windows"] = {

@@ -1,7 +1,10 @@
-"""A run that fails at any named place is finished by the next one: no row lost, none counted twice, the oracle's tables.
+"""A run that fails at any named place is finished by the next one.
 
-One pipeline lives through all of it. A batch, or a backfill, ends at up to three places one after the other before it comes to its end, so
-every place but the first few is also one of a run that repeats; the tables are compared after each batch.
+No row lost, none counted twice, the oracle's tables.
+
+One pipeline lives through all of it. A batch, or a backfill, ends at up to three places one after
+the other before it comes to its end, so every place but the first few is also one of a run that
+repeats; the tables are compared after each batch.
 """
 
 from pathlib import Path

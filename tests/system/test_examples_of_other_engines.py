@@ -1,4 +1,7 @@
-"""Worked examples of other systems, in one run: each has its own window and keys; its rows must be exactly those of its source."""
+"""Worked examples of other systems, in one run: each has its own window and keys.
+
+Its rows must be exactly those of its source.
+"""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,7 @@
-"""A disk that is full from some place on fails the run and nothing else; the next run finishes it."""
+"""A disk that is full from some place on fails the run and nothing else.
+
+The next run finishes it.
+"""
 
 import resource
 

@@ -1,4 +1,7 @@
-"""What users, files and hosts may do, without a JVM: directories of others, closed streams, values in errors, far-off times."""
+"""What users, files and hosts may do, without a JVM.
+
+Directories of others, closed streams, values in errors, far-off times.
+"""
 
 import os
 import subprocess
@@ -140,8 +143,12 @@ def test_reset_names_what_no_run_has_made_before_it_deletes_it(
 @ASKING
 @pytest.mark.parametrize("there", [True, False])
 def test_reset_follows_no_link(
-    there: bool, yes: tuple[str], spec: str, root: Path, tmp_path: Path
-) -> None:  # noqa: FBT001
+    there: bool,  # noqa: FBT001
+    yes: tuple[str],
+    spec: str,
+    root: Path,
+    tmp_path: Path,
+) -> None:
     target = tmp_path / "elsewhere"
     if there:
         filled(target, STREAM, LEDGER, "hourly/part-1")
@@ -185,7 +192,10 @@ def test_a_run_may_arrive_earlier_and_a_little_later(ahead: timedelta, spec: str
 NO_SPACE = "No space left on device"
 FULL = f"tidemark: the result can't be written to standard output ({NO_SPACE})\n"
 UNSAID = f"tidemark: unexpected OSError: [Errno 28] {NO_SPACE}; run again with --debug for more\n"
-UNASKED = "all rows of one key and every older version of all tables; it asks first, and there is no terminal to ask on: give --yes\n"
+UNASKED = (
+    "all rows of one key and every older version of all tables; it asks first, and there is no "
+    "terminal to ask on: give --yes\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -281,9 +291,9 @@ def test_a_java_home_without_java_is_named(
         timeout=60,
     )
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert (
-        ended.stderr
-        == f"tidemark: JAVA_HOME is {java}, and there is no {java}/bin/java; name the directory of a Java 17 or newer\n"
+    assert ended.stderr == (
+        f"tidemark: JAVA_HOME is {java}, and there is no {java}/bin/java; name the directory "
+        f"of a Java 17 or newer\n"
     )
 
 
@@ -308,7 +318,10 @@ class JavaError(Exception):
         self.java_exception = thrown
 
 
-CAST = "[CAST_INVALID_INPUT] The value 'zz-key' of the type 'STRING' cannot be cast to 'BIGINT'. SQLSTATE: 22018\n== SQL =="
+CAST = (
+    "[CAST_INVALID_INPUT] The value 'zz-key' of the type 'STRING' cannot be cast to 'BIGINT'. "
+    "SQLSTATE: 22018\n== SQL =="
+)
 NO_PARQUET = "file:/lake/who=zz-key/part-1.parquet is not a Parquet file"
 
 
@@ -481,7 +494,10 @@ BEGUN = Entry("open", note=dumps({"types": {}, "parts": parts(PIPELINE)}))
 
 
 def story(text: str) -> Story:
-    """What a first run began, and steps such as close:2 after it, each with the version that the output then has."""
+    """What a first run began, and steps such as close:2 after it.
+
+    Each comes with the version that the output then has.
+    """
     steps = [word.partition(":") for word in text.split()]
     told = [
         Entry(step, seq=n, at=n, versions={"hourly": int(version or 0)})

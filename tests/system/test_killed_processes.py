@@ -1,4 +1,7 @@
-"""Processes that are killed, race each other or may not write: the next run finishes what they left, and nothing is lost or doubled."""
+"""Processes that are killed, race each other or may not write.
+
+The next run finishes what they left, and nothing is lost or doubled.
+"""
 
 import ctypes
 import json

@@ -1,4 +1,7 @@
-"""What an expression loses in a run: counted by column, shown in every report, once after crashes."""
+"""What an expression loses in a run.
+
+Counted by column, shown in every report, once after crashes.
+"""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""What random schedules do not come to, each against the oracle: windows without events, ids that are forgotten, state that is gone."""
+"""What random schedules do not come to, each against the oracle.
+
+Windows without events, ids that are forgotten, state that is gone.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -150,7 +153,8 @@ def _mapped(
     """A pipeline over an empty source that maps its columns, its spec, and the source's name."""
     source = f"delta.`{root}/source`"
     spark.sql(
-        f"create table {source} ({columns}) using delta tblproperties ('delta.columnMapping.mode' = 'name')"
+        f"create table {source} ({columns}) using delta tblproperties "
+        f"('delta.columnMapping.mode' = 'name')"
     )
     lab = Lab(spark, root, (window,), lateness=0, ids=False, shows=("n",))
     spec = lab.spec()
@@ -232,7 +236,8 @@ def test_a_sum_that_left_its_type_stays_lost(spark: SparkSession) -> None:
     algebra = sum_of(Input("v", F.col("v"), T.DecimalType(38, 18), ()))
     most = "60000000000000000000"
     values = spark.sql(
-        f"select n, cast(v as decimal(38,18)) v from values (1, {most}), (2, {most}), (3, 7) as t(n, v)"
+        f"select n, cast(v as decimal(38,18)) v from values (1, {most}), (2, {most}), (3, 7) as "
+        f"t(n, v)"
     )
     merged = (
         values.groupBy("n")
@@ -250,7 +255,8 @@ def test_attributes_as_far_apart_as_can_be_are_in_two_windows(spark: SparkSessio
     window = Delta("w", "level", "5", None, ())
     most = "9" * 38
     rows = spark.sql(
-        f"select * from values ('a', 1, -{most}BD), ('a', 2, {most}BD), ('a', 3, -{most}BD) as t(key, {TIME}, level)"
+        f"select * from values ('a', 1, -{most}BD), ('a', 2, {most}BD), ('a', 3, -{most}BD) as "
+        f"t(key, {TIME}, level)"
     )
     events = rows.withColumns(
         {

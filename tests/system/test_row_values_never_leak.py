@@ -1,4 +1,7 @@
-"""What rows hold stays in tables: only commands that print rows say it, no log, page or pointer keeps it, and nobody can listen in."""
+"""What rows hold stays in tables.
+
+Only commands that print rows say it, no log, page or pointer keeps it, and nobody can listen in.
+"""
 
 import json
 import os
@@ -34,11 +37,15 @@ SPEC = {
         "visits": {"kind": "session", "gap": "10 minutes"},
     },
 }
-SUITE = "hourly:\n  - {type: expect_column_values_to_be_between, kwargs: {column: most, min_value: 0, max_value: 5}, severity: warning}\n"
+SUITE = (
+    "hourly:\n  - {type: expect_column_values_to_be_between, "
+    "kwargs: {column: most, min_value: 0, max_value: 5}, severity: warning}\n"
+)
 SCHEMA = "id string, who string, at string, weight bigint, ring string"
 RANGE = ("--from", "2026-01-05T00:00", "--to", "2026-01-05T02:00")
 COMMANDS: tuple[tuple[str, ...], ...] = (
-    ("explain",), ("run",), ("validate",), ("publish", "--accept", "birds are heavy"), ("report",), ("doctor",), ("run",), ("explain",),
+    ("explain",), ("run",), ("validate",), ("publish", "--accept", "birds are heavy"), ("report",),
+    ("doctor",), ("run",), ("explain",),
     ("backfill", *RANGE, "--dry-run"), ("backfill", *RANGE), ("maintain",), ("recover",),
 )  # fmt: skip
 """Every command that is not there to print rows, in the order of a pipeline's day."""

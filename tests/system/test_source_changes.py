@@ -1,4 +1,7 @@
-"""A source that changes its past, read by its change feed: outputs are those of what the source holds now, also when a run is killed."""
+"""A source that changes its past, read by its change feed.
+
+Outputs are those of what the source holds now, also when a run is killed.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
@@ -53,7 +56,10 @@ class Changing(Lab):
         self.spark.sql(statement.format(f"delta.`{self.source}`"))
 
     def holds_what_the_source_does(self) -> None:
-        """Outputs equal those of an oracle that reads the source as it is, at once; its watermark never met what is gone."""
+        """Outputs equal those of an oracle that reads the source as it is, at once.
+
+        Its watermark never met what is gone.
+        """
         rows = delta.read(self.spark, self.source).collect()
         self.truth = oracle.Oracle(self.delay, self.lateness, 10**15, None, self.windows, None)
         self.truth.run([_event(row.asDict()) for row in rows], ARRIVAL)
@@ -88,19 +94,24 @@ def lab(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Changi
 MOVED = "values ('e4-1', 'a', timestamp'2026-01-05 13:07:00', 7, 1, null, false)"
 CHANGES = {
     "update, and an id under another key": [
-        "update {} set value = value + 10 where id = 'e4-2'", "update {} set key = 'c' where seq = 3"],
+        "update {} set value = value + 10 where id = 'e4-2'",
+        "update {} set key = 'c' where seq = 3"],
     "delete, and upsert": [
         "delete from {} where id in ('e4-0', 'e8-5')",
         "merge into {} t using (select 'e8-1' id, 99 v union all select 'new', 5) s on t.id = s.id"
-        " when matched then update set value = v when not matched then insert (id, key, ts, value, seq)"
+        " when matched then update set value = v when not matched then insert (id, key, ts, "
+        "value, seq)"
         " values (s.id, 'b', timestamp'2026-01-05 01:11:00', v, 50)"],
     "delete and come back, elsewhere or where it was": [
         "delete from {} where id in ('e8-2', 'e4-1')",
-        "insert into {} values ('e8-2', 'b', timestamp'2026-01-05 05:00:00', 1, 2, null, false)", "insert into {} " + MOVED],
+        "insert into {} values ('e8-2', 'b', timestamp'2026-01-05 05:00:00', 1, 2, null, false)",
+        "insert into {} " + MOVED],
     "come and go, and lose its time": [
-        "insert into {} values ('x', 'b', timestamp'2026-01-05 09:00:00', 1, 2, null, false)", "delete from {} where id = 'x'",
+        "insert into {} values ('x', 'b', timestamp'2026-01-05 09:00:00', 1, 2, null, false)",
+        "delete from {} where id = 'x'",
         "update {} set ts = null where id = 'e4-3'"],
-    "optimize": ["optimize {}", "insert into {} values ('y', 'a', timestamp'2026-01-05 09:10:00', 1, 2, null, false)"],
+    "optimize": ["optimize {}",
+     "insert into {} values ('y', 'a', timestamp'2026-01-05 09:10:00', 1, 2, null, false)"],
 }  # fmt: skip
 
 
@@ -144,7 +155,10 @@ def test_a_source_without_a_feed_is_refused_before_anything_is_written(
     plain.pipeline = load_pipeline(spec | {"source": spec["source"] | {"changes": "feed"}})
     with pytest.raises(
         SpecError,
-        match=r"source.changes: feed: .*source records no change feed; set its property delta.enableChange",
+        match=(
+            r"source.changes: feed: .*source records no change feed; set its property "
+            r"delta.enableChange"
+        ),
     ):
         plain.go()
     assert not (tmp_path / "lake").exists() or not list((tmp_path / "lake").glob("*/_ledger"))
@@ -160,7 +174,10 @@ def test_a_refused_change_is_named_and_the_feed_heals_it(
     lab.land(oracle.Event("a", DAY + n * MINUTE, n, f"i{n}") for n in range(3))
     lab.go()
     lab.sql("update {} set value = 9 where id = 'i1'")
-    said = r"SOURCE_REWRITTEN: .* version 2 \(UPDATE, 20.* to 20.*`source.changes: feed`.*`tidemark reset lab`"
+    said = (
+        r"SOURCE_REWRITTEN: .* version 2 \(UPDATE, 20.* to 20.*`source.changes: feed`.*`tidemark "
+        r"reset lab`"
+    )
     with pytest.raises(StateRefused, match=said):
         lab.go()
     lab.pipeline = fed
@@ -171,7 +188,10 @@ def test_a_refused_change_is_named_and_the_feed_heals_it(
 @pytest.mark.deep
 @pytest.mark.beside
 def test_changes_of_rows_that_did_not_count(spark: SparkSession, tmp_path: Any) -> None:
-    """The first one that counts is one that was mended; of a row that no calendar holds nothing follows."""
+    """The first one that counts is one that was mended.
+
+    Of a row that no calendar holds nothing follows.
+    """
     lab = Changing(spark, tmp_path, (*WINDOWS, oracle.Count("pairs", 2)))
     lab.land(
         [oracle.Event("a", None, 1, "x"), oracle.Event("a", us("9999-12-31T00:00:00"), 1, "end")]
@@ -362,7 +382,10 @@ def test_a_pipeline_reads_another_and_corrections_flow_through_both(
 
 
 def _click(rng: Random, step: int, n: int) -> tuple[str, str, str, int]:
-    """Mostly of the hour of the step, now and then of an earlier one, often twice in the same minute."""
+    """An instant, mostly of the hour of the step.
+
+    Now and then it is of an earlier one, often twice in the same minute.
+    """
     t = DAY + (max(0, step - rng.choice([0, 0, 1, 2])) * 60 + rng.randrange(6)) * MINUTE
     return f"{step}-{n}", rng.choice(["north", "south"]), rng.choice("xyz"), t
 

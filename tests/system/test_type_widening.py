@@ -1,4 +1,7 @@
-"""The source widens columns that nothing in the spec uses: refused rows stay refused, and later ones are kept."""
+"""The source widens columns that nothing in the spec uses.
+
+Refused rows stay refused, and later ones are kept.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -39,7 +42,8 @@ class Widening:
         self.windows: dict[str, Any] = {"hourly": {"kind": "tumbling", "size": "1 hour"}}
         columns = ", ".join(f"{name} {old}" for name, (old, _) in WIDENED.items())
         spark.sql(
-            f"create table delta.`{self.source}` (id string, key string, ts timestamp, v bigint, {columns}) "
+            f"create table delta.`{self.source}` (id string, key string, ts timestamp, v bigint, "
+            f"{columns}) "
             "using delta tblproperties "
             "('delta.enableTypeWidening' = 'true', 'delta.feature.timestampNtz' = 'supported')"
         )

@@ -1,4 +1,7 @@
-"""Tables and checkpoint of every release so far: this one goes on with them as if it had made them."""
+"""Tables and checkpoint of every release so far.
+
+This one goes on with them as if it had made them.
+"""
 
 from pathlib import Path
 

@@ -2,9 +2,11 @@
 
     python -m tests.torture [--minutes 60] [--home build/torture]
 
-Each round is a process that finishes what the last one left, compares all there is with what must be, lives on for two runs, and is killed
-at a named place: itself, its JVM, or both. Every third round it is killed while it finishes, too. After every fourth, in turn, two
-runs race, or two runs, a backfill, a maintenance and a publication do, while somebody reads the pointer. The first difference ends it.
+Each round is a process that finishes what the last one left, compares all there is with what must
+be, lives on for two runs, and is killed at a named place: itself, its JVM, or both. Every third
+round it is killed while it finishes, too. After every fourth, in turn, two runs race, or two runs,
+a backfill, a maintenance and a publication do, while somebody reads the pointer. The first
+difference ends it.
 """
 
 import json
@@ -73,7 +75,7 @@ class Tally:
 
 
 def round_plan(n: int, seed: str) -> dict[str, Any]:
-    """The plan of round `n`: over the rounds every place meets every kind of kill in every family."""
+    """The plan of round `n`: in time every place meets every kind of kill in every family."""
     rng = Random(f"{seed}:{n}")
     order = Random(seed).sample(COMBINATIONS, len(COMBINATIONS))
     place, whom, family = order[n % len(order)]
@@ -94,7 +96,11 @@ def round_plan(n: int, seed: str) -> dict[str, Any]:
 
 
 def start(home: Path, *command: str) -> "subprocess.Popen[str]":
-    """A process of its own group, with Spark's settings for little data, as far as it makes none itself; its input ends with this one."""
+    """A process of its own group.
+
+    It has Spark's settings for little data, as far as it makes none itself. Its input ends with
+    this one.
+    """
     how = {
         "stdin": _ends(),
         "stdout": subprocess.PIPE,
@@ -114,7 +120,7 @@ def _ends() -> int:
 
 
 def round_of(tally: Tally, home: Path) -> None:
-    """One process, and if it was killed while it finished another one's work, a second that does."""
+    """One process, and a second if the first was killed while it finished another one's work."""
     plan = round_plan(tally.rounds, tally.seed)
     for turn in [plan, plan | {"heal": None}] if plan["heal"] else [plan]:
         process = start(home, "tests.torture.worker", str(home), tally.seed, json.dumps(turn))
@@ -145,7 +151,10 @@ def _count(tally: Tally, out: str) -> None:
 
 
 def race(tally: Tally, home: Path, *, crowd: bool) -> None:
-    """Several commands at once on what the last round has left, and the pointer can be read all the while."""
+    """Several commands at once on what the last round has left.
+
+    The pointer can be read all the while.
+    """
     family = str(round_plan(tally.rounds, tally.seed)["family"])
     if not (home / family / "source").exists():
         return
@@ -168,7 +177,8 @@ def at_once(
 ) -> Counter[str]:
     """What came of the commands, started together: each ends well or with 75.
 
-    With `again` those that ended with 75 are started anew, as soon as another one has ended well or none is left.
+    With `again` those that ended with 75 are started anew, as soon as another one has ended well or
+    none is left.
     """
     pointer = home / family / "lake" / "lab" / "_published.json"
     done, racing, busy = (
@@ -232,7 +242,10 @@ def main() -> None:
 def show(tally: Tally) -> None:
     """The figures."""
     table = Table(
-        title=f"seed {tally.seed}, commit {', '.join(tally.commits)}, {tally.seconds / 3600:.1f} hours"
+        title=(
+            f"seed {tally.seed}, commit {', '.join(tally.commits)}, {tally.seconds / 3600:.1f} "
+            f"hours"
+        )
     )
     table.add_column("what")
     table.add_column("how many", justify="right")

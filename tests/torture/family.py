@@ -1,4 +1,7 @@
-"""The pipelines that are tortured, the events they get, and what must come of them: plain loops over a sample of keys, sums over all."""
+"""The pipelines that are tortured, the events they get, and what must come of them.
+
+Expected are plain loops over a sample of keys, sums over all.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -73,7 +76,10 @@ class Family:
         return Lab(self.spark, self.home / self.name, _ALL[self.name][1], delay=DELAY, shows=FEW)
 
     def batch(self, n: int) -> list[Event]:
-        """The events of batch `n`: around the newest ones, some of them hours late, some that no run can read."""
+        """The events of batch `n`: around the newest ones.
+
+        Some are of them hours late, some that no run can read.
+        """
         rng, size = Random(f"{self.seed}:{self.name}:{n}"), _ALL[self.name][0]
         return [self._event(rng, n, i) for i in range(size)]
 
@@ -105,7 +111,10 @@ class Family:
         self.lab.land(self.landed_with(self.batches))
 
     def check(self) -> int:
-        """Ledger, watermark, sums over all keys, and every window of some keys; how many events that was."""
+        """Ledger, watermark, sums over all keys, and every window of some keys.
+
+        Returns how many events that was.
+        """
         read = list(chain.from_iterable(self.landed_with(n) for n in range(self.batches)))
         valid = {e.id: e for e in read if e.t is not None}
         past = story(self.spark, self.lab.pipeline)
@@ -147,5 +156,6 @@ class Family:
             found, wanted = self.lab.table(window.name, keys), self.lab.expected(window)
             wrong = [place for place in {*found, *wanted} if found.get(place) != wanted.get(place)]
             assert not wrong, (
-                f"{window.name} {wrong[0]}: {found.get(wrong[0])}, expected {wanted.get(wrong[0])}; {len(wrong)} differ"
+                f"{window.name} {wrong[0]}: {found.get(wrong[0])}, expected "
+                f"{wanted.get(wrong[0])}; {len(wrong)} differ"
             )

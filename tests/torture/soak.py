@@ -1,7 +1,10 @@
-"""One pipeline over thousands of batches: a run must not get slower, nor files more, as they pile up; stopped, it goes on where it was.
+"""One pipeline over thousands of batches.
 
-An hour passes between two runs: all files are made older by it, so whatever goes by their age goes. Machines get faster and slower
-meanwhile: a run's time counts in runs over a new lake, made at about the same time.
+A run must not get slower, nor files more, as they pile up; stopped, it goes on where it was.
+
+An hour passes between two runs: all files are made older by it, so whatever goes by their age goes.
+Machines get faster and slower meanwhile: a run's time counts in runs over a new lake, made at about
+the same time.
 
     python -m tests.torture.soak [--batches 2000] [--home build/torture]
 """
@@ -29,7 +32,10 @@ TIMED = 25
 """Runs between two looks at how fast the machine is."""
 MOST_DRIFT = 0.2
 SETTLED = 100
-"""Runs after which the JVM is warm and the tables have their size; also how many are compared with as many at the end."""
+"""Runs after which the JVM is warm and the tables have their size.
+
+Also how many are compared with as many at the end.
+"""
 
 
 def main() -> None:
@@ -84,14 +90,20 @@ def _files(family: Family) -> int:
 
 
 def said(text: str) -> tuple[str, float]:
-    """Run times early and late, in seconds and in runs over a new lake (medians), and files; by how much late runs are slower."""
+    """Run times early and late, in seconds and in runs over a new lake (medians), and files.
+
+    `drift` is by how much late runs are slower.
+    """
     rows = [[float(cell) for cell in line.split()] for line in text.splitlines()]
     parts = rows[SETTLED : 2 * SETTLED], rows[-SETTLED:]
     first, last = (median(took for _, took, *_ in part) for part in parts)
     early, late = (median(took / new for _, took, _, new in part) for part in parts)
     drift = late / early - 1
     files = [int(max(files for _, _, files, _ in part)) for part in parts]
-    times = f"{first:.2f} s, then {last:.2f} s; {early:.2f} times a run over a new lake, then {late:.2f} ({drift:+.0%})"
+    times = (
+        f"{first:.2f} s, then {last:.2f} s; {early:.2f} times a run over a new lake, then "
+        f"{late:.2f} ({drift:+.0%})"
+    )
     return f"{len(rows)} runs: {times}; at most {files[0]} files, then {files[1]}", drift
 
 

@@ -1,8 +1,12 @@
-"""One process: finishes what the last one left, compares, lives on for some runs, and then does a step that it may not survive.
+"""One process: finishes what the last one left.
 
-    python -m tests.torture.worker HOME SEED '{"family": "clock", "heal": null, "runs": 2, "step": "run", "place": "state.stored", ...}'
+Compares, lives on for some runs, and then does a step that it may not survive.
 
-Every line it prints is a word and a number: what it has done. It ends with whoever started it, that is, when its input does.
+    python -m tests.torture.worker HOME SEED '{"family": "clock", "heal": null, "runs": 2,
+        "step": "run", "place": "state.stored", ...}'
+
+Every line it prints is a word and a number: what it has done. It ends with whoever started it, that
+is, when its input does.
 """
 
 import json

@@ -1,6 +1,7 @@
 """The package as those have it who have no checkout: built, installed elsewhere, and used there.
 
-Each environment is new and lies outside the checkout. `make test-wheel` runs this; it takes minutes.
+Each environment is new and lies outside the checkout. `make test-wheel` runs this; it takes
+minutes.
 """
 
 import os
