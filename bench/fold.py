@@ -22,10 +22,9 @@ from pyspark.sql import functions as F
 from bench.__main__ import START_US
 from jobs.console import Printer
 from jobs.session import spark_session
-from windowing.columns import BASE, END, INDEX, ORDER, START
-from windowing.columns import T as TIME
-from windowing.merge.frame import values
-from windowing.panes.frame import algebras, parts
+from windowing.columns import BASE, END, INDEX, ORDER, START, TIME
+from windowing.merge.frame import lower_partials
+from windowing.panes.frame import algebras_of, parts_of
 from windowing.spec.load import load_pipeline
 from windowing.windows.ordered import windows
 
@@ -72,9 +71,11 @@ def fold(load: Load) -> DataFrame:
     }
     pipeline = load_pipeline(spec)
     (window,) = pipeline.counted
-    made = algebras(pipeline, window.aggregates, load.events.schema)
-    found = windows(load.events, window, ["user"], parts(made.values()))
-    return values(found, ["user", START, END, INDEX], window.aggregates, made).drop("__overflow")
+    made = algebras_of(pipeline, window.aggregates, load.events.schema)
+    found = windows(load.events, window, ["user"], parts_of(made.values()))
+    return lower_partials(found, ["user", START, END, INDEX], window.aggregates, made).drop(
+        "__overflow"
+    )
 
 
 def pandas(load: Load) -> DataFrame:

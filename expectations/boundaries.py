@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from windowing.columns import END, START
-from windowing.grid.rule import Grid, Run, runs
+from windowing.grid.rule import Grid, Run, grid_runs
 
 Instants = npt.NDArray[np.int64]
 Index = Callable[[Grid, Any], Any]
@@ -76,7 +76,7 @@ def off_grid(frame: DataFrame, grid: Grid, size_us: int | None) -> int:
 
 def _index_between(low_us: int, high_us: int) -> Index:
     """An `Index` for instants from `low_us` to `high_us` that lays every grid out once."""
-    runs_of = cache(lambda grid: runs(grid, low_us, high_us))
+    runs_of = cache(lambda grid: grid_runs(grid, low_us, high_us))
     return lambda grid, instants: _boundary_numbers(runs_of(grid), instants)
 
 

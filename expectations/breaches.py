@@ -26,7 +26,7 @@ Breaches = dict[str, int]
 _MARK, _PREVIOUS = "mark.", "previous."
 
 
-def breaches(frame: DataFrame, law: Law) -> Breaches:
+def count_breaches(frame: DataFrame, law: Law) -> Breaches:
     """How many rows of the output `frame` break each rule of `law`.
 
     The result also has `rows`, the number of rows, and `total.{name}` for each of `law.totals`.
@@ -51,7 +51,7 @@ def breaches(frame: DataFrame, law: Law) -> Breaches:
 def _marks(law: Law) -> dict[str, Column]:
     """What is summed over all rows: 1 for each rule that a row breaks, and the totals of `law`."""
     marks: dict[str, Column] = {}
-    for name, condition in rules(law).items():
+    for name, condition in rules_of_law(law).items():
         # NULL is not true, so it counts as a breach.
         marks[name] = F.when(condition, F.lit(0)).otherwise(F.lit(1))
     for name in law.totals:
@@ -59,7 +59,7 @@ def _marks(law: Law) -> dict[str, Column]:
     return marks
 
 
-def rules(law: Law) -> dict[str, Column]:
+def rules_of_law(law: Law) -> dict[str, Column]:
     """Rule name -> the condition that every row of the output has to meet; NULL is not true.
 
     `grid` is one of the rules if the grid is plain arithmetic. Rows of sequential windows are

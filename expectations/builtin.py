@@ -30,8 +30,8 @@ from windowing.spec.duration import Duration
 from windowing.spec.kinds import (
     Aligned,
     CappedSession,
-    Counted,
     Cumulate,
+    EventDriven,
     Global,
     Punctuation,
     RecordSliding,
@@ -44,7 +44,7 @@ from windowing.spec.pipeline import Pipeline
 SUITE = "builtin"
 
 
-def builtin(window: Window, pipeline: Pipeline, facts: Facts) -> list[BatchExpectation]:
+def builtin_suite(window: Window, pipeline: Pipeline, facts: Facts) -> list[BatchExpectation]:
     """What the output of `window` must meet after the run that `facts` tell of; all critical."""
     law = law_of(window, pipeline.source.key)
     counts = (
@@ -85,7 +85,7 @@ def _place(window: Window, law: Law) -> list[BatchExpectation]:
             return _session(window, law)
         case CappedSession():
             return _capped(window, law)
-        case _ if isinstance(window, Counted):
+        case _ if isinstance(window, EventDriven):
             return _in_turn(law)
     return [_expect(ExpectWindowsToLieOnGrid, law, _grid_text(window))]
 

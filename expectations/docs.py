@@ -69,7 +69,7 @@ def write_site(context: Any, results: Mapping[str, Any], site: Path) -> Path:
     return _write_index(results, site, run.run_time)
 
 
-def prune(docs: Path) -> None:
+def prune_docs(docs: Path) -> None:
     """Removes all but the newest `KEPT` sites in `docs`; anything there that isn't a site stays."""
     sites = [
         page.parent for page in docs.glob("*/index.html") if (page.parent / "validations").is_dir()

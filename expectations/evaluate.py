@@ -20,10 +20,10 @@ gx = library()
 
 from great_expectations.data_context.types.base import ProgressBarsConfig  # noqa: E402
 
-from expectations.builtin import SUITE, builtin  # noqa: E402
-from expectations.docs import directory, prune, write_site  # noqa: E402
+from expectations.builtin import SUITE, builtin_suite  # noqa: E402
+from expectations.docs import directory, prune_docs, write_site  # noqa: E402
 from expectations.promises import TYPES  # noqa: E402
-from expectations.redact import redacted, why  # noqa: E402
+from expectations.redact import reason_of_result, redact_results  # noqa: E402
 from expectations.suite import load_suite  # noqa: E402
 
 _RESULT_FORMAT = {
@@ -50,7 +50,9 @@ def evaluate(
     """
     own = load_suite(pipeline, suites)
     context = _context()
-    checks = {w: [*builtin(pipeline.window(w), pipeline, facts), *own.get(w, [])] for w in outputs}
+    checks = {
+        w: [*builtin_suite(pipeline.window(w), pipeline, facts), *own.get(w, [])] for w in outputs
+    }
     batches = {
         w: (_batch(context, pipeline, w, frame), _suite(context, w, checks[w]))
         for w, frame in outputs.items()
@@ -60,7 +62,7 @@ def evaluate(
             zip(batches, pool.map(lambda pair: _validated(*pair), batches.values()), strict=True)
         )
     index = write_site(context, found, directory(docs, run_name))
-    prune(docs)
+    prune_docs(docs)
     return Verdict(
         tuple(o for name, result in found.items() for o in _outcomes(name, result, pipeline.suite)),
         index,
@@ -86,7 +88,7 @@ def _suite(context: Any, window: str, checks: list[Any]) -> Any:
 
 
 def _validated(batch: Any, suite: Any) -> Any:
-    result: Any = redacted(batch.validate(suite, result_format=_RESULT_FORMAT), TYPES)
+    result: Any = redact_results(batch.validate(suite, result_format=_RESULT_FORMAT), TYPES)
     result.meta["batch_spec"] = {"data_asset_name": batch.data_asset.name}
     return result
 
@@ -107,7 +109,7 @@ def _outcome(window: str, result: Any, suite: str) -> Outcome:
         ),
         success=bool(result.success),
         observed=_observed(result.result),
-        detail=why(result) or config.description or _arguments(config),
+        detail=reason_of_result(result) or config.description or _arguments(config),
     )
 
 

@@ -131,7 +131,7 @@ def law_from(mapping: Mapping[str, Any]) -> Law:
     return Law(**fields)
 
 
-def missing(law: Law, names: list[str]) -> list[str]:
+def missing_columns(law: Law, names: list[str]) -> list[str]:
     """The columns that the law requires and that are not among `names`."""
     return [column for column in law.columns if column not in names]
 

@@ -48,6 +48,6 @@ class Verdict:
     docs_index: Path
 
 
-def passed(outcomes: Iterable[Outcome]) -> bool:
+def all_passed(outcomes: Iterable[Outcome]) -> bool:
     """True if no critical expectation failed; warnings don't count."""
     return all(o.success or o.severity != CRITICAL for o in outcomes)

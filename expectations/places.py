@@ -4,7 +4,7 @@ from pathlib import Path
 
 from windowing.errors import SpecError
 from windowing.spec.pipeline import Pipeline
-from windowing.spec.words import listed, near, shown
+from windowing.spec.words import join_names, quote_value, suggest_name
 
 SUITES = Path(__file__).parent / "suites"
 """The suites that Tidemark ships."""
@@ -23,16 +23,16 @@ def check_suite(pipeline: Pipeline) -> None:
     if pipeline.suite is None or _suite_file(suites_of(pipeline), pipeline).is_file():
         return
     own = _own_suites(pipeline)
-    raise missing(pipeline, [SUITES] if own is None else [own, SUITES])
+    raise find_missing_suite(pipeline, [SUITES] if own is None else [own, SUITES])
 
 
-def missing(pipeline: Pipeline, places: list[Path]) -> SpecError:
+def find_missing_suite(pipeline: Pipeline, places: list[Path]) -> SpecError:
     """The error that none of `places` contains the pipeline's suite; it names those that exist."""
     there = sorted({file.stem for place in places for file in place.glob("*.yaml")})
     wanted = " or ".join(str(_suite_file(place, pipeline)) for place in places)
-    hint = near(pipeline.suite or "", there)
-    known = f"suites there are: {listed(there) or 'none'}{hint}"
-    wrong = f"{shown(pipeline.suite)} is not there: no file {wanted}"
+    hint = suggest_name(pipeline.suite or "", there)
+    known = f"suites there are: {join_names(there) or 'none'}{hint}"
+    wrong = f"{quote_value(pipeline.suite)} is not there: no file {wanted}"
     message = f"{wrong}; {known}; name one of them, or write that file"
     return SpecError("expectations.suite", message, pipeline.file)
 

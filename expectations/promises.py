@@ -10,8 +10,8 @@ from great_expectations.expectations.expectation import BatchExpectation
 from great_expectations.expectations.metrics.metric_provider import metric_value
 from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
 
-from expectations.breaches import Breaches, breaches
-from expectations.law import law_from, missing
+from expectations.breaches import Breaches, count_breaches
+from expectations.law import law_from, missing_columns
 
 _METRIC = "window.breaches"
 
@@ -31,8 +31,8 @@ class WindowBreaches(TableMetricProvider):
     ) -> dict[str, Any]:
         frame = execution_engine.get_domain_records(domain_kwargs=metric_domain_kwargs)
         law = law_from(metric_value_kwargs["law"])
-        lacking = missing(law, frame.columns)
-        return {"missing": lacking, "found": None if lacking else breaches(frame, law)}
+        lacking = missing_columns(law, frame.columns)
+        return {"missing": lacking, "found": None if lacking else count_breaches(frame, law)}
 
 
 class WindowExpectation(BatchExpectation):

@@ -36,7 +36,7 @@ _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
 _QUOTED = re.compile(r"'[^']*'")
 
 
-def redacted(
+def redact_results(
     suite: ExpectationSuiteValidationResult, ours: frozenset[str]
 ) -> ExpectationSuiteValidationResult:
     """The same results with counts and statistics alone; exceptions become failures with a reason.
@@ -48,7 +48,7 @@ def redacted(
     return suite
 
 
-def reason(info: Mapping[str, Any] | None) -> str | None:
+def reason_of_failure(info: Mapping[str, Any] | None) -> str | None:
     """Why an expectation couldn't be evaluated; None if it was.
 
     Only the error condition of Spark's messages is kept, because the messages quote values.
@@ -65,7 +65,7 @@ def reason(info: Mapping[str, Any] | None) -> str | None:
     return UNKNOWN + _QUOTED.sub("'...'", lines[0])
 
 
-def why(result: ExpectationValidationResult) -> str | None:
+def reason_of_result(result: ExpectationValidationResult) -> str | None:
     """Why a redacted result couldn't be evaluated, None if it was."""
     message: str | None = result.exception_info["exception_message"]
     return message
@@ -85,7 +85,7 @@ def _result(
 ) -> ExpectationValidationResult:
     config = result.expectation_config
     kind = config.type if config else ""
-    message = reason(result.exception_info)
+    message = reason_of_failure(result.exception_info)
     raised = {
         "raised_exception": message is not None,
         "exception_message": message,

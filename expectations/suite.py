@@ -18,10 +18,10 @@ from great_expectations.expectations.expectation import Expectation
 
 from expectations.law import law_of
 from expectations.outcome import CRITICAL, WARNING
-from expectations.places import missing
+from expectations.places import find_missing_suite
 from windowing.errors import SpecError
 from windowing.spec.pipeline import Pipeline
-from windowing.spec.words import shown
+from windowing.spec.words import quote_value
 from windowing.spec.yaml.file import document as read
 
 _FIELDS = ("type", "kwargs", "severity", "description")
@@ -53,7 +53,7 @@ _NOT_ON_SPARK = (
 )
 
 
-def types() -> dict[str, type[Expectation]]:
+def expectation_types() -> dict[str, type[Expectation]]:
     """Every expectation type a suite may name, by its name."""
     classes = [c for c in vars(core).values() if isinstance(c, type) and issubclass(c, Expectation)]
     return {
@@ -92,7 +92,7 @@ def load_suite(pipeline: Pipeline, suites: Path) -> dict[str, list[Expectation]]
 
 def _read(path: Path, pipeline: Pipeline) -> dict[Any, Any]:
     if not path.is_file():
-        raise missing(pipeline, [path.parent])
+        raise find_missing_suite(pipeline, [path.parent])
     document = read(str(path))
     if not isinstance(document, dict):
         raise SpecError(
@@ -103,14 +103,18 @@ def _read(path: Path, pipeline: Pipeline) -> dict[Any, Any]:
 
 def _list(entries: Any, name: str, path: Path) -> list[Any]:
     if not isinstance(entries, list):
-        raise SpecError(name, f"has to be a list of expectations, not {shown(entries)}", str(path))
+        raise SpecError(
+            name, f"has to be a list of expectations, not {quote_value(entries)}", str(path)
+        )
     return entries
 
 
 def _entry(pipeline: Pipeline, window: str, n: int, entry: Any, path: Path) -> Expectation:
     where = f"{window}[{n}]"
     if not isinstance(entry, dict) or "type" not in entry:
-        raise SpecError(where, f"has to be a mapping with a type, not {shown(entry)}", str(path))
+        raise SpecError(
+            where, f"has to be a mapping with a type, not {quote_value(entry)}", str(path)
+        )
     for name in entry:
         if name not in _FIELDS:
             raise SpecError(
@@ -127,7 +131,7 @@ def _entry(pipeline: Pipeline, window: str, n: int, entry: Any, path: Path) -> E
 
 
 def _kind(name: Any, where: str, path: Path) -> type[Expectation]:
-    known = types()
+    known = expectation_types()
     if name in _OUTSIDE:
         raise SpecError(
             where,
@@ -141,7 +145,7 @@ def _kind(name: Any, where: str, path: Path) -> type[Expectation]:
     if not isinstance(name, str) or name not in known:
         raise SpecError(
             where,
-            f"{shown(name)} is not an expectation; {_nearest(_plain(name), known)}",
+            f"{quote_value(name)} is not an expectation; {_nearest(_plain(name), known)}",
             str(path),
         )
     return known[name]
@@ -149,7 +153,9 @@ def _kind(name: Any, where: str, path: Path) -> type[Expectation]:
 
 def _kwargs(kwargs: Any, where: str, path: Path) -> dict[str, Any]:
     if not isinstance(kwargs, dict) or not all(isinstance(name, str) for name in kwargs):
-        raise SpecError(where, f"has to be a mapping of arguments, not {shown(kwargs)}", str(path))
+        raise SpecError(
+            where, f"has to be a mapping of arguments, not {quote_value(kwargs)}", str(path)
+        )
     for name in kwargs:
         if name in _CODE:
             raise SpecError(
@@ -169,7 +175,7 @@ def _severity(entry: Mapping[Any, Any], where: str, path: Path) -> str:
     if severity not in (CRITICAL, WARNING):
         raise SpecError(
             f"{where}.severity",
-            f"{shown(severity)} is not a severity; use {CRITICAL} or {WARNING}",
+            f"{quote_value(severity)} is not a severity; use {CRITICAL} or {WARNING}",
             str(path),
         )
     return str(severity)
@@ -179,7 +185,7 @@ def _description(entry: Mapping[Any, Any], where: str, path: Path) -> str | None
     text = entry.get("description")
     if text is not None and not isinstance(text, str):
         raise SpecError(
-            f"{where}.description", f"{shown(text)} is not text; put it in quotes", str(path)
+            f"{where}.description", f"{quote_value(text)} is not text; put it in quotes", str(path)
         )
     return text
 
@@ -197,7 +203,7 @@ def _check_columns(
         if column not in there:
             raise SpecError(
                 f"{where}.{name}",
-                f"{shown(column)} is not a column of {window}; {_nearest(_plain(column), there)}",
+                f"{quote_value(column)} is not a column of {window}; {_nearest(_plain(column), there)}",
                 str(path),
             )
 
@@ -221,7 +227,7 @@ def _made(kind: type[Expectation], kwargs: dict[str, Any], where: str, path: Pat
 
 def _plain(name: object) -> str:
     """A name as it is, anything else as a sentence shows it."""
-    return name if isinstance(name, str) else shown(name)
+    return name if isinstance(name, str) else quote_value(name)
 
 
 def _nearest(given: str, allowed: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from expectations.outcome import Outcome
 from windowing import delta
 from windowing.grid.zone import moment
-from windowing.ledger.rule import Story
+from windowing.ledger.rule import LedgerHistory
 from windowing.spec.pipeline import Pipeline
 
 QUALITY = "_quality"
@@ -47,7 +47,7 @@ def record_outcomes(
     delta.append(delta.rows(spark, rows, _SCHEMA), path)
 
 
-def read_outcomes(spark: SparkSession, pipeline: Pipeline, past: Story) -> list[Row]:
+def read_outcomes(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> list[Row]:
     """What every validation of a step not older than what is published has found."""
     if not delta.exists(spark, pipeline.table(QUALITY)):
         return []

@@ -10,22 +10,22 @@ from datetime import datetime
 
 from pyspark.sql import SparkSession
 
-from jobs.microbatch.context import Batch
+from jobs.microbatch.context import RunContext
 from jobs.preflight import lock
-from jobs.preflight.diagnose import prepared
+from jobs.preflight.diagnose import prepare_run
 from jobs.preflight.exact_session import in_exact_session
-from jobs.recompute.chunk import one
+from jobs.recompute.chunk import repair_chunk
 from jobs.recompute.plan import begun_before, chunks_of, must_be_the_same, read_version
 from jobs.recompute.refused import refused_after
-from jobs.recompute.resume import caught_up, finished, ready
-from jobs.recompute.spec_evolution import unmet
-from jobs.recompute.staging import current, judge, stage
-from jobs.recompute.time_range import Chunk
+from jobs.recompute.resume import finish_open_run, resume_all, resume_from
+from jobs.recompute.spec_evolution import pending_spec_changes
+from jobs.recompute.staging import context_of_chunk, refresh_staged, stage_chunk
+from jobs.recompute.time_range import TimeRange
 from windowing.admit.table import REFUSED
 from windowing.grid.zone import moment
-from windowing.ledger.rule import MAINTAIN_DONE, Entry, Story, summed
-from windowing.ledger.table import story
-from windowing.report.rule import RunReport, report
+from windowing.ledger.rule import MAINTAIN_DONE, LedgerEntry, LedgerHistory, sum_entry_counts
+from windowing.ledger.table import read_history
+from windowing.report.rule import RunReport, run_report
 from windowing.spec.pipeline import Pipeline
 from windowing.windows.reach import reach_of
 
@@ -57,7 +57,7 @@ class BackfillPlan:
 @in_exact_session
 def plan(spark: SparkSession, pipeline: Pipeline, start: datetime, end: datetime) -> BackfillPlan:
     """The plan of `backfill` with the same arguments; writes nothing."""
-    past = story(spark, pipeline)
+    past = read_history(spark, pipeline)
     chunks = chunks_of(pipeline, start, end, past)
     first, last = chunks[0][0], chunks[-1][1]
     reach = {w.name: reach_of(pipeline, w.name, first, last) for w in pipeline.windows}
@@ -85,40 +85,48 @@ def backfill(
     can't be backfilled.
     """
     # A wrong range is refused before the lock is taken; the ledger isn't needed to see that.
-    chunks_of(pipeline, start, end, Story())
+    chunks_of(pipeline, start, end, LedgerHistory())
     with lock.writer(spark, pipeline):
-        left = prepared(spark, pipeline)
-        began = finished(spark, pipeline, caught_up(spark, pipeline, left))
+        left = prepare_run(spark, pipeline)
+        began = finish_open_run(spark, pipeline, resume_from(spark, pipeline, left))
     past = began
     read_version(pipeline, past)
     bounds = chunks_of(pipeline, start, end, past)
     asked = (bounds[0][0], bounds[-1][1])
-    done_entries: list[Entry] = []
+    done_entries: list[LedgerEntry] = []
     for n, (low, high) in enumerate(bounds):
         progress(n, len(bounds))
-        chunk = Chunk(low, high, read_version(pipeline, past), asked=asked)
-        if not _was_done_before(judge(spark, pipeline, past), left, chunk):
+        chunk = TimeRange(low, high, read_version(pipeline, past), asked=asked)
+        if not _was_done_before(context_of_chunk(spark, pipeline, past), left, chunk):
             past, done = _backfill_chunk(spark, pipeline, began, past, chunk)
             done_entries.append(done)
     progress(len(bounds), len(bounds))
     names = [w.name for w in pipeline.windows]
-    found = report(past.last_run, len(bounds), summed(done_entries), past.watermark, names)
-    return replace(found, evolved=unmet(pipeline, left))
+    found = run_report(
+        past.last_run, len(bounds), sum_entry_counts(done_entries), past.watermark, names
+    )
+    return replace(found, evolved=pending_spec_changes(pipeline, left))
 
 
 def _backfill_chunk(
-    spark: SparkSession, pipeline: Pipeline, began: Story, past: Story, chunk: Chunk
-) -> tuple[Story, Entry]:
+    spark: SparkSession,
+    pipeline: Pipeline,
+    began: LedgerHistory,
+    past: LedgerHistory,
+    chunk: TimeRange,
+) -> tuple[LedgerHistory, LedgerEntry]:
     """The story after one more chunk, and its done entry; `began` is the story at the start."""
-    staged = stage(spark, pipeline, past, chunk)
+    staged = stage_chunk(spark, pipeline, past, chunk)
     with lock.waiting(spark, pipeline):
         # Runs may have written while the chunk was staged, so `current` stages it again if need be.
-        must_be_the_same(pipeline, began, story(spark, pipeline))
-        past = finished(spark, pipeline, ready(spark, pipeline))
-        return one(spark, pipeline, past, current(spark, pipeline, past, staged), None)
+        must_be_the_same(pipeline, began, read_history(spark, pipeline))
+        past = finish_open_run(spark, pipeline, resume_all(spark, pipeline))
+        return repair_chunk(
+            spark, pipeline, past, refresh_staged(spark, pipeline, past, staged), None
+        )
 
 
-def _was_done_before(batch: Batch, left: Story, chunk: Chunk) -> bool:
+def _was_done_before(batch: RunContext, left: LedgerHistory, chunk: TimeRange) -> bool:
     """Whether an interrupted backfill of the same range did this chunk, and nothing is new.
 
     Something is new once a row of the chunk was refused since, which this backfill may accept.

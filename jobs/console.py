@@ -99,7 +99,7 @@ def _is_numeric(values: Sequence[Any]) -> bool:
 
 
 @contextmanager
-def aside() -> Iterator[IO[bytes]]:
+def redirected_stdio() -> Iterator[IO[bytes]]:
     """Redirects stdout and stderr of the process, and of those it starts, to an unnamed file.
 
     Processes that are started inside the block keep writing to that file after it. The JVM prints

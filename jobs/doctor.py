@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from jobs.preflight import checkpoint, lock
-from jobs.preflight.diagnose import examine, problems, refused
+from jobs.preflight.diagnose import examine_tables, find_problems, refusal_of
 from jobs.preflight.exact_session import in_exact_session
 from windowing.doctor.rule import RECOVER, Finding
 from windowing.errors import StateRefused
-from windowing.ledger.table import story
+from windowing.ledger.table import read_history
 from windowing.spec.pipeline import Pipeline
 
 _MAX_ATTEMPTS = 5
@@ -40,13 +40,13 @@ def recover(spark: SparkSession, pipeline: Pipeline) -> Repaired:
     repair.
     """
     with lock.writer(spark, pipeline):
-        past = story(spark, pipeline)
-        found = examine(spark, pipeline, past)
+        past = read_history(spark, pipeline)
+        found = examine_tables(spark, pipeline, past)
         if not found:
             return Repaired((), None)
         worst = _worst_finding(found)
         if worst.repair != RECOVER:
-            raise refused(pipeline, worst)
+            raise refusal_of(pipeline, worst)
         kept = checkpoint.rebuild(pipeline, past)
         return Repaired(found, None if kept is None else str(kept))
 
@@ -57,17 +57,17 @@ def _worst_finding(found: tuple[Finding, ...]) -> Finding:
 
 
 @in_exact_session
-def diagnosis(spark: SparkSession, pipeline: Pipeline) -> tuple[StateRefused, ...]:
+def diagnose(spark: SparkSession, pipeline: Pipeline) -> tuple[StateRefused, ...]:
     """Everything for which a run would be refused before it reads; writes nothing.
 
     It takes no lock. Another command may write between two of its reads and so cause a finding that
     is none, so a finding counts only if the ledger is the same before and after.
     """
-    past = story(spark, pipeline)
+    past = read_history(spark, pipeline)
     for _ in range(_MAX_ATTEMPTS):
-        found = tuple(problems(spark, pipeline, past))
+        found = tuple(find_problems(spark, pipeline, past))
         before = past
-        past = story(spark, pipeline)
+        past = read_history(spark, pipeline)
         if not found or past == before:
             break
     return found

@@ -10,30 +10,29 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from jobs.maintenance.erasure import delete_rows, forget, rewrite, same_key
-from jobs.microbatch.context import Batch
+from jobs.maintenance.erasure import delete_old_files, delete_rows, rewrite_marked_files, same_key
+from jobs.microbatch.context import RunContext
 from jobs.preflight import lock, tables
 from jobs.preflight.exact_session import in_exact_session
-from jobs.preflight.source_errors import told
-from jobs.publish import follow
-from jobs.recompute.accepted import accepted
-from jobs.recompute.resume import finished, ready
-from jobs.recompute.totals import held, still_partial
-from jobs.reconcile import sweep
+from jobs.preflight.source_errors import source_errors_explained
+from jobs.publish import repoint_published
+from jobs.recompute.accepted import all_accepted_rows
+from jobs.recompute.resume import finish_open_run, resume_all
+from jobs.recompute.totals import count_accepted, count_partly_late
+from jobs.reconcile import drop_leftover_copy
 from windowing import delta, table_retention
-from windowing.columns import END, MISSED, START
-from windowing.columns import T as TIME
+from windowing.columns import END, MISSED, START, TIME
 from windowing.crash import crashpoint
 from windowing.errors import UsageError
-from windowing.ledger.rule import ERASE_DONE, ERASE_INTENT, GENERATION, Entry, Story
-from windowing.ledger.table import record
-from windowing.merge.rule import output
+from windowing.ledger.rule import ERASE_DONE, ERASE_INTENT, GENERATION, LedgerEntry, LedgerHistory
+from windowing.ledger.table import record_entries
+from windowing.merge.rule import output_table
 from windowing.panes.rule import NO_BATCH
 from windowing.panes.table import Stamp
-from windowing.source.rule import fed
+from windowing.source.rule import was_rewritten
 from windowing.spec.kinds import Tumbling
 from windowing.spec.pipeline import Pipeline
-from windowing.spec.words import listed
+from windowing.spec.words import join_names
 
 _ERASED = "erased"
 """The count of an intent: how many accepted events of the key are erased."""
@@ -65,38 +64,47 @@ def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Er
     if missing:
         raise UsageError(
             f"--key: erase needs a value for every key column of {pipeline.name}; "
-            f"{listed(missing)} is missing"
+            f"{join_names(missing)} is missing"
         )
     with lock.writer(spark, pipeline):
-        past = finished(spark, pipeline, ready(spark, pipeline))
-        sweep(spark, pipeline)
+        past = finish_open_run(spark, pipeline, resume_all(spark, pipeline))
+        drop_leftover_copy(spark, pipeline)
         if past.newest is None:
             return Erased({})
         stamp = Stamp(past.last_run, NO_BATCH, GENERATION, None)
-        batch = Batch(spark, pipeline, stamp, past.last_arrival or 0, worn=past.worn, fed=fed(past))
+        batch = RunContext(
+            spark,
+            pipeline,
+            stamp,
+            past.last_arrival or 0,
+            state_may_be_expired=past.state_may_be_expired,
+            source_was_rewritten=was_rewritten(past),
+        )
         resumed = past.open_erasure is not None
         past, intent = _record_intent(batch, past, key)
         # Tables of windows that a changed spec has removed still contain the key.
-        removed_tables = tables.left(spark, pipeline, past)
+        removed_tables = tables.tables_of_dropped_windows(spark, pipeline, past)
         rows = delete_rows(batch, key, removed_tables)
-        all_tables = (*tables.names(spark, pipeline), *removed_tables)
+        all_tables = (*tables.existing_tables(spark, pipeline), *removed_tables)
         stale = [
             name for name in all_tables if table_retention.has_past(spark, pipeline.table(name))
         ]
-        rewrite(batch, stale)
-        versions = tables.versions(spark, pipeline)
+        rewrite_marked_files(batch, stale)
+        versions = tables.table_versions(spark, pipeline)
         # Readers have to leave the older versions before their files are deleted.
         if past.published is not None:
-            past = follow(spark, pipeline, past, versions)
-        forget(batch, stale)
+            past = repoint_published(spark, pipeline, past, versions)
+        delete_old_files(batch, stale)
         counts = _count_changes(batch, past, intent)
         done = replace(intent, step=ERASE_DONE, versions=versions, counts=counts)
-        record(spark, pipeline, past, [done])
+        record_entries(spark, pipeline, past, [done])
         crashpoint("erase.done")
         return Erased(rows, resumed)
 
 
-def _record_intent(batch: Batch, past: Story, key: Mapping[str, str]) -> tuple[Story, Entry]:
+def _record_intent(
+    batch: RunContext, past: LedgerHistory, key: Mapping[str, str]
+) -> tuple[LedgerHistory, LedgerEntry]:
     """The story with an intent, and that intent; an interrupted erase has one already.
 
     Where panes may have expired, the intent records how many events of the key were accepted.
@@ -111,16 +119,16 @@ def _record_intent(batch: Batch, past: Story, key: Mapping[str, str]) -> tuple[S
         )
     if past.open_erasure is not None:
         return past, past.open_erasure
-    counts = {_ERASED: _count_accepted(batch, past, key)} if batch.worn else {}
-    intent = Entry(
+    counts = {_ERASED: _count_accepted(batch, past, key)} if batch.state_may_be_expired else {}
+    intent = LedgerEntry(
         ERASE_INTENT, generation=GENERATION, run=past.last_run, at=batch.arrival_us, counts=counts
     )
-    past = record(batch.spark, batch.pipeline, past, [intent])
+    past = record_entries(batch.spark, batch.pipeline, past, [intent])
     crashpoint("erase.intended")
     return past, past.entries[-1]
 
 
-def _outdated_publication(past: Story) -> Entry | None:
+def _outdated_publication(past: LedgerHistory) -> LedgerEntry | None:
     """The publish entry, if it names older versions than the newest.
 
     An interrupted erase has changed versions already, so then the order of the entries decides.
@@ -135,34 +143,35 @@ def _outdated_publication(past: Story) -> Entry | None:
     return published if is_outdated else None
 
 
-def _count_changes(batch: Batch, past: Story, intent: Entry) -> dict[str, int]:
+def _count_changes(batch: RunContext, past: LedgerHistory, intent: LedgerEntry) -> dict[str, int]:
     """By how much the totals of the ledger have to change to be those of the state now."""
-    partial = {window.name: 0 for window in batch.pipeline.windows} | still_partial(batch)
+    partial = {window.name: 0 for window in batch.pipeline.windows} | count_partly_late(batch)
     changes = {f"partial.{name}": n - past.total(f"partial.{name}") for name, n in partial.items()}
     # Where panes may have expired, state lacks some accepted events, so the intent has their count.
     if _ERASED in intent.counts:
         changes["accepted"] = -intent.counts[_ERASED]
     else:
-        changes["accepted"] = held(batch) - past.total("accepted")
+        changes["accepted"] = count_accepted(batch) - past.total("accepted")
     return changes
 
 
-def _count_accepted(batch: Batch, past: Story, key: Mapping[str, str]) -> int:
+def _count_accepted(batch: RunContext, past: LedgerHistory, key: Mapping[str, str]) -> int:
     """How many events of the key were accepted, as the source says; 0 if no output contains it."""
     if past.read_version is None:
         return 0
     outputs = [
-        delta.read(batch.spark, output(batch.pipeline, w).path) for w in batch.pipeline.windows
+        delta.read(batch.spark, output_table(batch.pipeline, w).path)
+        for w in batch.pipeline.windows
     ]
     if all(rows.where(same_key(batch, rows.schema, key)).isEmpty() for rows in outputs):
         return 0
-    with told(batch.spark, batch.pipeline, past):
-        events = accepted(batch, past.read_version)
+    with source_errors_explained(batch.spark, batch.pipeline, past):
+        events = all_accepted_rows(batch, past.read_version)
         of_key = events.where(same_key(batch, events.schema, key))
         return _without_erased_before(batch, of_key).count()
 
 
-def _without_erased_before(batch: Batch, events: DataFrame) -> DataFrame:
+def _without_erased_before(batch: RunContext, events: DataFrame) -> DataFrame:
     """The events without those that an earlier erase of the same key has removed.
 
     The source still has them. An output with all tumbling windows shows which events were accepted
@@ -179,7 +188,7 @@ def _without_erased_before(batch: Batch, events: DataFrame) -> DataFrame:
     if not witnesses or pipeline.retention.output_us is not None:
         return events
     witness = witnesses[0]
-    windows = delta.read(batch.spark, output(pipeline, witness).path)
+    windows = delta.read(batch.spark, output_table(pipeline, witness).path)
     windows = windows.select(*batch.keys, START, END)
     at = F.timestamp_micros(F.col(TIME))
     missed = F.coalesce(F.array_contains(MISSED, witness.name), F.lit(False))

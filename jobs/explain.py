@@ -14,12 +14,12 @@ from pyspark.sql import SparkSession
 
 from jobs.preflight.diagnose import source_problems
 from jobs.preflight.exact_session import in_exact_session
-from jobs.preflight.spec_changes import difference
+from jobs.preflight.spec_changes import spec_difference
 from windowing import delta
-from windowing.admit.rule import cuts
+from windowing.admit.rule import lateness_cuts
 from windowing.grid.zone import moment
-from windowing.ledger.rule import Story
-from windowing.ledger.table import story
+from windowing.ledger.rule import LedgerHistory
+from windowing.ledger.table import read_history
 from windowing.panes.rule import state_names, state_of
 from windowing.report.text import kind, left_open, plain
 from windowing.source import table as source
@@ -28,7 +28,7 @@ from windowing.source.table import commits
 from windowing.spec.fingerprint import Evolution
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
-from windowing.windows.reach import touched
+from windowing.windows.reach import windows_touched
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def explain(spark: SparkSession, pipeline: Pipeline) -> Plan:
     Raises SourceMissing and SpecError as `run` does, and StateRefused where the source is the
     reason.
     """
-    past = story(spark, pipeline)
+    past = read_history(spark, pipeline)
     for refused in source_problems(spark, pipeline, source.schema(spark, pipeline), past):
         raise refused
     unread = news(spark, pipeline, past, delta.version(spark, pipeline.source.table))
@@ -128,11 +128,11 @@ def explain(spark: SparkSession, pipeline: Pipeline) -> Plan:
         outputs=tuple(_explain_output(pipeline, w, past, unread) for w in pipeline.windows),
         tables=state_names(pipeline),
         left_open=left_open(past),
-        spec=difference(pipeline, past),
+        spec=spec_difference(pipeline, past),
     )
 
 
-def news(spark: SparkSession, pipeline: Pipeline, past: Story, version: int) -> News:
+def news(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory, version: int) -> News:
     """What of the source up to `version` no finished batch has read.
 
     Before the first batch that is the whole source.
@@ -181,9 +181,11 @@ def _event_times(commits: list[Commit]) -> tuple[datetime, datetime] | None:
     return min(lows), max(highs)
 
 
-def _explain_output(pipeline: Pipeline, window: Window, past: Story, unread: News) -> Touched:
+def _explain_output(
+    pipeline: Pipeline, window: Window, past: LedgerHistory, unread: News
+) -> Touched:
     newest, published = past.newest, past.published
-    closed_until = {c.window: moment(c.some_us) for c in cuts(pipeline, past.watermark)}
+    closed_until = {c.window: moment(c.some_us) for c in lateness_cuts(pipeline, past.watermark)}
     return Touched(
         name=window.name,
         kind=kind(window),
@@ -191,5 +193,5 @@ def _explain_output(pipeline: Pipeline, window: Window, past: Story, unread: New
         version=newest.versions.get(window.name) if newest else None,
         published=published.versions.get(window.name) if published else None,
         closed_until=closed_until.get(window.name),
-        span=touched(window, *unread.event_times) if unread.event_times else None,
+        span=windows_touched(window, *unread.event_times) if unread.event_times else None,
     )

@@ -13,15 +13,15 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from expectations.table import QUALITY
-from jobs.maintenance.compaction import compact
-from jobs.maintenance.expiry import expire
-from jobs.microbatch.context import Batch
-from jobs.microbatch.parallel import together
+from jobs.maintenance.compaction import compact_state
+from jobs.maintenance.expiry import expire_rows
+from jobs.microbatch.context import RunContext
+from jobs.microbatch.parallel import run_parallel
 from jobs.preflight import lock, tables
 from jobs.preflight.exact_session import in_exact_session
-from jobs.publish import awaited
-from jobs.recompute.resume import finished, ready
-from jobs.reconcile import sweep
+from jobs.publish import unpublished_validated
+from jobs.recompute.resume import finish_open_run, resume_all
+from jobs.reconcile import drop_leftover_copy
 from windowing import delta, table_retention
 from windowing.crash import crashpoint
 from windowing.grid.zone import micros, moment
@@ -30,10 +30,10 @@ from windowing.ledger.rule import (
     KEPT_STATE,
     MAINTAIN_DONE,
     MAINTAIN_INTENT,
-    Entry,
-    Story,
+    LedgerEntry,
+    LedgerHistory,
 )
-from windowing.ledger.table import LEDGER, WATERMARKS, record
+from windowing.ledger.table import LEDGER, WATERMARKS, record_entries
 from windowing.panes.rule import NO_BATCH, state_names
 from windowing.panes.table import Stamp
 from windowing.spec.pipeline import Pipeline
@@ -92,15 +92,15 @@ def maintain(spark: SparkSession, pipeline: Pipeline, now: datetime | None = Non
     nothing before the first finished run. Raises as `run` does.
     """
     with lock.writer(spark, pipeline):
-        past = finished(spark, pipeline, ready(spark, pipeline))
-        sweep(spark, pipeline)
+        past = finish_open_run(spark, pipeline, resume_all(spark, pipeline))
+        drop_leftover_copy(spark, pipeline)
         if past.newest is None:
             return Maintenance(())
         clock_us = max(micros(now or datetime.now(UTC)), past.last_arrival or 0)
         stamp = Stamp(past.last_run, NO_BATCH, GENERATION, past.watermark)
-        batch = Batch(spark, pipeline, stamp, clock_us)
+        batch = RunContext(spark, pipeline, stamp, clock_us)
         state_us = pipeline.retention.state_us
-        intent = Entry(
+        intent = LedgerEntry(
             MAINTAIN_INTENT,
             generation=GENERATION,
             run=past.last_run,
@@ -108,31 +108,33 @@ def maintain(spark: SparkSession, pipeline: Pipeline, now: datetime | None = Non
             arrival=clock_us,
             counts={} if state_us is None else {KEPT_STATE: state_us},
         )
-        past = record(spark, pipeline, past, [intent])
+        past = record_entries(spark, pipeline, past, [intent])
         crashpoint("maintain.intended")
         return _maintain_tables(batch, past)
 
 
-def _maintain_tables(batch: Batch, past: Story) -> Maintenance:
+def _maintain_tables(batch: RunContext, past: LedgerHistory) -> Maintenance:
     spark, pipeline = batch.spark, batch.pipeline
-    names = [*tables.versions(spark, pipeline), LEDGER, WATERMARKS]
+    names = [*tables.table_versions(spark, pipeline), LEDGER, WATERMARKS]
     if delta.exists(spark, pipeline.table(QUALITY)):
         names.append(QUALITY)
     before = {name: delta.size(spark, pipeline.table(name)) for name in names}
-    merged = compact(batch)
-    expired = expire(batch, past.watermark)
+    merged = compact_state(batch)
+    expired = expire_rows(batch, past.watermark)
     in_use = [
-        entry for entry in (past.published, awaited(spark, pipeline, past)) if entry is not None
+        entry
+        for entry in (past.published, unpublished_validated(spark, pipeline, past))
+        if entry is not None
     ]
-    together([partial(_maintain_files, batch, name, in_use) for name in names])
+    run_parallel([partial(_maintain_files, batch, name, in_use) for name in names])
     after = {name: delta.size(spark, pipeline.table(name)) for name in names}
     done = replace(
         past.entries[-1],
         step=MAINTAIN_DONE,
         counts=expired,
-        versions=tables.versions(spark, pipeline),
+        versions=tables.table_versions(spark, pipeline),
     )
-    record(spark, pipeline, past, [done])
+    record_entries(spark, pipeline, past, [done])
     crashpoint("maintain.done")
     maintained: list[Tended] = []
     for name in names:
@@ -142,7 +144,7 @@ def _maintain_tables(batch: Batch, past: Story) -> Maintenance:
     return Maintenance(tuple(maintained))
 
 
-def _maintain_files(batch: Batch, name: str, in_use: Sequence[Entry]) -> None:
+def _maintain_files(batch: RunContext, name: str, in_use: Sequence[LedgerEntry]) -> None:
     """Runs OPTIMIZE, VACUUM and log cleanup on one table; keeps the versions of `in_use`."""
     path = batch.pipeline.table(name)
     table = DeltaTable.forPath(batch.spark, path)
@@ -159,7 +161,7 @@ def _maintain_files(batch: Batch, name: str, in_use: Sequence[Entry]) -> None:
         table_retention.shorten_log(batch.spark, path, LOG_KEPT)
 
 
-def _retention_of_files(batch: Batch, name: str, in_use: Sequence[Entry]) -> timedelta:
+def _retention_of_files(batch: RunContext, name: str, in_use: Sequence[LedgerEntry]) -> timedelta:
     """How long files that no newest version needs are kept.
 
     For an output its table properties say it. They are raised first where a version in use needs
@@ -167,9 +169,9 @@ def _retention_of_files(batch: Batch, name: str, in_use: Sequence[Entry]) -> tim
     checkpoint.
     """
     spark, path = batch.spark, batch.pipeline.table(name)
-    if name not in tables.outputs(batch.pipeline):
+    if name not in tables.output_names(batch.pipeline):
         return KEPT
-    kept = table_retention.kept(spark, path)
+    kept = table_retention.retention_of(spark, path)
     ages = [
         _time_since_replaced(batch, path, entry.versions[name])
         for entry in in_use
@@ -182,7 +184,7 @@ def _retention_of_files(batch: Batch, name: str, in_use: Sequence[Entry]) -> tim
     return kept
 
 
-def _time_since_replaced(batch: Batch, path: str, version: int) -> timedelta:
+def _time_since_replaced(batch: RunContext, path: str, version: int) -> timedelta:
     """For how long `version` of a table has not been its newest one."""
     replaced_us = delta.committed(batch.spark, path, version + 1)
     if replaced_us is None:

@@ -16,9 +16,16 @@ from windowing.crash import crashpoint
 from windowing.delta import local_path
 from windowing.errors import ExpectationsFailed, UsageError
 from windowing.grid.zone import micros
-from windowing.ledger.rule import BACKFILL_DONE, CLOSE, FINISHED, PUBLISH, Entry, Story
-from windowing.ledger.table import record, story
-from windowing.source.rule import pending
+from windowing.ledger.rule import (
+    BACKFILL_DONE,
+    CLOSE,
+    FINISHED,
+    PUBLISH,
+    LedgerEntry,
+    LedgerHistory,
+)
+from windowing.ledger.table import read_history, record_entries
+from windowing.source.rule import pending_changes
 from windowing.spec.pipeline import Pipeline
 
 POINTER = "_published.json"
@@ -47,13 +54,13 @@ def publish(spark: SparkSession, pipeline: Pipeline, accept: str | None = None) 
     failed or were not evaluated, and UsageError while an erase or a reprocessing is incomplete.
     """
     with lock.writer(spark, pipeline):
-        past = story(spark, pipeline)
+        past = read_history(spark, pipeline)
         subject = past.newest
         if subject is None:
             return Publication(0, {})
         if accept is None:
             outcomes = read_outcomes(spark, pipeline, past)
-            subject = due(past, {row["seq"] for row in outcomes}) or subject
+            subject = publishable_entry(past, {row["seq"] for row in outcomes}) or subject
             subject_outcomes = [row for row in outcomes if row["seq"] == subject.seq]
             _require_validated(pipeline, subject, subject_outcomes)
             _require_reprocessed(pipeline, subject, past)
@@ -71,9 +78,9 @@ def publish(spark: SparkSession, pipeline: Pipeline, accept: str | None = None) 
         return result
 
 
-def follow(
-    spark: SparkSession, pipeline: Pipeline, past: Story, versions: Mapping[str, int]
-) -> Story:
+def repoint_published(
+    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory, versions: Mapping[str, int]
+) -> LedgerHistory:
     """Publishes `versions`, which contain what is published now without what was erased.
 
     Returns the story with the new publish entry; does nothing where nothing is published.
@@ -83,14 +90,14 @@ def follow(
         return past
     outputs = _count_rows(spark, pipeline, before, versions)
     entry = replace(before, at=micros(datetime.now(UTC)), versions=versions)
-    past = record(spark, pipeline, past, [entry])
+    past = record_entries(spark, pipeline, past, [entry])
     crashpoint("publish.noted")
     _write_pointer(pipeline, Publication(before.run or 0, outputs), past.published)
     return past
 
 
 def _count_rows(
-    spark: SparkSession, pipeline: Pipeline, entry: Entry, versions: Mapping[str, int]
+    spark: SparkSession, pipeline: Pipeline, entry: LedgerEntry, versions: Mapping[str, int]
 ) -> dict[str, dict[str, int]]:
     """Version and number of rows of every output that `entry` names, as of `versions`."""
     outputs: dict[str, dict[str, int]] = {}
@@ -102,7 +109,7 @@ def _count_rows(
     return outputs
 
 
-def unseen(past: Story) -> tuple[Entry, ...]:
+def entries_since_publish(past: LedgerHistory) -> tuple[LedgerEntry, ...]:
     """The finished steps, oldest first, that came after the published versions."""
     published = past.published
     finished = [e for e in past.entries if e.step in FINISHED]
@@ -114,12 +121,14 @@ def unseen(past: Story) -> tuple[Entry, ...]:
     return tuple(e for e in finished if e.seq > last_seen)
 
 
-def awaited(spark: SparkSession, pipeline: Pipeline, past: Story) -> Entry | None:
+def unpublished_validated(
+    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
+) -> LedgerEntry | None:
     """The validated step that `publish` would publish although other steps came after it."""
-    return due(past, {row["seq"] for row in read_outcomes(spark, pipeline, past)})
+    return publishable_entry(past, {row["seq"] for row in read_outcomes(spark, pipeline, past)})
 
 
-def due(past: Story, validated: Container[int]) -> Entry | None:
+def publishable_entry(past: LedgerHistory, validated: Container[int]) -> LedgerEntry | None:
     """The newest step that was validated and is not published yet.
 
     None unless only runs and backfills came after it: an erased key or a changed spec must not be
@@ -135,7 +144,7 @@ def due(past: Story, validated: Container[int]) -> Entry | None:
     return None
 
 
-def _require_validated(pipeline: Pipeline, subject: Entry, outcomes: list[Row]) -> None:
+def _require_validated(pipeline: Pipeline, subject: LedgerEntry, outcomes: list[Row]) -> None:
     if not outcomes:
         raise ExpectationsFailed(
             f"{pipeline.name}: run {subject.run} has not been validated; `tidemark validate` first"
@@ -154,35 +163,39 @@ def _require_validated(pipeline: Pipeline, subject: Entry, outcomes: list[Row]) 
         )
 
 
-def _require_reprocessed(pipeline: Pipeline, subject: Entry, past: Story) -> None:
+def _require_reprocessed(pipeline: Pipeline, subject: LedgerEntry, past: LedgerHistory) -> None:
     """Raises UsageError where the source changed rows that were not reprocessed by `subject`."""
-    until_subject = Story(tuple(e for e in past.entries if e.seq <= subject.seq))
-    if any(pending(until_subject)):
+    until_subject = LedgerHistory(tuple(e for e in past.entries if e.seq <= subject.seq))
+    if any(pending_changes(until_subject)):
         raise UsageError(
             f"{pipeline.name}: run {subject.run} stopped before reprocessing rows that changed in "
             "the source; `tidemark run`, then `tidemark validate`"
         )
 
 
-def _readers_view(entry: Entry | None) -> tuple[Mapping[str, int], int | None] | None:
+def _readers_view(entry: LedgerEntry | None) -> tuple[Mapping[str, int], int | None] | None:
     """What readers see of an entry: rows by its versions, and what is closed by its run."""
     return None if entry is None else (entry.versions, entry.run)
 
 
 def _record_publication(
-    spark: SparkSession, pipeline: Pipeline, past: Story, subject: Entry, accept: str | None
-) -> Story:
-    entry = Entry(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    past: LedgerHistory,
+    subject: LedgerEntry,
+    accept: str | None,
+) -> LedgerHistory:
+    entry = LedgerEntry(
         PUBLISH,
         run=subject.run,
         at=micros(datetime.now(UTC)),
         versions=subject.versions,
         note=None if accept is None else dumps({"accepted": accept}),
     )
-    return record(spark, pipeline, past, [entry])
+    return record_entries(spark, pipeline, past, [entry])
 
 
-def _write_pointer(pipeline: Pipeline, result: Publication, entry: Entry | None) -> None:
+def _write_pointer(pipeline: Pipeline, result: Publication, entry: LedgerEntry | None) -> None:
     """Replaces the pointer in one step: readers see the old file or the new one, never a part."""
     path = local_path(pipeline.table(POINTER))
     draft = path.with_suffix(".draft")

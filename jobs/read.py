@@ -7,10 +7,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from windowing import delta
 from windowing.errors import UsageError
-from windowing.ledger.rule import Entry, Story
-from windowing.ledger.table import story
-from windowing.merge.rule import complete
-from windowing.spec.kinds import Counted
+from windowing.ledger.rule import LedgerEntry, LedgerHistory
+from windowing.ledger.table import read_history
+from windowing.merge.rule import complete_table
+from windowing.spec.kinds import EventDriven
 from windowing.spec.pipeline import Pipeline
 from windowing.windows.finality import with_finality
 
@@ -28,7 +28,7 @@ def read(
     newest. Raises UsageError for a window that the pipeline doesn't have, before the first run,
     before anything was published, and where the published version has been removed.
     """
-    past = story(spark, pipeline)
+    past = read_history(spark, pipeline)
     if not published:
         return newest(spark, pipeline, window, past)
     entry = _published_entry(pipeline, past, window)
@@ -43,7 +43,7 @@ def read(
     return with_finality(rows, pipeline, window, past.watermark_of(entry.run), complete_rows)
 
 
-def newest(spark: SparkSession, pipeline: Pipeline, window: str, past: Story) -> DataFrame:
+def newest(spark: SparkSession, pipeline: Pipeline, window: str, past: LedgerHistory) -> DataFrame:
     """What `read` returns of the newest version, for a caller that has read the ledger already."""
     rows = _output_rows(spark, pipeline, window, None)
     complete_rows = whole_of(spark, pipeline, window, None)
@@ -57,9 +57,9 @@ def whole_of(
 
     None for other kinds, whose finality follows from the rows of the output alone.
     """
-    if not isinstance(pipeline.window(window), Counted):
+    if not isinstance(pipeline.window(window), EventDriven):
         return None
-    path = complete(pipeline, pipeline.window(window)).path
+    path = complete_table(pipeline, pipeline.window(window)).path
     name = path.removeprefix(f"{pipeline.root}/")
     return delta.read(spark, path, None if versions is None else versions.get(name))
 
@@ -78,7 +78,7 @@ def _output_rows(
     return delta.read(spark, path, version)
 
 
-def _published_entry(pipeline: Pipeline, past: Story, window: str) -> Entry:
+def _published_entry(pipeline: Pipeline, past: LedgerHistory, window: str) -> LedgerEntry:
     if past.published is None or window not in past.published.versions:
         raise UsageError(
             f"{pipeline.name}: {window} has not been published yet; "

@@ -20,20 +20,20 @@ from pyspark.sql import types as T
 
 from jobs.backfill import Progress
 from jobs.preflight import lock
-from jobs.preflight.diagnose import problems
+from jobs.preflight.diagnose import find_problems
 from jobs.preflight.exact_session import in_exact_session
-from jobs.preflight.spec_changes import difference
-from jobs.preflight.tables import versions
-from jobs.recompute.chunk import one
+from jobs.preflight.spec_changes import spec_difference
+from jobs.preflight.tables import table_versions
+from jobs.recompute.chunk import repair_chunk
 from jobs.recompute.plan import chunks_of
-from jobs.recompute.staging import stage
-from jobs.recompute.time_range import Chunk
+from jobs.recompute.staging import stage_chunk
+from jobs.recompute.time_range import TimeRange
 from windowing import delta
 from windowing.crash import crashpoint
 from windowing.errors import UsageError
-from windowing.ledger.rule import Entry, Story, summed
-from windowing.ledger.table import story
-from windowing.merge.rule import Target, output
+from windowing.ledger.rule import LedgerEntry, LedgerHistory, sum_entry_counts
+from windowing.ledger.table import read_history
+from windowing.merge.rule import Target, output_table
 from windowing.report import difference as differences
 from windowing.report.difference import CLOSE, Difference
 from windowing.report.frame import records
@@ -102,7 +102,7 @@ def check(
     `run` does.
     """
     # A wrong range is refused before the lock is taken; the ledger isn't needed to see that.
-    chunks_of(pipeline, start, end, Story())
+    chunks_of(pipeline, start, end, LedgerHistory())
     with ExitStack() as cleanup:
         with lock.writer(spark, pipeline):
             past = _require_finished(spark, pipeline)
@@ -112,7 +112,7 @@ def check(
             cleanup.callback(_delete_copy, spark, pipeline)
             cloned_versions = _clone_tables(spark, pipeline, copy)
         crashpoint("check.cloned")
-        counts = summed(_backfill_copy(spark, copy, past, chunks, progress))
+        counts = sum_entry_counts(_backfill_copy(spark, copy, past, chunks, progress))
         changes: dict[str, Changed] = {}
         examples: list[Difference] = []
         for window in pipeline.windows:
@@ -124,7 +124,7 @@ def check(
         return Checked(counts.get("read", 0), counts.get("accepted", 0), changes, tuple(examples))
 
 
-def sweep(spark: SparkSession, pipeline: Pipeline) -> None:
+def drop_leftover_copy(spark: SparkSession, pipeline: Pipeline) -> None:
     """Deletes the copy that a killed check has left; raises Busy while a check is running."""
     if delta.local_path(pipeline.table(COPY)).exists():
         with lock.writer(spark, _copy_of(pipeline)):
@@ -142,13 +142,13 @@ def _copy_of(pipeline: Pipeline) -> Pipeline:
     return replace(pipeline, lake=pipeline.table(COPY))
 
 
-def _require_finished(spark: SparkSession, pipeline: Pipeline) -> Story:
+def _require_finished(spark: SparkSession, pipeline: Pipeline) -> LedgerHistory:
     """The story of the ledger, for a pipeline without an interrupted step.
 
     Raises StateRefused as `run` does, and UsageError where a check can't compare anything.
     """
-    past = story(spark, pipeline)
-    for refused in problems(spark, pipeline, past):
+    past = read_history(spark, pipeline)
+    for refused in find_problems(spark, pipeline, past):
         raise refused
     if past.read_version is None:
         raise UsageError(
@@ -156,7 +156,7 @@ def _require_finished(spark: SparkSession, pipeline: Pipeline) -> Story:
             "`tidemark run` first"
         )
     interrupted = left_open(past)
-    if interrupted or difference(pipeline, past):
+    if interrupted or spec_difference(pipeline, past):
         changed = "the spec has changed since the last run, and the next run applies it"
         reason = "; ".join(interrupted) or changed
         raise UsageError(f"{pipeline.name}: {reason}; check after that")
@@ -174,7 +174,7 @@ def _clone_tables(spark: SparkSession, pipeline: Pipeline, copy: Pipeline) -> Ma
     left_behind = [path for path in root.iterdir() if path.is_dir()]
     for path in left_behind:
         shutil.rmtree(path)
-    cloned_versions = versions(spark, pipeline)
+    cloned_versions = table_versions(spark, pipeline)
     for name, version in cloned_versions.items():
         source = f"delta.`{pipeline.table(name)}` version as of {version}"
         spark.sql(f"create table delta.`{copy.table(name)}` shallow clone {source}")
@@ -185,32 +185,34 @@ def _compare_output(
     spark: SparkSession, pipeline: Pipeline, copy: Pipeline, window: Window, version: int
 ) -> tuple[Changed, Difference | None]:
     """Compares an output at the version that was cloned with the output of the copy."""
-    target = output(pipeline, window)
+    target = output_table(pipeline, window)
     found = delta.read(spark, target.path, version)
-    wanted = delta.read(spark, output(copy, window).path)
-    return compare(found.select(*target.shown), wanted.select(*target.shown), window, target)
+    wanted = delta.read(spark, output_table(copy, window).path)
+    return compare_outputs(
+        found.select(*target.shown), wanted.select(*target.shown), window, target
+    )
 
 
 def _backfill_copy(
     spark: SparkSession,
     copy: Pipeline,
-    past: Story,
+    past: LedgerHistory,
     chunks: tuple[tuple[int, int], ...],
     progress: Progress,
-) -> list[Entry]:
+) -> list[LedgerEntry]:
     """Backfills the chunks in the copy; returns their done entries."""
-    done_entries: list[Entry] = []
+    done_entries: list[LedgerEntry] = []
     for n, (low, high) in enumerate(chunks):
         progress(n, len(chunks))
-        chunk = Chunk(low, high, past.read_version or 0)
-        staged = stage(spark, copy, past, chunk)
-        past, done = one(spark, copy, past, staged, None)
+        chunk = TimeRange(low, high, past.read_version or 0)
+        staged = stage_chunk(spark, copy, past, chunk)
+        past, done = repair_chunk(spark, copy, past, staged, None)
         done_entries.append(done)
     progress(len(chunks), len(chunks))
     return done_entries
 
 
-def compare(
+def compare_outputs(
     found: DataFrame, wanted: DataFrame, window: Window, target: Target
 ) -> tuple[Changed, Difference | None]:
     """What would make `found` into `wanted`, and the first windows that differ.

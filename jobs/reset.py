@@ -12,10 +12,10 @@ from pathlib import Path
 from jobs.preflight import lock
 from jobs.preflight.checkpoint import CHECKPOINT
 from windowing.crash import crashpoint
-from windowing.delta import aside, local_path
+from windowing.delta import free_path_beside, local_path
 from windowing.errors import UsageError
 from windowing.spec.pipeline import Pipeline
-from windowing.spec.words import listed
+from windowing.spec.words import join_names
 
 _OWN = re.compile(r"_(lock|checkpoint(\..+)?|published\.(json|draft)|report\.html|docs|check)")
 """What a pipeline's directory contains besides tables."""
@@ -57,7 +57,7 @@ def holding(pipeline: Pipeline) -> Holding:
     has_internal_table = any(name.startswith("_") for name in tables)
     made_by_runs = has_internal_table or (root / CHECKPOINT).is_dir()
     if (tables or others) and not made_by_runs:
-        found = listed(sorted(tables | others)[:5])
+        found = join_names(sorted(tables | others)[:5])
         raise UsageError(
             f"no ledger, state or checkpoint of {pipeline.name} is in {root}, but {found}; "
             "reset deletes what runs have made, so it leaves this alone: "
@@ -82,7 +82,7 @@ def reset(pipeline: Pipeline) -> Holding:
     holding(pipeline)
     with lock.writable(pipeline), lock.held_here(pipeline):
         found = holding(pipeline)
-        os.replace(root, aside(root, f".{root.name}.reset-{{n}}"))
+        os.replace(root, free_path_beside(root, f".{root.name}.reset-{{n}}"))
         crashpoint("reset.taken")
     _delete_renamed(root)
     return found

@@ -10,13 +10,13 @@ from pyspark.sql import SparkSession
 
 from jobs.microbatch.stream import Run
 from jobs.preflight import lock
-from jobs.preflight.diagnose import prepared
+from jobs.preflight.diagnose import prepare_run
 from jobs.preflight.exact_session import in_exact_session
-from jobs.recompute.resume import caught_up, corrected
-from jobs.recompute.spec_evolution import unmet
+from jobs.recompute.resume import reprocess_source_changes, resume_from
+from jobs.recompute.spec_evolution import pending_spec_changes
 from windowing.crash import crashpoint
 from windowing.grid.zone import micros
-from windowing.report.rule import RunReport, corrections
+from windowing.report.rule import RunReport, add_corrections
 from windowing.spec.pipeline import Pipeline
 
 
@@ -30,14 +30,14 @@ def run(spark: SparkSession, pipeline: Pipeline, arrival: datetime | None = None
     """
     with lock.writer(spark, pipeline):
         crashpoint("run.locked")
-        before = prepared(spark, pipeline)
-        past = caught_up(spark, pipeline, before)
+        before = prepare_run(spark, pipeline)
+        past = resume_from(spark, pipeline, before)
         crashpoint("run.prepared")
         clock_us = micros(arrival or datetime.now(UTC))
         arrival_us = max(clock_us, past.last_arrival or clock_us)
         stream = Run(spark, pipeline, past, arrival_us)
         stream.drain()
-        found = replace(stream.close(), evolved=unmet(pipeline, before))
+        found = replace(stream.close(), evolved=pending_spec_changes(pipeline, before))
         # Rows that changed in the source are reprocessed afterwards, as backfills of their ranges.
-        _, done_entries = corrected(spark, pipeline, stream.story)
-        return corrections(found, [done.counts for done in done_entries])
+        _, done_entries = reprocess_source_changes(spark, pipeline, stream.story)
+        return add_corrections(found, [done.counts for done in done_entries])

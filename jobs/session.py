@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from jobs.preflight.exact_session import EXACT
 from windowing.errors import UsageError
-from windowing.spec.words import listed
+from windowing.spec.words import join_names
 
 SHARE = Path(sys.prefix) / "share" / "tidemark"
 JARS = Path(os.environ.get("TIDEMARK_JARS") or SHARE / "jars").absolute()
@@ -112,7 +112,7 @@ def _find_jars() -> list[str]:
     missing = [name for name in DELTA_JARS if not (JARS / name).is_file()]
     if missing:
         raise UsageError(
-            f"{JARS} lacks {listed(missing)}; "
+            f"{JARS} lacks {join_names(missing)}; "
             "run `tidemark setup` (or `make setup` in a checkout) once"
         )
     return [str(JARS / name) for name in DELTA_JARS]

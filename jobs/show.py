@@ -32,8 +32,8 @@ from windowing.columns import (
 from windowing.errors import UsageError
 from windowing.grid.frame import instant
 from windowing.grid.zone import micros
-from windowing.ledger.rule import CLOSE, FINISHED, Story
-from windowing.ledger.table import story
+from windowing.ledger.rule import CLOSE, FINISHED, LedgerHistory
+from windowing.ledger.table import read_history
 from windowing.panes.rule import state_names, state_of
 from windowing.report.frame import records
 from windowing.report.rows import NO_ROWS, Refused, Rows, Seen, StateTable, Version
@@ -62,7 +62,7 @@ class Wanted:
 
 
 @in_exact_session
-def look(
+def show_windows(
     spark: SparkSession,
     pipeline: Pipeline,
     window: Window,
@@ -77,7 +77,7 @@ def look(
     table ("v7"). The result is empty before the first run. Raises UsageError for a run or version
     that isn't there, and with `published` before anything was published.
     """
-    past = story(spark, pipeline)
+    past = read_history(spark, pipeline)
     path = pipeline.table(window.name)
     if not past.entries or not delta.exists(spark, path):
         return Seen()
@@ -95,10 +95,10 @@ def look(
     rows = delta.read(spark, path, number)
     complete = whole_of(spark, pipeline, window.name, versions)
     rows = with_finality(rows, pipeline, window.name, watermark_us, complete)
-    return Seen(chosen(rows, pipeline, wanted), Version(number, run, watermark_us))
+    return Seen(choose_rows(rows, pipeline, wanted), Version(number, run, watermark_us))
 
 
-def _versions_with(past: Story, window: Window, number: int) -> Mapping[str, int] | None:
+def _versions_with(past: LedgerHistory, window: Window, number: int) -> Mapping[str, int] | None:
     """The versions of all tables when the output had version `number`; None for the newest."""
     for entry in reversed(past.entries):
         if entry.versions.get(window.name) == number:
@@ -106,7 +106,7 @@ def _versions_with(past: Story, window: Window, number: int) -> Mapping[str, int
     return None
 
 
-def _published_version(past: Story, pipeline: Pipeline, window: Window) -> int:
+def _published_version(past: LedgerHistory, pipeline: Pipeline, window: Window) -> int:
     if past.published is None or window.name not in past.published.versions:
         raise UsageError(
             f"{pipeline.name}: {window.name} is not published yet; "
@@ -116,8 +116,8 @@ def _published_version(past: Story, pipeline: Pipeline, window: Window) -> int:
 
 
 def _as_of(
-    spark: SparkSession, past: Story, pipeline: Pipeline, window: Window, text: str
-) -> tuple[Story, int]:
+    spark: SparkSession, past: LedgerHistory, pipeline: Pipeline, window: Window, text: str
+) -> tuple[LedgerHistory, int]:
     """The story until the run or version that `text` names, and the version of the output then.
 
     `text` is the number of a run, or the number of a version after a "v".
@@ -138,8 +138,8 @@ def _as_of(
 
 
 def _as_of_version(
-    spark: SparkSession, past: Story, pipeline: Pipeline, window: Window, number: int
-) -> tuple[Story, int]:
+    spark: SparkSession, past: LedgerHistory, pipeline: Pipeline, window: Window, number: int
+) -> tuple[LedgerHistory, int]:
     newest = delta.version(spark, pipeline.table(window.name))
     if number > newest:
         raise UsageError(f"--as-of: {window.name} has the versions 0 to {newest}, not {number}")
@@ -150,12 +150,12 @@ def _as_of_version(
         if e.step in FINISHED and e.versions.get(window.name, number + 1) <= number
     ]
     if not until_then:
-        return Story(()), number
+        return LedgerHistory(()), number
     last_seq = until_then[-1].seq
-    return Story(tuple(e for e in past.entries if e.seq <= last_seq)), number
+    return LedgerHistory(tuple(e for e in past.entries if e.seq <= last_seq)), number
 
 
-def _finished_run(past: Story, text: str) -> int:
+def _finished_run(past: LedgerHistory, text: str) -> int:
     """The number of the finished run that `text` names."""
     runs = [e.run for e in past.entries if e.step == CLOSE and e.run is not None]
     if not _NUMBER.fullmatch(text) or int(text) not in runs:
@@ -171,7 +171,7 @@ def _read_as_of(
     path = pipeline.table(table)
     if as_of is None:
         return delta.read(spark, path) if delta.exists(spark, path) else None
-    past = story(spark, pipeline)
+    past = read_history(spark, pipeline)
     version = past.until_run(_finished_run(past, as_of)).entries[-1].versions.get(table)
     if version is None:
         return None
@@ -184,7 +184,7 @@ def _read_as_of(
         ) from error
 
 
-def chosen(output: DataFrame, pipeline: Pipeline, wanted: Wanted) -> Rows:
+def choose_rows(output: DataFrame, pipeline: Pipeline, wanted: Wanted) -> Rows:
     """The rows of an output that are wanted, in order of window and key.
 
     output[keys, window_start, window_end, ...] -> Rows. A window matches when it overlaps [start,
@@ -228,7 +228,7 @@ def of_keys(rows: DataFrame, keys: Keys) -> DataFrame:
 
 
 @in_exact_session
-def refused(
+def show_refused(
     spark: SparkSession,
     pipeline: Pipeline,
     outcomes: tuple[str, ...],
@@ -279,7 +279,7 @@ def state_tables(spark: SparkSession, pipeline: Pipeline) -> tuple[StateTable, .
 
 
 @in_exact_session
-def partials(
+def show_partials(
     spark: SparkSession,
     pipeline: Pipeline,
     window: Window,

@@ -15,16 +15,16 @@ from pyspark.sql import types as T
 
 from jobs.backfill import backfill
 from jobs.microbatch.stream import Run
-from jobs.preflight.diagnose import prepared
+from jobs.preflight.diagnose import prepare_run
 from jobs.read import read
 from jobs.session import LIGHT
 from windowing import delta
-from windowing.admit.rule import advanced, later
+from windowing.admit.rule import advance_watermark, later_watermark
 from windowing.admit.table import REFUSED
 from windowing.errors import SpecError, TidemarkError
 from windowing.grid.zone import micros
 from windowing.ledger.rule import MAX_TIME
-from windowing.ledger.table import story
+from windowing.ledger.table import read_history
 from windowing.report.difference import Difference, difference
 from windowing.report.frame import records
 from windowing.report.text import moment_or_none
@@ -97,7 +97,7 @@ class Verdict:
         }
 
 
-def played(spark: SparkSession, plays: Sequence[Play]) -> Iterator[Verdict]:
+def play_transcripts(spark: SparkSession, plays: Sequence[Play]) -> Iterator[Verdict]:
     """Plays transcripts, a few at the same time, and yields the verdict of each in their order.
 
     Each is played in a temporary lake that is deleted afterwards; the lake of its spec is not used.
@@ -105,12 +105,12 @@ def played(spark: SparkSession, plays: Sequence[Play]) -> Iterator[Verdict]:
     """
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
-        yield from pool.map(partial(one, spark), plays)
+        yield from pool.map(partial(play_transcript, spark), plays)
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def one(spark: SparkSession, play: Play) -> Verdict:
+def play_transcript(spark: SparkSession, play: Play) -> Verdict:
     """Plays all steps of one transcript, also those after one that failed."""
     begun = time.monotonic()
     script = play.transcript
@@ -173,7 +173,7 @@ class Stage:
             return
         if rows:
             self._append_to_source(rows)
-        past = prepared(self.spark, self.pipeline)
+        past = prepare_run(self.spark, self.pipeline)
         arrival_us = micros(step.arrival)
         run = Run(self.spark, self.pipeline, past, max(arrival_us, past.last_arrival or arrival_us))
         if rows:
@@ -191,8 +191,8 @@ class Stage:
         done = run.story.done(run.number)
         highest = max((e.counts[MAX_TIME] for e in done if MAX_TIME in e.counts), default=None)
         delay_us = self.pipeline.watermark.delay_us
-        own = advanced(run.story.watermark, highest, run.arrival_us, delay_us)
-        return later(own, watermark_us)
+        own = advance_watermark(run.story.watermark, highest, run.arrival_us, delay_us)
+        return later_watermark(own, watermark_us)
 
     def differs(self, table: str, expected: Any) -> Difference | None:
         """How `table` differs from the rows expected of it; None where it doesn't."""
@@ -204,7 +204,7 @@ class Stage:
 
     def watermark(self) -> Any:
         """The watermark; None at minus infinity."""
-        us = story(self.spark, self.pipeline).watermark
+        us = read_history(self.spark, self.pipeline).watermark
         return None if us is None else moment_or_none(us)
 
     def rows(self, table: str, *, closing: bool) -> list[dict[str, Any]]:

@@ -9,19 +9,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from expectations.evaluate import evaluate
-from expectations.outcome import Facts, Outcome, passed
+from expectations.outcome import Facts, Outcome, all_passed
 from expectations.places import suites_of
 from expectations.table import QUALITY, record_outcomes
-from jobs.microbatch.context import Batch
+from jobs.microbatch.context import RunContext
 from jobs.preflight import lock
 from jobs.preflight.exact_session import in_exact_session
-from jobs.publish import unseen
-from jobs.recompute.totals import held, still_partial
+from jobs.publish import entries_since_publish
+from jobs.recompute.totals import count_accepted, count_partly_late
 from windowing import delta
 from windowing.crash import crashpoint
 from windowing.delta import local_path
-from windowing.ledger.rule import GENERATION, Entry, Story
-from windowing.ledger.table import story
+from windowing.ledger.rule import GENERATION, LedgerEntry, LedgerHistory
+from windowing.ledger.table import read_history
 from windowing.panes.rule import NO_BATCH
 from windowing.panes.table import Stamp
 from windowing.spec.kinds import Window
@@ -42,7 +42,7 @@ class Validation:
     @property
     def passed(self) -> bool:
         """Whether no critical expectation failed."""
-        return passed(self.outcomes)
+        return all_passed(self.outcomes)
 
     def as_json(self) -> dict[str, object]:
         """The result as plain JSON values; only failed expectations are listed."""
@@ -78,7 +78,7 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None
     nothing is evaluated. Raises SpecError for an invalid suite file.
     """
     with lock.writer(spark, pipeline):
-        past = story(spark, pipeline)
+        past = read_history(spark, pipeline)
         subject = past.newest
         if subject is None:
             return Validation(0, -1, (), "")
@@ -106,37 +106,37 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None
         return result
 
 
-def facts(pipeline: Pipeline, past: Story) -> Facts:
+def facts(pipeline: Pipeline, past: LedgerHistory) -> Facts:
     """What the ledger records that the outputs must sum to."""
     settled = past.settled
     partial = {w.name: settled.total(f"partial.{w.name}") for w in pipeline.windows}
     return Facts(run=settled.last_run, accepted=settled.total("accepted"), partial=partial)
 
 
-def _facts_now(spark: SparkSession, pipeline: Pipeline, past: Story) -> Facts:
+def _facts_now(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> Facts:
     """The facts of the ledger, or those of state while an erase is incomplete.
 
     The ledger counts what is erased only once the erase is done.
     """
     recorded = facts(pipeline, past)
-    if past.open_erasure is None or past.open_run is not None or past.worn:
+    if past.open_erasure is None or past.open_run is not None or past.state_may_be_expired:
         return recorded
     stamp = Stamp(past.last_run, NO_BATCH, GENERATION, None)
-    batch = Batch(spark, pipeline, stamp, past.last_arrival or 0)
-    accepted = held(batch)
-    partial = dict.fromkeys(recorded.partial, 0) | still_partial(batch)
+    batch = RunContext(spark, pipeline, stamp, past.last_arrival or 0)
+    accepted = count_accepted(batch)
+    partial = dict.fromkeys(recorded.partial, 0) | count_partly_late(batch)
     return replace(recorded, accepted=accepted, partial=partial)
 
 
 def _overflows(
-    outputs: Mapping[str, DataFrame], pipeline: Pipeline, past: Story, subject: Entry
+    outputs: Mapping[str, DataFrame], pipeline: Pipeline, past: LedgerHistory, subject: LedgerEntry
 ) -> list[Outcome]:
     """A failed outcome for each output that lacks a sum, because it overflowed its type.
 
     Overflows are counted since the published versions. An output that has all its sums again
     passes.
     """
-    counts_since = [e.counts for e in unseen(past) if e.seq <= subject.seq]
+    counts_since = [e.counts for e in entries_since_publish(past) if e.seq <= subject.seq]
     outcomes: list[Outcome] = []
     for window in pipeline.windows:
         name = window.name

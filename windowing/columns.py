@@ -1,6 +1,6 @@
 """Names of columns, in one place. Two underscores mark helpers that no output table shows."""
 
-T = "__t"
+TIME = "__t"
 """Event time, microseconds since 1970, BIGINT."""
 WHY = "__why"
 """Reason to quarantine, or null."""

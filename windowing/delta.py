@@ -260,7 +260,7 @@ def forget(spark: SparkSession, directory: Path) -> None:
         logs(spark).invalidateCache(spark._jsparkSession, table)
 
 
-def aside(path: Path, kept: str) -> Path:
+def free_path_beside(path: Path, kept: str) -> Path:
     """A free path next to `path`: `kept` with the first number for `{n}` that no file has."""
     candidates = (path.with_name(kept.format(n=n)) for n in range(1, 10**6))
     return next(candidate for candidate in candidates if not candidate.exists())

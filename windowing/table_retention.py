@@ -58,7 +58,7 @@ def has_past(spark: SparkSession, path: str) -> bool:
     return not (deletion_vectors.isDefined() and int(deletion_vectors.get()) == 0)
 
 
-def kept(spark: SparkSession, path: str) -> timedelta:
+def retention_of(spark: SparkSession, path: str) -> timedelta:
     """How long the table at `path` keeps files that its newest version doesn't need.
 
     That is what its properties say. It keeps its log for no less.

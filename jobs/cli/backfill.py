@@ -10,7 +10,7 @@ import click
 
 from jobs.cli.format import print_changes, print_evolved, print_nulls
 from jobs.cli.options import TIMES, Instant, common, ordered
-from jobs.cli.spark import asking, writing
+from jobs.cli.spark import read_session, write_session
 from jobs.console import Printer, console
 from windowing.errors import ExpectationsFailed
 from windowing.report.text import count, interval
@@ -62,14 +62,14 @@ def backfill(
 
 
 def _plan(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetime) -> None:
-    session = asking()
+    session = read_session()
     from jobs.backfill import plan
 
     _print_plan(printer, pipeline, plan(session, pipeline, start, end))
 
 
 def _check(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetime) -> None:
-    session = writing(pipeline)
+    session = write_session(pipeline)
     from jobs.reconcile import check
     from windowing.report.difference import lines
 
@@ -94,7 +94,7 @@ def _check(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetim
 
 
 def _backfill(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetime) -> None:
-    session = writing(pipeline)
+    session = write_session(pipeline)
     from jobs.backfill import backfill as backfill_range
 
     with _progress(f"{pipeline.name} {interval(start, end)}") as progress:

@@ -7,7 +7,7 @@ import click
 from jobs.cli.errors import Failure
 from jobs.cli.exit_codes import REFUSED
 from jobs.cli.options import common
-from jobs.cli.spark import noting
+from jobs.cli.spark import light_write_session
 from jobs.console import Printer
 from windowing.report.text import count
 
@@ -23,10 +23,10 @@ def doctor(pipeline: "Pipeline", *, as_json: bool) -> None:
 
     Every run makes the same diagnosis before it begins. Nothing is written.
     """
-    session = noting(pipeline)
-    from jobs.doctor import diagnosis
+    session = light_write_session(pipeline)
+    from jobs.doctor import diagnose
 
-    found = diagnosis(session, pipeline)
+    found = diagnose(session, pipeline)
     printer = Printer(as_json=as_json)
     if found:
         rows = [[refused.code, refused.message] for refused in found]

@@ -26,14 +26,14 @@ class Failure(click.ClickException):
         self.code = exit_code
 
 
-def explained(error: Exception) -> Failure:
+def explain_error(error: Exception) -> Failure:
     """An error of Tidemark as it is; of any other its kind and the first line, shortened."""
     if isinstance(error, TidemarkError):
         return Failure(_one_line(str(error)), error.exit_code)
     return Failure(f"unexpected {_describe(error)}; run again with --debug for more", 1)
 
 
-def usage(error: click.ClickException) -> str:
+def describe_usage_error(error: click.ClickException) -> str:
     """The message of click as one sentence that names the help of the command."""
     text = _one_line(error.format_message()).rstrip(".")
     if not isinstance(error, click.UsageError) or error.ctx is None:

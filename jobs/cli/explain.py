@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 import click
 
 from jobs.cli.options import common
-from jobs.cli.spark import asking
+from jobs.cli.spark import read_session
 from jobs.console import Printer
 from windowing.report.text import count, instant, interval
-from windowing.spec.words import listed
+from windowing.spec.words import join_names
 
 if TYPE_CHECKING:
     from jobs.explain import News, Plan, Touched
@@ -23,7 +23,7 @@ def explain(pipeline: "Pipeline", *, as_json: bool) -> None:
     Shows the versions of the source that it would read, the watermark, and for each output the
     windows that new events belong to.
     """
-    session = asking()
+    session = read_session()
     from jobs.explain import explain as plan_of
 
     plan = plan_of(session, pipeline)
@@ -70,11 +70,11 @@ def _plan_facts(plan: "Plan", *, feed: bool) -> dict[str, str]:
         facts["rewrites"] = f"versions that change rows already in the source: {versions}; {effect}"
     if plan.spec.changed:
         facts["spec"] = (
-            f"{listed(plan.spec.changed)} differ from the spec of the state, "
+            f"{join_names(plan.spec.changed)} differ from the spec of the state, "
             "so the run will be refused"
         )
     elif plan.spec:
-        names = listed((*plan.spec.added, *plan.spec.removed))
+        names = join_names((*plan.spec.added, *plan.spec.removed))
         facts["spec"] = f"{names} added or removed, so the run rebuilds state first"
     for n, text in enumerate(plan.left_open, 1):
         facts["left open" if n == 1 else f"left open {n}"] = text

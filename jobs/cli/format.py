@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from jobs.console import Printer
 from windowing.report.text import count, describe_nulls
-from windowing.spec.words import listed
+from windowing.spec.words import join_names
 
 if TYPE_CHECKING:
     from jobs.reconcile import Checked
@@ -24,7 +24,7 @@ def print_evolved(printer: Printer, pipeline: "Pipeline", report: "RunReport") -
     """Prints the windows and aggregates that the spec has added or removed, if there are any."""
     if report.evolved:
         printer.line(
-            f"{pipeline.name}: the spec has added or removed {listed(report.evolved)}, "
+            f"{pipeline.name}: the spec has added or removed {join_names(report.evolved)}, "
             "so state was rebuilt from previously accepted events"
         )
 

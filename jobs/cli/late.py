@@ -15,7 +15,7 @@ from jobs.cli.options import (
     ordered,
     range_options,
 )
-from jobs.cli.spark import spark
+from jobs.cli.spark import command_session
 from jobs.console import Printer
 
 if TYPE_CHECKING:
@@ -56,10 +56,10 @@ def late(
     """
     wanted_keys = keys_of(pipeline, keys)
     ordered(start, end)
-    session = spark()
-    from jobs.show import Wanted, refused
+    session = command_session()
+    from jobs.show import Wanted, show_refused
 
-    found = refused(
+    found = show_refused(
         session,
         pipeline,
         outcomes or OUTCOMES,

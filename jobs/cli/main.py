@@ -15,7 +15,7 @@ import click
 from jobs.cli.backfill import backfill
 from jobs.cli.doctor import doctor
 from jobs.cli.erase import erase
-from jobs.cli.errors import Failure, explained, usage
+from jobs.cli.errors import Failure, describe_usage_error, explain_error
 from jobs.cli.explain import explain
 from jobs.cli.late import late
 from jobs.cli.maintain import maintain
@@ -53,7 +53,7 @@ class Tidemark(click.Group):
         except Failure as error:
             code = _print_error(f"tidemark: {error.message}", error.code)
         except click.ClickException as error:
-            code = _print_error(f"tidemark: {usage(error)}", error.exit_code)
+            code = _print_error(f"tidemark: {describe_usage_error(error)}", error.exit_code)
         except click.Abort:
             code = _print_error(
                 "tidemark: interrupted; the next run resumes where this one stopped", INTERRUPTED
@@ -81,7 +81,7 @@ class Tidemark(click.Group):
         except Exception as error:
             if debugging(ctx):
                 traceback.print_exception(error)
-            raise explained(error) from error
+            raise explain_error(error) from error
 
 
 def _open_missing_streams() -> None:

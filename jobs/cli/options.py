@@ -11,7 +11,7 @@ from jobs.cli.spark_extra import require_spark_extra
 from windowing.errors import UsageError
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
-from windowing.spec.words import listed, near, shown
+from windowing.spec.words import join_names, quote_value, suggest_name
 
 F = TypeVar("F", bound=Callable[..., Any])
 _DEBUG = "tidemark.debug"
@@ -35,7 +35,7 @@ class Instant(click.ParamType[datetime]):
             return aware.astimezone(UTC)
         except (ValueError, OverflowError):
             self.fail(
-                f"{shown(value)} is not a time such as 2013-03-10T05:00Z, "
+                f"{quote_value(value)} is not a time such as 2013-03-10T05:00Z, "
                 "2013-03-10T00:00-05:00 or 2013-03-10",
                 param,
                 ctx,
@@ -157,8 +157,8 @@ def window_of(pipeline: Pipeline, name: str) -> Window:
     names = [w.name for w in pipeline.windows]
     if name not in names:
         raise UsageError(
-            f"{pipeline.name} has no window {shown(name)}; "
-            f"it has {listed(names)}{near(name, names)}"
+            f"{pipeline.name} has no window {quote_value(name)}; "
+            f"it has {join_names(names)}{suggest_name(name, names)}"
         )
     return pipeline.window(name)
 
@@ -179,12 +179,12 @@ def _parse_key(pipeline: Pipeline, text: str) -> tuple[str, str]:
         return columns[0], text
     if not equals:
         raise UsageError(
-            f"--key {shown(text)} names no column; write COLUMN=VALUE, "
-            f"the key columns are {listed(columns)}"
+            f"--key {quote_value(text)} names no column; write COLUMN=VALUE, "
+            f"the key columns are {join_names(columns)}"
         )
     if column not in columns:
         raise UsageError(
-            f"--key: {shown(column)} is not a key column of {pipeline.name}; "
-            f"it has {listed(columns)}{near(column, columns)}"
+            f"--key: {quote_value(column)} is not a key column of {pipeline.name}; "
+            f"it has {join_names(columns)}{suggest_name(column, columns)}"
         )
     return column, value

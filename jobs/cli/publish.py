@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from jobs.cli.options import common
-from jobs.cli.spark import noting
+from jobs.cli.spark import light_write_session
 from jobs.console import Printer
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def publish(pipeline: "Pipeline", *, as_json: bool, accept: str | None) -> None:
             "--accept needs a reason, such as 'the airport was closed that day'",
             click.get_current_context(),
         )
-    session = noting(pipeline)
+    session = light_write_session(pipeline)
     from jobs.publish import publish as publish_newest
 
     published = publish_newest(session, pipeline, accept)

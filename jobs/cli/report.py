@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from jobs.cli.options import common
-from jobs.cli.spark import asking
+from jobs.cli.spark import read_session
 from jobs.console import Printer
 from windowing.errors import UsageError
 
@@ -25,13 +25,13 @@ def report(pipeline: "Pipeline", *, as_json: bool, output: Path | None) -> None:
     """Write one self-contained HTML page of runs, outputs and quality."""
     from datetime import UTC, datetime
 
-    session = asking()
+    session = read_session()
     from windowing.delta import local_path
     from windowing.report.page import page
-    from windowing.report.table import facts
+    from windowing.report.table import read_facts
 
     target = output or local_path(pipeline.table("_report.html"))
-    text = page(facts(session, pipeline), datetime.now(UTC))
+    text = page(read_facts(session, pipeline), datetime.now(UTC))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")

@@ -8,7 +8,7 @@ from jobs.cli.confirm import confirm
 from jobs.cli.options import common
 from jobs.console import Printer
 from windowing.report.text import count, size
-from windowing.spec.words import listed
+from windowing.spec.words import join_names
 
 if TYPE_CHECKING:
     from jobs.reset import Holding
@@ -51,8 +51,8 @@ def _describe(found: "Holding") -> str:
     outputs = [name for name in found.tables if not name.startswith("_")]
     text = count(len(found.tables), "table")
     if outputs:
-        text += f", {listed(outputs)} among them"
+        text += f", {join_names(outputs)} among them"
     if found.others:
         more = ", ..." if len(found.others) > 5 else ""
-        text += f" and what no run has made: {listed(found.others[:5])}{more}"
+        text += f" and what no run has made: {join_names(found.others[:5])}{more}"
     return f"{text} ({size(found.size)})"

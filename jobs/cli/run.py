@@ -7,7 +7,7 @@ import click
 
 from jobs.cli.format import print_changes, print_evolved, print_nulls
 from jobs.cli.options import TIMES, Instant, common
-from jobs.cli.spark import writing
+from jobs.cli.spark import write_session
 from jobs.console import Printer
 from windowing.errors import UsageError
 from windowing.report.text import instant
@@ -30,7 +30,7 @@ def run(pipeline: "Pipeline", *, as_json: bool, arrival: datetime | None) -> Non
     """
     if arrival is not None:
         _refuse_future(pipeline, arrival)
-    session = writing(pipeline)
+    session = write_session(pipeline)
     from jobs.run import run as run_once
 
     report = run_once(session, pipeline, arrival)

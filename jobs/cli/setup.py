@@ -5,7 +5,7 @@ import click
 from jobs.cli.options import debug, debugging, json_option
 from jobs.cli.spark_extra import require_spark_extra
 from jobs.console import Printer
-from windowing.spec.words import listed
+from windowing.spec.words import join_names
 
 
 @click.command()
@@ -26,7 +26,7 @@ def setup(*, as_json: bool) -> None:
     fetched = fetch_jars(verbose=debugging())
     printer = Printer(as_json=as_json)
     if fetched:
-        printer.line(f"{JARS}: fetched and verified {listed(fetched)}")
+        printer.line(f"{JARS}: fetched and verified {join_names(fetched)}")
     else:
         printer.line(f"{JARS}: the Delta JARs are there, verified")
     printer.finish({"directory": str(JARS), "jars": dict(SHA256), "fetched": list(fetched)})

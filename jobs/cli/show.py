@@ -18,7 +18,7 @@ from jobs.cli.options import (
     ordered,
     window_of,
 )
-from jobs.cli.spark import spark
+from jobs.cli.spark import command_session
 from jobs.console import Printer
 from windowing.columns import END, LAST, START
 from windowing.errors import UsageError
@@ -73,11 +73,11 @@ def show(
             f"--as-of {as_of!r} is not a run such as 3 or a version such as v7, "
             "given without --published"
         )
-    session = spark()
-    from jobs.show import Wanted, look
+    session = command_session()
+    from jobs.show import Wanted, show_windows
 
     wanted = Wanted(wanted_keys, start, end, reverse, limit)
-    seen = look(session, pipeline, chosen, wanted, published=published, as_of=as_of)
+    seen = show_windows(session, pipeline, chosen, wanted, published=published, as_of=as_of)
     printer = Printer(as_json=as_json)
     if seen.version is None:
         printer.line(f"{pipeline.name}: no rows, because there is no run yet")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from jobs.cli.options import debugging
-from jobs.console import aside
+from jobs.console import redirected_stdio
 from windowing.errors import TidemarkError
 
 if TYPE_CHECKING:
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
     from windowing.spec.pipeline import Pipeline
 
 
-def writing(pipeline: "Pipeline", **conf: str) -> "SparkSession":
+def write_session(pipeline: "Pipeline", **conf: str) -> "SparkSession":
     """The session of a command that writes; raises Busy, before the JVM starts, if another does."""
     from jobs.preflight.lock import probe
 
     probe(pipeline)
-    return spark(**conf)
+    return command_session(**conf)
 
 
-def asking() -> "SparkSession":
+def read_session() -> "SparkSession":
     """The session of a command that reads the ledger, logs and counts, and hardly any rows."""
     from jobs.session import LIGHT
 
-    return spark(**LIGHT)
+    return command_session(**LIGHT)
 
 
-def noting(pipeline: "Pipeline") -> "SparkSession":
+def light_write_session(pipeline: "Pipeline") -> "SparkSession":
     """The session of a command that writes, but hardly any rows; raises Busy as `writing` does."""
     from jobs.session import LIGHT
 
-    return writing(pipeline, **LIGHT)
+    return write_session(pipeline, **LIGHT)
 
 
-def spark(**conf: str) -> "SparkSession":
+def command_session(**conf: str) -> "SparkSession":
     """The session; its JVM ends with this process.
 
     Without --debug nothing that the JVM or Python's logs print reaches the terminal. Raises
@@ -53,7 +53,7 @@ def spark(**conf: str) -> "SparkSession":
 
         return _let_ctrl_c_end(spark_session(**conf))
     click.get_current_context().with_resource(_silence_logs())
-    with aside() as jvm_output:
+    with redirected_stdio() as jvm_output:
         from pyspark.errors import PySparkRuntimeError
 
         from jobs.session import spark_session

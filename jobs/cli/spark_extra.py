@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 
 from windowing.errors import UsageError
-from windowing.spec.words import listed
+from windowing.spec.words import join_names
 
 MODULES = (
     "pyspark",
@@ -26,6 +26,6 @@ def require_spark_extra() -> None:
     missing = [name for name in MODULES if find_spec(name) is None]
     if missing:
         raise UsageError(
-            f"this command needs Spark, and this Python has no {listed(missing)}; "
+            f"this command needs Spark, and this Python has no {join_names(missing)}; "
             "run `pip install 'tidemark[spark]'`"
         )

@@ -16,7 +16,7 @@ from jobs.cli.options import (
     range_options,
     window_of,
 )
-from jobs.cli.spark import spark
+from jobs.cli.spark import command_session
 from jobs.console import Printer
 from windowing.errors import UsageError
 from windowing.report.text import size
@@ -55,8 +55,8 @@ def state(
     chosen = None if window is None else window_of(pipeline, window)
     wanted_keys = keys_of(pipeline, keys)
     ordered(start, end)
-    session = spark()
-    from jobs.show import Wanted, partials, state_tables
+    session = command_session()
+    from jobs.show import Wanted, show_partials, state_tables
 
     tables = state_tables(session, pipeline)
     printer = Printer(as_json=as_json)
@@ -72,7 +72,7 @@ def state(
         printer.line(f"{pipeline.name}: no state, because there is no run yet")
     if chosen is not None:
         wanted = Wanted(wanted_keys, start, end, not reverse, limit)
-        found = partials(session, pipeline, chosen, wanted, as_of)
+        found = show_partials(session, pipeline, chosen, wanted, as_of)
         if tables:
             cells = [[row[column] for column in found.columns] for row in found.rows]
             printer.data(found.columns, cells, f"state of {chosen.name}")

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 import click
 
 from jobs.cli.options import debug, json_option
-from jobs.cli.spark import spark
+from jobs.cli.spark import command_session
 from jobs.cli.spark_extra import require_spark_extra
 from jobs.console import Printer
 from windowing.errors import ExpectationsFailed, UsageError
 from windowing.report.text import count
-from windowing.spec.words import listed, shown
+from windowing.spec.words import join_names, quote_value
 
 if TYPE_CHECKING:
     from jobs.transcripts import Verdict
@@ -32,15 +32,15 @@ def check(paths: tuple[str, ...], *, text: str | None, as_json: bool) -> None:
     it. Tables are written to a temporary directory.
     """
     require_spark_extra()
-    from windowing.transcripts.load import plays
+    from windowing.transcripts.load import load_plays
 
-    chosen = _select_transcripts(plays(paths), text)
-    from jobs.transcripts import TINY, played
+    chosen = _select_transcripts(load_plays(paths), text)
+    from jobs.transcripts import TINY, play_transcripts
 
-    session = spark(**TINY)
+    session = command_session(**TINY)
     printer = Printer(as_json=as_json)
     verdicts: list[Verdict] = []
-    for verdict in played(session, chosen):
+    for verdict in play_transcripts(session, chosen):
         verdicts.append(verdict)
         _print_verdict(printer, verdict)
     failed = [verdict for verdict in verdicts if not verdict.agrees]
@@ -55,7 +55,7 @@ def check(paths: tuple[str, ...], *, text: str | None, as_json: bool) -> None:
         }
     )
     if failed:
-        names = listed(verdict.name for verdict in failed)
+        names = join_names(verdict.name for verdict in failed)
         raise ExpectationsFailed(
             f"{len(failed)} of {count(len(verdicts), 'transcript')} failed: {names}"
         )
@@ -68,9 +68,9 @@ def _select_transcripts(found: list["Play"], text: str | None) -> list["Play"]:
     else:
         wanted = [play for play in found if text.lower() in _name_and_path(play).lower()]
     if not wanted:
-        names = listed(play.transcript.name for play in found)
+        names = join_names(play.transcript.name for play in found)
         raise UsageError(
-            f"-k {shown(text)}: no transcript has this in its name or path; there are {names}"
+            f"-k {quote_value(text)}: no transcript has this in its name or path; there are {names}"
         )
     return wanted
 

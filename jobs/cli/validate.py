@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.options import common
-from jobs.cli.spark import writing
+from jobs.cli.spark import write_session
 from jobs.console import Printer
 from windowing.errors import ExpectationsFailed
 from windowing.report.text import count
@@ -25,7 +25,7 @@ def validate(pipeline: "Pipeline", *, as_json: bool) -> None:
     from expectations.library import preload
 
     preload()
-    session = writing(pipeline)
+    session = write_session(pipeline)
     from jobs.validate import validate as validate_newest
 
     found = validate_newest(session, pipeline)

@@ -23,14 +23,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.backfill import backfill
-from jobs.console import Printer, aside
+from jobs.console import Printer, redirected_stdio
 from jobs.local.flights import Arrival, flights, land
 from jobs.publish import publish
 from jobs.read import read
 from jobs.session import spark_session
 from jobs.validate import validate
 from windowing import delta
-from windowing.ledger.table import story
+from windowing.ledger.table import read_history
 from windowing.report.frame import records
 from windowing.report.text import interval
 from windowing.spec.load import load_pipeline
@@ -148,7 +148,7 @@ def prepare(home: Path) -> Demo:
     shutil.copy(ROOT / "pipelines" / "departures.yaml", home / "pipelines" / "departures.yaml")
     pipeline = load_pipeline(home / "pipelines" / "departures.yaml")
     out.print("Airflow's embedded database (SQLite, nothing listens) is made ready ...")
-    with ThreadPoolExecutor(1) as others, aside():
+    with ThreadPoolExecutor(1) as others, redirected_stdio():
         migrated = others.submit(airflow, home, "db", "migrate")
         session = spark_session("demo", **{"spark.driver.memory": "1g"})
     migrated.result()
@@ -260,7 +260,7 @@ def farewell(demo: Demo) -> None:
         F.count("*").alias("expectations"), F.count_if(~F.col("success")).alias("failed")
     )
     shown("Great Expectations", verdicts.orderBy("seq"), ["run", "expectations", "failed"])
-    entries = len(story(demo.spark, demo.pipeline).entries)
+    entries = len(read_history(demo.spark, demo.pipeline).entries)
     docs = Path(demo.pipeline.table("_docs"))
     pages = sorted(docs.glob("*/index.html"), key=lambda page: page.stat().st_mtime)
     spec = demo.home / "pipelines" / "departures.yaml"

@@ -10,38 +10,38 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from jobs.microbatch.context import Batch
+from jobs.microbatch.context import RunContext
 from windowing import delta
 from windowing.aggregates.algebra import Part
 from windowing.columns import BATCH, FIRST, GENERATION, JUDGED, LAST, PANE, RUN, START
 from windowing.crash import crashpoint
-from windowing.merge.rule import complete
+from windowing.merge.rule import complete_table
 from windowing.panes import frame as partials
 from windowing.panes import table as state
-from windowing.panes.rule import COMPACTED, Family, families, fragments_table
+from windowing.panes.rule import COMPACTED, Family, fragments_table, pane_families
 from windowing.source import table as source
 from windowing.spec.kinds import Session
 
 _GROUP, _N = "__group", "__n"
 
 
-def compact(batch: Batch) -> dict[str, int]:
+def compact_state(batch: RunContext) -> dict[str, int]:
     """Merges rows in all tables of partial aggregates; returns how many fewer each table has."""
     pipeline = batch.pipeline
     schema = source.read(batch.spark, pipeline).schema
     removed: dict[str, int] = {}
-    for family in families(pipeline):
-        algebras = partials.algebras(pipeline, family.aggregates, schema)
-        kept = partials.parts(algebras.values())
+    for family in pane_families(pipeline):
+        algebras = partials.algebras_of(pipeline, family.aggregates, schema)
+        kept = partials.parts_of(algebras.values())
         removed[family.table] = _compact_panes(batch, family, kept)
     for window in pipeline.sessions:
-        algebras = partials.algebras(pipeline, window.aggregates, schema)
-        kept = partials.parts(algebras.values())
+        algebras = partials.algebras_of(pipeline, window.aggregates, schema)
+        kept = partials.parts_of(algebras.values())
         removed[fragments_table(window)] = _compact_fragments(batch, window, kept)
     return removed
 
 
-def _compact_panes(batch: Batch, family: Family, kept: Sequence[Part]) -> int:
+def _compact_panes(batch: RunContext, family: Family, kept: Sequence[Part]) -> int:
     """Merges rows of one key and pane that count in the same windows.
 
     Rows surely do so if they were on time for all windows, or if they were judged by the same W.
@@ -73,7 +73,7 @@ def _on_time(lateness_us: int | None) -> Column:
     return F.col(JUDGED).isNull() | (first_end > F.unix_micros(JUDGED))
 
 
-def _compact_fragments(batch: Batch, window: Session, kept: Sequence[Part]) -> int:
+def _compact_fragments(batch: RunContext, window: Session, kept: Sequence[Part]) -> int:
     """Merges the fragments of each stored session.
 
     That is safe because a session only grows by new events, and a backfill rebuilds its fragments
@@ -82,7 +82,7 @@ def _compact_fragments(batch: Batch, window: Session, kept: Sequence[Part]) -> i
     path = batch.pipeline.table(fragments_table(window))
     if not delta.exists(batch.spark, path):
         return 0
-    sessions = delta.read(batch.spark, complete(batch.pipeline, window).path)
+    sessions = delta.read(batch.spark, complete_table(batch.pipeline, window).path)
     spans = sessions.select(*batch.keys, START, F.col(LAST).alias("__until"))
     same_key = [F.col(f"f.`{k}`") == F.col(f"s.`{k}`") for k in batch.keys]
     inside = (F.col(FIRST) >= F.col(START)) & (F.col(FIRST) <= F.col("__until"))
@@ -128,7 +128,7 @@ def _merge_crowds(path: str, rows: DataFrame, crowd: Crowd, kept: Sequence[Part]
     before = old.count()
     after = new.count()
     if before:
-        state.swap(path, old.select(*columns), new, crowd.identity)
+        state.swap_partials(path, old.select(*columns), new, crowd.identity)
     crashpoint("maintain.compacted")
     return before - after
 

@@ -8,8 +8,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from jobs.microbatch.context import Batch
-from jobs.microbatch.parallel import together
+from jobs.microbatch.context import RunContext
+from jobs.microbatch.parallel import run_parallel
 from jobs.preflight import tables
 from windowing import delta
 from windowing.admit.table import REFUSED
@@ -22,21 +22,21 @@ from windowing.source.table import literal
 _CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 
 
-def rewrite(batch: Batch, names: Sequence[str]) -> None:
+def rewrite_marked_files(batch: RunContext, names: Sequence[str]) -> None:
     """Rewrites files in which deleted rows are only marked by a deletion vector."""
     paths = [batch.pipeline.table(name) for name in names]
     statements = [f"reorg table delta.`{path}` apply (purge)" for path in paths]
-    together([partial(batch.spark.sql, statement) for statement in statements])
+    run_parallel([partial(batch.spark.sql, statement) for statement in statements])
 
 
-def forget(batch: Batch, names: Sequence[str]) -> None:
+def delete_old_files(batch: RunContext, names: Sequence[str]) -> None:
     """Deletes every file that the newest versions of the tables do not need."""
     spark = batch.spark
     paths = [batch.pipeline.table(name) for name in names]
     # Delta refuses to vacuum with a retention of zero hours unless this check is off.
     spark.conf.set(_CHECK, "false")
     try:
-        together([partial(_vacuum_table, spark, path) for path in paths])
+        run_parallel([partial(_vacuum_table, spark, path) for path in paths])
     finally:
         spark.conf.unset(_CHECK)
 
@@ -46,7 +46,7 @@ def _vacuum_table(spark: SparkSession, path: str) -> None:
     crashpoint("erase.vacuumed")
 
 
-def delete_rows(batch: Batch, key: Mapping[str, str], left: Sequence[str]) -> dict[str, int]:
+def delete_rows(batch: RunContext, key: Mapping[str, str], left: Sequence[str]) -> dict[str, int]:
     """Deletes the rows of the key from every table; returns by table how many there were.
 
     `left` are the tables of windows of earlier specs. Event ids are deleted first, because the
@@ -60,7 +60,7 @@ def delete_rows(batch: Batch, key: Mapping[str, str], left: Sequence[str]) -> di
     state = [table for table in state_names(pipeline) if table != SEEN]
     conditions: dict[str, Mapping[str, str]] = {
         **dict.fromkeys(state, key),
-        **dict.fromkeys(tables.outputs(pipeline), key),
+        **dict.fromkeys(tables.output_names(pipeline), key),
         **dict.fromkeys(REFUSED, kept_key),
         **dict.fromkeys(left, key),
     }
@@ -70,7 +70,7 @@ def delete_rows(batch: Batch, key: Mapping[str, str], left: Sequence[str]) -> di
     return found
 
 
-def _delete_ids(batch: Batch, key: Mapping[str, str]) -> int:
+def _delete_ids(batch: RunContext, key: Mapping[str, str]) -> int:
     """Deletes the ids of the key's events, as far as the source still has these events."""
     path = batch.pipeline.table(SEEN)
     if not delta.exists(batch.spark, path):
@@ -87,7 +87,7 @@ def _delete_ids(batch: Batch, key: Mapping[str, str]) -> int:
     return n
 
 
-def _delete_key(batch: Batch, table: str, key: Mapping[str, str]) -> int:
+def _delete_key(batch: RunContext, table: str, key: Mapping[str, str]) -> int:
     path = batch.pipeline.table(table)
     if not delta.exists(batch.spark, path):
         return 0
@@ -98,7 +98,7 @@ def _delete_key(batch: Batch, table: str, key: Mapping[str, str]) -> int:
     return n
 
 
-def _merge_key_away(batch: Batch, path: str, rows: DataFrame, key: Mapping[str, str]) -> None:
+def _merge_key_away(batch: RunContext, path: str, rows: DataFrame, key: Mapping[str, str]) -> None:
     """Deletes by a MERGE with the key in its source.
 
     A DELETE would write its condition, and so the key, to the log of the table.
@@ -113,7 +113,7 @@ def _merge_key_away(batch: Batch, path: str, rows: DataFrame, key: Mapping[str, 
     target.merge(one.alias("s"), same).whenMatchedDelete().execute()
 
 
-def same_key(batch: Batch, schema: T.StructType, key: Mapping[str, str]) -> Column:
+def same_key(batch: RunContext, schema: T.StructType, key: Mapping[str, str]) -> Column:
     """True for rows of the key. UsageError where a value is not one of its column's type."""
     conditions = []
     for column, value in key.items():

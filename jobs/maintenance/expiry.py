@@ -10,7 +10,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from jobs.microbatch.context import Batch
+from jobs.microbatch.context import RunContext
 from windowing import delta
 from windowing.admit.digest import EMPTIED, digest_of
 from windowing.admit.table import REFUSED
@@ -18,13 +18,13 @@ from windowing.columns import DIGEST, END, META, PANE, RUN, kept_name
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant
 from windowing.ledger.table import WATERMARKS
-from windowing.panes.rule import SEEN, families
+from windowing.panes.rule import SEEN, pane_families
 from windowing.source import table as source
 from windowing.spec.kinds import Aligned, Global
-from windowing.windows.gaps import filled
+from windowing.windows.gaps import shows_empty_windows
 
 
-def expire(batch: Batch, watermark_us: int | None) -> dict[str, int]:
+def expire_rows(batch: RunContext, watermark_us: int | None) -> dict[str, int]:
     """Deletes rows past their retention and empties refused rows past theirs.
 
     Returns by table how many rows were deleted or emptied.
@@ -50,7 +50,7 @@ def expire(batch: Batch, watermark_us: int | None) -> dict[str, int]:
     return found
 
 
-def _expire_refused(batch: Batch, until_us: int) -> dict[str, int]:
+def _expire_refused(batch: RunContext, until_us: int) -> dict[str, int]:
     """Empties refused rows of runs whose arrival is before `until_us`."""
     runs = _list_runs_before(batch, until_us)
     if not runs:
@@ -58,27 +58,27 @@ def _expire_refused(batch: Batch, until_us: int) -> dict[str, int]:
     return {table: _empty_old(batch, table, F.col(RUN).isin(runs)) for table in REFUSED}
 
 
-def _list_runs_before(batch: Batch, arrival_us: int) -> list[int]:
+def _list_runs_before(batch: RunContext, arrival_us: int) -> list[int]:
     watermarks = delta.read(batch.spark, batch.pipeline.table(WATERMARKS))
     earlier = watermarks.where(F.col("arrival") < instant(arrival_us))
     return [row[RUN] for row in earlier.select(RUN).distinct().collect()]
 
 
-def _expire_panes(batch: Batch, until_us: int) -> Mapping[str, int]:
+def _expire_panes(batch: RunContext, until_us: int) -> Mapping[str, int]:
     """Deletes panes that began before `until_us`.
 
     Panes of global windows never expire. Those of families that show empty windows stay too,
     because empty windows begin at the first event of their key.
     """
     found = {}
-    for family in families(batch.pipeline):
-        if not any(isinstance(w, Global) or filled(w) for w in family.windows):
+    for family in pane_families(batch.pipeline):
+        if not any(isinstance(w, Global) or shows_empty_windows(w) for w in family.windows):
             old = F.col(PANE) < instant(until_us)
             found[family.table] = _delete_old(batch, family.table, old)
     return found
 
 
-def _empty_old(batch: Batch, table: str, old: Column) -> int:
+def _empty_old(batch: RunContext, table: str, old: Column) -> int:
     """Sets the source columns of old refused rows to null, except for the key, in one commit.
 
     What remains is that they were refused, and their digest. Without the digest, reprocessing would
@@ -107,7 +107,7 @@ def _empty_old(batch: Batch, table: str, old: Column) -> int:
     return n
 
 
-def _delete_old(batch: Batch, table: str, old: Column) -> int:
+def _delete_old(batch: RunContext, table: str, old: Column) -> int:
     """Deletes the rows for which `old` is true; returns how many there were."""
     path = batch.pipeline.table(table)
     if not delta.exists(batch.spark, path):

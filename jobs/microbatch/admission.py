@@ -10,16 +10,24 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from jobs.microbatch.context import Batch
+from jobs.microbatch.context import RunContext
 from windowing import delta
 from windowing.admit.digest import with_row_digest
-from windowing.admit.frame import ACCEPTED, LATE, PARTIAL, QUARANTINED, Law, Memory, judged, plain
-from windowing.admit.rule import cuts, suspicious_before
-from windowing.columns import END, LAST, MISSED, OUTCOME, START, UNANSWERED, WHY
-from windowing.columns import T as TIME
+from windowing.admit.frame import (
+    ACCEPTED,
+    LATE,
+    PARTIAL,
+    QUARANTINED,
+    Law,
+    Memory,
+    accept_valid_rows,
+    judge_rows,
+)
+from windowing.admit.rule import lateness_cuts, suspicious_before
+from windowing.columns import END, LAST, MISSED, OUTCOME, START, TIME, UNANSWERED, WHY
 from windowing.errors import TidemarkError
 from windowing.ledger.nulls import WHERE, name_null_count, read_null_counts
-from windowing.merge.rule import complete
+from windowing.merge.rule import complete_table
 from windowing.panes import table as state
 from windowing.panes.frame import Range
 from windowing.source import frame as source
@@ -56,12 +64,12 @@ class Admitted:
         return self.rows.where(F.col(OUTCOME) == ACCEPTED)
 
 
-def admit(batch: Batch, rows: DataFrame) -> Admitted:
+def admit_rows(batch: RunContext, rows: DataFrame) -> Admitted:
     """Gives every event of a batch one outcome, and counts the outcomes; nothing is written."""
     pipeline = batch.pipeline
     wider = source.add_computed_columns(rows, pipeline)
     with_digest = with_row_digest(wider, earlier_types(batch.spark, pipeline))
-    marked = timed(batch, source.mark_unanswered(with_digest, pipeline))
+    marked = add_event_time(batch, source.mark_unanswered(with_digest, pipeline))
     facts = _collect_facts(marked, pipeline)
     checked = marked.where(~F.col(UNANSWERED)).drop(UNANSWERED)
     lost = keep_null_counts(facts)
@@ -72,9 +80,11 @@ def admit(batch: Batch, rows: DataFrame) -> Admitted:
         # Nothing can be late or a duplicate, so rows need no comparison with others or with state.
         within = None if low is None else Range(low, facts["high"])
         counts = {**_count_without_judging(facts), **lost}
-        return Admitted(plain(checked), wider.columns, wider.schema, counts, within)
-    remembered = memory(batch, checked, suspicious=suspicious)
-    result = judged(checked, pipeline, law(batch), remembered).localCheckpoint(eager=True)
+        return Admitted(accept_valid_rows(checked), wider.columns, wider.schema, counts, within)
+    remembered = read_memory(batch, checked, suspicious=suspicious)
+    result = judge_rows(checked, pipeline, lateness_law(batch), remembered).localCheckpoint(
+        eager=True
+    )
     counted = _count_outcomes(result, pipeline)
     low = counted.pop("low")
     high = counted.pop("high")
@@ -94,21 +104,21 @@ def _count_without_judging(facts: Row) -> dict[str, int]:
     }
 
 
-def timed(batch: Batch, rows: DataFrame) -> DataFrame:
+def add_event_time(batch: RunContext, rows: DataFrame) -> DataFrame:
     """Rows with an event time, or the reason why they have none: rows -> rows + [__t, __why]."""
     pipeline = batch.pipeline
     column = pipeline.source.event_time.column
     if column is None:
-        arrived = source.arrived(rows, batch.arrival_us)
-        return source.checked(arrived, pipeline, rows.schema, batch.arrival_us)
-    read = source.timed(rows, pipeline)
+        arrived = source.time_by_arrival(rows, batch.arrival_us)
+        return source.check_rows(arrived, pipeline, rows.schema, batch.arrival_us)
+    read = source.read_event_time(rows, pipeline)
     zone = pipeline.source.zone
     if zone is not None and not isinstance(rows.schema[column].dataType, T.TimestampType):
         read = _place_local_times(batch, read, zone)
-    return source.checked(read, pipeline, rows.schema, batch.arrival_us)
+    return source.check_rows(read, pipeline, rows.schema, batch.arrival_us)
 
 
-def _place_local_times(batch: Batch, read: DataFrame, zone: str) -> DataFrame:
+def _place_local_times(batch: RunContext, read: DataFrame, zone: str) -> DataFrame:
     """Rows whose local times became instants by the clock of `zone`."""
     ends = read.agg(F.min(source.NAIVE), F.max(source.NAIVE)).first()
     if ends is None or ends[0] is None:
@@ -116,17 +126,17 @@ def _place_local_times(batch: Batch, read: DataFrame, zone: str) -> DataFrame:
     first, last = ends
     ahead_us = max(batch.pipeline.watermark.max_future_us, _FAR_US) + 2 * DAY
     latest = max(first, min(last, batch.arrival_us + ahead_us))
-    return source.placed(read, zone, first, latest)
+    return source.place_local_times(read, zone, first, latest)
 
 
-def law(batch: Batch) -> Law:
+def lateness_law(batch: RunContext) -> Law:
     """The watermark and the allowed lateness by which this batch is admitted."""
     watermark_us = batch.stamp.judged_us
     lateness_us = batch.pipeline.watermark.allowed_lateness_us
-    return Law(watermark_us, lateness_us, cuts(batch.pipeline, watermark_us))
+    return Law(watermark_us, lateness_us, lateness_cuts(batch.pipeline, watermark_us))
 
 
-def memory(batch: Batch, checked: DataFrame, *, suspicious: bool) -> Memory:
+def read_memory(batch: RunContext, checked: DataFrame, *, suspicious: bool) -> Memory:
     """What earlier batches accepted, as far as the outcomes of this batch depend on it.
 
     Sessions are read only if `suspicious`: if an event of the batch may be late.
@@ -141,7 +151,7 @@ def memory(batch: Batch, checked: DataFrame, *, suspicious: bool) -> Memory:
     stored = {}
     if suspicious:
         for window in pipeline.chained:
-            sessions = delta.read(batch.spark, complete(pipeline, window).path)
+            sessions = delta.read(batch.spark, complete_table(pipeline, window).path)
             stored[window.name] = sessions.select(*batch.keys, START, END, LAST)
     return Memory(ids, stored)
 

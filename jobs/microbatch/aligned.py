@@ -8,26 +8,26 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from jobs.microbatch import empty_windows
-from jobs.microbatch.context import Batch
-from jobs.microbatch.outputs import Step, publishable
+from jobs.microbatch.context import RunContext
+from jobs.microbatch.outputs import Step, write_shown
 from windowing.aggregates.algebra import Algebra, Part
 from windowing.columns import JUDGED, PANE, TOUCHED
 from windowing.merge import frame as merges
-from windowing.merge.rule import bounds
+from windowing.merge.rule import bound_columns
 from windowing.panes import frame as partials
 from windowing.panes import table as state
 from windowing.panes.frame import Range
 from windowing.panes.rule import Family
 from windowing.spec.kinds import ON_CHANGE, Aligned, Global
 from windowing.windows import aligned, whole
-from windowing.windows.gaps import filled
+from windowing.windows.gaps import shows_empty_windows
 
 
 @dataclass(frozen=True)
-class Panes:
+class PaneBatch:
     """The panes that a batch adds to one family, and the windows they touch."""
 
-    batch: Batch
+    batch: RunContext
     family: Family
     within: Range
     algebras: Mapping[str, Algebra]
@@ -41,8 +41,8 @@ class Panes:
         table = self.family.table
         counts = {}
         for window in self.family.windows:
-            if filled(window):
-                added = empty_windows.checked(
+            if shows_empty_windows(window):
+                added = empty_windows.check_empty_limit(
                     self.batch, window, table, self._mark_fresh(), self.within
                 )
                 counts[f"{window.name}.empty"] = added
@@ -51,7 +51,9 @@ class Panes:
     def store(self) -> None:
         """Appends the panes to state."""
         batch = self.batch
-        state.store(self.fresh, batch.pipeline, self.family.table, batch.stamp, "pane_start")
+        state.store_partials(
+            self.fresh, batch.pipeline, self.family.table, batch.stamp, "pane_start"
+        )
 
     def outputs(self) -> list[Step]:
         """One step for each output with `emit: on_change`: it recomputes the windows touched."""
@@ -60,15 +62,15 @@ class Panes:
 
     def _write_output(self, window: Aligned | Global) -> dict[str, int]:
         own = {a.name: self.algebras[a.name] for a in window.aggregates}
-        kept = partials.parts(own.values())
+        kept = partials.parts_of(own.values())
         if isinstance(window, Global):
             new = self._compute_global(kept)
             within = self.within
         else:
             new, within = self._compute_aligned(window, kept)
-        identity = [*self.batch.keys, *bounds(window)]
-        valued = merges.values(new, identity, window.aggregates, own)
-        return publishable(self.batch, window, valued, within)
+        identity = [*self.batch.keys, *bound_columns(window)]
+        valued = merges.lower_partials(new, identity, window.aggregates, own)
+        return write_shown(self.batch, window, valued, within)
 
     def _mark_fresh(self) -> DataFrame:
         """The fresh panes as they are stored, marked as touched."""
@@ -99,10 +101,10 @@ class Panes:
         panes = self._add_fresh(others, kept)
         runs = aligned.stretches(panes, window, batch.keys, kept, lateness, wide)
         touched = runs.where(F.col(TOUCHED) > 0)
-        if not filled(window):
+        if not shows_empty_windows(window):
             return aligned.windows(touched, window, wide), self.within
         fresh = self._mark_fresh()
-        gaps, wide = empty_windows.gaps(batch, window, table, fresh, self.within)
+        gaps, wide = empty_windows.empty_window_ranges(batch, window, table, fresh, self.within)
         empties = aligned.empties(gaps, touched, window, batch.keys, kept)
         return aligned.windows(touched.unionByName(empties), window, wide), wide
 

@@ -12,16 +12,16 @@ from windowing.spec.pipeline import Pipeline
 
 
 @dataclass(frozen=True)
-class Batch:
+class RunContext:
     """What one micro-batch is admitted by and stamped with; the same on every retry."""
 
     spark: SparkSession
     pipeline: Pipeline
     stamp: state.Stamp
     arrival_us: int
-    worn: bool = False
+    state_may_be_expired: bool = False
     """Whether panes may have expired, so that windows that overlap them are rebuilt from source."""
-    fed: bool = False
+    source_was_rewritten: bool = False
     """Whether the source was seen to change its past."""
 
     @property
@@ -30,9 +30,9 @@ class Batch:
         return self.pipeline.source.key
 
     @property
-    def changing(self) -> bool:
+    def source_may_change(self) -> bool:
         """Whether the source may contain other rows than were once read from it."""
-        return self.fed or self.pipeline.source.changes == "feed"
+        return self.source_was_rewritten or self.pipeline.source.changes == "feed"
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Closing:
     the range of event times that the run accepted; None where it accepted nothing.
     """
 
-    batch: Batch
+    batch: RunContext
     before_us: int | None
     after_us: int | None
     within: Range | None

@@ -12,35 +12,35 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from jobs.microbatch import empty_windows
-from jobs.microbatch.context import Batch, Closing
-from jobs.microbatch.outputs import Step, derive, written
-from jobs.microbatch.parallel import together
+from jobs.microbatch.context import Closing, RunContext
+from jobs.microbatch.outputs import Step, derive_output, write_output
+from jobs.microbatch.parallel import run_parallel
 from windowing import delta
 from windowing.aggregates.algebra import Algebra, Part
 from windowing.columns import BATCH, END, JUDGED, PANE, RUN, START, TOUCHED
 from windowing.grid.frame import instant
-from windowing.ledger.rule import total
+from windowing.ledger.rule import add_counts
 from windowing.merge import frame as merges
-from windowing.merge.rule import bounds, in_output, output
+from windowing.merge.rule import bound_columns, in_output, output_table
 from windowing.panes import frame as partials
 from windowing.panes.frame import Range
-from windowing.panes.rule import Family, families, span
+from windowing.panes.rule import Family, longest_span, pane_families
 from windowing.source import table as source
 from windowing.spec.kinds import CHANGES, ON_CHANGE, Aligned, Global
 from windowing.windows import aligned
-from windowing.windows.gaps import filled
+from windowing.windows.gaps import shows_empty_windows
 
 
-def emit(closing: Closing) -> dict[str, int]:
+def emit_outputs(closing: Closing) -> dict[str, int]:
     """Updates every output that waits for the watermark; returns their counts."""
     if closing.within is None and closing.before_us == closing.after_us:
         return {}
     pipeline = closing.batch.pipeline
     steps = _list_aligned_steps(closing)
-    steps += [partial(derive, closing, w) for w in pipeline.windows if not in_output(w)]
+    steps += [partial(derive_output, closing, w) for w in pipeline.windows if not in_output(w)]
     if not steps:
         return {}
-    return total(together(steps))
+    return add_counts(run_parallel(steps))
 
 
 def _list_aligned_steps(closing: Closing) -> list[Step]:
@@ -48,7 +48,7 @@ def _list_aligned_steps(closing: Closing) -> list[Step]:
     if closing.after_us is None:
         return []
     steps: list[Step] = []
-    for family in families(closing.batch.pipeline):
+    for family in pane_families(closing.batch.pipeline):
         for window in family.windows:
             if not isinstance(window, Global) and window.shown.emit != ON_CHANGE:
                 steps.append(partial(_emit_aligned, closing, family, window))
@@ -63,8 +63,8 @@ def _emit_aligned(closing: Closing, family: Family, window: Aligned) -> dict[str
     if not delta.exists(batch.spark, path):
         return {}
     schema = source.schema(batch.spark, pipeline)
-    algebras = partials.algebras(pipeline, window.aggregates, schema)
-    kept = partials.parts(algebras.values())
+    algebras = partials.algebras_of(pipeline, window.aggregates, schema)
+    kept = partials.parts_of(algebras.values())
     found, within = _select_pool(closing, delta.read(batch.spark, path), window)
     columns = [*batch.keys, PANE, JUDGED, TOUCHED, *(p.name for p in kept)]
     pool = found.select(*columns).localCheckpoint(eager=True)
@@ -76,9 +76,9 @@ def _emit_aligned(closing: Closing, family: Family, window: Aligned) -> dict[str
     else:
         windows = _place_windows(closing, family, window, runs, kept, within)
         affected = windows.where((F.col(TOUCHED) > 0) | closing.since(F.col(END)))
-        identity = [*batch.keys, *bounds(window)]
-        rows = merges.values(affected, identity, window.aggregates, algebras)
-    shown = merges.qualifying(rows.where(closing.closed(F.col(END))), window.shown.having)
+        identity = [*batch.keys, *bound_columns(window)]
+        rows = merges.lower_partials(affected, identity, window.aggregates, algebras)
+    shown = merges.filter_having(rows.where(closing.closed(F.col(END))), window.shown.having)
     return _write_shown(closing, window, pool, within, shown)
 
 
@@ -87,15 +87,15 @@ def _write_shown(
 ) -> dict[str, int]:
     """Writes the rows `shown` in place of the stored rows of the windows that were affected."""
     batch = closing.batch
-    target = output(batch.pipeline, window)
+    target = output_table(batch.pipeline, window)
     if delta.is_new(batch.spark, target.path):
-        return written(batch, window, target, merges.inserts(shown, target))
+        return write_output(batch, window, target, merges.compute_inserts(shown, target))
     stored = delta.read(batch.spark, target.path)
     old = _select_affected(closing, window, pool, within, stored)
-    if filled(window):
+    if shows_empty_windows(window):
         shown = shown.localCheckpoint(eager=True)
         old = _add_stored_rows_of(shown, stored, old, [*batch.keys, START, END])
-    return written(batch, window, target, merges.replacements(shown, old, target))
+    return write_output(batch, window, target, merges.compute_replacements(shown, old, target))
 
 
 def _add_stored_rows_of(
@@ -115,19 +115,19 @@ def _add_stored_rows_of(
 
 
 def changes(
-    runs: DataFrame, window: Aligned, batch: Batch, algebras: dict[str, Algebra], within: Range
+    runs: DataFrame, window: Aligned, batch: RunContext, algebras: dict[str, Algebra], within: Range
 ) -> DataFrame:
     """The windows whose aggregates differ from those of the key's previous window.
 
     runs -> [keys, start, end, aggregates, __overflow]
     """
-    kept = partials.parts(algebras.values())
+    kept = partials.parts_of(algebras.values())
     points = aligned.points(runs, window, batch.keys, kept, within)
-    identity = [*batch.keys, aligned.GROUP, *bounds(window), aligned.BEFORE]
-    valued = merges.values(points, identity, window.aggregates, algebras)
+    identity = [*batch.keys, aligned.GROUP, *bound_columns(window), aligned.BEFORE]
+    valued = merges.lower_partials(points, identity, window.aggregates, algebras)
     names = [a.name for a in window.aggregates]
     group = [*batch.keys, aligned.GROUP]
-    differ = merges.differing(valued, group, [START, END], names, aligned.BEFORE)
+    differ = merges.keep_differing(valued, group, [START, END], names, aligned.BEFORE)
     return differ.drop(aligned.GROUP, aligned.BEFORE)
 
 
@@ -140,7 +140,7 @@ def _place_windows(
     within: Range,
 ) -> DataFrame:
     """Every window of `runs`, and the empty windows where the output shows them."""
-    if not filled(window):
+    if not shows_empty_windows(window):
         return aligned.windows(runs, window, within)
     gaps, wide = empty_windows.closing_gaps(closing, window, family.table)
     empties = aligned.empties(gaps, runs, window, closing.batch.keys, kept)
@@ -153,7 +153,7 @@ def _select_pool(closing: Closing, panes: DataFrame, window: Aligned) -> tuple[D
     panes -> panes + [__touched], 1 for panes that this run stored
     """
     batch = closing.batch
-    reach = 2 * span(window)
+    reach = 2 * longest_span(window)
     fresh = (F.col(RUN) == batch.stamp.run) & (F.col(BATCH) >= 0)
     up_to_watermark = F.col(PANE) < instant(closing.after_us or 0)
     marked = panes.withColumn(TOUCHED, fresh.cast("bigint")).where(up_to_watermark)
@@ -186,7 +186,7 @@ def _find_times(closing: Closing, panes: DataFrame) -> Range:
     known = [us for us in times if us is not None]
     passed = Range(min(known), max(known))
     if closing.before_us is None:
-        return empty_windows.spanned(panes, passed)
+        return empty_windows.widen_to_growth(panes, passed)
     return passed
 
 

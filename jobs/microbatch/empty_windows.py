@@ -7,20 +7,27 @@ panes of a key -> extent, from its first window to its last -> ranges of windows
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs.microbatch.context import Batch, Closing
+from jobs.microbatch.context import Closing, RunContext
 from windowing import delta
 from windowing.aggregates.algebra import rows_part
 from windowing.columns import BATCH, FROM, HIGH, LOW, PANE, RUN, TO, TOUCHED
 from windowing.errors import StateRefused
 from windowing.panes import table as state
 from windowing.panes.frame import Range
-from windowing.panes.rule import span
+from windowing.panes.rule import longest_span
 from windowing.windows import aligned
-from windowing.windows.gaps import OLD_HIGH, OLD_LOW, Filled, extents, last_closed, ranges
+from windowing.windows.gaps import (
+    OLD_HIGH,
+    OLD_LOW,
+    Filled,
+    last_closed,
+    ranges_between,
+    window_extents,
+)
 
 
-def grown(
-    batch: Batch, window: Filled, table: str, fresh: DataFrame, within: Range
+def extent_growth(
+    batch: RunContext, window: Filled, table: str, fresh: DataFrame, within: Range
 ) -> tuple[DataFrame, Range]:
     """The extent of every key of `fresh`, without and with the fresh panes, and the times it spans.
 
@@ -36,23 +43,23 @@ def grown(
         others = before.join(fresh.select(*keys).distinct(), keys, "left_semi")
     old = others.select(*columns)
     all_panes = old.unionByName(fresh.select(*columns))
-    wide = _widen_by_span(spanned(all_panes, within), window)
+    wide = _widen_by_span(widen_to_growth(all_panes, within), window)
     lateness = batch.pipeline.watermark.allowed_lateness_us
-    old_extents = _rename_to_old(extents(old, window, keys, lateness, wide))
-    new_extents = extents(all_panes, window, keys, lateness, wide)
+    old_extents = _rename_to_old(window_extents(old, window, keys, lateness, wide))
+    new_extents = window_extents(all_panes, window, keys, lateness, wide)
     return new_extents.join(old_extents, keys, "left"), wide
 
 
 def _widen_by_span(ends: Range, window: Filled) -> Range:
     """Every window that overlaps `ends` lies inside the result."""
-    return Range(ends.low_us - span(window), ends.high_us + span(window))
+    return Range(ends.low_us - longest_span(window), ends.high_us + longest_span(window))
 
 
 def _rename_to_old(found: DataFrame) -> DataFrame:
     return found.withColumnsRenamed({LOW: OLD_LOW, HIGH: OLD_HIGH})
 
 
-def spanned(panes: DataFrame, within: Range) -> Range:
+def widen_to_growth(panes: DataFrame, within: Range) -> Range:
     """`within`, widened to every pane of `panes`."""
     ends = panes.agg(F.min(F.unix_micros(PANE)), F.max(F.unix_micros(PANE))).first()
     if ends is None or ends[0] is None:
@@ -60,20 +67,22 @@ def spanned(panes: DataFrame, within: Range) -> Range:
     return Range(min(within.low_us, ends[0]), max(within.high_us, ends[1]))
 
 
-def gaps(
-    batch: Batch, window: Filled, table: str, fresh: DataFrame, within: Range
+def empty_window_ranges(
+    batch: RunContext, window: Filled, table: str, fresh: DataFrame, within: Range
 ) -> tuple[DataFrame, Range]:
     """The windows by which each key's extent has grown, and the times they span.
 
     The windows are ranges of window numbers, [keys, __low, __high], both ends inclusive.
     """
-    found, wide = grown(batch, window, table, fresh, within)
-    return ranges(found, batch.keys), wide
+    found, wide = extent_growth(batch, window, table, fresh, within)
+    return ranges_between(found, batch.keys), wide
 
 
-def checked(batch: Batch, window: Filled, table: str, fresh: DataFrame, within: Range) -> int:
+def check_empty_limit(
+    batch: RunContext, window: Filled, table: str, fresh: DataFrame, within: Range
+) -> int:
     """How many empty windows the batch adds; StateRefused if they exceed the output's limit."""
-    added, wide = gaps(batch, window, table, fresh, within)
+    added, wide = empty_window_ranges(batch, window, table, fresh, within)
     lateness = batch.pipeline.watermark.allowed_lateness_us
     runs = aligned.stretches(fresh, window, batch.keys, [rows_part()], lateness, wide)
     same_key = [F.col(f"g.`{k}`") == F.col(f"r.`{k}`") for k in batch.keys]
@@ -88,8 +97,8 @@ def checked(batch: Batch, window: Filled, table: str, fresh: DataFrame, within: 
     return _check_limit(window, int(in_extents - with_events), then)
 
 
-def affordable(
-    batch: Batch, window: Filled, before: DataFrame | None, after: DataFrame, within: Range
+def check_limit(
+    batch: RunContext, window: Filled, before: DataFrame | None, after: DataFrame, within: Range
 ) -> None:
     """StateRefused if the panes `after` make more empty windows than `before` by over the limit.
 
@@ -101,16 +110,18 @@ def affordable(
     _check_limit(window, added, "then rerun the command; nothing was written")
 
 
-def _count_empty_windows(batch: Batch, window: Filled, panes: DataFrame, within: Range) -> int:
+def _count_empty_windows(batch: RunContext, window: Filled, panes: DataFrame, within: Range) -> int:
     """How many empty windows lie between each key's first and last event.
 
     panes[keys, pane_start, judged_by, rows] -> number
     """
     lateness = batch.pipeline.watermark.allowed_lateness_us
-    wide = _widen_by_span(spanned(panes, within), window)
+    wide = _widen_by_span(widen_to_growth(panes, within), window)
     touched = panes.withColumn(TOUCHED, F.lit(1).cast("bigint"))
     runs = aligned.stretches(touched, window, batch.keys, [rows_part()], lateness, wide)
-    in_extents = _count_windows(extents(panes, window, batch.keys, lateness, wide), LOW, HIGH)
+    in_extents = _count_windows(
+        window_extents(panes, window, batch.keys, lateness, wide), LOW, HIGH
+    )
     with_events = _count_windows(runs, FROM, TO)
     return in_extents - with_events
 
@@ -141,8 +152,8 @@ def closing_gaps(closing: Closing, window: Filled, table: str) -> tuple[DataFram
     lateness = batch.pipeline.watermark.allowed_lateness_us
     after_us = closing.after_us or 0
     panes = delta.read(batch.spark, batch.pipeline.table(table))
-    wide = spanned(panes, Range(after_us, after_us))
-    found = extents(panes, window, batch.keys, lateness, wide)
+    wide = widen_to_growth(panes, Range(after_us, after_us))
+    found = window_extents(panes, window, batch.keys, lateness, wide)
     first_shown = _first_shown_now(closing, window, panes, found, wide)
     last = F.lit(last_closed(window, after_us))
     up_to_watermark = first_shown.withColumn(HIGH, F.least(HIGH, last))
@@ -163,8 +174,8 @@ def _first_shown_now(
     keys = list(batch.keys)
     lateness = batch.pipeline.watermark.allowed_lateness_us
     fresh = (F.col(RUN) == batch.stamp.run) & (F.col(BATCH) >= 0)
-    before = extents(panes.where(~fresh), window, batch.keys, lateness, wide)
-    grown_by = ranges(found.join(_rename_to_old(before), keys, "left"), batch.keys)
+    before = window_extents(panes.where(~fresh), window, batch.keys, lateness, wide)
+    grown_by = ranges_between(found.join(_rename_to_old(before), keys, "left"), batch.keys)
     first_open = F.lit(last_closed(window, closing.before_us) + 1)
     since = F.greatest(F.col(LOW), first_open)
     passed = found.select(*keys, since.alias(LOW), HIGH)

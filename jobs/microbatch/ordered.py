@@ -13,27 +13,27 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from jobs.microbatch.admission import Admitted
-from jobs.microbatch.context import Batch
-from jobs.microbatch.outputs import Step, written
+from jobs.microbatch.context import RunContext
+from jobs.microbatch.outputs import Step, write_output
 from windowing import delta
 from windowing.aggregates.algebra import Algebra
-from windowing.columns import T as TIME
+from windowing.columns import TIME
 from windowing.merge import frame as merges
-from windowing.merge.rule import bounds, complete
+from windowing.merge.rule import bound_columns, complete_table
 from windowing.panes import events as buffer
 from windowing.panes import frame as partials
 from windowing.panes import table as state
 from windowing.panes.frame import Range
 from windowing.panes.rule import EVENTS
-from windowing.spec.kinds import Ordered, RecordSliding
+from windowing.spec.kinds import OrderDependent, RecordSliding
 from windowing.windows import ordered, record, region
 
 
 @dataclass(frozen=True)
-class Events:
+class EventBatch:
     """The events that a batch adds to the event buffer, and the windows they change."""
 
-    batch: Batch
+    batch: RunContext
     within: Range
     schema: T.StructType
     fresh: DataFrame
@@ -44,30 +44,32 @@ class Events:
 
     def store(self) -> None:
         """Appends the events to state."""
-        state.store(self.fresh, self.batch.pipeline, EVENTS, self.batch.stamp, "event_time")
+        state.store_partials(
+            self.fresh, self.batch.pipeline, EVENTS, self.batch.stamp, "event_time"
+        )
 
     def outputs(self) -> list[Step]:
         """One step for each window."""
         return [partial(self._write_output, window) for window in self.batch.pipeline.ordered]
 
-    def _write_output(self, window: Ordered) -> dict[str, int]:
+    def _write_output(self, window: OrderDependent) -> dict[str, int]:
         batch = self.batch
         new = _select_admitted(batch, window, batch.stamp.on(self.fresh))
         ends = [F.min(TIME).alias("__t0"), F.max(TIME).alias("__t1")]
         reached = new.groupBy(*batch.keys).agg(*ends)
         before = state.events_before(batch.spark, batch.pipeline, batch.stamp)
-        return recomputed(batch, window, reached, before, self.fresh, self.schema)
+        return recompute_keys(batch, window, reached, before, self.fresh, self.schema)
 
 
-def events_of(batch: Batch, admitted: Admitted) -> Events:
+def events_of(batch: RunContext, admitted: Admitted) -> EventBatch:
     """The batch's accepted events, reduced to the columns of the event buffer."""
-    fresh = buffer.stored(admitted.accepted, batch.pipeline).localCheckpoint(eager=True)
-    return Events(batch, admitted.within or Range(0, 0), admitted.schema, fresh)
+    fresh = buffer.buffer_events(admitted.accepted, batch.pipeline).localCheckpoint(eager=True)
+    return EventBatch(batch, admitted.within or Range(0, 0), admitted.schema, fresh)
 
 
-def recomputed(
-    batch: Batch,
-    window: Ordered,
+def recompute_keys(
+    batch: RunContext,
+    window: OrderDependent,
     reached: DataFrame,
     before: DataFrame | None,
     fresh: DataFrame | None,
@@ -80,7 +82,7 @@ def recomputed(
     Returns the counts of the rows written.
     """
     keys = batch.keys
-    target = complete(batch.pipeline, window)
+    target = complete_table(batch.pipeline, window)
     stored = None
     if not delta.is_new(batch.spark, target.path):
         stored = delta.read(batch.spark, target.path)
@@ -90,41 +92,41 @@ def recomputed(
         return {}
     found = _select_admitted(batch, window, events).join(regions, [*keys])
     in_region = (F.col(TIME) >= F.col("__low")) & (F.col(TIME) < F.col("__high"))
-    algebras = partials.algebras(batch.pipeline, window.aggregates, schema)
+    algebras = partials.algebras_of(batch.pipeline, window.aggregates, schema)
     windows = _compute_windows(batch, window, found.where(in_region), algebras)
-    new = region.inside(windows, regions, keys)
+    new = region.windows_in_regions(windows, regions, keys)
     closed_by = [c for c in target.shown if c == "closed_by"]
-    identity = [*keys, *bounds(window), *closed_by]
-    valued = merges.values(new, identity, window.aggregates, algebras)
+    identity = [*keys, *bound_columns(window), *closed_by]
+    valued = merges.lower_partials(new, identity, window.aggregates, algebras)
     if stored is None:
-        return written(batch, window, target, merges.inserts(valued, target))
-    old = region.inside(stored, regions, keys)
-    return written(batch, window, target, merges.replacements(valued, old, target))
+        return write_output(batch, window, target, merges.compute_inserts(valued, target))
+    old = region.windows_in_regions(stored, regions, keys)
+    return write_output(batch, window, target, merges.compute_replacements(valued, old, target))
 
 
 def _join_events(
-    batch: Batch, before: DataFrame | None, fresh: DataFrame | None, regions: DataFrame
+    batch: RunContext, before: DataFrame | None, fresh: DataFrame | None, regions: DataFrame
 ) -> DataFrame | None:
     """The fresh events, and the stored ones that `regions` need; None where there are neither."""
     stamped = None if fresh is None else batch.stamp.on(fresh)
     if before is None:
         return stamped
-    near = buffer.near(before, regions, batch.keys)
+    near = buffer.events_in_regions(before, regions, batch.keys)
     if stamped is None:
         return near
     return stamped.unionByName(near.select(*stamped.columns))
 
 
-def _select_admitted(batch: Batch, window: Ordered, stored: DataFrame) -> DataFrame:
+def _select_admitted(batch: RunContext, window: OrderDependent, stored: DataFrame) -> DataFrame:
     """The events of rows of the event buffer that were not late for `window`."""
-    events = buffer.events(stored, batch.pipeline)
-    return buffer.admitted(events, window, batch.pipeline.watermark.allowed_lateness_us)
+    events = buffer.unbuffer_events(stored, batch.pipeline)
+    return buffer.events_of_window(events, window, batch.pipeline.watermark.allowed_lateness_us)
 
 
 def _compute_windows(
-    batch: Batch, window: Ordered, events: DataFrame, algebras: Mapping[str, Algebra]
+    batch: RunContext, window: OrderDependent, events: DataFrame, algebras: Mapping[str, Algebra]
 ) -> DataFrame:
-    kept = partials.parts(algebras.values())
+    kept = partials.parts_of(algebras.values())
     if isinstance(window, RecordSliding):
         lateness = batch.pipeline.watermark.allowed_lateness_us
         return record.windows(events, window, batch.keys, kept, lateness)

@@ -12,52 +12,58 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs.microbatch.context import Batch, Closing
+from jobs.microbatch.context import Closing, RunContext
 from windowing import delta
 from windowing.columns import BATCH, CLOSED_BY, END, EVENT_TIME, FIRST, RUN, START
 from windowing.merge import frame as merges
 from windowing.merge import table as outputs
-from windowing.merge.rule import Target, complete, output
+from windowing.merge.rule import Target, complete_table, output_table
 from windowing.panes.frame import Range
-from windowing.panes.rule import EVENTS, fragments_table, span
-from windowing.spec.kinds import ON_CLOSE, Aligned, Counted, Global, Session, Window
+from windowing.panes.rule import EVENTS, fragments_table, longest_span
+from windowing.spec.kinds import ON_CLOSE, Aligned, EventDriven, Global, Session, Window
 
 Step = Callable[[], dict[str, int]]
 _LOW = "__low"
 
 
-def publishable(
-    batch: Batch, window: Aligned | Global, new: DataFrame, within: Range
+def write_shown(
+    batch: RunContext, window: Aligned | Global, new: DataFrame, within: Range
 ) -> dict[str, int]:
     """Writes the recomputed windows `new` of an output of grid or global windows.
 
     Windows that fail `having` are not shown. `within` are the event times that touched `new`.
     """
-    target = output(batch.pipeline, window)
-    shown = merges.qualifying(new, window.shown.having)
+    target = output_table(batch.pipeline, window)
+    shown = merges.filter_having(new, window.shown.having)
     if delta.is_new(batch.spark, target.path):
-        return written(batch, window, target, merges.inserts(shown, target))
+        return write_output(batch, window, target, merges.compute_inserts(shown, target))
     if isinstance(window, Global):
         stored = delta.read(batch.spark, target.path)
     else:
-        low_us = within.low_us - span(window)
-        high_us = within.high_us + span(window)
-        stored = outputs.stored(batch.spark, target, low_us, high_us)
+        low_us = within.low_us - longest_span(window)
+        high_us = within.high_us + longest_span(window)
+        stored = outputs.read_stored(batch.spark, target, low_us, high_us)
     if window.shown.having is None:
-        return written(batch, window, target, merges.corrections(shown, stored, target))
+        return write_output(
+            batch, window, target, merges.compute_corrections(shown, stored, target)
+        )
     # A window that stopped qualifying is in `new` and not in `shown`; its stored row is deleted.
     same_row = [F.col(f"s.`{c}`").eqNullSafe(F.col(f"n.`{c}`")) for c in target.identity]
     identities = new.select(*target.identity)
     recomputed = stored.alias("s").join(identities.alias("n"), same_row, "left_semi")
-    return written(batch, window, target, merges.replacements(shown, recomputed, target))
+    return write_output(
+        batch, window, target, merges.compute_replacements(shown, recomputed, target)
+    )
 
 
-def written(batch: Batch, window: Window, target: Target, changed: DataFrame) -> dict[str, int]:
+def write_output(
+    batch: RunContext, window: Window, target: Target, changed: DataFrame
+) -> dict[str, int]:
     """Writes the rows in `changed`; returns counts by their names in the ledger.
 
     Of a complete table, which users do not read, only the sums that overflowed are counted.
     """
-    counts = outputs.write(batch.spark, target, changed, batch.stamp.run)
+    counts = outputs.write_changes(batch.spark, target, changed, batch.stamp.run)
     if target.path != batch.pipeline.table(window.name):
         if not counts.overflow:
             return {}
@@ -70,31 +76,31 @@ def written(batch: Batch, window: Window, target: Target, changed: DataFrame) ->
     }
 
 
-def derive(closing: Closing, window: Window) -> dict[str, int]:
+def derive_output(closing: Closing, window: Window) -> dict[str, int]:
     """Updates the output of `window` from its complete table.
 
     Only windows that the run changed or W passed are compared.
     """
     batch = closing.batch
-    target = output(batch.pipeline, window)
-    windows = delta.read(batch.spark, complete(batch.pipeline, window).path)
+    target = output_table(batch.pipeline, window)
+    windows = delta.read(batch.spark, complete_table(batch.pipeline, window).path)
     lows = _find_changed_from(closing, window, windows)
     affected = _select_affected(closing, windows, lows)
     new = _select_shown(closing, window, affected)
     if delta.is_new(batch.spark, target.path):
-        return written(batch, window, target, merges.inserts(new, target))
+        return write_output(batch, window, target, merges.compute_inserts(new, target))
     old = _select_affected(closing, delta.read(batch.spark, target.path), lows)
-    return written(batch, window, target, merges.replacements(new, old, target))
+    return write_output(batch, window, target, merges.compute_replacements(new, old, target))
 
 
-def rederive(closing: Closing, window: Window) -> dict[str, int]:
+def rederive_output(closing: Closing, window: Window) -> dict[str, int]:
     """Updates the output of `window` from its complete table; all windows are compared."""
     batch = closing.batch
-    target = output(batch.pipeline, window)
-    windows = delta.read(batch.spark, complete(batch.pipeline, window).path)
+    target = output_table(batch.pipeline, window)
+    windows = delta.read(batch.spark, complete_table(batch.pipeline, window).path)
     new = _select_shown(closing, window, windows)
     old = delta.read(batch.spark, target.path)
-    return written(batch, window, target, merges.replacements(new, old, target))
+    return write_output(batch, window, target, merges.compute_replacements(new, old, target))
 
 
 def _select_shown(closing: Closing, window: Window, windows: DataFrame) -> DataFrame:
@@ -104,9 +110,9 @@ def _select_shown(closing: Closing, window: Window, windows: DataFrame) -> DataF
     """
     if window.shown.emit == ON_CLOSE:
         windows = windows.where(closing.closed(F.col(END)))
-        if isinstance(window, Counted):
+        if isinstance(window, EventDriven):
             windows = windows.where(F.col(CLOSED_BY).isNotNull())
-    qualifying = merges.qualifying(windows, window.shown.having)
+    qualifying = merges.filter_having(windows, window.shown.having)
     return qualifying.withColumn(merges.OVERFLOW, F.lit(False))
 
 

@@ -13,7 +13,7 @@ AT_ONCE = 4
 """How many steps run at the same time."""
 
 
-def together(steps: Sequence[Callable[[], R]]) -> list[R]:
+def run_parallel(steps: Sequence[Callable[[], R]]) -> list[R]:
     """The results of `steps` in order; every step ends before the first error is raised."""
     if len(steps) == 1:
         return [steps[0]()]

@@ -12,80 +12,79 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs.microbatch.admission import Admitted, admit
-from jobs.microbatch.aligned import Panes
-from jobs.microbatch.context import Batch
-from jobs.microbatch.ordered import Events, events_of
-from jobs.microbatch.parallel import together
-from jobs.microbatch.sessions import Fragments
+from jobs.microbatch.admission import Admitted, admit_rows
+from jobs.microbatch.aligned import PaneBatch
+from jobs.microbatch.context import RunContext
+from jobs.microbatch.ordered import EventBatch, events_of
+from jobs.microbatch.parallel import run_parallel
+from jobs.microbatch.sessions import FragmentBatch
 from windowing.admit import table as refused_rows
 from windowing.admit.frame import admitted_to
-from windowing.columns import DIGEST
-from windowing.columns import T as TIME
+from windowing.columns import DIGEST, TIME
 from windowing.crash import crashpoint
 from windowing.ledger.rule import MAX_TIME, MIN_TIME
 from windowing.panes import frame as partials
 from windowing.panes import table as state
 from windowing.panes.frame import Range
-from windowing.panes.rule import SEEN, Family, families
+from windowing.panes.rule import SEEN, Family, pane_families
 from windowing.spec.kinds import Session
 
-_Contribution = Panes | Fragments | Events
+_Contribution = PaneBatch | FragmentBatch | EventBatch
 
 
-def process(batch: Batch, rows: DataFrame) -> dict[str, int]:
+def process_batch(batch: RunContext, rows: DataFrame) -> dict[str, int]:
     """Carries one micro-batch through every stage; returns its counts by their ledger names.
 
     Among the counts are the first and last accepted event time, in microseconds.
     """
-    admitted = admit(batch, rows)
+    admitted = admit_rows(batch, rows)
     crashpoint("batch.judged")
     counts = dict(admitted.counts)
     if admitted.within is None:
-        refuse(batch, admitted)
+        keep_refused(batch, admitted)
         return counts
     counts |= {MIN_TIME: admitted.within.low_us, MAX_TIME: admitted.within.high_us}
-    parts = contributions(batch, admitted)
+    parts = list_contributions(batch, admitted)
     # Limits are checked before the first write, so that a refused batch has written nothing.
-    for checked in together([part.check for part in parts]):
+    for checked in run_parallel([part.check for part in parts]):
         counts |= checked
     _store_state(batch, admitted, parts)
     steps = [step for part in parts for step in part.outputs()]
-    for changed in together(steps):
+    for changed in run_parallel(steps):
         counts |= changed
     return counts
 
 
-def _store_state(batch: Batch, admitted: Admitted, parts: list[_Contribution]) -> None:
+def _store_state(batch: RunContext, admitted: Admitted, parts: list[_Contribution]) -> None:
     """Writes refused rows, ids and state; each table in a commit of its own."""
     writes: list[Callable[[], None]] = [
-        partial(refuse, batch, admitted),
-        partial(remember, batch, admitted),
+        partial(keep_refused, batch, admitted),
+        partial(keep_accepted_ids, batch, admitted),
     ]
     writes += [part.store for part in parts]
-    together(writes)
+    run_parallel(writes)
 
 
-def contributions(batch: Batch, admitted: Admitted) -> list[_Contribution]:
+def list_contributions(batch: RunContext, admitted: Admitted) -> list[_Contribution]:
     """What the batch adds to each kind of state."""
     pipeline = batch.pipeline
-    subjects: list[Family | Session] = [*families(pipeline), *pipeline.sessions]
+    subjects: list[Family | Session] = [*pane_families(pipeline), *pipeline.sessions]
     steps: list[Callable[[], _Contribution]] = [
         partial(partial_of, batch, admitted, subject) for subject in subjects
     ]
     if pipeline.ordered:
         steps.append(partial(events_of, batch, admitted))
-    return together(steps)
+    return run_parallel(steps)
 
 
-def refuse(batch: Batch, admitted: Admitted) -> None:
+def keep_refused(batch: RunContext, admitted: Admitted) -> None:
     """Stores the refused and the partly late rows."""
-    rows = refused_rows.refused(admitted.rows, admitted.columns, batch.stamp)
-    refused_rows.store(rows, batch.pipeline, admitted.counts, batch.stamp)
+    rows = refused_rows.refused_rows(admitted.rows, admitted.columns, batch.stamp)
+    refused_rows.store_refused(rows, batch.pipeline, admitted.counts, batch.stamp)
     crashpoint("batch.refused")
 
 
-def remember(batch: Batch, admitted: Admitted) -> None:
+def keep_accepted_ids(batch: RunContext, admitted: Admitted) -> None:
     """Stores the accepted event ids, if the pipeline has ids."""
     event_id = batch.pipeline.source.event_id
     if event_id is None:
@@ -98,21 +97,23 @@ def remember(batch: Batch, admitted: Admitted) -> None:
         DIGEST,
     )
     rows = ids.withColumnRenamed(DIGEST, "digest")
-    state.store(rows, batch.pipeline, SEEN, batch.stamp, "event_id")
+    state.store_partials(rows, batch.pipeline, SEEN, batch.stamp, "event_id")
     crashpoint("batch.remembered")
 
 
-def partial_of(batch: Batch, admitted: Admitted, subject: Family | Session) -> Panes | Fragments:
+def partial_of(
+    batch: RunContext, admitted: Admitted, subject: Family | Session
+) -> PaneBatch | FragmentBatch:
     """The batch's accepted events as partial aggregates of one family or one session window.
 
     They are computed here and not lazily, so that the plans made of them stay small.
     """
     within = admitted.within or Range(0, 0)
-    algebras = partials.algebras(batch.pipeline, subject.aggregates, admitted.schema)
-    kept = partials.parts(algebras.values())
+    algebras = partials.algebras_of(batch.pipeline, subject.aggregates, admitted.schema)
+    kept = partials.parts_of(algebras.values())
     if isinstance(subject, Family):
-        panes = partials.panes(admitted.accepted, batch.keys, subject, kept, within)
-        return Panes(batch, subject, within, algebras, panes.localCheckpoint(eager=True))
+        panes = partials.aggregate_panes(admitted.accepted, batch.keys, subject, kept, within)
+        return PaneBatch(batch, subject, within, algebras, panes.localCheckpoint(eager=True))
     events = admitted_to(admitted.accepted, subject.name)
-    fragments = partials.fragments(events, batch.keys, subject.gap_us, kept)
-    return Fragments(batch, subject, within, algebras, fragments.localCheckpoint(eager=True))
+    fragments = partials.aggregate_fragments(events, batch.keys, subject.gap_us, kept)
+    return FragmentBatch(batch, subject, within, algebras, fragments.localCheckpoint(eager=True))

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs.microbatch.context import Batch
-from jobs.microbatch.outputs import Step, written
+from jobs.microbatch.context import RunContext
+from jobs.microbatch.outputs import Step, write_output
 from windowing import delta
 from windowing.aggregates.algebra import Algebra, Part
 from windowing.columns import END, LAST, START, TOUCHED
 from windowing.grid.frame import instant
 from windowing.merge import frame as merges
-from windowing.merge.rule import bounds, complete
+from windowing.merge.rule import bound_columns, complete_table
 from windowing.panes import frame as partials
 from windowing.panes import table as state
 from windowing.panes.frame import Range
@@ -23,10 +23,10 @@ from windowing.windows import session
 
 
 @dataclass(frozen=True)
-class Fragments:
+class FragmentBatch:
     """The fragments that a batch adds for one session window, and the sessions they touch."""
 
-    batch: Batch
+    batch: RunContext
     window: Session
     within: Range
     algebras: Mapping[str, Algebra]
@@ -40,7 +40,7 @@ class Fragments:
         """Appends the fragments to state."""
         batch = self.batch
         table = fragments_table(self.window)
-        state.store(self.fresh, batch.pipeline, table, batch.stamp, "first_event")
+        state.store_partials(self.fresh, batch.pipeline, table, batch.stamp, "first_event")
 
     def outputs(self) -> list[Step]:
         """One step: it writes the sessions of fresh fragments and deletes absorbed ones."""
@@ -48,24 +48,24 @@ class Fragments:
 
     def _write_output(self) -> dict[str, int]:
         batch, window = self.batch, self.window
-        target = complete(batch.pipeline, window)
-        kept = partials.parts(self.algebras.values())
-        new, old = sessions(batch, window, self.fresh, kept, self.within)
-        identity = [*batch.keys, *bounds(window)]
-        valued = merges.values(new, identity, window.aggregates, self.algebras)
+        target = complete_table(batch.pipeline, window)
+        kept = partials.parts_of(self.algebras.values())
+        new, old = correct_sessions(batch, window, self.fresh, kept, self.within)
+        identity = [*batch.keys, *bound_columns(window)]
+        valued = merges.lower_partials(new, identity, window.aggregates, self.algebras)
         if old is None:
-            return written(batch, window, target, merges.inserts(valued, target))
-        return written(batch, window, target, merges.replacements(valued, old, target))
+            return write_output(batch, window, target, merges.compute_inserts(valued, target))
+        return write_output(batch, window, target, merges.compute_replacements(valued, old, target))
 
 
-def sessions(
-    batch: Batch, window: Session, fresh: DataFrame, kept: list[Part], within: Range
+def correct_sessions(
+    batch: RunContext, window: Session, fresh: DataFrame, kept: list[Part], within: Range
 ) -> tuple[DataFrame, DataFrame | None]:
     """The sessions that the fragments `fresh` make, and the stored sessions that these replace.
 
     The second frame is None where the output has no sessions yet.
     """
-    path = complete(batch.pipeline, window).path
+    path = complete_table(batch.pipeline, window).path
     marked = fresh.withColumn(TOUCHED, F.lit(1).cast("bigint"))
     if delta.is_new(batch.spark, path):
         return session.windows(marked, batch.keys, window.gap_us, kept), None
@@ -74,12 +74,14 @@ def sessions(
     # Touching includes equality: exactly one gap after the last event is still the same session.
     near = (F.col(END) >= early) & (F.col(START) <= late)
     stored = delta.read(batch.spark, path).where(near)
-    old = session.touched(stored, fresh, batch.keys, window.gap_us).localCheckpoint(eager=True)
+    old = session.sessions_touched(stored, fresh, batch.keys, window.gap_us).localCheckpoint(
+        eager=True
+    )
     extent = old.agg(F.min(F.unix_micros(START)), F.max(F.unix_micros(LAST))).first()
     if extent is not None and extent[0] is not None:
         times = Range(extent[0], extent[1])
         before = state.fragments_before(batch.spark, batch.pipeline, window, batch.stamp, times)
-        members = session.members(before, old, batch.keys)
+        members = session.fragments_of_sessions(before, old, batch.keys)
         others = members.withColumn(TOUCHED, F.lit(0).cast("bigint"))
         marked = marked.unionByName(others.select(*marked.columns))
     return session.windows(marked, batch.keys, window.gap_us, kept), old

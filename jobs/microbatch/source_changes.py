@@ -10,21 +10,21 @@ from json import dumps
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs.microbatch.admission import timed
-from jobs.microbatch.context import Batch
+from jobs.microbatch.admission import add_event_time
+from jobs.microbatch.context import RunContext
 from windowing import delta
-from windowing.columns import T as TIME
+from windowing.columns import TIME
 from windowing.grid.frame import between
 from windowing.grid.zone import FIRST_US, LAST_US
-from windowing.ledger.rule import Story
+from windowing.ledger.rule import LedgerHistory
 from windowing.panes.rule import SEEN
 from windowing.source import frame as source
-from windowing.source.rule import CHANGE, FEED, Span, merged, pending
+from windowing.source.rule import CHANGE, FEED, Span, merge_spans, pending_changes
 
 _HOUR_US = 3_600_000_000
 
 
-def note_of(batch: Batch, rows: DataFrame, past: Story) -> str | None:
+def note_of(batch: RunContext, rows: DataFrame, past: LedgerHistory) -> str | None:
     """The ranges to reprocess for the updates and deletes of a batch, as JSON for the ledger.
 
     Each range is [low, high) in microseconds; None where nothing was updated or deleted.
@@ -38,22 +38,24 @@ def note_of(batch: Batch, rows: DataFrame, past: Story) -> str | None:
     return dumps({"ranges": ranges})
 
 
-def _find_changed_spans(batch: Batch, rows: DataFrame, past: Story) -> tuple[Span, ...]:
+def _find_changed_spans(
+    batch: RunContext, rows: DataFrame, past: LedgerHistory
+) -> tuple[Span, ...]:
     """The event times of updated and deleted rows, before and after the change, as few spans.
 
     Both ends of a span are inclusive.
     """
-    changed = _select_changed(batch, source.shaped(rows, batch.pipeline), past)
-    placed = timed(batch, changed.drop(*FEED))
+    changed = _select_changed(batch, source.shape_rows(rows, batch.pipeline), past)
+    placed = add_event_time(batch, changed.drop(*FEED))
     in_range = placed.where(F.col(TIME).between(FIRST_US, LAST_US))
     # Grouping by hour keeps what is collected small however many rows were changed.
     hour = (F.col(TIME) / _HOUR_US).cast("bigint")
     ends = [F.min(TIME).alias("low"), F.max(TIME).alias("high")]
     hours = in_range.groupBy(hour).agg(*ends)
-    return merged(Span(row["low"], row["high"]) for row in hours.collect())
+    return merge_spans(Span(row["low"], row["high"]) for row in hours.collect())
 
 
-def _select_changed(batch: Batch, rows: DataFrame, past: Story) -> DataFrame:
+def _select_changed(batch: RunContext, rows: DataFrame, past: LedgerHistory) -> DataFrame:
     """Updated and deleted rows, and inserted rows whose event id was somewhere else before."""
     changed = rows.where(F.col(CHANGE) != "insert")
     event_id = batch.pipeline.source.event_id
@@ -68,12 +70,12 @@ def _select_changed(batch: Batch, rows: DataFrame, past: Story) -> DataFrame:
     return changed.unionByName(moved)
 
 
-def _read_unsettled_ids(batch: Batch, past: Story) -> list[DataFrame]:
+def _read_unsettled_ids(batch: RunContext, past: LedgerHistory) -> list[DataFrame]:
     """The accepted ids in ranges that the source has changed and no backfill has reprocessed yet.
 
     One frame for each such range: [__id].
     """
-    ranges = list(pending(past))
+    ranges = list(pending_changes(past))
     path = batch.pipeline.table(SEEN)
     if not ranges or not delta.exists(batch.spark, path):
         return []

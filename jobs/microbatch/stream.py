@@ -12,16 +12,16 @@ from datetime import UTC, datetime
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.microbatch.context import Batch, Closing
-from jobs.microbatch.emission import emit
-from jobs.microbatch.process import process
+from jobs.microbatch.context import Closing, RunContext
+from jobs.microbatch.emission import emit_outputs
+from jobs.microbatch.process import process_batch
 from jobs.microbatch.source_changes import note_of
 from jobs.preflight import checkpoint
-from jobs.preflight.source_errors import refusal
+from jobs.preflight.source_errors import explain_source_error
 from jobs.preflight.spec_changes import made_by
 from jobs.preflight.tables import known_versions
 from windowing import delta
-from windowing.admit.rule import Quiet, advanced, idled, later
+from windowing.admit.rule import Quiet, advance_idle_watermark, advance_watermark, later_watermark
 from windowing.crash import crashpoint
 from windowing.grid.zone import micros
 from windowing.ledger.rule import (
@@ -33,18 +33,18 @@ from windowing.ledger.rule import (
     MIN_TIME,
     OPEN,
     SKIP,
-    Entry,
-    Story,
-    summed,
-    total,
+    LedgerEntry,
+    LedgerHistory,
+    add_counts,
+    sum_entry_counts,
 )
-from windowing.ledger.table import correct_watermark, record, record_watermark
+from windowing.ledger.table import correct_watermark, record_entries, record_watermark
 from windowing.panes.frame import Range
 from windowing.panes.rule import NO_BATCH
 from windowing.panes.table import Stamp
-from windowing.report.rule import RunReport, report
+from windowing.report.rule import RunReport, run_report
 from windowing.source import table as source
-from windowing.source.frame import inserted
+from windowing.source.frame import keep_inserts
 from windowing.spec.fingerprint import fingerprint
 from windowing.spec.pipeline import Pipeline
 
@@ -55,7 +55,7 @@ class Run:
     """One run between its batches; its story grows by the intent and the done of each batch."""
 
     def __init__(
-        self, spark: SparkSession, pipeline: Pipeline, story: Story, arrival_us: int
+        self, spark: SparkSession, pipeline: Pipeline, story: LedgerHistory, arrival_us: int
     ) -> None:
         self.spark = spark
         self.pipeline = pipeline
@@ -82,7 +82,7 @@ class Run:
             query.awaitTermination()
         except StreamingQueryException as error:
             cause = failures[0] if failures else error
-            raise refusal(self.spark, self.pipeline, self.story, cause) from error
+            raise explain_source_error(self.spark, self.pipeline, self.story, cause) from error
         except BaseException:
             with suppress(Exception):
                 query.stop()
@@ -107,8 +107,8 @@ class Run:
         # The intent's watermark and arrival count, not the present ones, so that a retry admits
         # the same rows.
         stamp = Stamp(self.number, number, GENERATION, intent.watermark_in)
-        batch = Batch(self.spark, self.pipeline, stamp, intent.arrival or self.arrival_us)
-        counts = process(batch, inserted(rows))
+        batch = RunContext(self.spark, self.pipeline, stamp, intent.arrival or self.arrival_us)
+        counts = process_batch(batch, keep_inserts(rows))
         note = note_of(batch, rows, self.story)
         crashpoint("batch.processed")
         versions = self._read_versions()
@@ -126,11 +126,11 @@ class Run:
         after = self._advance_watermark(done, told_us)
         if self.story.open_run is None:
             if after == self.story.watermark:
-                return report(None, 0, {}, after, names)
+                return run_report(None, 0, {}, after, names)
             self._record(self._new_entry(OPEN, None, note=self._describe_maker()))
-        summed_counts = summed(done).items()
+        summed_counts = sum_entry_counts(done).items()
         of_batches = {name: n for name, n in summed_counts if name not in (MIN_TIME, MAX_TIME)}
-        counts = total([of_batches, emit(self._describe_closing(done, after))])
+        counts = add_counts([of_batches, emit_outputs(self._describe_closing(done, after))])
         crashpoint("run.emitted")
         closed = self._new_entry(
             CLOSE,
@@ -144,37 +144,37 @@ class Run:
         crashpoint("run.marked")
         self._record(closed)
         crashpoint("run.closed")
-        return report(self.number, len(done), counts, after, names)
+        return run_report(self.number, len(done), counts, after, names)
 
-    def _advance_watermark(self, done: tuple[Entry, ...], told_us: int | None) -> int | None:
+    def _advance_watermark(self, done: tuple[LedgerEntry, ...], told_us: int | None) -> int | None:
         """W at the end of the run; None is minus infinity."""
         before = self.story.watermark
         highest = _find_highest_time(done)
         if told_us is not None:
-            return later(before, told_us)
+            return later_watermark(before, told_us)
         if highest is None:
             quiet_since = self.story.quiet_since
             quiet = None if quiet_since is None else Quiet(*quiet_since)
-            return idled(before, quiet, self.arrival_us, self.pipeline.watermark)
+            return advance_idle_watermark(before, quiet, self.arrival_us, self.pipeline.watermark)
         arrival = self._find_last_arrival(done)
-        return advanced(before, highest, arrival, self.pipeline.watermark.delay_us)
+        return advance_watermark(before, highest, arrival, self.pipeline.watermark.delay_us)
 
-    def _find_last_arrival(self, done: tuple[Entry, ...]) -> int:
+    def _find_last_arrival(self, done: tuple[LedgerEntry, ...]) -> int:
         """The last arrival by which the run read rows; its own where it read none."""
         arrivals = [entry.arrival for entry in done if entry.arrival is not None]
         return max(arrivals, default=self.arrival_us)
 
-    def _describe_closing(self, done: tuple[Entry, ...], after: int | None) -> Closing:
+    def _describe_closing(self, done: tuple[LedgerEntry, ...], after: int | None) -> Closing:
         before = self.story.watermark
         lows = [entry.counts[MIN_TIME] for entry in done if MIN_TIME in entry.counts]
         within = None
         if lows:
             within = Range(min(lows), _find_highest_time(done) or 0)
         stamp = Stamp(self.number, NO_BATCH, GENERATION, before)
-        batch = Batch(self.spark, self.pipeline, stamp, self.arrival_us)
+        batch = RunContext(self.spark, self.pipeline, stamp, self.arrival_us)
         return Closing(batch, before, after, within)
 
-    def _record_intent(self, number: int) -> Entry:
+    def _record_intent(self, number: int) -> LedgerEntry:
         """Records what the batch is admitted by, before anything else is written.
 
         The first batch of a run also opens the run.
@@ -197,8 +197,8 @@ class Run:
     def _describe_maker(self) -> str:
         return made_by(self.pipeline, source.schema(self.spark, self.pipeline))
 
-    def _new_entry(self, step: str, batch: int | None, **more: object) -> Entry:
-        entry = Entry(
+    def _new_entry(self, step: str, batch: int | None, **more: object) -> LedgerEntry:
+        entry = LedgerEntry(
             step=step,
             generation=GENERATION,
             run=self.number,
@@ -215,11 +215,11 @@ class Run:
     def _read_versions(self) -> dict[str, int]:
         return known_versions(self.spark, self.pipeline)
 
-    def _record(self, *entries: Entry) -> None:
-        self.story = record(self.spark, self.pipeline, self.story, entries)
+    def _record(self, *entries: LedgerEntry) -> None:
+        self.story = record_entries(self.spark, self.pipeline, self.story, entries)
 
 
-def _find_highest_time(done: tuple[Entry, ...]) -> int | None:
+def _find_highest_time(done: tuple[LedgerEntry, ...]) -> int | None:
     """The highest accepted event time of the batches; None where they accepted nothing."""
     times = [entry.counts[MAX_TIME] for entry in done if MAX_TIME in entry.counts]
     return max(times, default=None)

@@ -10,9 +10,9 @@ from pathlib import Path
 from uuid import uuid4
 
 from windowing.crash import crashpoint
-from windowing.delta import aside, local_path
+from windowing.delta import free_path_beside, local_path
 from windowing.doctor.rule import Stream, readable
-from windowing.ledger.rule import Story
+from windowing.ledger.rule import LedgerHistory
 from windowing.spec.pipeline import Pipeline
 
 CHECKPOINT = "_checkpoint"
@@ -67,7 +67,7 @@ def offsets(pipeline: Pipeline, batch: int) -> str | None:
     return file.read_text()
 
 
-def rebuild(pipeline: Pipeline, past: Story) -> Path | None:
+def rebuild(pipeline: Pipeline, past: LedgerHistory) -> Path | None:
     """Rebuilds the checkpoint so that the stream continues where the ledger ends.
 
     The old checkpoint is renamed and kept beside the new one; its new path is returned, None where
@@ -85,7 +85,7 @@ def rebuild(pipeline: Pipeline, past: Story) -> Path | None:
     return kept
 
 
-def _compose_files(past: Story) -> Mapping[str, str]:
+def _compose_files(past: LedgerHistory) -> Mapping[str, str]:
     """Every file of a checkpoint whose newest batches are those of the ledger: path -> text."""
     last = past.last_batch
     files = {
@@ -117,7 +117,7 @@ def _write_with_checksums(file: Path, text: str) -> None:
 def _move_aside(home: Path) -> Path | None:
     if not home.exists():
         return None
-    kept = aside(home, f"{CHECKPOINT}.old-{{n}}")
+    kept = free_path_beside(home, f"{CHECKPOINT}.old-{{n}}")
     os.replace(home, kept)
     return kept
 

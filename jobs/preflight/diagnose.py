@@ -10,17 +10,17 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 from jobs.preflight import checkpoint, tables
-from jobs.preflight.spec_changes import difference, same_spec, same_types
+from jobs.preflight.spec_changes import check_source_types, check_spec_change, spec_difference
 from windowing import delta
 from windowing.admit.table import REFUSED
 from windowing.doctor.rule import Finding, advice, of_stream, of_tables
 from windowing.errors import StateRefused
-from windowing.ledger.rule import Story
-from windowing.ledger.table import story
+from windowing.ledger.rule import LedgerHistory
+from windowing.ledger.table import read_history
 from windowing.panes.rule import state_names
 from windowing.source import table as source
 from windowing.spec.pipeline import Pipeline
-from windowing.spec.words import listed
+from windowing.spec.words import join_names
 
 HARMLESS = (
     "OPTIMIZE",
@@ -39,22 +39,24 @@ A run that is killed at that time leaves a newer version than the ledger has rec
 """
 
 
-def prepared(spark: SparkSession, pipeline: Pipeline) -> Story:
+def prepare_run(spark: SparkSession, pipeline: Pipeline) -> LedgerHistory:
     """The ledger's story, once source and spec are consistent with it; else its error is raised.
 
     Before the first run that reads rows, ledger and outputs are created or follow the spec.
     """
-    past = story(spark, pipeline)
-    for problem in problems(spark, pipeline, past):
+    past = read_history(spark, pipeline)
+    for problem in find_problems(spark, pipeline, past):
         raise problem
     if past.made_by is None:
-        tables.make(spark, pipeline)
+        tables.ensure_tables(spark, pipeline)
     else:
         tables.follow_source_types(spark, pipeline)
     return past
 
 
-def problems(spark: SparkSession, pipeline: Pipeline, past: Story) -> Iterator[StateRefused]:
+def find_problems(
+    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
+) -> Iterator[StateRefused]:
     """Whatever is not consistent with the ledger's story, each as the error of a run.
 
     Each check runs when its problem is asked for, so a run that stops at the first one does not
@@ -62,21 +64,21 @@ def problems(spark: SparkSession, pipeline: Pipeline, past: Story) -> Iterator[S
     """
     found = source.schema(spark, pipeline)
     yield from source_problems(spark, pipeline, found, past)
-    for finding in examine(spark, pipeline, past):
-        yield refused(pipeline, finding)
-    yield from _yield_refusal(lambda: same_types(pipeline, found, past))
-    yield from _yield_refusal(lambda: same_spec(pipeline, past))
+    for finding in examine_tables(spark, pipeline, past):
+        yield refusal_of(pipeline, finding)
+    yield from _yield_refusal(lambda: check_source_types(pipeline, found, past))
+    yield from _yield_refusal(lambda: check_spec_change(pipeline, past))
 
 
 def source_problems(
-    spark: SparkSession, pipeline: Pipeline, found: T.StructType, past: Story
+    spark: SparkSession, pipeline: Pipeline, found: T.StructType, past: LedgerHistory
 ) -> Iterator[StateRefused]:
     """Whatever of the source is not consistent with spec and story. SpecError is raised.
 
     `found` is the source's schema.
     """
     # A spec that differs may read other columns, so the columns are checked as for a first run.
-    read_by = Story() if difference(pipeline, past) else past
+    read_by = LedgerHistory() if spec_difference(pipeline, past) else past
     yield from _yield_refusal(lambda: source.check(pipeline, found, read_by))
     source.check_feed(spark, pipeline)
     yield from _yield_refusal(lambda: source.check_identity(spark, pipeline, past))
@@ -89,7 +91,9 @@ def _yield_refusal(check: Callable[[], None]) -> Iterator[StateRefused]:
         yield refusal
 
 
-def examine(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[Finding, ...]:
+def examine_tables(
+    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
+) -> tuple[Finding, ...]:
     """Everything of checkpoint and tables that is not consistent with the ledger; only reads."""
     if not past.entries:
         left_behind = _find_left_behind(spark, pipeline)
@@ -122,7 +126,7 @@ def _find_left_behind(spark: SparkSession, pipeline: Pipeline) -> tuple[Finding,
         if not name.startswith("_") and delta.size(spark, pipeline.table(name))[0]:
             others.append(name)
     if state:
-        names = listed(sorted([*state, *others]))
+        names = join_names(sorted([*state, *others]))
         return (Finding("LEDGER_LOST", f"there is no ledger, but {names} contain rows"),)
     if others:
         return (_foreign_tables(others),)
@@ -130,7 +134,7 @@ def _find_left_behind(spark: SparkSession, pipeline: Pipeline) -> tuple[Finding,
 
 
 def _find_unknown_tables(
-    spark: SparkSession, pipeline: Pipeline, past: Story
+    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
 ) -> tuple[Finding, ...]:
     """Tables that have the name of a window and contain rows, but are in no entry of the ledger."""
     recorded = {name for entry in past.entries for name in entry.versions}
@@ -146,7 +150,7 @@ def _find_unknown_tables(
 
 def _foreign_tables(names: list[str]) -> Finding:
     return Finding(
-        "TABLE_FOREIGN", f"{listed(names)} hold rows, and no run of this pipeline wrote them"
+        "TABLE_FOREIGN", f"{join_names(names)} hold rows, and no run of this pipeline wrote them"
     )
 
 
@@ -156,7 +160,7 @@ def _list_tables(pipeline: Pipeline) -> list[str]:
     return sorted(log.parent.name for log in logs)
 
 
-def refused(pipeline: Pipeline, finding: Finding) -> StateRefused:
+def refusal_of(pipeline: Pipeline, finding: Finding) -> StateRefused:
     """A finding as the error that a run ends with."""
     if finding.code.startswith("CHECKPOINT"):
         where = str(checkpoint.directory(pipeline))

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from windowing import delta
 from windowing.doctor.rule import advice
 from windowing.errors import StateRefused
-from windowing.ledger.rule import Story
+from windowing.ledger.rule import LedgerHistory
 from windowing.report.text import instant
 from windowing.source.table import commits
 from windowing.spec.pipeline import Pipeline
@@ -60,19 +60,21 @@ _USE_FEED = (
 
 
 @contextmanager
-def told(spark: SparkSession, pipeline: Pipeline, past: Story) -> Iterator[None]:
+def source_errors_explained(
+    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
+) -> Iterator[None]:
     """Raises StateRefused for what Delta refuses to read of the source inside the block."""
     try:
         yield
     except PySparkException as error:
-        found = refusal(spark, pipeline, past, error)
+        found = explain_source_error(spark, pipeline, past, error)
         if found is error:
             raise
         raise found from error
 
 
-def refusal(
-    spark: SparkSession, pipeline: Pipeline, past: Story, error: BaseException
+def explain_source_error(
+    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory, error: BaseException
 ) -> BaseException:
     """The error to raise for `error`, with which the stream of a run or one of its batches ended.
 
@@ -91,7 +93,7 @@ def refusal(
     problem = f"{table}: {meaning}"
     if code != REWRITTEN:
         return StateRefused(code, f"{problem}; {advice(pipeline)}")
-    which = rewrites(spark, pipeline, past)
+    which = describe_rewrites(spark, pipeline, past)
     if which:
         problem = f"{problem}: {which}"
     return StateRefused(code, f"{problem}; {_USE_FEED}; {advice(pipeline)}")
@@ -109,7 +111,7 @@ def _find_meaning(spark: SparkSession, pipeline: Pipeline, text: str) -> tuple[s
     return None
 
 
-def rewrites(spark: SparkSession, pipeline: Pipeline, past: Story) -> str:
+def describe_rewrites(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> str:
     """The commits not read yet that removed rows, with the event times these may be of.
 
     For example: version 3 (UPDATE, 10:00 to 11:00), version 5 (DELETE).

@@ -7,12 +7,12 @@ from pyspark.sql import types as T
 
 from windowing.doctor.rule import advice
 from windowing.errors import StateRefused
-from windowing.ledger.rule import EVOLVE_INTENT, OPEN, Story
-from windowing.panes.events import inputs as buffered
+from windowing.ledger.rule import EVOLVE_INTENT, OPEN, LedgerHistory
+from windowing.panes.events import buffered_columns as buffered
 from windowing.report.text import left_open
 from windowing.spec.fingerprint import AGGREGATE, Evolution, evolution, parts, parts_like
 from windowing.spec.pipeline import Pipeline
-from windowing.spec.words import listed
+from windowing.spec.words import join_names
 
 
 def made_by(pipeline: Pipeline, found: T.StructType) -> str:
@@ -40,14 +40,14 @@ def _list_columns(pipeline: Pipeline) -> Iterator[str | None]:
     yield from buffered(pipeline)
 
 
-def difference(pipeline: Pipeline, past: Story) -> Evolution:
+def spec_difference(pipeline: Pipeline, past: LedgerHistory) -> Evolution:
     """How the spec differs from the one that made the state; empty before there is any state."""
     made = past.made_by
     before = loads(made.note or "{}")["parts"] if made else parts(pipeline)
     return evolution(before, parts_like(before, pipeline))
 
 
-def same_types(pipeline: Pipeline, found: T.StructType, past: Story) -> None:
+def check_source_types(pipeline: Pipeline, found: T.StructType, past: LedgerHistory) -> None:
     """StateRefused where a column of the source has another type than when state was made.
 
     `found` is the source's schema.
@@ -69,16 +69,16 @@ def same_types(pipeline: Pipeline, found: T.StructType, past: Story) -> None:
             )
 
 
-def same_spec(pipeline: Pipeline, past: Story) -> None:
+def check_spec_change(pipeline: Pipeline, past: LedgerHistory) -> None:
     """StateRefused where a live pipeline can't follow a change of its spec.
 
     Windows and aggregates may be added and removed while no step is left open. Whatever keeps its
     name has to stay what it is.
     """
-    found = difference(pipeline, past)
+    found = spec_difference(pipeline, past)
     changed = (*found.changed, *_find_reused_names(pipeline, past, found))
     if changed:
-        differ = f"{listed(changed)} differ from what made the state in {pipeline.root}"
+        differ = f"{join_names(changed)} differ from what made the state in {pipeline.root}"
         raise _spec_refused(pipeline, differ + _advise_on_names(found))
     if not found:
         return
@@ -88,7 +88,7 @@ def same_spec(pipeline: Pipeline, past: Story) -> None:
         restore = "restore the spec, run, then change it"
         raise _spec_refused(pipeline, f"the spec has changed and {unfinished}; {restore}")
     if pipeline.source.event_time.column is None:
-        names = listed(found.added or found.removed)
+        names = join_names(found.added or found.removed)
         raise _spec_refused(
             pipeline,
             f"{names} changed, but events whose time is their arrival can't be reprocessed",
@@ -100,7 +100,7 @@ def _spec_refused(pipeline: Pipeline, problem: str) -> StateRefused:
     return StateRefused("SPEC_CHANGED", f"{where}: {problem}; {advice(pipeline)}")
 
 
-def _find_reused_names(pipeline: Pipeline, past: Story, found: Evolution) -> Iterator[str]:
+def _find_reused_names(pipeline: Pipeline, past: LedgerHistory, found: Evolution) -> Iterator[str]:
     """Windows added under a name that another window had before; the table of that one remains."""
     added = [name for name in found.added if AGGREGATE not in name]
     if not added:

@@ -11,22 +11,21 @@ from pyspark.sql import types as T
 from windowing import delta
 from windowing.admit.table import REFUSED
 from windowing.aggregates.algebra import Algebra
-from windowing.columns import CLOSED_BY, END, INDEX, LAST, REVISION, RUN, START, kept_name
-from windowing.columns import T as TIME
+from windowing.columns import CLOSED_BY, END, INDEX, LAST, REVISION, RUN, START, TIME, kept_name
 from windowing.doctor.rule import advice
 from windowing.errors import SpecError, StateRefused
-from windowing.ledger.rule import Story
+from windowing.ledger.rule import LedgerHistory
 from windowing.ledger.table import LEDGER, ledger_schema
-from windowing.merge.rule import Target, complete, output
-from windowing.merge.table import create, replace
-from windowing.panes.frame import algebras
+from windowing.merge.rule import Target, complete_table, output_table
+from windowing.merge.table import create_table, recreate_table
+from windowing.panes.frame import algebras_of
 from windowing.panes.rule import state_names
 from windowing.source import table as source
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 
 
-def make(spark: SparkSession, pipeline: Pipeline) -> None:
+def ensure_tables(spark: SparkSession, pipeline: Pipeline) -> None:
     """Creates ledger and outputs where they are missing, and adds columns that the spec adds.
 
     Columns of an earlier spec stay in an output, but are null.
@@ -34,10 +33,10 @@ def make(spark: SparkSession, pipeline: Pipeline) -> None:
     # All schemas are computed first, so that a SpecError leaves nothing behind.
     schemas = []
     for window in pipeline.windows:
-        for target in tables(pipeline, window):
+        for target in tables_of_window(pipeline, window):
             schemas.append((target, output_schema(spark, pipeline, window, target)))
     for target, schema in schemas:
-        create(spark, target, schema)
+        create_table(spark, target, schema)
         _fit_columns(spark, target, schema)
     delta.create(spark, pipeline.table(LEDGER), ledger_schema(), delta.properties(ledger_schema()))
 
@@ -66,14 +65,14 @@ def follow_source_types(spark: SparkSession, pipeline: Pipeline) -> None:
             ) from error
 
 
-def retyped(spark: SparkSession, pipeline: Pipeline) -> list[str]:
+def find_retyped_columns(spark: SparkSession, pipeline: Pipeline) -> list[str]:
     """Columns of outputs whose stored type is not the one the spec asks for: `{window}.{column}`.
 
     Columns that an output does not have yet are not among them.
     """
     found = []
     for window in pipeline.windows:
-        for target in tables(pipeline, window):
+        for target in tables_of_window(pipeline, window):
             wanted = output_schema(spark, pipeline, window, target)
             stored = _read_stored_types(spark, target)
             for field in wanted.fields:
@@ -97,7 +96,7 @@ def _fit_columns(spark: SparkSession, target: Target, schema: T.StructType) -> N
     stored = _read_stored_types(spark, target)
     differs = any(stored.get(f.name, f.dataType) != f.dataType for f in schema.fields)
     if differs and delta.size(spark, target.path)[0] == 0:
-        replace(spark, target, schema)
+        recreate_table(spark, target, schema)
         return
     missing = [field for field in schema.fields if field.name not in stored]
     if missing:
@@ -118,7 +117,7 @@ def output_schema(
 ) -> T.StructType:
     """The columns of a table of `window`; SpecError where `having` compares what is no number."""
     found = source.read(spark, pipeline)
-    types = algebras(pipeline, window.aggregates, found.schema)
+    types = algebras_of(pipeline, window.aggregates, found.schema)
     values = _find_value_types(found, window, types)
     _check_having(pipeline, window, values)
     times = dict.fromkeys((START, END, LAST, CLOSED_BY), T.TimestampType())
@@ -154,34 +153,41 @@ def _check_having(pipeline: Pipeline, window: Window, values: Mapping[str, T.Dat
         )
 
 
-def tables(pipeline: Pipeline, window: Window) -> tuple[Target, ...]:
+def tables_of_window(pipeline: Pipeline, window: Window) -> tuple[Target, ...]:
     """The output of `window`, and its complete table if that is another one."""
-    return tuple(dict.fromkeys([output(pipeline, window), complete(pipeline, window)]))
+    return tuple(dict.fromkeys([output_table(pipeline, window), complete_table(pipeline, window)]))
 
 
-def outputs(pipeline: Pipeline) -> tuple[str, ...]:
+def output_names(pipeline: Pipeline) -> tuple[str, ...]:
     """The names of the outputs and of their complete tables."""
-    targets = [target for window in pipeline.windows for target in tables(pipeline, window)]
+    targets = [
+        target for window in pipeline.windows for target in tables_of_window(pipeline, window)
+    ]
     return tuple(pipeline.name_of(target.path) for target in targets)
 
 
-def names(spark: SparkSession, pipeline: Pipeline) -> tuple[str, ...]:
+def existing_tables(spark: SparkSession, pipeline: Pipeline) -> tuple[str, ...]:
     """The names of all tables that the pipeline has, except the ledger and its companions."""
     others = [*state_names(pipeline), *REFUSED]
     existing = [name for name in others if delta.exists(spark, pipeline.table(name))]
-    return (*outputs(pipeline), *existing)
+    return (*output_names(pipeline), *existing)
 
 
-def left(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[str, ...]:
+def tables_of_dropped_windows(
+    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
+) -> tuple[str, ...]:
     """The names of the tables that windows of an earlier spec have left."""
     ever = {name for entry in past.entries for name in entry.versions}
-    others = ever - set(names(spark, pipeline))
+    others = ever - set(existing_tables(spark, pipeline))
     return tuple(sorted(name for name in others if delta.exists(spark, pipeline.table(name))))
 
 
-def versions(spark: SparkSession, pipeline: Pipeline) -> dict[str, int]:
+def table_versions(spark: SparkSession, pipeline: Pipeline) -> dict[str, int]:
     """The newest version of every table in `names`, by name."""
-    return {name: delta.version(spark, pipeline.table(name)) for name in names(spark, pipeline)}
+    return {
+        name: delta.version(spark, pipeline.table(name))
+        for name in existing_tables(spark, pipeline)
+    }
 
 
 def known_versions(spark: SparkSession, pipeline: Pipeline) -> dict[str, int]:
@@ -191,5 +197,6 @@ def known_versions(spark: SparkSession, pipeline: Pipeline) -> dict[str, int]:
     nobody else has written since then.
     """
     return {
-        name: delta.known_version(spark, pipeline.table(name)) for name in names(spark, pipeline)
+        name: delta.known_version(spark, pipeline.table(name))
+        for name in existing_tables(spark, pipeline)
     }

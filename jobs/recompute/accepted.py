@@ -5,47 +5,48 @@ from collections.abc import Iterable, Sequence
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from jobs.microbatch.admission import timed
-from jobs.microbatch.context import Batch
+from jobs.microbatch.admission import add_event_time
+from jobs.microbatch.context import RunContext
 from jobs.recompute.refused import partly_late, refused_digests
-from jobs.recompute.time_range import Chunk
+from jobs.recompute.time_range import TimeRange
 from windowing import delta
 from windowing.admit.again import INSIDE, LIVE, accepted_again, with_history
 from windowing.admit.digest import with_row_digest
 from windowing.admit.frame import copies_order
-from windowing.columns import DIGEST, WHY
-from windowing.columns import T as TIME
+from windowing.columns import DIGEST, TIME, WHY
 from windowing.grid.frame import instant
 from windowing.panes.rule import SEEN
 from windowing.source import table as source
 
 
-def accepted(batch: Batch, version: int) -> DataFrame:
+def all_accepted_rows(batch: RunContext, version: int) -> DataFrame:
     """Every row of the source that counts.
 
     -> source rows + [t, why, digest, inside, live, missed, judged_by]; `why` is null unless the spec would refuse the row now.
     """
     rows = source.read(batch.spark, batch.pipeline, version)
     digested = with_row_digest(rows, source.earlier_types(batch.spark, batch.pipeline))
-    history = with_history(timed(batch, digested), refused_digests(batch), partly_late(batch))
-    return known(batch, history.where(LIVE)).withColumn(INSIDE, F.lit(True))
+    history = with_history(
+        add_event_time(batch, digested), refused_digests(batch), partly_late(batch)
+    )
+    return only_accepted(batch, history.where(LIVE)).withColumn(INSIDE, F.lit(True))
 
 
-def nearby(batch: Batch, chunk: Chunk, low_us: int, high_us: int) -> DataFrame:
+def source_rows_near(batch: RunContext, chunk: TimeRange, low_us: int, high_us: int) -> DataFrame:
     """Every row of the source that can count, with an event time from `low_us` to before `high_us`.
 
     -> source rows + [t, why (null), digest, inside]
     """
     rows = source.read(batch.spark, batch.pipeline, chunk.version)
     digested = with_row_digest(rows, source.earlier_types(batch.spark, batch.pipeline))
-    held = timed(batch, digested).where(
+    held = add_event_time(batch, digested).where(
         F.col(WHY).isNull() & (F.col(TIME) >= F.lit(low_us)) & (F.col(TIME) < F.lit(high_us))
     )
     return held.withColumn(INSIDE, chunk.holds())
 
 
-def counted(
-    batch: Batch, chunk: Chunk, rows: DataFrame, disputed: Sequence[tuple[int, int]] = ()
+def accepted_rows(
+    batch: RunContext, chunk: TimeRange, rows: DataFrame, disputed: Sequence[tuple[int, int]] = ()
 ) -> DataFrame:
     """Every event that counts in the chunk and in what its panes and sessions reach beyond it, of the `nearby` rows.
 
@@ -53,21 +54,23 @@ def counted(
 
     -> source rows + [t, digest, inside, live, missed, judged_by]
     """
-    history = uncopied(batch, with_history(rows, refused_digests(batch), partly_late(batch)))
-    events = accepted_again(
-        history, elsewhere(batch, [(chunk.start_us, chunk.end_us), *disputed]), batch.pipeline
+    history = without_duplicates(
+        batch, with_history(rows, refused_digests(batch), partly_late(batch))
     )
-    return events.where(INSIDE).unionByName(known(batch, events.where(~F.col(INSIDE))))
+    events = accepted_again(
+        history, ids_outside(batch, [(chunk.start_us, chunk.end_us), *disputed]), batch.pipeline
+    )
+    return events.where(INSIDE).unionByName(only_accepted(batch, events.where(~F.col(INSIDE))))
 
 
-def known(batch: Batch, rows: DataFrame) -> DataFrame:
+def only_accepted(batch: RunContext, rows: DataFrame) -> DataFrame:
     """Keeps only rows whose id is recorded as accepted at the row's time, one row for each id.
 
     Needed when the source rewrites rows, because a rewritten row has no refusal record. Rows
     without an id are kept, and all rows where ids expire, because nothing is recorded about them.
     """
     pipeline, path = batch.pipeline, batch.pipeline.table(SEEN)
-    if not batch.changing or pipeline.watermark.dedupe_horizon_us is not None:
+    if not batch.source_may_change or pipeline.watermark.dedupe_horizon_us is not None:
         return rows
     event_id = pipeline.source.event_id
     if event_id is None or not delta.exists(batch.spark, path):
@@ -81,12 +84,12 @@ def known(batch: Batch, rows: DataFrame) -> DataFrame:
     return first.where("__nth = 1").drop("__nth").unionByName(rows.where(name.isNull()))
 
 
-def uncopied(batch: Batch, rows: DataFrame) -> DataFrame:
+def without_duplicates(batch: RunContext, rows: DataFrame) -> DataFrame:
     """Where ids are forgotten, `rows` without those that are copies of an event that counts: its id may be among the forgotten.
 
     rows[..., __digest, __live] -> the same columns
     """
-    if batch.pipeline.watermark.dedupe_horizon_us is None or batch.changing:
+    if batch.pipeline.watermark.dedupe_horizon_us is None or batch.source_may_change:
         return rows
     copies = refused_digests(batch, ("_duplicates",)).distinct()
     return rows.where(LIVE).unionByName(
@@ -94,7 +97,7 @@ def uncopied(batch: Batch, rows: DataFrame) -> DataFrame:
     )
 
 
-def elsewhere(batch: Batch, ranges: Iterable[tuple[int, int]]) -> DataFrame | None:
+def ids_outside(batch: RunContext, ranges: Iterable[tuple[int, int]]) -> DataFrame | None:
     """The ids that were accepted with an event time outside the ranges [from, to), microseconds; None where there are no ids."""
     if batch.pipeline.source.event_id is None or not delta.exists(
         batch.spark, batch.pipeline.table(SEEN)

@@ -7,53 +7,70 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.microbatch.admission import count_lost_values, keep_null_counts
-from jobs.microbatch.context import Batch, Closing
-from jobs.preflight.tables import versions
+from jobs.microbatch.context import Closing, RunContext
+from jobs.preflight.tables import table_versions
 from jobs.recompute import totals
-from jobs.recompute.accepted import counted
-from jobs.recompute.rebuild import affordable, rebuild
-from jobs.recompute.rebuild_sessions import sessions
-from jobs.recompute.refused import resolve
-from jobs.recompute.staging import Staged, judge, stage
+from jobs.recompute.accepted import accepted_rows
+from jobs.recompute.rebuild import check_limit_of_range, rebuild_range
+from jobs.recompute.rebuild_sessions import rebuild_sessions
+from jobs.recompute.refused import resolve_refused_rows
+from jobs.recompute.staging import Staged, context_of_chunk, stage_chunk
 from jobs.recompute.swap import swap_ids
-from jobs.recompute.time_range import Chunk
+from jobs.recompute.time_range import TimeRange
 from windowing.admit.again import INSIDE
 from windowing.crash import crashpoint
-from windowing.ledger.rule import BACKFILL_DONE, BACKFILL_INTENT, GENERATION, Entry, Story
-from windowing.ledger.table import record
-from windowing.source.rule import pending
+from windowing.ledger.rule import (
+    BACKFILL_DONE,
+    BACKFILL_INTENT,
+    GENERATION,
+    LedgerEntry,
+    LedgerHistory,
+)
+from windowing.ledger.table import record_entries
+from windowing.source.rule import pending_changes
 from windowing.spec.pipeline import Pipeline
 
 
-def finish(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
+def finish_open_chunk(
+    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
+) -> LedgerHistory:
     """Does again the chunk that a killed backfill left half-way; the story as it is when there is none."""
     left = past.open_backfill
     if left is None:
         return past
     said = loads(left.note or "{}")
     asked = said.get("asked")
-    chunk = Chunk(
+    chunk = TimeRange(
         said["from_us"],
         said["to_us"],
         said["version"],
         said.get("batch"),
         asked and (asked[0], asked[1]),
     )
-    return one(spark, pipeline, past, stage(spark, pipeline, past, chunk, left.arrival), left)[0]
+    return repair_chunk(
+        spark, pipeline, past, stage_chunk(spark, pipeline, past, chunk, left.arrival), left
+    )[0]
 
 
-def one(
-    spark: SparkSession, pipeline: Pipeline, past: Story, staged: Staged, begun: Entry | None
-) -> tuple[Story, Entry]:
+def repair_chunk(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    past: LedgerHistory,
+    staged: Staged,
+    begun: LedgerEntry | None,
+) -> tuple[LedgerHistory, LedgerEntry]:
     """One chunk between its intent and its done."""
-    chunk, batch = staged.chunk, judge(spark, pipeline, past, staged.arrival_us)
-    disputed = [(low, high) for _, low, high in pending(past)]
-    events = counted(batch, chunk, staged.rows, disputed).localCheckpoint(eager=True)
+    chunk, batch = staged.chunk, context_of_chunk(spark, pipeline, past, staged.arrival_us)
+    disputed = [(low, high) for _, low, high in pending_changes(past)]
+    events = accepted_rows(batch, chunk, staged.rows, disputed).localCheckpoint(eager=True)
     if begun is None:
-        affordable(batch, chunk, events)
-        counts = {**totals.accepted_before(batch, chunk, events), **totals.partial_in(batch, chunk)}
+        check_limit_of_range(batch, chunk, events)
+        counts = {
+            **totals.count_accepted_before(batch, chunk, events),
+            **totals.count_partly_late_in(batch, chunk),
+        }
         at = batch.arrival_us
-        intent = Entry(
+        intent = LedgerEntry(
             BACKFILL_INTENT,
             generation=GENERATION,
             run=past.last_run,
@@ -62,7 +79,7 @@ def one(
             counts=counts,
             note=_note(chunk),
         )
-        past = record(spark, pipeline, past, [intent])
+        past = record_entries(spark, pipeline, past, [intent])
         begun = past.entries[-1]
         crashpoint("backfill.intended")
     changed = _repaired(batch, staged, events, past, f"backfill {begun.seq}")
@@ -70,15 +87,17 @@ def one(
     counts = {
         **changed,
         **partial,
-        "accepted": totals.accepted_since(batch, chunk, events, begun.counts),
+        "accepted": totals.count_accepted_since(batch, chunk, events, begun.counts),
     }
-    done = replace(begun, step=BACKFILL_DONE, counts=counts, versions=versions(spark, pipeline))
-    past = record(spark, pipeline, past, [done])
+    done = replace(
+        begun, step=BACKFILL_DONE, counts=counts, versions=table_versions(spark, pipeline)
+    )
+    past = record_entries(spark, pipeline, past, [done])
     crashpoint("backfill.done")
     return past, done
 
 
-def _note(chunk: Chunk) -> str:
+def _note(chunk: TimeRange) -> str:
     said = {
         "from_us": chunk.start_us,
         "to_us": chunk.end_us,
@@ -89,14 +108,16 @@ def _note(chunk: Chunk) -> str:
 
 
 def _repaired(
-    batch: Batch, staged: Staged, events: DataFrame, past: Story, label: str
+    batch: RunContext, staged: Staged, events: DataFrame, past: LedgerHistory, label: str
 ) -> dict[str, int]:
     chunk = staged.chunk
-    counts = rebuild(Closing(batch, past.watermark, past.watermark, None), chunk, events, sessions)
+    counts = rebuild_range(
+        Closing(batch, past.watermark, past.watermark, None), chunk, events, rebuild_sessions
+    )
     crashpoint("backfill.rebuilt")
     swap_ids(batch, chunk, events)
     crashpoint("backfill.remembered")
-    resolve(batch, chunk, staged.rows, events, label)
+    resolve_refused_rows(batch, chunk, staged.rows, events, label)
     crashpoint("backfill.resolved")
     return {**counts, **_count_events(batch.pipeline, events)}
 

@@ -4,8 +4,8 @@ from datetime import datetime
 from itertools import pairwise
 from json import loads
 
-from jobs.preflight.spec_changes import difference
-from jobs.recompute.time_range import Chunk
+from jobs.preflight.spec_changes import spec_difference
+from jobs.recompute.time_range import TimeRange
 from windowing.errors import UsageError
 from windowing.grid.zone import micros
 from windowing.ledger.rule import (
@@ -14,8 +14,8 @@ from windowing.ledger.rule import (
     ERASE_INTENT,
     MAX_TIME,
     MIN_TIME,
-    Entry,
-    Story,
+    LedgerEntry,
+    LedgerHistory,
 )
 from windowing.spec.duration import DAY
 from windowing.spec.pipeline import Pipeline
@@ -23,14 +23,14 @@ from windowing.spec.pipeline import Pipeline
 CHUNK_US = 31 * DAY
 
 
-def must_be_the_same(pipeline: Pipeline, began: Story, now: Story) -> None:
+def must_be_the_same(pipeline: Pipeline, began: LedgerHistory, now: LedgerHistory) -> None:
     """UsageError if the pipeline has become another one since the backfill began: started over, without a key, of another spec."""
     same = now.entries[len(began.entries) - 1 : len(began.entries)]
     if [(e.step, e.at) for e in same] != [(e.step, e.at) for e in began.entries[-1:]]:
         why = "was reset"
     elif any(e.step in (ERASE_INTENT, ERASE_DONE) for e in now.entries[len(began.entries) :]):
         why = "had a key erased"
-    elif difference(pipeline, now):
+    elif spec_difference(pipeline, now):
         why = "was given another spec"
     else:
         return
@@ -40,7 +40,7 @@ def must_be_the_same(pipeline: Pipeline, began: Story, now: Story) -> None:
     )
 
 
-def begun_before(left: Story, chunk: Chunk) -> Entry | None:
+def begun_before(left: LedgerHistory, chunk: TimeRange) -> LedgerEntry | None:
     """The end of `chunk`, or its intent if that was left open, in a backfill of the same range that was not finished."""
     ends = [e for e in left.entries if e.step == BACKFILL_DONE]
     for entry in reversed([*ends, *([left.open_backfill] if left.open_backfill else [])]):
@@ -54,7 +54,7 @@ def begun_before(left: Story, chunk: Chunk) -> Entry | None:
 
 
 def chunks_of(
-    pipeline: Pipeline, start: datetime, end: datetime, past: Story
+    pipeline: Pipeline, start: datetime, end: datetime, past: LedgerHistory
 ) -> tuple[tuple[int, int], ...]:
     """The parts [from, to) that a backfill of [start, end) does one after the other, in microseconds; UsageError where it has none.
 
@@ -70,7 +70,7 @@ def chunks_of(
     return tuple(pairwise([low, *inner, high]))
 
 
-def _event_times(past: Story) -> tuple[int, int] | None:
+def _event_times(past: LedgerHistory) -> tuple[int, int] | None:
     """The first and the last event time that any run has accepted; None before there is one."""
     batches = [e.counts for e in past.entries if MIN_TIME in e.counts]
     return (
@@ -90,7 +90,7 @@ def _checked(start: datetime, end: datetime) -> tuple[int, int]:
     return micros(start), micros(end)
 
 
-def read_version(pipeline: Pipeline, past: Story) -> int:
+def read_version(pipeline: Pipeline, past: LedgerHistory) -> int:
     """The source version that the last run had drained."""
     if past.read_version is None:
         raise UsageError(

@@ -9,46 +9,46 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from jobs.microbatch.context import Batch, Closing
+from jobs.microbatch.context import Closing, RunContext
 from jobs.microbatch.emission import changes
-from jobs.microbatch.empty_windows import affordable as affordable_in
-from jobs.microbatch.empty_windows import spanned
-from jobs.microbatch.ordered import recomputed
-from jobs.microbatch.outputs import rederive, written
-from jobs.recompute.swap import replace
-from jobs.recompute.time_range import Chunk, Everything, reaching, widened
+from jobs.microbatch.empty_windows import check_limit as affordable_in
+from jobs.microbatch.empty_windows import widen_to_growth
+from jobs.microbatch.ordered import recompute_keys
+from jobs.microbatch.outputs import rederive_output, write_output
+from jobs.recompute.swap import replace_range
+from jobs.recompute.time_range import TimeRange, WholeHistory, widen_to_panes, widen_to_windows
 from windowing import delta
 from windowing.admit.again import INSIDE
 from windowing.aggregates.algebra import Algebra, rows_part
 from windowing.columns import CLOSED_BY, END, JUDGED, PANE, ROWS, START, TOUCHED
 from windowing.grid.frame import between, instant
 from windowing.grid.zone import FIRST_US, LAST_US
-from windowing.ledger.rule import total
+from windowing.ledger.rule import add_counts
 from windowing.merge import frame as merges
-from windowing.merge.rule import bounds, complete, in_output, output
+from windowing.merge.rule import bound_columns, complete_table, in_output, output_table
 from windowing.panes import events as buffer
 from windowing.panes import frame as partials
 from windowing.panes.frame import Range
-from windowing.panes.rule import EVENTS, Family, families, span
+from windowing.panes.rule import EVENTS, Family, longest_span, pane_families
 from windowing.source import table as source
 from windowing.spec.kinds import (
     CHANGES,
     ON_CHANGE,
     Aligned,
-    Counted,
+    EventDriven,
     Global,
-    Ordered,
+    OrderDependent,
     RecordSliding,
     Session,
 )
 from windowing.windows import aligned, whole
-from windowing.windows.gaps import extents, filled
+from windowing.windows.gaps import shows_empty_windows, window_extents
 
-Sessions = Callable[[Batch, Session, Chunk, DataFrame], dict[str, int]]
+Sessions = Callable[[RunContext, Session, TimeRange, DataFrame], dict[str, int]]
 
 
-def rebuild(
-    closing: Closing, chunk: Chunk, events: DataFrame, sessions: Sessions
+def rebuild_range(
+    closing: Closing, chunk: TimeRange, events: DataFrame, sessions: Sessions
 ) -> dict[str, int]:
     """Swaps the state of the chunk and corrects every output; `events` are those that count now, `sessions` does it for sessions.
 
@@ -56,26 +56,30 @@ def rebuild(
     """
     batch = closing.batch
     counts: dict[str, int] = {}
-    for family in families(batch.pipeline):
-        counts |= panes(closing, family, chunk, events)
+    for family in pane_families(batch.pipeline):
+        counts |= rebuild_panes(closing, family, chunk, events)
     for session_window in batch.pipeline.sessions:
         counts |= sessions(batch, session_window, chunk, events)
     if batch.pipeline.ordered:
-        counts |= buffered(batch, chunk, events)
+        counts |= rebuild_events(batch, chunk, events)
     for window in batch.pipeline.windows:
         if not in_output(window):
-            counts = total([counts, rederive(closing, window)])
+            counts = add_counts([counts, rederive_output(closing, window)])
     return counts
 
 
-def affordable(batch: Batch, chunk: Chunk, events: DataFrame, came: Collection[str] = ()) -> None:
+def check_limit_of_range(
+    batch: RunContext, chunk: TimeRange, events: DataFrame, came: Collection[str] = ()
+) -> None:
     """StateRefused if the chunk would bring an output more windows without events than it may have; nothing is written.
 
     Where everything is made anew, the windows that `came` alone bring any.
     """
-    anew = isinstance(chunk, Everything)
-    for family in families(batch.pipeline):
-        for window in (w for w in family.windows if filled(w) and (not anew or w.name in came)):
+    anew = isinstance(chunk, WholeHistory)
+    for family in pane_families(batch.pipeline):
+        for window in (
+            w for w in family.windows if shows_empty_windows(w) and (not anew or w.name in came)
+        ):
             before, after = _pools(batch, family, _held(batch, family, chunk), events)
             affordable_in(
                 batch, window, None if anew else before, after, Range(chunk.start_us, chunk.end_us)
@@ -83,11 +87,11 @@ def affordable(batch: Batch, chunk: Chunk, events: DataFrame, came: Collection[s
 
 
 def _pools(
-    batch: Batch, family: Family, held: Chunk, events: DataFrame
+    batch: RunContext, family: Family, held: TimeRange, events: DataFrame
 ) -> tuple[DataFrame, DataFrame]:
     """All panes of the family as they are, and with those of the times `held` made anew: [keys, pane_start, judged_by, rows]."""
     within, columns = Range(held.start_us, held.end_us), [*batch.keys, PANE, JUDGED, ROWS]
-    fresh = partials.panes(
+    fresh = partials.aggregate_panes(
         events.where(held.holds()), (*batch.keys, JUDGED), family, [rows_part()], within
     ).select(*columns)
     path = batch.pipeline.table(family.table)
@@ -99,22 +103,26 @@ def _pools(
     low, high = instant(held.start_us), instant(held.end_us)
     others = (
         before.limit(0)
-        if isinstance(held, Everything)
+        if isinstance(held, WholeHistory)
         else before.where((F.col(PANE) < low) | (F.col(PANE) >= high))
     )
     return before, others.unionByName(fresh)
 
 
-def panes(closing: Closing, family: Family, chunk: Chunk, events: DataFrame) -> dict[str, int]:
+def rebuild_panes(
+    closing: Closing, family: Family, chunk: TimeRange, events: DataFrame
+) -> dict[str, int]:
     """Swaps the panes of the chunk and recomputes every window that overlaps them."""
-    batch, wide = closing.batch, widened(family, chunk)
+    batch, wide = closing.batch, widen_to_panes(family, chunk)
     held = _held(batch, family, chunk)
     schema = source.read(batch.spark, batch.pipeline, chunk.version).schema
-    algebras = partials.algebras(batch.pipeline, family.aggregates, schema)
+    algebras = partials.algebras_of(batch.pipeline, family.aggregates, schema)
     within = Range(held.start_us, held.end_us)
-    kept = partials.parts(algebras.values())
-    fresh = partials.panes(events.where(held.holds()), (*batch.keys, JUDGED), family, kept, within)
-    replace(batch, family.table, batch.stamp.beside(fresh), PANE, held)
+    kept = partials.parts_of(algebras.values())
+    fresh = partials.aggregate_panes(
+        events.where(held.holds()), (*batch.keys, JUDGED), family, kept, within
+    )
+    replace_range(batch, family.table, batch.stamp.beside(fresh), PANE, held)
     counts: dict[str, int] = {}
     for window in family.windows:
         own = {a.name: algebras[a.name] for a in window.aggregates}
@@ -126,48 +134,52 @@ def panes(closing: Closing, family: Family, chunk: Chunk, events: DataFrame) -> 
     return counts
 
 
-def _held(batch: Batch, family: Family, chunk: Chunk) -> Chunk:
+def _held(batch: RunContext, family: Family, chunk: TimeRange) -> TimeRange:
     """The times whose panes are made anew."""
     return (
-        widened(family, chunk) if isinstance(chunk, Everything) else reaching(batch, family, chunk)
+        widen_to_panes(family, chunk)
+        if isinstance(chunk, WholeHistory)
+        else widen_to_windows(batch, family, chunk)
     )
 
 
 def _endless(
-    batch: Batch, window: Global, family: Family, algebras: dict[str, Algebra]
+    batch: RunContext, window: Global, family: Family, algebras: dict[str, Algebra]
 ) -> dict[str, int]:
-    target = output(batch.pipeline, window)
+    target = output_table(batch.pipeline, window)
     state_rows = delta.read(batch.spark, batch.pipeline.table(family.table)).withColumn(
         TOUCHED, F.lit(1).cast("bigint")
     )
-    found = whole.windows(state_rows, batch.keys, partials.parts(algebras.values()))
-    valued = merges.values(found, [*batch.keys, *bounds(window)], window.aggregates, algebras)
-    shown = merges.qualifying(valued, window.shown.having)
-    return written(
+    found = whole.windows(state_rows, batch.keys, partials.parts_of(algebras.values()))
+    valued = merges.lower_partials(
+        found, [*batch.keys, *bound_columns(window)], window.aggregates, algebras
+    )
+    shown = merges.filter_having(valued, window.shown.having)
+    return write_output(
         batch,
         window,
         target,
-        merges.replacements(shown, delta.read(batch.spark, target.path), target),
+        merges.compute_replacements(shown, delta.read(batch.spark, target.path), target),
     )
 
 
 def _overlapping(
-    closing: Closing, window: Aligned, family: Family, wide: Chunk, algebras: dict[str, Algebra]
+    closing: Closing, window: Aligned, family: Family, wide: TimeRange, algebras: dict[str, Algebra]
 ) -> dict[str, int]:
     batch, target, kept = (
         closing.batch,
-        output(closing.batch.pipeline, window),
-        partials.parts(algebras.values()),
+        output_table(closing.batch.pipeline, window),
+        partials.parts_of(algebras.values()),
     )
     stored, state_rows = (
         delta.read(batch.spark, target.path),
         delta.read(batch.spark, batch.pipeline.table(family.table)),
     )
-    if filled(window):
-        ends = spanned(state_rows, Range(wide.start_us, wide.end_us))
+    if shows_empty_windows(window):
+        ends = widen_to_growth(state_rows, Range(wide.start_us, wide.end_us))
         near, reach, over = (
             state_rows,
-            Range(ends.low_us - span(window), ends.high_us + span(window)),
+            Range(ends.low_us - longest_span(window), ends.high_us + longest_span(window)),
             F.lit(True),
         )
     else:
@@ -177,33 +189,36 @@ def _overlapping(
     panes_of = near.withColumn(TOUCHED, F.lit(1).cast("bigint"))
     lateness = batch.pipeline.watermark.allowed_lateness_us
     runs = aligned.stretches(panes_of, window, batch.keys, kept, lateness, reach)
-    if filled(window):
-        all_of = extents(near, window, batch.keys, lateness, reach)
+    if shows_empty_windows(window):
+        all_of = window_extents(near, window, batch.keys, lateness, reach)
         runs = runs.unionByName(aligned.empties(all_of, runs, window, batch.keys, kept))
     if window.shown.emit == CHANGES:
         rows = changes(runs, window, batch, algebras, reach)
     else:
-        rows = merges.values(
+        rows = merges.lower_partials(
             aligned.windows(runs, window, reach),
-            [*batch.keys, *bounds(window)],
+            [*batch.keys, *bound_columns(window)],
             window.aggregates,
             algebras,
         )
-    shown = merges.qualifying(
+    shown = merges.filter_having(
         rows if window.shown.emit == ON_CHANGE else rows.where(closing.closed(F.col(END))),
         window.shown.having,
     )
-    return written(
-        batch, window, target, merges.replacements(shown.where(over), stored.where(over), target)
+    return write_output(
+        batch,
+        window,
+        target,
+        merges.compute_replacements(shown.where(over), stored.where(over), target),
     )
 
 
-def _over(window: Aligned, wide: Chunk, reach: Range) -> Column:
+def _over(window: Aligned, wide: TimeRange, reach: Range) -> Column:
     """True for windows that overlap the chunk or, where they are compared with the one before, follow one that does.
 
     All of them where everything is made anew: an earlier spec may have left some.
     """
-    if isinstance(wide, Everything):
+    if isinstance(wide, WholeHistory):
         return F.lit(True)
     overlaps = (F.col(START) < instant(wide.end_us)) & (F.col(END) > instant(wide.start_us))
     if window.shown.emit != CHANGES:
@@ -212,38 +227,42 @@ def _over(window: Aligned, wide: Chunk, reach: Range) -> Column:
     return overlaps if after is None else overlaps | (F.unix_micros(START) == after)
 
 
-def buffered(batch: Batch, chunk: Chunk, events: DataFrame) -> dict[str, int]:
+def rebuild_events(batch: RunContext, chunk: TimeRange, events: DataFrame) -> dict[str, int]:
     """Swaps the buffered events of the chunk and recomputes the windows of every key that has or had one there.
 
     Where everything is made anew, an earlier spec may have left windows before the first event and after the last.
     """
     pipeline, spark = batch.pipeline, batch.spark
-    now = buffer.stored(events.where(INSIDE), pipeline, JUDGED)
-    over = Chunk(FIRST_US, LAST_US + 1, chunk.version) if isinstance(chunk, Everything) else chunk
+    now = buffer.buffer_events(events.where(INSIDE), pipeline, JUDGED)
+    over = (
+        TimeRange(FIRST_US, LAST_US + 1, chunk.version)
+        if isinstance(chunk, WholeHistory)
+        else chunk
+    )
     held = [_keys_in(batch, window, over) for window in pipeline.ordered]
     keys = (
         reduce(DataFrame.unionByName, held, now.select(*batch.keys))
         .distinct()
         .localCheckpoint(eager=True)
     )
-    replace(batch, EVENTS, batch.stamp.beside(now), "event_time", chunk)
+    replace_range(batch, EVENTS, batch.stamp.beside(now), "event_time", chunk)
     reached = keys.withColumns({"__t0": F.lit(over.start_us), "__t1": F.lit(over.end_us - 1)})
     schema = source.read(spark, pipeline, chunk.version).schema
     counts: dict[str, int] = {}
     for window in pipeline.ordered:
-        counts |= recomputed(
+        counts |= recompute_keys(
             batch, window, reached, delta.read(spark, pipeline.table(EVENTS)), None, schema
         )
     return counts
 
 
-def _keys_in(batch: Batch, window: Ordered, chunk: Chunk) -> DataFrame:
+def _keys_in(batch: RunContext, window: OrderDependent, chunk: TimeRange) -> DataFrame:
     """The keys that have a window over the chunk, or one that was closed there: as the last finished step left them."""
-    stored = delta.read(batch.spark, complete(batch.pipeline, window).path)
+    stored = delta.read(batch.spark, complete_table(batch.pipeline, window).path)
     beside_us = window.tick_us if isinstance(window, RecordSliding) else 0
     over = (F.col(START) < instant(chunk.end_us + beside_us)) & (
         F.col(END) > instant(chunk.start_us)
     )
-    if isinstance(window, Counted):
+    if isinstance(window, EventDriven):
         over = over | F.col(CLOSED_BY).between(instant(chunk.start_us), instant(chunk.end_us))
     return stored.where(over).select(*batch.keys)

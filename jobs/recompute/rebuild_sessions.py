@@ -5,18 +5,17 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from jobs.microbatch.context import Batch
-from jobs.microbatch.outputs import written
-from jobs.recompute.swap import replace, swap_fragments
-from jobs.recompute.time_range import Chunk, near_sessions
+from jobs.microbatch.context import RunContext
+from jobs.microbatch.outputs import write_output
+from jobs.recompute.swap import replace_range, swap_fragments
+from jobs.recompute.time_range import TimeRange, near_sessions
 from windowing import delta
 from windowing.admit.again import INSIDE
 from windowing.aggregates.algebra import Algebra
-from windowing.columns import FIRST, LAST, MISSED, START, TOUCHED
-from windowing.columns import T as TIME
+from windowing.columns import FIRST, LAST, MISSED, START, TIME, TOUCHED
 from windowing.grid.frame import instant
 from windowing.merge import frame as merges
-from windowing.merge.rule import bounds, complete
+from windowing.merge.rule import bound_columns, complete_table
 from windowing.panes import frame as partials
 from windowing.panes.rule import fragments_table
 from windowing.source import table as source
@@ -24,55 +23,59 @@ from windowing.spec.kinds import Session
 from windowing.windows import session
 
 
-def sessions(batch: Batch, window: Session, chunk: Chunk, events: DataFrame) -> dict[str, int]:
+def rebuild_sessions(
+    batch: RunContext, window: Session, chunk: TimeRange, events: DataFrame
+) -> dict[str, int]:
     """Swaps the fragments of every session that has an event time in the chunk.
 
     Recomputes the sessions that the old and the new fragments touch, and corrects the complete
     table. Returns the counts of the output.
     """
     algebras = _algebras_at(batch, window, chunk)
-    target = complete(batch.pipeline, window)
-    kept = partials.parts(algebras.values())
+    target = complete_table(batch.pipeline, window)
+    kept = partials.parts_of(algebras.values())
     # Each frame is computed before the fragments are swapped, because it reads what the swap and
     # the correction of the table replace.
     spans = near_sessions(batch, window, chunk).localCheckpoint(eager=True)
     members = _events_of_sessions(events, spans, window, batch.keys)
-    fresh = partials.fragments(members, batch.keys, window.gap_us, kept)
+    fresh = partials.aggregate_fragments(members, batch.keys, window.gap_us, kept)
     fresh = fresh.localCheckpoint(eager=True)
     stored = delta.read(batch.spark, target.path)
-    joined = session.touched(stored, fresh, batch.keys, window.gap_us)
+    joined = session.sessions_touched(stored, fresh, batch.keys, window.gap_us)
     joined = joined.join(spans, [*batch.keys, START], "left_anti").localCheckpoint(eager=True)
     fragments = _stored_fragments(batch, window, fresh)
-    others = session.members(fragments, joined, batch.keys).select(*fresh.columns)
+    others = session.fragments_of_sessions(fragments, joined, batch.keys).select(*fresh.columns)
     others = others.localCheckpoint(eager=True)
     swap_fragments(batch, window, _replaced_fragments(batch, fragments, spans, chunk), fresh)
     touching = fresh.unionByName(others)
     new = _sessions_of(touching, batch, window, algebras)
     replaced = spans.unionByName(joined.select(*spans.columns))
-    return written(batch, window, target, merges.replacements(new, replaced, target))
+    return write_output(batch, window, target, merges.compute_replacements(new, replaced, target))
 
 
-def all_sessions(batch: Batch, window: Session, whole: Chunk, events: DataFrame) -> dict[str, int]:
+def rebuild_all_sessions(
+    batch: RunContext, window: Session, whole: TimeRange, events: DataFrame
+) -> dict[str, int]:
     """Overwrites the fragments of `window` and corrects its complete table.
 
     Returns the counts of the output.
     """
     algebras = _algebras_at(batch, window, whole)
-    target = complete(batch.pipeline, window)
-    kept = partials.parts(algebras.values())
+    target = complete_table(batch.pipeline, window)
+    kept = partials.parts_of(algebras.values())
     members = events.where(~_missed(window))
-    fresh = partials.fragments(members, batch.keys, window.gap_us, kept)
+    fresh = partials.aggregate_fragments(members, batch.keys, window.gap_us, kept)
     fresh = fresh.localCheckpoint(eager=True)
-    replace(batch, fragments_table(window), batch.stamp.on(fresh), "first_event", whole)
+    replace_range(batch, fragments_table(window), batch.stamp.on(fresh), "first_event", whole)
     new = _sessions_of(fresh, batch, window, algebras)
     stored = delta.read(batch.spark, target.path)
-    return written(batch, window, target, merges.replacements(new, stored, target))
+    return write_output(batch, window, target, merges.compute_replacements(new, stored, target))
 
 
-def _algebras_at(batch: Batch, window: Session, chunk: Chunk) -> dict[str, Algebra]:
+def _algebras_at(batch: RunContext, window: Session, chunk: TimeRange) -> dict[str, Algebra]:
     """The algebras of the window's aggregates, for the source at the chunk's version."""
     schema = source.read(batch.spark, batch.pipeline, chunk.version).schema
-    return partials.algebras(batch.pipeline, window.aggregates, schema)
+    return partials.algebras_of(batch.pipeline, window.aggregates, schema)
 
 
 def _events_of_sessions(
@@ -96,7 +99,7 @@ def _missed(window: Session) -> Column:
     return F.coalesce(F.array_contains(MISSED, window.name), F.lit(False))
 
 
-def _stored_fragments(batch: Batch, window: Session, fresh: DataFrame) -> DataFrame:
+def _stored_fragments(batch: RunContext, window: Session, fresh: DataFrame) -> DataFrame:
     """The stored fragments of `window`; none, with the columns of `fresh`, if there is no table."""
     path = batch.pipeline.table(fragments_table(window))
     if delta.exists(batch.spark, path):
@@ -105,7 +108,7 @@ def _stored_fragments(batch: Batch, window: Session, fresh: DataFrame) -> DataFr
 
 
 def _replaced_fragments(
-    batch: Batch, fragments: DataFrame, spans: DataFrame, chunk: Chunk
+    batch: RunContext, fragments: DataFrame, spans: DataFrame, chunk: TimeRange
 ) -> DataFrame:
     """The fragments that the chunk's new ones replace.
 
@@ -113,16 +116,16 @@ def _replaced_fragments(
     """
     begins_before = F.col(FIRST) < instant(chunk.end_us)
     ends_after = F.col(LAST) >= instant(chunk.start_us)
-    of_spans = session.members(fragments, spans, batch.keys)
+    of_spans = session.fragments_of_sessions(fragments, spans, batch.keys)
     return of_spans.unionByName(fragments.where(begins_before & ends_after)).distinct()
 
 
 def _sessions_of(
-    fragments: DataFrame, batch: Batch, window: Session, algebras: dict[str, Algebra]
+    fragments: DataFrame, batch: RunContext, window: Session, algebras: dict[str, Algebra]
 ) -> DataFrame:
     """The sessions of `fragments` with their values: [keys, bounds, aggregates, overflow]."""
     touched = fragments.withColumn(TOUCHED, F.lit(1).cast("bigint"))
-    kept = partials.parts(algebras.values())
+    kept = partials.parts_of(algebras.values())
     found = session.windows(touched, batch.keys, window.gap_us, kept)
-    columns = [*batch.keys, *bounds(window)]
-    return merges.values(found, columns, window.aggregates, algebras)
+    columns = [*batch.keys, *bound_columns(window)]
+    return merges.lower_partials(found, columns, window.aggregates, algebras)

@@ -6,9 +6,9 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from jobs.microbatch.context import Batch
-from jobs.recompute.swap import replace
-from jobs.recompute.time_range import Chunk
+from jobs.microbatch.context import RunContext
+from jobs.recompute.swap import replace_range
+from jobs.recompute.time_range import TimeRange
 from windowing import delta
 from windowing.admit.again import INSIDE, LIVE
 from windowing.admit.digest import digest_of
@@ -21,7 +21,7 @@ from windowing.source import table as source
 QUARANTINE = "_quarantine"
 
 
-def refused_digests(batch: Batch, tables: Iterable[str] = tuple(REFUSED)) -> DataFrame:
+def refused_digests(batch: RunContext, tables: Iterable[str] = tuple(REFUSED)) -> DataFrame:
     """The digests of rows that were refused and not taken in since, one for each row."""
     found = []
     for table in tables:
@@ -37,7 +37,7 @@ def refused_digests(batch: Batch, tables: Iterable[str] = tuple(REFUSED)) -> Dat
     )
 
 
-def partly_late(batch: Batch) -> DataFrame:
+def partly_late(batch: RunContext) -> DataFrame:
     """The partly late rows that were not taken in since: [digest, missed, watermark]."""
     if not delta.exists(batch.spark, batch.pipeline.table("_late")):
         columns = f"{DIGEST} bigint, missed array<struct<window:string,until:timestamp_ltz>>, watermark timestamp_ltz"
@@ -48,7 +48,7 @@ def partly_late(batch: Batch) -> DataFrame:
     return with_digest(batch, rows).select(DIGEST, "missed", "watermark")
 
 
-def with_digest(batch: Batch, refused: DataFrame) -> DataFrame:
+def with_digest(batch: RunContext, refused: DataFrame) -> DataFrame:
     """Refused rows with the digest that the source row had. refused -> refused + [__digest]."""
     spark, pipeline = batch.spark, batch.pipeline
     digest = digest_of(
@@ -57,7 +57,7 @@ def with_digest(batch: Batch, refused: DataFrame) -> DataFrame:
     return refused.withColumn(DIGEST, digest)
 
 
-def refused_after(batch: Batch, run: int, chunk: Chunk) -> bool:
+def refused_after(batch: RunContext, run: int, chunk: TimeRange) -> bool:
     """Whether a run after `run` refused a row with an event time in the chunk."""
     there = [path for path in map(batch.pipeline.table, REFUSED) if delta.exists(batch.spark, path)]
     refused = (
@@ -67,7 +67,9 @@ def refused_after(batch: Batch, run: int, chunk: Chunk) -> bool:
     return any(not rows.where(F.col("run") > run).isEmpty() for rows in refused)
 
 
-def resolve(batch: Batch, chunk: Chunk, rows: DataFrame, events: DataFrame, label: str) -> None:
+def resolve_refused_rows(
+    batch: RunContext, chunk: TimeRange, rows: DataFrame, events: DataFrame, label: str
+) -> None:
     """Refused rows of the chunk that count now say by which backfill: of the `nearby` rows, `events` are those that do.
 
     So do those that a source which changes its past has taken back, and every row that had missed windows: none is missed any more.
@@ -108,24 +110,24 @@ def resolve(batch: Batch, chunk: Chunk, rows: DataFrame, events: DataFrame, labe
             "resolved_by", F.when(due, F.lit(label)).otherwise(F.col("resolved_by"))
         )
         kept = marked.select(*(F.col(f"`{c}`") for c in stored[table].columns))
-        replace(batch, table, kept.localCheckpoint(eager=True), "event_time", chunk)
+        replace_range(batch, table, kept.localCheckpoint(eager=True), "event_time", chunk)
 
 
-def _refused_in(batch: Batch, stored: DataFrame, chunk: Chunk) -> DataFrame:
+def _refused_in(batch: RunContext, stored: DataFrame, chunk: TimeRange) -> DataFrame:
     return with_digest(
         batch, between(stored, "event_time", chunk.start_us, chunk.end_us)
     ).localCheckpoint(eager=True)
 
 
 def _room(
-    batch: Batch, rows: DataFrame, events: DataFrame, valid: Sequence[DataFrame]
+    batch: RunContext, rows: DataFrame, events: DataFrame, valid: Sequence[DataFrame]
 ) -> DataFrame:
     """How many refused rows of each digest are to be resolved: [__digest, __room]; `valid` are those that were not quarantined."""
     inside = events.where(INSIDE).groupBy(DIGEST)
     room = inside.agg(
         F.count("*").alias("__n"), (F.count("*") - F.count_if(LIVE)).alias("__room")
     ).localCheckpoint(eager=True)
-    if not batch.changing:
+    if not batch.source_may_change:
         return room.drop("__n")
     left = _digests([rows.where(INSIDE)], "__left", room)
     both = _digests(valid, "__refused", room).join(room, DIGEST, "full").join(left, DIGEST, "left")

@@ -5,28 +5,28 @@ from datetime import UTC, datetime
 from pyspark.sql import SparkSession
 
 from jobs.microbatch.stream import Run
-from jobs.preflight.diagnose import prepared
-from jobs.recompute.chunk import finish, one
-from jobs.recompute.spec_evolution import evolved
-from jobs.recompute.staging import stage
-from jobs.recompute.time_range import Chunk
+from jobs.preflight.diagnose import prepare_run
+from jobs.recompute.chunk import finish_open_chunk, repair_chunk
+from jobs.recompute.spec_evolution import apply_spec_change
+from jobs.recompute.staging import stage_chunk
+from jobs.recompute.time_range import TimeRange
 from windowing.grid.zone import micros
-from windowing.ledger.rule import Entry, Story
-from windowing.source.rule import pending
+from windowing.ledger.rule import LedgerEntry, LedgerHistory
+from windowing.source.rule import pending_changes
 from windowing.spec.pipeline import Pipeline
 
 
-def ready(spark: SparkSession, pipeline: Pipeline) -> Story:
+def resume_all(spark: SparkSession, pipeline: Pipeline) -> LedgerHistory:
     """The story once spec, source, ledger and tables fit together, and nothing but a run is left half-way. StateRefused otherwise."""
-    return caught_up(spark, pipeline, prepared(spark, pipeline))
+    return resume_from(spark, pipeline, prepare_run(spark, pipeline))
 
 
-def caught_up(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
+def resume_from(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> LedgerHistory:
     """The same from the story that `prepared` gave."""
-    return finish(spark, pipeline, evolved(spark, pipeline, past))
+    return finish_open_chunk(spark, pipeline, apply_spec_change(spark, pipeline, past))
 
 
-def finished(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
+def finish_open_run(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> LedgerHistory:
     """The story once a run that was left open is closed, and what the source has changed is counted again."""
     if past.open_run is not None:
         unfinished = Run(
@@ -35,16 +35,18 @@ def finished(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
         unfinished.drain()
         unfinished.close()
         past = unfinished.story
-    return corrected(spark, pipeline, past)[0]
+    return reprocess_source_changes(spark, pipeline, past)[0]
 
 
-def corrected(
-    spark: SparkSession, pipeline: Pipeline, past: Story
-) -> tuple[Story, tuple[Entry, ...]]:
+def reprocess_source_changes(
+    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
+) -> tuple[LedgerHistory, tuple[LedgerEntry, ...]]:
     """Counts every range again that the source's changes touched; the story since, and the ends of the backfills that did it."""
-    ends: list[Entry] = []
-    for batch, low, high in pending(past):
-        staged = stage(spark, pipeline, past, Chunk(low, high, past.read_version or 0, batch))
-        past, end = one(spark, pipeline, past, staged, None)
+    ends: list[LedgerEntry] = []
+    for batch, low, high in pending_changes(past):
+        staged = stage_chunk(
+            spark, pipeline, past, TimeRange(low, high, past.read_version or 0, batch)
+        )
+        past, end = repair_chunk(spark, pipeline, past, staged, None)
         ends.append(end)
     return past, tuple(ends)

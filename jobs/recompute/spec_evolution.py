@@ -13,90 +13,101 @@ from json import dumps, loads
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from jobs.microbatch.context import Batch, Closing
+from jobs.microbatch.context import Closing, RunContext
 from jobs.preflight import tables
-from jobs.preflight.source_errors import told
-from jobs.preflight.spec_changes import difference, made_by
-from jobs.recompute.accepted import accepted
-from jobs.recompute.rebuild import affordable as rebuild_affordable
-from jobs.recompute.rebuild import rebuild
-from jobs.recompute.rebuild_sessions import all_sessions
-from jobs.recompute.time_range import Everything
-from jobs.recompute.totals import held
-from windowing.admit.rule import cuts
-from windowing.columns import JUDGED, WHY
-from windowing.columns import T as TIME
+from jobs.preflight.source_errors import source_errors_explained
+from jobs.preflight.spec_changes import made_by, spec_difference
+from jobs.recompute.accepted import all_accepted_rows
+from jobs.recompute.rebuild import check_limit_of_range as rebuild_affordable
+from jobs.recompute.rebuild import rebuild_range
+from jobs.recompute.rebuild_sessions import rebuild_all_sessions
+from jobs.recompute.time_range import WholeHistory
+from jobs.recompute.totals import count_accepted
+from windowing.admit.rule import lateness_cuts
+from windowing.columns import JUDGED, TIME, WHY
 from windowing.crash import crashpoint
 from windowing.doctor.rule import advice
 from windowing.errors import StateRefused
 from windowing.grid.zone import micros
-from windowing.ledger.rule import EVOLVE_DONE, EVOLVE_INTENT, GENERATION, Entry, Story
-from windowing.ledger.table import record
+from windowing.ledger.rule import EVOLVE_DONE, EVOLVE_INTENT, GENERATION, LedgerEntry, LedgerHistory
+from windowing.ledger.table import record_entries
 from windowing.panes.rule import BACKFILLED
 from windowing.panes.table import Stamp
 from windowing.source import table as source
-from windowing.source.rule import fed
+from windowing.source.rule import was_rewritten
 from windowing.spec.fingerprint import AGGREGATE, fingerprint
 from windowing.spec.pipeline import Pipeline
-from windowing.spec.words import listed
+from windowing.spec.words import join_names
 
 
-def evolved(spark: SparkSession, pipeline: Pipeline, past: Story) -> Story:
+def apply_spec_change(
+    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
+) -> LedgerHistory:
     """The story once state and outputs are what the spec asks for.
 
     A window that is new holds what was accepted so far; one that is gone leaves its table. Admissions stay what they were: rows refused
     as late stay refused, and no other window changes. StateRefused, with nothing written, where the new spec can't take them.
     """
-    if past.open_evolution is None and not difference(pipeline, past):
+    if past.open_evolution is None and not spec_difference(pipeline, past):
         return past
     arrival = max(micros(datetime.now(UTC)), past.last_arrival or 0)
-    batch = Batch(
-        spark, pipeline, Stamp(past.last_run, BACKFILLED, GENERATION, None), arrival, fed=fed(past)
+    batch = RunContext(
+        spark,
+        pipeline,
+        Stamp(past.last_run, BACKFILLED, GENERATION, None),
+        arrival,
+        source_was_rewritten=was_rewritten(past),
     )
     events = _countable(batch, past)
     if events is not None and past.open_evolution is None:
-        affordable(
-            batch, events, past.read_version or 0, _windows(difference(pipeline, past).added)
+        check_limit_of_new_windows(
+            batch, events, past.read_version or 0, _windows(spec_difference(pipeline, past).added)
         )
     past, begun = _intended(batch, past)
-    tables.make(spark, pipeline)
+    tables.ensure_tables(spark, pipeline)
     crashpoint("evolve.widened")
     mark, version = past.watermark, past.read_version
     counts: dict[str, int] = {}
     if events is not None and version is not None:
-        counts = refill(Closing(batch, mark, mark, None), events, version) | _partial(
+        counts = rebuild_everything(Closing(batch, mark, mark, None), events, version) | _partial(
             batch, events, past, begun
         )
-        counts["accepted"] = held(batch) - past.total("accepted")
+        counts["accepted"] = count_accepted(batch) - past.total("accepted")
     crashpoint("evolve.filled")
     done = replace(
-        begun, step=EVOLVE_DONE, counts=counts, versions=tables.versions(spark, pipeline), note=None
+        begun,
+        step=EVOLVE_DONE,
+        counts=counts,
+        versions=tables.table_versions(spark, pipeline),
+        note=None,
     )
-    past = record(spark, pipeline, past, [done])
+    past = record_entries(spark, pipeline, past, [done])
     crashpoint("evolve.done")
     return past
 
 
-def unmet(pipeline: Pipeline, past: Story) -> tuple[str, ...]:
+def pending_spec_changes(pipeline: Pipeline, past: LedgerHistory) -> tuple[str, ...]:
     """Windows and aggregates added or removed by the spec but not applied yet."""
     if past.open_evolution is not None:
         begun = loads(past.open_evolution.note or "{}")
         return (*begun["came"], *begun["went"])
-    found = difference(pipeline, past)
+    found = spec_difference(pipeline, past)
     return (*found.added, *found.removed)
 
 
-def _countable(batch: Batch, past: Story) -> DataFrame | None:
+def _countable(batch: RunContext, past: LedgerHistory) -> DataFrame | None:
     """The events accepted so far, unless there are none yet; StateRefused where the spec would refuse one, or asks for another type."""
     pipeline, where = batch.pipeline, batch.pipeline.file or batch.pipeline.name
-    other = tables.retyped(batch.spark, pipeline)
+    other = tables.find_retyped_columns(batch.spark, pipeline)
     if other:
-        said = f"{where}: {listed(other)} had another type in an earlier spec; name it otherwise"
+        said = (
+            f"{where}: {join_names(other)} had another type in an earlier spec; name it otherwise"
+        )
         raise StateRefused("SPEC_CHANGED", f"{said}, or {advice(pipeline)}")
     if past.read_version is None:
         return None
-    with told(batch.spark, pipeline, past):
-        events = accepted(batch, past.read_version).localCheckpoint(eager=True)
+    with source_errors_explained(batch.spark, pipeline, past):
+        events = all_accepted_rows(batch, past.read_version).localCheckpoint(eager=True)
     reasons = [
         row[0]
         for row in events.where(F.col(WHY).isNotNull())
@@ -111,16 +122,16 @@ def _countable(batch: Batch, past: Story) -> DataFrame | None:
     return events
 
 
-def _intended(batch: Batch, past: Story) -> tuple[Story, Entry]:
+def _intended(batch: RunContext, past: LedgerHistory) -> tuple[LedgerHistory, LedgerEntry]:
     """The story with an intent that is this spec's, and the intent."""
     if past.open_evolution is not None:
         return past, past.open_evolution
     spark, pipeline = batch.spark, batch.pipeline
-    found = difference(pipeline, past)
+    found = spec_difference(pipeline, past)
     made = loads(made_by(pipeline, source.schema(spark, pipeline)))
     note = dumps(made | {"came": list(found.added), "went": list(found.removed)})
     run, arrival = past.last_run, batch.arrival_us
-    intent = Entry(
+    intent = LedgerEntry(
         EVOLVE_INTENT,
         generation=GENERATION,
         run=run,
@@ -129,7 +140,7 @@ def _intended(batch: Batch, past: Story) -> tuple[Story, Entry]:
         spec=fingerprint(pipeline),
         note=note,
     )
-    past = record(spark, pipeline, past, [intent])
+    past = record_entries(spark, pipeline, past, [intent])
     crashpoint("evolve.intended")
     return past, past.entries[-1]
 
@@ -139,7 +150,9 @@ def _windows(parts: Iterable[str]) -> list[str]:
     return [name.removeprefix("windows.") for name in parts if AGGREGATE not in name]
 
 
-def _partial(batch: Batch, events: DataFrame, past: Story, begun: Entry) -> dict[str, int]:
+def _partial(
+    batch: RunContext, events: DataFrame, past: LedgerHistory, begun: LedgerEntry
+) -> dict[str, int]:
     """How many of the events each new window missed, being over when they came: more by that than the ledger says already."""
     came = _windows(loads(begun.note or "{}")["came"])
     marks = [
@@ -149,7 +162,9 @@ def _partial(batch: Batch, events: DataFrame, past: Story, begun: Entry) -> dict
         .distinct()
         .collect()
     ]
-    late = {(mark, c.window): c.some_us for mark in marks for c in cuts(batch.pipeline, mark)}
+    late = {
+        (mark, c.window): c.some_us for mark in marks for c in lateness_cuts(batch.pipeline, mark)
+    }
     counts = {}
     for name in came:
         missed = [
@@ -162,24 +177,26 @@ def _partial(batch: Batch, events: DataFrame, past: Story, begun: Entry) -> dict
     return counts
 
 
-def refill(closing: Closing, events: DataFrame, version: int) -> dict[str, int]:
+def rebuild_everything(closing: Closing, events: DataFrame, version: int) -> dict[str, int]:
     """Overwrites the state of `closing`'s pipeline and corrects its outputs; `events` are all that count in the source at `version`.
 
     Returns the counts of the outputs.
     """
-    return rebuild(closing, _everything(events, version), events, all_sessions)
+    return rebuild_range(closing, _everything(events, version), events, rebuild_all_sessions)
 
 
-def affordable(batch: Batch, events: DataFrame, version: int, came: Collection[str]) -> None:
+def check_limit_of_new_windows(
+    batch: RunContext, events: DataFrame, version: int, came: Collection[str]
+) -> None:
     """StateRefused, with nothing written, if `refill` would bring a window that `came` more windows without events than it may have."""
     rebuild_affordable(batch, _everything(events, version), events, came)
 
 
-def _everything(events: DataFrame, version: int) -> Everything:
+def _everything(events: DataFrame, version: int) -> WholeHistory:
     """From the first event to the last; where there is none, any range does."""
     ends = events.agg(F.min(TIME), F.max(TIME)).first()
     return (
-        Everything(0, 1, version)
+        WholeHistory(0, 1, version)
         if ends is None or ends[0] is None
-        else Everything(ends[0], ends[1] + 1, version)
+        else WholeHistory(ends[0], ends[1] + 1, version)
     )

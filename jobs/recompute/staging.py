@@ -8,17 +8,17 @@ from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.microbatch.context import Batch
-from jobs.preflight.source_errors import told
-from jobs.recompute.accepted import nearby
+from jobs.microbatch.context import RunContext
+from jobs.preflight.source_errors import source_errors_explained
+from jobs.recompute.accepted import source_rows_near
 from jobs.recompute.refused import refused_after
-from jobs.recompute.time_range import Chunk, extent
+from jobs.recompute.time_range import TimeRange, range_to_read
 from windowing.crash import crashpoint
 from windowing.grid.zone import micros
-from windowing.ledger.rule import GENERATION, Story
+from windowing.ledger.rule import GENERATION, LedgerHistory
 from windowing.panes.rule import BACKFILLED
 from windowing.panes.table import Stamp
-from windowing.source.rule import fed
+from windowing.source.rule import was_rewritten
 from windowing.spec.pipeline import Pipeline
 
 
@@ -29,7 +29,7 @@ class Staged:
     `arrival_us` is what they were judged by; it stays the chunk's.
     """
 
-    chunk: Chunk
+    chunk: TimeRange
     low_us: int
     high_us: int
     arrival_us: int
@@ -38,48 +38,50 @@ class Staged:
     rows: DataFrame
 
 
-def judge(
-    spark: SparkSession, pipeline: Pipeline, past: Story, arrival_us: int | None = None
-) -> Batch:
+def context_of_chunk(
+    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory, arrival_us: int | None = None
+) -> RunContext:
     """What the rows of a chunk are judged by and stamped with."""
     clock = max(micros(datetime.now(UTC)), past.last_arrival or 0)
-    return Batch(
+    return RunContext(
         spark,
         pipeline,
         Stamp(past.last_run, BACKFILLED, GENERATION, None),
         arrival_us or clock,
-        past.worn,
-        fed(past),
+        past.state_may_be_expired,
+        was_rewritten(past),
     )
 
 
-def stage(
+def stage_chunk(
     spark: SparkSession,
     pipeline: Pipeline,
-    past: Story,
-    chunk: Chunk,
+    past: LedgerHistory,
+    chunk: TimeRange,
     arrival_us: int | None = None,
 ) -> Staged:
     """Reads what `chunk` needs of the source, judged by `arrival_us` or the clock of now; needs no lock."""
-    batch = judge(spark, pipeline, past, arrival_us)
-    low, high = extent(batch, chunk)
-    with told(spark, pipeline, past):
-        rows = nearby(batch, chunk, low, high).localCheckpoint(eager=True)
+    batch = context_of_chunk(spark, pipeline, past, arrival_us)
+    low, high = range_to_read(batch, chunk)
+    with source_errors_explained(spark, pipeline, past):
+        rows = source_rows_near(batch, chunk, low, high).localCheckpoint(eager=True)
     crashpoint("backfill.staged")
     return Staged(chunk, low, high, batch.arrival_us, past.last_run, past.next_seq, rows)
 
 
-def current(spark: SparkSession, pipeline: Pipeline, past: Story, staged: Staged) -> Staged:
+def refresh_staged(
+    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory, staged: Staged
+) -> Staged:
     """What was staged, if it still is what the source holds up to `past`; else it is read anew, and judged by the clock of now."""
     newest = replace(staged.chunk, version=past.read_version or staged.chunk.version)
-    if past.next_seq == staged.seq or _same(judge(spark, pipeline, past), past, staged):
+    if past.next_seq == staged.seq or _same(context_of_chunk(spark, pipeline, past), past, staged):
         return replace(staged, chunk=newest)
-    return stage(spark, pipeline, past, newest)
+    return stage_chunk(spark, pipeline, past, newest)
 
 
-def _same(batch: Batch, past: Story, staged: Staged) -> bool:
+def _same(batch: RunContext, past: LedgerHistory, staged: Staged) -> bool:
     """Whether no run since has read a row of these times, and no session has come to reach beyond them."""
-    low, high = extent(batch, staged.chunk)
+    low, high = range_to_read(batch, staged.chunk)
     if (
         low < staged.low_us
         or high > staged.high_us
@@ -87,5 +89,5 @@ def _same(batch: Batch, past: Story, staged: Staged) -> bool:
     ):
         return False
     return not refused_after(
-        batch, staged.run, Chunk(staged.low_us, staged.high_us, staged.chunk.version)
+        batch, staged.run, TimeRange(staged.low_us, staged.high_us, staged.chunk.version)
     )

@@ -3,12 +3,11 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs.microbatch.context import Batch
-from jobs.recompute.time_range import Chunk, Everything
+from jobs.microbatch.context import RunContext
+from jobs.recompute.time_range import TimeRange, WholeHistory
 from windowing import delta
 from windowing.admit.again import INSIDE
-from windowing.columns import DIGEST, FIRST, LAST
-from windowing.columns import T as TIME
+from windowing.columns import DIGEST, FIRST, LAST, TIME
 from windowing.crash import crashpoint
 from windowing.grid.zone import moment
 from windowing.panes import table as state
@@ -16,7 +15,7 @@ from windowing.panes.rule import SEEN, fragments_table
 from windowing.spec.kinds import Session
 
 
-def swap_ids(batch: Batch, chunk: Chunk, events: DataFrame) -> None:
+def swap_ids(batch: RunContext, chunk: TimeRange, events: DataFrame) -> None:
     """The ids accepted in the chunk become those of `events`."""
     event_id = batch.pipeline.source.event_id
     if event_id is None:
@@ -25,13 +24,15 @@ def swap_ids(batch: Batch, chunk: Chunk, events: DataFrame) -> None:
     ids = events.where(F.col(INSIDE) & name.isNotNull()).select(
         name.cast("string").alias("event_id"), at, F.col(DIGEST).alias("digest")
     )
-    replace(batch, SEEN, batch.stamp.on(ids), "event_time", chunk)
+    replace_range(batch, SEEN, batch.stamp.on(ids), "event_time", chunk)
 
 
-def replace(batch: Batch, table: str, rows: DataFrame, column: str, chunk: Chunk) -> None:
+def replace_range(
+    batch: RunContext, table: str, rows: DataFrame, column: str, chunk: TimeRange
+) -> None:
     """One commit: the rows of `table` whose `column` lies in the chunk become `rows`."""
     writer, path = rows.write.format("delta").mode("overwrite"), batch.pipeline.table(table)
-    if isinstance(chunk, Everything):
+    if isinstance(chunk, WholeHistory):
         delta.widen_names(batch.spark, path, rows.schema)
         writer.option("overwriteSchema", "true").options(**delta.properties(rows.schema)).save(path)
     else:
@@ -44,11 +45,11 @@ def replace(batch: Batch, table: str, rows: DataFrame, column: str, chunk: Chunk
     crashpoint("state.swapped")
 
 
-def swap_fragments(batch: Batch, window: Session, old: DataFrame, new: DataFrame) -> None:
+def swap_fragments(batch: RunContext, window: Session, old: DataFrame, new: DataFrame) -> None:
     """One commit: the fragments `old` go, `new` come."""
     path = batch.pipeline.table(fragments_table(window))
     stamped = batch.stamp.on(new)
     ids = [*batch.keys, FIRST, LAST, "generation", "batch"]
     delta.create(batch.spark, path, stamped.schema, delta.properties(stamped.schema))
-    state.swap(path, old.select(*stamped.columns), stamped, ids)
+    state.swap_partials(path, old.select(*stamped.columns), stamped, ids)
     crashpoint("state.swapped")

@@ -5,20 +5,19 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from jobs.microbatch.context import Batch
+from jobs.microbatch.context import RunContext
 from windowing import delta
-from windowing.columns import LAST, START
-from windowing.columns import T as TIME
+from windowing.columns import LAST, START, TIME
 from windowing.grid.frame import instant
-from windowing.merge.rule import complete
+from windowing.merge.rule import complete_table
 from windowing.panes.frame import Range
-from windowing.panes.rule import Family, families, pane_end, pane_start
+from windowing.panes.rule import Family, pane_end, pane_families, pane_start
 from windowing.spec.kinds import Global, Session
 from windowing.windows import aligned
 
 
 @dataclass(frozen=True)
-class Chunk:
+class TimeRange:
     """Event times [start, end), microseconds, read from the source at `version`."""
 
     start_us: int
@@ -34,21 +33,21 @@ class Chunk:
         return (F.col(TIME) >= F.lit(self.start_us)) & (F.col(TIME) < F.lit(self.end_us))
 
 
-class Everything(Chunk):
+class WholeHistory(TimeRange):
     """All events there are: state is overwritten whole, columns included."""
 
 
-def widened(family: Family, chunk: Chunk) -> Chunk:
+def widen_to_panes(family: Family, chunk: TimeRange) -> TimeRange:
     """The chunk, widened to whole panes of `family`."""
     return type(chunk)(
         pane_start(family, chunk.start_us), pane_end(family, chunk.end_us - 1), chunk.version
     )
 
 
-def reaching(batch: Batch, family: Family, chunk: Chunk) -> Chunk:
+def widen_to_windows(batch: RunContext, family: Family, chunk: TimeRange) -> TimeRange:
     """The chunk, widened to all panes of the windows that overlap it where state may be gone, which then comes from the source."""
-    wide = widened(family, chunk)
-    if not batch.worn:
+    wide = widen_to_panes(family, chunk)
+    if not batch.state_may_be_expired:
         return wide
     reaches = [
         aligned.reach(w, Range(wide.start_us, wide.end_us))
@@ -59,20 +58,20 @@ def reaching(batch: Batch, family: Family, chunk: Chunk) -> Chunk:
         min([wide.start_us, *(r.low_us for r in reaches)]),
         max([wide.end_us, *(r.high_us for r in reaches)]),
     )
-    return widened(family, type(chunk)(low, high, chunk.version))
+    return widen_to_panes(family, type(chunk)(low, high, chunk.version))
 
 
-def near_sessions(batch: Batch, window: Session, chunk: Chunk) -> DataFrame:
+def near_sessions(batch: RunContext, window: Session, chunk: TimeRange) -> DataFrame:
     """The stored sessions that have an event time in the chunk."""
-    stored = delta.read(batch.spark, complete(batch.pipeline, window).path)
+    stored = delta.read(batch.spark, complete_table(batch.pipeline, window).path)
     return stored.where(
         (F.col(START) < instant(chunk.end_us)) & (F.col(LAST) >= instant(chunk.start_us))
     )
 
 
-def extent(batch: Batch, chunk: Chunk) -> tuple[int, int]:
+def range_to_read(batch: RunContext, chunk: TimeRange) -> tuple[int, int]:
     """The event times [low, high) from which rows are needed: the chunk, its panes and its sessions."""
-    wide = [chunk, *(reaching(batch, f, chunk) for f in families(batch.pipeline))]
+    wide = [chunk, *(widen_to_windows(batch, f, chunk) for f in pane_families(batch.pipeline))]
     lows, highs = [c.start_us for c in wide], [c.end_us for c in wide]
     for window in batch.pipeline.sessions:
         ends = (

@@ -6,30 +6,32 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs.microbatch.context import Batch
-from jobs.recompute.time_range import Chunk, widened
+from jobs.microbatch.context import RunContext
+from jobs.recompute.time_range import TimeRange, widen_to_panes
 from windowing import delta
 from windowing.admit.again import INSIDE, LIVE
 from windowing.admit.frame import PARTIAL
 from windowing.columns import PANE, ROWS
 from windowing.grid.frame import between
-from windowing.merge.rule import output
-from windowing.panes.rule import EVENTS, families, fragments_table
+from windowing.merge.rule import output_table
+from windowing.panes.rule import EVENTS, fragments_table, pane_families
 
 
-def accepted_before(batch: Batch, chunk: Chunk, events: DataFrame) -> Mapping[str, int]:
+def count_accepted_before(
+    batch: RunContext, chunk: TimeRange, events: DataFrame
+) -> Mapping[str, int]:
     """How many of the events that the chunk is compared by were accepted before, as ledger counts.
 
     `before` is their number in the state or, where that may have expired, among `events`; there
     `by_events` is 1. Events of keys that no output shows are not counted, because they were erased.
     """
-    in_state = accepted_in(batch, chunk)
-    state_is_whole = not batch.worn or (chunk.batch is not None and in_state)
+    in_state = count_accepted_in(batch, chunk)
+    state_is_whole = not batch.state_may_be_expired or (chunk.batch is not None and in_state)
     if state_is_whole:
         return {"before": in_state}
     outputs = []
     for window in batch.pipeline.windows:
-        path = output(batch.pipeline, window).path
+        path = output_table(batch.pipeline, window).path
         outputs.append(delta.read(batch.spark, path).select(*batch.keys))
     shown_keys = reduce(DataFrame.unionByName, outputs).distinct()
     live = events.where(F.col(INSIDE) & F.col(LIVE))
@@ -37,13 +39,15 @@ def accepted_before(batch: Batch, chunk: Chunk, events: DataFrame) -> Mapping[st
     return {"before": shown.count(), "by_events": 1}
 
 
-def accepted_since(batch: Batch, chunk: Chunk, events: DataFrame, before: Mapping[str, int]) -> int:
+def count_accepted_since(
+    batch: RunContext, chunk: TimeRange, events: DataFrame, before: Mapping[str, int]
+) -> int:
     """How many more events than `before` are accepted once the chunk is rebuilt."""
-    now = events.where(INSIDE).count() if "by_events" in before else accepted_in(batch, chunk)
+    now = events.where(INSIDE).count() if "by_events" in before else count_accepted_in(batch, chunk)
     return now - before.get("before", 0)
 
 
-def accepted_in(batch: Batch, chunk: Chunk) -> int:
+def count_accepted_in(batch: RunContext, chunk: TimeRange) -> int:
     """How many events of the chunk the state contains.
 
     With panes, of the chunk widened to whole panes. Where the only state is of sessions, of all
@@ -51,35 +55,35 @@ def accepted_in(batch: Batch, chunk: Chunk) -> int:
     """
     if not _has_state(batch):
         return 0
-    pane_families = families(batch.pipeline)
-    if pane_families:
+    families = pane_families(batch.pipeline)
+    if families:
         # Every family has every event, so one of them is enough.
-        finest = pane_families[0]
+        finest = families[0]
         panes = delta.read(batch.spark, batch.pipeline.table(finest.table))
-        wide = widened(finest, chunk)
+        wide = widen_to_panes(finest, chunk)
         return _sum_rows(between(panes, PANE, wide.start_us, wide.end_us))
     if batch.pipeline.ordered:
         events = delta.read(batch.spark, batch.pipeline.table(EVENTS))
         return between(events, "event_time", chunk.start_us, chunk.end_us).count()
-    return held(batch)
+    return count_accepted(batch)
 
 
-def _has_state(batch: Batch) -> bool:
+def _has_state(batch: RunContext) -> bool:
     """Whether any event was ever accepted."""
     pipeline = batch.pipeline
-    panes = [family.table for family in families(pipeline)]
+    panes = [family.table for family in pane_families(pipeline)]
     fragments = [fragments_table(window) for window in pipeline.sessions]
     tables = [*panes, *fragments, EVENTS]
     return any(delta.exists(batch.spark, pipeline.table(table)) for table in tables)
 
 
-def held(batch: Batch) -> int:
+def count_accepted(batch: RunContext) -> int:
     """How many events the state contains, by the first state table that exists.
 
     Fragments lack the events that were late for their session window, so those are added.
     """
     spark, pipeline = batch.spark, batch.pipeline
-    for family in families(pipeline)[:1]:
+    for family in pane_families(pipeline)[:1]:
         path = pipeline.table(family.table)
         if delta.exists(spark, path):
             return _sum_rows(delta.read(spark, path))
@@ -87,7 +91,7 @@ def held(batch: Batch) -> int:
         path = pipeline.table(fragments_table(window))
         if delta.exists(spark, path):
             in_fragments = _sum_rows(delta.read(spark, path))
-            return in_fragments + still_partial(batch).get(window.name, 0)
+            return in_fragments + count_partly_late(batch).get(window.name, 0)
     path = pipeline.table(EVENTS)
     return delta.read(spark, path).count() if delta.exists(spark, path) else 0
 
@@ -98,19 +102,19 @@ def _sum_rows(partials: DataFrame) -> int:
     return int(partials.agg(rows).collect()[0][0])
 
 
-def partial_in(batch: Batch, chunk: Chunk) -> dict[str, int]:
+def count_partly_late_in(batch: RunContext, chunk: TimeRange) -> dict[str, int]:
     """How many events of the chunk each window missed, as negative ledger counts.
 
     They are negative because the backfill accepts those events, so the ledger counts them back.
     """
-    found = still_partial(
+    found = count_partly_late(
         batch, lambda late: between(late, "event_time", chunk.start_us, chunk.end_us)
     )
     return {f"partial.{name}": -n for name, n in found.items()}
 
 
-def still_partial(
-    batch: Batch, of: Callable[[DataFrame], DataFrame] = lambda late: late
+def count_partly_late(
+    batch: RunContext, of: Callable[[DataFrame], DataFrame] = lambda late: late
 ) -> dict[str, int]:
     """By window, how many partly late events missed it and are not resolved.
 

@@ -20,10 +20,10 @@ from windowing.spec.kinds import (
     Expression,
     Global,
     Having,
+    OutputPolicy,
     Punctuation,
     RecordSliding,
     Session,
-    Shown,
     Sliding,
     Tumbling,
     Window,
@@ -53,23 +53,25 @@ HOURLY = Tumbling("hourly", Grid(HOUR_US), AGGREGATES)
 ZONED = Tumbling("zoned", Grid(DAY_US, zone=ZONE), AGGREGATES)
 MONTHLY = Tumbling("monthly", Grid(months=1, zone=ZONE), AGGREGATES)
 MIXED = Tumbling("mixed", Grid(HOUR_US), SOME)
-FILLED = Tumbling("filled", Grid(HOUR_US), AGGREGATES, Shown(empty_limit=10))
-CLOSED = Tumbling("closed", Grid(HOUR_US), AGGREGATES, Shown(ON_CLOSE))
-CROWDED = Tumbling("crowded", Grid(HOUR_US), AGGREGATES, Shown(having=Having("flights", ">=", "2")))
+FILLED = Tumbling("filled", Grid(HOUR_US), AGGREGATES, OutputPolicy(empty_limit=10))
+CLOSED = Tumbling("closed", Grid(HOUR_US), AGGREGATES, OutputPolicy(ON_CLOSE))
+CROWDED = Tumbling(
+    "crowded", Grid(HOUR_US), AGGREGATES, OutputPolicy(having=Having("flights", ">=", "2"))
+)
 ROLLING = Sliding("rolling", Grid(HOUR_US // 2), HOUR_US, AGGREGATES)
 LOCAL = Sliding("local", Grid(HOUR_US, zone=ZONE), 2 * HOUR_US, AGGREGATES)
-STEPS = Sliding("steps", Grid(HOUR_US // 2), HOUR_US, AGGREGATES, Shown(CHANGES))
+STEPS = Sliding("steps", Grid(HOUR_US // 2), HOUR_US, AGGREGATES, OutputPolicy(CHANGES))
 SO_FAR = Cumulate("so_far", Grid(DAY_US, inner_us=7 * HOUR_US), AGGREGATES)
 TODAY = Cumulate("today", Grid(DAY_US, zone=ZONE, inner_us=6 * HOUR_US), AGGREGATES)
 TO_DATE = Cumulate("to_date", Grid(months=1, zone=ZONE, inner_us=DAY_US), AGGREGATES)
-IN_YEAR = Cumulate("in_year", Grid(months=12, inner_months=5), AGGREGATES, Shown(CHANGES))
+IN_YEAR = Cumulate("in_year", Grid(months=12, inner_months=5), AGGREGATES, OutputPolicy(CHANGES))
 BUSY = Session("busy", HOUR_US, AGGREGATES)
 SHIFT = CappedSession("shift", HOUR_US, 3 * HOUR_US, AGGREGATES)
 RECENT = RecordSliding("recent", 2 * HOUR_US, HOUR_US // 2, AGGREGATES)
 TENS = Count("tens", 10, 10, AGGREGATES)
 LATEST = Count("latest", 10, 5, AGGREGATES)
 CLIMB = Delta("climb", "altitude", "1000", None, AGGREGATES)
-LEGS = Punctuation("legs", "landed", AGGREGATES, Shown(ON_CLOSE))
+LEGS = Punctuation("legs", "landed", AGGREGATES, OutputPolicy(ON_CLOSE))
 EVER = Global("ever", AGGREGATES)
 WINDOWS: tuple[Window, ...] = (
     *(

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from expectations.evaluate import evaluate
-from expectations.outcome import CRITICAL, Outcome, passed
+from expectations.outcome import CRITICAL, Outcome, all_passed
 from tests.expectations.conftest import Judge
 from tests.expectations.planted import FACTS, GOOD, HOUR, PIPELINE, T, failed, frame, row
 from windowing.spec.pipeline import Pipeline
@@ -39,7 +39,7 @@ def own(tmp_path: Path) -> Pipeline:
 def test_right_outputs_meet_everything_and_the_verdict_says_what_was_seen(judge: Judge) -> None:
     verdict = judge(OUTPUTS)
     assert failed(verdict.outcomes) == set()
-    assert passed(verdict.outcomes)
+    assert all_passed(verdict.outcomes)
     assert {o.window for o in verdict.outcomes} == set(OUTPUTS)
     assert {o.suite for o in verdict.outcomes} == {"builtin"}
     kept = [
@@ -102,8 +102,8 @@ def test_a_suites_expectations_are_judged_by_their_severity(judge: Judge, own: P
     assert judged["expect_column_sum_to_be_between(flights)"].observed == "6"
     assert judged["expect_column_max_to_be_between(revision)"].observed == ""
     assert not all(o.success for o in verdict.outcomes)
-    assert passed(verdict.outcomes)
-    assert not passed([replace(o, severity=CRITICAL) for o in verdict.outcomes])
+    assert all_passed(verdict.outcomes)
+    assert not all_passed([replace(o, severity=CRITICAL) for o in verdict.outcomes])
 
 
 def test_what_cannot_be_evaluated_has_failed_alone_and_says_so_without_values(
@@ -117,7 +117,7 @@ def test_what_cannot_be_evaluated_has_failed_alone_and_says_so_without_values(
     rows = [(*r[:4], "canary", *r[5:]) for r in GOOD["hourly"]]
     verdict = judge({"hourly": rows}, pipeline=replace(PIPELINE, suite="sum"))
     assert failed(verdict.outcomes) == {"column_sum_to_be_between(note)"}
-    assert not passed(verdict.outcomes)
+    assert not all_passed(verdict.outcomes)
     detail = next(o.detail for o in verdict.outcomes if not o.success)
     assert detail == "could not be evaluated: Spark says CAST_INVALID_INPUT"
     pages = "".join(page.read_text() for page in verdict.docs_index.parent.rglob("*.html"))

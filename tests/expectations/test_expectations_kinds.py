@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from expectations.builtin import builtin
+from expectations.builtin import builtin_suite
 from expectations.law import law_from, law_of
-from expectations.outcome import CRITICAL, Facts, passed
+from expectations.outcome import CRITICAL, Facts, all_passed
 from expectations.promises import TYPES
 from tests.expectations.conftest import Judge
 from tests.expectations.planted import (
@@ -32,7 +32,7 @@ from tests.expectations.planted import (
     failed,
 )
 from windowing.merge import rule as merge
-from windowing.spec.kinds import CHANGES, ON_CLOSE, Aggregate, Having, Shown, Window
+from windowing.spec.kinds import CHANGES, ON_CLOSE, Aggregate, Having, OutputPolicy, Window
 
 EVERYWHERE = {"window_columns_to_exist", NULLS, UNIQUE, COUNTS}
 SPANS = EVERYWHERE | {ORDER}
@@ -64,7 +64,7 @@ ASKED = {
 
 def asked(window: Window) -> set[str]:
     """The names of the expectations the output of `window` has to meet, a total with its column."""
-    found = builtin(window, PIPELINE, FACTS)
+    found = builtin_suite(window, PIPELINE, FACTS)
     assert {e.severity.value for e in found} == {CRITICAL}
     names = [
         e.expectation_type.removeprefix("expect_")
@@ -83,10 +83,10 @@ def test_an_output_is_asked_what_its_kind_and_emission_promise(window: Window) -
 @pytest.mark.parametrize("window", WINDOWS, ids=lambda w: w.name)
 def test_only_outputs_that_show_every_window_have_to_hold_one_or_to_add_up(window: Window) -> None:
     for shown in (
-        Shown(ON_CLOSE),
-        Shown(CHANGES),
-        Shown(having=Having("flights", "<", "4")),
-        Shown(ON_CLOSE, empty_limit=1),
+        OutputPolicy(ON_CLOSE),
+        OutputPolicy(CHANGES),
+        OutputPolicy(having=Having("flights", "<", "4")),
+        OutputPolicy(ON_CLOSE, empty_limit=1),
     ):
         assert asked(replace(window, shown=shown)) == ASKED[window.name] - {FLOOR, TOTAL}
 
@@ -99,7 +99,7 @@ def test_aggregates_that_count_nothing_are_asked_for_no_count(window: Window) ->
 
 @pytest.mark.parametrize("window", WINDOWS, ids=lambda w: w.name)
 def test_the_law_knows_the_columns_of_an_output_and_survives_json(window: Window) -> None:
-    law, output = law_of(window, PIPELINE.source.key), merge.output(PIPELINE, window)
+    law, output = law_of(window, PIPELINE.source.key), merge.output_table(PIPELINE, window)
     assert (law.columns, law.identity) == (output.columns, output.identity)
     assert law_from(json.loads(json.dumps(law.as_mapping()))) == law
 
@@ -123,7 +123,7 @@ def test_each_builtin_expectation_fails_on_its_defect_and_on_nothing_else(judge:
         place[window] = (name, rows, expected)
     for one in rounds:
         verdict = judge({window: rows for window, (_, rows, _) in one.items()})
-        assert not passed(verdict.outcomes)
+        assert not all_passed(verdict.outcomes)
         found = {
             window: failed(o for o in verdict.outcomes if o.window == window) for window in one
         }

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from expectations.breaches import breaches
+from expectations.breaches import count_breaches
 from expectations.law import law_of
 from tests import oracle
 from tests.expectations.planted import DAY_US, HOUR_US, SPRING, ZONE
@@ -24,10 +24,10 @@ from windowing.spec.kinds import (
     Delta,
     Global,
     Having,
+    OutputPolicy,
     Punctuation,
     RecordSliding,
     Session,
-    Shown,
     Sliding,
     Tumbling,
     Window,
@@ -83,11 +83,11 @@ PAIRS: tuple[tuple[Window, oracle.Window], ...] = (
     (Global("ever", COUNT), oracle.Global("ever")),
 )
 SHOWN = {
-    "": (Shown(), {}),
-    "_closed": (Shown(ON_CLOSE), {"emit": ON_CLOSE}),
-    "_crowded": (Shown(having=Having("count", ">=", "2")), {"having": ("count", ">=", 2)}),
-    "_changes": (Shown(CHANGES), {"emit": CHANGES}),
-    "_filled": (Shown(empty_limit=1000), {"empty": True}),
+    "": (OutputPolicy(), {}),
+    "_closed": (OutputPolicy(ON_CLOSE), {"emit": ON_CLOSE}),
+    "_crowded": (OutputPolicy(having=Having("count", ">=", "2")), {"having": ("count", ">=", 2)}),
+    "_changes": (OutputPolicy(CHANGES), {"emit": CHANGES}),
+    "_filled": (OutputPolicy(empty_limit=1000), {"empty": True}),
 }
 
 
@@ -183,7 +183,7 @@ def test_no_rule_is_broken_by_what_the_law_makes(
     }
     made = {way: rows(past.truth, way, law.columns) for way in CASES[name]}
     assert min(map(len, made.values())) > 5
-    found = breaches(
+    found = count_breaches(
         spark.createDataFrame(
             sum(made.values(), []), ", ".join(f"{c} {types.get(c, 'bigint')}" for c in law.columns)
         ),

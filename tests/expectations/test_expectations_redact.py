@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from expectations.redact import reason
+from expectations.redact import reason_of_failure
 
 
 @pytest.mark.parametrize(
@@ -26,13 +26,13 @@ from expectations.redact import reason
 )
 def test_a_reason_is_one_sentence_without_values(message: str, expected: str) -> None:
     flat = {"raised_exception": True, "exception_message": message, "exception_traceback": "secret"}
-    assert reason(flat) == "could not be evaluated: " + expected
-    assert reason({"some metric": flat}) == reason(flat)
+    assert reason_of_failure(flat) == "could not be evaluated: " + expected
+    assert reason_of_failure({"some metric": flat}) == reason_of_failure(flat)
 
 
 def test_without_an_exception_there_is_no_reason() -> None:
-    assert reason(None) is None
-    assert reason({"raised_exception": False, "exception_message": None}) is None
+    assert reason_of_failure(None) is None
+    assert reason_of_failure({"raised_exception": False, "exception_message": None}) is None
 
 
 def test_packages_that_were_put_off_come_when_they_are_asked_for() -> None:

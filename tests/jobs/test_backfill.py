@@ -24,7 +24,7 @@ from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from windowing.crash import armed
 from windowing.errors import UsageError
 from windowing.grid.zone import micros, moment
-from windowing.ledger.table import story
+from windowing.ledger.table import read_history
 from windowing.spec.load import load_pipeline
 
 WINDOWS = (Tumbling("hourly", 60 * MINUTE), Session("visits", 10 * MINUTE))
@@ -261,7 +261,7 @@ def test_a_swap_waits_for_whoever_holds_the_lock(life: Life) -> None:
 
 def intents(life: Life) -> int:
     """How many chunks were begun so far."""
-    entries = story(life.lab.spark, life.lab.pipeline).entries
+    entries = read_history(life.lab.spark, life.lab.pipeline).entries
     return sum(entry.step == "backfill_intent" for entry in entries)
 
 

@@ -19,8 +19,8 @@ from jobs.cli.main import main
 from jobs.maintain import maintain
 from jobs.publish import publish
 from jobs.read import read
-from jobs.show import Wanted, partials
-from jobs.show import refused as listed
+from jobs.show import Wanted, show_partials
+from jobs.show import show_refused as listed
 from jobs.validate import validate
 from tests.jobs.recompute.test_spec_evolution import become
 from tests.oracle import Event, Session, Sliding, Tumbling
@@ -32,7 +32,7 @@ from windowing.admit.table import REFUSED
 from windowing.delta import local_path
 from windowing.errors import UsageError
 from windowing.grid.zone import moment
-from windowing.ledger.table import story
+from windowing.ledger.table import read_history
 from windowing.spec.load import load_pipeline
 
 WINDOWS = (Sliding("rolling", 60 * MINUTE, 20 * MINUTE), Session("visits", 10 * MINUTE))
@@ -147,7 +147,7 @@ def test_a_run_that_was_left_open_is_finished_first(small: Life) -> None:
     events = small.lab.land(small.batch())
     ends_at(Crasher("batch.processed"), small.lab.go)
     tend(small)
-    small.lab.truth.run(events, story(small.lab.spark, small.lab.pipeline).last_arrival or 0)
+    small.lab.truth.run(events, read_history(small.lab.spark, small.lab.pipeline).last_arrival or 0)
     small.check()
 
 
@@ -271,7 +271,7 @@ def test_logs_of_state_and_ledger_forget_commits_of_days_ago_and_those_of_other_
     small.check()
     first = Wanted(limit=1)
     with pytest.raises(UsageError, match="version of _panes_20m written by run 1 has been removed"):
-        partials(
+        show_partials(
             small.lab.spark, small.lab.pipeline, small.lab.pipeline.window("rolling"), first, "1"
         )
 
@@ -301,7 +301,7 @@ def test_a_version_that_was_published_long_ago_can_be_read(
     for days, kept in ((24, 38), (12, 50)):
         days_pass(life, days)
         tend(life)
-        assert table_retention.kept(spark, path) == timedelta(days=kept)
+        assert table_retention.retention_of(spark, path) == timedelta(days=kept)
     life.run()
     assert published(life) == seen
     first = delta.version(spark, path)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from jobs.publish import due
+from jobs.publish import publishable_entry
 from windowing.ledger.rule import (
     BACKFILL_DONE,
     CLOSE,
@@ -10,15 +10,16 @@ from windowing.ledger.rule import (
     EVOLVE_DONE,
     OPEN,
     PUBLISH,
-    Entry,
-    Story,
+    LedgerEntry,
+    LedgerHistory,
 )
 
 
 def taken(validated: set[int], *steps: str) -> int | None:
     """The number of the step that is published, of steps numbered from 0."""
-    found = due(
-        Story(tuple(replace(Entry(step), seq=n) for n, step in enumerate(steps))), validated
+    found = publishable_entry(
+        LedgerHistory(tuple(replace(LedgerEntry(step), seq=n) for n, step in enumerate(steps))),
+        validated,
     )
     return None if found is None else found.seq
 

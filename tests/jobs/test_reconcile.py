@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.reconcile import compare
-from windowing.merge.rule import output
+from jobs.reconcile import compare_outputs
+from windowing.merge.rule import output_table
 from windowing.report.difference import lines
 from windowing.report.rule import Changed
 from windowing.spec.load import load_pipeline
@@ -65,7 +65,7 @@ def test_rounding_and_estimates_are_no_difference_all_else_is(
         other.replace("array(1D)", "array(2D)"),
         nothing.replace("0.1D", "null"),
     )
-    changed, example = compare(found, wanted, window, output(pipeline, window))
+    changed, example = compare_outputs(found, wanted, window, output_table(pipeline, window))
     assert changed == Changed(inserted=1, updated=3, deleted=1)
     assert example is not None
     told = "\n".join(lines(example))
@@ -73,4 +73,7 @@ def test_rounding_and_estimates_are_no_difference_all_else_is(
     assert "hourly: {k: less, window_start: 2026-01-05 00:00Z" in told and "is missing" in told
     assert "{k: more," in told and "was not expected" in told
     assert "middle" not in told and "same" not in told
-    assert compare(found, found, window, output(pipeline, window)) == (Changed(), None)
+    assert compare_outputs(found, found, window, output_table(pipeline, window)) == (
+        Changed(),
+        None,
+    )

@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from jobs.cli.main import main
-from jobs.transcripts import one
+from jobs.transcripts import play_transcript
 from windowing.report.difference import lines
-from windowing.transcripts.load import plays
+from windowing.transcripts.load import load_plays
 
 ROOT = Path(__file__).parents[2]
 FILES = [
@@ -22,7 +22,7 @@ FILES = [
 ]
 PLAYS = {
     Path(play.transcript.file).relative_to(ROOT).as_posix(): play
-    for play in plays([str(ROOT / "pipelines"), str(ROOT / "tests")])
+    for play in load_plays([str(ROOT / "pipelines"), str(ROOT / "tests")])
 }
 
 SPEC = """
@@ -73,7 +73,7 @@ SECOND = "place: JFK, window_start: 2013-01-01 06:00Z, window_end: 2013-01-01 07
 def test_a_transcript_agrees(file: str, spark: SparkSession) -> None:
     differences = [
         (missed.line, line)
-        for missed in one(spark, PLAYS[file]).missed
+        for missed in play_transcript(spark, PLAYS[file]).missed
         for difference in missed.differences
         for line in lines(difference)
     ]

@@ -20,8 +20,8 @@ from jobs.run import run
 from tests import oracle
 from windowing import delta
 from windowing.grid.zone import micros, moment
-from windowing.ledger.rule import Story
-from windowing.ledger.table import story
+from windowing.ledger.rule import LedgerHistory
+from windowing.ledger.table import read_history
 from windowing.report.rule import RunReport
 from windowing.spec.load import load_pipeline
 
@@ -166,12 +166,12 @@ class Lab:
         self.truth.respecify(windows)
         self.pipeline = load_pipeline(self.spec())
 
-    def check(self) -> Story:
+    def check(self) -> LedgerHistory:
         """Every output equals the oracle's table, and so does what is closed and final in it.
 
         The ledger records the same.
         """
-        past = story(self.spark, self.pipeline)
+        past = read_history(self.spark, self.pipeline)
         for window in self.windows:
             rows = [
                 row.asDict()

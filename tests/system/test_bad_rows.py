@@ -19,8 +19,8 @@ from windowing import delta
 from windowing.admit.table import REFUSED
 from windowing.delta import local_path
 from windowing.errors import ExpectationsFailed
-from windowing.ledger.rule import summed
-from windowing.ledger.table import story
+from windowing.ledger.rule import sum_entry_counts
+from windowing.ledger.table import read_history
 from windowing.report.rule import RunReport
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
@@ -90,7 +90,7 @@ class Source:
     def run(self) -> RunReport:
         """One run, whose ledger must account for every row that was read."""
         report = run(self.spark, self.pipeline, ARRIVAL)
-        counts = summed(story(self.spark, self.pipeline).done(report.run or 0))
+        counts = sum_entry_counts(read_history(self.spark, self.pipeline).done(report.run or 0))
         assert {name: counts.get(name, 0) for name in OUTCOMES} == {
             name: getattr(report, name) for name in OUTCOMES
         }
@@ -218,10 +218,10 @@ def _what_failed_is_published_with_a_reason_alone(source: Source) -> None:
         ExpectationsFailed, match=r"nothing published, run 1 breaks 1 critical .*--accept REASON"
     ):
         publish(spark, pipeline)
-    assert story(spark, pipeline).published is None
+    assert read_history(spark, pipeline).published is None
     publish(spark, pipeline, "that sum is known")
     recorded, pointer = (
-        story(spark, pipeline).published,
+        read_history(spark, pipeline).published,
         json.loads(local_path(pipeline.table(POINTER)).read_text()),
     )
     assert recorded is not None and json.loads(recorded.note or "") == {
@@ -422,4 +422,4 @@ def test_an_empty_source_is_a_run_of_nothing(spark: SparkSession, tmp_path: Path
         "gave_null": {},
     }  # fmt: skip
     assert source.hours("n") == []
-    assert [entry.step for entry in story(source.spark, source.pipeline).entries] == ["skip"]
+    assert [entry.step for entry in read_history(source.spark, source.pipeline).entries] == ["skip"]

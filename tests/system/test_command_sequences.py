@@ -30,7 +30,7 @@ from windowing import delta
 from windowing.delta import local_path
 from windowing.errors import StateRefused, UsageError
 from windowing.grid.zone import moment
-from windowing.ledger.table import story
+from windowing.ledger.table import read_history
 from windowing.spec.load import load_pipeline
 
 pytestmark = pytest.mark.beside
@@ -70,7 +70,7 @@ def test_what_maintenance_took_from_state_adds_up_after_backfills_and_erasures(
     for key in ("b", "c"):
         erase(spark, lab.pipeline, {"key": key})
     adds_up(lab)
-    assert story(spark, lab.pipeline).total("accepted") == 4
+    assert read_history(spark, lab.pipeline).total("accepted") == 4
 
 
 @pytest.mark.deep
@@ -115,23 +115,23 @@ def test_more_windows_without_events_than_may_be_are_refused_before_anything_beg
     lab.pipeline = limited(lab)
     lab.run([at(1440, "x"), at(1470, "y")])
     lab.run([at(0, "stray")])
-    before = story(spark, lab.pipeline)
+    before = read_history(spark, lab.pipeline)
     with pytest.raises(
         StateRefused,
         match=r"EMPTY_LIMIT: windows.tens.empty_limit: it would add 143 empty windows, "
         "more than 100; raise",
     ):
         lab.backfill(BASE, BASE + HOUR)
-    assert story(spark, lab.pipeline) == before
+    assert read_history(spark, lab.pipeline) == before
     lab.pipeline = limited(lab, 143)
     lab.backfill(BASE, BASE + HOUR)
     lab.check()
     lab.windows = lab.truth.windows = (*lab.windows, Tumbling("fives", 5 * MINUTE, empty=True))
     lab.pipeline = limited(lab, 200)
-    before = story(spark, lab.pipeline)
+    before = read_history(spark, lab.pipeline)
     with pytest.raises(StateRefused, match=r"EMPTY_LIMIT: windows.fives"):
         lab.go()
-    assert story(spark, lab.pipeline) == before
+    assert read_history(spark, lab.pipeline) == before
 
 
 def limited(lab: Lab, limit: int = 100) -> Any:

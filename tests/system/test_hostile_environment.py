@@ -17,15 +17,15 @@ import pytest
 from click.testing import Result
 from pyspark.errors import AnalysisException, NumberFormatException
 
-from jobs.cli.errors import explained
-from jobs.publish import unseen
+from jobs.cli.errors import explain_error
+from jobs.publish import entries_since_publish
 from jobs.recompute.plan import CHUNK_US, chunks_of, must_be_the_same
 from tests.jobs.cli.test_usage_errors import tidemark
 from tests.windowing.spec.specs import changed, refused, with_window
-from windowing.admit.rule import advanced, cuts
+from windowing.admit.rule import advance_watermark, lateness_cuts
 from windowing.errors import SpecError, UsageError
 from windowing.grid.zone import FIRST_US, micros, moment
-from windowing.ledger.rule import KEPT_STATE, MAX_TIME, MIN_TIME, Entry, Story
+from windowing.ledger.rule import KEPT_STATE, MAX_TIME, MIN_TIME, LedgerEntry, LedgerHistory
 from windowing.spec.duration import DAY
 from windowing.spec.fingerprint import parts
 from windowing.spec.load import load_pipeline
@@ -51,7 +51,7 @@ def no_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
         raise UsageError("a session was asked for")
 
     for module in ("spark", "show", "late", "state", "test"):
-        monkeypatch.setattr(f"jobs.cli.{module}.spark", refuse)
+        monkeypatch.setattr(f"jobs.cli.{module}.command_session", refuse)
 
 
 @pytest.fixture
@@ -352,7 +352,7 @@ NO_PARQUET = "file:/lake/who=zz-key/part-1.parquet is not a Parquet file"
     ],
 )
 def test_an_unexpected_error_names_no_value_of_a_row(error: Exception, sentence: str) -> None:
-    failure = explained(error)
+    failure = explain_error(error)
     assert (failure.code, failure.message) == (
         1,
         f"unexpected {sentence}; run again with --debug for more",
@@ -442,7 +442,7 @@ def test_moments_end_where_the_calendar_does(far: int) -> None:
 def test_the_watermark_never_goes_before_the_first_event_time(
     before: int | None, newest: int, delay: int, after: int
 ) -> None:
-    assert advanced(before, newest, 0, delay) == after
+    assert advance_watermark(before, newest, 0, delay) == after
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Tokyo"])
@@ -453,28 +453,33 @@ def test_a_lateness_of_millennia_makes_nothing_late(size: str, zone: str, waterm
     pipeline = load_pipeline(
         changed(windows=windows, **{"watermark/allowed_lateness": "1000000 days"})
     )
-    assert cuts(pipeline, watermark) == ()
+    assert lateness_cuts(pipeline, watermark) == ()
 
 
 MAY = micros(datetime(2013, 5, 1, tzinfo=UTC))
 
 
-def heard(*days: int) -> Story:
+def heard(*days: int) -> LedgerHistory:
     """A story of batches whose events lie between two days each, counted from May 2013."""
     told = [
         {MIN_TIME: MAY + first * DAY, MAX_TIME: MAY + last * DAY} for first, last in pairwise(days)
     ]
-    return Story(
-        tuple(Entry("done", seq=n, batch=n, counts=counts) for n, counts in enumerate(told))
+    return LedgerHistory(
+        tuple(LedgerEntry("done", seq=n, batch=n, counts=counts) for n, counts in enumerate(told))
     )
 
 
 @pytest.mark.parametrize(
     ("past", "least", "most"),
-    [(Story(), 1, 1), (heard(0, 30), 1, 3), (heard(3, 9, 25), 1, 3), (heard(0, 310), 10, 12)],
+    [
+        (LedgerHistory(), 1, 1),
+        (heard(0, 30), 1, 3),
+        (heard(3, 9, 25), 1, 3),
+        (heard(0, 310), 10, 12),
+    ],
 )
 def test_a_backfill_of_all_times_has_chunks_only_where_there_are_events(
-    past: Story, least: int, most: int
+    past: LedgerHistory, least: int, most: int
 ) -> None:
     chunks = chunks_of(PIPELINE, *EVER, past)
     assert least <= len(chunks) <= most
@@ -490,20 +495,20 @@ def test_a_backfill_beside_all_events_is_one_chunk(first: int, last: int) -> Non
     assert chunks_of(PIPELINE, moment(low), moment(high), heard(40, 70)) == ((low, high),)
 
 
-BEGUN = Entry("open", note=dumps({"types": {}, "parts": parts(PIPELINE)}))
+BEGUN = LedgerEntry("open", note=dumps({"types": {}, "parts": parts(PIPELINE)}))
 
 
-def story(text: str) -> Story:
+def story(text: str) -> LedgerHistory:
     """What a first run began, and steps such as close:2 after it.
 
     Each comes with the version that the output then has.
     """
     steps = [word.partition(":") for word in text.split()]
     told = [
-        Entry(step, seq=n, at=n, versions={"hourly": int(version or 0)})
+        LedgerEntry(step, seq=n, at=n, versions={"hourly": int(version or 0)})
         for n, (step, _, version) in enumerate(steps, 1)
     ]
-    return Story((BEGUN, *told))
+    return LedgerHistory((BEGUN, *told))
 
 
 @pytest.mark.parametrize(
@@ -522,23 +527,35 @@ def story(text: str) -> Story:
     ],
 )
 def test_what_readers_have_not_seen(steps: str, expected: list[int]) -> None:
-    assert [entry.seq for entry in unseen(story(steps))] == expected
+    assert [entry.seq for entry in entries_since_publish(story(steps))] == expected
 
 
-KEEPS = Entry("maintain_intent", counts={KEPT_STATE: 0})
+KEEPS = LedgerEntry("maintain_intent", counts={KEPT_STATE: 0})
 
 
 @pytest.mark.parametrize(
     "entries",
-    [(), (Entry("maintain_intent"), Entry("maintain_done", counts={"_late": 7, "hourly": 1}))],
+    [
+        (),
+        (
+            LedgerEntry("maintain_intent"),
+            LedgerEntry("maintain_done", counts={"_late": 7, "hourly": 1}),
+        ),
+    ],
 )
-def test_panes_may_be_gone_since_a_maintenance_kept_some_only(entries: tuple[Entry, ...]) -> None:
-    assert not Story((*entries, Entry("close"))).worn
+def test_panes_may_be_gone_since_a_maintenance_kept_some_only(
+    entries: tuple[LedgerEntry, ...],
+) -> None:
+    assert not LedgerHistory((*entries, LedgerEntry("close"))).state_may_be_expired
     assert (
-        Story((*entries, KEEPS)).worn
-        and Story((*entries, Entry("maintain_done", counts={"_panes_1h": 0}))).worn
+        LedgerHistory((*entries, KEEPS)).state_may_be_expired
+        and LedgerHistory(
+            (*entries, LedgerEntry("maintain_done", counts={"_panes_1h": 0}))
+        ).state_may_be_expired
     )
-    assert Story((KEEPS, *entries, Entry("close"))).worn, "also where a later spec keeps all"
+    assert LedgerHistory((KEEPS, *entries, LedgerEntry("close"))).state_may_be_expired, (
+        "also where a later spec keeps all"
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,16 +11,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.backfill import backfill
-from jobs.preflight.diagnose import examine
+from jobs.preflight.diagnose import examine_tables
 from jobs.validate import validate
 from tests.support.long_lived_pipeline import Crasher, ends_at
 from tests.system.test_bad_rows import Source
 from windowing import delta
 from windowing.ledger.nulls import read_null_counts
 from windowing.ledger.rule import BACKFILL_DONE, CLOSE, DONE
-from windowing.ledger.table import story
+from windowing.ledger.table import read_history
 from windowing.report.page import page
-from windowing.report.table import Lost, facts
+from windowing.report.table import Lost, read_facts
 
 SCHEMA = "id string, key string, ts timestamp, value bigint, amount string, kind string"
 COLUMNS = {"paid": "cast(amount as decimal(10, 2))", "share": "100 / value"}
@@ -76,16 +76,16 @@ def _a_backfill_counts_the_events_of_its_range(source: Source) -> None:
 
 def _every_report_says_so(source: Source) -> None:
     spark, pipeline = source.spark, source.pipeline
-    past = story(spark, pipeline)
+    past = read_history(spark, pipeline)
     told = [(e.step, read_null_counts(e.counts)) for e in past.entries]
     assert [(step, lost) for step, lost in told if lost] == [
         (DONE, RUN),
         (CLOSE, RUN),
         (BACKFILL_DONE, CHUNK),
     ]
-    assert examine(spark, pipeline, past) == ()
+    assert examine_tables(spark, pipeline, past) == ()
     assert validate(spark, pipeline).passed, "what must add up is not disturbed"
-    shown = facts(spark, pipeline)
+    shown = read_facts(spark, pipeline)
     range_of = "backfill of [2026-01-01 10:00Z, 11:00Z)"
     assert shown.lost == (
         *(Lost("run 1", column, rows) for column, rows in RUN.items()),
@@ -99,5 +99,5 @@ def _every_report_says_so(source: Source) -> None:
 def _what_loses_nothing_says_nothing(source: Source) -> None:
     source.land("'later', 'k', timestamp'2026-01-01 12:00', 5, '3', '1'")
     assert source.run().gave_null == {}
-    done = story(source.spark, source.pipeline).done(2)
+    done = read_history(source.spark, source.pipeline).done(2)
     assert [name for e in done for name in e.counts if name.startswith("null")] == []

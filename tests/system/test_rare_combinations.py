@@ -24,8 +24,7 @@ from windowing.admit.digest import with_row_digest
 from windowing.aggregates.algebra import Input, rows_part
 from windowing.aggregates.sums import sum_of
 from windowing.columns import BASE as COUNTED_FROM
-from windowing.columns import DIGEST, ORDER
-from windowing.columns import T as TIME
+from windowing.columns import DIGEST, ORDER, TIME
 from windowing.errors import ExpectationsFailed
 from windowing.spec.kinds import Delta
 from windowing.spec.load import load_pipeline

@@ -22,7 +22,7 @@ from tests.support.pipeline_under_test import ARRIVAL, FEW, SCHEMA, Lab, us
 from windowing import delta
 from windowing.errors import SpecError, StateRefused, UsageError
 from windowing.grid.zone import micros, moment
-from windowing.source.rule import MOST, Span, merged
+from windowing.source.rule import MOST, Span, merge_spans
 from windowing.spec.load import load_pipeline
 
 WINDOWS = (
@@ -313,15 +313,17 @@ def test_a_copy_that_was_changed_stays_one_when_the_feed_is_left(
 def test_few_spans_hold_many() -> None:
     day = 1440 * MINUTE
     many = [Span(n * 3 * day, n * 3 * day + (day if n % 10 else 5)) for n in range(50)]
-    found = merged(many)
+    found = merge_spans(many)
     assert len(found) == MOST
     assert all(any(f.low_us <= s.low_us and s.high_us <= f.high_us for f in found) for s in many)
     assert all(a.high_us < b.low_us for a, b in zip(found, found[1:], strict=False))
-    assert merged([Span(5, 9), Span(0, 4), Span(2 * day, 3 * day), Span(3 * day, 3 * day)]) == (
+    assert merge_spans(
+        [Span(5, 9), Span(0, 4), Span(2 * day, 3 * day), Span(3 * day, 3 * day)]
+    ) == (
         Span(0, 9),
         Span(2 * day, 3 * day),
     )
-    assert merged([]) == ()
+    assert merge_spans([]) == ()
 
 
 STAGES: list[Callable[[str], dict[str, Any]]] = [

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.preflight.diagnose import examine
+from jobs.preflight.diagnose import examine_tables
 from jobs.read import read
 from tests.support.long_lived_pipeline import BASE, MINUTE
 from tests.support.release_lake import restored
-from windowing.ledger.table import story
+from windowing.ledger.table import read_history
 
 DATA = Path(__file__).parents[1] / "data"
 LAKES = sorted(DATA.glob("lake-*.tar.xz"))
@@ -23,7 +23,7 @@ LAKES = sorted(DATA.glob("lake-*.tar.xz"))
 def test_the_lake_of_a_release_goes_on(file: Path, spark: SparkSession, tmp_path: Path) -> None:
     life = restored(spark, file, tmp_path)
     lab = life.lab
-    assert examine(spark, lab.pipeline, story(spark, lab.pipeline)) == ()
+    assert examine_tables(spark, lab.pipeline, read_history(spark, lab.pipeline)) == ()
     lab.check()
     assert {w.name: read(spark, lab.pipeline, w.name).count() for w in lab.windows} == {
         w.name: len(lab.table(w.name)) for w in lab.windows

@@ -28,7 +28,7 @@ from tests.oracle import (
 from tests.support.pipeline_under_test import ARRIVAL, FEW, SECOND, Lab
 from windowing import delta
 from windowing.ledger.rule import COUNTS
-from windowing.ledger.table import WATERMARKS, story
+from windowing.ledger.table import WATERMARKS, read_history
 
 MINUTE = 60 * SECOND
 BASE = 1_767_571_200 * SECOND
@@ -117,7 +117,7 @@ class Family:
         """
         read = list(chain.from_iterable(self.landed_with(n) for n in range(self.batches)))
         valid = {e.id: e for e in read if e.t is not None}
-        past = story(self.spark, self.lab.pipeline)
+        past = read_history(self.spark, self.lab.pipeline)
         done = {(e.run, e.batch): e for e in past.entries if e.step == "done"}.values()
         refused = sum(e.t is None for e in read)
         found = {name: sum(e.counts.get(name, 0) for e in done) for name in COUNTS}

@@ -8,8 +8,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from windowing.admit.frame import copies_order
-from windowing.columns import DIGEST, JUDGED, MISSED
-from windowing.columns import T as TIME
+from windowing.columns import DIGEST, JUDGED, MISSED, TIME
 from windowing.spec.pipeline import Pipeline
 
 LIVE, INSIDE = "__live", "__inside"

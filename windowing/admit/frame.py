@@ -11,11 +11,10 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from windowing.admit.rule import Cut
-from windowing.columns import DIGEST, FIRST, LAST, MISSED, OUTCOME, START, WHY
-from windowing.columns import T as TIME
-from windowing.spec.kinds import Chained, Punctuation
+from windowing.columns import DIGEST, FIRST, LAST, MISSED, OUTCOME, START, TIME, WHY
+from windowing.spec.kinds import AnySession, Punctuation
 from windowing.spec.pipeline import Pipeline
-from windowing.windows.session import chained
+from windowing.windows.session import add_chains
 
 ACCEPTED = "accepted"
 LATE = "late"
@@ -55,7 +54,7 @@ class Law:
         return self.watermark_us is not None and self.lateness_us is not None
 
 
-def judged(checked: DataFrame, pipeline: Pipeline, law: Law, memory: Memory) -> DataFrame:
+def judge_rows(checked: DataFrame, pipeline: Pipeline, law: Law, memory: Memory) -> DataFrame:
     """Adds `__outcome`, `__why` and `__missed`.
 
     `__why` is now there for every refused row, and `__missed` has the windows that an event is late
@@ -77,7 +76,7 @@ def judged(checked: DataFrame, pipeline: Pipeline, law: Law, memory: Memory) -> 
     return decided.withColumn(WHY, _reason(pipeline)).drop(_KNOWN)
 
 
-def plain(checked: DataFrame) -> DataFrame:
+def accept_valid_rows(checked: DataFrame) -> DataFrame:
     """`judged` where nothing can be late and there are no ids: a row is quarantined or accepted."""
     outcome = F.when(F.col(WHY).isNotNull(), QUARANTINED).otherwise(ACCEPTED)
     return checked.withColumn(OUTCOME, outcome).withColumn(MISSED, F.array().cast(_MISSED_TYPE))
@@ -166,13 +165,13 @@ def _every_window_closed(law: Law, pipeline: Pipeline) -> Column:
     return closed
 
 
-def _session_flag(session: Chained) -> str:
+def _session_flag(session: AnySession) -> str:
     return f"__late_{session.name}"
 
 
 def _with_session_flag(
     rows: DataFrame,
-    session: Chained,
+    session: AnySession,
     keys: Sequence[str],
     law: Law,
     stored: DataFrame | None,
@@ -234,7 +233,7 @@ def _late_chains(
         no_time = F.lit(None).cast("bigint").alias(TIME)
         known = open_sessions.select(*keys, F.col(START).alias(FIRST), LAST, no_time)
         spans = spans.unionByName(known)
-    chains = chained(spans, keys, gap_us)
+    chains = add_chains(spans, keys, gap_us)
     last = F.max(F.unix_micros(LAST)).over(Window.partitionBy(*keys, "__chain"))
     ended = chains.withColumn("__ended", last + F.lit(gap_us) <= F.lit(closed_us))
     return ended.where(F.col("__ended") & F.col(TIME).isNotNull()).select(*keys, TIME)

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from windowing.grid.rule import boundary, index
 from windowing.grid.zone import FIRST_US
-from windowing.panes.rule import shape, span
+from windowing.panes.rule import grid_shape, longest_span
 from windowing.spec.duration import DAY
 from windowing.spec.kinds import (
     Aligned,
     Count,
-    Counted,
     Cumulate,
     Delta,
+    EventDriven,
     Punctuation,
     RecordSliding,
 )
@@ -46,7 +46,7 @@ class Quiet:
     reached_us: int
 
 
-def cut(window: Aligned | RecordSliding | Counted, closed_us: int) -> Cut:
+def lateness_cut(window: Aligned | RecordSliding | EventDriven, closed_us: int) -> Cut:
     """Where lateness begins for `window`: windows that ended by `closed_us` are final.
 
     `closed_us` is W less the allowed lateness.
@@ -63,7 +63,7 @@ def cut(window: Aligned | RecordSliding | Counted, closed_us: int) -> Cut:
             periods = grid.periods
             all_us = boundary(periods, index(periods, closed_us))
             return Cut(window.name, all_us, boundary(grid, index(grid, closed_us)))
-    form = shape(window)
+    form = grid_shape(window)
     closed = (index(form.grid, closed_us) - form.size) // form.slide
     next_start_us = boundary(form.grid, (closed + 1) * form.slide)
     last_end_us = boundary(form.grid, closed * form.slide + form.size)
@@ -75,7 +75,7 @@ def _first_after(last_us: int, tick_us: int) -> int:
     return (last_us // tick_us + 1) * tick_us
 
 
-def cuts(pipeline: Pipeline, watermark_us: int | None) -> tuple[Cut, ...]:
+def lateness_cuts(pipeline: Pipeline, watermark_us: int | None) -> tuple[Cut, ...]:
     """The cut of every window that has one; none while nothing can be late.
 
     Sessions have none, because the lateness of an event depends on its chain. Global windows never
@@ -85,18 +85,18 @@ def cuts(pipeline: Pipeline, watermark_us: int | None) -> tuple[Cut, ...]:
     if watermark_us is None or lateness is None:
         return ()
     closed_us = watermark_us - lateness
-    cutting = [w for w in pipeline.windows if isinstance(w, Aligned | RecordSliding | Counted)]
-    return tuple(cut(w, closed_us) for w in cutting if _on_clock(w, closed_us))
+    cutting = [w for w in pipeline.windows if isinstance(w, Aligned | RecordSliding | EventDriven)]
+    return tuple(lateness_cut(w, closed_us) for w in cutting if _on_clock(w, closed_us))
 
 
-def _on_clock(window: Aligned | RecordSliding | Counted, closed_us: int) -> bool:
+def _on_clock(window: Aligned | RecordSliding | EventDriven, closed_us: int) -> bool:
     """Whether windows that ended by `closed_us` lie within the calendar.
 
     Events that are older than the first such window are late for none.
     """
     if not isinstance(window, Aligned):
         return True
-    return closed_us > FIRST_US + 2 * span(window) + 32 * DAY
+    return closed_us > FIRST_US + 2 * longest_span(window) + 32 * DAY
 
 
 def suspicious_before(pipeline: Pipeline, watermark_us: int | None) -> int | None:
@@ -107,13 +107,13 @@ def suspicious_before(pipeline: Pipeline, watermark_us: int | None) -> int | Non
     lateness = pipeline.watermark.allowed_lateness_us
     if watermark_us is None or lateness is None:
         return None
-    instants = [cut.some_us for cut in cuts(pipeline, watermark_us)]
+    instants = [cut.some_us for cut in lateness_cuts(pipeline, watermark_us)]
     for session in pipeline.chained:
         instants.append(watermark_us - lateness - session.gap_us + 1)
     return max(instants, default=None)
 
 
-def advanced(
+def advance_watermark(
     before_us: int | None, max_event_us: int | None, arrival_us: int, delay_us: int
 ) -> int | None:
     """W after a run, never lower than before.
@@ -123,10 +123,10 @@ def advanced(
     if max_event_us is None:
         return before_us
     reached_us = min(max_event_us, arrival_us) - delay_us
-    return later(before_us, max(reached_us, FIRST_US))
+    return later_watermark(before_us, max(reached_us, FIRST_US))
 
 
-def idled(
+def advance_idle_watermark(
     before_us: int | None, quiet: Quiet | None, arrival_us: int, watermark: Watermark
 ) -> int | None:
     """W after a run that accepted nothing.
@@ -138,9 +138,9 @@ def idled(
     quiet_for_us = arrival_us - quiet.since_us
     if quiet_for_us < watermark.idle_after_us:
         return before_us
-    return later(before_us, quiet.reached_us + quiet_for_us - watermark.delay_us)
+    return later_watermark(before_us, quiet.reached_us + quiet_for_us - watermark.delay_us)
 
 
-def later(before_us: int | None, reached_us: int) -> int:
+def later_watermark(before_us: int | None, reached_us: int) -> int:
     """The later of W before and `reached_us`."""
     return reached_us if before_us is None else max(before_us, reached_us)

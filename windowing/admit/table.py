@@ -10,8 +10,7 @@ from pyspark.sql import functions as F
 
 from windowing import delta
 from windowing.admit.frame import ACCEPTED, DUPLICATE, LATE, PARTIAL, QUARANTINED
-from windowing.columns import DIGEST, MISSED, OUTCOME, WHY, kept_name
-from windowing.columns import T as TIME
+from windowing.columns import DIGEST, MISSED, OUTCOME, TIME, WHY, kept_name
 from windowing.grid.frame import instant
 from windowing.panes.table import Stamp
 from windowing.spec.pipeline import Pipeline
@@ -19,7 +18,7 @@ from windowing.spec.pipeline import Pipeline
 REFUSED = {"_late": (LATE, PARTIAL), "_duplicates": (DUPLICATE,), "_quarantine": (QUARANTINED,)}
 
 
-def refused(judged: DataFrame, columns: list[str], stamp: Stamp) -> DataFrame:
+def refused_rows(judged: DataFrame, columns: list[str], stamp: Stamp) -> DataFrame:
     """The refused and the partly late rows.
 
     judged -> [source columns, outcome, reason, missed, event_time, run, batch, watermark,
@@ -45,7 +44,9 @@ def refused(judged: DataFrame, columns: list[str], stamp: Stamp) -> DataFrame:
     )
 
 
-def store(rows: DataFrame, pipeline: Pipeline, counts: Mapping[str, int], stamp: Stamp) -> None:
+def store_refused(
+    rows: DataFrame, pipeline: Pipeline, counts: Mapping[str, int], stamp: Stamp
+) -> None:
     """Appends `rows` to the tables of their outcomes.
 
     Tables of outcomes that no row has, by `counts`, stay as they are.

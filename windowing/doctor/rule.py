@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from json import JSONDecodeError, loads
 
-from windowing.ledger.rule import Story
+from windowing.ledger.rule import LedgerHistory
 from windowing.spec.pipeline import Pipeline
 
 RECOVER, RESET, MOVE = "recover", "reset", "move"
@@ -78,7 +78,7 @@ class Stream:
         return max(self.commits, default=-1)
 
 
-def of_stream(stream: Stream, past: Story) -> tuple[Finding, ...]:
+def of_stream(stream: Stream, past: LedgerHistory) -> tuple[Finding, ...]:
     """Where the checkpoint is inconsistent with the ledger.
 
     There is no finding where the next run can continue, or retry what an interrupted one began.
@@ -91,7 +91,7 @@ def of_stream(stream: Stream, past: Story) -> tuple[Finding, ...]:
     return tuple(_compare_positions(stream, past))
 
 
-def _lost_checkpoint(past: Story) -> tuple[Finding, ...]:
+def _lost_checkpoint(past: LedgerHistory) -> tuple[Finding, ...]:
     last, began = past.last_batch, past.open_batch
     if last < 0 and began is None:
         return ()
@@ -100,7 +100,7 @@ def _lost_checkpoint(past: Story) -> tuple[Finding, ...]:
     return (Finding("CHECKPOINT_LOST", found),)
 
 
-def _unusable_checkpoint(stream: Stream, past: Story) -> Finding | None:
+def _unusable_checkpoint(stream: Stream, past: LedgerHistory) -> Finding | None:
     """The finding that makes it needless to compare batches, if there is one."""
     last = past.last_batch
     if stream.damaged:
@@ -118,7 +118,7 @@ def _unusable_checkpoint(stream: Stream, past: Story) -> Finding | None:
     return None
 
 
-def _compare_positions(stream: Stream, past: Story) -> Iterator[Finding]:
+def _compare_positions(stream: Stream, past: LedgerHistory) -> Iterator[Finding]:
     """Whether the stream stands where the ledger does, and its batches end at the same offsets."""
     last, began = past.last_batch, past.open_batch
     # Spark writes the commit of a batch after the ledger's done entry, so it may lack the last one.

@@ -16,10 +16,10 @@ from windowing.expressions.values import (
     NUMBER,
     Built,
     Values,
-    common,
-    decimal,
-    given,
-    needed,
+    common_type,
+    decimal_type,
+    literal_value,
+    require_families,
 )
 from windowing.spec.expressions.tree import Call
 
@@ -31,11 +31,11 @@ _BEYOND = float(2**63)
 
 
 def _arithmetic(call: Call, values: Values) -> Built:
-    needed(NUMBER, call, values)
-    kind, (left, right) = common(call, values)
+    require_families(NUMBER, call, values)
+    kind, (left, right) = common_type(call, values)
     operate = _ARITHMETIC[call.operation]
     if isinstance(kind, T.DecimalType):
-        left_kind, right_kind = (decimal(value) for value in values)
+        left_kind, right_kind = (decimal_type(value) for value in values)
         kind = _result_of_decimals(call.operation, left_kind, right_kind)
         left = values[0].column.cast(left_kind)
         right = values[1].column.cast(right_kind)
@@ -91,7 +91,7 @@ def _abs(call: Call, values: Values) -> Built:
 
 def _round(call: Call, values: Values) -> Built:
     kind, number = _one_number(call, values[:1])
-    digits = given(call.arguments[1]) if len(values) > 1 else 0
+    digits = literal_value(call.arguments[1]) if len(values) > 1 else 0
     if kind == LONG or not isinstance(digits, int):
         return kind, number
     if isinstance(kind, T.DecimalType):
@@ -115,8 +115,8 @@ def _floor_or_ceil(call: Call, values: Values) -> Built:
 
 
 def _one_number(call: Call, values: Values) -> Built:
-    needed(NUMBER, call, values)
-    kind, (number,) = common(call, values)
+    require_families(NUMBER, call, values)
+    kind, (number,) = common_type(call, values)
     return kind, number
 
 

@@ -30,21 +30,23 @@ from windowing.expressions.values import (
     Unfit,
     Value,
     Values,
-    common,
-    comparable,
-    constant,
-    family,
-    given,
-    named,
-    needed,
+    common_type,
+    comparable_columns,
+    constant_value,
+    literal_value,
+    named_column,
+    require_families,
+    type_family,
 )
-from windowing.spec.expressions.parse import printed, tree
+from windowing.spec.expressions.parse import print_expression, tree
 from windowing.spec.expressions.tree import Call, Literal, Name, Node
 from windowing.spec.kinds import Expression
-from windowing.spec.words import shown
+from windowing.spec.words import quote_value
 
 
-def column(expression: Expression, schema: T.StructType, field: str = "expression") -> Column:
+def compile_column(
+    expression: Expression, schema: T.StructType, field: str = "expression"
+) -> Column:
     """The column of a checked expression over rows of `schema`.
 
     Raises SpecError at `field` where types don't fit.
@@ -52,15 +54,17 @@ def column(expression: Expression, schema: T.StructType, field: str = "expressio
     return _value(expression, schema, field).column
 
 
-def condition(expression: Expression, schema: T.StructType, field: str) -> Column:
+def compile_condition(expression: Expression, schema: T.StructType, field: str) -> Column:
     """The same for an expression that is true, false or null."""
     value = _value(expression, schema, field)
     if value.kind != TRUTH:
-        raise SpecError(field, f"{shown(str(value))} is no condition; write one such as delay > 60")
+        raise SpecError(
+            field, f"{quote_value(str(value))} is no condition; write one such as delay > 60"
+        )
     return value.column
 
 
-def checked(expression: Expression, schema: T.StructType, field: str) -> T.DataType:
+def check_expression(expression: Expression, schema: T.StructType, field: str) -> T.DataType:
     """The type of that column, exactly as Spark will have it."""
     return _value(expression, schema, field).kind
 
@@ -70,24 +74,24 @@ def _value(expression: Expression, schema: T.StructType, field: str) -> Value:
         value = _built(tree(expression), schema)
     except Unfit as unfit:
         raise SpecError(field, str(unfit)) from None
-    kind = family(value.kind)
+    kind = type_family(value.kind)
     if kind in (NULL, OTHER):
-        raise SpecError(field, f"{shown(str(value))} can't be used by itself; it is {kind}")
+        raise SpecError(field, f"{quote_value(str(value))} can't be used by itself; it is {kind}")
     return value
 
 
 def _built(node: Node, schema: T.StructType) -> Value:
     if isinstance(node, Name):
-        return named(node, schema)
+        return named_column(node, schema)
     if isinstance(node, Literal):
-        return constant(node)
+        return constant_value(node)
     build = _OPERATIONS[node.operation]
     kind, built = build(node, [_built(argument, schema) for argument in node.arguments])
     return Value(node, kind, built)
 
 
 def _logic(call: Call, values: Values) -> Built:
-    needed("true or false", call, values)
+    require_families("true or false", call, values)
     columns = [v.column for v in values]
     if call.operation == "not":
         return TRUTH, ~columns[0]
@@ -98,31 +102,31 @@ def _logic(call: Call, values: Values) -> Built:
 def _comparison(call: Call, values: Values) -> Built:
     if call.operation != "<=>":
         _without_null(call, values)
-    left, right = comparable(call, values)
+    left, right = comparable_columns(call, values)
     return TRUTH, _COMPARISONS[call.operation](left, right)
 
 
 def _without_null(call: Call, values: Values) -> None:
-    if any(family(value.kind) == NULL for value in values):
-        wrong = f"{shown(printed(call))} compares with null, which is never true"
+    if any(type_family(value.kind) == NULL for value in values):
+        wrong = f"{quote_value(print_expression(call))} compares with null, which is never true"
         raise Unfit(f"{wrong}; write is null, is not null or <=>")
 
 
 def _among(call: Call, values: Values) -> Built:
     _without_null(call, values)
-    subject, *others = comparable(call, values)
+    subject, *others = comparable_columns(call, values)
     return TRUTH, subject.isin(*others)
 
 
 def _between(call: Call, values: Values) -> Built:
     _without_null(call, values)
-    subject, low, high = comparable(call, values)
+    subject, low, high = comparable_columns(call, values)
     return TRUTH, (subject >= low) & (subject <= high)
 
 
 def _like(call: Call, values: Values) -> Built:
-    needed("a text", call, values)
-    return TRUTH, values[0].column.like(str(given(call.arguments[1])))
+    require_families("a text", call, values)
+    return TRUTH, values[0].column.like(str(literal_value(call.arguments[1])))
 
 
 def _is_null(call: Call, values: Values) -> Built:
@@ -130,26 +134,26 @@ def _is_null(call: Call, values: Values) -> Built:
 
 
 def _choice(call: Call, values: Values) -> Built:
-    kind, columns = common(call, values)
+    kind, columns = common_type(call, values)
     return kind, _CHOICES[call.operation](*columns)
 
 
 def _null_if(call: Call, values: Values) -> Built:
     _without_null(call, values)
-    kind, (value, other) = common(call, values)
+    kind, (value, other) = common_type(call, values)
     return kind, F.when(value == other, F.lit(None).cast(kind)).otherwise(value)
 
 
 def _if(call: Call, values: Values) -> Built:
-    needed("true or false", call, values[:1])
-    kind, (then, otherwise) = common(call, values[1:])
+    require_families("true or false", call, values[:1])
+    kind, (then, otherwise) = common_type(call, values[1:])
     return kind, F.when(values[0].column, then).otherwise(otherwise)
 
 
 def _case(call: Call, values: Values) -> Built:
     """`values` are condition, result, condition, result, ..., result otherwise."""
     conditions = values[:-1:2]
-    needed("true or false", call, conditions)
+    require_families("true or false", call, conditions)
     results = [*values[1::2], values[-1]]
     return _choose_arm(call, [value.column for value in conditions], results)
 
@@ -158,14 +162,14 @@ def _case_of(call: Call, values: Values) -> Built:
     """`values` are operand, value, result, value, result, ..., result otherwise."""
     compared = [values[0], *values[1:-1:2]]
     _without_null(call, compared)
-    operand, *others = comparable(call, compared)
+    operand, *others = comparable_columns(call, compared)
     results = [*values[2::2], values[-1]]
     return _choose_arm(call, [operand == other for other in others], results)
 
 
 def _choose_arm(call: Call, conditions: Sequence[Column], results: Values) -> Built:
     """The result of the first condition that is true, else the last result."""
-    kind, (*thens, otherwise) = common(call, results)
+    kind, (*thens, otherwise) = common_type(call, results)
     (first, then), *others = zip(conditions, thens, strict=True)
     chain = F.when(first, then)
     for other, result in others:
@@ -174,37 +178,37 @@ def _choose_arm(call: Call, conditions: Sequence[Column], results: Values) -> Bu
 
 
 def _text(call: Call, values: Values) -> Built:
-    needed("a text", call, values)
+    require_families("a text", call, values)
     return TEXT, _TEXTS[call.operation](*(v.column for v in values))
 
 
 def _length(call: Call, values: Values) -> Built:
-    needed("a text", call, values)
+    require_families("a text", call, values)
     return LONG, F.length(values[0].column).cast(LONG)
 
 
 def _substring(call: Call, values: Values) -> Built:
-    needed("a text", call, values[:1])
-    kind, places = common(call, values[1:])
+    require_families("a text", call, values[:1])
+    kind, places = common_type(call, values[1:])
     if kind != LONG:
-        wrong = f"{shown(printed(call))} counts places in whole numbers"
-        raise Unfit(f"{wrong}, but {shown(str(values[-1]))} is none")
+        wrong = f"{quote_value(print_expression(call))} counts places in whole numbers"
+        raise Unfit(f"{wrong}, but {quote_value(str(values[-1]))} is none")
     return TEXT, F.substr(values[0].column, *(place.try_cast("int") for place in places))
 
 
 def _calendar(call: Call, values: Values) -> Built:
     # A date has no hour.
     allowed = TIMES[:2] if call.operation == "hour" else TIMES
-    needed(allowed, call, values)
+    require_families(allowed, call, values)
     return LONG, _FIELDS[call.operation](values[0].column).cast(LONG)
 
 
 def _cast(call: Call, values: Values) -> Built:
-    kind = _type_named(str(given(call.arguments[1])))
+    kind = _type_named(str(literal_value(call.arguments[1])))
     allowed = [NUMBER, "a text", "true or false", NULL]
     if kind == TEXT:
         allowed += TIMES
-    needed(allowed, call, values[:1])
+    require_families(allowed, call, values[:1])
     return kind, values[0].column.try_cast(kind)
 
 

@@ -18,9 +18,9 @@ from pyspark.sql import types as T
 
 from windowing.expressions.exact_decimals import PARTS, parts
 from windowing.grid.zone import micros
-from windowing.spec.expressions.parse import printed
+from windowing.spec.expressions.parse import print_expression
 from windowing.spec.expressions.tree import Literal, Name, Node
-from windowing.spec.words import listed, near, shown
+from windowing.spec.words import join_names, quote_value, suggest_name
 
 LONG = T.LongType()
 DOUBLE = T.DoubleType()
@@ -76,31 +76,33 @@ class Value:
     column: Column
 
     def __str__(self) -> str:
-        return f"{printed(self.node)} of type {self.kind.simpleString()}"
+        return f"{print_expression(self.node)} of type {self.kind.simpleString()}"
 
 
 Built = tuple[T.DataType, Column]
 Values = Sequence[Value]
 
 
-def family(kind: T.DataType) -> str:
+def type_family(kind: T.DataType) -> str:
     """What can be done with a type, as words."""
     if kind == TEXT:
         return "a text"
     return _FAMILIES.get(type(kind), OTHER)
 
 
-def named(node: Name, schema: T.StructType) -> Value:
+def named_column(node: Name, schema: T.StructType) -> Value:
     """The column of exactly that name."""
     if node.name not in schema.names:
-        hint = near(node.name, schema.names)
-        columns = listed(sorted(schema.names))
-        raise Unfit(f"{shown(printed(node))} is no column of the source{hint}; it has {columns}")
+        hint = suggest_name(node.name, schema.names)
+        columns = join_names(sorted(schema.names))
+        raise Unfit(
+            f"{quote_value(print_expression(node))} is no column of the source{hint}; it has {columns}"
+        )
     quoted = f"`{node.name.replace('`', '``')}`"
     return Value(node, schema[node.name].dataType, F.col(quoted))
 
 
-def constant(node: Literal) -> Value:
+def constant_value(node: Literal) -> Value:
     """A literal; whole numbers are bigint, decimals as wide as they are written."""
     value = node.value
     kind = _kind_of_literal(node)
@@ -111,30 +113,30 @@ def constant(node: Literal) -> Value:
     return Value(node, kind, column)
 
 
-def needed(wanted: str | Collection[str], whole: Node, values: Values) -> None:
+def require_families(wanted: str | Collection[str], whole: Node, values: Values) -> None:
     """Raises unless every value is of one of the families `wanted`."""
     allowed = (wanted,) if isinstance(wanted, str) else wanted
     for value in values:
-        if family(value.kind) not in allowed:
-            found = f"{shown(printed(whole))} has {shown(str(value))}"
+        if type_family(value.kind) not in allowed:
+            found = f"{quote_value(print_expression(whole))} has {quote_value(str(value))}"
             raise Unfit(f"{found} where {' or '.join(allowed)} is needed")
 
 
-def common(whole: Node, values: Values) -> tuple[T.DataType, list[Column]]:
+def common_type(whole: Node, values: Values) -> tuple[T.DataType, list[Column]]:
     """The one type of all values, and their columns in it.
 
     Text literals among times are read as times, and nulls are of any type. Raises Unfit where there
     is no such type.
     """
-    families = {family(value.kind) for value in values} - {NULL}
+    families = {type_family(value.kind) for value in values} - {NULL}
     times = families.intersection(TIMES)
     if len(times) == 1 and families - times == {"a text"}:
-        return common(whole, _texts_as_times(whole, values, times))
+        return common_type(whole, _texts_as_times(whole, values, times))
     if len(families) > 1:
-        wrong = f"{shown(printed(whole))} mixes {_name_two_families(values)}"
+        wrong = f"{quote_value(print_expression(whole))} mixes {_name_two_families(values)}"
         raise Unfit(f"{wrong}; all have to be numbers, texts, times, or true or false")
     if OTHER in families:
-        wrong = f"{shown(printed(whole))} has {shown(str(values[0]))}"
+        wrong = f"{quote_value(print_expression(whole))} has {quote_value(str(values[0]))}"
         raise Unfit(f"{wrong}, with which only is null and is not null work")
     kind = _common_kind([value.kind for value in values if value.kind != T.NullType()], values)
     return kind, [_cast_value(value, kind) for value in values]
@@ -142,23 +144,23 @@ def common(whole: Node, values: Values) -> tuple[T.DataType, list[Column]]:
 
 def _texts_as_times(whole: Node, values: Values, times: Collection[str]) -> list[Value]:
     """The values with each text literal as a time of the one type that the others have."""
-    (kind,) = {value.kind for value in values if family(value.kind) in times}
+    (kind,) = {value.kind for value in values if type_family(value.kind) in times}
     found = []
     for value in values:
-        is_text = family(value.kind) == "a text"
+        is_text = type_family(value.kind) == "a text"
         found.append(_parse_time(whole, value, kind) if is_text else value)
     return found
 
 
-def comparable(whole: Node, values: Values) -> list[Column]:
+def comparable_columns(whole: Node, values: Values) -> list[Column]:
     """The columns of all values as one type that compares as they do.
 
     Decimals that no type of 38 digits contains together are in two parts, whole and rest.
     """
-    kind, columns = common(whole, values)
+    kind, columns = common_type(whole, values)
     if not isinstance(kind, T.DecimalType):
         return columns
-    scales = [decimal(value).scale for value in values if value.kind != T.NullType()]
+    scales = [decimal_type(value).scale for value in values if value.kind != T.NullType()]
     if all(scale <= kind.scale for scale in scales):
         return columns
     return [_parts_of(value) for value in values]
@@ -170,12 +172,12 @@ def _parts_of(value: Value) -> Column:
     return parts(value.column)
 
 
-def given(node: Node) -> object:
+def literal_value(node: Node) -> object:
     """The value of a literal; None for any other node."""
     return node.value if isinstance(node, Literal) else None
 
 
-def decimal(value: Value) -> T.DecimalType:
+def decimal_type(value: Value) -> T.DecimalType:
     """The decimal that contains every number of a value that is whole or decimal."""
     if isinstance(value.kind, T.DecimalType):
         return value.kind
@@ -207,13 +209,13 @@ def _common_kind(kinds: Sequence[T.DataType], values: Values) -> T.DataType:
     """The type of all `values`, whose types but null are `kinds`, all of one family."""
     if not kinds:
         return T.NullType()
-    if family(kinds[0]) != NUMBER:
+    if type_family(kinds[0]) != NUMBER:
         return kinds[0]
     if any(isinstance(kind, (T.FloatType, T.DoubleType)) for kind in kinds):
         return DOUBLE
     if not any(isinstance(kind, T.DecimalType) for kind in kinds):
         return LONG
-    decimals = [decimal(value) for value in values if value.kind != T.NullType()]
+    decimals = [decimal_type(value) for value in values if value.kind != T.NullType()]
     whole_digits = max(each.precision - each.scale for each in decimals)
     scale = min(max(each.scale for each in decimals), MOST_DIGITS - whole_digits)
     return T.DecimalType(whole_digits + scale, scale)
@@ -228,24 +230,26 @@ def _cast_value(value: Value, kind: T.DataType) -> Column:
 
 
 def _name_two_families(values: Values) -> str:
-    first = next(v for v in values if family(v.kind) != NULL)
-    other = next(v for v in values if family(v.kind) not in (NULL, family(first.kind)))
-    return f"{shown(str(first))} and {shown(str(other))}"
+    first = next(v for v in values if type_family(v.kind) != NULL)
+    other = next(v for v in values if type_family(v.kind) not in (NULL, type_family(first.kind)))
+    return f"{quote_value(str(first))} and {quote_value(str(other))}"
 
 
 def _parse_time(whole: Node, value: Value, kind: T.DataType) -> Value:
     """A text literal as the time that it names."""
-    pattern, form = _FORMS[family(kind)]
-    text = given(value.node)
+    pattern, form = _FORMS[type_family(kind)]
+    text = literal_value(value.node)
     if not isinstance(text, str):
-        compared = f"compares a {kind.simpleString()} with {shown(str(value))}"
-        raise Unfit(f"{shown(printed(whole))} {compared}; use {form}")
+        compared = f"compares a {kind.simpleString()} with {quote_value(str(value))}"
+        raise Unfit(f"{quote_value(print_expression(whole))} {compared}; use {form}")
     try:
         if not pattern.fullmatch(text):
             raise ValueError(text)
         at = datetime.fromisoformat(text)
     except ValueError:
-        raise Unfit(f"{shown(text)} in {shown(printed(whole))} is not {form}") from None
+        raise Unfit(
+            f"{quote_value(text)} in {quote_value(print_expression(whole))} is not {form}"
+        ) from None
     if isinstance(kind, T.TimestampType):
         if at.tzinfo is None:
             at = at.replace(tzinfo=UTC)

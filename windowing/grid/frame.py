@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windowing.grid.rule import Grid, Run, runs
+from windowing.grid.rule import Grid, Run, grid_runs
 from windowing.grid.zone import micros, moment
 
 _LAST_YEAR_OF_OTHER_CLOCKS = 1970
@@ -35,13 +35,13 @@ def div(a: Column, b: int) -> Column:
 
 def index(grid: Grid, t: Column, low_us: int, high_us: int) -> Column:
     """The number of the last boundary at or before `t`; right for `low_us` <= t <= `high_us`."""
-    found = runs(grid, low_us, high_us)
+    found = grid_runs(grid, low_us, high_us)
     return _choose_run(found, t, lambda run: run.at_us, lambda run: _index_in(run, t))
 
 
 def start(grid: Grid, t: Column, low_us: int, high_us: int) -> Column:
     """The last boundary at or before `t`, in one step; right for `low_us` <= t <= `high_us`."""
-    found = runs(grid, low_us, high_us)
+    found = grid_runs(grid, low_us, high_us)
     return _choose_run(found, t, lambda run: run.at_us, lambda run: _start_in(run, t))
 
 
@@ -50,7 +50,7 @@ def boundary(grid: Grid, k: Column, low_us: int, high_us: int) -> Column:
 
     Right for the boundaries from the last one <= `low_us` to the first one > `high_us`.
     """
-    found = runs(grid, low_us, high_us)
+    found = grid_runs(grid, low_us, high_us)
     return _choose_run(found, k, lambda run: run.first, lambda run: _boundary_in(run, k))
 
 

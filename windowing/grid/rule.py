@@ -108,7 +108,7 @@ class Span:
     on_clock: bool
 
 
-def runs(grid: Grid, low_us: int, high_us: int) -> tuple[Run, ...]:
+def grid_runs(grid: Grid, low_us: int, high_us: int) -> tuple[Run, ...]:
     """The runs with every boundary from the last one <= `low_us` to the first one > `high_us`."""
     grid = grid.plain
     if grid.zone is None and grid.step_us:
@@ -132,14 +132,14 @@ def boundary(grid: Grid, k: int) -> int:
         local = min(_inner_boundaries(grid, period)[nth], end)
     else:
         local = _local_time(grid, k)
-    near = runs(grid, local - MARGIN_US, local + MARGIN_US)
+    near = grid_runs(grid, local - MARGIN_US, local + MARGIN_US)
     run = next(run for run in near if run.last is None or run.first <= k <= run.last)
     return run.instant(k)
 
 
 def index(grid: Grid, t_us: int) -> int:
     """The greatest k whose boundary is at or before the instant `t_us`."""
-    near = runs(grid, t_us, t_us)
+    near = grid_runs(grid, t_us, t_us)
     run = [run for run in near if run.last is None or run.at_us <= t_us][-1]
     if run.last is not None and not run.step_us:
         return run.last

@@ -32,7 +32,7 @@ COUNTS = ("read", "accepted", "late", "duplicate", "quarantined")
 
 
 @dataclass(frozen=True)
-class Entry:
+class LedgerEntry:
     """One step. Times are microseconds since 1970; `watermark_*` None means minus infinity."""
 
     step: str
@@ -54,10 +54,10 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Story:
+class LedgerHistory:
     """The entries of the ledger, oldest first, and what they mean."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[LedgerEntry, ...] = ()
 
     @property
     def next_seq(self) -> int:
@@ -92,7 +92,7 @@ class Story:
         return (max(arrivals), max(event_times)) if arrivals else None
 
     @property
-    def open_run(self) -> Entry | None:
+    def open_run(self) -> LedgerEntry | None:
         """The `open` entry of a run that was not closed."""
         return self._unfinished(OPEN, CLOSE)
 
@@ -170,12 +170,12 @@ class Story:
         entries = reversed(self._entries_of(INTENT, SKIP))
         return next((e.offsets for e in entries if e.batch == batch), None)
 
-    def intent(self, batch: int) -> Entry | None:
+    def intent(self, batch: int) -> LedgerEntry | None:
         """The intent of `batch`, if it was begun."""
         entries = reversed(self._entries_of(INTENT))
         return next((e for e in entries if e.batch == batch), None)
 
-    def done(self, run: int) -> tuple[Entry, ...]:
+    def done(self, run: int) -> tuple[LedgerEntry, ...]:
         """The finished batches of `run`, each once."""
         by_batch = {e.batch: e for e in self._entries_of(DONE) if e.run == run}
         return tuple(by_batch.values())
@@ -186,22 +186,22 @@ class Story:
         return bool(self._entries_of(DONE))
 
     @property
-    def open_backfill(self) -> Entry | None:
+    def open_backfill(self) -> LedgerEntry | None:
         """A chunk of a backfill that was begun and not finished."""
         return self._unfinished(BACKFILL_INTENT, BACKFILL_DONE)
 
     @property
-    def open_evolution(self) -> Entry | None:
+    def open_evolution(self) -> LedgerEntry | None:
         """A change of the spec that was begun and not finished."""
         return self._unfinished(EVOLVE_INTENT, EVOLVE_DONE)
 
     @property
-    def open_erasure(self) -> Entry | None:
+    def open_erasure(self) -> LedgerEntry | None:
         """An erasure that was begun and not finished."""
         return self._unfinished(ERASE_INTENT, ERASE_DONE)
 
     @property
-    def worn(self) -> bool:
+    def state_may_be_expired(self) -> bool:
         """Whether panes may have expired, by this spec or an earlier one."""
         for entry in self._entries_of(MAINTAIN_INTENT, MAINTAIN_DONE):
             for name in entry.counts:
@@ -210,43 +210,45 @@ class Story:
         return False
 
     @property
-    def made_by(self) -> Entry | None:
+    def made_by(self) -> LedgerEntry | None:
         """The newest entry whose note names the spec that state was made by."""
         entries = reversed(self._entries_of(OPEN, EVOLVE_INTENT))
         return next((e for e in entries if e.note), None)
 
     @property
-    def source(self) -> Entry | None:
+    def source(self) -> LedgerEntry | None:
         """The newest entry that names the source table."""
         return next((e for e in reversed(self.entries) if e.source_id), None)
 
     @property
-    def closed(self) -> Entry | None:
+    def closed(self) -> LedgerEntry | None:
         """The newest `close` entry."""
         return next(iter(reversed(self._entries_of(CLOSE))), None)
 
     @property
-    def published(self) -> Entry | None:
+    def published(self) -> LedgerEntry | None:
         """The newest `publish` entry."""
         return next(iter(reversed(self._entries_of(PUBLISH))), None)
 
     @property
-    def newest(self) -> Entry | None:
+    def newest(self) -> LedgerEntry | None:
         """The newest entry that names output versions, such as that of a closed run."""
         return next((e for e in reversed(self.entries) if e.step in FINISHED), None)
 
     @property
-    def settled(self) -> "Story":
+    def settled(self) -> "LedgerHistory":
         """The story without an unfinished run: that of the newest finished versions."""
         left = self.open_run
         if left is None:
             return self
-        return Story(tuple(e for e in self.entries if e.run != left.run or e.seq < left.seq))
+        return LedgerHistory(
+            tuple(e for e in self.entries if e.run != left.run or e.seq < left.seq)
+        )
 
-    def until_run(self, run: int) -> "Story":
+    def until_run(self, run: int) -> "LedgerHistory":
         """The story up to the end of `run`, which is closed."""
         closed = next(e for e in reversed(self._entries_of(CLOSE)) if e.run == run)
-        return Story(tuple(e for e in self.entries if e.seq <= closed.seq))
+        return LedgerHistory(tuple(e for e in self.entries if e.seq <= closed.seq))
 
     def watermark_of(self, run: int | None) -> int | None:
         """W at the end of `run`."""
@@ -277,7 +279,7 @@ class Story:
         others = self._entries_of(BACKFILL_DONE, EVOLVE_DONE, ERASE_DONE)
         return sum(e.counts.get(name, 0) for e in [*batches.values(), *others])
 
-    def _unfinished(self, intent: str, *ends: str) -> Entry | None:
+    def _unfinished(self, intent: str, *ends: str) -> LedgerEntry | None:
         """The newest entry of the step `intent`, if none of the steps `ends` follows it."""
         begun = self._entries_of(intent)
         ended = self._entries_of(*ends)
@@ -286,16 +288,16 @@ class Story:
         is_finished = bool(ended) and ended[-1].seq >= begun[-1].seq
         return None if is_finished else begun[-1]
 
-    def _entries_of(self, *steps: str) -> tuple[Entry, ...]:
+    def _entries_of(self, *steps: str) -> tuple[LedgerEntry, ...]:
         return tuple(e for e in self.entries if e.step in steps)
 
 
-def summed(entries: Iterable[Entry]) -> dict[str, int]:
+def sum_entry_counts(entries: Iterable[LedgerEntry]) -> dict[str, int]:
     """The counts of several batches together."""
-    return total(entry.counts for entry in entries)
+    return add_counts(entry.counts for entry in entries)
 
 
-def total(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+def add_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """The sums of several counts by name."""
     sums: dict[str, int] = {}
     for each in counts:

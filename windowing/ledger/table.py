@@ -11,7 +11,7 @@ from pyspark.sql import types as T
 
 from windowing import delta
 from windowing.grid.zone import moment
-from windowing.ledger.rule import COUNTS, Entry, Story
+from windowing.ledger.rule import COUNTS, LedgerEntry, LedgerHistory
 from windowing.spec.pipeline import Pipeline
 
 LEDGER, WATERMARKS = "_ledger", "_watermarks"
@@ -40,11 +40,11 @@ def ledger_schema() -> T.StructType:
     return parsed if isinstance(parsed, T.StructType) else T.StructType()
 
 
-def story(spark: SparkSession, pipeline: Pipeline) -> Story:
+def read_history(spark: SparkSession, pipeline: Pipeline) -> LedgerHistory:
     """All entries of the ledger; an empty story before the first run."""
     path = pipeline.table(LEDGER)
     if not delta.exists(spark, path):
-        return Story()
+        return LedgerHistory()
     columns = []
     for name in ledger_schema().names:
         # Times are read as numbers, because PySpark would convert them to the clock of this
@@ -52,12 +52,12 @@ def story(spark: SparkSession, pipeline: Pipeline) -> Story:
         columns.append(F.unix_micros(name).alias(name) if name in _TIMES else F.col(name))
     rows = delta.read(spark, path).select(*columns).collect()
     entries = [_to_entry(row) for row in rows]
-    return Story(tuple(sorted(entries, key=lambda entry: entry.seq)))
+    return LedgerHistory(tuple(sorted(entries, key=lambda entry: entry.seq)))
 
 
-def record(
-    spark: SparkSession, pipeline: Pipeline, before: Story, entries: Iterable[Entry]
-) -> Story:
+def record_entries(
+    spark: SparkSession, pipeline: Pipeline, before: LedgerHistory, entries: Iterable[LedgerEntry]
+) -> LedgerHistory:
     """Appends `entries` in one commit, numbered from the end of `before`.
 
     Returns the longer story.
@@ -65,11 +65,11 @@ def record(
     numbered = [replace(entry, seq=before.next_seq + n) for n, entry in enumerate(entries)]
     frame = delta.rows(spark, [_to_row(entry) for entry in numbered], SCHEMA)
     delta.append(frame, pipeline.table(LEDGER))
-    return Story((*before.entries, *numbered))
+    return LedgerHistory((*before.entries, *numbered))
 
 
 def record_watermark(
-    spark: SparkSession, pipeline: Pipeline, run: int, closed: Entry, max_event_us: int | None
+    spark: SparkSession, pipeline: Pipeline, run: int, closed: LedgerEntry, max_event_us: int | None
 ) -> None:
     """Appends the run's row to `_watermarks`; idempotent for the same run."""
     frame = _watermark_row(spark, run, closed, max_event_us)
@@ -78,7 +78,7 @@ def record_watermark(
 
 
 def correct_watermark(
-    spark: SparkSession, pipeline: Pipeline, run: int, closed: Entry, max_event_us: int | None
+    spark: SparkSession, pipeline: Pipeline, run: int, closed: LedgerEntry, max_event_us: int | None
 ) -> None:
     """Replaces the row that a run may have appended before it was interrupted, in one commit."""
     path = pipeline.table(WATERMARKS)
@@ -90,7 +90,7 @@ def correct_watermark(
 
 
 def _watermark_row(
-    spark: SparkSession, run: int, closed: Entry, max_event_us: int | None
+    spark: SparkSession, run: int, closed: LedgerEntry, max_event_us: int | None
 ) -> DataFrame:
     row = {
         "run": run,
@@ -102,14 +102,14 @@ def _watermark_row(
     return delta.rows(spark, [row], _WATERMARKS)
 
 
-def _to_row(entry: Entry) -> dict[str, Any]:
+def _to_row(entry: LedgerEntry) -> dict[str, Any]:
     values = {f.name: getattr(entry, f.name) for f in fields(entry)}
     times = {name: _to_time(values[name]) for name in _TIMES}
     return {**values, **times, "counts": dict(entry.counts), "versions": dict(entry.versions)}
 
 
-def _to_entry(row: Row) -> Entry:
-    return Entry(**row.asDict())
+def _to_entry(row: Row) -> LedgerEntry:
+    return LedgerEntry(**row.asDict())
 
 
 def _to_time(us: int | None) -> datetime | None:

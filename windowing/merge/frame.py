@@ -29,7 +29,7 @@ _OPERATORS = {
 }
 
 
-def values(
+def lower_partials(
     merged: DataFrame,
     columns: Sequence[str],
     aggregates: Sequence[Aggregate],
@@ -42,7 +42,7 @@ def values(
     return merged.select(*columns, *lowered, F.coalesce(overflow, F.lit(False)).alias(OVERFLOW))
 
 
-def qualifying(rows: DataFrame, having: Having | None) -> DataFrame:
+def filter_having(rows: DataFrame, having: Having | None) -> DataFrame:
     """The rows whose aggregate compares as `having` asks; null does not."""
     if having is None:
         return rows
@@ -66,7 +66,7 @@ def qualifying(rows: DataFrame, having: Having | None) -> DataFrame:
     )
 
 
-def differing(
+def keep_differing(
     points: DataFrame, group: Sequence[str], order: Sequence[str], shown: Sequence[str], before: str
 ) -> DataFrame:
     """The rows of `points` that differ in some `shown` column from the one before in their group; those marked `before` only compare."""
@@ -76,7 +76,7 @@ def differing(
     return marked.where(~F.col("__same") & ~F.col(before)).drop("__same")
 
 
-def corrections(new: DataFrame, stored: DataFrame, target: Target) -> DataFrame:
+def compute_corrections(new: DataFrame, stored: DataFrame, target: Target) -> DataFrame:
     """The rows to insert or update so that `stored` holds `new`: [op, row, revision, overflow].
 
     Unchanged rows are left out, unless a sum of theirs is lost.
@@ -84,7 +84,7 @@ def corrections(new: DataFrame, stored: DataFrame, target: Target) -> DataFrame:
     return _compared(new, stored, target, "left")
 
 
-def replacements(new: DataFrame, stored: DataFrame, target: Target) -> DataFrame:
+def compute_replacements(new: DataFrame, stored: DataFrame, target: Target) -> DataFrame:
     """`corrections`, and every row of `stored` that is not in `new` deleted; a deleted row carries its old values."""
     return _compared(new, stored, target, "full_outer")
 
@@ -113,7 +113,7 @@ def _compared(new: DataFrame, stored: DataFrame, target: Target, how: str) -> Da
     return both.select(op.alias(OP), *row, revision, begun, lost).where(F.col(OP).isNotNull())
 
 
-def inserts(new: DataFrame, target: Target) -> DataFrame:
+def compute_inserts(new: DataFrame, target: Target) -> DataFrame:
     """`corrections` against an empty table."""
     return new.select(
         F.lit(INSERT).alias(OP),

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from windowing.columns import CLOSED_BY, END, INDEX, LAST, REVISION, RUN, START
-from windowing.spec.kinds import Aligned, Chained, Counted, Global, Window
+from windowing.spec.kinds import Aligned, AnySession, EventDriven, Global, Window
 from windowing.spec.pipeline import Pipeline
 
 
@@ -22,21 +22,21 @@ class Target:
         return (*self.shown, REVISION, RUN)
 
 
-def output(pipeline: Pipeline, window: Window) -> Target:
+def output_table(pipeline: Pipeline, window: Window) -> Target:
     """The table users read."""
     keys = pipeline.source.key
-    shown = (*keys, *bounds(window), *(a.name for a in window.aggregates))
+    shown = (*keys, *bound_columns(window), *(a.name for a in window.aggregates))
     return Target(
         pipeline.table(window.name), identity(window, keys), shown, window.shown.change_feed
     )
 
 
-def complete(pipeline: Pipeline, window: Window) -> Target:
+def complete_table(pipeline: Pipeline, window: Window) -> Target:
     """The table that holds every window: the output, unless that shows fewer or can't say which windows are complete."""
-    users = output(pipeline, window)
+    users = output_table(pipeline, window)
     if in_output(window):
         return users
-    closing = (CLOSED_BY,) if isinstance(window, Counted) else ()
+    closing = (CLOSED_BY,) if isinstance(window, EventDriven) else ()
     return Target(
         pipeline.table(f"_windows_{window.name}"),
         users.identity,
@@ -49,23 +49,23 @@ def in_output(window: Window) -> bool:
     """Whether the output itself is the complete table; windows on a clock need none, they are made from panes."""
     if isinstance(window, Aligned | Global):
         return True
-    return window.shown.whole and not isinstance(window, Counted)
+    return window.shown.whole and not isinstance(window, EventDriven)
 
 
 def identity(window: Window, keys: tuple[str, ...]) -> tuple[str, ...]:
     """The columns that tell one row of an output from another."""
     match window:
-        case _ if isinstance(window, Counted):
+        case _ if isinstance(window, EventDriven):
             return (*keys, INDEX)
-        case _ if isinstance(window, Chained):
+        case _ if isinstance(window, AnySession):
             return (*keys, START)
         case Global():
             return keys
     return (*keys, START, END)
 
 
-def bounds(window: Window) -> tuple[str, ...]:
+def bound_columns(window: Window) -> tuple[str, ...]:
     """The columns that say which window a row is."""
-    if isinstance(window, Counted):
+    if isinstance(window, EventDriven):
         return START, END, INDEX
-    return (START, END, LAST) if isinstance(window, Chained) else (START, END)
+    return (START, END, LAST) if isinstance(window, AnySession) else (START, END)

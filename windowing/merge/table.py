@@ -26,12 +26,12 @@ class Changes:
     overflow: int = 0
 
 
-def create(spark: SparkSession, target: Target, schema: T.StructType) -> None:
+def create_table(spark: SparkSession, target: Target, schema: T.StructType) -> None:
     """Makes the empty table unless it is there."""
     delta.create(spark, target.path, schema, _properties(target, schema))
 
 
-def replace(spark: SparkSession, target: Target, schema: T.StructType) -> None:
+def recreate_table(spark: SparkSession, target: Target, schema: T.StructType) -> None:
     """Makes the table anew, empty, with other columns."""
     builder = DeltaTable.replace(spark).location(target.path).addColumns(schema)
     for name, value in _properties(target, schema).items():
@@ -48,7 +48,7 @@ def _properties(target: Target, schema: T.StructType) -> dict[str, str]:
     }
 
 
-def write(spark: SparkSession, target: Target, changed: DataFrame, run: int) -> Changes:
+def write_changes(spark: SparkSession, target: Target, changed: DataFrame, run: int) -> Changes:
     """Applies `changed` [op, row] to the table; stores nothing when there is nothing to change."""
     frozen = changed.withColumn(RUN, F.lit(run).cast("bigint")).localCheckpoint(eager=True)
     by_op = {
@@ -101,7 +101,7 @@ def _merge(
     )
 
 
-def stored(spark: SparkSession, target: Target, low_us: int, high_us: int) -> DataFrame:
+def read_stored(spark: SparkSession, target: Target, low_us: int, high_us: int) -> DataFrame:
     """The rows of a table whose window begins from `low_us` to `high_us`, both inside; the bounds prune files."""
     return delta.read(spark, target.path).where(
         F.col(START).between(instant(low_us), instant(high_us))

@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windowing.columns import DIGEST, EVENT_TIME, EVENTS_JUDGED, INPUTS, JUDGED, MISSED, ORDER
-from windowing.columns import T as TIME
-from windowing.spec.kinds import Chained, Counted, Delta, Ordered, Punctuation
+from windowing.columns import DIGEST, EVENT_TIME, EVENTS_JUDGED, INPUTS, JUDGED, MISSED, ORDER, TIME
+from windowing.spec.kinds import AnySession, Delta, EventDriven, OrderDependent, Punctuation
 from windowing.spec.pipeline import Pipeline
 
 
-def inputs(pipeline: Pipeline) -> tuple[str, ...]:
+def buffered_columns(pipeline: Pipeline) -> tuple[str, ...]:
     """The source columns that ordered windows need besides key and event time."""
     source, found = pipeline.source, []
     for window in pipeline.ordered:
@@ -33,9 +32,9 @@ def inputs(pipeline: Pipeline) -> tuple[str, ...]:
     return tuple(name for name in named if name not in source.key)
 
 
-def stored(accepted: DataFrame, pipeline: Pipeline, *more: str) -> DataFrame:
+def buffer_events(accepted: DataFrame, pipeline: Pipeline, *more: str) -> DataFrame:
     """What is kept of accepted events: one row each, with columns of its own that it has `more`."""
-    kept = [F.col(f"`{name}`").alias(name) for name in inputs(pipeline)]
+    kept = [F.col(f"`{name}`").alias(name) for name in buffered_columns(pipeline)]
     values = F.struct(*kept) if kept else F.lit(None).cast("struct<none:boolean>")
     names = F.col(MISSED)["window"] if _structs(accepted) else F.col(MISSED)
     missed = F.coalesce(names, F.array().cast("array<string>"))
@@ -54,9 +53,9 @@ def _structs(rows: DataFrame) -> bool:
     return "struct" in rows.schema[MISSED].dataType.simpleString()
 
 
-def events(kept: DataFrame, pipeline: Pipeline) -> DataFrame:
+def unbuffer_events(kept: DataFrame, pipeline: Pipeline) -> DataFrame:
     """Stored rows as events again: [key, t, order, inputs, __judged, __missed]."""
-    names = inputs(pipeline)
+    names = buffered_columns(pipeline)
     place = [
         F.unix_micros(EVENT_TIME),
         *(_input(n, pipeline) for n in (pipeline.source.event_id, *pipeline.source.order_by) if n),
@@ -75,13 +74,15 @@ def _input(name: str, pipeline: Pipeline) -> Column:
     return F.col(f"`{name}`") if name in pipeline.source.key else F.col(INPUTS)[name]
 
 
-def admitted(found: DataFrame, window: Ordered, lateness_us: int | None) -> DataFrame:
+def events_of_window(
+    found: DataFrame, window: OrderDependent, lateness_us: int | None
+) -> DataFrame:
     """The events that were not late for `window`; record_sliding judges window by window."""
     if lateness_us is None:
         return found
-    if isinstance(window, Chained):
+    if isinstance(window, AnySession):
         return found.where(~F.array_contains(MISSED, window.name))
-    if isinstance(window, Counted):
+    if isinstance(window, EventDriven):
         judged = F.col(EVENTS_JUDGED)
         return found.where(
             judged.isNull() | (F.col(TIME) + F.lit(1 + lateness_us) > F.unix_micros(judged))
@@ -89,7 +90,7 @@ def admitted(found: DataFrame, window: Ordered, lateness_us: int | None) -> Data
     return found
 
 
-def near(kept: DataFrame, regions: DataFrame, keys: Sequence[str]) -> DataFrame:
+def events_in_regions(kept: DataFrame, regions: DataFrame, keys: Sequence[str]) -> DataFrame:
     """The stored rows inside the regions [keys, __low, __high) of event time, microseconds."""
     same = [F.col(f"e.`{k}`") == F.col(f"r.`{k}`") for k in keys]
     at = F.unix_micros(f"e.{EVENT_TIME}")

@@ -11,9 +11,8 @@ from pyspark.sql import types as T
 
 from windowing.aggregates.algebra import FRACTIONS, NUMERIC, Algebra, Input, Part, rows_part
 from windowing.aggregates.catalog import AGGREGATES
-from windowing.columns import FIRST, LAST, PANE, ROWS
-from windowing.columns import T as TIME
-from windowing.expressions.compile import condition
+from windowing.columns import FIRST, LAST, PANE, ROWS, TIME
+from windowing.expressions.compile import compile_condition
 from windowing.grid.frame import start
 from windowing.panes.rule import Family
 from windowing.spec.kinds import Aggregate
@@ -30,14 +29,14 @@ class Range:
     high_us: int
 
 
-def algebras(
+def algebras_of(
     pipeline: Pipeline, aggregates: Iterable[Aggregate], schema: T.StructType
 ) -> dict[str, Algebra]:
     """The algebra of each aggregate, by name, for a source of this schema."""
     return {a.name: _algebra(pipeline.source, a, schema) for a in aggregates}
 
 
-def parts(algebras_of: Iterable[Algebra]) -> list[Part]:
+def parts_of(algebras_of: Iterable[Algebra]) -> list[Part]:
     """Every part some algebra keeps, each once; the number of rows comes first."""
     found = {p.name: p for a in algebras_of for p in a.parts}
     return [rows_part(), *(p for name, p in sorted(found.items()) if name != rows_part().name)]
@@ -49,7 +48,7 @@ def part_names(pipeline: Pipeline, schema: T.StructType) -> list[tuple[Aggregate
     return [(aggregate, part.name) for aggregate, algebra in made for part in algebra.parts]
 
 
-def panes(
+def aggregate_panes(
     accepted: DataFrame, keys: Sequence[str], family: Family, kept: Sequence[Part], within: Range
 ) -> DataFrame:
     """One row for each (key, pane) that got an event. accepted[keys, t, inputs] -> [keys, pane_start, rows, parts]."""
@@ -60,7 +59,7 @@ def panes(
     )
 
 
-def fragments(
+def aggregate_fragments(
     accepted: DataFrame, keys: Sequence[str], gap_us: int, kept: Sequence[Part]
 ) -> DataFrame:
     """One row for each maximal chain of a key's events at most `gap_us` apart.
@@ -135,7 +134,9 @@ def _clean(aggregate: Aggregate, column: str | None, schema: T.StructType) -> Co
     )
     counted = [] if bad is None else [~bad]
     if aggregate.where is not None:
-        counted.append(condition(aggregate.where, schema, f"aggregates.{aggregate.name}.where"))
+        counted.append(
+            compile_condition(aggregate.where, schema, f"aggregates.{aggregate.name}.where")
+        )
     return F.when(reduce(lambda x, y: x & y, counted), value) if counted else value
 
 

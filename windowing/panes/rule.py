@@ -38,7 +38,7 @@ class Family:
         return tuple(dict.fromkeys(a for w in self.windows for a in w.aggregates))
 
 
-def families(pipeline: Pipeline) -> tuple[Family, ...]:
+def pane_families(pipeline: Pipeline) -> tuple[Family, ...]:
     """The pane tables of `pipeline`, finest first; global windows have their own, of calendar months."""
     groups: list[list[Aligned]] = []
     for window in sorted(pipeline.aligned, key=lambda w: (_finest(w), w.name)):
@@ -56,7 +56,9 @@ def families(pipeline: Pipeline) -> tuple[Family, ...]:
             home.append(window)
     found = [
         Family(
-            f"_panes_{_label(_finest(g[0]))}", _needed([c for w in g for c in cuts(w)]), tuple(g)
+            f"_panes_{_label(_finest(g[0]))}",
+            _needed([c for w in g for c in pane_grids(w)]),
+            tuple(g),
         )
         for g in groups
     ]
@@ -64,7 +66,7 @@ def families(pipeline: Pipeline) -> tuple[Family, ...]:
     return (*found, *([Family("_panes_global", (Grid(0, 1),), endless)] if endless else []))
 
 
-def cuts(window: Aligned) -> tuple[Grid, ...]:
+def pane_grids(window: Aligned) -> tuple[Grid, ...]:
     """The grids at whose boundaries `window` begins or ends."""
     if not isinstance(window, Sliding):
         return (window.grid.plain,)
@@ -96,7 +98,7 @@ class Shape:
     slide: int
 
 
-def shape(window: Tumbling | Sliding) -> Shape:
+def grid_shape(window: Tumbling | Sliding) -> Shape:
     """`window` on the coarsest grid that has all its boundaries."""
     if isinstance(window, Tumbling):
         return Shape(window.grid, 1, 1)
@@ -108,7 +110,7 @@ def shape(window: Tumbling | Sliding) -> Shape:
     )
 
 
-def span(window: Aligned) -> int:
+def longest_span(window: Aligned) -> int:
     """An upper bound of the window's length in microseconds, clock jumps included."""
     return _span(window) + 2 * DAY if window.grid.zone or window.grid.months else _span(window)
 
@@ -157,7 +159,7 @@ def _label(us: int) -> str:
 
 def state_names(pipeline: Pipeline) -> dict[str, tuple[str, ...]]:
     """The name of every state table and the windows made from it."""
-    panes = {f.table: tuple(w.name for w in f.windows) for f in families(pipeline)}
+    panes = {f.table: tuple(w.name for w in f.windows) for f in pane_families(pipeline)}
     fragments = {fragments_table(s): (s.name,) for s in pipeline.sessions}
     events = {EVENTS: tuple(w.name for w in pipeline.ordered)} if pipeline.ordered else {}
     seen = {SEEN: tuple(w.name for w in pipeline.windows)} if pipeline.source.event_id else {}

@@ -51,14 +51,16 @@ class Stamp:
         return ~((F.col(GENERATION) == self.generation) & (F.col(BATCH) == self.batch))
 
 
-def store(rows: DataFrame, pipeline: Pipeline, table: str, stamp: Stamp, sort: str) -> None:
+def store_partials(
+    rows: DataFrame, pipeline: Pipeline, table: str, stamp: Stamp, sort: str
+) -> None:
     """Appends stamped state rows; a repetition of the same batch writes nothing."""
     transaction = (f"{pipeline.name}:{table}:{stamp.generation}", stamp.batch)
     delta.append(stamp.on(rows).sortWithinPartitions(sort), pipeline.table(table), transaction)
     crashpoint("state.stored")
 
 
-def swap(path: str, old: DataFrame, new: DataFrame, identity: Sequence[str]) -> None:
+def swap_partials(path: str, old: DataFrame, new: DataFrame, identity: Sequence[str]) -> None:
     """One commit: the rows `old` of a table, told apart by `identity`, go and the rows `new` come; both have all its columns."""
     source = (
         old.withColumn(OP, F.lit("D"))

@@ -73,7 +73,7 @@ def vars_of(change: Changed) -> dict[str, int]:
     return {"inserted": change.inserted, "updated": change.updated, "deleted": change.deleted}
 
 
-def report(
+def run_report(
     run: int | None,
     batches: int,
     counts: Mapping[str, int],
@@ -92,7 +92,7 @@ def report(
     )
 
 
-def corrections(found: RunReport, counts: Sequence[Mapping[str, int]]) -> RunReport:
+def add_corrections(found: RunReport, counts: Sequence[Mapping[str, int]]) -> RunReport:
     """The report of a run after which ranges were reprocessed; `counts` are those of each range."""
     windows = {}
     for name, change in found.windows.items():

@@ -20,10 +20,10 @@ from windowing.ledger.rule import (
     ERASE_DONE,
     EVOLVE_DONE,
     FINISHED,
-    Entry,
-    Story,
+    LedgerEntry,
+    LedgerHistory,
 )
-from windowing.ledger.table import WATERMARKS, story
+from windowing.ledger.table import WATERMARKS, read_history
 from windowing.report.frame import records
 from windowing.report.rule import Changed
 from windowing.report.text import backfilled, kind
@@ -126,9 +126,9 @@ class Facts:
         return sum(getattr(run, count) for run in self.runs)
 
 
-def facts(spark: SparkSession, pipeline: Pipeline) -> Facts:
+def read_facts(spark: SparkSession, pipeline: Pipeline) -> Facts:
     """The facts of a pipeline; before the first run all but its name is empty."""
-    past = story(spark, pipeline)
+    past = read_history(spark, pipeline)
     return Facts(
         pipeline=pipeline,
         watermark_us=past.watermark,
@@ -143,7 +143,7 @@ def facts(spark: SparkSession, pipeline: Pipeline) -> Facts:
     )
 
 
-def changed(windows: Iterable[Window], entry: Entry) -> Changed:
+def changed(windows: Iterable[Window], entry: LedgerEntry) -> Changed:
     """What a step changed in `windows` together."""
     sums = Changed()
     for window in windows:
@@ -152,7 +152,7 @@ def changed(windows: Iterable[Window], entry: Entry) -> Changed:
     return sums
 
 
-def find_lost(past: Story) -> tuple[Lost, ...]:
+def find_lost(past: LedgerHistory) -> tuple[Lost, ...]:
     """The rows that lost a value in each finished run and chunk of a backfill, oldest first."""
     found = []
     for entry in past.entries:
@@ -162,7 +162,7 @@ def find_lost(past: Story) -> tuple[Lost, ...]:
     return tuple(found)
 
 
-def _unfinished(past: Story) -> tuple[str, ...]:
+def _unfinished(past: LedgerHistory) -> tuple[str, ...]:
     found = []
     if past.open_run is not None:
         found.append(f"run {past.open_run.run}")
@@ -171,7 +171,7 @@ def _unfinished(past: Story) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _backfills(pipeline: Pipeline, past: Story) -> tuple[Backfilled, ...]:
+def _backfills(pipeline: Pipeline, past: LedgerHistory) -> tuple[Backfilled, ...]:
     found = []
     for entry in past.entries:
         if entry.step == BACKFILL_DONE:
@@ -180,7 +180,7 @@ def _backfills(pipeline: Pipeline, past: Story) -> tuple[Backfilled, ...]:
     return tuple(found)
 
 
-def _runs(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[Ran, ...]:
+def _runs(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> tuple[Ran, ...]:
     path = pipeline.table(WATERMARKS)
     if not delta.exists(spark, path):
         return ()
@@ -193,7 +193,7 @@ def _runs(spark: SparkSession, pipeline: Pipeline, past: Story) -> tuple[Ran, ..
     return tuple(Ran(**row.asDict(), changed=by_run.get(row["run"], Changed())) for row in rows)
 
 
-def _output(spark: SparkSession, pipeline: Pipeline, window: Window, past: Story) -> Output:
+def _output(spark: SparkSession, pipeline: Pipeline, window: Window, past: LedgerHistory) -> Output:
     path = pipeline.table(window.name)
     rows = version = None
     if delta.exists(spark, path):
@@ -211,7 +211,7 @@ def _output(spark: SparkSession, pipeline: Pipeline, window: Window, past: Story
     )
 
 
-def _describe_step(entry: Entry) -> str:
+def _describe_step(entry: LedgerEntry) -> str:
     if entry.step == EVOLVE_DONE:
         return "change of the spec"
     if entry.step == ERASE_DONE:

@@ -10,7 +10,7 @@ from typing import Any
 from windowing.grid.rule import Grid
 from windowing.grid.zone import moment, within_calendar
 from windowing.ledger.nulls import WHERE
-from windowing.ledger.rule import Story
+from windowing.ledger.rule import LedgerHistory
 from windowing.spec.duration import Duration
 from windowing.spec.kinds import (
     CappedSession,
@@ -76,7 +76,7 @@ def backfilled(note: str | None) -> str:
     return interval(moment_or_none(fields["from_us"]), moment_or_none(fields["to_us"]))
 
 
-def left_open(past: Story) -> tuple[str, ...]:
+def left_open(past: LedgerHistory) -> tuple[str, ...]:
     """What was begun and not finished, and what finishes it.
 
     A maintenance is not among it, because no number changes while it runs.

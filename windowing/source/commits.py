@@ -25,7 +25,7 @@ class Commit:
     high: datetime | None = None
 
 
-def commit(version: int, text: str, event_time: str) -> Commit:
+def read_commit(version: int, text: str, event_time: str) -> Commit:
     """The commit whose JSON lines are `text`; `low` and `high` are of the column `event_time`."""
     actions: list[dict[str, Any]] = []
     for line in text.splitlines():

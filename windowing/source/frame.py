@@ -6,9 +6,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.columns import UNANSWERED, WHY
-from windowing.columns import T as TIME
-from windowing.expressions.compile import column, condition
+from windowing.columns import TIME, UNANSWERED, WHY
+from windowing.expressions.compile import compile_column, compile_condition
 from windowing.grid.rule import Span, local_spans
 from windowing.grid.zone import FIRST_US, LAST_US
 from windowing.panes.frame import bad_value, not_finite
@@ -30,7 +29,7 @@ It is null where the row names an instant itself.
 """
 
 
-def shaped(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
+def shape_rows(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     """Adds the computed columns and leaves out rows that are no events. rows -> rows + columns."""
     wider = add_computed_columns(rows, pipeline)
     is_event = _is_event(wider, pipeline)
@@ -41,7 +40,7 @@ def add_computed_columns(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     """Adds the computed columns. rows -> rows + columns."""
     schema = rows.schema
     computed = {
-        name: column(made, schema, f"source.columns.{name}")
+        name: compile_column(made, schema, f"source.columns.{name}")
         for name, made in pipeline.source.columns
     }
     return rows.withColumns(computed) if computed else rows
@@ -81,7 +80,7 @@ def find_lost_values(pipeline: Pipeline) -> dict[str, Column]:
 def _is_event(wider: DataFrame, pipeline: Pipeline) -> Column | None:
     """The condition that makes a row an event; None where every row is one."""
     where = pipeline.source.where
-    return None if where is None else condition(where, wider.schema, "source.where")
+    return None if where is None else compile_condition(where, wider.schema, "source.where")
 
 
 def _made_for_where(pipeline: Pipeline) -> list[Expression]:
@@ -100,13 +99,13 @@ def _have_values(columns: Iterable[str]) -> Column:
     return found
 
 
-def arrived(rows: DataFrame, arrival_us: int) -> DataFrame:
+def time_by_arrival(rows: DataFrame, arrival_us: int) -> DataFrame:
     """Every row happens when it arrives. rows -> rows + [__t, __naive]."""
     arrival = F.lit(arrival_us).cast("bigint")
     return rows.withColumns({TIME: arrival, NAIVE: F.lit(None).cast("bigint")})
 
 
-def timed(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
+def read_event_time(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     """Adds the event time `__t` where the row names an instant, else the local time `__naive`.
 
     rows -> rows + [__t, __naive].
@@ -130,7 +129,7 @@ def timed(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     return rows.withColumn(TIME, time).withColumn(NAIVE, naive)
 
 
-def placed(rows: DataFrame, zone: str | None, low_us: int, high_us: int) -> DataFrame:
+def place_local_times(rows: DataFrame, zone: str | None, low_us: int, high_us: int) -> DataFrame:
     """Turns local times from `low_us` to `high_us` into instants.
 
     In a fold it is the earlier instant, in a gap none. Later local times are taken as UTC.
@@ -142,7 +141,7 @@ def placed(rows: DataFrame, zone: str | None, low_us: int, high_us: int) -> Data
     return rows.withColumn(TIME, F.coalesce(F.col(TIME), instant))
 
 
-def checked(
+def check_rows(
     rows: DataFrame, pipeline: Pipeline, schema: T.StructType, arrival_us: int
 ) -> DataFrame:
     """Adds `__why`: the reason to quarantine a row, or null.
@@ -225,7 +224,7 @@ def _value_reasons(pipeline: Pipeline, schema: T.StructType) -> list[Column]:
     return [F.when(found, f"{name} is not a finite number") for name, found in bad.items()]
 
 
-def inserted(rows: DataFrame) -> DataFrame:
+def keep_inserts(rows: DataFrame) -> DataFrame:
     """The rows that are new; all of them where the source is read without its change feed."""
     if CHANGE not in rows.columns:
         return rows

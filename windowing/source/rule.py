@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from json import loads
 from typing import Any
 
-from windowing.ledger.rule import BACKFILL_DONE, DONE, Entry, Story
+from windowing.ledger.rule import BACKFILL_DONE, DONE, LedgerEntry, LedgerHistory
 
 CHANGE = "_change_type"
 FEED = (CHANGE, "_commit_version", "_commit_timestamp")
@@ -28,7 +28,7 @@ class Span:
     high_us: int
 
 
-def merged(spans: Iterable[Span], most: int = MOST) -> tuple[Span, ...]:
+def merge_spans(spans: Iterable[Span], most: int = MOST) -> tuple[Span, ...]:
     """At most `most` spans that contain all of `spans`, in order and more than a day apart.
 
     Where there are more, the nearest neighbours are joined first.
@@ -50,7 +50,7 @@ def merged(spans: Iterable[Span], most: int = MOST) -> tuple[Span, ...]:
     return tuple(found)
 
 
-def pending(past: Story) -> Iterator[tuple[int, int, int]]:
+def pending_changes(past: LedgerHistory) -> Iterator[tuple[int, int, int]]:
     """(batch, from, to) of every range that no backfill has reprocessed since, oldest first."""
     noted: dict[int, Any] = {}
     done = set()
@@ -66,12 +66,12 @@ def pending(past: Story) -> Iterator[tuple[int, int, int]]:
                 yield batch, low, high
 
 
-def fed(past: Story) -> bool:
+def was_rewritten(past: LedgerHistory) -> bool:
     """Whether the source was seen to change its past, by this spec or an earlier one."""
     return any("ranges" in _read_note(e) for e in past.entries if e.step == DONE)
 
 
-def _read_note(entry: Entry) -> dict[str, Any]:
+def _read_note(entry: LedgerEntry) -> dict[str, Any]:
     """The note as JSON; nothing where the note is another text, such as an id."""
     if not entry.note or not entry.note.startswith("{"):
         return {}

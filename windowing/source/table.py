@@ -10,12 +10,12 @@ from windowing import delta
 from windowing.aggregates.algebra import INTEGERS, NUMERIC
 from windowing.doctor.rule import advice
 from windowing.errors import SourceMissing, SpecError, StateRefused, UsageError
-from windowing.expressions.compile import condition
+from windowing.expressions.compile import compile_condition
 from windowing.grid.zone import moment
-from windowing.ledger.rule import Entry, Story
+from windowing.ledger.rule import LedgerEntry, LedgerHistory
 from windowing.panes.frame import part_names
-from windowing.source.commits import Commit, commit
-from windowing.source.frame import shaped
+from windowing.source.commits import Commit, read_commit
+from windowing.source.frame import shape_rows
 from windowing.source.names import clash_of_columns, clash_of_parts
 from windowing.source.widening import schemas_over_time
 from windowing.spec.kinds import Aggregate, Delta, Punctuation, Window
@@ -75,7 +75,7 @@ def read(spark: SparkSession, pipeline: Pipeline, version: int | None = None) ->
             pipeline.file,
         )
     try:
-        return shaped(stored, pipeline)
+        return shape_rows(stored, pipeline)
     except SpecError as error:
         raise SpecError(error.field, error.message, pipeline.file) from None
 
@@ -88,7 +88,7 @@ def earlier_types(spark: SparkSession, pipeline: Pipeline) -> Mapping[str, tuple
     schemas = schemas_over_time(delta.known_schema(spark, pipeline.source.table))
     if len(schemas) == 1:
         return {}
-    found = [shaped(spark.createDataFrame([], schema), pipeline).schema for schema in schemas]
+    found = [shape_rows(spark.createDataFrame([], schema), pipeline).schema for schema in schemas]
     earlier = {}
     for field in found[-1].fields:
         types = dict.fromkeys(schema[field.name].dataType for schema in found)
@@ -98,7 +98,7 @@ def earlier_types(spark: SparkSession, pipeline: Pipeline) -> Mapping[str, tuple
     return earlier
 
 
-def check(pipeline: Pipeline, found: T.StructType, story: Story) -> None:
+def check(pipeline: Pipeline, found: T.StructType, story: LedgerHistory) -> None:
     """Checks that the source has the columns that the spec names, of types that fit.
 
     Raises SpecError where it has not, or StateRefused where batches were read before, because then
@@ -129,7 +129,7 @@ def check_feed(spark: SparkSession, pipeline: Pipeline) -> None:
     raise SpecError("source.changes", f"{wrong}; {how}", pipeline.file)
 
 
-def check_identity(spark: SparkSession, pipeline: Pipeline, story: Story) -> None:
+def check_identity(spark: SparkSession, pipeline: Pipeline, story: LedgerHistory) -> None:
     """Checks that the source is the table that was read so far.
 
     Raises StateRefused where it is another one, or has lost versions that were read.
@@ -151,7 +151,7 @@ def check_identity(spark: SparkSession, pipeline: Pipeline, story: Story) -> Non
 
 
 def _lost_versions(
-    spark: SparkSession, pipeline: Pipeline, before: Entry, version: int
+    spark: SparkSession, pipeline: Pipeline, before: LedgerEntry, version: int
 ) -> str | None:
     """How it shows that the source, now at `version`, lost versions that were read.
 
@@ -221,7 +221,7 @@ def _check_condition(aggregate: Aggregate, found: T.StructType) -> _Problem | No
     if aggregate.where is None:
         return None
     try:
-        condition(aggregate.where, found, f"aggregates.{aggregate.name}.where")
+        compile_condition(aggregate.where, found, f"aggregates.{aggregate.name}.where")
     except SpecError as error:
         return error.field, error.message
     return None
@@ -260,7 +260,7 @@ def commits(
     found: list[Commit | None] = []
     for number in range(since, version + 1):
         file = log / f"{number:020d}.json"
-        found.append(commit(number, file.read_text(), event_time) if file.exists() else None)
+        found.append(read_commit(number, file.read_text(), event_time) if file.exists() else None)
     return found
 
 

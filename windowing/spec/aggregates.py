@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from windowing.errors import SpecError
 from windowing.spec.dialects import native_call
-from windowing.spec.expressions.parse import expression
+from windowing.spec.expressions.parse import parse_expression
 from windowing.spec.kinds import Aggregate, Expression
-from windowing.spec.words import in_quotes, listed, near, shown
+from windowing.spec.words import in_quotes, join_names, quote_value, suggest_name
 
 FORM = "a call such as count(), sum(delay) or quantile(delay, 0.95)"
 ONE_COLUMN = (
@@ -47,7 +47,7 @@ class _Call:
     arguments: tuple[str, ...]
 
     def refused(self, why: str) -> SpecError:
-        return SpecError(self.field, f"{shown(self.text)} {why}")
+        return SpecError(self.field, f"{quote_value(self.text)} {why}")
 
     def column(self, at: int) -> str:
         text = self.arguments[at]
@@ -80,11 +80,12 @@ class _Call:
 
     def _wrong(self, at: int, what: str) -> SpecError:
         return SpecError(
-            self.field, f"{shown(self.arguments[at])} in {shown(self.text)} is not {what}"
+            self.field,
+            f"{quote_value(self.arguments[at])} in {quote_value(self.text)} is not {what}",
         )
 
 
-def aggregate(field: str, name: str, call: str, where: Expression | None = None) -> Aggregate:
+def parse_aggregate(field: str, name: str, call: str, where: Expression | None = None) -> Aggregate:
     """The output column `name` that `call` spells, of the events with `where`.
 
     median is quantile 0.5. SpecError at `field` for any other text.
@@ -100,14 +101,14 @@ def _call(field: str, call: str) -> _Call:
     match = _CALL.fullmatch(call)
     arguments = None if match is None else _arguments(match[2])
     if match is None or arguments is None:
-        raise SpecError(field, f"{shown(call)} is not {FORM}")
+        raise SpecError(field, f"{quote_value(call)} is not {FORM}")
     function = match[1]
     if function in FUNCTIONS:
         return _Call(field, call, function, arguments)
     meant = native_call(function, arguments)
-    hint = f"; write {meant}" if meant else near(function, FUNCTIONS)
-    wrong = f"{shown(call)} has the unknown function {function!r}"
-    raise SpecError(field, f"{wrong}{hint}; allowed: {listed(FUNCTIONS)}")
+    hint = f"; write {meant}" if meant else suggest_name(function, FUNCTIONS)
+    wrong = f"{quote_value(call)} has the unknown function {function!r}"
+    raise SpecError(field, f"{wrong}{hint}; allowed: {join_names(FUNCTIONS)}")
 
 
 def _arguments(inside: str) -> tuple[str, ...] | None:
@@ -133,7 +134,7 @@ def _arguments(inside: str) -> tuple[str, ...] | None:
 def _computed_name(text: str) -> str | None:
     """A name for the column that the expression `text` computes; None if it is no expression."""
     try:
-        columns = expression("", text).columns
+        columns = parse_expression("", text).columns
     except SpecError:
         return None
     if not columns:

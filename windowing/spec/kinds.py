@@ -55,7 +55,7 @@ ON_CHANGE, ON_CLOSE, CHANGES = "on_change", "on_close", "changes"
 
 
 @dataclass(frozen=True)
-class Shown:
+class OutputPolicy:
     """Which windows are rows of the output; empty ones are not if `empty_limit` is None."""
 
     emit: str = ON_CHANGE
@@ -76,7 +76,7 @@ class Tumbling:
     name: str
     grid: Grid
     aggregates: tuple[Aggregate, ...]
-    shown: Shown = Shown()
+    shown: OutputPolicy = OutputPolicy()
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Sliding:
     grid: Grid
     size_us: int
     aggregates: tuple[Aggregate, ...]
-    shown: Shown = Shown()
+    shown: OutputPolicy = OutputPolicy()
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Cumulate:
     name: str
     grid: Grid
     aggregates: tuple[Aggregate, ...]
-    shown: Shown = Shown()
+    shown: OutputPolicy = OutputPolicy()
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Global:
 
     name: str
     aggregates: tuple[Aggregate, ...]
-    shown: Shown = Shown()
+    shown: OutputPolicy = OutputPolicy()
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Session:
     name: str
     gap_us: int
     aggregates: tuple[Aggregate, ...]
-    shown: Shown = Shown()
+    shown: OutputPolicy = OutputPolicy()
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class CappedSession:
     gap_us: int
     longest_us: int
     aggregates: tuple[Aggregate, ...]
-    shown: Shown = Shown()
+    shown: OutputPolicy = OutputPolicy()
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class RecordSliding:
     difference_us: int
     tick_us: int
     aggregates: tuple[Aggregate, ...]
-    shown: Shown = Shown()
+    shown: OutputPolicy = OutputPolicy()
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class Count:
     count: int
     every: int
     aggregates: tuple[Aggregate, ...]
-    shown: Shown = Shown()
+    shown: OutputPolicy = OutputPolicy()
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class Delta:
     delta: str | None
     delta_us: int | None
     aggregates: tuple[Aggregate, ...]
-    shown: Shown = Shown()
+    shown: OutputPolicy = OutputPolicy()
 
 
 @dataclass(frozen=True)
@@ -191,14 +191,14 @@ class Punctuation:
     name: str
     marker: str
     aggregates: tuple[Aggregate, ...]
-    shown: Shown = Shown()
+    shown: OutputPolicy = OutputPolicy()
 
 
 Aligned = Tumbling | Sliding | Cumulate
 """Windows whose bounds are the same for every key."""
-Chained = Session | CappedSession
-Counted = Count | Delta | Punctuation
+AnySession = Session | CappedSession
+EventDriven = Count | Delta | Punctuation
 """Windows of events in order, which run from their first to their last event."""
-Ordered = CappedSession | RecordSliding | Counted
+OrderDependent = CappedSession | RecordSliding | EventDriven
 """Windows that are made from events, not from partial aggregates of them."""
-Window = Aligned | Global | Session | Ordered
+Window = Aligned | Global | Session | OrderDependent

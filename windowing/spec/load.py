@@ -13,8 +13,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from windowing.errors import SpecError
-from windowing.spec.aggregates import aggregate
-from windowing.spec.expressions.parse import expression
+from windowing.spec.aggregates import parse_aggregate
+from windowing.spec.expressions.parse import parse_expression
 from windowing.spec.kinds import Aggregate, Expression
 from windowing.spec.pipeline import EventTime, Pipeline, Retention, Source, Watermark
 from windowing.spec.places import directory, table
@@ -22,8 +22,8 @@ from windowing.spec.reserved import check_computed_columns, check_output_columns
 from windowing.spec.retention import check_state
 from windowing.spec.schedule import schedule
 from windowing.spec.times import kept_us, not_negative_us, or_forever, zone
-from windowing.spec.windows import window
-from windowing.spec.words import shown
+from windowing.spec.windows import build_window
+from windowing.spec.words import quote_value
 from windowing.spec.yaml.document import (
     AggregateDocument,
     EventTimeDocument,
@@ -46,7 +46,7 @@ def load_pipeline(spec: str | os.PathLike[str] | Mapping[str, Any]) -> Pipeline:
     if isinstance(spec, Mapping):
         return _pipeline(_written(_plain(spec)), None, None)
     if not isinstance(spec, (str, os.PathLike)):
-        raise SpecError("spec", f"{shown(spec)} is neither a path nor a mapping")
+        raise SpecError("spec", f"{quote_value(spec)} is neither a path nor a mapping")
     file = os.fsdecode(spec)
     values = document(file)
     try:
@@ -70,7 +70,7 @@ def _written(values: Any) -> PipelineDocument:
     if not isinstance(values, dict):
         raise SpecError(
             "line 1",
-            f"{shown(values)} is not a pipeline; "
+            f"{quote_value(values)} is not a pipeline; "
             "write a mapping that begins with name, lake and source",
         )
     try:
@@ -87,7 +87,9 @@ def _pipeline(written: PipelineDocument, base: str | None, file: str | None) -> 
     for name in written.windows:
         check_name(f"windows.{name}", name)
     check_windows(written.windows)
-    windows = tuple(window(name, given, aggregates) for name, given in written.windows.items())
+    windows = tuple(
+        build_window(name, given, aggregates) for name, given in written.windows.items()
+    )
     retention = _retention(written.retention)
     watermark = _watermark(written.watermark, retention)
     check_state(written.retention.state, watermark, retention, windows)
@@ -113,7 +115,7 @@ def check_name(field: str, name: str) -> None:
     if not re.fullmatch(NAME_PATTERN, name):
         raise SpecError(
             field,
-            f"{shown(name)} is not a name; a name matches {NAME_PATTERN}, as in flights_hourly",
+            f"{quote_value(name)} is not a name; a name matches {NAME_PATTERN}, as in flights_hourly",
         )
 
 
@@ -128,7 +130,7 @@ def _source(written: SourceDocument, base: str | None) -> Source:
         changes=_changes(written),
         on_bad_value=written.on_bad_value or "null",
         columns=_computed(written.columns or {}, written.changes),
-        where=None if written.where is None else expression("source.where", written.where),
+        where=None if written.where is None else parse_expression("source.where", written.where),
     )
 
 
@@ -151,7 +153,7 @@ def _event_time(written: SourceDocument) -> EventTime:
 def _computed(columns: Mapping[str, str], changes: str) -> tuple[tuple[str, Expression], ...]:
     check_computed_columns(columns, changes)
     return tuple(
-        (name, expression(f"source.columns.{name}", text)) for name, text in columns.items()
+        (name, parse_expression(f"source.columns.{name}", text)) for name, text in columns.items()
     )
 
 
@@ -170,9 +172,9 @@ def _aggregates(written: PipelineDocument) -> tuple[Aggregate, ...]:
 
 def _aggregate(field: str, name: str, given: str | AggregateDocument) -> Aggregate:
     if isinstance(given, str):
-        return aggregate(field, name, given)
-    where = None if given.where is None else expression(f"{field}.where", given.where)
-    return aggregate(f"{field}.call", name, given.call, where)
+        return parse_aggregate(field, name, given)
+    where = None if given.where is None else parse_expression(f"{field}.where", given.where)
+    return parse_aggregate(f"{field}.call", name, given.call, where)
 
 
 def _watermark(written: WatermarkDocument, retention: Retention) -> Watermark:
@@ -204,6 +206,6 @@ def _check_source(pipeline: Pipeline, given: str) -> None:
     if f"{pipeline.source.table}/".startswith(f"{pipeline.root}/"):
         raise SpecError(
             "source.table",
-            f"{shown(given)} lies among this pipeline's own tables in {pipeline.root}; "
+            f"{quote_value(given)} lies among this pipeline's own tables in {pipeline.root}; "
             "use another table or name",
         )

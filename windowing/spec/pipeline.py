@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from windowing.spec.kinds import (
     Aggregate,
     Aligned,
-    Chained,
-    Counted,
+    AnySession,
+    EventDriven,
     Expression,
-    Ordered,
+    OrderDependent,
     Session,
     Window,
 )
@@ -118,19 +118,19 @@ class Pipeline:
         return tuple(w for w in self.windows if isinstance(w, Session))
 
     @property
-    def chained(self) -> tuple[Chained, ...]:
+    def chained(self) -> tuple[AnySession, ...]:
         """Sessions of both kinds."""
-        return tuple(w for w in self.windows if isinstance(w, Chained))
+        return tuple(w for w in self.windows if isinstance(w, AnySession))
 
     @property
-    def counted(self) -> tuple[Counted, ...]:
+    def counted(self) -> tuple[EventDriven, ...]:
         """The windows that run from their first event to their last, in event order."""
-        return tuple(w for w in self.windows if isinstance(w, Counted))
+        return tuple(w for w in self.windows if isinstance(w, EventDriven))
 
     @property
-    def ordered(self) -> tuple[Ordered, ...]:
+    def ordered(self) -> tuple[OrderDependent, ...]:
         """The windows that are made from events, not from partial aggregates."""
-        return tuple(w for w in self.windows if isinstance(w, Ordered))
+        return tuple(w for w in self.windows if isinstance(w, OrderDependent))
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:

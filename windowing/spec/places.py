@@ -5,7 +5,7 @@ import re
 from urllib.parse import unquote
 
 from windowing.errors import SpecError
-from windowing.spec.words import shown
+from windowing.spec.words import quote_value
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/", re.ASCII)
 _FILE = re.compile(r"file:(?://(?:localhost)?(?=/))?(/(?!/).*)", re.IGNORECASE | re.DOTALL)
@@ -27,7 +27,7 @@ def directory(field: str, text: str, base: str | None) -> str:
     if base is None and not os.path.isabs(path):
         raise SpecError(
             field,
-            f"{shown(text)} is a relative path, but a mapping has no file to start from; "
+            f"{quote_value(text)} is a relative path, but a mapping has no file to start from; "
             "use an absolute one",
         )
     # normpath keeps two leading slashes, which POSIX allows to mean something else than one.
@@ -42,7 +42,7 @@ def table(field: str, text: str, base: str | None) -> str:
     if not _CATALOG.fullmatch(text):
         raise SpecError(
             field,
-            f"{shown(text)} is neither a path with a slash nor a catalog name such as db.events",
+            f"{quote_value(text)} is neither a path with a slash nor a catalog name such as db.events",
         )
     return text
 
@@ -52,7 +52,7 @@ def _check_characters(field: str, text: str) -> None:
         if character == "`" or not character.isprintable():
             raise SpecError(
                 field,
-                f"{shown(text)} holds {character!r}, which a path of a table can't; "
+                f"{quote_value(text)} holds {character!r}, which a path of a table can't; "
                 "use a path such as ../lake",
             )
 
@@ -62,13 +62,13 @@ def _check_scheme(field: str, text: str) -> None:
     if scheme and scheme[1].lower() != "file":
         raise SpecError(
             field,
-            f"{shown(text)} lies in {scheme[1]}:, which is not supported yet; "
+            f"{quote_value(text)} lies in {scheme[1]}:, which is not supported yet; "
             "use a path or a file: URI",
         )
     if text.lower().startswith("file:") and not _FILE.fullmatch(text):
         raise SpecError(
             field,
-            f"{shown(text)} is not a file: URI of this machine; write it as file:///data/lake",
+            f"{quote_value(text)} is not a file: URI of this machine; write it as file:///data/lake",
         )
 
 
@@ -79,6 +79,8 @@ def _check_no_variable(field: str, text: str) -> None:
         return
     named = re.match(r"\w+", found[1] or found[2] or "")
     name = named[0] if named else "LAKE"
-    wrong = f"{shown(text)} holds {found[0]!r}, but environment variables are not expanded here"
+    wrong = (
+        f"{quote_value(text)} holds {found[0]!r}, but environment variables are not expanded here"
+    )
     python = f"a mapping for load_pipeline, made in Python, can hold os.environ[{name!r}]"
     raise SpecError(field, f"{wrong}; write the path itself; {python}")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable
 
 from windowing.errors import SpecError
-from windowing.spec.words import listed, shown
+from windowing.spec.words import join_names, quote_value
 
 HELPER = "__"
 """The prefix of the names of helper columns."""
@@ -94,11 +94,11 @@ def _check_output_column(
 
 def _check_not_reserved(field: str, name: str, reserved: tuple[str, ...]) -> None:
     if name.lower() in reserved or name.startswith(HELPER):
-        said = f"not allowed are {listed(reserved)} and names that begin with '{HELPER}'"
+        said = f"not allowed are {join_names(reserved)} and names that begin with '{HELPER}'"
         raise SpecError(field, f"{name!r} is reserved; {said}; give it another name")
 
 
 def _check_spelling(field: str, name: str, what: str) -> None:
     if not name or _NO_DELTA_NAME.search(name):
         allowed = "its name is not empty and has no space and none of , . ; { } ( ) = `"
-        raise SpecError(field, f"{shown(name)} can't be {what}; {allowed}")
+        raise SpecError(field, f"{quote_value(name)} can't be {what}; {allowed}")

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 
 from windowing.errors import SpecError
-from windowing.spec.words import listed, near, shown
+from windowing.spec.words import join_names, quote_value, suggest_name
 
 PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
 _MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -54,11 +54,11 @@ def schedule(field: str, text: str | None) -> str | None:
         return _preset(field, text.strip())
     parts = text.split()
     if len(parts) != len(_CRON_FIELDS):
-        names = listed(cron_field.name for cron_field in _CRON_FIELDS)
+        names = join_names(cron_field.name for cron_field in _CRON_FIELDS)
         raise SpecError(
             field,
-            f"{shown(text)} has {len(parts)} fields, but cron has 5: {names}; "
-            f"or a preset: {listed(PRESETS)}",
+            f"{quote_value(text)} has {len(parts)} fields, but cron has 5: {names}; "
+            f"or a preset: {join_names(PRESETS)}",
         )
     for part, cron_field in zip(parts, _CRON_FIELDS, strict=True):
         _check_part(field, text, part, cron_field)
@@ -68,10 +68,10 @@ def schedule(field: str, text: str | None) -> str | None:
 
 def _preset(field: str, text: str) -> str:
     if text not in PRESETS:
-        hint = near(text, PRESETS)
+        hint = suggest_name(text, PRESETS)
         raise SpecError(
             field,
-            f"{shown(text)} is not a preset{hint}; allowed: {listed(PRESETS)}, or five cron fields",
+            f"{quote_value(text)} is not a preset{hint}; allowed: {join_names(PRESETS)}, or five cron fields",
         )
     return text
 
@@ -82,7 +82,7 @@ def _check_part(field: str, text: str, part: str, cron_field: _CronField) -> Non
         return
     allowed = f"{cron_field.low} to {cron_field.high}, *, a range, a list or a step such as */15"
     raise SpecError(
-        field, f"{shown(text)} has {part!r} as its {cron_field.name}, which is {allowed}"
+        field, f"{quote_value(text)} has {part!r} as its {cron_field.name}, which is {allowed}"
     )
 
 
@@ -98,7 +98,7 @@ def _check_day_comes(field: str, text: str, parts: list[str]) -> None:
     if min(days) > longest:
         raise SpecError(
             field,
-            f"{shown(text)} never comes: no month of {month_part!r} has a day of {day_part!r}",
+            f"{quote_value(text)} never comes: no month of {month_part!r} has a day of {day_part!r}",
         )
 
 

@@ -4,9 +4,9 @@ Combinations that can't mean anything are refused.
 """
 
 from windowing.errors import SpecError
-from windowing.spec.expressions.parse import having
-from windowing.spec.kinds import CHANGES, ON_CHANGE, ON_CLOSE, Aggregate, Shown
-from windowing.spec.words import shown as quoted
+from windowing.spec.expressions.parse import parse_having
+from windowing.spec.kinds import CHANGES, ON_CHANGE, ON_CLOSE, Aggregate, OutputPolicy
+from windowing.spec.words import quote_value as quoted
 from windowing.spec.yaml.window_document import (
     CumulateDocument,
     FilledDocument,
@@ -18,15 +18,17 @@ from windowing.spec.yaml.window_document import (
 EMPTY_LIMIT = 1_000_000
 
 
-def shown(field: str, written: WindowDocument, aggregates: tuple[Aggregate, ...]) -> Shown:
+def output_policy(
+    field: str, written: WindowDocument, aggregates: tuple[Aggregate, ...]
+) -> OutputPolicy:
     """What the output of a window with these `aggregates` shows."""
     _check_emit(field, written)
     condition = (
         None
         if written.having is None
-        else having(f"{field}.having", written.having, [a.name for a in aggregates])
+        else parse_having(f"{field}.having", written.having, [a.name for a in aggregates])
     )
-    return Shown(written.emit, condition, _empty_limit(field, written), written.change_feed)
+    return OutputPolicy(written.emit, condition, _empty_limit(field, written), written.change_feed)
 
 
 def _check_emit(field: str, written: WindowDocument) -> None:

@@ -69,24 +69,24 @@ class Part:
 
 def described_parts(pipeline: Pipeline) -> Iterator[Part]:
     """Every part of the spec that state and outputs depend on."""
-    whole = _without(described(pipeline), *_FREE_OF_PIPELINE, "windows", "watermark")
+    whole = _without(describe_stored_form(pipeline), *_FREE_OF_PIPELINE, "windows", "watermark")
     source = _without(whole.pop("source"), *_FREE_OF_SOURCE)
-    yield Part(WATERMARK, described(pipeline.watermark))
+    yield Part(WATERMARK, describe_stored_form(pipeline.watermark))
     yield Part(SOURCE, {"source": source, "pipeline": whole})
     for window in pipeline.windows:
         yield Part(WINDOW, _described_window(window), window.name)
         for aggregate in window.aggregates:
-            yield Part(AGGREGATE, described(aggregate), window.name, aggregate.name)
+            yield Part(AGGREGATE, describe_stored_form(aggregate), window.name, aggregate.name)
 
 
-def described(value: Any) -> Any:
+def describe_stored_form(value: Any) -> Any:
     """A value of the spec as plain data: stored names, without fields at their default."""
     if isinstance(value, tuple):
-        return tuple(described(each) for each in value)
+        return tuple(describe_stored_form(each) for each in value)
     if not is_dataclass(value):
         return value
     given = {field: getattr(value, field.name) for field in fields(value)}
-    return {stored_name(f): described(v) for f, v in given.items() if v != default_of(f)}
+    return {stored_name(f): describe_stored_form(v) for f, v in given.items() if v != default_of(f)}
 
 
 def stored_name(field: "Field[Any]") -> str:
@@ -101,8 +101,8 @@ def default_of(field: "Field[Any]") -> Any:
 
 def _described_window(window: Window) -> dict[str, Any]:
     """A window without its aggregates; whether it shows windows without events, not how many."""
-    found = _without(described(window), "aggregates", "shown")
-    shown = _without(described(window.shown), *_FREE_OF_SHOWN)
+    found = _without(describe_stored_form(window), "aggregates", "shown")
+    shown = _without(describe_stored_form(window.shown), *_FREE_OF_SHOWN)
     if window.shown.empty_limit is not None:
         shown["empty"] = True
     return {"kind": KINDS[type(window)], **found, **({"shown": shown} if shown else {})}

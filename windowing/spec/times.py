@@ -11,7 +11,7 @@ from zoneinfo import available_timezones
 from windowing.errors import SpecError
 from windowing.grid.zone import micros
 from windowing.spec.duration import DAY, FORM, Duration
-from windowing.spec.words import near, shown
+from windowing.spec.words import quote_value, suggest_name
 
 ORIGIN_FORM = "a local date or time such as '2024-01-01' or '2024-01-01 06:00'"
 ZONE_FORM = "a zone such as 'America/New_York' or 'UTC'"
@@ -26,7 +26,7 @@ _LONGEST_TEXT = 100
 def duration(field: str, text: str) -> Duration:
     """The duration `text` spells, at most 9,999 years either way."""
     if len(text) > _LONGEST_TEXT:
-        raise SpecError(field, f"{shown(text)} is not {FORM}")
+        raise SpecError(field, f"{quote_value(text)} is not {FORM}")
     try:
         found = Duration.parse(text)
     except ValueError as error:
@@ -88,7 +88,9 @@ def zone(field: str, name: str | None) -> str | None:
     """`name` if it is in the tz database, None if it is None."""
     if name is None or name in available_timezones():
         return name
-    raise SpecError(field, f"{shown(name)} is not {ZONE_FORM}{near(name, available_timezones())}")
+    raise SpecError(
+        field, f"{quote_value(name)} is not {ZONE_FORM}{suggest_name(name, available_timezones())}"
+    )
 
 
 def origin_us(field: str, text: str) -> int:
@@ -99,7 +101,7 @@ def origin_us(field: str, text: str) -> int:
         return micros(datetime.fromisoformat(text).replace(tzinfo=UTC))
     except ValueError:
         raise SpecError(
-            field, f"{shown(text)} is not {ORIGIN_FORM}, without a zone of its own"
+            field, f"{quote_value(text)} is not {ORIGIN_FORM}, without a zone of its own"
         ) from None
 
 

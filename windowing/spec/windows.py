@@ -14,15 +14,15 @@ from windowing.spec.kinds import (
     Cumulate,
     Delta,
     Global,
+    OutputPolicy,
     Punctuation,
     RecordSliding,
     Session,
-    Shown,
     Sliding,
     Tumbling,
     Window,
 )
-from windowing.spec.shown import shown
+from windowing.spec.shown import output_policy
 from windowing.spec.times import (
     duration,
     fixed_us,
@@ -32,8 +32,8 @@ from windowing.spec.times import (
     positive_us,
     zone,
 )
-from windowing.spec.words import listed, near
-from windowing.spec.words import shown as quoted
+from windowing.spec.words import join_names, suggest_name
+from windowing.spec.words import quote_value as quoted
 from windowing.spec.yaml.fields import STEP
 from windowing.spec.yaml.window_document import (
     AnyWindow,
@@ -59,14 +59,14 @@ _STEPS, _MOST = 100_000, 1_000_000
 _BEYOND, _PLACES = 10**18, 9
 
 
-def window(name: str, written: AnyWindow, aggregates: tuple[Aggregate, ...]) -> Window:
+def build_window(name: str, written: AnyWindow, aggregates: tuple[Aggregate, ...]) -> Window:
     """The window called `name`; `aggregates` are those of the pipeline.
 
     A sliding window whose slide is its size is tumbling.
     """
     field = f"windows.{name}"
     chosen = _chosen(f"{field}.aggregates", written.aggregates, aggregates)
-    output = shown(field, written, chosen)
+    output = output_policy(field, written, chosen)
     match written:
         case TumblingDocument():
             return Tumbling(name, _grid(field, "size", written.size, written), chosen, output)
@@ -98,8 +98,8 @@ def _chosen(
         if name not in known:
             raise SpecError(
                 f"{field}[{i}]",
-                f"{quoted(name)} is not defined under aggregates{near(name, known)}; "
-                f"allowed: {listed(known)}",
+                f"{quoted(name)} is not defined under aggregates{suggest_name(name, known)}; "
+                f"allowed: {join_names(known)}",
             )
     repeated = [name for i, name in enumerate(names or []) if name in (names or [])[:i]]
     if repeated:
@@ -171,7 +171,7 @@ def _sliding(
     name: str,
     written: SlidingDocument,
     aggregates: tuple[Aggregate, ...],
-    output: Shown,
+    output: OutputPolicy,
 ) -> Window:
     size, slide = (
         positive_us(f"{field}.size", written.size),
@@ -201,7 +201,7 @@ def _session(
     name: str,
     written: SessionDocument,
     aggregates: tuple[Aggregate, ...],
-    output: Shown,
+    output: OutputPolicy,
 ) -> Window:
     gap = positive_us(f"{field}.gap", written.gap)
     if written.max_duration is None:
@@ -221,7 +221,7 @@ def _record_sliding(
     name: str,
     written: RecordSlidingDocument,
     aggregates: tuple[Aggregate, ...],
-    output: Shown,
+    output: OutputPolicy,
 ) -> RecordSliding:
     tick, difference = (
         positive_us(f"{field}.tick", written.tick),
@@ -237,7 +237,11 @@ def _record_sliding(
 
 
 def _count(
-    field: str, name: str, written: CountDocument, aggregates: tuple[Aggregate, ...], output: Shown
+    field: str,
+    name: str,
+    written: CountDocument,
+    aggregates: tuple[Aggregate, ...],
+    output: OutputPolicy,
 ) -> Count:
     if not 1 <= written.count <= _MANY:
         raise SpecError(

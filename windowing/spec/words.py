@@ -9,7 +9,7 @@ _SHORT.maxstring = _SHORT.maxother = 80
 _SHORT.maxlevel = 3
 
 
-def shown(value: object) -> str:
+def quote_value(value: object) -> str:
     """`value` as YAML would spell it, cut to a line: true, null, 15, 'fifteen', ['a', 'b'].
 
     >>> shown(None), shown(True), shown("x"), shown({})
@@ -25,12 +25,12 @@ def shown(value: object) -> str:
         return "a number of thousands of digits"
 
 
-def listed(names: Iterable[str]) -> str:
+def join_names(names: Iterable[str]) -> str:
     """The names, comma-separated, in their order."""
     return ", ".join(names)
 
 
-def near(name: str, known: Iterable[str], also: Mapping[str, str] | None = None) -> str:
+def suggest_name(name: str, known: Iterable[str], also: Mapping[str, str] | None = None) -> str:
     """`, did you mean 'size'` for the known name that is most like `name`, else nothing.
 
     `also` says which known names others are called by elsewhere; that comes first.

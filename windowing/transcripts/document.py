@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 from windowing.errors import SpecError
 from windowing.spec.places import directory
 from windowing.spec.times import INSTANT_FORM, instant
-from windowing.spec.words import shown
+from windowing.spec.words import quote_value
 from windowing.spec.yaml.document import Loc
 from windowing.spec.yaml.fields import Document, Place, text
 from windowing.spec.yaml.file import document, lines
@@ -84,7 +84,7 @@ def _mapping(value: object) -> object:
 
 def _refused(value: object, form: str) -> PydanticCustomError:
     return PydanticCustomError(
-        "sentence", "{given} is not {form}", {"given": shown(value), "form": form}
+        "sentence", "{given} is not {form}", {"given": quote_value(value), "form": form}
     )
 
 
@@ -149,7 +149,7 @@ def load_transcript(file: str, base: str, name: str) -> Transcript:
     if not isinstance(values, dict):
         raise SpecError(
             "line 1",
-            f"{shown(values)} is not a transcript; write a mapping with spec and steps",
+            f"{quote_value(values)} is not a transcript; write a mapping with spec and steps",
             file,
         )
     try:

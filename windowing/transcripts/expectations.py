@@ -8,7 +8,7 @@ from typing import Any
 
 from windowing.errors import SpecError
 from windowing.spec.times import INSTANT_FORM, instant
-from windowing.spec.words import listed, near, shown
+from windowing.spec.words import join_names, quote_value, suggest_name
 from windowing.transcripts.document import WATERMARK, Transcript
 
 Columns = Mapping[str, Sequence[str]]
@@ -29,7 +29,9 @@ def check_expected(transcript: Transcript, tables: Columns) -> None:
 
 def _check_watermark(where: str, value: Any) -> None:
     if not _is_time_or_null(value):
-        raise SpecError(where, f"{shown(value)} is not {INSTANT_FORM}; null says there is none yet")
+        raise SpecError(
+            where, f"{quote_value(value)} is not {INSTANT_FORM}; null says there is none yet"
+        )
 
 
 def _is_time_or_null(value: Any) -> bool:
@@ -41,19 +43,21 @@ def _is_time_or_null(value: Any) -> bool:
 def _check_table(where: str, name: str, rows: Any, tables: Columns) -> None:
     if name not in tables:
         known = [*tables, WATERMARK]
-        hint = near(name, known)
-        raise SpecError(where, f"is not a table of this pipeline{hint}; allowed: {listed(known)}")
+        hint = suggest_name(name, known)
+        raise SpecError(
+            where, f"is not a table of this pipeline{hint}; allowed: {join_names(known)}"
+        )
     columns = tables[name]
     if not isinstance(rows, list):
         raise SpecError(
             where,
-            f"{shown(rows)} is not a list of rows; write all rows of {name}, or [] if it has none",
+            f"{quote_value(rows)} is not a list of rows; write all rows of {name}, or [] if it has none",
         )
     for n, row in enumerate(rows):
         if not isinstance(row, dict) or not row:
             raise SpecError(
                 f"{where}[{n}]",
-                f"{shown(row)} is not a row; write a mapping with some of {listed(columns)}",
+                f"{quote_value(row)} is not a row; write a mapping with some of {join_names(columns)}",
             )
         _check_row(f"{where}[{n}]", name, row, columns)
 
@@ -61,10 +65,10 @@ def _check_table(where: str, name: str, rows: Any, tables: Columns) -> None:
 def _check_row(where: str, table: str, row: Mapping[Any, Any], columns: Sequence[str]) -> None:
     for name, value in row.items():
         if name not in columns:
-            hint = near(str(name), columns)
+            hint = suggest_name(str(name), columns)
             raise SpecError(
                 f"{where}.{name}",
-                f"is not a column of {table}{hint}; allowed: {listed(columns)}",
+                f"is not a column of {table}{hint}; allowed: {join_names(columns)}",
             )
         if name in _TIMES and not _is_time_or_null(value):
-            raise SpecError(f"{where}.{name}", f"{shown(value)} is not {INSTANT_FORM}")
+            raise SpecError(f"{where}.{name}", f"{quote_value(value)} is not {INSTANT_FORM}")

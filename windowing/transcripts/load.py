@@ -9,13 +9,13 @@ from typing import Any
 from windowing.admit.table import REFUSED
 from windowing.columns import META, kept_name
 from windowing.errors import SpecError, UsageError
-from windowing.merge.rule import identity, output
+from windowing.merge.rule import identity, output_table
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline, Source
 from windowing.spec.yaml.file import document
 from windowing.transcripts.document import Transcript, is_transcript, load_transcript
 from windowing.transcripts.expectations import check_expected
-from windowing.transcripts.values import typed, types
+from windowing.transcripts.values import column_types, type_rows
 
 FINALITY = ("is_closed", "is_final")
 
@@ -43,7 +43,7 @@ class Play:
     tables: Mapping[str, Table]
 
 
-def plays(paths: Sequence[str]) -> list[Play]:
+def load_plays(paths: Sequence[str]) -> list[Play]:
     """The transcripts that `paths` name, each once; a directory stands for all files below it.
 
     SpecError for the first that can't be played, UsageError for a directory without transcripts.
@@ -52,29 +52,29 @@ def plays(paths: Sequence[str]) -> list[Play]:
     files: dict[str, None] = {}
     for path in paths:
         files.update(dict.fromkeys(_transcript_files(path)))
-    return [play(file) for file in files]
+    return [load_play(file) for file in files]
 
 
-def play(file: str) -> Play:
+def load_play(file: str) -> Play:
     """The transcript in `file`, ready to be played."""
     transcript = load_transcript(file, os.path.dirname(os.path.abspath(file)), Path(file).stem)
     pipeline = load_pipeline(transcript.spec)
     try:
-        columns = types(transcript, pipeline)
-        rows = typed(transcript, columns)
-        known = tables(pipeline, columns)
+        columns = column_types(transcript, pipeline)
+        rows = type_rows(transcript, columns)
+        known = tables_of_transcript(pipeline, columns)
         check_expected(transcript, {name: table.columns for name, table in known.items()})
     except SpecError as error:
         raise SpecError(error.field, error.message, file) from None
     return Play(transcript, pipeline, columns, rows, known)
 
 
-def tables(pipeline: Pipeline, columns: Mapping[str, str]) -> dict[str, Table]:
+def tables_of_transcript(pipeline: Pipeline, columns: Mapping[str, str]) -> dict[str, Table]:
     """Every output and every table of refused rows, for a source with these `columns`."""
     source = pipeline.source
     found: dict[str, Table] = {}
     for window in pipeline.windows:
-        shown = (*output(pipeline, window).columns, *FINALITY)
+        shown = (*output_table(pipeline, window).columns, *FINALITY)
         found[window.name] = Table(shown, identity(window, source.key))
     computed = [name for name, _ in source.columns]
     kept = [kept_name(name) for name in (*columns, *computed)]

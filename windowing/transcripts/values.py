@@ -14,7 +14,7 @@ from windowing.errors import SpecError
 from windowing.spec.kinds import Delta, Punctuation
 from windowing.spec.pipeline import Pipeline, Source
 from windowing.spec.times import INSTANT_FORM, instant
-from windowing.spec.words import listed, near, shown
+from windowing.spec.words import join_names, quote_value, suggest_name
 from windowing.transcripts.document import Transcript
 
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
@@ -48,13 +48,13 @@ _SAID = {
 }
 
 
-def types(transcript: Transcript, pipeline: Pipeline) -> dict[str, str]:
+def column_types(transcript: Transcript, pipeline: Pipeline) -> dict[str, str]:
     """The type of each column of the source that the spec uses or that `columns` names.
 
     SpecError for a column of a row that is neither, and for a column without a known type.
     """
     said = {name: _type(f"columns.{name}", kind) for name, kind in transcript.columns.items()}
-    needed = {**used(pipeline), **said}
+    needed = {**used_columns(pipeline), **said}
     _check_names(needed)
     given = _given(transcript, needed)
     found = {name: kind or _inferred(name, given.get(name, [])) for name, kind in needed.items()}
@@ -63,13 +63,13 @@ def types(transcript: Transcript, pipeline: Pipeline) -> dict[str, str]:
         example = ", ".join(f"{name}: bigint" for name in unknown)
         raise SpecError(
             "columns",
-            f"the spec uses {listed(unknown)}, but no row gives a value; "
+            f"the spec uses {join_names(unknown)}, but no row gives a value; "
             f"say the type, as in columns: {{{example}}}",
         )
     return {name: kind for name, kind in found.items() if kind is not None}
 
 
-def typed(transcript: Transcript, columns: Mapping[str, str]) -> list[list[dict[str, Any]]]:
+def type_rows(transcript: Transcript, columns: Mapping[str, str]) -> list[list[dict[str, Any]]]:
     """The rows of each step, with a value or None for every column.
 
     SpecError for a value that its column can't contain.
@@ -87,7 +87,7 @@ def _typed_row(field: str, row: Mapping[str, Any], columns: Mapping[str, str]) -
     return {name: _value(f"{field}.{name}", kind, row.get(name)) for name, kind in columns.items()}
 
 
-def used(pipeline: Pipeline) -> dict[str, str | None]:
+def used_columns(pipeline: Pipeline) -> dict[str, str | None]:
     """The columns of the source that the spec uses -> the type it requires; None if it has none."""
     computed = {name for name, _ in pipeline.source.columns}
     found: dict[str, str | None] = {}
@@ -132,7 +132,8 @@ def _type(field: str, written: str) -> str:
     if kind in _FORMS or _is_decimal_type(kind):
         return kind
     raise SpecError(
-        field, f"{shown(written)} is not a type{near(kind, _FORMS)}; allowed: {listed(TYPES)}"
+        field,
+        f"{quote_value(written)} is not a type{suggest_name(kind, _FORMS)}; allowed: {join_names(TYPES)}",
     )
 
 
@@ -167,7 +168,9 @@ def _given(transcript: Transcript, known: Mapping[str, object]) -> dict[str, lis
         for n, row in enumerate(step.rows):
             for name, value in row.items():
                 if name not in known:
-                    hint = f"{near(name, known)}; if it is meant, say its type under columns"
+                    hint = (
+                        f"{suggest_name(name, known)}; if it is meant, say its type under columns"
+                    )
                     raise SpecError(
                         f"steps[{i}].input[{n}].{name}", f"the spec does not use this column{hint}"
                     )
@@ -186,7 +189,7 @@ def _inferred(name: str, values: list[Any]) -> str | None:
         said = " and ".join(sorted(_SAID[kind] for kind in kinds))
         raise SpecError(
             f"columns.{name}",
-            f"is missing, and the rows give {said}; say its type, one of {listed(TYPES)}",
+            f"is missing, and the rows give {said}; say its type, one of {join_names(TYPES)}",
         )
     return _BY_VALUE[kinds]
 
@@ -201,7 +204,7 @@ def _value(field: str, kind: str, value: Any) -> Any:
         found = None
     if found is None:
         form = f"a number that {kind} holds without rounding" if is_decimal else _FORMS[kind]
-        raise SpecError(field, f"{shown(value)} is not {form}")
+        raise SpecError(field, f"{quote_value(value)} is not {form}")
     return found
 
 

@@ -20,7 +20,7 @@ from windowing.aggregates.algebra import Part
 from windowing.columns import END, FROM, JUDGED, PANE, ROWS, START, TO, TOUCHED
 from windowing.grid.zone import longest_jump_us
 from windowing.panes.frame import Range
-from windowing.panes.rule import shape, span
+from windowing.panes.rule import grid_shape, longest_span
 from windowing.spec.kinds import CHANGES, Aligned, Cumulate, Sliding, Tumbling
 from windowing.windows import cumulate, sliding
 
@@ -38,7 +38,7 @@ def reach(window: Aligned, within: Range) -> Range:
 
     Those share a window with an event of `within`, or with the window next to such a window.
     """
-    wide = _windows_apart(window) * span(window)
+    wide = _windows_apart(window) * longest_span(window)
     return Range(within.low_us - wide, within.high_us + wide)
 
 
@@ -211,7 +211,7 @@ def _block_distances(window: Aligned) -> Sequence[int]:
     """How far from its own block, in blocks, the panes lie that share a window with a pane."""
     if isinstance(window, Cumulate):
         return (0,)
-    if shape(window).size == 1 and window.shown.emit != CHANGES:
+    if grid_shape(window).size == 1 and window.shown.emit != CHANGES:
         return (0,)
     far = _windows_apart(window)
     return range(-far, far + 1)

@@ -16,7 +16,7 @@ from windowing.aggregates.algebra import Part
 from windowing.columns import FROM, HIGH, JUDGED, LOW, PANE, TO, TOUCHED
 from windowing.grid.frame import boundary, div, index
 from windowing.panes.frame import Range
-from windowing.panes.rule import span
+from windowing.panes.rule import longest_span
 from windowing.spec.kinds import Cumulate
 
 
@@ -59,7 +59,7 @@ def stretches(
 
 def bounds(window: Cumulate, n: Column, within: Range) -> tuple[Column, Column]:
     """Start and end, in microseconds, of window `n`, which contains an instant of `within`."""
-    beyond, grid = span(window), window.grid
+    beyond, grid = longest_span(window), window.grid
     low, high = within.low_us - beyond, within.high_us + beyond
     start = boundary(grid.periods, div(n - 1, grid.per), low, high)
     end = boundary(grid, n, low, high)

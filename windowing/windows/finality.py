@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 
 from windowing.columns import CLOSED_BY, END, INDEX, LAST
 from windowing.grid.frame import instant
-from windowing.spec.kinds import Chained, Counted, Global, Window
+from windowing.spec.kinds import AnySession, EventDriven, Global, Window
 from windowing.spec.pipeline import Pipeline
 
 
@@ -31,7 +31,7 @@ def with_finality(
         return rows.withColumns({"is_closed": closed, "is_final": never})
     names = list(rows.columns)
     last_change = _last_change(found)
-    if isinstance(found, Counted) and whole is not None:
+    if isinstance(found, EventDriven) and whole is not None:
         ids = [*pipeline.source.key, INDEX]
         rows = rows.join(whole.select(*ids, CLOSED_BY), ids, "left")
     # A window that is not complete has no time of its last change, and null is not final.
@@ -42,8 +42,8 @@ def with_finality(
 
 def _last_change(window: Window) -> Column:
     """The watermark, less the allowed lateness, from which on no event can change a row."""
-    if isinstance(window, Chained):
+    if isinstance(window, AnySession):
         return F.unix_micros(LAST) + F.lit(2 * window.gap_us)
-    if isinstance(window, Counted):
+    if isinstance(window, EventDriven):
         return F.unix_micros(CLOSED_BY) + F.lit(1)
     return F.unix_micros(END)

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from windowing.columns import HIGH, LOW
 from windowing.grid.rule import index
 from windowing.panes.frame import Range
-from windowing.panes.rule import shape
+from windowing.panes.rule import grid_shape
 from windowing.spec.kinds import Sliding, Tumbling, Window
 from windowing.windows import sliding
 
@@ -17,12 +17,12 @@ Filled = Tumbling | Sliding
 OLD_LOW, OLD_HIGH = "__old_low", "__old_high"
 
 
-def filled(window: Window) -> TypeGuard[Filled]:
+def shows_empty_windows(window: Window) -> TypeGuard[Filled]:
     """Whether the output of `window` shows empty windows."""
     return isinstance(window, Tumbling | Sliding) and window.shown.empty_limit is not None
 
 
-def extents(
+def window_extents(
     panes: DataFrame, window: Filled, keys: Sequence[str], lateness_us: int | None, within: Range
 ) -> DataFrame:
     """The first and the last window number that contain a pane: [keys, __low, __high].
@@ -33,7 +33,7 @@ def extents(
     return placed.groupBy(*keys).agg(F.min(LOW).alias(LOW), F.max(HIGH).alias(HIGH))
 
 
-def ranges(found: DataFrame, keys: Sequence[str]) -> DataFrame:
+def ranges_between(found: DataFrame, keys: Sequence[str]) -> DataFrame:
     """The window numbers by which extents have grown, as ranges with both ends inside.
 
     [keys, __low, __high, __old_low, __old_high] -> [keys, __low, __high].
@@ -47,5 +47,5 @@ def ranges(found: DataFrame, keys: Sequence[str]) -> DataFrame:
 
 def last_closed(window: Filled, watermark_us: int) -> int:
     """The number of the last window whose end is at or before the watermark."""
-    form = shape(window)
+    form = grid_shape(window)
     return (index(form.grid, watermark_us) - form.size) // form.slide

@@ -18,12 +18,11 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.aggregates.algebra import Part
-from windowing.columns import BASE, CLOSED_BY, END, INDEX, LAST, ORDER, START
-from windowing.columns import T as TIME
+from windowing.columns import BASE, CLOSED_BY, END, INDEX, LAST, ORDER, START, TIME
 from windowing.expressions.exact_decimals import exactly
 from windowing.grid.frame import div
-from windowing.spec.kinds import CappedSession, Count, Counted, Delta, Punctuation
-from windowing.windows.session import later
+from windowing.spec.kinds import CappedSession, Count, Delta, EventDriven, Punctuation
+from windowing.windows.session import shift_moment
 
 _NTH, _OPENS, _FIRST, _MARKS, _INDEX = "__nth", "__opens", "__first", "__marks", "__index"
 _STARTS = "__starts"
@@ -31,7 +30,10 @@ _INTEGER_TYPES = ("byte", "short", "integer", "long")
 
 
 def windows(
-    events: DataFrame, window: CappedSession | Counted, keys: Sequence[str], kept: Sequence[Part]
+    events: DataFrame,
+    window: CappedSession | EventDriven,
+    keys: Sequence[str],
+    kept: Sequence[Part],
 ) -> DataFrame:
     """The windows of `events`.
 
@@ -43,7 +45,7 @@ def windows(
         case Count():
             found = _merge_by_index(_number_counted(events, window, keys), keys, kept)
             complete = F.col("rows") == F.lit(window.count)
-            return found.withColumn(CLOSED_BY, F.when(complete, later(F.col(END), -1)))
+            return found.withColumn(CLOSED_BY, F.when(complete, shift_moment(F.col(END), -1)))
         case Delta():
             found = _merge_by_index(_number_delta(events, window, keys), keys, kept)
             order = Window.partitionBy(*keys).orderBy(INDEX)
@@ -132,8 +134,8 @@ def _capped_sessions(
     last = F.timestamp_micros(F.max(TIME)).alias(LAST)
     lifts = [part.lift.alias(part.name) for part in kept]
     found = opened.groupBy(*group, _OPENS).agg(start, last, *lifts).drop("__chain", _OPENS)
-    end_by_gap = later(F.col(LAST), window.gap_us)
-    end_by_cap = later(F.col(START), window.longest_us)
+    end_by_gap = shift_moment(F.col(LAST), window.gap_us)
+    end_by_cap = shift_moment(F.col(START), window.longest_us)
     return found.withColumn(END, F.least(end_by_gap, end_by_cap))
 
 

@@ -4,7 +4,14 @@ from datetime import UTC, datetime
 
 from windowing.grid.rule import Grid, boundary, index
 from windowing.grid.zone import micros, moment
-from windowing.panes.rule import Shape, families, pane_end, pane_start, shape, span
+from windowing.panes.rule import (
+    Shape,
+    grid_shape,
+    longest_span,
+    pane_end,
+    pane_families,
+    pane_start,
+)
 from windowing.spec.kinds import (
     CappedSession,
     Cumulate,
@@ -17,7 +24,9 @@ from windowing.spec.kinds import (
 from windowing.spec.pipeline import Pipeline
 
 
-def touched(window: Window, low: datetime, high: datetime) -> tuple[datetime, datetime] | None:
+def windows_touched(
+    window: Window, low: datetime, high: datetime
+) -> tuple[datetime, datetime] | None:
     """The times between which the windows lie that an event from `low` to `high` can be in.
 
     `low` and `high` are both inside. The answer runs from the start of the first window to the end
@@ -29,7 +38,7 @@ def touched(window: Window, low: datetime, high: datetime) -> tuple[datetime, da
             case Session(gap_us=far) | CappedSession(gap_us=far) | RecordSliding(difference_us=far):
                 return moment(low_us - far), moment(high_us + far)
             case Tumbling() | Sliding():
-                return _sliding_reach(shape(window), low_us, high_us)
+                return _sliding_reach(grid_shape(window), low_us, high_us)
             case Cumulate(grid=grid):
                 return _period_reach(grid.periods, low_us, high_us)
     except (OverflowError, IndexError):
@@ -64,8 +73,8 @@ def reach_of(pipeline: Pipeline, name: str, low: int, high: int) -> tuple[dateti
         case Session(gap_us=far) | CappedSession(gap_us=far) | RecordSliding(difference_us=far):
             return moment(low - far), moment(high + far)
         case Tumbling() | Sliding() | Cumulate():
-            family = next(f for f in families(pipeline) if window in f.windows)
-            start_us = pane_start(family, low) - span(window)
-            end_us = pane_end(family, high - 1) + span(window)
+            family = next(f for f in pane_families(pipeline) if window in f.windows)
+            start_us = pane_start(family, low) - longest_span(window)
+            end_us = pane_end(family, high - 1) + longest_span(window)
             return moment(start_us), moment(end_us)
     return moment(low), datetime.max.replace(tzinfo=UTC)

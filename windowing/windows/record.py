@@ -16,8 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windowing.aggregates.algebra import Part
-from windowing.columns import END, EVENTS_JUDGED, START
-from windowing.columns import T as TIME
+from windowing.columns import END, EVENTS_JUDGED, START, TIME
 from windowing.grid.frame import div
 from windowing.spec.kinds import RecordSliding
 

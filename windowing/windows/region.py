@@ -17,14 +17,14 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from windowing.columns import BASE, CLOSED_BY, END, INDEX, LAST, START
-from windowing.spec.kinds import CappedSession, Count, Counted, Ordered, RecordSliding
+from windowing.spec.kinds import CappedSession, Count, EventDriven, OrderDependent, RecordSliding
 
 # Beyond every event time, and far enough from the ends of BIGINT for sums that can't overflow.
 _LEAST, _MOST = -(2**62), 2**62
 
 
 def regions(
-    reached: DataFrame, stored: DataFrame | None, window: Ordered, keys: Sequence[str]
+    reached: DataFrame, stored: DataFrame | None, window: OrderDependent, keys: Sequence[str]
 ) -> DataFrame:
     """What must be recomputed when events from `__t0` to `__t1` (both inside) of each key change.
 
@@ -49,7 +49,7 @@ def regions(
     return _with_bounds(reached.join(found, [*keys], "left"), F.col("__end"), keys)
 
 
-def inside(rows: DataFrame, found: DataFrame, keys: Sequence[str]) -> DataFrame:
+def windows_in_regions(rows: DataFrame, found: DataFrame, keys: Sequence[str]) -> DataFrame:
     """The windows of `rows` that lie in the regions `found`."""
     same_key = [F.col(f"w.`{k}`") == F.col(f"r.`{k}`") for k in keys]
     begun = F.unix_micros(f"w.{START}")
@@ -74,7 +74,7 @@ def _with_bounds(rows: DataFrame, end: Column, keys: Sequence[str]) -> DataFrame
     )
 
 
-def _is_clean(window: CappedSession | Counted, keys: Sequence[str]) -> Column:
+def _is_clean(window: CappedSession | EventDriven, keys: Sequence[str]) -> Column:
     """True for stored windows that begin at a clean boundary.
 
     Every earlier event is strictly before their first event, and in windows that a change from
@@ -106,7 +106,7 @@ def _is_clean_overlapping(window: Count, order: WindowSpec) -> Column:
     return is_first | F.coalesce(apart & (complete & ended), F.lit(False))
 
 
-def _window_index(window: CappedSession | Counted) -> Column:
+def _window_index(window: CappedSession | EventDriven) -> Column:
     """The index of a stored window; 0 for capped sessions, which have none."""
     index = F.lit(0) if isinstance(window, CappedSession) else F.col(INDEX)
     return index.cast("bigint")

@@ -16,7 +16,9 @@ from windowing.aggregates.algebra import Part
 from windowing.columns import END, FIRST, LAST, START, TOUCHED
 
 
-def touched(stored: DataFrame, fragments: DataFrame, keys: Sequence[str], gap_us: int) -> DataFrame:
+def sessions_touched(
+    stored: DataFrame, fragments: DataFrame, keys: Sequence[str], gap_us: int
+) -> DataFrame:
     """The stored sessions that a fragment extends, joins or lies in.
 
     Touching (distance == gap) counts.
@@ -26,13 +28,15 @@ def touched(stored: DataFrame, fragments: DataFrame, keys: Sequence[str], gap_us
     """
     spans = fragments.select(*keys, F.col(FIRST).alias("__first"), F.col(LAST).alias("__last"))
     ends_after = F.col(END) >= F.col("__first")
-    begins_before = F.col(START) <= later(F.col("__last"), gap_us)
+    begins_before = F.col(START) <= shift_moment(F.col("__last"), gap_us)
     same_key = [F.col(f"s.`{k}`") == F.col(f"f.`{k}`") for k in keys]
     near = ends_after & begins_before
     return stored.alias("s").join(spans.alias("f"), [*same_key, near], "left_semi")
 
 
-def members(fragments: DataFrame, sessions: DataFrame, keys: Sequence[str]) -> DataFrame:
+def fragments_of_sessions(
+    fragments: DataFrame, sessions: DataFrame, keys: Sequence[str]
+) -> DataFrame:
     """The stored fragments that lie inside one of `sessions`.
 
     fragments[...] x sessions[keys, window_start, last_event] -> fragments[...].
@@ -51,15 +55,15 @@ def windows(
     fragments[keys, first_event, last_event, rows, parts, touched]
     -> [keys, window_start, window_end, last_event, rows, parts, touched].
     """
-    chains = chained(fragments, keys, gap_us)
+    chains = add_chains(fragments, keys, gap_us)
     bounds = [F.min(FIRST).alias(START), F.max(LAST).alias("__last")]
     merges = [part.merged() for part in kept]
     merged = chains.groupBy(*keys, "__chain").agg(*bounds, *merges, F.max(TOUCHED).alias(TOUCHED))
-    ended = merged.withColumn(END, later(F.col("__last"), gap_us))
+    ended = merged.withColumn(END, shift_moment(F.col("__last"), gap_us))
     return ended.withColumnRenamed("__last", LAST).drop("__chain")
 
 
-def chained(spans: DataFrame, keys: Sequence[str], gap_us: int) -> DataFrame:
+def add_chains(spans: DataFrame, keys: Sequence[str], gap_us: int) -> DataFrame:
     """Adds `__chain`: the same number for the spans of a key that belong to one chain.
 
     spans[keys, first_event, last_event, ...] -> spans + [__chain].
@@ -67,13 +71,13 @@ def chained(spans: DataFrame, keys: Sequence[str], gap_us: int) -> DataFrame:
     ordered = Window.partitionBy(*keys).orderBy(FIRST, LAST)
     before = ordered.rowsBetween(Window.unboundedPreceding, -1)
     up_to_here = ordered.rowsBetween(Window.unboundedPreceding, 0)
-    reach = later(F.max(LAST).over(before), gap_us)
+    reach = shift_moment(F.max(LAST).over(before), gap_us)
     begins = F.coalesce(F.col(FIRST) > reach, F.lit(True)).cast("int")
     marked = spans.withColumn("__begins", begins)
     numbered = marked.withColumn("__chain", F.sum("__begins").over(up_to_here))
     return numbered.drop("__begins")
 
 
-def later(moment: Column, us: int) -> Column:
+def shift_moment(moment: Column, us: int) -> Column:
     """`moment` plus `us` microseconds."""
     return F.timestamp_micros(F.unix_micros(moment) + F.lit(us))

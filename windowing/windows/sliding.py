@@ -15,7 +15,7 @@ from windowing.aggregates.algebra import Part
 from windowing.columns import FROM, HIGH, JUDGED, LOW, PANE, ROWS, TO, TOUCHED
 from windowing.grid.frame import boundary, div, index
 from windowing.panes.frame import Range
-from windowing.panes.rule import Shape, shape, span
+from windowing.panes.rule import Shape, grid_shape, longest_span
 from windowing.spec.kinds import CHANGES, Sliding, Tumbling
 
 _NEXT, _BLOCK = "__next", "__in"
@@ -28,7 +28,7 @@ def placed(
 
     Panes that count in no window are left out.
     """
-    form = shape(window)
+    form = grid_shape(window)
     step = index(form.grid, F.unix_micros(PANE), within.low_us, within.high_us)
     low = div(step + F.lit(form.slide - form.size), form.slide)
     high = div(step, form.slide)
@@ -45,7 +45,7 @@ def stretches(
 
     Windows without a pane are in none.
     """
-    form = shape(window)
+    form = grid_shape(window)
     overlapping = form.size > form.slide
     if overlapping and all(part.invertible for part in kept):
         return _merge_by_change(placed_panes, keys, kept)
@@ -57,7 +57,7 @@ def stretches(
 
 def bounds(window: Tumbling | Sliding, n: Column, within: Range) -> tuple[Column, Column]:
     """Start and end, in microseconds, of window `n`, which contains an instant of `within`."""
-    form, beyond = shape(window), span(window)
+    form, beyond = grid_shape(window), longest_span(window)
     low, high = within.low_us - beyond, within.high_us + beyond
     first_step = n * form.slide
     start = boundary(form.grid, first_step, low, high)
@@ -79,7 +79,7 @@ def repeats(window: Tumbling | Sliding, n: Column, within: Range) -> Column | No
 
 def following(window: Tumbling | Sliding, t: Column, within: Range) -> Column:
     """The start, in microseconds, of the first window that begins after the instant `t`."""
-    form, beyond = shape(window), span(window)
+    form, beyond = grid_shape(window), longest_span(window)
     low, high = within.low_us - beyond, within.high_us + beyond
     last_begun = div(index(form.grid, t, low, high), form.slide)
     return boundary(form.grid, (last_begun + 1) * form.slide, low, high)
@@ -90,7 +90,7 @@ def block(window: Tumbling | Sliding, t: Column, within: Range) -> Column:
 
     Windows of one block reach no further than its two neighbours.
     """
-    form = shape(window)
+    form = grid_shape(window)
     return div(index(form.grid, t, within.low_us, within.high_us), form.size)
 
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from jobs.cli.main import main
 from windowing.report.rule import RunReport
 from windowing.report.text import interval, plain
-from windowing.source.commits import commit, total
+from windowing.source.commits import read_commit, total
 
 
 def test_windows_print_half_open() -> None:
@@ -49,7 +49,7 @@ def test_a_commit_is_read_from_its_statistics() -> None:
         {"add": {"path": "a", "dataChange": True, "stats": json.dumps(stats)}},
         {"add": {"path": "b", "dataChange": False, "stats": json.dumps(stats)}},
     ]
-    read = commit(7, "\n".join(json.dumps(line) for line in lines), "at")
+    read = read_commit(7, "\n".join(json.dumps(line) for line in lines), "at")
     assert (read.version, read.operation, read.files, read.rows, read.rewrites) == (
         7,
         "WRITE",
@@ -68,7 +68,7 @@ def test_a_commit_that_takes_rows_away_says_so_and_unknown_rows_stay_unknown() -
         {"remove": {"path": "a", "dataChange": True}},
         {"add": {"path": "b", "dataChange": True}},
     ]
-    read = commit(1, "\n".join(json.dumps(line) for line in lines), "at")
+    read = read_commit(1, "\n".join(json.dumps(line) for line in lines), "at")
     assert (read.rewrites, read.rows, read.low) == (True, None, None)
     assert total([1, None]) is None
 
@@ -92,7 +92,7 @@ def _printed(
         "source: {table: lake/bronze, event_time: at, key: [place]}\n"
         "aggregates: {n: count()}\nwindows: {ever: {kind: global}}\n"
     )
-    patch.setattr("jobs.cli.backfill.writing", lambda pipeline: None)
+    patch.setattr("jobs.cli.backfill.write_session", lambda pipeline: None)
     report = RunReport(1, 1, read=9, accepted=9, gave_null=nulls)
     patch.setattr(f"jobs.{command}.{command}", lambda *_: report)
     result = CliRunner().invoke(main, [command, str(spec), *COMMANDS[command], *words])

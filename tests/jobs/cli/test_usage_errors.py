@@ -16,7 +16,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from jobs.cli.errors import explained
+from jobs.cli.errors import explain_error
 from jobs.cli.main import main
 from jobs.cli.options import Instant
 from jobs.cli.spark_extra import MODULES
@@ -62,7 +62,7 @@ def no_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.fail("a session was started")
 
     for module in ("spark", "show", "late", "state"):
-        monkeypatch.setattr(f"jobs.cli.{module}.spark", refuse)
+        monkeypatch.setattr(f"jobs.cli.{module}.command_session", refuse)
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_only_a_command_that_reads_few_rows_starts_light(
         raise UsageError("no session here")
 
     for module in ("spark", "show", "late", "state"):
-        monkeypatch.setattr(f"jobs.cli.{module}.spark", refuse)
+        monkeypatch.setattr(f"jobs.cli.{module}.command_session", refuse)
     assert said(tidemark(words[0], spec, *words[1:])) == "tidemark: no session here"
     assert asked == [conf]
 
@@ -410,12 +410,14 @@ def test_a_reader_that_leaves_early_hears_nothing_more() -> None:
     ],
 )
 def test_errors_of_ours_say_what_they_say(error: Exception, code: int) -> None:
-    failure = explained(error)
+    failure = explain_error(error)
     assert (failure.message, failure.code) == (str(error), code)
 
 
 def test_any_other_error_is_its_first_line_shortened() -> None:
-    failure = explained(RuntimeError("x" * 1000 + "\n\tat java.base/page.of(Java.java:1)\n" * 50))
+    failure = explain_error(
+        RuntimeError("x" * 1000 + "\n\tat java.base/page.of(Java.java:1)\n" * 50)
+    )
     assert failure.code == 1
     assert failure.message.startswith("unexpected RuntimeError: xxx")
     assert failure.message.endswith("run again with --debug for more")

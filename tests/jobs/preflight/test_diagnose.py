@@ -22,7 +22,7 @@ from tests.support.long_lived_pipeline import MINUTE, Crash, Crasher, Life, ends
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from windowing.errors import StateRefused
 from windowing.grid.zone import moment
-from windowing.ledger.rule import Story
+from windowing.ledger.rule import LedgerHistory
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
 
@@ -286,11 +286,11 @@ def test_the_commands_say_what_is_wrong_and_repair_it(life: Life) -> None:
 
 
 def test_a_diagnosis_beside_a_run_looks_again(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
-    problems = diagnose.problems
+    problems = diagnose.find_problems
     looked = []
 
     def beside_a_run(
-        spark: SparkSession, pipeline: Pipeline, past: Story
+        spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
     ) -> Iterator[StateRefused]:
         if pipeline == life.lab.pipeline:  # others run beside this test
             looked.append(past)
@@ -300,7 +300,7 @@ def test_a_diagnosis_beside_a_run_looks_again(life: Life, monkeypatch: pytest.Mo
 
     for module in (doctor, diagnose):
         monkeypatch.setattr(module, "problems", beside_a_run)
-    assert doctor.diagnosis(life.lab.spark, life.lab.pipeline) == ()
+    assert doctor.diagnose(life.lab.spark, life.lab.pipeline) == ()
     assert len(looked) == 3, "the first look, the run's own, and the second look"
 
 

@@ -6,7 +6,7 @@ from json import dumps
 import pytest
 
 from jobs.recompute.plan import begun_before, must_be_the_same
-from jobs.recompute.time_range import Chunk
+from jobs.recompute.time_range import TimeRange
 from windowing.errors import UsageError
 from windowing.ledger.rule import (
     BACKFILL_DONE,
@@ -14,8 +14,8 @@ from windowing.ledger.rule import (
     CLOSE,
     ERASE_INTENT,
     OPEN,
-    Entry,
-    Story,
+    LedgerEntry,
+    LedgerHistory,
 )
 from windowing.spec.fingerprint import parts
 from windowing.spec.load import load_pipeline
@@ -23,30 +23,32 @@ from windowing.spec.load import load_pipeline
 ASKED = (0, 30)
 
 
-def chunk(start: int, end: int, asked: tuple[int, int] = ASKED) -> Chunk:
-    return Chunk(start, end, 1, asked=asked)
+def chunk(start: int, end: int, asked: tuple[int, int] = ASKED) -> TimeRange:
+    return TimeRange(start, end, 1, asked=asked)
 
 
-def ended(start: int, end: int, asked: tuple[int, int] | None = ASKED) -> Entry:
+def ended(start: int, end: int, asked: tuple[int, int] | None = ASKED) -> LedgerEntry:
     note = {"from_us": start, "to_us": end, "version": 1, "batch": None} | (
         {"asked": list(asked)} if asked else {}
     )
-    return Entry(BACKFILL_DONE, run=start, note=dumps(note))
+    return LedgerEntry(BACKFILL_DONE, run=start, note=dumps(note))
 
 
-def passed_over(*entries: Entry) -> list[int]:
+def passed_over(*entries: LedgerEntry) -> list[int]:
     """The starts of the chunks that were done before."""
     return [
         c.start_us
         for c in (chunk(0, 10), chunk(10, 20), chunk(20, 30))
-        if begun_before(Story(entries), c)
+        if begun_before(LedgerHistory(entries), c)
     ]
 
 
 def test_of_the_same_range_what_is_done_is_not_done_again() -> None:
     assert passed_over() == []
     assert passed_over(ended(0, 10)) == [0]
-    assert passed_over(ended(0, 10), Entry(CLOSE), Entry(BACKFILL_INTENT), ended(10, 20)) == [0, 10]
+    assert passed_over(
+        ended(0, 10), LedgerEntry(CLOSE), LedgerEntry(BACKFILL_INTENT), ended(10, 20)
+    ) == [0, 10]
 
 
 def test_a_part_of_a_chunk_is_not_the_chunk() -> None:
@@ -67,13 +69,13 @@ def test_another_range_in_between_begins_anew() -> None:
 
 
 def test_a_last_chunk_that_was_left_open_is_finished_and_none_is_done_again() -> None:
-    begun = Entry(BACKFILL_INTENT, seq=7, run=20, note=ended(20, 30).note)
+    begun = LedgerEntry(BACKFILL_INTENT, seq=7, run=20, note=ended(20, 30).note)
     assert passed_over(replace(ended(0, 10), seq=3), replace(ended(10, 20), seq=5), begun) == [
         0,
         10,
         20,
     ]
-    other = Entry(BACKFILL_INTENT, seq=7, run=20, note=ended(20, 30, (20, 30)).note)
+    other = LedgerEntry(BACKFILL_INTENT, seq=7, run=20, note=ended(20, 30, (20, 30)).note)
     assert passed_over(replace(ended(0, 10), seq=3), other) == []
 
 
@@ -89,33 +91,33 @@ PIPELINE = load_pipeline(
         },
     }
 )
-BEGAN = Story(
+BEGAN = LedgerHistory(
     (
-        Entry(OPEN, seq=0, at=1, note=dumps({"types": {}, "parts": parts(PIPELINE)})),
-        Entry(CLOSE, seq=1, at=2),
+        LedgerEntry(OPEN, seq=0, at=1, note=dumps({"types": {}, "parts": parts(PIPELINE)})),
+        LedgerEntry(CLOSE, seq=1, at=2),
     )
 )
 
 
-def with_more(*entries: Entry) -> Story:
+def with_more(*entries: LedgerEntry) -> LedgerHistory:
     """The story when the lock is taken again."""
-    return Story((*BEGAN.entries, *(replace(e, seq=2 + n) for n, e in enumerate(entries))))
+    return LedgerHistory((*BEGAN.entries, *(replace(e, seq=2 + n) for n, e in enumerate(entries))))
 
 
 def test_runs_may_come_meanwhile() -> None:
     must_be_the_same(PIPELINE, BEGAN, BEGAN)
-    must_be_the_same(PIPELINE, BEGAN, with_more(Entry(CLOSE, at=3), ended(0, 10)))
+    must_be_the_same(PIPELINE, BEGAN, with_more(LedgerEntry(CLOSE, at=3), ended(0, 10)))
 
 
 @pytest.mark.parametrize(
     ("now", "why"),
     [
-        (Story(), "was reset"),
-        (Story((BEGAN.entries[0], Entry(CLOSE, seq=1, at=9))), "was reset"),
-        (with_more(Entry(ERASE_INTENT)), "had a key erased"),
+        (LedgerHistory(), "was reset"),
+        (LedgerHistory((BEGAN.entries[0], LedgerEntry(CLOSE, seq=1, at=9))), "was reset"),
+        (with_more(LedgerEntry(ERASE_INTENT)), "had a key erased"),
         (
             with_more(
-                Entry(
+                LedgerEntry(
                     OPEN,
                     note=dumps({"types": {}, "parts": {**parts(PIPELINE), "windows.weekly": "x"}}),
                 )
@@ -124,7 +126,7 @@ def test_runs_may_come_meanwhile() -> None:
         ),
     ],
 )
-def test_what_makes_it_another_pipeline_ends_a_backfill(now: Story, why: str) -> None:
+def test_what_makes_it_another_pipeline_ends_a_backfill(now: LedgerHistory, why: str) -> None:
     message = f"^p {why} while this backfill was running.*rerun the backfill$"
     with pytest.raises(UsageError, match=message):
         must_be_the_same(PIPELINE, BEGAN, now)

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from tests import oracle
 from tests.windowing.cases import COUNT, DAY, HOUR, MINUTE, Case, aligned, instants, pipeline
-from windowing.admit.rule import Quiet, advanced, cut, cuts, idled, suspicious_before
+from windowing.admit.rule import (
+    Quiet,
+    advance_idle_watermark,
+    advance_watermark,
+    lateness_cut,
+    lateness_cuts,
+    suspicious_before,
+)
 from windowing.spec.kinds import Count, Global, RecordSliding, Session
 from windowing.spec.pipeline import Watermark
 
@@ -27,7 +34,7 @@ def _late_ends(case: Case, t: int, watermark: int, allowed: int) -> list[bool]:
 def test_events_before_the_cuts_are_late_and_no_others(
     case: Case, watermark: int, allowed: int, away: int
 ) -> None:
-    found = cut(case.ours, watermark - allowed)
+    found = lateness_cut(case.ours, watermark - allowed)
     assert found.window == case.ours.name
     edges = {found.all_us, found.some_us}
     for t in {*edges, *(e - 1 for e in edges), watermark - allowed, watermark - allowed + away}:
@@ -41,7 +48,7 @@ def test_events_before_the_cuts_are_late_and_no_others(
 def test_the_second_cut_is_the_end_of_the_last_closed_window(
     case: Case, watermark: int, allowed: int
 ) -> None:
-    found = cut(case.ours, watermark - allowed)
+    found = lateness_cut(case.ours, watermark - allowed)
     assert found.some_us + allowed <= watermark
     assert found.some_us in {end for _, end in oracle.spans(case.theirs, found.some_us - 1)}
 
@@ -49,7 +56,10 @@ def test_the_second_cut_is_the_end_of_the_last_closed_window(
 @settings(max_examples=200)
 @given(aligned(), instants, lateness, st.integers(0, DAY))
 def test_cuts_never_go_back(case: Case, watermark: int, allowed: int, more: int) -> None:
-    before, after = cut(case.ours, watermark - allowed), cut(case.ours, watermark + more - allowed)
+    before, after = (
+        lateness_cut(case.ours, watermark - allowed),
+        lateness_cut(case.ours, watermark + more - allowed),
+    )
     assert (before.all_us, before.some_us) <= (after.all_us, after.some_us)
 
 
@@ -99,7 +109,7 @@ def test_nothing_is_late_without_a_watermark_or_with_lateness_forever(
         (pipeline(*windows), None),
         (pipeline(*windows, lateness_us=None), watermark),
     ):
-        assert cuts(subject, mark) == ()
+        assert lateness_cuts(subject, mark) == ()
         assert suspicious_before(subject, mark) is None
 
 
@@ -111,13 +121,13 @@ marks = st.one_of(st.none(), instants)
 def test_the_watermark_follows_the_highest_event_and_never_goes_back(
     before: int | None, highest: int | None, arrival: int, delay: int
 ) -> None:
-    after = advanced(before, highest, arrival, delay)
+    after = advance_watermark(before, highest, arrival, delay)
     if highest is None:
         assert after == before
     else:
         assert after == max(([] if before is None else [before]) + [min(highest, arrival) - delay])
     assert before is None or (after is not None and after >= before)
-    assert advanced(after, highest, arrival, delay) == after
+    assert advance_watermark(after, highest, arrival, delay) == after
 
 
 @settings(max_examples=300)
@@ -125,7 +135,7 @@ def test_the_watermark_follows_the_highest_event_and_never_goes_back(
 def test_the_cuts_of_record_sliding_windows_are_those_of_the_windows_an_event_is_in(
     ticks: int, tick: int, watermark: int, allowed: int, away: int
 ) -> None:
-    found = cut(RecordSliding("w", ticks * tick, tick, COUNT), watermark - allowed)
+    found = lateness_cut(RecordSliding("w", ticks * tick, tick, COUNT), watermark - allowed)
     theirs = oracle.RecordSliding("w", ticks * tick, tick)
     for t in (
         found.all_us,
@@ -144,13 +154,13 @@ def test_the_cuts_of_record_sliding_windows_are_those_of_the_windows_an_event_is
 def test_an_event_is_late_for_windows_in_event_order_once_it_has_passed_itself(
     watermark: int, allowed: int, away: int
 ) -> None:
-    found = cut(Count("w", 3, 3, COUNT), watermark - allowed)
+    found = lateness_cut(Count("w", 3, 3, COUNT), watermark - allowed)
     for t in (found.all_us, found.all_us - 1, watermark - allowed + away):
         assert (t + 1 + allowed <= watermark) == (t < found.all_us) == (t < found.some_us)
 
 
 def test_nothing_is_late_for_a_global_window() -> None:
-    assert cuts(pipeline(Global("g", COUNT)), 0) == ()
+    assert lateness_cuts(pipeline(Global("g", COUNT)), 0) == ()
     assert suspicious_before(pipeline(Global("g", COUNT)), 0) is None
 
 
@@ -167,11 +177,13 @@ def test_a_quiet_source_moves_the_watermark_as_the_clock_goes_and_never_beyond_i
 ) -> None:
     quiet = None if heard is None else Quiet(heard[0], min(heard))
     arrival = later + (heard[0] if heard else 0)
-    after = idled(before, quiet, arrival, Watermark(delay, 0, HOUR, None, idle_after))
+    after = advance_idle_watermark(
+        before, quiet, arrival, Watermark(delay, 0, HOUR, None, idle_after)
+    )
     if quiet is None or later < idle_after:
         assert after == before
         return
     assert after is not None
     assert after == max([quiet.reached_us + later - delay] + ([] if before is None else [before]))
     assert after <= max([arrival - delay] + ([] if before is None else [before]))
-    assert idled(before, quiet, arrival, Watermark(delay, 0, HOUR)) == before
+    assert advance_idle_watermark(before, quiet, arrival, Watermark(delay, 0, HOUR)) == before

@@ -15,8 +15,8 @@ from tests.windowing.panes.events import PIPELINE, ROWS, SCHEMA, frame
 from tests.windowing.panes.plain import Row, value_of
 from windowing.aggregates.catalog import AGGREGATES
 from windowing.columns import ROWS as ROWS_PART
-from windowing.columns import T as TIME
-from windowing.panes.frame import algebras, bad_value, parts
+from windowing.columns import TIME
+from windowing.panes.frame import algebras_of, bad_value, parts_of
 from windowing.spec.aggregates import FUNCTIONS
 from windowing.spec.kinds import Aggregate, Expression
 
@@ -51,8 +51,8 @@ def merged(
     spark: SparkSession, rows: Sequence[Row], aggregates: Sequence[Aggregate]
 ) -> dict[str, Any]:
     """The values of all rows, over partials of each piece; `lost` has those that overflowed."""
-    of = algebras(PIPELINE, aggregates, SCHEMA)
-    kept = parts(of.values())
+    of = algebras_of(PIPELINE, aggregates, SCHEMA)
+    kept = parts_of(of.values())
     partials = (
         frame(spark, list(rows))
         .groupBy(F.lit("k").alias("key"), "piece")
@@ -88,7 +88,7 @@ def test_parts_are_shared_by_what_they_are_made_from(spark: SparkSession) -> Non
         Aggregate("j", "collect", "int", 5),
         Aggregate("k", "collect", "int", 6),
     ]
-    names = [p.name for p in parts(algebras(PIPELINE, asked, SCHEMA).values())]
+    names = [p.name for p in parts_of(algebras_of(PIPELINE, asked, SCHEMA).values())]
     assert names == [
         ROWS_PART,
         "int__collect5",
@@ -112,7 +112,7 @@ def test_parts_of_other_conditions_and_columns_have_other_names(spark: SparkSess
         Aggregate("of_int", "min_by", "int", by="text"),
     ]
     by_name = {
-        name: [p.name for p in a.parts] for name, a in algebras(PIPELINE, asked, SCHEMA).items()
+        name: [p.name for p in a.parts] for name, a in algebras_of(PIPELINE, asked, SCHEMA).items()
     }
     plain, where = [
         set(sum((v for k, v in by_name.items() if k.endswith(m)), [])) for m in ("0", "1")
@@ -132,7 +132,7 @@ def test_only_whole_numbers_are_taken_back_by_subtraction(spark: SparkSession) -
         for c in ("int", "big", "double", "wide")
     ]
     asked = [a for a in asked if a.function not in ("count", "count_if")] + ONE_OF_EACH[:2]
-    kept = parts(algebras(PIPELINE, asked, SCHEMA).values())
+    kept = parts_of(algebras_of(PIPELINE, asked, SCHEMA).values())
     types = frame(spark, ROWS[:1]).agg(*(p.lift.alias(p.name) for p in kept)).schema
     assert {types[p.name].dataType.simpleString() for p in kept if p.invertible} == {"bigint"}
     assert {p.name.rpartition("__")[2] for p in kept if p.invertible} == {
@@ -146,8 +146,8 @@ def test_only_whole_numbers_are_taken_back_by_subtraction(spark: SparkSession) -
 
 
 def test_without_partials_counts_are_zero_and_the_rest_is_null(spark: SparkSession) -> None:
-    of = algebras(PIPELINE, ONE_OF_EACH, SCHEMA)
-    lifts = [p.lift.alias(p.name) for p in parts(of.values())]
+    of = algebras_of(PIPELINE, ONE_OF_EACH, SCHEMA)
+    lifts = [p.lift.alias(p.name) for p in parts_of(of.values())]
     types = frame(spark, ROWS[:1]).agg(*lifts).schema
     nothing = spark.range(1).select(*(F.lit(None).cast(f.dataType).alias(f.name) for f in types))
     (row,) = nothing.select(*(a.lower.alias(name) for name, a in of.items())).collect()

@@ -17,7 +17,7 @@ from tests.windowing.panes.events import PIPELINE, ROWS, SCHEMA, TYPES, frame
 from tests.windowing.panes.plain import value_of
 from windowing import delta
 from windowing.aggregates.algebra import INTEGERS, NUMERIC, Algebra
-from windowing.panes.frame import algebras, parts
+from windowing.panes.frame import algebras_of, parts_of
 from windowing.spec.kinds import Aggregate
 
 NUMBERS = ("tiny", "small", "int", "big", "float", "double", "decimal", "wide", "number")
@@ -57,8 +57,8 @@ def found(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Foun
 
     Partials and values are stored in Delta tables.
     """
-    of = algebras(PIPELINE, AGGREGATES, SCHEMA)
-    kept = parts(of.values())
+    of = algebras_of(PIPELINE, AGGREGATES, SCHEMA)
+    kept = parts_of(of.values())
     lake = str(tmp_path_factory.mktemp("lake"))
     delta.append(
         frame(spark, ROWS).groupBy("key", "piece").agg(*(p.lift.alias(p.name) for p in kept)),
@@ -146,9 +146,9 @@ def _result(function: str, kind: T.DataType) -> str:
 
 
 def test_results_have_the_stated_types(spark: SparkSession) -> None:
-    of = algebras(PIPELINE, AGGREGATES, SCHEMA)
+    of = algebras_of(PIPELINE, AGGREGATES, SCHEMA)
     partials = (
-        frame(spark, []).groupBy("key").agg(*(p.lift.alias(p.name) for p in parts(of.values())))
+        frame(spark, []).groupBy("key").agg(*(p.lift.alias(p.name) for p in parts_of(of.values())))
     )
     found = _lowered(partials, of, []).schema
     for a in AGGREGATES:

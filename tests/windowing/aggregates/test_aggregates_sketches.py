@@ -15,8 +15,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.columns import T as TIME
-from windowing.panes.frame import algebras
+from windowing.columns import TIME
+from windowing.panes.frame import algebras_of
 from windowing.spec.duration import HOUR
 from windowing.spec.kinds import Aggregate
 from windowing.spec.pipeline import EventTime, Pipeline, Source, Watermark
@@ -63,7 +63,7 @@ def _events(spark: SparkSession, values: list[int], split: str) -> DataFrame:
 
 def _merged(events: DataFrame, aggregates: list[Aggregate]) -> dict[str, list[Any]]:
     """The aggregates of all events, by merge order."""
-    of = algebras(PIPELINE, aggregates, SCHEMA)
+    of = algebras_of(PIPELINE, aggregates, SCHEMA)
     kept = list({p.name: p for a in of.values() for p in a.parts}.values())
     lifts = [p.lift.alias(p.name) for p in kept]
     found = {}

@@ -5,32 +5,32 @@ from dataclasses import replace
 import pytest
 
 from windowing.doctor.rule import REPAIRS, Stream, of_stream, of_tables, readable, same_cut
-from windowing.ledger.rule import CLOSE, DONE, INTENT, OPEN, SKIP, Entry, Story
+from windowing.ledger.rule import CLOSE, DONE, INTENT, OPEN, SKIP, LedgerEntry, LedgerHistory
 
 OFFSETS = 'v1\n{"batchWatermarkMs":0}\n{"reservoirVersion":%d,"index":-1}'
 
 
-def batches(*numbers: int) -> tuple[Entry, ...]:
+def batches(*numbers: int) -> tuple[LedgerEntry, ...]:
     """A run for each batch."""
     return tuple(
         entry
         for n in numbers
         for entry in (
-            Entry(OPEN, run=n + 1),
-            Entry(INTENT, run=n + 1, batch=n, offsets=OFFSETS % n, note="q"),
-            Entry(DONE, run=n + 1, batch=n, offsets=OFFSETS % n, note="q"),
-            Entry(CLOSE, run=n + 1),
+            LedgerEntry(OPEN, run=n + 1),
+            LedgerEntry(INTENT, run=n + 1, batch=n, offsets=OFFSETS % n, note="q"),
+            LedgerEntry(DONE, run=n + 1, batch=n, offsets=OFFSETS % n, note="q"),
+            LedgerEntry(CLOSE, run=n + 1),
         )
     )
 
 
-PAST = Story(batches(0, 1, 2))
+PAST = LedgerHistory(batches(0, 1, 2))
 STREAM = Stream("q", {n: OFFSETS % n for n in (0, 1, 2)}, frozenset((0, 1, 2)))
-BEGUN = Story(
+BEGUN = LedgerHistory(
     (
         *PAST.entries,
-        Entry(OPEN, run=4),
-        Entry(INTENT, run=4, batch=3, offsets=OFFSETS % 3, note="q"),
+        LedgerEntry(OPEN, run=4),
+        LedgerEntry(INTENT, run=4, batch=3, offsets=OFFSETS % 3, note="q"),
     )
 )
 FOREIGN_CUT = {**STREAM.offsets, 2: OFFSETS % 9}
@@ -39,24 +39,24 @@ FOREIGN_CUT = {**STREAM.offsets, 2: OFFSETS % 9}
 @pytest.mark.parametrize(
     ("stream", "past"),
     [
-        (Stream(there=False), Story()),
-        (Stream(), Story()),
-        (Stream("q", {0: OFFSETS % 0}), Story()),
-        (Stream("q", {0: OFFSETS % 0}), Story(BEGUN.entries[:2])),
-        (Stream("q", {0: OFFSETS % 0}), Story(BEGUN.entries[:3])),
+        (Stream(there=False), LedgerHistory()),
+        (Stream(), LedgerHistory()),
+        (Stream("q", {0: OFFSETS % 0}), LedgerHistory()),
+        (Stream("q", {0: OFFSETS % 0}), LedgerHistory(BEGUN.entries[:2])),
+        (Stream("q", {0: OFFSETS % 0}), LedgerHistory(BEGUN.entries[:3])),
         (STREAM, PAST),
         (replace(STREAM, commits=frozenset((0, 1))), PAST),
         (replace(STREAM, offsets={**STREAM.offsets, 3: OFFSETS % 3}), PAST),
         (replace(STREAM, offsets={**STREAM.offsets, 3: OFFSETS % 3}), BEGUN),
         (replace(STREAM, offsets={2: OFFSETS % 2}), PAST),
-        (STREAM, Story((*PAST.entries[:-4], Entry(SKIP, batch=2, offsets=OFFSETS % 2, note="q")))),
+        (STREAM, LedgerHistory((*PAST.entries[:-4], LedgerEntry(SKIP, batch=2, offsets=OFFSETS % 2, note="q")))),
     ],
     ids=[
         "nothing", "empty", "first batch read", "first batch begun", "first batch done", "same",
         "not committed", "one more read", "one more begun", "old files gone", "skipped",
     ],
 )  # fmt: skip
-def test_what_a_run_can_go_on_from_is_no_finding(stream: Stream, past: Story) -> None:
+def test_what_a_run_can_go_on_from_is_no_finding(stream: Stream, past: LedgerHistory) -> None:
     assert of_stream(stream, past) == ()
 
 
@@ -64,7 +64,7 @@ def test_what_a_run_can_go_on_from_is_no_finding(stream: Stream, past: Story) ->
     ("stream", "past", "code"),
     [
         (Stream(there=False), PAST, "CHECKPOINT_LOST"),
-        (Stream(there=False), Story(BEGUN.entries[-2:]), "CHECKPOINT_LOST"),
+        (Stream(there=False), LedgerHistory(BEGUN.entries[-2:]), "CHECKPOINT_LOST"),
         (Stream(), PAST, "CHECKPOINT_OLDER"),
         (Stream("q", {0: OFFSETS % 0}, frozenset((0,))), PAST, "CHECKPOINT_OLDER"),
         (replace(STREAM, commits=frozenset((0,))), PAST, "CHECKPOINT_OLDER"),
@@ -75,11 +75,11 @@ def test_what_a_run_can_go_on_from_is_no_finding(stream: Stream, past: Story) ->
         (replace(STREAM, query=None), PAST, "CHECKPOINT_DAMAGED"),
         (replace(STREAM, damaged=("offsets/2",)), PAST, "CHECKPOINT_DAMAGED"),
         (replace(STREAM, offsets={**STREAM.offsets, 5: OFFSETS % 5}), PAST, "CHECKPOINT_DAMAGED"),
-        (STREAM, Story(), "LEDGER_LOST"),
-        (STREAM, Story(batches(0, 1)), "LEDGER_OLDER"),
+        (STREAM, LedgerHistory(), "LEDGER_LOST"),
+        (STREAM, LedgerHistory(batches(0, 1)), "LEDGER_OLDER"),
     ],
 )
-def test_what_does_not_fit_has_one_name(stream: Stream, past: Story, code: str) -> None:
+def test_what_does_not_fit_has_one_name(stream: Stream, past: LedgerHistory, code: str) -> None:
     (found,) = of_stream(stream, past)
     assert found.code == code
     assert found.repair == REPAIRS[code]

@@ -18,8 +18,8 @@ from pyspark.sql import types as T
 from windowing.errors import SpecError
 from windowing.expressions import arithmetic, values
 from windowing.expressions import compile as panes_expression
-from windowing.expressions.compile import checked, column, condition
-from windowing.spec.expressions.parse import expression, may_lose
+from windowing.expressions.compile import check_expression, compile_column, compile_condition
+from windowing.spec.expressions.parse import may_lose, parse_expression
 
 D, NAN, LEAST, MOST = Decimal, math.nan, -(2**63), 2**31 - 1
 NINES = D("-99999999999999999999.999999999999999999")
@@ -186,7 +186,10 @@ EXTREMES = [
 def results(spark: SparkSession) -> tuple[dict[str, list[Any]], dict[str, T.DataType]]:
     """The four values and the type of every expression above, from one job."""
     texts = [text for text, _ in VALUES] + EXTREMES
-    columns = [column(expression("f", text), SCHEMA).alias(f"c{k}") for k, text in enumerate(texts)]
+    columns = [
+        compile_column(parse_expression("f", text), SCHEMA).alias(f"c{k}")
+        for k, text in enumerate(texts)
+    ]
     out = spark.createDataFrame(ROWS, SCHEMA).coalesce(1).select(columns)
     rows: list[Row] = out.collect()
     return {text: [row[k] for row in rows] for k, text in enumerate(texts)}, {
@@ -208,7 +211,7 @@ def test_values(
 def test_what_may_lose_no_value_loses_none(
     results: tuple[dict[str, list[Any]], dict[str, T.DataType]],
 ) -> None:
-    made = {text: expression("f", text) for text in results[0]}
+    made = {text: parse_expression("f", text) for text in results[0]}
     kept = [text for text, read in made.items() if not may_lose(read)]
     assert len(kept) > len(NUMBERS) ** 2, "the comparisons of extreme numbers are among them"
     for text in kept:
@@ -223,7 +226,7 @@ def test_types_are_those_that_spark_has(
     wrong = {
         text: kind
         for text, kind in results[1].items()
-        if checked(expression("f", text), SCHEMA, "f") != kind
+        if check_expression(parse_expression("f", text), SCHEMA, "f") != kind
     }
     assert wrong == {}
 
@@ -257,7 +260,7 @@ def test_extreme_numbers_never_raise(
     ],
 )
 def test_types(spark: SparkSession, text: str, kind: str) -> None:
-    assert checked(expression("f", text), SCHEMA, "f").simpleString() == kind
+    assert check_expression(parse_expression("f", text), SCHEMA, "f").simpleString() == kind
 
 
 WRONG = [
@@ -358,9 +361,9 @@ WRONG = [
 
 @pytest.mark.parametrize(("text", "sentence"), WRONG, ids=[text for text, _ in WRONG])
 def test_types_that_do_not_fit(spark: SparkSession, text: str, sentence: str) -> None:
-    for build in (column, checked, condition):
+    for build in (compile_column, check_expression, compile_condition):
         with pytest.raises(SpecError) as caught:
-            build(expression("source.where", text), SCHEMA, "source.where")
+            build(parse_expression("source.where", text), SCHEMA, "source.where")
         assert caught.value.field == "source.where"
         assert sentence in caught.value.message
         assert (
@@ -373,12 +376,12 @@ def test_types_that_do_not_fit(spark: SparkSession, text: str, sentence: str) ->
 @pytest.mark.parametrize("text", ["n", "t", "n + 1", "at", "if(o, 1, 0)"])
 def test_a_condition_is_true_or_false(spark: SparkSession, text: str) -> None:
     with pytest.raises(SpecError, match="is no condition; write one such as delay > 60"):
-        condition(expression("source.where", text), SCHEMA, "source.where")
+        compile_condition(parse_expression("source.where", text), SCHEMA, "source.where")
 
 
 def test_conditions_keep_rows(spark: SparkSession) -> None:
-    kept = condition(
-        expression("source.where", "n >= 0 and not o <=> false"), SCHEMA, "source.where"
+    kept = compile_condition(
+        parse_expression("source.where", "n >= 0 and not o <=> false"), SCHEMA, "source.where"
     )
     assert [
         row.n for row in spark.createDataFrame(ROWS, SCHEMA).where(kept).select("n").collect()

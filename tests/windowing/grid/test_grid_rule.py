@@ -24,7 +24,7 @@ from tests.windowing.cases import (
     year,
     zones,
 )
-from windowing.grid.rule import Grid, boundary, index, local_spans, runs
+from windowing.grid.rule import Grid, boundary, grid_runs, index, local_spans
 from windowing.grid.zone import FIRST_US, LAST_US, micros, moment, transitions
 
 ZONES = sorted(available_timezones() - {"localtime"})
@@ -176,7 +176,7 @@ def test_boundaries_are_in_order_and_end_where_the_next_begins(
 @given(st.one_of(stepped(), monthly(), nested()), instants, st.integers(0, 400 * DAY))
 def test_runs_say_every_boundary_of_a_range_once(grid: Grid, low: int, length: int) -> None:
     high = low + min(length, 300 * (grid.step_us or 31 * DAY))
-    pieces = runs(grid, low, high)
+    pieces = grid_runs(grid, low, high)
     ends = [p.last for p in pieces if p.last is not None]
     if not ends:
         assert len(pieces) == 1
@@ -229,7 +229,7 @@ def test_a_year_is_a_few_runs(grid: Grid) -> None:
     laid out.
     """
     low = micros(datetime(2025, 1, 1, tzinfo=UTC))
-    assert len(runs(grid, low, low + 365 * DAY)) < 30
+    assert len(grid_runs(grid, low, low + 365 * DAY)) < 30
 
 
 @settings(max_examples=200)

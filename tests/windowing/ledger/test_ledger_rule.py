@@ -13,32 +13,38 @@ from windowing.ledger.rule import (
     INTENT,
     OPEN,
     PUBLISH,
-    Entry,
-    Story,
-    summed,
+    LedgerEntry,
+    LedgerHistory,
+    sum_entry_counts,
 )
 
 
-def story(*entries: Entry) -> Story:
+def story(*entries: LedgerEntry) -> LedgerHistory:
     """The entries, numbered from 0."""
-    return Story(tuple(replace(e, seq=n) for n, e in enumerate(entries)))
+    return LedgerHistory(tuple(replace(e, seq=n) for n, e in enumerate(entries)))
 
 
-def finished(run: int, *batches: int, watermark: int | None = 10, accepted: int = 1) -> list[Entry]:
+def finished(
+    run: int, *batches: int, watermark: int | None = 10, accepted: int = 1
+) -> list[LedgerEntry]:
     """Every step of one run."""
     steps = [
         entry
         for b in batches
         for entry in (
-            Entry(INTENT, run=run, batch=b, arrival=100 + run),
-            Entry(DONE, run=run, batch=b, counts={"accepted": accepted}),
+            LedgerEntry(INTENT, run=run, batch=b, arrival=100 + run),
+            LedgerEntry(DONE, run=run, batch=b, counts={"accepted": accepted}),
         )
     ]
-    return [Entry(OPEN, run=run), *steps, Entry(CLOSE, run=run, watermark_out=watermark)]
+    return [
+        LedgerEntry(OPEN, run=run),
+        *steps,
+        LedgerEntry(CLOSE, run=run, watermark_out=watermark),
+    ]
 
 
 def test_before_the_first_run_there_is_nothing() -> None:
-    empty = Story()
+    empty = LedgerHistory()
     assert (
         empty.next_seq,
         empty.watermark,
@@ -60,7 +66,7 @@ def test_before_the_first_run_there_is_nothing() -> None:
 
 
 def test_a_killed_run_stays_open_until_it_is_closed() -> None:
-    opened = [Entry(OPEN, run=2), Entry(INTENT, run=2, batch=5)]
+    opened = [LedgerEntry(OPEN, run=2), LedgerEntry(INTENT, run=2, batch=5)]
     killed = story(*finished(1, 0, watermark=7), *opened)
     assert killed.open_run is not None
     assert (killed.open_run.run, killed.last_run, killed.watermark) == (2, 2, 7)
@@ -68,8 +74,8 @@ def test_a_killed_run_stays_open_until_it_is_closed() -> None:
     resumed = story(
         *finished(1, 0, watermark=7),
         *opened,
-        Entry(DONE, run=2, batch=5),
-        Entry(CLOSE, run=2, watermark_out=9),
+        LedgerEntry(DONE, run=2, batch=5),
+        LedgerEntry(CLOSE, run=2, watermark_out=9),
     )
     assert resumed.open_run is None
     assert (resumed.last_run, resumed.watermark) == (2, 9)
@@ -77,15 +83,15 @@ def test_a_killed_run_stays_open_until_it_is_closed() -> None:
 
 def test_a_replayed_batch_counts_once_and_keeps_its_first_meaning() -> None:
     once, again = (
-        Entry(DONE, run=1, batch=0, counts={"accepted": 3}),
-        Entry(DONE, run=1, batch=0, counts={"accepted": 3}),
+        LedgerEntry(DONE, run=1, batch=0, counts={"accepted": 3}),
+        LedgerEntry(DONE, run=1, batch=0, counts={"accepted": 3}),
     )
     replayed = story(
-        Entry(OPEN, run=1),
-        Entry(INTENT, run=1, batch=0, watermark_in=4),
+        LedgerEntry(OPEN, run=1),
+        LedgerEntry(INTENT, run=1, batch=0, watermark_in=4),
         once,
         again,
-        Entry(DONE, run=1, batch=1),
+        LedgerEntry(DONE, run=1, batch=1),
     )
     assert [e.batch for e in replayed.done(1)] == [0, 1]
     assert replayed.total("accepted") == 3
@@ -99,12 +105,12 @@ def test_a_run_without_accepted_rows_leaves_the_watermark_at_minus_infinity() ->
 
 
 def test_a_backfill_is_open_from_its_intent_to_its_done_and_names_the_newest_versions() -> None:
-    begun = [*finished(1, 0), Entry(BACKFILL_INTENT, run=1, note="{}")]
+    begun = [*finished(1, 0), LedgerEntry(BACKFILL_INTENT, run=1, note="{}")]
     left = story(*begun).open_backfill
     assert left is not None
     assert left.note == "{}"
     done = story(
-        *begun, Entry(BACKFILL_DONE, run=1, counts={"accepted": -2}, versions={"hourly": 9})
+        *begun, LedgerEntry(BACKFILL_DONE, run=1, counts={"accepted": -2}, versions={"hourly": 9})
     )
     assert done.open_backfill is None
     assert done.newest is not None
@@ -115,9 +121,9 @@ def test_a_backfill_is_open_from_its_intent_to_its_done_and_names_the_newest_ver
 
 def test_backfills_and_publications_do_not_move_the_arrival() -> None:
     steps = [
-        Entry(BACKFILL_INTENT, run=1, arrival=999),
-        Entry(BACKFILL_DONE, run=1, arrival=999),
-        Entry(PUBLISH, run=1),
+        LedgerEntry(BACKFILL_INTENT, run=1, arrival=999),
+        LedgerEntry(BACKFILL_DONE, run=1, arrival=999),
+        LedgerEntry(PUBLISH, run=1),
     ]
     past = story(*finished(1, 0), *steps)
     assert past.last_arrival == 101
@@ -126,17 +132,19 @@ def test_backfills_and_publications_do_not_move_the_arrival() -> None:
 
 def test_the_source_is_that_of_the_newest_entry_that_names_one() -> None:
     past = story(
-        Entry(OPEN, run=1, source_id="a"), Entry(CLOSE, run=1, source_id="b"), Entry(PUBLISH, run=1)
+        LedgerEntry(OPEN, run=1, source_id="a"),
+        LedgerEntry(CLOSE, run=1, source_id="b"),
+        LedgerEntry(PUBLISH, run=1),
     )
     assert past.source is not None
     assert past.source.source_id == "b"
 
 
 def test_counts_of_batches_add_up() -> None:
-    assert summed(
-        [Entry(DONE, counts={"read": 2, "late": 1}), Entry(DONE, counts={"read": 3})]
+    assert sum_entry_counts(
+        [LedgerEntry(DONE, counts={"read": 2, "late": 1}), LedgerEntry(DONE, counts={"read": 3})]
     ) == {"read": 5, "late": 1}
-    assert summed([]) == {}
+    assert sum_entry_counts([]) == {}
 
 
 @settings(max_examples=200)
@@ -149,7 +157,7 @@ def test_any_history_is_reported_as_it_was(
     killed: bool,  # noqa: FBT001 drawn by hypothesis
 ) -> None:
     """Runs of 1 to 3 batches, some of them retried; the last run may be killed before its close."""
-    entries: list[Entry] = []
+    entries: list[LedgerEntry] = []
     batch = 0
     for run, (batches, replayed, accepted) in enumerate(history, start=1):
         steps = finished(run, *range(batch, batch + batches), watermark=run, accepted=accepted)
@@ -170,21 +178,27 @@ def test_any_history_is_reported_as_it_was(
 def test_times_are_touched_by_batches_that_may_have_read_them_and_by_whatever_rewrites_tables() -> (
     None
 ):
-    batch = Entry(DONE, run=2, batch=1, counts={"min_event_time": 100, "max_event_time": 200})
-    past = story(*finished(1, 0), Entry(OPEN, run=2), batch, Entry(CLOSE, run=2), Entry(PUBLISH))
+    batch = LedgerEntry(DONE, run=2, batch=1, counts={"min_event_time": 100, "max_event_time": 200})
+    past = story(
+        *finished(1, 0),
+        LedgerEntry(OPEN, run=2),
+        batch,
+        LedgerEntry(CLOSE, run=2),
+        LedgerEntry(PUBLISH),
+    )
     since = past.entries[4].seq
     spans = ((0, 100), (0, 101), (150, 160), (200, 300), (201, 300))
     touched = [past.touched_since(since, low, high) for low, high in spans]
     assert touched == [False, True, True, True, False]
     assert not past.touched_since(past.next_seq, 0, 300)
     assert not past.touched_since(since + 2, 0, 300)
-    swapped = Story((*past.entries, Entry(BACKFILL_DONE, seq=past.next_seq)))
+    swapped = LedgerHistory((*past.entries, LedgerEntry(BACKFILL_DONE, seq=past.next_seq)))
     assert swapped.touched_since(past.next_seq, 0, 1)
 
 
-def heard(arrival: int, highest: int) -> Entry:
+def heard(arrival: int, highest: int) -> LedgerEntry:
     """A batch that accepted events, the last of them at `highest`."""
-    return Entry(DONE, arrival=arrival, counts={"accepted": 1, "max_event_time": highest})
+    return LedgerEntry(DONE, arrival=arrival, counts={"accepted": 1, "max_event_time": highest})
 
 
 def test_no_event_counts_as_later_than_the_arrival_of_its_own_run() -> None:
@@ -195,8 +209,8 @@ def test_no_event_counts_as_later_than_the_arrival_of_its_own_run() -> None:
 
 
 def test_only_runs_that_accepted_something_were_heard() -> None:
-    nothing = Entry(DONE, arrival=300, counts={"accepted": 0})
+    nothing = LedgerEntry(DONE, arrival=300, counts={"accepted": 0})
     times = {"min_event_time": 250, "max_event_time": 250}
-    backfilled = Entry(BACKFILL_DONE, arrival=400, counts={"accepted": 1, **times})
+    backfilled = LedgerEntry(BACKFILL_DONE, arrival=400, counts={"accepted": 1, **times})
     assert story(nothing, backfilled).quiet_since is None
     assert story(heard(100, 150), nothing, backfilled).quiet_since == (100, 100)

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from tests.windowing.panes.plain import Row
-from windowing.columns import T as TIME
+from windowing.columns import TIME
 from windowing.spec.duration import HOUR
 from windowing.spec.pipeline import EventTime, Pipeline, Source, Watermark
 

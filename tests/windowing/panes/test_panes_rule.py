@@ -24,7 +24,16 @@ from tests.windowing.cases import (
 )
 from windowing.grid.rule import Grid, boundary, index
 from windowing.grid.zone import micros
-from windowing.panes.rule import CHEAP, Family, cuts, families, pane_end, pane_start, shape, span
+from windowing.panes.rule import (
+    CHEAP,
+    Family,
+    grid_shape,
+    longest_span,
+    pane_end,
+    pane_families,
+    pane_grids,
+    pane_start,
+)
 from windowing.spec.kinds import Aggregate, Cumulate, Global, Session, Sliding, Tumbling
 
 several = st.lists(aligned(), min_size=1, max_size=4).map(
@@ -51,7 +60,7 @@ def _family_of(families_of: tuple[Family, ...], name: str) -> Family:
 @settings(max_examples=500)
 @given(several, instants)
 def test_no_window_begins_or_ends_inside_a_pane(cases: list[Case], t: int) -> None:
-    found = families(pipeline(*(c.ours for c in cases)))
+    found = pane_families(pipeline(*(c.ours for c in cases)))
     for case in cases:
         family = _family_of(found, case.ours.name)
         start, end = pane_start(family, t), pane_end(family, t)
@@ -68,7 +77,7 @@ def test_no_window_begins_or_ends_inside_a_pane(cases: list[Case], t: int) -> No
 def test_a_pane_ends_where_the_next_begins_and_where_a_window_does(
     cases: list[Case], t: int
 ) -> None:
-    for family in families(pipeline(*(c.ours for c in cases))):
+    for family in pane_families(pipeline(*(c.ours for c in cases))):
         end = pane_end(family, t)
         assert pane_start(family, end) == end
         assert pane_start(family, end - 1) == pane_start(family, t)
@@ -79,7 +88,7 @@ def test_a_pane_ends_where_the_next_begins_and_where_a_window_does(
 @settings(max_examples=200)
 @given(several)
 def test_families_share_out_the_windows_and_have_their_own_tables(cases: list[Case]) -> None:
-    found = families(pipeline(*(c.ours for c in cases), Session("s", MINUTE, COUNT)))
+    found = pane_families(pipeline(*(c.ours for c in cases), Session("s", MINUTE, COUNT)))
     names = [w.name for f in found for w in f.windows]
     assert sorted(names) == sorted(c.ours.name for c in cases)
     assert len({f.table for f in found}) == len(found)
@@ -89,7 +98,7 @@ def test_families_share_out_the_windows_and_have_their_own_tables(cases: list[Ca
 @settings(max_examples=300)
 @given(aligned().filter(lambda case: not isinstance(case.ours, Cumulate)), instants)
 def test_the_steps_of_a_window_are_its_bounds(case: Case, t: int) -> None:
-    form = shape(case.ours)
+    form = grid_shape(case.ours)
     assert form.size >= form.slide >= 1
     last = index(form.grid, t) // form.slide
     for j in (last - 1, last, last + 1):
@@ -103,7 +112,9 @@ def test_the_steps_of_a_window_are_its_bounds(case: Case, t: int) -> None:
 @settings(max_examples=300)
 @given(aligned(), instants)
 def test_the_span_is_never_shorter_than_a_window(case: Case, t: int) -> None:
-    assert all(end - start <= span(case.ours) for start, end in oracle.spans(case.theirs, t))
+    assert all(
+        end - start <= longest_span(case.ours) for start, end in oracle.spans(case.theirs, t)
+    )
 
 
 @pytest.mark.parametrize("step", [30 * MINUTE, HOUR, DAY])
@@ -111,13 +122,13 @@ def test_the_span_covers_a_window_in_which_the_clock_goes_back(step: int) -> Non
     case = tumbling(Grid(step, 0, 0, "Europe/Berlin"))
     back = micros(datetime(2026, 10, 25, 1, tzinfo=UTC))
     ((start, end),) = oracle.spans(case.theirs, back)
-    assert step < end - start <= span(case.ours)
+    assert step < end - start <= longest_span(case.ours)
 
 
 @settings(max_examples=100)
 @given(aligned(), instants)
 def test_the_cuts_of_a_window_are_its_boundaries_and_no_more(case: Case, t: int) -> None:
-    at = {boundary(g, index(g, t) + 1) for g in cuts(case.ours)}
+    at = {boundary(g, index(g, t) + 1) for g in pane_grids(case.ours)}
     changes = [b for b in at if oracle.spans(case.theirs, b - 1) != oracle.spans(case.theirs, b)]
     assert len(changes) == len(at)
 
@@ -126,7 +137,7 @@ def test_windows_share_panes_while_those_are_few() -> None:
     hourly, daily = Tumbling("hourly", Grid(HOUR), COUNT), Tumbling("daily", Grid(DAY), COUNT)
     rolling = Sliding("rolling", Grid(15 * MINUTE), 3 * HOUR, COUNT)
     year = Tumbling("year", Grid(0, 12), COUNT)
-    found = families(pipeline(hourly, daily, rolling, year))
+    found = pane_families(pipeline(hourly, daily, rolling, year))
     assert [(f.table, [w.name for w in f.windows]) for f in found] == [
         ("_panes_15m", ["rolling", "hourly", "daily"]),
         ("_panes_12mo", ["year"]),
@@ -137,7 +148,7 @@ def test_windows_share_panes_while_those_are_few() -> None:
 
 def test_a_size_that_is_no_multiple_of_the_slide_cuts_twice_a_slide() -> None:
     ragged = Sliding("ragged", Grid(10 * MINUTE), 25 * MINUTE, COUNT)
-    (family,) = families(pipeline(ragged))
+    (family,) = pane_families(pipeline(ragged))
     assert family.cuts == (Grid(10 * MINUTE), Grid(10 * MINUTE, 0, 5 * MINUTE))
     edges = [pane_start(family, 0)]
     while len(edges) < 5:
@@ -151,7 +162,7 @@ def test_a_family_shows_each_aggregate_once() -> None:
         Tumbling("hourly", Grid(HOUR), (*COUNT, total)),
         Tumbling("daily", Grid(DAY), (total,)),
     )
-    (family,) = families(pipeline(hourly, daily))
+    (family,) = pane_families(pipeline(hourly, daily))
     assert family.aggregates == (*COUNT, total)
 
 
@@ -169,7 +180,7 @@ def test_the_windows_of_a_period_run_from_its_beginning_to_each_inner_boundary(
 
 def test_global_windows_have_panes_of_their_own() -> None:
     hourly, all_time = Tumbling("hourly", Grid(HOUR), COUNT), Global("all_time", COUNT)
-    found = families(pipeline(hourly, all_time))
+    found = pane_families(pipeline(hourly, all_time))
     assert [(f.table, f.windows) for f in found] == [
         ("_panes_1h", (hourly,)),
         ("_panes_global", (all_time,)),

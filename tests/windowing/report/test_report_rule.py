@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windowing.ledger.rule import COUNTS
-from windowing.report.rule import Changed, RunReport, corrections, report
+from windowing.report.rule import Changed, RunReport, add_corrections, run_report
 
 numbers = st.integers(0, 10**12)
 changes = st.builds(Changed, numbers, numbers, numbers)
@@ -23,7 +23,9 @@ def test_a_report_says_what_the_ledger_counted(
     kinds = {
         f"{name}.{kind}": n for name, change in windows.items() for kind, n in vars(change).items()
     }
-    found = report(3, 2, {**outcomes, **kinds, "partial.hourly": 7}, 1_000_000, ["hourly", "daily"])
+    found = run_report(
+        3, 2, {**outcomes, **kinds, "partial.hourly": 7}, 1_000_000, ["hourly", "daily"]
+    )
     assert (found.run, found.batches) == (3, 2)
     assert {name: getattr(found, name) for name in COUNTS} == {
         name: outcomes.get(name, 0) for name in COUNTS
@@ -34,25 +36,25 @@ def test_a_report_says_what_the_ledger_counted(
 
 def test_a_report_says_by_column_what_gave_null() -> None:
     counts = {"read": 9, "null(delay)": 3, "null(source.where)": 2, "null(fare)": 0}
-    found = report(3, 1, {**counts, "null.inserted": 7, "partial.null": 4}, None, ["null"])
+    found = run_report(3, 1, {**counts, "null.inserted": 7, "partial.null": 4}, None, ["null"])
     assert found.gave_null == {"delay": 3, "source.where": 2}
     assert found.windows["null"] == Changed(inserted=7), "a window may be called null"
     assert json.loads(json.dumps(found.as_json()))["gave_null"] == found.gave_null
-    assert corrections(found, [{"null(delay)": 5}]).gave_null == found.gave_null
+    assert add_corrections(found, [{"null(delay)": 5}]).gave_null == found.gave_null
 
 
 def test_what_was_counted_again_is_part_of_the_run() -> None:
-    run = report(3, 1, {"hourly.inserted": 2, "accepted": 4}, None, ["hourly", "daily"])
-    found = corrections(
+    run = run_report(3, 1, {"hourly.inserted": 2, "accepted": 4}, None, ["hourly", "daily"])
+    found = add_corrections(
         run, [{"hourly.updated": 3, "read": 9}, {"hourly.inserted": 1, "daily.deleted": 5}]
     )
     assert (found.corrections, found.accepted, found.read) == (2, 4, 0)
     assert dict(found.windows) == {"hourly": Changed(3, 3, 0), "daily": Changed(0, 0, 5)}
-    assert corrections(run, []) == run
+    assert add_corrections(run, []) == run
 
 
 def test_a_report_of_nothing_is_all_zeros() -> None:
-    assert report(None, 0, {}, None, ["hourly"]).as_json() == {
+    assert run_report(None, 0, {}, None, ["hourly"]).as_json() == {
         "run": None,
         "batches": 0,
         **dict.fromkeys(("read", "accepted", "late", "duplicate", "quarantined"), 0),
@@ -62,7 +64,7 @@ def test_a_report_of_nothing_is_all_zeros() -> None:
         "evolved": [],
         "gave_null": {},
     }
-    assert RunReport(None) == report(None, 0, {}, None, [])
+    assert RunReport(None) == run_report(None, 0, {}, None, [])
 
 
 @settings(max_examples=100)

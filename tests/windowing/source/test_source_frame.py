@@ -7,7 +7,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windowing.columns import UNANSWERED
-from windowing.source.frame import add_computed_columns, find_lost_values, mark_unanswered, shaped
+from windowing.source.frame import (
+    add_computed_columns,
+    find_lost_values,
+    mark_unanswered,
+    shape_rows,
+)
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
 
@@ -85,4 +90,4 @@ def test_rows_that_a_condition_gives_no_answer_for(
     marked = mark_unanswered(add_computed_columns(rows, pipeline), pipeline)
     assert {r["id"] for r in marked.where(UNANSWERED).collect()} == unanswered
     events = marked.where(~F.col(UNANSWERED)).drop(UNANSWERED)
-    assert events.collect() == shaped(rows, pipeline).collect(), "the events stay what they are"
+    assert events.collect() == shape_rows(rows, pipeline).collect(), "the events stay what they are"

@@ -6,15 +6,15 @@ import pytest
 
 from windowing.panes.frame import _stem
 from windowing.source.names import clash_of_columns, clash_of_parts
-from windowing.spec.aggregates import aggregate
-from windowing.spec.expressions.parse import expression
+from windowing.spec.aggregates import parse_aggregate
+from windowing.spec.expressions.parse import parse_expression
 from windowing.spec.pipeline import EventTime, Source
 
 SOURCE = Source("/t", EventTime("at"), ("place",))
 FED = replace(SOURCE, changes="feed")
-COMPUTING = replace(SOURCE, columns=(("outcome", expression("", "a")),))
-LONG = expression("where", "delay > 60")
-TOTAL = aggregate("aggregates.total", "total", "sum(delay)")
+COMPUTING = replace(SOURCE, columns=(("outcome", parse_expression("", "a")),))
+LONG = parse_expression("where", "delay > 60")
+TOTAL = parse_aggregate("aggregates.total", "total", "sum(delay)")
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_key_that_is_called_as_a_part_of_an_aggregate_is_named(key: str) -> No
 
 
 def test_a_key_that_is_called_as_a_part_of_a_count_gets_the_other_name_itself() -> None:
-    bad = aggregate("aggregates.bad", "bad", "count()", LONG)
+    bad = parse_aggregate("aggregates.bad", "bad", "count()", LONG)
     found = clash_of_parts((f"{_stem(bad)}__n",), [(bad, f"{_stem(bad)}__n")])
     assert found is not None
     assert found[1].endswith("(source.key[0]); give that another name in source.columns")
@@ -111,13 +111,13 @@ def test_a_key_that_only_looks_like_a_part_is_fine() -> None:
 
 
 def test_aggregates_of_one_column_share_parts() -> None:
-    mean = aggregate("aggregates.mean", "mean", "avg(delay)")
+    mean = parse_aggregate("aggregates.mean", "mean", "avg(delay)")
     assert clash_of_parts(("place",), [(TOTAL, "delay__n"), (mean, "delay__n")]) is None
 
 
 def test_a_column_that_is_called_as_a_part_with_a_condition_is_named() -> None:
-    late = aggregate("aggregates.late", "late", "sum(delay)", LONG)
-    other = aggregate("aggregates.other", "other", f"sum({_stem(late)})")
+    late = parse_aggregate("aggregates.late", "late", "sum(delay)", LONG)
+    other = parse_aggregate("aggregates.other", "other", f"sum({_stem(late)})")
     found = clash_of_parts(("place",), [(late, f"{_stem(late)}__n"), (other, f"{_stem(other)}__n")])
     assert found is not None
     assert found[0] == "aggregates.other"

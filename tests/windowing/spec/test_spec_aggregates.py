@@ -3,7 +3,7 @@
 import pytest
 
 from windowing.errors import SpecError
-from windowing.spec.aggregates import FUNCTIONS, aggregate
+from windowing.spec.aggregates import FUNCTIONS, parse_aggregate
 from windowing.spec.kinds import Aggregate, Expression
 
 LATE = Expression("delay > 60", ("delay",))
@@ -27,7 +27,7 @@ LATE = Expression("delay > 60", ("delay",))
     ],
 )
 def test_calls(call: str, expected: Aggregate) -> None:
-    assert aggregate("aggregates.a", "a", call) == expected
+    assert parse_aggregate("aggregates.a", "a", call) == expected
 
 
 @pytest.mark.parametrize(
@@ -40,15 +40,15 @@ def test_calls(call: str, expected: Aggregate) -> None:
 )
 def test_an_aggregate_prints_as_the_call_it_was_read_from(aggregate_: Aggregate, text: str) -> None:
     assert str(aggregate_) == text
-    assert aggregate("aggregates.a", "a", text) == aggregate_
+    assert parse_aggregate("aggregates.a", "a", text) == aggregate_
 
 
 @pytest.mark.parametrize(
     "call", ["count()", "sum(x)", "quantile(x, 0.5)", "min_by(x, y)", "top_k(x, 3)", "collect(x)"]
 )
 def test_a_condition_is_put_on_the_aggregate(call: str) -> None:
-    assert aggregate("aggregates.a", "a", call, LATE).where == LATE
-    assert aggregate("aggregates.a", "a", call).where is None
+    assert parse_aggregate("aggregates.a", "a", call, LATE).where == LATE
+    assert parse_aggregate("aggregates.a", "a", call).where is None
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_condition_is_put_on_the_aggregate(call: str) -> None:
 )
 def test_wrong_calls_are_one_sentence(call: str, sentence: str) -> None:
     with pytest.raises(SpecError) as caught:
-        aggregate("aggregates.a", "a", call)
+        parse_aggregate("aggregates.a", "a", call)
     assert caught.value.field == "aggregates.a"
     assert sentence in caught.value.message
     assert "\n" not in caught.value.message
@@ -109,4 +109,4 @@ def test_wrong_calls_are_one_sentence(call: str, sentence: str) -> None:
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_every_function_says_what_it_needs(function: str) -> None:
     with pytest.raises(SpecError, match=r"needs |takes no column"):
-        aggregate("aggregates.a", "a", f"{function}(a, b, c, d)")
+        parse_aggregate("aggregates.a", "a", f"{function}(a, b, c, d)")

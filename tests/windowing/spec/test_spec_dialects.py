@@ -4,9 +4,9 @@ import pytest
 
 from tests.windowing.spec.specs import changed, refused
 from windowing.spec import dialects
-from windowing.spec.aggregates import FUNCTIONS, aggregate
+from windowing.spec.aggregates import FUNCTIONS, parse_aggregate
 from windowing.spec.duration import Duration
-from windowing.spec.expressions.parse import expression
+from windowing.spec.expressions.parse import parse_expression
 from windowing.spec.yaml.window_document import KINDS
 
 
@@ -37,7 +37,7 @@ def test_a_function_of_another_system_is_named_with_the_one_here(call: str, here
     assert error.message.startswith(f"'{call}' has the unknown function ")
     assert f"; write {here}; allowed: count, sum, min," in error.message
     if "(price, p)" not in here:
-        aggregate("aggregates.a", "a", here)
+        parse_aggregate("aggregates.a", "a", here)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_an_expression_in_a_call_is_shown_where_it_belongs(
     place = "an expression is given a name in source.columns"
     assert f"{place}, as in columns: {columns}," in error.message
     assert error.message.endswith(f"and is used by it: {here}")
-    aggregate("aggregates.a", "a", here)
+    parse_aggregate("aggregates.a", "a", here)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_long_expression_is_cut_in_the_sentence_and_its_name() -> None:
     text = "+".join(["price"] * 60)
     message = refused(changed(**{"aggregates/a": f"sum({text})"})).message
     assert 'as in columns: {price_price_price_price_price_price_pric: "..."}' in message
-    expression("source.columns.x", text)
+    parse_expression("source.columns.x", text)
 
 
 @pytest.mark.parametrize(

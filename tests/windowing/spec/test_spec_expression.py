@@ -10,7 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windowing.errors import SpecError
-from windowing.spec.expressions.parse import COMPARISONS, expression, having, printed, tree
+from windowing.spec.expressions.parse import (
+    COMPARISONS,
+    parse_expression,
+    parse_having,
+    print_expression,
+    tree,
+)
 from windowing.spec.expressions.tree import FUNCTIONS, Call, Literal, Name, Node
 
 FIELD = "source.where"
@@ -20,7 +26,7 @@ SMALL = settings(max_examples=400)
 def refused(text: str) -> str:
     """The message of a refusal, which is one short line in words of ours."""
     with pytest.raises(SpecError) as caught:
-        expression(FIELD, text)
+        parse_expression(FIELD, text)
     error = caught.value
     assert error.field == FIELD
     assert (
@@ -91,10 +97,10 @@ READ = [
 
 @pytest.mark.parametrize(("text", "canonical"), READ, ids=[text[:30] for text, _ in READ])
 def test_texts_that_are_read(text: str, canonical: str) -> None:
-    found = expression(FIELD, text)
+    found = parse_expression(FIELD, text)
     assert found.sql == canonical
-    assert expression(FIELD, canonical) == found
-    assert printed(tree(found)) == canonical
+    assert parse_expression(FIELD, canonical) == found
+    assert print_expression(tree(found)) == canonical
 
 
 REFUSED = [
@@ -263,17 +269,17 @@ def test_texts_that_are_refused(text: str, sentence: str) -> None:
 
 
 def test_columns_come_once_each_in_order_of_appearance() -> None:
-    assert expression(FIELD, "b > `a b` and coalesce(c, b) in (a, 'd')").columns == (
+    assert parse_expression(FIELD, "b > `a b` and coalesce(c, b) in (a, 'd')").columns == (
         "b",
         "a b",
         "c",
         "a",
     )
-    assert expression(FIELD, "1 = 1").columns == ()
+    assert parse_expression(FIELD, "1 = 1").columns == ()
 
 
 def test_literals_keep_their_kind() -> None:
-    found = tree(expression(FIELD, "f in (5, 5.0, 5e0, '5', true, null, -0.0)"))
+    found = tree(parse_expression(FIELD, "f in (5, 5.0, 5e0, '5', true, null, -0.0)"))
     assert isinstance(found, Call)
     values = [part.value for part in found.arguments[1:] if isinstance(part, Literal)]
     assert [repr(v) for v in values] == [
@@ -289,7 +295,7 @@ def test_literals_keep_their_kind() -> None:
 
 def test_a_long_chain_may_have_many_values() -> None:
     text = f"a in ({', '.join(map(str, range(180)))})"
-    assert expression(FIELD, text).sql == text
+    assert parse_expression(FIELD, text).sql == text
 
 
 def test_what_is_read_far_down_a_stack_is_read_or_refused() -> None:
@@ -298,7 +304,7 @@ def test_what_is_read_far_down_a_stack_is_read_or_refused() -> None:
             deep(levels - 1)
         elif sys.getrecursionlimit():
             try:
-                expression(FIELD, "abs(" * 5 + "(" * 11 + "a" + ")" * 16)
+                parse_expression(FIELD, "abs(" * 5 + "(" * 11 + "a" + ")" * 16)
             except SpecError as error:
                 assert "is nested too deeply" in error.message
 
@@ -366,9 +372,9 @@ TREES = st.deferred(lambda: MIDDLE | _grown(MIDDLE))
 @SMALL
 @given(TREES)
 def test_a_printed_tree_reads_back_as_itself(node: Node) -> None:
-    text = printed(node)
+    text = print_expression(node)
     try:
-        found = expression(FIELD, text)
+        found = parse_expression(FIELD, text)
     except SpecError as error:
         assert any(
             limit in error.message
@@ -395,19 +401,19 @@ WORDS = st.sampled_from(SOUP.split())
 )
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
-        found = expression(FIELD, text)
+        found = parse_expression(FIELD, text)
     except SpecError as error:
         assert error.field == FIELD and "\n" not in error.message
         return
-    assert printed(tree(found)) == found.sql
-    assert expression(FIELD, found.sql) == found
+    assert print_expression(tree(found)) == found.sql
+    assert parse_expression(FIELD, found.sql) == found
 
 
 def test_reading_says_nothing_in_logs(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
         for text, _ in [*READ, *REFUSED]:
             try:
-                expression(FIELD, text)
+                parse_expression(FIELD, text)
             except SpecError:
                 continue
     # Python may collect objects of an earlier test's JVM meanwhile, which py4j logs.
@@ -440,7 +446,7 @@ def test_the_parser_is_loaded_by_the_first_expression() -> None:
     ],
 )
 def test_having(text: str, operator: str, number: str) -> None:
-    found = having("windows.busy.having", text, ["flights", "worst"])
+    found = parse_having("windows.busy.having", text, ["flights", "worst"])
     assert (found.aggregate, found.operator, found.number) == ("flights", operator, number)
 
 
@@ -472,6 +478,6 @@ WRONG = "is not an aggregate, one of = != < <= > >= and a number of up to 18 dig
 )
 def test_havings_that_are_refused(text: str, sentence: str) -> None:
     with pytest.raises(SpecError) as caught:
-        having("windows.busy.having", text, ["flights", "worst"])
+        parse_having("windows.busy.having", text, ["flights", "worst"])
     assert caught.value.field == "windows.busy.having"
     assert sentence in caught.value.message and "\n" not in caught.value.message

@@ -14,7 +14,7 @@ import pytest
 from windowing.errors import SpecError
 from windowing.grid.rule import Grid
 from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND, WEEK
-from windowing.spec.kinds import Aggregate, Expression, Shown, Sliding, Tumbling, Window
+from windowing.spec.kinds import Aggregate, Expression, OutputPolicy, Sliding, Tumbling, Window
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import EventTime, Retention, Watermark
 
@@ -61,7 +61,7 @@ def test_a_small_spec_has_the_documented_defaults() -> None:
         None,
     )
     counted, worst = Aggregate("flights", "count"), Aggregate("worst", "max", "delay")
-    shown = Shown("on_change", having=None, empty_limit=None, change_feed=True)
+    shown = OutputPolicy("on_change", having=None, empty_limit=None, change_feed=True)
     assert pipeline.windows == (Tumbling("hourly", Grid(HOUR), (counted, worst), shown),)
 
 
@@ -151,7 +151,7 @@ def test_sliding_windows_begin_at_every_slide() -> None:
         Grid(25 * MINUTE, origin_us=20 * MINUTE, zone="UTC"),
         HOUR,
     )
-    assert window.shown == Shown(change_feed=False)
+    assert window.shown == OutputPolicy(change_feed=False)
 
 
 def test_sliding_by_weeks_begins_on_mondays() -> None:

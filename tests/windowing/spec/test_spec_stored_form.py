@@ -15,7 +15,7 @@ from tests.windowing.spec.kept_specs import kept
 from windowing.grid.rule import Grid
 from windowing.spec import kinds, pipeline
 from windowing.spec.fingerprint import parts, parts_like
-from windowing.spec.stored_form import KINDS, STORED, default_of, described, stored_name
+from windowing.spec.stored_form import KINDS, STORED, default_of, describe_stored_form, stored_name
 
 PROJECT = Path(__file__).parents[3]
 DATA = PROJECT / "tests" / "data"
@@ -56,7 +56,7 @@ CLASSES: dict[str, type] = {
     "aggregate": kinds.Aggregate,
     "expression": kinds.Expression,
     "having": kinds.Having,
-    "shown": kinds.Shown,
+    "shown": kinds.OutputPolicy,
     "event_time": pipeline.EventTime,
     "source": pipeline.Source,
     "watermark": pipeline.Watermark,
@@ -72,7 +72,7 @@ def stored_fields() -> dict[str, dict[str, str]]:
 
 
 def _default(one: "Field[Any]") -> str:
-    return REQUIRED if default_of(one) is MISSING else repr(described(default_of(one)))
+    return REQUIRED if default_of(one) is MISSING else repr(describe_stored_form(default_of(one)))
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -93,7 +93,7 @@ class Renamed:
 
 
 def test_a_renamed_field_is_stored_under_its_old_name() -> None:
-    assert described(Renamed(7)) == {"delay_us": 7}
+    assert describe_stored_form(Renamed(7)) == {"delay_us": 7}
 
 
 ADDED = {

@@ -7,8 +7,8 @@ import pytest
 
 from tests.windowing.spec.specs import KINDS, changed, with_window
 from windowing.grid.rule import Grid
-from windowing.merge.rule import complete
-from windowing.panes.rule import families, fragments_table
+from windowing.merge.rule import complete_table
+from windowing.panes.rule import fragments_table, pane_families
 from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND, WEEK
 from windowing.spec.kinds import (
     Aggregate,
@@ -18,10 +18,10 @@ from windowing.spec.kinds import (
     Delta,
     Global,
     Having,
+    OutputPolicy,
     Punctuation,
     RecordSliding,
     Session,
-    Shown,
     Sliding,
     Tumbling,
     Window,
@@ -48,7 +48,7 @@ def loaded(kind: str, **fields: Any) -> Window:
         (
             "sliding",
             {"slide": "3 hours", "emit": "changes"},
-            Sliding("w", Grid(3 * HOUR), 3 * HOUR, ALL, Shown("changes")),
+            Sliding("w", Grid(3 * HOUR), 3 * HOUR, ALL, OutputPolicy("changes")),
         ),
         ("cumulate", {}, Cumulate("w", Grid(DAY, inner_us=HOUR), ALL)),
         (
@@ -141,7 +141,7 @@ def test_kinds(kind: str, fields: dict[str, Any], expected: Window) -> None:
     assert loaded(kind, **fields) == expected
 
 
-PLAIN = Shown("on_change", having=None, empty_limit=None, change_feed=True)
+PLAIN = OutputPolicy("on_change", having=None, empty_limit=None, change_feed=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -166,7 +166,9 @@ def test_having(kind: str) -> None:
         PLAIN, having=Having("flights", "<", "4")
     )
     late = loaded(kind, having="worst <> -1.50", aggregates=["worst"], change_feed=False)
-    assert late.shown == Shown("on_change", Having("worst", "!=", "-1.5"), None, change_feed=False)
+    assert late.shown == OutputPolicy(
+        "on_change", Having("worst", "!=", "-1.5"), None, change_feed=False
+    )
 
 
 @pytest.mark.parametrize("kind", ["tumbling", "sliding"])
@@ -177,7 +179,7 @@ def test_having(kind: str) -> None:
 def test_empty_windows(kind: str, fields: dict[str, Any], limit: int) -> None:
     assert loaded(kind, empty=True, **fields).shown == replace(PLAIN, empty_limit=limit)
     closed = loaded(kind, empty=True, emit="on_close", having="flights < 1", **fields).shown
-    assert closed == Shown("on_close", Having("flights", "<", "1"), limit)
+    assert closed == OutputPolicy("on_close", Having("flights", "<", "1"), limit)
 
 
 def test_tables_have_names_of_their_own() -> None:
@@ -188,9 +190,11 @@ def test_tables_have_names_of_their_own() -> None:
     }
     del every["global_on_close"]
     pipeline = load_pipeline(changed(windows=every))
-    whole = [complete(pipeline, w).path.removeprefix(f"{pipeline.root}/") for w in pipeline.windows]
+    whole = [
+        complete_table(pipeline, w).path.removeprefix(f"{pipeline.root}/") for w in pipeline.windows
+    ]
     inner = [
-        *(f.table for f in families(pipeline)),
+        *(f.table for f in pane_families(pipeline)),
         *map(fragments_table, pipeline.sessions),
         *(name for name in whole if name not in every),
     ]

@@ -7,7 +7,7 @@ import pytest
 
 from windowing.errors import SpecError, UsageError
 from windowing.transcripts.document import LATEST
-from windowing.transcripts.load import plays
+from windowing.transcripts.load import load_plays
 
 SPEC = """
 name: trips
@@ -71,7 +71,7 @@ WRONG = {
 def test_what_can_not_be_played_is_one_sentence(text: str, tmp_path: Path) -> None:
     file = write(tmp_path, text)
     with pytest.raises(SpecError) as refused:
-        plays([file])
+        load_plays([file])
     said = str(refused.value)
     assert WRONG[text] in said
     assert "\n" not in said
@@ -79,7 +79,7 @@ def test_what_can_not_be_played_is_one_sentence(text: str, tmp_path: Path) -> No
 
 
 def test_a_step_has_values_of_the_types_of_the_source(tmp_path: Path) -> None:
-    [play] = plays(
+    [play] = load_plays(
         [write(tmp_path, HEAD + f"  - input: [{ROW}]\n  - watermark: 2013-01-01 07:00+01:00\n")]
     )
     at = datetime(2013, 1, 1, 5, 10, tzinfo=UTC)
@@ -108,13 +108,16 @@ def test_a_directory_stands_for_the_transcripts_below_it(tmp_path: Path) -> None
     )
     (hidden := tmp_path / ".hidden").mkdir()
     (hidden / "three.yaml").write_text("steps: broken")
-    assert [p.transcript.name for p in plays([str(tmp_path), file, str(below)])] == ["two", "one"]
+    assert [p.transcript.name for p in load_plays([str(tmp_path), file, str(below)])] == [
+        "two",
+        "one",
+    ]
 
 
 def test_a_broken_transcript_of_a_directory_is_not_passed_over(tmp_path: Path) -> None:
     file = write(tmp_path, "spec: trips.yaml\nsteps:\n  - [\n")
     with pytest.raises(SpecError, match="one.yaml"):
-        plays([str(tmp_path)])
+        load_plays([str(tmp_path)])
     assert Path(file).exists()
 
 
@@ -123,4 +126,4 @@ def test_a_directory_without_one_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(
         UsageError, match="holds no transcript; one is a .yaml file with spec and steps"
     ):
-        plays([str(tmp_path)])
+        load_plays([str(tmp_path)])

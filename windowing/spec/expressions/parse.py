@@ -12,7 +12,7 @@ from functools import lru_cache
 from windowing.errors import SpecError
 from windowing.spec.expressions.tree import Call, Literal, Name, Node
 from windowing.spec.kinds import Expression, Having
-from windowing.spec.words import listed, near, shown
+from windowing.spec.words import join_names, quote_value, suggest_name
 
 COMPARISONS = ("=", "!=", "<=>", "<", "<=", ">", ">=")
 ARITHMETIC = ("+", "-", "*", "/", "%")
@@ -52,7 +52,7 @@ _HAVING = re.compile(
 )
 
 
-def expression(field: str, text: str) -> Expression:
+def parse_expression(field: str, text: str) -> Expression:
     """The checked expression that `text` spells.
 
     SpecError at `field` for anything but columns, literals, operators and FUNCTIONS.
@@ -66,10 +66,10 @@ def expression(field: str, text: str) -> Expression:
     if _weight(node) > HEAVIEST:
         raise SpecError(
             field,
-            f"{shown(text)} nests case, between, nullif or abs so that it grows too large; "
+            f"{quote_value(text)} nests case, between, nullif or abs so that it grows too large; "
             "write it flatter",
         )
-    canonical = printed(node)
+    canonical = print_expression(node)
     syntax.parsed(field, canonical, longest=None)
     return Expression(canonical, tuple(dict.fromkeys(_columns(node))))
 
@@ -91,7 +91,7 @@ def may_lose(checked: Expression) -> bool:
     return bool(checked.columns) and not _keeps(tree(checked))
 
 
-def having(field: str, text: str, aggregates: Collection[str]) -> Having:
+def parse_having(field: str, text: str, aggregates: Collection[str]) -> Having:
     """One comparison of one of `aggregates` with one number.
 
     >>> having("windows.busy.having", "flights>=3", ["flights", "worst"])
@@ -99,20 +99,21 @@ def having(field: str, text: str, aggregates: Collection[str]) -> Having:
     """
     match = _HAVING.fullmatch(text) if len(text) <= _LONGEST_HAVING else None
     if match is None:
-        raise SpecError(field, f"{shown(text)} is not {HAVING_FORM}")
+        raise SpecError(field, f"{quote_value(text)} is not {HAVING_FORM}")
     quoted, plain, operator, number = match.groups()
     name = quoted or plain
     if name not in aggregates:
-        known = f"{near(name, aggregates)}; the window has {listed(aggregates)}"
+        known = f"{suggest_name(name, aggregates)}; the window has {join_names(aggregates)}"
         raise SpecError(
-            field, f"{shown(text)} compares {shown(name)}, which is none of its aggregates{known}"
+            field,
+            f"{quote_value(text)} compares {quote_value(name)}, which is none of its aggregates{known}",
         )
     return Having(
         name, _OPERATORS.get(operator, operator), _plain(Decimal(re.sub(r"[\s+]", "", number)))
     )
 
 
-def printed(node: Node) -> str:
+def print_expression(node: Node) -> str:
     """The canonical text of a tree, with no more parentheses than it needs.
 
     >>> printed(Call("*", (Call("+", (Name("a"), Literal(1))), Literal(Decimal("0.50")))))
@@ -133,23 +134,25 @@ def printed(node: Node) -> str:
         case "case", arms:
             return f"case {_arms(arms)}"
         case "case of", (operand, *arms):
-            return f"case {printed(operand)} {_arms(tuple(arms))}"
+            return f"case {print_expression(operand)} {_arms(tuple(arms))}"
         case "cast", (inner, Literal(kind)):
-            return f"cast({printed(inner)} as {kind})"
+            return f"cast({print_expression(inner)} as {kind})"
         case operation, _ if operation in PREDICATES:
             return _predicate(node, "")
         case operation, (left, right) if operation in _BINDS:
             binds = _BINDS[operation]
             chains = operation not in COMPARISONS
             return f"{_part(left, binds if chains else _SUM)} {operation} {_part(right, binds + 1)}"
-    return f"{node.operation}({', '.join(map(printed, node.arguments))})"
+    return f"{node.operation}({', '.join(map(print_expression, node.arguments))})"
 
 
 def _predicate(node: Call, negation: str) -> str:
     subject, *others = (_part(argument, _SUM) for argument in node.arguments)
     match node.operation:
         case "in":
-            return f"{subject} {negation}in ({', '.join(map(printed, node.arguments[1:]))})"
+            return (
+                f"{subject} {negation}in ({', '.join(map(print_expression, node.arguments[1:]))})"
+            )
         case "between":
             return f"{subject} {negation}between {others[0]} and {others[1]}"
         case "like":
@@ -158,7 +161,7 @@ def _predicate(node: Call, negation: str) -> str:
 
 
 def _arms(arguments: tuple[Node, ...]) -> str:
-    *pairs, otherwise = map(printed, arguments)
+    *pairs, otherwise = map(print_expression, arguments)
     arms = [f"when {when} then {then}" for when, then in zip(pairs[::2], pairs[1::2], strict=True)]
     return " ".join([*arms, f"else {otherwise}", "end"])
 
@@ -166,7 +169,7 @@ def _arms(arguments: tuple[Node, ...]) -> str:
 def _part(node: Node, least: int) -> str:
     """`node` in parentheses if it binds less than `least`."""
     binds = _BINDS.get(node.operation, _WHOLE) if isinstance(node, Call) else _WHOLE
-    return printed(node) if binds >= least else f"({printed(node)})"
+    return print_expression(node) if binds >= least else f"({print_expression(node)})"
 
 
 def _constant(node: Literal) -> str:

@@ -17,7 +17,7 @@ from sqlglot.parsers.spark import SparkParser
 from windowing.errors import SpecError
 from windowing.spec.expressions.tokens import FORM, LONGEST, MOST_DIGITS, Refused, tokens
 from windowing.spec.expressions.tree import ANY_NUMBER, FUNCTIONS, Call, Literal, Name, Node
-from windowing.spec.words import shown
+from windowing.spec.words import quote_value
 
 LONGEST_CHAIN = 100
 """How many operators may follow each other, as in a + b + c."""
@@ -70,7 +70,7 @@ def parsed(field: str, text: str, longest: int | None = LONGEST) -> Node:
         problem = f"can't be read{_place_of(error)}; {FORM}"
     except RecursionError:
         problem = "is nested too deeply; write it flatter"
-    raise SpecError(field, f"{shown(text)} {problem}")
+    raise SpecError(field, f"{quote_value(text)} {problem}")
 
 
 def _place_of(error: ParseError) -> str:
@@ -78,7 +78,7 @@ def _place_of(error: ParseError) -> str:
     if not error.errors:
         return ""
     near = error.errors[0].get("highlight")
-    return f" near {shown(near)}" if near else ""
+    return f" near {quote_value(near)}" if near else ""
 
 
 def _tree(text: str, longest: int | None) -> Node:
@@ -253,7 +253,7 @@ def _cast_type(found: exp.Expr) -> Literal:
         precision, scale = digits
         if 1 <= precision <= MOST_DIGITS and 0 <= scale <= precision:
             return Literal(f"decimal({precision}, {scale})")
-    raise Refused(f"casts to {shown(found.sql('spark').lower())}; allowed are {TYPES}")
+    raise Refused(f"casts to {quote_value(found.sql('spark').lower())}; allowed are {TYPES}")
 
 
 def _function(name: str, arguments: tuple[Node, ...]) -> Call:

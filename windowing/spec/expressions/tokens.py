@@ -14,7 +14,7 @@ from sqlglot import Token, TokenType
 from sqlglot.dialects.spark import Spark
 
 from windowing.spec.expressions.tree import FUNCTIONS
-from windowing.spec.words import listed, near, shown
+from windowing.spec.words import join_names, quote_value, suggest_name
 
 LONGEST = 1_000
 DEEPEST = 16
@@ -23,7 +23,7 @@ MOST_DIGITS = 38
 FORM = (
     "an expression is made of columns, literals, comparisons, arithmetic, and, or, not, in, "
     "between, like, is null, case, cast"
-    f" and {listed(FUNCTIONS)}"
+    f" and {join_names(FUNCTIONS)}"
 )
 
 _CALLED = (*FUNCTIONS, "cast", "try_cast")
@@ -147,7 +147,7 @@ def _check_nesting(found: Iterable[Token]) -> None:
             raise Refused(f"is nested more than {DEEPEST} deep; write it flatter")
     if opened:
         raise Refused(
-            f"has a {shown(opened[-1][0])} that is not closed; "
+            f"has a {quote_value(opened[-1][0])} that is not closed; "
             "check the parentheses and the ends of cases"
         )
 
@@ -166,13 +166,13 @@ def _check_token(written: str, token: Token, before: Token | None) -> None:
         _check_name(token)
     elif token.text not in _MARKS or written != token.text:
         meant = _MEANT.get(written)
-        raise Refused(f"has {shown(written)}{f', {meant}' if meant else ''}; {FORM}")
+        raise Refused(f"has {quote_value(written)}{f', {meant}' if meant else ''}; {FORM}")
 
 
 def _check_text(inside: str, before: Token | None) -> None:
     if before is not None and _word(before) not in (*_MARKS[:1], *_MARKS[2:], *_KNOWN):
         form = "times are texts without a word before them, a quote inside a text is written \\'"
-        raise Refused(f"has the text {shown(inside)} where an operator is needed; {form}")
+        raise Refused(f"has the text {quote_value(inside)} where an operator is needed; {form}")
     if not _TEXT.fullmatch(inside):
         raise Refused(
             "has a backslash in a text that stands before none of \\ ' \" % _; "
@@ -193,7 +193,7 @@ def _check_number(written: str) -> None:
         fits = len(whole) <= MOST_DIGITS and int(whole) < 2**63
     if not fits:
         limits = f"a whole number is below 2^63, a decimal has up to {MOST_DIGITS} digits"
-        raise Refused(f"has the number {shown(written)}, which is too large; {limits}")
+        raise Refused(f"has the number {quote_value(written)}, which is too large; {limits}")
 
 
 def _check_name(token: Token) -> None:
@@ -213,8 +213,12 @@ def _check_calls(found: Sequence[Token]) -> None:
         if not named or _word(after) != "(" or word in (*_CALLED, *_KNOWN) or type_of_cast:
             continue
         meant = _CALLS_MEANT.get(word)
-        hint = f", {meant}, but an expression looks at one row" if meant else near(word, _CALLED)
-        raise Refused(f"calls {token.text!r}{hint}; the functions are {listed(_CALLED[:-1])}")
+        hint = (
+            f", {meant}, but an expression looks at one row"
+            if meant
+            else suggest_name(word, _CALLED)
+        )
+        raise Refused(f"calls {token.text!r}{hint}; the functions are {join_names(_CALLED[:-1])}")
 
 
 def _word(token: Token) -> str:

@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 from windowing.spec.aggregates import FORM as CALL
 from windowing.spec.duration import FORM as DURATION
 from windowing.spec.times import ORIGIN_FORM, ZONE_FORM
-from windowing.spec.words import shown
+from windowing.spec.words import quote_value
 
 NAME_PATTERN = "[a-z][a-z0-9_]{0,63}"
 ARRIVAL = "arrival"
@@ -22,7 +22,7 @@ def text(form: str) -> BeforeValidator:
         if isinstance(value, str) and value.strip():
             return value
         raise PydanticCustomError(
-            "sentence", "{given} is not {form}", {"given": shown(value), "form": form}
+            "sentence", "{given} is not {form}", {"given": quote_value(value), "form": form}
         )
 
     return BeforeValidator(check)
@@ -46,7 +46,7 @@ def _step(value: object) -> object:
     if isinstance(value, (int, float, str)) and not isinstance(value, bool):
         return value
     raise PydanticCustomError(
-        "sentence", "{given} is not {form}", {"given": shown(value), "form": STEP}
+        "sentence", "{given} is not {form}", {"given": quote_value(value), "form": STEP}
     )
 
 

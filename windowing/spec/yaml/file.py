@@ -8,7 +8,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from windowing.errors import SpecError
-from windowing.spec.words import in_quotes, shown
+from windowing.spec.words import in_quotes, quote_value
 
 LIMIT = 256 * 1024
 """Bytes a spec may have."""
@@ -67,7 +67,7 @@ def _values(text: str) -> Any:
         line = text[: directive.start()].count("\n") + 1
         raise SpecError(
             f"line {line}",
-            f"{shown(directive[0])} is a directive; leave it out, specs are YAML 1.2",
+            f"{quote_value(directive[0])} is a directive; leave it out, specs are YAML 1.2",
         )
     yaml = YAML(typ="safe", pure=True)
     try:
@@ -115,7 +115,7 @@ def _plain_value(node: Node, field: str, yaml: YAML) -> Any:
             return _scalar(node, where, yaml)
     raise SpecError(
         where,
-        f"the tag {shown(str(node.tag))} is not allowed; "
+        f"the tag {quote_value(str(node.tag))} is not allowed; "
         "a spec is plain text, numbers, lists and mappings",
     )
 
@@ -149,7 +149,7 @@ def _check_commas(node: MappingNode, field: str) -> None:
         where = f"{field}.{key.value}" if field else str(key.value)
         why = "an unquoted text inside braces ends at a comma"
         right = f"{key.value}: {in_quotes(whole)}"
-        raise SpecError(where, f"{shown(value.value)} lacks quotes: {why}; write {right}")
+        raise SpecError(where, f"{quote_value(value.value)} lacks quotes: {why}; write {right}")
 
 
 def _whole_text(value: Node, rest: list[tuple[Node, Node]]) -> str | None:
@@ -183,5 +183,5 @@ def _scalar(node: ScalarNode, where: str, yaml: YAML) -> Any:
         kind = str(node.tag).removeprefix(_CORE)
         raise SpecError(
             where,
-            f"{shown(node.value)} can't be read as {kind}; quote it if it is meant as text",
+            f"{quote_value(node.value)} can't be read as {kind}; quote it if it is meant as text",
         ) from None

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from windowing.spec import dialects
-from windowing.spec.words import listed, near, shown
+from windowing.spec.words import join_names, quote_value, suggest_name
 from windowing.spec.yaml.document import Loc, PipelineDocument, model_at
 from windowing.spec.yaml.fields import Document
 from windowing.spec.yaml.window_document import KINDS
@@ -45,7 +45,7 @@ def _path(loc: Loc, finding: str) -> str:
 
 
 def _sentence(error: ErrorDetails, models: Models) -> str:
-    given = shown(error["input"])
+    given = quote_value(error["input"])
     if error["loc"][-1:] == ("[key]",):
         return f"{given} is not a name; quote it if it is meant as text"
     match error["type"]:
@@ -79,24 +79,24 @@ def _unknown_field(loc: Loc, given: str, models: Models) -> str:
     if kinds:
         hint = f", it belongs to {_joined_with_and(kinds)} windows"
     else:
-        hint = near(name, model.model_fields)
-    return f"is not a field here (given {given}){hint}; allowed: {listed(model.model_fields)}"
+        hint = suggest_name(name, model.model_fields)
+    return f"is not a field here (given {given}){hint}; allowed: {join_names(model.model_fields)}"
 
 
 def _joined_with_and(names: list[str]) -> str:
     *others, last = names
-    return f"{listed(others)} and {last}" if others else last
+    return f"{join_names(others)} and {last}" if others else last
 
 
 def _wrong_kind(window: object) -> str:
     """Why a window has no kind that is known."""
     if not isinstance(window, dict):
-        return f"{shown(window)} is not a mapping; write kind ({listed(KINDS)}) and its fields"
+        return f"{quote_value(window)} is not a mapping; write kind ({join_names(KINDS)}) and its fields"
     if "kind" not in window:
-        return f"is missing; write one of {listed(KINDS)}"
+        return f"is missing; write one of {join_names(KINDS)}"
     kind = window["kind"]
-    hint = near(kind if isinstance(kind, str) else shown(kind), KINDS, dialects.KINDS)
-    return f"{shown(kind)} is not a kind of window{hint}; allowed: {listed(KINDS)}"
+    hint = suggest_name(kind if isinstance(kind, str) else quote_value(kind), KINDS, dialects.KINDS)
+    return f"{quote_value(kind)} is not a kind of window{hint}; allowed: {join_names(KINDS)}"
 
 
 def _described(loc: Loc, models: Models) -> str:
@@ -111,4 +111,4 @@ def _described_mapping(loc: Loc, models: Models) -> str:
     model = models(loc)
     if model is None:
         return _described(loc, models)
-    return f"fields among {listed(model.model_fields)}"
+    return f"fields among {join_names(model.model_fields)}"
