@@ -1,4 +1,6 @@
-"""Bugs that were never made, put into a copy of the project one by one: the tests named beside each must fail, or they can't be trusted.
+"""Bugs that were never made, put into a copy of the project one by one.
+
+The tests named beside each must fail, or they can't be trusted.
 
 python -m tests.mutation.seeded [TEXT...]    only bugs whose name holds a TEXT
 """
@@ -12,17 +14,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-CRASHES, FEED = "tests/system/test_crash_points.py", "tests/system/test_source_changes.py"
-DOCTOR, EVOLVE = (
-    "tests/jobs/preflight/test_diagnose.py",
-    "tests/jobs/recompute/test_spec_evolution.py",
-)
-MAINTAIN, BACKFILL = "tests/jobs/test_maintain.py", "tests/jobs/test_backfill.py"
+CRASHES = "tests/system/test_crash_points.py"
+FEED = "tests/system/test_source_changes.py"
+DOCTOR = "tests/jobs/preflight/test_diagnose.py"
+EVOLVE = "tests/jobs/recompute/test_spec_evolution.py"
+MAINTAIN = "tests/jobs/test_maintain.py"
+BACKFILL = "tests/jobs/test_backfill.py"
 
 
 @dataclass(frozen=True)
 class Bug:
-    """In `file` the text `right`, which is there once, becomes `wrong`; `tests` are pytest's arguments that must find it."""
+    """In `file` the text `right`, which is there once, becomes `wrong`.
+
+    `tests` are the arguments with which pytest must find it.
+    """
 
     name: str
     file: str
@@ -42,54 +47,151 @@ def refill(name: str) -> tuple[str, ...]:
 
 
 BUGS = (
-    Bug("appends carry no transaction", "windowing/delta.py", "if transaction is not None:", "if False:", place("state.stored")),
-    Bug("a run's watermark row is written again", "windowing/ledger/table.py",
-        'frame.write.format("delta").mode("overwrite").option("replaceWhere", f"run = {run}").save(path)', "delta.append(frame, path)",
-        place("run.marked")),
-    Bug("dedupe eats its own replay", "windowing/panes/table.py",
-        "return ~((F.col(GENERATION) == self.generation) & (F.col(BATCH) == self.batch))", "return F.lit(True)", place("batch.processed")),
-    Bug("a batch of an open run is judged by what the one before it brought", "jobs/microbatch/stream.py",
+    Bug(
+        "appends carry no transaction",
+        "windowing/delta.py",
+        "if transaction is not None:",
+        "if False:",
+        place("state.stored"),
+    ),
+    Bug(
+        "a run's watermark row is written again",
+        "windowing/ledger/table.py",
+        'frame.write.format("delta").mode("overwrite")'
+        '.option("replaceWhere", f"run = {run}").save(path)',
+        "delta.append(frame, path)",
+        place("run.marked"),
+    ),
+    Bug(
+        "dedupe eats its own replay",
+        "windowing/panes/table.py",
+        "return ~((F.col(GENERATION) == self.generation) & (F.col(BATCH) == self.batch))",
+        "return F.lit(True)",
+        place("batch.processed"),
+    ),
+    Bug(
+        "a batch of an open run is judged by what the one before it brought",
+        "jobs/microbatch/stream.py",
         "stamp = Stamp(self.number, number, GENERATION, intent.watermark_in)",
-        "stamp = Stamp(self.number, number, GENERATION, self._advance_watermark(self.story.done(self.number), None))",
-        (CRASHES, "-k", "judged_by_the_watermark")),
-    Bug("a finished batch is done again", "jobs/microbatch/stream.py", "if number <= self.story.last_batch:", "if False:",
-        (DOCTOR, "-k", "commit_that_is_gone")),
-    Bug("a run that is finished opens another", "jobs/microbatch/stream.py",
-        "self.number = open_number or story.last_run + 1", "self.number = story.last_run + 1", place("batch.done")),
-    Bug("the watermark forgets what an earlier try accepted", "jobs/microbatch/stream.py",
-        "done = self.story.done(self.number)\n", "done = self.story.done(self.number)[1:]\n", place("batch.done")),
-    Bug("a backfill that was killed is forgotten", "jobs/recompute/chunk.py", "    if left is None:\n", "    if left is not None:\n",
-        refill("state.swapped")),
-    Bug("a backfill leaves the ids as they were", "jobs/recompute/swap.py", "    if event_id is None:\n        return\n    name, at",
-        "    if event_id is not None:\n        return\n    name, at", (BACKFILL, "-k", "comes_again")),
-    Bug("what is published need not be validated", "jobs/publish.py", "        if accept is None:\n", "        if False:\n",
-        ("tests/jobs/cli/test_commands.py",)),
-    Bug("nobody holds the lock", "jobs/preflight/lock.py", "            held = channel.tryLock()", "            held = channel",
-        ("tests/system/test_bad_sources.py", "-k", "second_writer")),
-    Bug("nobody looks at checkpoint and tables", "jobs/preflight/diagnose.py",
-        "    for finding in examine_tables(spark, pipeline, past):\n        yield refusal_of(pipeline, finding)\n", "",
-        (f"{DOCTOR}::test_what_no_ledger_can_tell_is_refused",)),
-    Bug("a checkpoint made anew has no metadata", "jobs/preflight/checkpoint.py",
-        '"metadata": dumps({"id": past.query or str(uuid4())}),', "",
-        (f"{DOCTOR}::test_a_broken_checkpoint_is_refused_and_made_anew",)),
-    Bug("compaction forgets what came late", "jobs/maintenance/compaction.py",
-        "    return F.col(JUDGED).isNull() | (first_end > F.unix_micros(JUDGED))", "    return F.lit(True) | (first_end > 0)",
-        (MAINTAIN, "-k", "late_for_some")),
-    Bug("Delta forgets what readers are pointed at", "jobs/maintain.py", "    if reach is not None and ", "    if reach is None and ",
-        (MAINTAIN, "-k", "long_ago")),
-    Bug("corrections of a killed run are forgotten", "windowing/source/rule.py",
+        "stamp = Stamp(self.number, number, GENERATION, "
+        "self._advance_watermark(self.story.done(self.number), None))",
+        (CRASHES, "-k", "judged_by_the_watermark"),
+    ),
+    Bug(
+        "a finished batch is done again",
+        "jobs/microbatch/stream.py",
+        "if number <= self.story.last_batch:",
+        "if False:",
+        (DOCTOR, "-k", "commit_that_is_gone"),
+    ),
+    Bug(
+        "a run that is finished opens another",
+        "jobs/microbatch/stream.py",
+        "self.number = open_number or story.last_run + 1",
+        "self.number = story.last_run + 1",
+        place("batch.done"),
+    ),
+    Bug(
+        "the watermark forgets what an earlier try accepted",
+        "jobs/microbatch/stream.py",
+        "done = self.story.done(self.number)\n",
+        "done = self.story.done(self.number)[1:]\n",
+        place("batch.done"),
+    ),
+    Bug(
+        "a backfill that was killed is forgotten",
+        "jobs/recompute/chunk.py",
+        "    if left is None:\n",
+        "    if left is not None:\n",
+        refill("state.swapped"),
+    ),
+    Bug(
+        "a backfill leaves the ids as they were",
+        "jobs/recompute/swap.py",
+        "    if event_id is None:\n        return\n    name, at",
+        "    if event_id is not None:\n        return\n    name, at",
+        (BACKFILL, "-k", "comes_again"),
+    ),
+    Bug(
+        "what is published need not be validated",
+        "jobs/publish.py",
+        "        if accept is None:\n",
+        "        if False:\n",
+        ("tests/jobs/cli/test_commands.py",),
+    ),
+    Bug(
+        "nobody holds the lock",
+        "jobs/preflight/lock.py",
+        "            held = channel.tryLock()",
+        "            held = channel",
+        ("tests/system/test_bad_sources.py", "-k", "second_writer"),
+    ),
+    Bug(
+        "nobody looks at checkpoint and tables",
+        "jobs/preflight/diagnose.py",
+        "    for finding in examine_tables(spark, pipeline, past):\n"
+        "        yield refusal_of(pipeline, finding)\n",
+        "",
+        (f"{DOCTOR}::test_what_no_ledger_can_tell_is_refused",),
+    ),
+    Bug(
+        "a checkpoint made anew has no metadata",
+        "jobs/preflight/checkpoint.py",
+        '"metadata": dumps({"id": past.query or str(uuid4())}),',
+        "",
+        (f"{DOCTOR}::test_a_broken_checkpoint_is_refused_and_made_anew",),
+    ),
+    Bug(
+        "compaction forgets what came late",
+        "jobs/maintenance/compaction.py",
+        "    return F.col(JUDGED).isNull() | (first_end > F.unix_micros(JUDGED))",
+        "    return F.lit(True) | (first_end > 0)",
+        (MAINTAIN, "-k", "late_for_some"),
+    ),
+    Bug(
+        "Delta forgets what readers are pointed at",
+        "jobs/maintain.py",
+        "    if reach is not None and ",
+        "    if reach is None and ",
+        (MAINTAIN, "-k", "long_ago"),
+    ),
+    Bug(
+        "corrections of a killed run are forgotten",
+        "windowing/source/rule.py",
         "for batch, ranges in noted.items()",
-        "for batch, ranges in [*noted.items()][-1:]", (FEED, "-k", "ends_before")),
-    Bug("a new window takes in what was refused", "jobs/recompute/accepted.py",
-        "history.where(LIVE)", "history.where(F.lit(True))", (EVOLVE,)),
-    Bug("a chunk is swapped in whatever has come since it was read", "jobs/recompute/staging.py",
-        "    if past.next_seq == staged.seq or _same(context_of_chunk(spark, pipeline, past), past, staged):", "    if True:",
-        (BACKFILL, "-k", "runs_go_on or grew")),
-    Bug("a backfill that goes on passes over rows that came since", "jobs/backfill.py",
-        "    return not refused_after(batch, ended.run or 0, chunk)\n", "    return True\n", (BACKFILL, "-k", "many_chunks")),
-    Bug("a check repairs what it finds", "jobs/reconcile.py", "_backfill_copy(spark, copy, past, chunks, progress)",
-        "_backfill_copy(spark, pipeline, past, chunks, progress)", (BACKFILL, "-k", "check_says")),
-)  # fmt: skip
+        "for batch, ranges in [*noted.items()][-1:]",
+        (FEED, "-k", "ends_before"),
+    ),
+    Bug(
+        "a new window takes in what was refused",
+        "jobs/recompute/accepted.py",
+        "history.where(LIVE)",
+        "history.where(F.lit(True))",
+        (EVOLVE,),
+    ),
+    Bug(
+        "a chunk is swapped in whatever has come since it was read",
+        "jobs/recompute/staging.py",
+        "    if past.next_seq == staged.seq or "
+        "_same(context_of_chunk(spark, pipeline, past), past, staged):",
+        "    if True:",
+        (BACKFILL, "-k", "runs_go_on or grew"),
+    ),
+    Bug(
+        "a backfill that goes on passes over rows that came since",
+        "jobs/backfill.py",
+        "    return not refused_after(batch, ended.run or 0, chunk)\n",
+        "    return True\n",
+        (BACKFILL, "-k", "many_chunks"),
+    ),
+    Bug(
+        "a check repairs what it finds",
+        "jobs/reconcile.py",
+        "_backfill_copy(spark, copy, past, chunks, progress)",
+        "_backfill_copy(spark, pipeline, past, chunks, progress)",
+        (BACKFILL, "-k", "check_says"),
+    ),
+)
 
 
 def main(*texts: str) -> int:
@@ -100,10 +202,9 @@ def main(*texts: str) -> int:
         began = time.monotonic()
         found = _found(bug)
         missed += not found
-        print(
-            f"{'found' if found else 'MISSED':<7}{time.monotonic() - began:6.0f} s  {bug.name}",
-            flush=True,
-        )
+        seconds = time.monotonic() - began
+        verdict = "found" if found else "MISSED"
+        print(f"{verdict:<7}{seconds:6.0f} s  {bug.name}", flush=True)
     print(f"{len(chosen) - missed} of {len(chosen)} bugs found")
     return missed
 
@@ -116,17 +217,13 @@ def _found(bug: Bug) -> bool:
         text = file.read_text()
         if text.count(bug.right) != 1:
             raise SystemExit(
-                f"{bug.name}: {bug.file} does not hold its text once; the code has changed, so must the bug"
+                f"{bug.name}: {bug.file} does not hold its text once; "
+                "the code has changed, so must the bug"
             )
         file.write_text(text.replace(bug.right, bug.wrong))
         command = [
             str(ROOT / ".venv" / "bin" / "python"),
-            "-m",
-            "pytest",
-            "-x",
-            "-q",
-            "-p",
-            "no:cacheprovider",
+            *("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"),
             *bug.tests,
         ]
         ended = subprocess.run(
