@@ -30,11 +30,6 @@ BASE = us("2036-03-09T05:00:00")
 The clock of whoever runs this has not come so far, so a backfill's arrival is that of the last run.
 """
 NEW_YORK = "America/New_York"
-WIDENING = False
-"""Whether the type of an unused column is widened now and then.
-
-Off, since a run refuses a source with a widened column, whether it uses it or not.
-"""
 
 
 @dataclass(frozen=True)
@@ -124,8 +119,7 @@ def _around(rng: Random, batch: list[Event], events: list[Event], *, quiet: bool
     newest = max((e.t for e in batch if e.t is not None), default=BASE)
     arrival = newest + rng.choice([-90, -20, 0, 10, 120]) * MINUTE
     copies = [rng.choice(events) for _ in range(rng.randrange(3))]
-    alters = ["adds", "widens"] if WIDENING else ["adds"]
-    alters_now = rng.choice(alters) if rng.random() < 0.2 else None
+    alters = rng.choice(["adds", "widens"]) if rng.random() < 0.2 else None
     more: list[Step] = []
     if rng.random() < 0.45:
         more.append(Backfill(*_range(rng, events)))
@@ -135,7 +129,7 @@ def _around(rng: Random, batch: list[Event], events: list[Event], *, quiet: bool
         known = tuple(rng.choice(events) for _ in range(rng.randrange(2)))
         more.append(Run(known, arrival + rng.choice([5, 12, 200]) * MINUTE))
     rng.shuffle(more)
-    return [Run(tuple(batch + copies), arrival, alters_now), *more]
+    return [Run(tuple(batch + copies), arrival, alters), *more]
 
 
 def _range(rng: Random, events: list[Event]) -> tuple[int, int]:

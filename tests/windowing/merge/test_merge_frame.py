@@ -9,12 +9,12 @@ from pyspark.sql import functions as F
 
 from windowing.aggregates.algebra import Algebra
 from windowing.merge.frame import (
-    corrections,
-    differing,
-    inserts,
-    qualifying,
-    replacements,
-    values,
+    compute_corrections,
+    compute_inserts,
+    compute_replacements,
+    filter_having,
+    keep_differing,
+    lower_partials,
 )
 from windowing.merge.rule import Target
 from windowing.spec.kinds import Aggregate, Having
@@ -70,7 +70,7 @@ CORRECTED = {
 
 
 def test_corrections_are_the_rows_that_are_new_or_differ(spark: SparkSession) -> None:
-    found = corrections(new(spark), stored(spark), TARGET)
+    found = compute_corrections(new(spark), stored(spark), TARGET)
     assert minutes(found) == CORRECTED
     assert found.columns == [
         "__op",
@@ -84,13 +84,13 @@ def test_corrections_are_the_rows_that_are_new_or_differ(spark: SparkSession) ->
 
 
 def test_replacements_also_delete_what_is_not_among_the_new_rows(spark: SparkSession) -> None:
-    found = replacements(new(spark), stored(spark), TARGET)
+    found = compute_replacements(new(spark), stored(spark), TARGET)
     assert minutes(found) == CORRECTED | {("D", "b", 9, 8, 5, 9, False)}
 
 
 def test_inserts_are_corrections_of_an_empty_table(spark: SparkSession) -> None:
     rows = new(spark).where("not __overflow")
-    found = minutes(inserts(rows, TARGET))
+    found = minutes(compute_inserts(rows, TARGET))
     assert found == {
         ("I", "a", 0, 1, 0, 0, False),
         ("I", "a", 1, 2, 0, 1, False),
@@ -98,7 +98,7 @@ def test_inserts_are_corrections_of_an_empty_table(spark: SparkSession) -> None:
         ("I", "a", 3, None, 0, 3, False),
         ("I", "b", 1, 6, 0, 1, False),
     }
-    assert found == minutes(corrections(rows, stored(spark).limit(0), TARGET))
+    assert found == minutes(compute_corrections(rows, stored(spark).limit(0), TARGET))
 
 
 def test_values_are_lowered_and_tell_a_lost_sum(spark: SparkSession) -> None:
@@ -109,7 +109,7 @@ def test_values_are_lowered_and_tell_a_lost_sum(spark: SparkSession) -> None:
     mean = Algebra((), F.col("total") / F.nullif("rows", F.lit(0)), F.col("full"))
     count = Algebra((), F.col("rows"))
     aggregates = [Aggregate("mean", "avg", "v"), Aggregate("events", "count")]
-    found = values(merged, ["key"], aggregates, {"mean": mean, "events": count})
+    found = lower_partials(merged, ["key"], aggregates, {"mean": mean, "events": count})
     assert found.columns == ["key", "mean", "events", "__overflow"]
     assert minutes(found) == {
         ("a", 2.5, 4, False),
@@ -135,13 +135,13 @@ def test_having_compares_whole_numbers_exactly_and_null_does_not_qualify(
     spark: SparkSession, operator: str, number: str, expected: set[int]
 ) -> None:
     rows = spark.createDataFrame([(1,), (2,), (3,), (4,), (None,)], "n bigint")
-    found = qualifying(rows, Having("n", operator, number))
+    found = filter_having(rows, Having("n", operator, number))
     assert {row.n for row in found.collect()} == expected
 
 
 def test_without_having_every_row_qualifies(spark: SparkSession) -> None:
     rows = spark.createDataFrame([(1,), (None,)], "n bigint")
-    assert qualifying(rows, None) is rows
+    assert filter_having(rows, None) is rows
 
 
 def test_points_differ_from_the_one_before_in_their_group(spark: SparkSession) -> None:
@@ -160,7 +160,7 @@ def test_points_differ_from_the_one_before_in_their_group(spark: SparkSession) -
         ],
         "key string, at int, n int, before boolean",
     )
-    found = differing(points, ["key"], ["at"], ["n"], "before")
+    found = keep_differing(points, ["key"], ["at"], ["n"], "before")
     assert minutes(found) == {
         ("a", 2, 4, False),
         ("a", 4, 5, False),
