@@ -203,7 +203,8 @@ def _check_columns(
         if column not in there:
             raise SpecError(
                 f"{where}.{name}",
-                f"{quote_value(column)} is not a column of {window}; {_nearest(_plain(column), there)}",
+                f"{quote_value(column)} is not a column of {window}; "
+                f"{_nearest(_plain(column), there)}",
                 str(path),
             )
 

@@ -1,4 +1,7 @@
-"""Airflow with a home of its own on SQLite, and a stand-in for the command line that records its calls and exits as told."""
+"""Airflow with a home of its own on SQLite, and a stand-in for the command line.
+
+The stand-in records its calls and exits as told.
+"""
 
 import atexit
 import importlib.util
@@ -30,7 +33,8 @@ else:
     )
     sys.path.append(str(ROOT))
 
-# One lake for all tests: Airflow knows an asset by its name and ties the name to the first URI it came with.
+# One lake for all tests: Airflow knows an asset by its name and ties the name to the first URI it
+# came with.
 LAKE = "/srv/lake"
 SPEC = """\
 name: {name}

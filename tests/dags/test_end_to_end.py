@@ -1,6 +1,7 @@
-"""The scheduled DAG with the real command line, Spark and Delta: a few rows land, the DAG runs, readers see the counts.
+"""The scheduled DAG with the real command line, Spark and Delta.
 
-TIDEMARK_E2E names another command than .venv/bin/tidemark; its directory's python must have the project and Spark.
+A few rows land, the DAG runs, readers see the counts. TIDEMARK_E2E names another command than
+.venv/bin/tidemark; its directory's python must have the project and Spark.
 """
 
 import os
@@ -34,7 +35,7 @@ query = f"select shop, id, timestamp(at) at, price from values {rows} as rows (s
 spark.sql(query).coalesce(1).write.format("delta").save(sys.argv[1])
 spark.stop()
 Path(sys.argv[2]).write_text("".join(f"{name} {value}\\n" for name, value in LIGHT.items()))
-"""
+"""  # noqa: E501
 
 
 @pytest.fixture
@@ -87,9 +88,15 @@ def kept_of(run_id: str) -> str:
 def test_a_broken_expectation_turns_the_run_red_and_publishes_nothing(
     landed: Path, outcome: Callable[..., Outcome]
 ) -> None:
-    """The second half of the same pipeline: its suite now demands more orders an hour than there are."""
+    """The second half of the same pipeline.
+
+    Its suite now demands more orders an hour than there are.
+    """
     (landed / "expectations").mkdir()
-    wanted = "{type: expect_column_values_to_be_between, kwargs: {column: orders, min_value: 100}, severity: critical}"
+    wanted = (
+        "{type: expect_column_values_to_be_between, kwargs: {column: orders, min_value: 100}, "
+        "severity: critical}"
+    )
     (landed / "expectations" / "corner.yaml").write_text(f"hourly:\n  - {wanted}\n")
     (landed / "corner.yaml").write_text(
         (landed / "corner.yaml").read_text() + "expectations: {suite: corner}\n"

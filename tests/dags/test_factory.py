@@ -45,9 +45,9 @@ def test_date_times_are_passed_on_with_their_offset() -> None:
         BACKFILL[0],
         {"from": "2013-03-10T00:00:00-05:00", "to": "2013-03-11 00:00Z"},
     )
-    assert (
-        line
-        == "exec tidemark backfill spec.yaml --from 2013-03-10T00:00:00-05:00 --to 2013-03-11T00:00:00+00:00 --json"
+    assert line == (
+        "exec tidemark backfill spec.yaml --from 2013-03-10T00:00:00-05:00 "
+        "--to 2013-03-11T00:00:00+00:00 --json"
     )
 
 

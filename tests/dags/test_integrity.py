@@ -1,4 +1,7 @@
-"""The DAGs that Airflow sees: which there are, their tasks and order, what reading them costs, and what a broken spec does."""
+"""The DAGs that Airflow sees: which there are, and their tasks and order.
+
+Also what reading them costs, and what a broken spec does.
+"""
 
 import json
 import os
@@ -23,7 +26,7 @@ bag = DagBag(dag_folder=sys.argv[1])
 seconds = time.perf_counter() - begin
 heavy = [name for name in ("pyspark", "delta", "pandas", "numpy", "pyarrow", "great_expectations") if name in sys.modules]
 print(json.dumps({"seconds": seconds, "heavy": heavy, "errors": bag.import_errors, "dags": sorted(bag.dags)}))
-"""
+"""  # noqa: E501
 
 
 @pytest.fixture

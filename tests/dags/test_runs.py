@@ -1,4 +1,7 @@
-"""DAG runs in this process with a stand-in for the command: what each exit code does to the tasks, and what assets are told."""
+"""DAG runs in this process with a stand-in for the command.
+
+What each exit code does to the tasks, and what assets are told.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -104,9 +107,9 @@ def test_a_backfill_passes_its_range_and_publishes(cli: FakeCli, specs: Path, ou
         "shop_backfill", **{"from": "2013-01-01T00:00:00Z", "to": "2013-02-01T00:00:00Z"}
     )
     assert done.state == "success"
-    assert (
-        cli.calls[0]
-        == f"backfill {specs / 'shop.yaml'} --from 2013-01-01T00:00:00+00:00 --to 2013-02-01T00:00:00+00:00 --json"
+    assert cli.calls[0] == (
+        f"backfill {specs / 'shop.yaml'} --from 2013-01-01T00:00:00+00:00 "
+        "--to 2013-02-01T00:00:00+00:00 --json"
     )
     assert len(events(done.run_id)) == 2
 

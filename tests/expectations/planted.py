@@ -1,4 +1,7 @@
-"""One window of every kind and emission, right outputs of each, and outputs with one defect each."""
+"""One window of every kind and emission.
+
+With it come right outputs of each, and outputs with one defect each.
+"""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta

@@ -31,7 +31,7 @@ def own(tmp_path: Path) -> Pipeline:
       - {type: expect_column_most_common_value_to_be_in_set, kwargs: {column: note, value_set: [quiet]}, severity: warning}
       - {type: expect_compound_columns_to_be_unique, kwargs: {column_list: [note, revision]}, severity: warning}
       - {type: expect_column_sum_to_be_between, kwargs: {column: flights, min_value: 7}, severity: warning}
-    """
+    """  # noqa: E501
     (tmp_path / "own.yaml").write_text(text)
     return replace(PIPELINE, suite="own")
 

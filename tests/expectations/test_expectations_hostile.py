@@ -1,4 +1,7 @@
-"""Suite files that nobody meant to write, or that someone did: each is refused in one short sentence that names the file."""
+"""Suite files that nobody meant to write, or that someone did.
+
+Each is refused in one short sentence that names the file.
+"""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""Outputs of every kind of window meet their law when they are right, and break the one rule that forbids a defect when they aren't."""
+"""Outputs of every kind of window meet their law when they are right.
+
+When they aren't, they break the one rule that forbids the defect.
+"""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""The law of every kind of window holds of what the oracle makes of random events, whatever the output shows of it."""
+"""The law of every kind of window holds of what the oracle makes of random events.
+
+It holds whatever the output shows of it.
+"""
 
 import random
 from collections import Counter
@@ -115,7 +118,10 @@ CASES: dict[str, dict[str, tuple[Window, oracle.Window]]] = {
 
 @dataclass(frozen=True)
 class Past:
-    """What the oracle remembers of several runs, and how many accepted events missed each window."""
+    """What the oracle remembers of several runs.
+
+    It also has how many accepted events missed each window.
+    """
 
     truth: oracle.Oracle
     missed: Counter[str]
@@ -123,7 +129,10 @@ class Past:
 
 @pytest.fixture(scope="module")
 def past() -> Past:
-    """Events of eight keys over four days, in steps of ten minutes, so that many coincide; in four runs, the later ones out of order."""
+    """Events of eight keys over four days, in four runs, the later ones out of order.
+
+    Events come in steps of ten minutes, so that many coincide.
+    """
     draw, begin = random.Random(11), micros(SPRING) - DAY_US
     theirs = tuple(theirs for ways in CASES.values() for _, theirs in ways.values())
     truth = oracle.Oracle(HOUR_US // 2, 5 * HOUR_US, 10**15, None, theirs)

@@ -1,4 +1,7 @@
-"""Reasons say what went wrong without quoting rows; packages that were put off come when they are asked for."""
+"""Reasons say what went wrong without quoting rows.
+
+Packages that were put off come when they are asked for.
+"""
 
 import subprocess
 import sys

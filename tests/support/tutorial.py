@@ -129,8 +129,8 @@ def comparable(text: str, directory: Path) -> str:
 def checkout(directory: Path, root: Path) -> dict[str, str]:
     """The environment of a reader.
 
-    Spark gets the settings of light commands, because compiling would take most of the time: half of a run of few rows.
-    A command that fails leaves its stack trace.
+    Spark gets the settings of light commands, because compiling would take most of the time: half
+    of a run of few rows. A command that fails leaves its stack trace.
     """
     directory.mkdir(parents=True, exist_ok=True)
     for name, words in (("python", ""), ("tidemark", "-m jobs ")):

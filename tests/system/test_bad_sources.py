@@ -208,24 +208,60 @@ def _sql(statement: str) -> Callable[[Source], None]:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda s: _overwrite(s, "id, key, ts"),
-         "SOURCE_CHANGED: .*: aggregates.total: the source has no column 'value'"),
-        (lambda s: _overwrite(s, "id, key, ts, boolean(value) value"),
-         "SOURCE_CHANGED: .*: aggregates.total: 'value' is of type boolean"),
-        (lambda s: _overwrite(s, "id, key, ts, string(value) value"),
-         "SOURCE_CHANGED: .*: 'value' was of type bigint when state was made"),
+        (
+            lambda s: _overwrite(s, "id, key, ts"),
+            "SOURCE_CHANGED: .*: aggregates.total: the source has no column 'value'",
+        ),
+        (
+            lambda s: _overwrite(s, "id, key, ts, boolean(value) value"),
+            "SOURCE_CHANGED: .*: aggregates.total: 'value' is of type boolean",
+        ),
+        (
+            lambda s: _overwrite(s, "id, key, ts, string(value) value"),
+            "SOURCE_CHANGED: .*: 'value' was of type bigint when state was made",
+        ),
         (_renamed, "SOURCE_CHANGED: .*columns of the source"),
-        (_sql("delete from {} where id = 'c'"), "rows of the source were deleted after they had been read"),
-        (_sql("delete from {} where id = 'a'"), "rows of the source were (updated or )?deleted after they had been read"),
-        (_sql("update {} set value = 9 where id = 'a'"), "rows of the source were updated or deleted after they had been read"),
-        (_recreate, "SOURCE_RECREATED: .* dropped and created again since run 1; restore the old one, or `tidemark reset bad`"),
-        (_forget_a_version, "SOURCE_OLDER: .*the source is at version 0, but version 1 was read; restore it, or `tidemark reset"),
-        (_grow_anew, "SOURCE_OLDER: .*version 1 of the source was read at 20.*, but written at 20.*; restore it, or `tidemark reset"),
+        (
+            _sql("delete from {} where id = 'c'"),
+            "rows of the source were deleted after they had been read",
+        ),
+        (
+            _sql("delete from {} where id = 'a'"),
+            "rows of the source were (updated or )?deleted after they had been read",
+        ),
+        (
+            _sql("update {} set value = 9 where id = 'a'"),
+            "rows of the source were updated or deleted after they had been read",
+        ),
+        (
+            _recreate,
+            "SOURCE_RECREATED: .* dropped and created again since run 1; "
+            "restore the old one, or `tidemark reset bad`",
+        ),
+        (
+            _forget_a_version,
+            "SOURCE_OLDER: .*the source is at version 0, but version 1 was read; "
+            "restore it, or `tidemark reset",
+        ),
+        (
+            _grow_anew,
+            "SOURCE_OLDER: .*version 1 of the source was read at 20.*, but written at 20.*; "
+            "restore it, or `tidemark reset",
+        ),
     ],
-    ids=["dropped", "unusable", "retyped", "renamed", "deleted file", "deleted row", "updated row",
-     "recreated", "older version",
-         "grown anew"],
-)  # fmt: skip
+    ids=[
+        "dropped",
+        "unusable",
+        "retyped",
+        "renamed",
+        "deleted file",
+        "deleted row",
+        "updated row",
+        "recreated",
+        "older version",
+        "grown anew",
+    ],
+)
 def test_a_source_whose_past_changed_is_refused(
     once: Source, change: Callable[[Source], None], sentence: str
 ) -> None:

@@ -99,7 +99,8 @@ def test_a_key_that_is_half_erased_is_not_published_again(
     ends_at(Crasher("publish.pointed"), lambda: erase(spark, lab.pipeline, {"key": "b"}))
     with pytest.raises(
         UsageError,
-        match="nothing is published, because an erase is incomplete; rerun `tidemark erase`, then publish",
+        match="nothing is published, because an erase is incomplete; "
+        "rerun `tidemark erase`, then publish",
     ):
         publish(spark, lab.pipeline)
     erase(spark, lab.pipeline, {"key": "b"})
@@ -217,7 +218,8 @@ def test_tables_of_others_are_left_alone(spark: SparkSession, tmp_path: Path) ->
     spark.sql("select 1 as price, 'b' as key").write.format("delta").save(other)
     with pytest.raises(
         StateRefused,
-        match="TABLE_FOREIGN: .*: daily hold rows, and no run of this pipeline wrote them; move them away",
+        match="TABLE_FOREIGN: .*: daily hold rows, and no run of this pipeline wrote them; "
+        "move them away",
     ):
         lab.go()
     moved = local_path(other).rename(tmp_path / "daily")

@@ -280,7 +280,8 @@ def test_whatever_finishes_a_run_makes_its_corrections_and_readers_see_none_with
     validate(spark, lab.pipeline)
     with pytest.raises(
         UsageError,
-        match="lab: run 2 stopped before reprocessing rows that changed in the source; `tidemark run`",
+        match="lab: run 2 stopped before reprocessing rows that changed in the source; "
+        "`tidemark run`",
     ):
         publish(spark, lab.pipeline)
     lab.backfill(DAY + 1440 * MINUTE, DAY + 2880 * MINUTE)

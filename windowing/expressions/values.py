@@ -96,7 +96,8 @@ def named_column(node: Name, schema: T.StructType) -> Value:
         hint = suggest_name(node.name, schema.names)
         columns = join_names(sorted(schema.names))
         raise Unfit(
-            f"{quote_value(print_expression(node))} is no column of the source{hint}; it has {columns}"
+            f"{quote_value(print_expression(node))} is no column of the source{hint}; "
+            f"it has {columns}"
         )
     quoted = f"`{node.name.replace('`', '``')}`"
     return Value(node, schema[node.name].dataType, F.col(quoted))

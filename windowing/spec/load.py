@@ -115,7 +115,8 @@ def check_name(field: str, name: str) -> None:
     if not re.fullmatch(NAME_PATTERN, name):
         raise SpecError(
             field,
-            f"{quote_value(name)} is not a name; a name matches {NAME_PATTERN}, as in flights_hourly",
+            f"{quote_value(name)} is not a name; a name matches {NAME_PATTERN}, "
+            "as in flights_hourly",
         )
 
 

@@ -42,7 +42,8 @@ def table(field: str, text: str, base: str | None) -> str:
     if not _CATALOG.fullmatch(text):
         raise SpecError(
             field,
-            f"{quote_value(text)} is neither a path with a slash nor a catalog name such as db.events",
+            f"{quote_value(text)} is neither a path with a slash nor a catalog name "
+            "such as db.events",
         )
     return text
 

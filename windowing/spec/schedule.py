@@ -71,7 +71,8 @@ def _preset(field: str, text: str) -> str:
         hint = suggest_name(text, PRESETS)
         raise SpecError(
             field,
-            f"{quote_value(text)} is not a preset{hint}; allowed: {join_names(PRESETS)}, or five cron fields",
+            f"{quote_value(text)} is not a preset{hint}; allowed: {join_names(PRESETS)}, "
+            "or five cron fields",
         )
     return text
 
@@ -98,7 +99,8 @@ def _check_day_comes(field: str, text: str, parts: list[str]) -> None:
     if min(days) > longest:
         raise SpecError(
             field,
-            f"{quote_value(text)} never comes: no month of {month_part!r} has a day of {day_part!r}",
+            f"{quote_value(text)} never comes: "
+            f"no month of {month_part!r} has a day of {day_part!r}",
         )
 
 

@@ -51,13 +51,15 @@ def _check_table(where: str, name: str, rows: Any, tables: Columns) -> None:
     if not isinstance(rows, list):
         raise SpecError(
             where,
-            f"{quote_value(rows)} is not a list of rows; write all rows of {name}, or [] if it has none",
+            f"{quote_value(rows)} is not a list of rows; write all rows of {name}, "
+            "or [] if it has none",
         )
     for n, row in enumerate(rows):
         if not isinstance(row, dict) or not row:
             raise SpecError(
                 f"{where}[{n}]",
-                f"{quote_value(row)} is not a row; write a mapping with some of {join_names(columns)}",
+                f"{quote_value(row)} is not a row; "
+                f"write a mapping with some of {join_names(columns)}",
             )
         _check_row(f"{where}[{n}]", name, row, columns)
 

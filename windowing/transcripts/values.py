@@ -133,7 +133,8 @@ def _type(field: str, written: str) -> str:
         return kind
     raise SpecError(
         field,
-        f"{quote_value(written)} is not a type{suggest_name(kind, _FORMS)}; allowed: {join_names(TYPES)}",
+        f"{quote_value(written)} is not a type{suggest_name(kind, _FORMS)}; "
+        f"allowed: {join_names(TYPES)}",
     )
 
 

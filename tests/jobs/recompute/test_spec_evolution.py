@@ -1,4 +1,7 @@
-"""A live pipeline whose spec gains and loses windows and aggregates: what is new fills itself, the rest stays, also when it is killed."""
+"""A live pipeline whose spec gains and loses windows and aggregates.
+
+What is new fills itself, the rest stays, also when it is killed.
+"""
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
@@ -27,7 +30,10 @@ FEW = ["n", "total"]
 
 
 def become(life: Life, *windows: oracle.Window, few: tuple[str, ...] = ()) -> None:
-    """The spec has these windows from now on, those named in `few` with two aggregates; so has an oracle that read all there is."""
+    """The spec has these windows from now on, those named in `few` with two aggregates.
+
+    So has an oracle that read all there is.
+    """
     lab, batches = life.lab, life.batches
     lab.windows = windows
     lab.truth = oracle.Oracle(lab.delay, lab.lateness, 10**15, None, windows, None)
@@ -75,7 +81,10 @@ STEPS: list[tuple[tuple[str, ...], tuple[oracle.Window, ...], tuple[str, ...]]] 
     ((), (VISITS, ALL), ()),
     (("evolve.done",), (HOURLY, VISITS, ROLLING), ("visits",)),
 ]
-"""Where the first runs with the new spec end, its windows, and which of them have two aggregates only."""
+"""Where the first runs with the new spec end, and its windows.
+
+The last part says which of them have two aggregates only.
+"""
 
 
 @pytest.mark.parametrize(
@@ -157,15 +166,32 @@ def spec_with(
 
 
 REFUSED = {
-    "size": (lambda s: s["windows"]["hourly"].update(size="2 hours"), "windows.hourly differ.*under which it fills itself"),
+    "size": (
+        lambda s: s["windows"]["hourly"].update(size="2 hours"),
+        "windows.hourly differ.*under which it fills itself",
+    ),
     "aggregate": (lambda s: s["aggregates"].update(total="min(value)"), "aggregate total.* differ"),
-    "watermark": (lambda s: s["watermark"].update(delay="1 hour"), "watermark differ.*; restore them, or give the pipeline a new name"),
+    "watermark": (
+        lambda s: s["watermark"].update(delay="1 hour"),
+        "watermark differ.*; restore them, or give the pipeline a new name",
+    ),
     "key": (lambda s: s["source"].update(key=["id"]), "source differ"),
-    "type": (lambda s: s["windows"].update(pairs={"kind": "count", "count": 2, "aggregates": ["mean"]}) or s["aggregates"].update(
-        mean="top_k(value, 2)"), "aggregate mean"),
-    "reused": (lambda s: s["windows"].update(pairs={"kind": "global"}), "windows.pairs differ.*under which it fills itself"),
-    "text": (lambda s: s["aggregates"].update(odd="sum(key)"), "events that were accepted would be refused now"),
-}  # fmt: skip
+    "type": (
+        lambda s: (
+            s["windows"].update(pairs={"kind": "count", "count": 2, "aggregates": ["mean"]})
+            or s["aggregates"].update(mean="top_k(value, 2)")
+        ),
+        "aggregate mean",
+    ),
+    "reused": (
+        lambda s: s["windows"].update(pairs={"kind": "global"}),
+        "windows.pairs differ.*under which it fills itself",
+    ),
+    "text": (
+        lambda s: s["aggregates"].update(odd="sum(key)"),
+        "events that were accepted would be refused now",
+    ),
+}
 
 
 @pytest.mark.parametrize("change", REFUSED)
@@ -196,7 +222,8 @@ def test_a_run_that_was_left_open_is_finished_by_its_own_spec(life: Life) -> Non
     lab.pipeline = load_pipeline(spec)
     with pytest.raises(
         StateRefused,
-        match="the spec has changed and run .*: the next run finishes it; restore the spec, run, then",
+        match="the spec has changed and run .*: the next run finishes it; "
+        "restore the spec, run, then",
     ):
         lab.go()
     lab.pipeline = kept

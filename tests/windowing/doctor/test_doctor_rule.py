@@ -49,13 +49,27 @@ FOREIGN_CUT = {**STREAM.offsets, 2: OFFSETS % 9}
         (replace(STREAM, offsets={**STREAM.offsets, 3: OFFSETS % 3}), PAST),
         (replace(STREAM, offsets={**STREAM.offsets, 3: OFFSETS % 3}), BEGUN),
         (replace(STREAM, offsets={2: OFFSETS % 2}), PAST),
-        (STREAM, LedgerHistory((*PAST.entries[:-4], LedgerEntry(SKIP, batch=2, offsets=OFFSETS % 2, note="q")))),
+        (
+            STREAM,
+            LedgerHistory(
+                (*PAST.entries[:-4], LedgerEntry(SKIP, batch=2, offsets=OFFSETS % 2, note="q"))
+            ),
+        ),
     ],
     ids=[
-        "nothing", "empty", "first batch read", "first batch begun", "first batch done", "same",
-        "not committed", "one more read", "one more begun", "old files gone", "skipped",
+        "nothing",
+        "empty",
+        "first batch read",
+        "first batch begun",
+        "first batch done",
+        "same",
+        "not committed",
+        "one more read",
+        "one more begun",
+        "old files gone",
+        "skipped",
     ],
-)  # fmt: skip
+)
 def test_what_a_run_can_go_on_from_is_no_finding(stream: Stream, past: LedgerHistory) -> None:
     assert of_stream(stream, past) == ()
 

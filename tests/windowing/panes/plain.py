@@ -60,7 +60,10 @@ def picked_by(function: str, pairs: list[tuple[Any, Any]]) -> Any:
 
 
 def of_numbers(function: str, numbers: list[Any], argument: float | None) -> Any:
-    """Sums are exact and None beyond 64 bits; a quantile is the least value whose rank is at least the argument."""
+    """Sums are exact and None beyond 64 bits.
+
+    A quantile is the least value whose rank is at least the argument.
+    """
     if not numbers:
         return None
     exact = [Fraction(v) for v in numbers]

@@ -1,6 +1,7 @@
 """Specs whose digests are pinned: the shipped ones, and one with each kind, aggregate and policy.
 
-The digests of release 0.1 in tests/data/digests-0.1.json are of these same specs, made by that release.
+The digests of release 0.1 in tests/data/digests-0.1.json are of these same specs, made by that
+release.
 """
 
 from pathlib import Path

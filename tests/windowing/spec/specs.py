@@ -39,7 +39,10 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 def changed(**paths: Any) -> dict[str, Any]:
-    """RIGHT with some fields set or, if GONE, removed; a path is written with / between its steps."""
+    """RIGHT with some fields set or, if GONE, removed.
+
+    A path is written with / between its steps.
+    """
     spec = copy.deepcopy(RIGHT)
     for path, value in paths.items():
         *steps, last = path.split("/")

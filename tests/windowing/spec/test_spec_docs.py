@@ -1,4 +1,7 @@
-"""The spec reference is right: its YAML is read, and it names every field and every function there is."""
+"""The spec reference is right.
+
+Its YAML is read, and it names every field and every function there is.
+"""
 
 import re
 from json import dumps
@@ -46,7 +49,10 @@ def read(folder: Path, text: str) -> dict[str, Any]:
 
 
 def loaded(folder: Path, text: str) -> Pipeline | None:
-    """The pipeline of a whole spec, or of parts of one put into a right one; None for what is no spec."""
+    """The pipeline of a whole spec, or of parts of one put into a right one.
+
+    None for what is no spec.
+    """
     given = read(folder, text)
     if not {*given} <= {*PipelineDocument.model_fields}:
         return None

@@ -1,4 +1,7 @@
-"""Expressions are read or refused by one sentence; whatever is read has a canonical text that reads back as the same tree."""
+"""Expressions are read or refused by one sentence.
+
+Whatever is read has a canonical text that reads back as the same tree.
+"""
 
 import logging
 import subprocess
@@ -389,7 +392,7 @@ SOUP = """
 a b `x y` and or not in between like is null true case when then else end ( ) , + - * / % = != < <=> 1 2.5 1e3 'x' "z" abs( round( if(
 cast( as double bigint decimal(9,2) select from where over order by ; . -- /* */ { } [ ] : :: -> => ? @ $ | ! ~ ^ # \\ ` ' __a date
 timestamp interval union all any exists array map set show with distinct escape at time zone div xor rlike partition
-"""
+"""  # noqa: E501
 WORDS = st.sampled_from(SOUP.split())
 
 
@@ -421,7 +424,10 @@ def test_reading_says_nothing_in_logs(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_the_parser_is_loaded_by_the_first_expression() -> None:
-    code = "import sys, windowing.spec.expressions.parse as e; e.having('f', 'n > 1', ['n']); print('sqlglot' in sys.modules)"
+    code = (
+        "import sys, windowing.spec.expressions.parse as e; e.having('f', 'n > 1', ['n']); "
+        "print('sqlglot' in sys.modules)"
+    )
     assert (
         subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True
@@ -461,7 +467,10 @@ NO_HAVING = [
     "flights > 3;",
 ]
 NO_NUMBER = ["'3'", "x", "nan", "1e3", "null", "٣", "1" * 19, "--3", ".5", "3 3", "1_0"]
-WRONG = "is not an aggregate, one of = != < <= > >= and a number of up to 18 digits before and after the point, as in flights >= 3"
+WRONG = (
+    "is not an aggregate, one of = != < <= > >= and a number of up to 18 digits "
+    "before and after the point, as in flights >= 3"
+)
 
 
 @pytest.mark.parametrize(

@@ -92,19 +92,47 @@ def test_numbers_that_are_equal_are_one_spec() -> None:
     ("paths", "added", "removed", "altered"),
     [
         ({"schedule": GONE}, [], [], []),
-        ({"windows/daily": {"kind": "tumbling", "size": "1 day"}}, ["windows.daily", "windows.daily aggregate flights",
-                                                                    "windows.daily aggregate worst"], [], []),
-        ({"windows/busy": GONE}, [], ["windows.busy", "windows.busy aggregate flights", "windows.busy aggregate worst"], []),
+        (
+            {"windows/daily": {"kind": "tumbling", "size": "1 day"}},
+            ["windows.daily", "windows.daily aggregate flights", "windows.daily aggregate worst"],
+            [],
+            [],
+        ),
+        (
+            {"windows/busy": GONE},
+            [],
+            ["windows.busy", "windows.busy aggregate flights", "windows.busy aggregate worst"],
+            [],
+        ),
         ({"windows/hourly/size": "2 hours"}, [], [], ["windows.hourly"]),
-        ({"windows/hourly/kind": "cumulate", "windows/hourly/size": GONE, "windows/hourly/max_size": "1 day",
-          "windows/hourly/step": "1 hour"}, [], [], ["windows.hourly"]),
+        (
+            {
+                "windows/hourly/kind": "cumulate",
+                "windows/hourly/size": GONE,
+                "windows/hourly/max_size": "1 day",
+                "windows/hourly/step": "1 hour",
+            },
+            [],
+            [],
+            ["windows.hourly"],
+        ),
         ({"windows/hourly/aggregates": ["flights"]}, [], ["windows.hourly aggregate worst"], []),
-        ({"aggregates/best": "min(delay)"}, [f"windows.{w} aggregate best" for w in ("hourly", "rolling", "busy")], [], []),
-        ({"aggregates/worst": "min(delay)"}, [], [], [f"windows.{w} aggregate worst" for w in ("hourly", "rolling", "busy")]),
+        (
+            {"aggregates/best": "min(delay)"},
+            [f"windows.{w} aggregate best" for w in ("hourly", "rolling", "busy")],
+            [],
+            [],
+        ),
+        (
+            {"aggregates/worst": "min(delay)"},
+            [],
+            [],
+            [f"windows.{w} aggregate worst" for w in ("hourly", "rolling", "busy")],
+        ),
         ({"watermark/delay": "11 minutes"}, [], [], ["watermark"]),
         ({"source/key": ["dest"]}, [], [], ["source"]),
     ],
-)  # fmt: skip
+)
 def test_what_came_what_went_and_what_is_another(
     paths: dict[str, Any], added: list[str], removed: list[str], altered: list[str]
 ) -> None:

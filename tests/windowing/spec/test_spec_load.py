@@ -1,4 +1,7 @@
-"""load_pipeline: what a lawful spec becomes. Windows other than grids: test_spec_windows.py; unlawful specs: test_spec_refused*.py."""
+"""load_pipeline: what a lawful spec becomes.
+
+Windows other than grids: test_spec_windows.py; unlawful specs: test_spec_refused*.py.
+"""
 
 import copy
 import os
@@ -375,7 +378,10 @@ def test_a_mapping_may_be_read_only() -> None:
 def test_relative_paths_start_at_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "pipelines"
     folder.mkdir()
-    text = "name: p\nlake: ../lake\nsource: {table: ../in/t, event_time: ts, key: [k]}\naggregates: {n: count()}\n"
+    text = (
+        "name: p\nlake: ../lake\nsource: {table: ../in/t, event_time: ts, key: [k]}\n"
+        "aggregates: {n: count()}\n"
+    )
     (folder / "p.yaml").write_text(
         "\ufeff" + text + "windows: {w: {kind: tumbling, size: 1 day, origin: 1970-01-02}}\n",
         encoding="utf-8",

@@ -14,7 +14,10 @@ POSITIVE = f"is not longer than 0; it must be {FORM}"
 FIXED = "has no fixed length; use weeks, days or shorter units"
 STEP = "a number such as 10, or a duration such as '5 minutes' for timestamps"
 LOST = "events between windows would be lost"
-HAVING = "is not an aggregate, one of = != < <= > >= and a number of up to 18 digits before and after the point, as in flights >= 3"
+HAVING = (
+    "is not an aggregate, one of = != < <= > >= and a number of up to 18 digits "
+    "before and after the point, as in flights >= 3"
+)
 
 BELONGS = {
     "size": "tumbling and sliding",
@@ -546,7 +549,10 @@ def test_state_of_windows_without_an_end_lives_forever(kind: str) -> None:
 )
 def test_state_that_is_too_short(window: dict[str, Any], state: str, span: str, least: str) -> None:
     error = refused(kept(state, window))
-    said = f"'{state}' is shorter than allowed_lateness + the '{span}' that windows.w needs; write at least '{least}' or forever"
+    said = (
+        f"'{state}' is shorter than allowed_lateness + the '{span}' that windows.w needs; "
+        f"write at least '{least}' or forever"
+    )
     assert (error.field, error.message) == ("retention.state", said)
 
 

@@ -1,4 +1,7 @@
-"""Digests that live pipelines keep: they stay what they are whatever happens to the Python around them."""
+"""Digests that live pipelines keep.
+
+They stay what they are whatever happens to the Python around them.
+"""
 
 import json
 import re
@@ -114,11 +117,14 @@ found = kept()
 old = json.load(open("tests/data/digests-0.1.json"))
 assert hasattr(found["right"].watermark, "extra") and hasattr(found["right"].aggregates[0], "extra")
 print(json.dumps([{n: parts(p) for n, p in found.items()}, {n: parts_like(old[n], p) for n, p in found.items()}]))
-"""
+"""  # noqa: E501
 
 
 def test_an_optional_field_more_changes_no_digest(tmp_path: Path) -> None:
-    """In a copy of the project, watermark and aggregate get a field, and the kind of window another class name."""
+    """In a copy of the project, watermark and aggregate get a field.
+
+    The kind of window gets another class name.
+    """
     for folder in ("windowing", "tests/windowing/spec", "tests/data", "pipelines"):
         shutil.copytree(PROJECT / folder, tmp_path / folder)
     for package in ("tests", "tests/windowing"):

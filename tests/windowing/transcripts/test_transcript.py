@@ -1,4 +1,7 @@
-"""Transcripts that can't be played are refused before Spark starts, in one sentence that names file and field."""
+"""Transcripts that can't be played are refused before Spark starts.
+
+Each is refused in one sentence that names file and field.
+"""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,34 +40,64 @@ WRONG = {
     "steps: [{watermark: 2013-01-01}]\n": "spec",
     "spec: nowhere.yaml\nsteps: [{watermark: 2013-01-01}]\n": "nowhere.yaml: can't be read",
     HEAD + "  - inptu: []\n": "did you mean 'input'",
-    HEAD + "  - expect: {hourly: []}\n": "steps[0]: does nothing; write input, watermark, arrival or backfill",
+    HEAD + "  - expect: {hourly: []}\n": (
+        "steps[0]: does nothing; write input, watermark, arrival or backfill"
+    ),
     HEAD + "  - input: {place: EWR}\n": "steps[0].input",
     HEAD + "  - input: [EWR]\n": "steps[0].input[0]",
     HEAD + "  - watermark: noon\n": "steps[0].watermark: 'noon' is not a time",
     HEAD + "  - watermark: 5\n": "steps[0].watermark",
     HEAD + "  - backfill: 2013-01-01\n": "steps[0].backfill",
     HEAD + "  - backfill: {from: 2013-01-02, to: 2013-01-01}\n": "from must be before to",
-    HEAD + "  - backfill: {from: 2013-01-01, to: 2013-01-02}\n    watermark: 2013-01-01\n": "has watermark and backfill",
+    HEAD + "  - backfill: {from: 2013-01-01, to: 2013-01-02}\n    watermark: 2013-01-01\n": (
+        "has watermark and backfill"
+    ),
     HEAD + "  - input: [{place: EWR, at: noon}]\n": "steps[0].input[0].at: 'noon' is not a time",
-    HEAD + "  - input: [{place: 5, at: 2013-01-01}, {place: EWR, at: 2013-01-01}]\n": "columns.place: is missing, and the rows give",
-    HEAD + "  - input: [{plce: EWR}]\n": "steps[0].input[0].plce: the spec does not use this column, did you mean 'place'",
-    HEAD + "  - input: [{place: EWR, at: 2013-01-01, fare: 1.5}]\n": "fare: 1.5 is not a whole number of 64 bits",
-    HEAD + "  - input: [{place: EWR, at: 2013-01-01, fare: 9223372036854775808}]\n": "is not a whole number of 64 bits",
+    HEAD + "  - input: [{place: 5, at: 2013-01-01}, {place: EWR, at: 2013-01-01}]\n": (
+        "columns.place: is missing, and the rows give"
+    ),
+    HEAD + "  - input: [{plce: EWR}]\n": (
+        "steps[0].input[0].plce: the spec does not use this column, did you mean 'place'"
+    ),
+    HEAD + "  - input: [{place: EWR, at: 2013-01-01, fare: 1.5}]\n": (
+        "fare: 1.5 is not a whole number of 64 bits"
+    ),
+    HEAD + "  - input: [{place: EWR, at: 2013-01-01, fare: 9223372036854775808}]\n": (
+        "is not a whole number of 64 bits"
+    ),
     HEAD + "  - input: [{place: EWR, at: 2013-01-01, vip: 1}]\n": "vip: 1 is not true or false",
-    HEAD.replace("bigint", "money") + f"  - input: [{ROW}]\n": "columns.fare: 'money' is not a type",
+    HEAD.replace("bigint", "money") + f"  - input: [{ROW}]\n": (
+        "columns.fare: 'money' is not a type"
+    ),
     HEAD.replace("fare:", "Fare:") + f"  - input: [{ROW}]\n": "by case only",
-    "spec: trips.yaml\nsteps:\n  - watermark: 2013-01-01\n": "columns: the spec uses place, id, vip, fare, but no row gives a value",
-    HEAD + f"  - input: [{ROW}]\n    expect: {{houry: []}}\n": "is not a table of this pipeline, did you mean 'hourly'",
-    HEAD + f"  - input: [{ROW}]\n    expect: {{hourly: {{n: 1}}}}\n": "is not a list of rows; write all rows of hourly, or []",
-    HEAD + f"  - input: [{ROW}]\n    expect: {{hourly: [3]}}\n": "steps[0].expect.hourly[0]: 3 is not a row",
+    "spec: trips.yaml\nsteps:\n  - watermark: 2013-01-01\n": (
+        "columns: the spec uses place, id, vip, fare, but no row gives a value"
+    ),
+    HEAD + f"  - input: [{ROW}]\n    expect: {{houry: []}}\n": (
+        "is not a table of this pipeline, did you mean 'hourly'"
+    ),
+    HEAD + f"  - input: [{ROW}]\n    expect: {{hourly: {{n: 1}}}}\n": (
+        "is not a list of rows; write all rows of hourly, or []"
+    ),
+    HEAD + f"  - input: [{ROW}]\n    expect: {{hourly: [3]}}\n": (
+        "steps[0].expect.hourly[0]: 3 is not a row"
+    ),
     HEAD + f"  - input: [{ROW}]\n    expect: {{hourly: [{{}}]}}\n": "is not a row",
-    HEAD + f"  - input: [{ROW}]\n    expect: {{hourly: [{{m: 1}}]}}\n": "hourly[0].m: is not a column of hourly",
-    HEAD + f"  - input: [{ROW}]\n    expect: {{hourly: [{{last_event: 2013-01-01}}]}}\n": "last_event: is not a column of hourly",
-    HEAD + f"  - input: [{ROW}]\n    expect: {{busy: [{{window_start: noon}}]}}\n": "'noon' is not a time",
+    HEAD + f"  - input: [{ROW}]\n    expect: {{hourly: [{{m: 1}}]}}\n": (
+        "hourly[0].m: is not a column of hourly"
+    ),
+    HEAD + f"  - input: [{ROW}]\n    expect: {{hourly: [{{last_event: 2013-01-01}}]}}\n": (
+        "last_event: is not a column of hourly"
+    ),
+    HEAD + f"  - input: [{ROW}]\n    expect: {{busy: [{{window_start: noon}}]}}\n": (
+        "'noon' is not a time"
+    ),
     HEAD + f"  - input: [{ROW}]\n    expect: {{_watermark: [1]}}\n": "null says there is none yet",
-    HEAD + f"  - arrival: 2013-01-02\n    input: [{ROW}]\n  - arrival: 2013-01-01\n": "is before 2013-01-02",
+    HEAD + f"  - arrival: 2013-01-02\n    input: [{ROW}]\n  - arrival: 2013-01-01\n": (
+        "is before 2013-01-02"
+    ),
     HEAD + f"  - input: [{ROW}]\n  - arrival: 2013-01-01\n": "steps[0].arrival: is missing",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("text", WRONG, ids=range(len(WRONG)))

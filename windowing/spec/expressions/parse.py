@@ -106,7 +106,8 @@ def parse_having(field: str, text: str, aggregates: Collection[str]) -> Having:
         known = f"{suggest_name(name, aggregates)}; the window has {join_names(aggregates)}"
         raise SpecError(
             field,
-            f"{quote_value(text)} compares {quote_value(name)}, which is none of its aggregates{known}",
+            f"{quote_value(text)} compares {quote_value(name)}, "
+            f"which is none of its aggregates{known}",
         )
     return Having(
         name, _OPERATORS.get(operator, operator), _plain(Decimal(re.sub(r"[\s+]", "", number)))

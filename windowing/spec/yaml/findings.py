@@ -91,7 +91,10 @@ def _joined_with_and(names: list[str]) -> str:
 def _wrong_kind(window: object) -> str:
     """Why a window has no kind that is known."""
     if not isinstance(window, dict):
-        return f"{quote_value(window)} is not a mapping; write kind ({join_names(KINDS)}) and its fields"
+        return (
+            f"{quote_value(window)} is not a mapping; "
+            f"write kind ({join_names(KINDS)}) and its fields"
+        )
     if "kind" not in window:
         return f"is missing; write one of {join_names(KINDS)}"
     kind = window["kind"]
