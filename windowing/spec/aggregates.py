@@ -90,7 +90,7 @@ def parse_aggregate(field: str, name: str, call: str, where: Expression | None =
 
     median is quantile 0.5. SpecError at `field` for any other text.
 
-    >>> aggregate("aggregates.p95", "p95", "quantile(delay, 0.95)")
+    >>> parse_aggregate("aggregates.p95", "p95", "quantile(delay, 0.95)")
     Aggregate(name='p95', function='quantile', column='delay', argument=0.95, by=None, where=None)
     """
     written = _call(field, call)

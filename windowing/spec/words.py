@@ -12,7 +12,7 @@ _SHORT.maxlevel = 3
 def quote_value(value: object) -> str:
     """`value` as YAML would spell it, cut to a line: true, null, 15, 'fifteen', ['a', 'b'].
 
-    >>> shown(None), shown(True), shown("x"), shown({})
+    >>> quote_value(None), quote_value(True), quote_value("x"), quote_value({})
     ('null', 'true', "'x'", '{}')
     """
     if value is None:
@@ -35,11 +35,11 @@ def suggest_name(name: str, known: Iterable[str], also: Mapping[str, str] | None
 
     `also` says which known names others are called by elsewhere; that comes first.
 
-    >>> near("sise", ["gap", "size"])
+    >>> suggest_name("sise", ["gap", "size"])
     ", did you mean 'size'"
-    >>> near("colour", ["gap", "size"])
+    >>> suggest_name("colour", ["gap", "size"])
     ''
-    >>> near("hop", ["tumbling", "sliding"], {"hop": "sliding"})
+    >>> suggest_name("hop", ["tumbling", "sliding"], {"hop": "sliding"})
     ", did you mean 'sliding'"
     """
     meant = (also or {}).get(name.lower())

@@ -425,7 +425,7 @@ def test_reading_says_nothing_in_logs(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_the_parser_is_loaded_by_the_first_expression() -> None:
     code = (
-        "import sys, windowing.spec.expressions.parse as e; e.having('f', 'n > 1', ['n']); "
+        "import sys, windowing.spec.expressions.parse as e; e.parse_having('f', 'n > 1', ['n']); "
         "print('sqlglot' in sys.modules)"
     )
     assert (

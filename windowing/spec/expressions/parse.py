@@ -57,7 +57,7 @@ def parse_expression(field: str, text: str) -> Expression:
 
     SpecError at `field` for anything but columns, literals, operators and FUNCTIONS.
 
-    >>> expression("source.where", "NOT `gate` IN ('A1') AND -delay<>1.50")
+    >>> parse_expression("source.where", "NOT `gate` IN ('A1') AND -delay<>1.50")
     Expression(sql="`gate` not in ('A1') and -delay != 1.50", columns=('gate', 'delay'))
     """
     from windowing.spec.expressions import syntax
@@ -85,7 +85,7 @@ def tree(checked: Expression) -> Node:
 def may_lose(checked: Expression) -> bool:
     """Whether the expression may be null for a row where each column it names has a value.
 
-    >>> [may_lose(expression("source.where", e)) for e in ("delay > 60", "cast(t as bigint) > 60")]
+    >>> [may_lose(parse_expression("source.where", e)) for e in ("delay > 60", "cast(t as bigint) > 60")]
     [False, True]
     """
     return bool(checked.columns) and not _keeps(tree(checked))
@@ -94,7 +94,7 @@ def may_lose(checked: Expression) -> bool:
 def parse_having(field: str, text: str, aggregates: Collection[str]) -> Having:
     """One comparison of one of `aggregates` with one number.
 
-    >>> having("windows.busy.having", "flights>=3", ["flights", "worst"])
+    >>> parse_having("windows.busy.having", "flights>=3", ["flights", "worst"])
     Having(aggregate='flights', operator='>=', number='3')
     """
     match = _HAVING.fullmatch(text) if len(text) <= _LONGEST_HAVING else None
@@ -117,7 +117,7 @@ def parse_having(field: str, text: str, aggregates: Collection[str]) -> Having:
 def print_expression(node: Node) -> str:
     """The canonical text of a tree, with no more parentheses than it needs.
 
-    >>> printed(Call("*", (Call("+", (Name("a"), Literal(1))), Literal(Decimal("0.50")))))
+    >>> print_expression(Call("*", (Call("+", (Name("a"), Literal(1))), Literal(Decimal("0.50")))))
     '(a + 1) * 0.50'
     """
     if isinstance(node, Name):
