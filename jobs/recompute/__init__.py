@@ -1,1 +1,1 @@
-"""A range of event time counted again: chunks of a backfill, changes of the source, changes of the spec."""
+"""Reprocesses ranges of event time: chunks of a backfill, changes of source and spec."""

@@ -1,4 +1,7 @@
-"""Which rows of the source count, in a range or in the whole history, as far as it is written what live runs made of them."""
+"""Selects the accepted rows of the source, in a range or in the whole history.
+
+What live runs decided is followed as far as the tables of the pipeline record it.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -20,9 +23,11 @@ from windowing.source import table as source
 
 
 def all_accepted_rows(batch: RunContext, version: int) -> DataFrame:
-    """Every row of the source that counts.
+    """Every accepted row of the source.
 
-    -> source rows + [t, why, digest, inside, live, missed, judged_by]; `why` is null unless the spec would refuse the row now.
+    `why` is null unless the spec would refuse the row now.
+
+    -> source rows + [t, why, digest, inside, live, missed, judged_by]
     """
     rows = source.read(batch.spark, batch.pipeline, version)
     digested = with_row_digest(rows, source.earlier_types(batch.spark, batch.pipeline))
@@ -33,7 +38,7 @@ def all_accepted_rows(batch: RunContext, version: int) -> DataFrame:
 
 
 def source_rows_near(batch: RunContext, chunk: TimeRange, low_us: int, high_us: int) -> DataFrame:
-    """Every row of the source that can count, with an event time from `low_us` to before `high_us`.
+    """Every row that can be accepted, with an event time in [`low_us`, `high_us`).
 
     -> source rows + [t, why (null), digest, inside]
     """
@@ -48,9 +53,11 @@ def source_rows_near(batch: RunContext, chunk: TimeRange, low_us: int, high_us: 
 def accepted_rows(
     batch: RunContext, chunk: TimeRange, rows: DataFrame, disputed: Sequence[tuple[int, int]] = ()
 ) -> DataFrame:
-    """Every event that counts in the chunk and in what its panes and sessions reach beyond it, of the `nearby` rows.
+    """The accepted events of the chunk, and of the panes and sessions that reach beyond it.
 
-    An id that was accepted within a `disputed` range [from, to), microseconds, may be gone from there: the source has changed it.
+    They are chosen from `rows`, the source rows near the chunk. An id that was accepted in a
+    `disputed` range [from, to), in microseconds, makes no row a duplicate, because the source has
+    changed that range and may not contain the id there any more.
 
     -> source rows + [t, digest, inside, live, missed, judged_by]
     """
@@ -85,7 +92,10 @@ def only_accepted(batch: RunContext, rows: DataFrame) -> DataFrame:
 
 
 def without_duplicates(batch: RunContext, rows: DataFrame) -> DataFrame:
-    """Where ids are forgotten, `rows` without those that are copies of an event that counts: its id may be among the forgotten.
+    """Where ids expire, `rows` without the copies of accepted events.
+
+    The id of such an event may have expired, so its copies are known only because `_duplicates`
+    records them. Of a source that may change, all rows are kept.
 
     rows[..., __digest, __live] -> the same columns
     """
@@ -98,7 +108,10 @@ def without_duplicates(batch: RunContext, rows: DataFrame) -> DataFrame:
 
 
 def ids_outside(batch: RunContext, ranges: Iterable[tuple[int, int]]) -> DataFrame | None:
-    """The ids that were accepted with an event time outside the ranges [from, to), microseconds; None where there are no ids."""
+    """The ids accepted with an event time outside `ranges`; None where there are no ids.
+
+    The ranges are [from, to), in microseconds.
+    """
     if batch.pipeline.source.event_id is None or not delta.exists(
         batch.spark, batch.pipeline.table(SEEN)
     ):

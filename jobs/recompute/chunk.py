@@ -1,4 +1,7 @@
-"""A chunk of a backfill in the ledger: intent, repair, done; a chunk that was killed is done again by whoever comes next."""
+"""Commits a chunk of a backfill between its intent and its done entry in the ledger.
+
+A chunk that was killed is done again by the next command that resumes the pipeline.
+"""
 
 from dataclasses import replace
 from json import dumps, loads
@@ -34,7 +37,10 @@ from windowing.spec.pipeline import Pipeline
 def finish_open_chunk(
     spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
 ) -> LedgerHistory:
-    """Does again the chunk that a killed backfill left half-way; the story as it is when there is none."""
+    """Finishes the chunk that a killed backfill left open, and returns the history since.
+
+    The history is returned as it is when there is no such chunk.
+    """
     left = past.open_backfill
     if left is None:
         return past
@@ -59,7 +65,11 @@ def repair_chunk(
     staged: Staged,
     begun: LedgerEntry | None,
 ) -> tuple[LedgerHistory, LedgerEntry]:
-    """One chunk between its intent and its done."""
+    """Rebuilds one chunk between its intent and its done entry.
+
+    `begun` is the intent of a chunk that was interrupted; None for a chunk that begins now. Returns
+    the history since and the done entry.
+    """
     chunk, batch = staged.chunk, context_of_chunk(spark, pipeline, past, staged.arrival_us)
     disputed = [(low, high) for _, low, high in pending_changes(past)]
     events = accepted_rows(batch, chunk, staged.rows, disputed).localCheckpoint(eager=True)
@@ -123,7 +133,10 @@ def _repaired(
 
 
 def _count_events(pipeline: Pipeline, events: DataFrame) -> dict[str, int]:
-    """How many events of the chunk count now, and of how many a computed column lost the value."""
+    """How many events of the chunk are accepted now, and how many lost a computed value.
+
+    The latter are counted for each computed column.
+    """
     inside = F.col(INSIDE)
     counted = events.agg(F.count_if(inside).alias("read"), *count_lost_values(pipeline, inside))
     (row,) = counted.collect()

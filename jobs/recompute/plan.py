@@ -1,4 +1,7 @@
-"""The plan of a backfill: its chunks, the source version it reads, and whether it goes on where an earlier one was stopped."""
+"""Plans a backfill: its chunks, the source version, and whether it resumes an earlier one.
+
+It resumes a backfill of the same range that was stopped before its end.
+"""
 
 from datetime import datetime
 from itertools import pairwise
@@ -24,7 +27,10 @@ CHUNK_US = 31 * DAY
 
 
 def must_be_the_same(pipeline: Pipeline, began: LedgerHistory, now: LedgerHistory) -> None:
-    """UsageError if the pipeline has become another one since the backfill began: started over, without a key, of another spec."""
+    """UsageError if the pipeline is no longer the one that the backfill began with.
+
+    It is another one once it was reset, a key was erased, or the spec has changed.
+    """
     same = now.entries[len(began.entries) - 1 : len(began.entries)]
     if [(e.step, e.at) for e in same] != [(e.step, e.at) for e in began.entries[-1:]]:
         why = "was reset"
@@ -41,7 +47,10 @@ def must_be_the_same(pipeline: Pipeline, began: LedgerHistory, now: LedgerHistor
 
 
 def begun_before(left: LedgerHistory, chunk: TimeRange) -> LedgerEntry | None:
-    """The end of `chunk`, or its intent if that was left open, in a backfill of the same range that was not finished."""
+    """The entry of `chunk` in an unfinished backfill of the same range; None without one.
+
+    It is the done entry of the chunk, or its intent if the chunk was left open.
+    """
     ends = [e for e in left.entries if e.step == BACKFILL_DONE]
     for entry in reversed([*ends, *([left.open_backfill] if left.open_backfill else [])]):
         said = loads(entry.note or "{}")
@@ -56,13 +65,15 @@ def begun_before(left: LedgerHistory, chunk: TimeRange) -> LedgerEntry | None:
 def chunks_of(
     pipeline: Pipeline, start: datetime, end: datetime, past: LedgerHistory
 ) -> tuple[tuple[int, int], ...]:
-    """The parts [from, to) that a backfill of [start, end) does one after the other, in microseconds; UsageError where it has none.
+    """The chunks [from, to) of a backfill of [start, end), in order, in microseconds.
 
-    Before the first event accepted so far, and after the last, one part goes on.
+    A chunk may be longer than 31 days where it reaches before the first event accepted so far or
+    after the last. UsageError where the range has no chunks.
     """
     if pipeline.source.event_time.column is None:
         raise UsageError(
-            f"{pipeline.name}: events happen when they arrive (event_time: arrival), so there is no past to backfill"
+            f"{pipeline.name}: events happen when they arrive (event_time: arrival), "
+            "so there is no past to backfill"
         )
     low, high = _checked(start, end)
     since, until = (min(max(us, low), high) for us in _event_times(past) or (low, low))
@@ -85,15 +96,17 @@ def _checked(start: datetime, end: datetime) -> tuple[int, int]:
         )
     if start >= end:
         raise UsageError(
-            f"--from {start.isoformat()} is not before --to {end.isoformat()}; the range is [from, to)"
+            f"--from {start.isoformat()} is not before --to {end.isoformat()}; "
+            "the range is [from, to)"
         )
     return micros(start), micros(end)
 
 
 def read_version(pipeline: Pipeline, past: LedgerHistory) -> int:
-    """The source version that the last run had drained."""
+    """The source version that the last run had drained; UsageError before there is one."""
     if past.read_version is None:
         raise UsageError(
-            f"{pipeline.name}: nothing has been read yet, so there is nothing to backfill; `tidemark run` first"
+            f"{pipeline.name}: nothing has been read yet, so there is nothing to backfill; "
+            "`tidemark run` first"
         )
     return past.read_version

@@ -1,6 +1,8 @@
-"""One chunk of a backfill, its state and windows: the state of the range is swapped, the windows that overlap are recomputed.
+"""Rebuilds the state and the windows of one chunk of a backfill.
 
-Every write replaces a range or is a MERGE of what differs, so a chunk that was killed is simply done again.
+The state of the range is swapped, and the windows that overlap it are recomputed. Every write
+replaces a range or is a MERGE of what differs. So each is idempotent, and a chunk that was killed
+is simply done again.
 """
 
 from collections.abc import Callable, Collection
@@ -50,9 +52,10 @@ Sessions = Callable[[RunContext, Session, TimeRange, DataFrame], dict[str, int]]
 def rebuild_range(
     closing: Closing, chunk: TimeRange, events: DataFrame, sessions: Sessions
 ) -> dict[str, int]:
-    """Swaps the state of the chunk and corrects every output; `events` are those that count now, `sessions` does it for sessions.
+    """Swaps the state of the chunk and corrects every output.
 
-    Returns the counts of the outputs.
+    `events` are the accepted events, and `sessions` rebuilds the session windows. Returns the
+    counts of the outputs.
     """
     batch = closing.batch
     counts: dict[str, int] = {}
@@ -71,9 +74,10 @@ def rebuild_range(
 def check_limit_of_range(
     batch: RunContext, chunk: TimeRange, events: DataFrame, came: Collection[str] = ()
 ) -> None:
-    """StateRefused if the chunk would bring an output more windows without events than it may have; nothing is written.
+    """StateRefused if the chunk would add more empty windows to an output than its limit.
 
-    Where everything is made anew, the windows that `came` alone bring any.
+    Nothing is written. Where everything is rebuilt, only the windows in `came` are checked, because
+    no other window gains any.
     """
     anew = isinstance(chunk, WholeHistory)
     for family in pane_families(batch.pipeline):
@@ -89,7 +93,11 @@ def check_limit_of_range(
 def _pools(
     batch: RunContext, family: Family, held: TimeRange, events: DataFrame
 ) -> tuple[DataFrame, DataFrame]:
-    """All panes of the family as they are, and with those of the times `held` made anew: [keys, pane_start, judged_by, rows]."""
+    """All panes of the family as they are, and as they are once `held` is rebuilt.
+
+    Both frames are [keys, pane_start, judged_by, rows]. In the second one the panes of the times
+    `held` are computed from `events`.
+    """
     within, columns = Range(held.start_us, held.end_us), [*batch.keys, PANE, JUDGED, ROWS]
     fresh = partials.aggregate_panes(
         events.where(held.holds()), (*batch.keys, JUDGED), family, [rows_part()], within
@@ -112,7 +120,10 @@ def _pools(
 def rebuild_panes(
     closing: Closing, family: Family, chunk: TimeRange, events: DataFrame
 ) -> dict[str, int]:
-    """Swaps the panes of the chunk and recomputes every window that overlaps them."""
+    """Swaps the panes of the chunk and recomputes every window that overlaps them.
+
+    Returns the counts of the outputs.
+    """
     batch, wide = closing.batch, widen_to_panes(family, chunk)
     held = _held(batch, family, chunk)
     schema = source.read(batch.spark, batch.pipeline, chunk.version).schema
@@ -135,7 +146,7 @@ def rebuild_panes(
 
 
 def _held(batch: RunContext, family: Family, chunk: TimeRange) -> TimeRange:
-    """The times whose panes are made anew."""
+    """The times whose panes are rebuilt."""
     return (
         widen_to_panes(family, chunk)
         if isinstance(chunk, WholeHistory)
@@ -214,9 +225,11 @@ def _overlapping(
 
 
 def _over(window: Aligned, wide: TimeRange, reach: Range) -> Column:
-    """True for windows that overlap the chunk or, where they are compared with the one before, follow one that does.
+    """True for the windows that the chunk can change.
 
-    All of them where everything is made anew: an earlier spec may have left some.
+    They are those that overlap it and, with `emit: changes`, the one after them, because it is
+    compared with the window before it. Where everything is rebuilt it is true for all windows,
+    because an earlier spec may have left some.
     """
     if isinstance(wide, WholeHistory):
         return F.lit(True)
@@ -228,9 +241,11 @@ def _over(window: Aligned, wide: TimeRange, reach: Range) -> Column:
 
 
 def rebuild_events(batch: RunContext, chunk: TimeRange, events: DataFrame) -> dict[str, int]:
-    """Swaps the buffered events of the chunk and recomputes the windows of every key that has or had one there.
+    """Swaps the buffered events of the chunk and recomputes the windows of their keys.
 
-    Where everything is made anew, an earlier spec may have left windows before the first event and after the last.
+    Those are the keys that have an event there, or had a window there before. Where everything is
+    rebuilt, windows of all times are recomputed, because an earlier spec may have left some before
+    the first event and after the last. Returns the counts of the outputs.
     """
     pipeline, spark = batch.pipeline, batch.spark
     now = buffer.buffer_events(events.where(INSIDE), pipeline, JUDGED)
@@ -257,7 +272,10 @@ def rebuild_events(batch: RunContext, chunk: TimeRange, events: DataFrame) -> di
 
 
 def _keys_in(batch: RunContext, window: OrderDependent, chunk: TimeRange) -> DataFrame:
-    """The keys that have a window over the chunk, or one that was closed there: as the last finished step left them."""
+    """The keys that have a window over the chunk, or one that was closed there.
+
+    The windows are read as the last finished step left them.
+    """
     stored = delta.read(batch.spark, complete_table(batch.pipeline, window).path)
     beside_us = window.tick_us if isinstance(window, RecordSliding) else 0
     over = (F.col(START) < instant(chunk.end_us + beside_us)) & (

@@ -1,4 +1,4 @@
-"""Refused rows in a range of event time: what they were, whether some came since, and which of them count now."""
+"""Refused rows of a range: what they were, whether some are new, and which are resolved."""
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
@@ -22,7 +22,7 @@ QUARANTINE = "_quarantine"
 
 
 def refused_digests(batch: RunContext, tables: Iterable[str] = tuple(REFUSED)) -> DataFrame:
-    """The digests of rows that were refused and not taken in since, one for each row."""
+    """The digests of rows that were refused and are not resolved, one for each row."""
     found = []
     for table in tables:
         if delta.exists(batch.spark, batch.pipeline.table(table)):
@@ -38,9 +38,12 @@ def refused_digests(batch: RunContext, tables: Iterable[str] = tuple(REFUSED)) -
 
 
 def partly_late(batch: RunContext) -> DataFrame:
-    """The partly late rows that were not taken in since: [digest, missed, watermark]."""
+    """The partly late rows that are not resolved: [digest, missed, watermark]."""
     if not delta.exists(batch.spark, batch.pipeline.table("_late")):
-        columns = f"{DIGEST} bigint, missed array<struct<window:string,until:timestamp_ltz>>, watermark timestamp_ltz"
+        columns = (
+            f"{DIGEST} bigint, missed array<struct<window:string,until:timestamp_ltz>>, "
+            "watermark timestamp_ltz"
+        )
         return batch.spark.createDataFrame([], columns)
     rows = delta.read(batch.spark, batch.pipeline.table("_late")).where(
         (F.col("outcome") == PARTIAL) & F.col("resolved_by").isNull()
@@ -49,7 +52,10 @@ def partly_late(batch: RunContext) -> DataFrame:
 
 
 def with_digest(batch: RunContext, refused: DataFrame) -> DataFrame:
-    """Refused rows with the digest that the source row had. refused -> refused + [__digest]."""
+    """Refused rows with the digest that the source row had.
+
+    refused -> refused + [__digest]
+    """
     spark, pipeline = batch.spark, batch.pipeline
     digest = digest_of(
         refused, source.schema(spark, pipeline), source.earlier_types(spark, pipeline)
@@ -70,9 +76,11 @@ def refused_after(batch: RunContext, run: int, chunk: TimeRange) -> bool:
 def resolve_refused_rows(
     batch: RunContext, chunk: TimeRange, rows: DataFrame, events: DataFrame, label: str
 ) -> None:
-    """Refused rows of the chunk that count now say by which backfill: of the `nearby` rows, `events` are those that do.
+    """Marks the refused rows of the chunk that are accepted now as resolved by `label`.
 
-    So do those that a source which changes its past has taken back, and every row that had missed windows: none is missed any more.
+    `rows` are the source rows near the chunk, and `events` are those of them that are accepted. A
+    row that a changing source contains no more is resolved too. So is every partly late row,
+    because it misses no window any more.
     """
     paths = {table: batch.pipeline.table(table) for table in REFUSED}
     stored = {
@@ -122,7 +130,10 @@ def _refused_in(batch: RunContext, stored: DataFrame, chunk: TimeRange) -> DataF
 def _room(
     batch: RunContext, rows: DataFrame, events: DataFrame, valid: Sequence[DataFrame]
 ) -> DataFrame:
-    """How many refused rows of each digest are to be resolved: [__digest, __room]; `valid` are those that were not quarantined."""
+    """How many refused rows of each digest are to be resolved: [__digest, __room].
+
+    `valid` are those that were not quarantined.
+    """
     inside = events.where(INSIDE).groupBy(DIGEST)
     room = inside.agg(
         F.count("*").alias("__n"), (F.count("*") - F.count_if(LIVE)).alias("__room")
@@ -152,5 +163,5 @@ def _digests(some: Sequence[DataFrame], name: str, none: DataFrame) -> DataFrame
 
 
 def _open() -> Column:
-    """True for rows that were refused and not taken in since."""
+    """True for rows that were refused and are not resolved."""
     return F.col("resolved_by").isNull() & (F.col("outcome") != PARTIAL)

@@ -1,4 +1,7 @@
-"""What was left half-done is finished first: a chunk, a change of the spec, a run, and the ranges that the source has changed."""
+"""Finishes what was interrupted before a command begins its own work.
+
+That may be a chunk, a change of the spec, a run, or the ranges that the source has changed.
+"""
 
 from datetime import UTC, datetime
 
@@ -17,17 +20,20 @@ from windowing.spec.pipeline import Pipeline
 
 
 def resume_all(spark: SparkSession, pipeline: Pipeline) -> LedgerHistory:
-    """The story once spec, source, ledger and tables fit together, and nothing but a run is left half-way. StateRefused otherwise."""
+    """The history once the pipeline is consistent and nothing but a run is left open.
+
+    Spec, source, ledger and tables are consistent then; StateRefused where they are not.
+    """
     return resume_from(spark, pipeline, prepare_run(spark, pipeline))
 
 
 def resume_from(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> LedgerHistory:
-    """The same from the story that `prepared` gave."""
+    """The same as `resume_all`, from the history that `prepare_run` returned."""
     return finish_open_chunk(spark, pipeline, apply_spec_change(spark, pipeline, past))
 
 
 def finish_open_run(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> LedgerHistory:
-    """The story once a run that was left open is closed, and what the source has changed is counted again."""
+    """The history once an open run is closed and the source's changes are reprocessed."""
     if past.open_run is not None:
         unfinished = Run(
             spark, pipeline, past, max(micros(datetime.now(UTC)), past.last_arrival or 0)
@@ -41,7 +47,10 @@ def finish_open_run(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
 def reprocess_source_changes(
     spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
 ) -> tuple[LedgerHistory, tuple[LedgerEntry, ...]]:
-    """Counts every range again that the source's changes touched; the story since, and the ends of the backfills that did it."""
+    """Reprocesses every range that the source's changes touched.
+
+    Returns the history since, and the done entries of the backfills that did it.
+    """
     ends: list[LedgerEntry] = []
     for batch, low, high in pending_changes(past):
         staged = stage_chunk(

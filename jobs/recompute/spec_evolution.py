@@ -1,6 +1,9 @@
-"""A spec that has gained or lost windows or aggregates: state and outputs become what that spec asks for, from the events accepted so far.
+"""Applies a spec that has added or removed windows or aggregates.
 
-spec, beside the one that made the state -> intent -> columns -> accepted events, each as it was admitted
+State and outputs become what that spec requires, from the events accepted so far.
+
+spec, compared with the one that made the state -> intent -> columns
+-> accepted events, each as it was admitted
 -> panes, fragments, buffered events (overwritten whole) -> windows -> outputs -> done
 """
 
@@ -43,10 +46,11 @@ from windowing.spec.words import join_names
 def apply_spec_change(
     spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
 ) -> LedgerHistory:
-    """The story once state and outputs are what the spec asks for.
+    """The history once state and outputs are what the spec requires.
 
-    A window that is new holds what was accepted so far; one that is gone leaves its table. Admissions stay what they were: rows refused
-    as late stay refused, and no other window changes. StateRefused, with nothing written, where the new spec can't take them.
+    An added window contains what was accepted so far, and the table of a removed window stays.
+    Admissions stay what they were: rows refused as late stay refused, and no other window changes.
+    StateRefused, with nothing written, where the new spec can't accept the events.
     """
     if past.open_evolution is None and not spec_difference(pipeline, past):
         return past
@@ -96,7 +100,10 @@ def pending_spec_changes(pipeline: Pipeline, past: LedgerHistory) -> tuple[str, 
 
 
 def _countable(batch: RunContext, past: LedgerHistory) -> DataFrame | None:
-    """The events accepted so far, unless there are none yet; StateRefused where the spec would refuse one, or asks for another type."""
+    """The events accepted so far; None while nothing has been read.
+
+    StateRefused where the spec would refuse one of them, or requires another type of a column.
+    """
     pipeline, where = batch.pipeline, batch.pipeline.file or batch.pipeline.name
     other = tables.find_retyped_columns(batch.spark, pipeline)
     if other:
@@ -117,13 +124,16 @@ def _countable(batch: RunContext, past: LedgerHistory) -> DataFrame | None:
         .collect()
     ]
     if reasons:
-        said = f"{where}: events that were accepted would be refused now ({reasons[0]}); leave out what needs that column"
+        said = (
+            f"{where}: events that were accepted would be refused now ({reasons[0]}); "
+            "leave out what needs that column"
+        )
         raise StateRefused("SPEC_CHANGED", f"{said}, or {advice(pipeline)}")
     return events
 
 
 def _intended(batch: RunContext, past: LedgerHistory) -> tuple[LedgerHistory, LedgerEntry]:
-    """The story with an intent that is this spec's, and the intent."""
+    """The history with the intent of this spec, and the intent."""
     if past.open_evolution is not None:
         return past, past.open_evolution
     spark, pipeline = batch.spark, batch.pipeline
@@ -153,7 +163,10 @@ def _windows(parts: Iterable[str]) -> list[str]:
 def _partial(
     batch: RunContext, events: DataFrame, past: LedgerHistory, begun: LedgerEntry
 ) -> dict[str, int]:
-    """How many of the events each new window missed, being over when they came: more by that than the ledger says already."""
+    """How many events each added window missed, less what the ledger records already.
+
+    A window missed an event if it was final when the event was admitted.
+    """
     came = _windows(loads(begun.note or "{}")["came"])
     marks = [
         row[0]
@@ -178,9 +191,9 @@ def _partial(
 
 
 def rebuild_everything(closing: Closing, events: DataFrame, version: int) -> dict[str, int]:
-    """Overwrites the state of `closing`'s pipeline and corrects its outputs; `events` are all that count in the source at `version`.
+    """Overwrites the state of `closing`'s pipeline and corrects its outputs.
 
-    Returns the counts of the outputs.
+    `events` are all accepted events of the source at `version`. Returns the counts of the outputs.
     """
     return rebuild_range(closing, _everything(events, version), events, rebuild_all_sessions)
 
@@ -188,12 +201,15 @@ def rebuild_everything(closing: Closing, events: DataFrame, version: int) -> dic
 def check_limit_of_new_windows(
     batch: RunContext, events: DataFrame, version: int, came: Collection[str]
 ) -> None:
-    """StateRefused, with nothing written, if `refill` would bring a window that `came` more windows without events than it may have."""
+    """StateRefused if an added window would have more empty windows than its limit.
+
+    `came` names the added windows. Nothing is written.
+    """
     rebuild_affordable(batch, _everything(events, version), events, came)
 
 
 def _everything(events: DataFrame, version: int) -> WholeHistory:
-    """From the first event to the last; where there is none, any range does."""
+    """The range from the first event to the last; any range where there is no event."""
     ends = events.agg(F.min(TIME), F.max(TIME)).first()
     return (
         WholeHistory(0, 1, version)

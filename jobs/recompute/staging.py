@@ -1,6 +1,9 @@
-"""What a chunk of a backfill reads from the source, read before the lock is taken: runs go on meanwhile, and what they bring is noticed.
+"""Reads what a chunk of a backfill needs from the source, before the lock is taken.
 
-source at a version -> rows of the chunk, and of what its panes and sessions reach beyond it -> kept until the chunk is swapped
+Runs continue meanwhile, and what they change is noticed.
+
+source at a version -> rows of the chunk, and of its panes and sessions that reach beyond it
+-> kept until the chunk is swapped
 """
 
 from dataclasses import dataclass, replace
@@ -24,9 +27,10 @@ from windowing.spec.pipeline import Pipeline
 
 @dataclass(frozen=True)
 class Staged:
-    """The rows with event times from `low_us` to before `high_us`, read when `run` was the newest and `seq` the ledger's next step.
+    """The rows that a chunk needs, with event times in [`low_us`, `high_us`).
 
-    `arrival_us` is what they were judged by; it stays the chunk's.
+    They were read when `run` was the newest run and `seq` the ledger's next step. `arrival_us` is
+    the arrival that they were admitted by, and the chunk keeps it.
     """
 
     chunk: TimeRange
@@ -41,7 +45,7 @@ class Staged:
 def context_of_chunk(
     spark: SparkSession, pipeline: Pipeline, past: LedgerHistory, arrival_us: int | None = None
 ) -> RunContext:
-    """What the rows of a chunk are judged by and stamped with."""
+    """What the rows of a chunk are admitted by and stamped with."""
     clock = max(micros(datetime.now(UTC)), past.last_arrival or 0)
     return RunContext(
         spark,
@@ -60,7 +64,10 @@ def stage_chunk(
     chunk: TimeRange,
     arrival_us: int | None = None,
 ) -> Staged:
-    """Reads what `chunk` needs of the source, judged by `arrival_us` or the clock of now; needs no lock."""
+    """Reads what `chunk` needs of the source; needs no lock.
+
+    The rows are admitted by `arrival_us` or, where it is None, by the current clock.
+    """
     batch = context_of_chunk(spark, pipeline, past, arrival_us)
     low, high = range_to_read(batch, chunk)
     with source_errors_explained(spark, pipeline, past):
@@ -72,7 +79,10 @@ def stage_chunk(
 def refresh_staged(
     spark: SparkSession, pipeline: Pipeline, past: LedgerHistory, staged: Staged
 ) -> Staged:
-    """What was staged, if it still is what the source holds up to `past`; else it is read anew, and judged by the clock of now."""
+    """What was staged, if the source up to `past` still contains just that; else read again.
+
+    Rows that are read again are admitted by the current clock.
+    """
     newest = replace(staged.chunk, version=past.read_version or staged.chunk.version)
     if past.next_seq == staged.seq or _same(context_of_chunk(spark, pipeline, past), past, staged):
         return replace(staged, chunk=newest)
@@ -80,7 +90,7 @@ def refresh_staged(
 
 
 def _same(batch: RunContext, past: LedgerHistory, staged: Staged) -> bool:
-    """Whether no run since has read a row of these times, and no session has come to reach beyond them."""
+    """Whether no run since has read a row of these times, and no session has outgrown them."""
     low, high = range_to_read(batch, staged.chunk)
     if (
         low < staged.low_us

@@ -16,7 +16,7 @@ from windowing.spec.kinds import Session
 
 
 def swap_ids(batch: RunContext, chunk: TimeRange, events: DataFrame) -> None:
-    """The ids accepted in the chunk become those of `events`."""
+    """Replaces the ids accepted in the chunk by those of `events`."""
     event_id = batch.pipeline.source.event_id
     if event_id is None:
         return
@@ -30,7 +30,7 @@ def swap_ids(batch: RunContext, chunk: TimeRange, events: DataFrame) -> None:
 def replace_range(
     batch: RunContext, table: str, rows: DataFrame, column: str, chunk: TimeRange
 ) -> None:
-    """One commit: the rows of `table` whose `column` lies in the chunk become `rows`."""
+    """Replaces rows of `table` whose `column` lies in the chunk by `rows`, in one commit."""
     writer, path = rows.write.format("delta").mode("overwrite"), batch.pipeline.table(table)
     if isinstance(chunk, WholeHistory):
         delta.widen_names(batch.spark, path, rows.schema)
@@ -46,7 +46,7 @@ def replace_range(
 
 
 def swap_fragments(batch: RunContext, window: Session, old: DataFrame, new: DataFrame) -> None:
-    """One commit: the fragments `old` go, `new` come."""
+    """Replaces the fragments `old` by the fragments `new`, in one commit."""
     path = batch.pipeline.table(fragments_table(window))
     stamped = batch.stamp.on(new)
     ids = [*batch.keys, FIRST, LAST, "generation", "batch"]

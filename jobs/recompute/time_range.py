@@ -1,4 +1,4 @@
-"""A range of event time as a value, and how far it reaches: whole panes, whole windows, whole sessions."""
+"""A range of event time, and how far it reaches: whole panes, windows and sessions."""
 
 from dataclasses import dataclass
 
@@ -24,9 +24,9 @@ class TimeRange:
     end_us: int
     version: int
     batch: int | None = None
-    """The batch whose changes of the source ask for it; None where someone does."""
+    """The batch whose changes of the source require it; None where a user asks for it."""
     asked: tuple[int, int] | None = None
-    """The whole range that someone asked for, of which this is a part."""
+    """The whole range that a user asked for, of which this is a chunk."""
 
     def holds(self) -> Column:
         """True for events of the chunk."""
@@ -34,7 +34,10 @@ class TimeRange:
 
 
 class WholeHistory(TimeRange):
-    """All events there are: state is overwritten whole, columns included."""
+    """All events that there are.
+
+    State is overwritten whole, columns included.
+    """
 
 
 def widen_to_panes(family: Family, chunk: TimeRange) -> TimeRange:
@@ -45,7 +48,11 @@ def widen_to_panes(family: Family, chunk: TimeRange) -> TimeRange:
 
 
 def widen_to_windows(batch: RunContext, family: Family, chunk: TimeRange) -> TimeRange:
-    """The chunk, widened to all panes of the windows that overlap it where state may be gone, which then comes from the source."""
+    """The chunk, widened to every pane that is rebuilt from the source.
+
+    Those are whole panes of `family`. Where state may have expired, they are all panes of the
+    windows that overlap the chunk.
+    """
     wide = widen_to_panes(family, chunk)
     if not batch.state_may_be_expired:
         return wide
@@ -70,7 +77,7 @@ def near_sessions(batch: RunContext, window: Session, chunk: TimeRange) -> DataF
 
 
 def range_to_read(batch: RunContext, chunk: TimeRange) -> tuple[int, int]:
-    """The event times [low, high) from which rows are needed: the chunk, its panes and its sessions."""
+    """The event times [low, high) whose rows are needed: the chunk, its panes and sessions."""
     wide = [chunk, *(widen_to_windows(batch, f, chunk) for f in pane_families(batch.pipeline))]
     lows, highs = [c.start_us for c in wide], [c.end_us for c in wide]
     for window in batch.pipeline.sessions:

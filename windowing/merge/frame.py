@@ -1,4 +1,7 @@
-"""What to write: windows[key, start, end, parts] -> rows[key, start, end, values] -> changes[op, row], unchanged rows left out."""
+"""Computes what to write to the tables of a window, without rows that are unchanged.
+
+windows[key, start, end, parts] -> rows[key, start, end, values] -> changes[op, row]
+"""
 
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
@@ -15,10 +18,10 @@ from windowing.merge.rule import Target
 from windowing.spec.kinds import Aggregate, Having
 
 INSERT, UPDATE, DELETE, LOST = "I", "U", "D", "L"
-"""What is to be done with a row; with a lost one nothing, it is stored already and counted only."""
+"""What is done with a row. A lost one is only counted, because it is stored already."""
 OVERFLOW = "__overflow"
 BEGUN = "__begun"
-"""Where the stored row begins; where there is none, where the new one does."""
+"""Where the stored row begins or, if there is none, where the new one begins."""
 _OPERATORS = {
     "=": Column.__eq__,
     "!=": Column.__ne__,
@@ -35,7 +38,10 @@ def lower_partials(
     aggregates: Sequence[Aggregate],
     algebras: Mapping[str, Algebra],
 ) -> DataFrame:
-    """Lowers partials to what users see. [columns, parts] -> [columns, aggregates, __overflow]."""
+    """Lowers partial aggregates to the values that users see.
+
+    [columns, parts] -> [columns, aggregates, __overflow]
+    """
     lowered = [algebras[a.name].lower.alias(a.name) for a in aggregates]
     lost = [o for a in aggregates if (o := algebras[a.name].overflow) is not None]
     overflow = reduce(lambda x, y: x | y, lost) if lost else F.lit(False)
@@ -43,7 +49,7 @@ def lower_partials(
 
 
 def filter_having(rows: DataFrame, having: Having | None) -> DataFrame:
-    """The rows whose aggregate compares as `having` asks; null does not."""
+    """The rows whose aggregate compares as `having` requires; null does not."""
     if having is None:
         return rows
     kind, value, compares = (
@@ -69,7 +75,11 @@ def filter_having(rows: DataFrame, having: Having | None) -> DataFrame:
 def keep_differing(
     points: DataFrame, group: Sequence[str], order: Sequence[str], shown: Sequence[str], before: str
 ) -> DataFrame:
-    """The rows of `points` that differ in some `shown` column from the one before in their group; those marked `before` only compare."""
+    """The rows of `points` that differ in some `shown` column from the row before them.
+
+    Rows are compared within a `group`, in `order`. Rows marked `before` are only compared with, and
+    are not returned.
+    """
     ordered = Window.partitionBy(*group).orderBy(*order)
     same = [F.col(f"`{c}`").eqNullSafe(F.lag(f"`{c}`").over(ordered)) for c in shown]
     marked = points.withColumn("__same", reduce(lambda x, y: x & y, same))
@@ -77,15 +87,20 @@ def keep_differing(
 
 
 def compute_corrections(new: DataFrame, stored: DataFrame, target: Target) -> DataFrame:
-    """The rows to insert or update so that `stored` holds `new`: [op, row, revision, overflow].
+    """The rows to insert or update so that `stored` contains `new`.
 
     Unchanged rows are left out, unless a sum of theirs is lost.
+
+    -> [op, row, revision, begun, overflow]
     """
     return _compared(new, stored, target, "left")
 
 
 def compute_replacements(new: DataFrame, stored: DataFrame, target: Target) -> DataFrame:
-    """`corrections`, and every row of `stored` that is not in `new` deleted; a deleted row carries its old values."""
+    """`compute_corrections`, and the rows of `stored` that are not in `new`, to delete.
+
+    A deleted row has its old values.
+    """
     return _compared(new, stored, target, "full_outer")
 
 
@@ -114,7 +129,7 @@ def _compared(new: DataFrame, stored: DataFrame, target: Target, how: str) -> Da
 
 
 def compute_inserts(new: DataFrame, target: Target) -> DataFrame:
-    """`corrections` against an empty table."""
+    """`compute_corrections` against an empty table."""
     return new.select(
         F.lit(INSERT).alias(OP),
         *target.shown,

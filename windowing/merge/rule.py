@@ -1,4 +1,7 @@
-"""What the tables of a window are made of: its output, and where that does not show every window, the table that does. No Spark."""
+"""What the tables of a window consist of. No Spark.
+
+A window has its output and, where that does not show every window, a table that does.
+"""
 
 from dataclasses import dataclass
 
@@ -9,7 +12,11 @@ from windowing.spec.pipeline import Pipeline
 
 @dataclass(frozen=True)
 class Target:
-    """A table of windows: where it lies, the columns that tell one row from another, and all that are compared and shown."""
+    """A table of windows.
+
+    `path` is where it lies, and the columns `identity` distinguish its rows. `shown` are all
+    columns that are compared and shown.
+    """
 
     path: str
     identity: tuple[str, ...]
@@ -23,7 +30,7 @@ class Target:
 
 
 def output_table(pipeline: Pipeline, window: Window) -> Target:
-    """The table users read."""
+    """The output of `window`, which users read."""
     keys = pipeline.source.key
     shown = (*keys, *bound_columns(window), *(a.name for a in window.aggregates))
     return Target(
@@ -32,7 +39,10 @@ def output_table(pipeline: Pipeline, window: Window) -> Target:
 
 
 def complete_table(pipeline: Pipeline, window: Window) -> Target:
-    """The table that holds every window: the output, unless that shows fewer or can't say which windows are complete."""
+    """The table that contains every window.
+
+    It is the output, unless that shows fewer windows or can't record which of them are complete.
+    """
     users = output_table(pipeline, window)
     if in_output(window):
         return users
@@ -46,14 +56,17 @@ def complete_table(pipeline: Pipeline, window: Window) -> Target:
 
 
 def in_output(window: Window) -> bool:
-    """Whether the output itself is the complete table; windows on a clock need none, they are made from panes."""
+    """Whether the output itself is the complete table.
+
+    Grid and global windows need no other, because they are computed from panes.
+    """
     if isinstance(window, Aligned | Global):
         return True
     return window.shown.whole and not isinstance(window, EventDriven)
 
 
 def identity(window: Window, keys: tuple[str, ...]) -> tuple[str, ...]:
-    """The columns that tell one row of an output from another."""
+    """The columns that distinguish the rows of an output."""
     match window:
         case _ if isinstance(window, EventDriven):
             return (*keys, INDEX)
@@ -65,7 +78,7 @@ def identity(window: Window, keys: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def bound_columns(window: Window) -> tuple[str, ...]:
-    """The columns that say which window a row is."""
+    """The columns that identify the window of a row."""
     if isinstance(window, EventDriven):
         return START, END, INDEX
     return (START, END, LAST) if isinstance(window, AnySession) else (START, END)

@@ -1,4 +1,7 @@
-"""Writes one table of windows in one commit: an append when no stored row changes, else one MERGE with literal bounds."""
+"""Writes one table of windows in one commit.
+
+The commit is an append when no stored row changes, else one MERGE with literal bounds.
+"""
 
 from dataclasses import dataclass
 
@@ -18,7 +21,10 @@ from windowing.merge.rule import Target
 
 @dataclass(frozen=True)
 class Changes:
-    """How many rows of a table were inserted, updated and deleted; `overflow` of all that were computed hold a sum that left its type."""
+    """How many rows of a table were inserted, updated and deleted.
+
+    `overflow` is how many of all computed rows contain a sum that left its type.
+    """
 
     inserted: int = 0
     updated: int = 0
@@ -27,12 +33,12 @@ class Changes:
 
 
 def create_table(spark: SparkSession, target: Target, schema: T.StructType) -> None:
-    """Makes the empty table unless it is there."""
+    """Creates the empty table unless it exists."""
     delta.create(spark, target.path, schema, _properties(target, schema))
 
 
 def recreate_table(spark: SparkSession, target: Target, schema: T.StructType) -> None:
-    """Makes the table anew, empty, with other columns."""
+    """Replaces the table by an empty one with other columns."""
     builder = DeltaTable.replace(spark).location(target.path).addColumns(schema)
     for name, value in _properties(target, schema).items():
         builder = builder.property(name, value)
@@ -84,7 +90,10 @@ def _extent() -> list[Column]:
 def _merge(
     spark: SparkSession, target: Target, changed: DataFrame, extent: tuple[int, int] | None
 ) -> None:
-    """One MERGE; only rows that differ are in its source, and the literal bounds prune the target's files."""
+    """Writes `changed` in one MERGE.
+
+    Only rows that differ are in its source, and the literal bounds prune the target's files.
+    """
     within = [f"s.`{OP}` <> '{INSERT}'"]
     if extent is not None:
         low, high = (f"timestamp_ltz'{moment(us).isoformat(sep=' ')}'" for us in extent)
@@ -102,7 +111,10 @@ def _merge(
 
 
 def read_stored(spark: SparkSession, target: Target, low_us: int, high_us: int) -> DataFrame:
-    """The rows of a table whose window begins from `low_us` to `high_us`, both inside; the bounds prune files."""
+    """The rows of a table whose window begins from `low_us` to `high_us`, both inside.
+
+    The bounds prune files.
+    """
     return delta.read(spark, target.path).where(
         F.col(START).between(instant(low_us), instant(high_us))
     )

@@ -1,6 +1,7 @@
-"""The slim event buffer: what windows that depend on the order of events are made from.
+"""The event buffer, from which order-dependent windows are computed.
 
-accepted[key, t, inputs, digest] -> stored[key, event_time, digest, inputs, missed] -> events[key, t, order, inputs, judged]
+accepted[key, t, inputs, digest] -> stored[key, event_time, digest, inputs, missed]
+-> events[key, t, order, inputs, judged]
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from windowing.spec.pipeline import Pipeline
 
 
 def buffered_columns(pipeline: Pipeline) -> tuple[str, ...]:
-    """The source columns that ordered windows need besides key and event time."""
+    """The source columns that order-dependent windows need besides key and event time."""
     source, found = pipeline.source, []
     for window in pipeline.ordered:
         for a in window.aggregates:
@@ -33,7 +34,7 @@ def buffered_columns(pipeline: Pipeline) -> tuple[str, ...]:
 
 
 def buffer_events(accepted: DataFrame, pipeline: Pipeline, *more: str) -> DataFrame:
-    """What is kept of accepted events: one row each, with columns of its own that it has `more`."""
+    """The stored form of accepted events, one row each, with their own columns `more`."""
     kept = [F.col(f"`{name}`").alias(name) for name in buffered_columns(pipeline)]
     values = F.struct(*kept) if kept else F.lit(None).cast("struct<none:boolean>")
     names = F.col(MISSED)["window"] if _structs(accepted) else F.col(MISSED)
@@ -77,7 +78,10 @@ def _input(name: str, pipeline: Pipeline) -> Column:
 def events_of_window(
     found: DataFrame, window: OrderDependent, lateness_us: int | None
 ) -> DataFrame:
-    """The events that were not late for `window`; record_sliding judges window by window."""
+    """The events that were not late for `window`.
+
+    For record_sliding they are all events, because it decides lateness window by window.
+    """
     if lateness_us is None:
         return found
     if isinstance(window, AnySession):

@@ -1,4 +1,8 @@
-"""Events to partials: accepted[key, t, inputs] -> panes[key, pane_start, rows, parts] and -> fragments[key, first, last, rows, parts]."""
+"""Lifts events to the partial aggregates of panes and fragments.
+
+accepted[key, t, inputs] -> panes[key, pane_start, rows, parts]
+and -> fragments[key, first, last, rows, parts]
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -37,13 +41,16 @@ def algebras_of(
 
 
 def parts_of(algebras_of: Iterable[Algebra]) -> list[Part]:
-    """Every part some algebra keeps, each once; the number of rows comes first."""
+    """Every part that some algebra keeps, each once; the number of rows comes first."""
     found = {p.name: p for a in algebras_of for p in a.parts}
     return [rows_part(), *(p for name, p in sorted(found.items()) if name != rows_part().name)]
 
 
 def part_names(pipeline: Pipeline, schema: T.StructType) -> list[tuple[Aggregate, str]]:
-    """What state calls the parts of each aggregate of the pipeline, for a source of this schema."""
+    """Each aggregate of the pipeline with the names of its parts in state.
+
+    An aggregate is returned once for each part. `schema` is that of the source.
+    """
     made = ((a, _algebra(pipeline.source, a, schema)) for a in pipeline.aggregates)
     return [(aggregate, part.name) for aggregate, algebra in made for part in algebra.parts]
 
@@ -51,7 +58,10 @@ def part_names(pipeline: Pipeline, schema: T.StructType) -> list[tuple[Aggregate
 def aggregate_panes(
     accepted: DataFrame, keys: Sequence[str], family: Family, kept: Sequence[Part], within: Range
 ) -> DataFrame:
-    """One row for each (key, pane) that got an event. accepted[keys, t, inputs] -> [keys, pane_start, rows, parts]."""
+    """One row for each key and pane that contain an event.
+
+    accepted[keys, t, inputs] -> [keys, pane_start, rows, parts]
+    """
     starts = [start(g, F.col(TIME), within.low_us, within.high_us) for g in family.cuts]
     begun = starts[0] if len(starts) == 1 else F.greatest(*starts)
     return accepted.groupBy(*keys, F.timestamp_micros(begun).alias(PANE)).agg(
@@ -84,9 +94,10 @@ def aggregate_fragments(
 
 
 def bad_value(aggregate: Aggregate, schema: T.StructType) -> dict[str, Column]:
-    """The columns of `aggregate` that can hold a bad value, and where they do: NaN, infinity, text where a number is needed.
+    """The columns of `aggregate` that can contain a bad value, and where they do.
 
-    A bad value is bad in every row, also where the aggregate's `where` does not hold.
+    Bad values are NaN, infinity, and text where a number is needed. A bad value is bad in every
+    row, also where the aggregate's `where` is not true.
     """
     column = aggregate.by if aggregate.by is not None else aggregate.column
     if column is None or aggregate.function not in (*NUMERIC, *_COMPARING):
@@ -127,7 +138,7 @@ def _input(source: Source, aggregate: Aggregate, schema: T.StructType) -> Input:
 
 
 def _clean(aggregate: Aggregate, column: str | None, schema: T.StructType) -> Column:
-    """The column where its value isn't bad and `where` holds, else null; 1 for no column."""
+    """The column where its value isn't bad and `where` is true, else null; 1 for no column."""
     value, bad = (
         F.lit(1) if column is None else F.col(f"`{column}`"),
         bad_value(aggregate, schema).get(column or ""),
@@ -141,7 +152,10 @@ def _clean(aggregate: Aggregate, column: str | None, schema: T.StructType) -> Co
 
 
 def _stem(aggregate: Aggregate) -> str:
-    """What the parts of `aggregate` are called after: its column, and a digest of what else its value depends on."""
+    """What the names of the parts of `aggregate` begin with.
+
+    It is the column, followed by a digest of what else the value depends on.
+    """
     column, where = aggregate.column or ROWS, aggregate.where
     if aggregate.by is None and where is None:
         return column

@@ -1,7 +1,9 @@
-"""Which panes a pipeline keeps: the cuts of its aligned windows, gathered into as few families as stay cheap. No Spark.
+"""Which panes a pipeline keeps. No Spark.
 
-A pane runs from one cut to the next; the cuts of a family are every boundary at which one of its windows begins or ends, so a
-pane lies wholly inside or outside each window and an event touches exactly one pane. Source of the idea: stream slicing (Cutty, Scotty).
+The cuts of its grid windows are gathered into as few families as stay cheap. A pane is the range
+from one cut to the next. The cuts of a family are every boundary at which one of its windows begins
+or ends. So a pane lies wholly inside or outside each window, and an event touches exactly one pane.
+Source of the idea: stream slicing (Cutty, Scotty).
 """
 
 from dataclasses import dataclass
@@ -26,7 +28,10 @@ NO_BATCH = -2
 
 @dataclass(frozen=True)
 class Family:
-    """Windows that share one pane table: `table` is its name, `cuts` the grids whose boundaries cut the panes."""
+    """Windows that share one pane table.
+
+    `table` is its name, and `cuts` are the grids whose boundaries cut the panes.
+    """
 
     table: str
     cuts: tuple[Grid, ...]
@@ -34,12 +39,15 @@ class Family:
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:
-        """Every aggregate some window of the family shows, each once."""
+        """Every aggregate that some window of the family shows, each once."""
         return tuple(dict.fromkeys(a for w in self.windows for a in w.aggregates))
 
 
 def pane_families(pipeline: Pipeline) -> tuple[Family, ...]:
-    """The pane tables of `pipeline`, finest first; global windows have their own, of calendar months."""
+    """The pane tables of `pipeline`, finest first.
+
+    Global windows have a table of their own, with panes of calendar months.
+    """
     groups: list[list[Aligned]] = []
     for window in sorted(pipeline.aligned, key=lambda w: (_finest(w), w.name)):
         home = next(
@@ -158,7 +166,7 @@ def _label(us: int) -> str:
 
 
 def state_names(pipeline: Pipeline) -> dict[str, tuple[str, ...]]:
-    """The name of every state table and the windows made from it."""
+    """The name of every state table, and the windows that are computed from it."""
     panes = {f.table: tuple(w.name for w in f.windows) for f in pane_families(pipeline)}
     fragments = {fragments_table(s): (s.name,) for s in pipeline.sessions}
     events = {EVENTS: tuple(w.name for w in pipeline.ordered)} if pipeline.ordered else {}
@@ -167,7 +175,7 @@ def state_names(pipeline: Pipeline) -> dict[str, tuple[str, ...]]:
 
 
 def state_of(pipeline: Pipeline, window: Window) -> str:
-    """The name of the state table `window` is made from."""
+    """The name of the state table that `window` is computed from."""
     return next(table for table, windows in state_names(pipeline).items() if window.name in windows)
 
 

@@ -1,4 +1,8 @@
-"""State: the pane tables, the fragment tables and the ids that were accepted. Append-only while live; each row says its batch and W."""
+"""Reads and writes state: panes, fragments, buffered events and accepted ids.
+
+Live runs only append to it. Each row records its batch, and the watermark by which its run admitted
+events.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +23,10 @@ from windowing.spec.pipeline import Pipeline
 
 @dataclass(frozen=True)
 class Stamp:
-    """What a state row says of its origin: run, batch, generation and the W its run was judged by."""
+    """What a state row records of its origin: run, batch, generation and watermark.
+
+    `judged_us` is the watermark by which its run admitted events.
+    """
 
     run: int
     batch: int
@@ -41,27 +48,33 @@ class Stamp:
         )
 
     def beside(self, rows: DataFrame) -> DataFrame:
-        """`rows` with the stamp's columns, but each with the W that it brings."""
+        """`rows` with the stamp's columns, but each with its own watermark."""
         own = self.on(rows.withColumnRenamed(JUDGED, "__judged"))
         return own.withColumn(JUDGED, F.col("__judged")).drop("__judged")
 
     @property
     def foreign(self) -> Column:
-        """True for rows of other batches: what stood before this one, also when it is replayed."""
+        """True for rows of other batches.
+
+        They are what was stored before this batch, also when it is retried.
+        """
         return ~((F.col(GENERATION) == self.generation) & (F.col(BATCH) == self.batch))
 
 
 def store_partials(
     rows: DataFrame, pipeline: Pipeline, table: str, stamp: Stamp, sort: str
 ) -> None:
-    """Appends stamped state rows; a repetition of the same batch writes nothing."""
+    """Appends stamped state rows; a retry of the same batch writes nothing."""
     transaction = (f"{pipeline.name}:{table}:{stamp.generation}", stamp.batch)
     delta.append(stamp.on(rows).sortWithinPartitions(sort), pipeline.table(table), transaction)
     crashpoint("state.stored")
 
 
 def swap_partials(path: str, old: DataFrame, new: DataFrame, identity: Sequence[str]) -> None:
-    """One commit: the rows `old` of a table, told apart by `identity`, go and the rows `new` come; both have all its columns."""
+    """Replaces the rows `old` of a table by the rows `new`, in one commit.
+
+    The columns `identity` distinguish its rows. `old` and `new` have all columns of the table.
+    """
     source = (
         old.withColumn(OP, F.lit("D"))
         .unionByName(new.withColumn(OP, F.lit("I")))
@@ -116,7 +129,12 @@ def fragments_before(
 def ids_before(
     spark: SparkSession, pipeline: Pipeline, stamp: Stamp, batch_ids: DataFrame
 ) -> DataFrame | None:
-    """The ids among `batch_ids` [event_id] that other batches accepted and W has not forgotten; None if none were accepted yet."""
+    """The ids among `batch_ids` that other batches accepted; None if none were accepted yet.
+
+    Ids that have expired by the watermark are left out.
+
+    batch_ids[event_id] -> [event_id]
+    """
     if not delta.exists(spark, pipeline.table(SEEN)):
         return None
     seen = delta.read(spark, pipeline.table(SEEN)).where(stamp.foreign)
