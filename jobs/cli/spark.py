@@ -36,7 +36,10 @@ def read_session() -> "SparkSession":
 
 
 def light_write_session(pipeline: "Pipeline") -> "SparkSession":
-    """The session of a command that writes, but hardly any rows; raises Busy as `writing` does."""
+    """The session of a command that writes hardly any rows.
+
+    Raises Busy as `write_session` does.
+    """
     from jobs.session import LIGHT
 
     return write_session(pipeline, **LIGHT)

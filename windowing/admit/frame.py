@@ -77,7 +77,10 @@ def judge_rows(checked: DataFrame, pipeline: Pipeline, law: Law, memory: Memory)
 
 
 def accept_valid_rows(checked: DataFrame) -> DataFrame:
-    """`judged` where nothing can be late and there are no ids: a row is quarantined or accepted."""
+    """`judge_rows` where nothing can be late and there are no ids.
+
+    A row is quarantined or accepted.
+    """
     outcome = F.when(F.col(WHY).isNotNull(), QUARANTINED).otherwise(ACCEPTED)
     return checked.withColumn(OUTCOME, outcome).withColumn(MISSED, F.array().cast(_MISSED_TYPE))
 
