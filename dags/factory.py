@@ -40,7 +40,7 @@ FINAL = {
         "expectations failed, so nothing was published; "
         "`tidemark publish SPEC --accept REASON` publishes all the same"
     ),
-    4: "source, spec and state don't tell one story; the last lines of the log say what differs",
+    4: "source, spec and state are not consistent; the last lines of the log name the difference",
 }
 """Exit codes that a retry can't change, and what to do about each."""
 
