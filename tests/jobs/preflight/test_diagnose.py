@@ -299,7 +299,7 @@ def test_a_diagnosis_beside_a_run_looks_again(life: Life, monkeypatch: pytest.Mo
         yield from problems(spark, pipeline, past)
 
     for module in (doctor, diagnose):
-        monkeypatch.setattr(module, "problems", beside_a_run)
+        monkeypatch.setattr(module, "find_problems", beside_a_run)
     assert doctor.diagnose(life.lab.spark, life.lab.pipeline) == ()
     assert len(looked) == 3, "the first look, the run's own, and the second look"
 
