@@ -3,7 +3,7 @@
 window, pipeline, facts -> the builtin expectations that apply
 """
 
-from typing import Any
+from typing import Any, assert_never
 
 from great_expectations.expectations.expectation import BatchExpectation
 from great_expectations.expectations.metadata_types import FailureSeverity
@@ -26,17 +26,20 @@ from expectations.promises import (
     ExpectWindowsToLieOnGrid,
     WindowExpectation,
 )
+from windowing.spec.description import describe_window
 from windowing.spec.duration import Duration
 from windowing.spec.kinds import (
     Aligned,
     CappedSession,
+    Count,
     Cumulate,
-    EventDriven,
+    Delta,
     Global,
     Punctuation,
     RecordSliding,
     Session,
     Sliding,
+    Tumbling,
     Window,
 )
 from windowing.spec.pipeline import Pipeline
@@ -85,9 +88,12 @@ def _place(window: Window, law: Law) -> list[BatchExpectation]:
             return _session(window, law)
         case CappedSession():
             return _capped(window, law)
-        case _ if isinstance(window, EventDriven):
+        case Count() | Delta() | Punctuation():
             return _in_turn(law)
-    return [_expect(ExpectWindowsToLieOnGrid, law, _grid_text(window))]
+        case Tumbling() | Sliding() | Cumulate() | RecordSliding():
+            return [_expect(ExpectWindowsToLieOnGrid, law, _grid_text(window))]
+        case _:
+            assert_never(window)
 
 
 def _session(window: Session, law: Law) -> list[BatchExpectation]:
@@ -136,7 +142,7 @@ def _floor(window: Window, law: Law, facts: Facts) -> list[BatchExpectation]:
     It doesn't apply where windows with events need not be shown, or where accepted events may be
     markers, because markers are in no window.
     """
-    if not window.shown.whole or isinstance(window, Punctuation):
+    if not window.shown.whole or describe_window(window).marker is not None:
         return []
     least = 1 if facts.counted(window.name) > 0 else 0
     text = (
@@ -168,18 +174,22 @@ def _grid_text(window: Aligned | RecordSliding) -> str:
     if isinstance(window, RecordSliding):
         tick, size = Duration(window.tick_us), Duration(window.difference_us + window.tick_us)
         return f"Windows begin at whole multiples of {tick} and last {size}"
+    return f"Windows {_span_text(window)} on the clock of {window.grid.zone or 'UTC'}"
+
+
+def _span_text(window: Aligned) -> str:
     grid = window.grid
-    span = _span_text(window, Duration(grid.step_us, grid.months))
-    return f"Windows {span} on the clock of {grid.zone or 'UTC'}"
-
-
-def _span_text(window: Aligned, step: Duration) -> str:
-    if isinstance(window, Sliding):
-        return f"begin every {step} and last {Duration(window.size_us)}"
-    if isinstance(window, Cumulate):
-        inner = Duration(window.grid.inner_us, window.grid.inner_months)
-        return (
-            f"begin every {step} and last until a boundary every {inner} from there, "
-            "at most until the next beginning,"
-        )
-    return f"run from one boundary to the next, every {step}"
+    step = Duration(grid.step_us, grid.months)
+    match window:
+        case Tumbling():
+            return f"run from one boundary to the next, every {step}"
+        case Sliding():
+            return f"begin every {step} and last {Duration(window.size_us)}"
+        case Cumulate():
+            inner = Duration(grid.inner_us, grid.inner_months)
+            return (
+                f"begin every {step} and last until a boundary every {inner} from there, "
+                "at most until the next beginning,"
+            )
+        case _:
+            assert_never(window)

@@ -5,10 +5,11 @@ window, key -> Law -> breaches(frame, law) (breaches.py): rule name -> rows that
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, assert_never
 
 from windowing.columns import END, INDEX, LAST, REVISION, RUN, START
 from windowing.grid.rule import Grid
+from windowing.spec.description import describe_window
 from windowing.spec.kinds import (
     Aggregate,
     CappedSession,
@@ -118,6 +119,8 @@ def law_of(window: Window, key: tuple[str, ...]) -> Law:
             return replace(law, indexed=True, apart=True)
         case Global():
             return law
+        case _:
+            assert_never(window)
 
 
 def law_from(mapping: Mapping[str, Any]) -> Law:
@@ -142,7 +145,7 @@ def _count_columns(window: Window) -> tuple[str, ...]:
 
 def _total_columns(window: Window) -> tuple[str, ...]:
     """The counts of all events, where each event is in exactly one window and all are shown."""
-    if not isinstance(window, Tumbling) or not window.shown.whole:
+    if not describe_window(window).divides_time or not window.shown.whole:
         return ()
     return tuple(a.name for a in window.aggregates if _counts_every_event(a))
 

@@ -30,7 +30,7 @@ from windowing.merge.rule import output_table
 from windowing.panes.rule import NO_BATCH
 from windowing.panes.table import Stamp
 from windowing.source.rule import was_rewritten
-from windowing.spec.kinds import Tumbling
+from windowing.spec.description import describe_window
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
 
@@ -182,7 +182,7 @@ def _without_erased_before(batch: RunContext, events: DataFrame) -> DataFrame:
     witnesses = [
         w
         for w in pipeline.windows
-        if isinstance(w, Tumbling) and w.shown.whole and w.shown.empty_limit is None
+        if describe_window(w).divides_time and w.shown.whole and w.shown.empty_limit is None
     ]
     # Rows of an output that expires are missing for that reason, too.
     if not witnesses or pipeline.retention.output_us is not None:

@@ -21,10 +21,11 @@ from windowing.grid.zone import moment
 from windowing.ledger.rule import LedgerHistory
 from windowing.ledger.table import read_history
 from windowing.panes.rule import state_names, state_of
-from windowing.report.text import kind, left_open, plain
+from windowing.report.text import left_open, plain
 from windowing.source import table as source
 from windowing.source.commits import Commit, total
 from windowing.source.table import commits
+from windowing.spec.description import describe_window
 from windowing.spec.fingerprint import Evolution
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
@@ -188,7 +189,7 @@ def _explain_output(
     closed_until = {c.window: moment(c.some_us) for c in lateness_cuts(pipeline, past.watermark)}
     return Touched(
         name=window.name,
-        kind=kind(window),
+        kind=describe_window(window).text,
         state=state_of(pipeline, window),
         version=newest.versions.get(window.name) if newest else None,
         published=published.versions.get(window.name) if published else None,

@@ -10,7 +10,7 @@ from windowing.errors import UsageError
 from windowing.ledger.rule import LedgerEntry, LedgerHistory
 from windowing.ledger.table import read_history
 from windowing.merge.rule import complete_table
-from windowing.spec.kinds import EventDriven
+from windowing.spec.description import describe_window
 from windowing.spec.pipeline import Pipeline
 from windowing.windows.finality import with_finality
 
@@ -57,7 +57,7 @@ def whole_of(
 
     None for other kinds, whose finality follows from the rows of the output alone.
     """
-    if not isinstance(pipeline.window(window), EventDriven):
+    if not describe_window(pipeline.window(window)).closed_by_event:
         return None
     path = complete_table(pipeline, pipeline.window(window)).path
     name = path.removeprefix(f"{pipeline.root}/")

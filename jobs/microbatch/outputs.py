@@ -20,7 +20,8 @@ from windowing.merge import table as outputs
 from windowing.merge.rule import Target, complete_table, output_table
 from windowing.panes.frame import Range
 from windowing.panes.rule import EVENTS, fragments_table, longest_span
-from windowing.spec.kinds import ON_CLOSE, Aligned, EventDriven, Global, Session, Window
+from windowing.spec.description import describe_window
+from windowing.spec.kinds import ON_CLOSE, Aligned, Global, Session, Window
 
 Step = Callable[[], dict[str, int]]
 _LOW = "__low"
@@ -110,7 +111,7 @@ def _select_shown(closing: Closing, window: Window, windows: DataFrame) -> DataF
     """
     if window.shown.emit == ON_CLOSE:
         windows = windows.where(closing.closed(F.col(END)))
-        if isinstance(window, EventDriven):
+        if describe_window(window).closed_by_event:
             windows = windows.where(F.col(CLOSED_BY).isNotNull())
     qualifying = merges.filter_having(windows, window.shown.having)
     return qualifying.withColumn(merges.OVERFLOW, F.lit(False))

@@ -33,11 +33,11 @@ from windowing.panes import frame as partials
 from windowing.panes.frame import Range
 from windowing.panes.rule import EVENTS, Family, longest_span, pane_families
 from windowing.source import table as source
+from windowing.spec.description import describe_window
 from windowing.spec.kinds import (
     CHANGES,
     ON_CHANGE,
     Aligned,
-    EventDriven,
     Global,
     OrderDependent,
     RecordSliding,
@@ -281,6 +281,6 @@ def _keys_in(batch: RunContext, window: OrderDependent, chunk: TimeRange) -> Dat
     over = (F.col(START) < instant(chunk.end_us + beside_us)) & (
         F.col(END) > instant(chunk.start_us)
     )
-    if isinstance(window, EventDriven):
+    if describe_window(window).closed_by_event:
         over = over | F.col(CLOSED_BY).between(instant(chunk.start_us), instant(chunk.end_us))
     return stored.where(over).select(*batch.keys)

@@ -12,7 +12,9 @@ from pyspark.sql import functions as F
 
 from windowing.admit.rule import Cut
 from windowing.columns import DIGEST, FIRST, LAST, MISSED, OUTCOME, START, TIME, WHY
-from windowing.spec.kinds import AnySession, Punctuation
+from windowing.spec.description import describe_window
+from windowing.spec.kinds import AnySession
+from windowing.spec.kinds import Window as EventWindow
 from windowing.spec.pipeline import Pipeline
 from windowing.windows.session import add_chains
 
@@ -118,8 +120,12 @@ def _with_missed(
     return rows.withColumn(MISSED, missed.cast(_MISSED_TYPE)).drop(*flags)
 
 
-def _is_marker(window: Punctuation) -> Column:
-    return F.coalesce(F.col(f"`{window.marker}`"), F.lit(False))
+def _is_marker(window: EventWindow) -> Column | None:
+    """True for rows that end a window and are in none; None for kinds that have no such rows."""
+    marker = describe_window(window).marker
+    if marker is None:
+        return None
+    return F.coalesce(F.col(f"`{marker.name}`"), F.lit(False))
 
 
 def _count_missed(pipeline: Pipeline) -> Column:
@@ -130,8 +136,9 @@ def _count_missed(pipeline: Pipeline) -> Column:
     named = F.col(MISSED)["window"]
     count = F.size(MISSED)
     for window in pipeline.windows:
-        if isinstance(window, Punctuation):
-            ended = _is_marker(window) & F.array_contains(named, window.name)
+        marker = _is_marker(window)
+        if marker is not None:
+            ended = marker & F.array_contains(named, window.name)
             count = count - ended.cast("int")
     return count
 
@@ -140,8 +147,9 @@ def _count_outputs(pipeline: Pipeline) -> Column:
     """How many of the pipeline's outputs have a window that contains the row."""
     count = F.lit(len(pipeline.windows))
     for window in pipeline.windows:
-        if isinstance(window, Punctuation):
-            count = count - _is_marker(window).cast("int")
+        marker = _is_marker(window)
+        if marker is not None:
+            count = count - marker.cast("int")
     return count
 
 
@@ -162,8 +170,9 @@ def _every_window_closed(law: Law, pipeline: Pipeline) -> Column:
     for cut in law.cuts:
         window = pipeline.window(cut.window)
         past = F.col(TIME) < F.lit(cut.all_us)
-        if isinstance(window, Punctuation):
-            past = past | _is_marker(window)
+        marker = _is_marker(window)
+        if marker is not None:
+            past = past | marker
         closed = closed & past
     return closed
 

@@ -5,6 +5,7 @@ lateness is a cut: events before it are late.
 """
 
 from dataclasses import dataclass
+from typing import assert_never
 
 from windowing.grid.rule import boundary, index
 from windowing.grid.zone import FIRST_US
@@ -12,12 +13,17 @@ from windowing.panes.rule import grid_shape, longest_span
 from windowing.spec.duration import DAY
 from windowing.spec.kinds import (
     Aligned,
+    CappedSession,
     Count,
     Cumulate,
     Delta,
-    EventDriven,
+    Global,
     Punctuation,
     RecordSliding,
+    Session,
+    Sliding,
+    Tumbling,
+    Window,
 )
 from windowing.spec.pipeline import Pipeline, Watermark
 
@@ -46,12 +52,15 @@ class Quiet:
     reached_us: int
 
 
-def lateness_cut(window: Aligned | RecordSliding | EventDriven, closed_us: int) -> Cut:
+def lateness_cut(window: Window, closed_us: int) -> Cut | None:
     """Where lateness begins for `window`: windows that ended by `closed_us` are final.
 
-    `closed_us` is W less the allowed lateness.
+    `closed_us` is W less the allowed lateness. Sessions have no cut, because the lateness of an
+    event depends on its chain. Global windows have none, because they never close.
     """
     match window:
+        case Session() | CappedSession() | Global():
+            return None
         case Count() | Delta() | Punctuation():
             return Cut(window.name, closed_us, closed_us)
         case RecordSliding(difference_us=difference, tick_us=tick):
@@ -63,11 +72,14 @@ def lateness_cut(window: Aligned | RecordSliding | EventDriven, closed_us: int) 
             periods = grid.periods
             all_us = boundary(periods, index(periods, closed_us))
             return Cut(window.name, all_us, boundary(grid, index(grid, closed_us)))
-    form = grid_shape(window)
-    closed = (index(form.grid, closed_us) - form.size) // form.slide
-    next_start_us = boundary(form.grid, (closed + 1) * form.slide)
-    last_end_us = boundary(form.grid, closed * form.slide + form.size)
-    return Cut(window.name, next_start_us, last_end_us)
+        case Tumbling() | Sliding():
+            form = grid_shape(window)
+            closed = (index(form.grid, closed_us) - form.size) // form.slide
+            next_start_us = boundary(form.grid, (closed + 1) * form.slide)
+            last_end_us = boundary(form.grid, closed * form.slide + form.size)
+            return Cut(window.name, next_start_us, last_end_us)
+        case _:
+            assert_never(window)
 
 
 def _first_after(last_us: int, tick_us: int) -> int:
@@ -76,20 +88,17 @@ def _first_after(last_us: int, tick_us: int) -> int:
 
 
 def lateness_cuts(pipeline: Pipeline, watermark_us: int | None) -> tuple[Cut, ...]:
-    """The cut of every window that has one; none while nothing can be late.
-
-    Sessions have none, because the lateness of an event depends on its chain. Global windows never
-    close.
-    """
+    """The cut of every window that has one; none while nothing can be late."""
     lateness = pipeline.watermark.allowed_lateness_us
     if watermark_us is None or lateness is None:
         return ()
     closed_us = watermark_us - lateness
-    cutting = [w for w in pipeline.windows if isinstance(w, Aligned | RecordSliding | EventDriven)]
-    return tuple(lateness_cut(w, closed_us) for w in cutting if _on_clock(w, closed_us))
+    reached = [w for w in pipeline.windows if _on_clock(w, closed_us)]
+    cuts = [lateness_cut(window, closed_us) for window in reached]
+    return tuple(cut for cut in cuts if cut is not None)
 
 
-def _on_clock(window: Aligned | RecordSliding | EventDriven, closed_us: int) -> bool:
+def _on_clock(window: Window, closed_us: int) -> bool:
     """Whether windows that ended by `closed_us` lie within the calendar.
 
     Events that are older than the first such window are late for none.

@@ -5,8 +5,9 @@ A window has its output and, where that does not show every window, a table that
 
 from dataclasses import dataclass
 
-from windowing.columns import CLOSED_BY, END, INDEX, LAST, REVISION, RUN, START
-from windowing.spec.kinds import Aligned, AnySession, EventDriven, Global, Window
+from windowing.columns import CLOSED_BY, REVISION, RUN
+from windowing.spec.description import State, describe_window
+from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 
 
@@ -46,7 +47,7 @@ def complete_table(pipeline: Pipeline, window: Window) -> Target:
     users = output_table(pipeline, window)
     if in_output(window):
         return users
-    closing = (CLOSED_BY,) if isinstance(window, EventDriven) else ()
+    closing = (CLOSED_BY,) if describe_window(window).closed_by_event else ()
     return Target(
         pipeline.table(f"_windows_{window.name}"),
         users.identity,
@@ -58,27 +59,20 @@ def complete_table(pipeline: Pipeline, window: Window) -> Target:
 def in_output(window: Window) -> bool:
     """Whether the output itself is the complete table.
 
-    Grid and global windows need no other, because they are computed from panes.
+    Windows that are computed from panes need no other table. Those that an event closes need one,
+    because the output does not record that event.
     """
-    if isinstance(window, Aligned | Global):
+    described = describe_window(window)
+    if described.state is State.PANES:
         return True
-    return window.shown.whole and not isinstance(window, EventDriven)
+    return window.shown.whole and not described.closed_by_event
 
 
 def identity(window: Window, keys: tuple[str, ...]) -> tuple[str, ...]:
     """The columns that distinguish the rows of an output."""
-    match window:
-        case _ if isinstance(window, EventDriven):
-            return (*keys, INDEX)
-        case _ if isinstance(window, AnySession):
-            return (*keys, START)
-        case Global():
-            return keys
-    return (*keys, START, END)
+    return (*keys, *describe_window(window).identity)
 
 
 def bound_columns(window: Window) -> tuple[str, ...]:
-    """The columns that identify the window of a row."""
-    if isinstance(window, EventDriven):
-        return START, END, INDEX
-    return (START, END, LAST) if isinstance(window, AnySession) else (START, END)
+    """The columns that bound the window of a row."""
+    return describe_window(window).bounds

@@ -5,32 +5,30 @@ accepted[key, t, inputs, digest] -> stored[key, event_time, digest, inputs, miss
 """
 
 from collections.abc import Sequence
+from typing import assert_never
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windowing.columns import DIGEST, EVENT_TIME, EVENTS_JUDGED, INPUTS, JUDGED, MISSED, ORDER, TIME
-from windowing.spec.kinds import AnySession, Delta, EventDriven, OrderDependent, Punctuation
+from windowing.spec.description import Lateness, describe_window
+from windowing.spec.kinds import OrderDependent
 from windowing.spec.pipeline import Pipeline
 
 
 def buffered_columns(pipeline: Pipeline) -> tuple[str, ...]:
     """The source columns that order-dependent windows need besides key and event time."""
-    source, found = pipeline.source, []
+    source = pipeline.source
+    found: list[str | None] = []
     for window in pipeline.ordered:
-        for a in window.aggregates:
-            found += [a.column, a.by, *(a.where.columns if a.where else ())]
-        found += (
-            [window.attribute]
-            if isinstance(window, Delta)
-            else [window.marker]
-            if isinstance(window, Punctuation)
-            else []
-        )
-    named = dict.fromkeys(
-        name for name in (*found, source.event_id, *source.order_by) if name is not None
-    )
-    return tuple(name for name in named if name not in source.key)
+        for aggregate in window.aggregates:
+            found += [aggregate.column, aggregate.by]
+            if aggregate.where is not None:
+                found += aggregate.where.columns
+        found += [column.name for column in describe_window(window).read_columns]
+    found += [source.event_id, *source.order_by]
+    once = dict.fromkeys(name for name in found if name is not None)
+    return tuple(name for name in once if name not in source.key)
 
 
 def buffer_events(accepted: DataFrame, pipeline: Pipeline, *more: str) -> DataFrame:
@@ -84,14 +82,17 @@ def events_of_window(
     """
     if lateness_us is None:
         return found
-    if isinstance(window, AnySession):
-        return found.where(~F.array_contains(MISSED, window.name))
-    if isinstance(window, EventDriven):
-        judged = F.col(EVENTS_JUDGED)
-        return found.where(
-            judged.isNull() | (F.col(TIME) + F.lit(1 + lateness_us) > F.unix_micros(judged))
-        )
-    return found
+    match describe_window(window).lateness:
+        case Lateness.CHAIN:
+            return found.where(~F.array_contains(MISSED, window.name))
+        case Lateness.EVENT:
+            judged = F.col(EVENTS_JUDGED)
+            in_time = F.col(TIME) + F.lit(1 + lateness_us) > F.unix_micros(judged)
+            return found.where(judged.isNull() | in_time)
+        case Lateness.WINDOW_END | Lateness.NEVER:
+            return found
+        case other:
+            assert_never(other)
 
 
 def events_in_regions(kept: DataFrame, regions: DataFrame, keys: Sequence[str]) -> DataFrame:

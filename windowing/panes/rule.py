@@ -6,12 +6,23 @@ or ends. So a pane lies wholly inside or outside each window, and an event touch
 Source of the idea: stream slicing (Cutty, Scotty).
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import gcd
+from typing import assert_never
 
 from windowing.grid.rule import Grid, boundary, index
 from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND
-from windowing.spec.kinds import Aggregate, Aligned, Global, Session, Sliding, Tumbling, Window
+from windowing.spec.kinds import (
+    Aggregate,
+    Aligned,
+    Cumulate,
+    Global,
+    Session,
+    Sliding,
+    Tumbling,
+    Window,
+)
 from windowing.spec.pipeline import Pipeline
 
 CHEAP = 1_000
@@ -48,43 +59,52 @@ def pane_families(pipeline: Pipeline) -> tuple[Family, ...]:
 
     Global windows have a table of their own, with panes of calendar months.
     """
-    groups: list[list[Aligned]] = []
-    for window in sorted(pipeline.aligned, key=lambda w: (_finest(w), w.name)):
-        home = next(
-            (
-                g
-                for g in groups
-                if _finest(window) == _finest(g[0]) or _span(window) <= CHEAP * _finest(g[0])
-            ),
-            None,
-        )
-        if home is None:
-            groups.append([window])
-        else:
-            home.append(window)
-    found = [
-        Family(
-            f"_panes_{_label(_finest(g[0]))}",
-            _needed([c for w in g for c in pane_grids(w)]),
-            tuple(g),
-        )
-        for g in groups
-    ]
+    families = [_family_of(group) for group in _group_by_step(pipeline.aligned)]
     endless = tuple(w for w in pipeline.windows if isinstance(w, Global))
-    return (*found, *([Family("_panes_global", (Grid(0, 1),), endless)] if endless else []))
+    if endless:
+        months = Grid(0, 1)
+        families.append(Family("_panes_global", (months,), endless))
+    return tuple(families)
+
+
+def _group_by_step(windows: Sequence[Aligned]) -> list[list[Aligned]]:
+    """Windows that share a pane table, finest first; the first of a group decides its panes."""
+    groups: list[list[Aligned]] = []
+    for window in sorted(windows, key=lambda w: (_finest_step_us(w), w.name)):
+        fitting = [group for group in groups if _fits_panes_of(group[0], window)]
+        if fitting:
+            fitting[0].append(window)
+        else:
+            groups.append([window])
+    return groups
+
+
+def _fits_panes_of(finest: Aligned, window: Aligned) -> bool:
+    """Whether `window` stays cheap when it is made of the panes of `finest`."""
+    step_us = _finest_step_us(finest)
+    return _finest_step_us(window) == step_us or _span_us(window) <= CHEAP * step_us
+
+
+def _family_of(group: Sequence[Aligned]) -> Family:
+    table = f"_panes_{_label(_finest_step_us(group[0]))}"
+    grids = [grid for window in group for grid in pane_grids(window)]
+    return Family(table, _drop_contained_grids(grids), tuple(group))
 
 
 def pane_grids(window: Aligned) -> tuple[Grid, ...]:
     """The grids at whose boundaries `window` begins or ends."""
-    if not isinstance(window, Sliding):
-        return (window.grid.plain,)
-    end = window.size_us % window.grid.step_us
-    begins = window.grid
-    return (
-        (begins,)
-        if not end
-        else (begins, Grid(begins.step_us, 0, begins.origin_us + end, begins.zone))
-    )
+    match window:
+        case Tumbling() | Cumulate():
+            return (window.grid.plain,)
+        case Sliding():
+            begins = window.grid
+            end_us = window.size_us % begins.step_us
+            if end_us == 0:
+                return (begins,)
+            ends = Grid(begins.step_us, 0, begins.origin_us + end_us, begins.zone)
+            return (begins, ends)
+        case _:
+            assert_never(window)
 
 
 def pane_start(family: Family, t_us: int) -> int:
@@ -110,50 +130,60 @@ def grid_shape(window: Tumbling | Sliding) -> Shape:
     """`window` on the coarsest grid that has all its boundaries."""
     if isinstance(window, Tumbling):
         return Shape(window.grid, 1, 1)
-    step = gcd(window.size_us, window.grid.step_us)
-    return Shape(
-        Grid(step, 0, window.grid.origin_us, window.grid.zone),
-        window.size_us // step,
-        window.grid.step_us // step,
-    )
+    begins = window.grid
+    step_us = gcd(window.size_us, begins.step_us)
+    steps = Grid(step_us, 0, begins.origin_us, begins.zone)
+    return Shape(steps, size=window.size_us // step_us, slide=begins.step_us // step_us)
 
 
 def longest_span(window: Aligned) -> int:
     """An upper bound of the window's length in microseconds, clock jumps included."""
-    return _span(window) + 2 * DAY if window.grid.zone or window.grid.months else _span(window)
+    follows_a_clock = window.grid.zone is not None or window.grid.months > 0
+    return _span_us(window) + 2 * DAY if follows_a_clock else _span_us(window)
 
 
-def _span(window: Aligned) -> int:
-    if isinstance(window, Sliding):
-        return window.size_us
-    return window.grid.step_us or window.grid.months * 31 * DAY
+def _span_us(window: Aligned) -> int:
+    """The window's length without clock jumps, months at their longest."""
+    match window:
+        case Sliding():
+            return window.size_us
+        case Tumbling() | Cumulate():
+            return window.grid.step_us or window.grid.months * 31 * DAY
+        case _:
+            assert_never(window)
 
 
-def _finest(window: Aligned) -> int:
+def _finest_step_us(window: Aligned) -> int:
+    """The finest step of the window's own grid; a month counts as 30 days."""
     grid = window.grid.plain
-    return grid.inner_us or grid.inner_months * _MONTH_US or grid.step_us or grid.months * _MONTH_US
+    if grid.inner_us or grid.inner_months:
+        return grid.inner_us or grid.inner_months * _MONTH_US
+    return grid.step_us or grid.months * _MONTH_US
 
 
-def _needed(grids: list[Grid]) -> tuple[Grid, ...]:
+def _drop_contained_grids(grids: Sequence[Grid]) -> tuple[Grid, ...]:
     """`grids` without those whose every boundary another one has too."""
     once = list(dict.fromkeys(grids))
-    return tuple(g for g in once if not any(other != g and _refines(other, g) for other in once))
+    return tuple(grid for grid in once if not _is_contained(grid, once))
 
 
-def _refines(fine: Grid, coarse: Grid) -> bool:
+def _is_contained(grid: Grid, grids: Sequence[Grid]) -> bool:
+    return any(other != grid and _has_boundaries_of(other, grid) for other in grids)
+
+
+def _has_boundaries_of(fine: Grid, coarse: Grid) -> bool:
+    """Whether every boundary of `coarse` is one of `fine`."""
     if fine.per > 1 or coarse.per > 1:
         return fine.periods == coarse
-    if (
-        fine.zone != coarse.zone
-        or not fine.step_us
-        or not coarse.step_us
-        or coarse.step_us % fine.step_us
-    ):
+    if fine.zone != coarse.zone:
         return False
-    same = coarse.step_us == fine.step_us
-    return (coarse.origin_us - fine.origin_us) % fine.step_us == 0 and (
-        not same or fine.origin_us < coarse.origin_us
-    )
+    # Months have no fixed length, so nothing follows from their steps.
+    if not fine.step_us or not coarse.step_us or coarse.step_us % fine.step_us:
+        return False
+    if (coarse.origin_us - fine.origin_us) % fine.step_us:
+        return False
+    # Of two grids with the same boundaries the one with the earlier origin stays.
+    return coarse.step_us != fine.step_us or fine.origin_us < coarse.origin_us
 
 
 def _label(us: int) -> str:
@@ -167,11 +197,20 @@ def _label(us: int) -> str:
 
 def state_names(pipeline: Pipeline) -> dict[str, tuple[str, ...]]:
     """The name of every state table, and the windows that are computed from it."""
-    panes = {f.table: tuple(w.name for w in f.windows) for f in pane_families(pipeline)}
-    fragments = {fragments_table(s): (s.name,) for s in pipeline.sessions}
-    events = {EVENTS: tuple(w.name for w in pipeline.ordered)} if pipeline.ordered else {}
-    seen = {SEEN: tuple(w.name for w in pipeline.windows)} if pipeline.source.event_id else {}
-    return panes | fragments | events | seen
+    found: dict[str, tuple[str, ...]] = {}
+    for family in pane_families(pipeline):
+        found[family.table] = _names_of(family.windows)
+    for session in pipeline.sessions:
+        found[fragments_table(session)] = (session.name,)
+    if pipeline.ordered:
+        found[EVENTS] = _names_of(pipeline.ordered)
+    if pipeline.source.event_id:
+        found[SEEN] = _names_of(pipeline.windows)
+    return found
+
+
+def _names_of(windows: Iterable[Window]) -> tuple[str, ...]:
+    return tuple(window.name for window in windows)
 
 
 def state_of(pipeline: Pipeline, window: Window) -> str:

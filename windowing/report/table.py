@@ -26,7 +26,8 @@ from windowing.ledger.rule import (
 from windowing.ledger.table import WATERMARKS, read_history
 from windowing.report.frame import records
 from windowing.report.rule import Changed
-from windowing.report.text import backfilled, kind
+from windowing.report.text import backfilled
+from windowing.spec.description import describe_window
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 
@@ -203,7 +204,7 @@ def _output(spark: SparkSession, pipeline: Pipeline, window: Window, past: Ledge
     newest = steps[::-1][:5]
     return Output(
         name=window.name,
-        kind=kind(window),
+        kind=describe_window(window).text,
         rows=rows,
         version=version,
         published=past.published.versions.get(window.name) if past.published else None,

@@ -7,24 +7,9 @@ from decimal import Decimal
 from math import isfinite
 from typing import Any
 
-from windowing.grid.rule import Grid
 from windowing.grid.zone import moment, within_calendar
 from windowing.ledger.nulls import WHERE
 from windowing.ledger.rule import LedgerHistory
-from windowing.spec.duration import Duration
-from windowing.spec.kinds import (
-    CappedSession,
-    Count,
-    Cumulate,
-    Delta,
-    Global,
-    Punctuation,
-    RecordSliding,
-    Session,
-    Sliding,
-    Tumbling,
-    Window,
-)
 
 NONE = "-"
 """How a table shows a value that isn't there."""
@@ -199,42 +184,6 @@ def _describe_null(column: str, n: int) -> str:
         gave = f"{rows} gave no answer (NULL) although {whose} input had a value"
         return f"{column}: {gave}, and {were} left out"
     return f"{column}: {rows} gave no value (NULL) although {whose} input had one"
-
-
-def kind(window: Window) -> str:
-    """The kind of a window and its fields, in the words of its spec."""
-    match window:
-        case Tumbling(grid=grid):
-            return f"tumbling, {_step_of(grid)}{_zone_of(grid)}"
-        case Sliding(grid=grid, size_us=size_us):
-            return f"sliding, {Duration(size_us)} every {_step_of(grid)}{_zone_of(grid)}"
-        case Cumulate(grid=grid):
-            inner = Duration(grid.inner_us, grid.inner_months)
-            return f"cumulate, {_step_of(grid)} by {inner}{_zone_of(grid)}"
-        case Session(gap_us=gap_us):
-            return f"session, gap {Duration(gap_us)}"
-        case CappedSession(gap_us=gap_us, longest_us=longest_us):
-            return f"session, gap {Duration(gap_us)}, at most {Duration(longest_us)}"
-        case RecordSliding(difference_us=difference_us):
-            return f"record_sliding, difference {Duration(difference_us)}"
-        case Count(count=n, every=every):
-            slide = "" if n == every else f" every {every}"
-            return f"count, {n} events{slide}"
-        case Delta(attribute=attribute, delta=number, delta_us=delta_us):
-            difference = number if delta_us is None else Duration(delta_us)
-            return f"delta, {attribute} by more than {difference}"
-        case Punctuation(marker=marker):
-            return f"punctuation, by {marker}"
-        case Global():
-            return "global"
-
-
-def _step_of(grid: Grid) -> str:
-    return str(Duration(grid.step_us, grid.months))
-
-
-def _zone_of(grid: Grid) -> str:
-    return f", {grid.zone}" if grid.zone else ""
 
 
 def _day(at: datetime) -> str:

@@ -12,9 +12,10 @@ from windowing.grid.rule import Span, local_spans
 from windowing.grid.zone import FIRST_US, LAST_US
 from windowing.panes.frame import bad_value, not_finite
 from windowing.source.rule import CHANGE, FEED
+from windowing.spec.description import describe_window
 from windowing.spec.duration import Duration
 from windowing.spec.expressions.parse import may_lose
-from windowing.spec.kinds import Delta, Expression
+from windowing.spec.kinds import Expression
 from windowing.spec.pipeline import Pipeline
 
 _UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
@@ -200,8 +201,9 @@ def _key_reasons(pipeline: Pipeline, schema: T.StructType) -> list[Column]:
 
 
 def _attribute_reasons(pipeline: Pipeline, schema: T.StructType) -> list[Column]:
-    """An event without an attribute is in no delta window."""
-    names = dict.fromkeys(w.attribute for w in pipeline.windows if isinstance(w, Delta))
+    """An event without the attribute of a window can be in none of its windows."""
+    attributes = [describe_window(window).attribute for window in pipeline.windows]
+    names = dict.fromkeys(column.name for column in attributes if column is not None)
     missing = [F.when(F.col(f"`{name}`").isNull(), f"{name} is null") for name in names]
     unfit = [
         F.when(not_finite(F.col(f"`{name}`")), f"{name} is not a finite number")

@@ -18,7 +18,8 @@ from windowing.source.commits import Commit, read_commit
 from windowing.source.frame import shape_rows
 from windowing.source.names import clash_of_columns, clash_of_parts
 from windowing.source.widening import schemas_over_time
-from windowing.spec.kinds import Aggregate, Delta, Punctuation, Window
+from windowing.spec.description import describe_window
+from windowing.spec.kinds import Aggregate, Window
 from windowing.spec.pipeline import Pipeline, Source
 
 _KEYS = (T.StringType, *INTEGERS, T.BooleanType, T.DateType, T.TimestampType, T.DecimalType)
@@ -28,6 +29,12 @@ _SUMMED = (*_NUMBERS, T.StringType)
 _ORDERED = (*_SUMMED, T.BooleanType, T.DateType, T.TimestampType)
 _FED = {**dict.fromkeys(NUMERIC, _SUMMED), "count_if": (T.BooleanType,)}
 """The types that an aggregate accepts, where it does not accept every ordered type."""
+_READ_TYPES = {
+    "boolean": (T.BooleanType,),
+    "timestamp": (T.TimestampType,),
+    "number": _NUMBERS,
+}
+"""The types of a column that bounds windows, by the name that its description gives them."""
 _CLOCK_SKEW_US = 3_600_000_000
 """How far the clock of a writer may be ahead of ours."""
 
@@ -208,12 +215,11 @@ def _check_zone(source: Source, types: dict[str, T.DataType]) -> _Problem | None
 
 def _check_window(window: Window, types: dict[str, T.DataType]) -> _Problem | None:
     """What is wrong with the columns that end windows."""
-    match window:
-        case Punctuation(marker=marker):
-            return _check_type(f"windows.{window.name}.marker", marker, types, (T.BooleanType,))
-        case Delta(attribute=attribute, delta_us=delta_us):
-            allowed = _NUMBERS if delta_us is None else (T.TimestampType,)
-            return _check_type(f"windows.{window.name}.attribute", attribute, types, allowed)
+    for column in describe_window(window).read_columns:
+        field = f"windows.{window.name}.{column.field}"
+        problem = _check_type(field, column.name, types, _READ_TYPES[column.type])
+        if problem is not None:
+            return problem
     return None
 
 

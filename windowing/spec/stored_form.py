@@ -2,7 +2,7 @@
 
 Stored names never change, whatever Python calls the class or the field:
 
-- a kind of window is stored under its name in `KINDS`;
+- a kind of window is stored under the name that description.py gives it;
 - a field is stored under its own name or, once it was renamed, under the name that
   `field(metadata={STORED: "old name"})` gives it;
 - a field that equals its default is left out, so a field that is added with a default changes the
@@ -13,34 +13,9 @@ from collections.abc import Iterator
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from typing import Any
 
-from windowing.spec.kinds import (
-    CappedSession,
-    Count,
-    Cumulate,
-    Delta,
-    Global,
-    Punctuation,
-    RecordSliding,
-    Session,
-    Sliding,
-    Tumbling,
-    Window,
-)
+from windowing.spec.description import describe_window
+from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
-
-KINDS: dict[type, str] = {
-    Tumbling: "tumbling",
-    Sliding: "sliding",
-    Cumulate: "cumulate",
-    Session: "session",
-    CappedSession: "capped_session",
-    RecordSliding: "record_sliding",
-    Count: "count",
-    Delta: "delta",
-    Punctuation: "punctuation",
-    Global: "global",
-}
-"""The stored name of every kind of window."""
 
 STORED = "stored"
 """The metadata of a renamed field that holds the name it is stored under."""
@@ -105,7 +80,7 @@ def _described_window(window: Window) -> dict[str, Any]:
     shown = _without(describe_stored_form(window.shown), *_FREE_OF_SHOWN)
     if window.shown.empty_limit is not None:
         shown["empty"] = True
-    return {"kind": KINDS[type(window)], **found, **({"shown": shown} if shown else {})}
+    return {"kind": describe_window(window).kind, **found, **({"shown": shown} if shown else {})}
 
 
 def _without(described_as: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from windowing.errors import SpecError
-from windowing.spec.kinds import Delta, Punctuation
+from windowing.spec.description import describe_window
 from windowing.spec.pipeline import Pipeline, Source
 from windowing.spec.times import INSTANT_FORM, instant
 from windowing.spec.words import join_names, quote_value, suggest_name
@@ -113,11 +113,9 @@ def _required(pipeline: Pipeline) -> Iterator[tuple[str | None, str | None]]:
         yield a.column, "boolean" if a.function == "count_if" else None
         yield a.by, None
     for window in pipeline.windows:
-        match window:
-            case Punctuation(marker=marker):
-                yield marker, "boolean"
-            case Delta(attribute=attribute, delta_us=length):
-                yield attribute, None if length is None else "timestamp"
+        for column in describe_window(window).read_columns:
+            # Any type of number will do, so that one isn't required.
+            yield column.name, None if column.type == "number" else column.type
 
 
 def _event_time_type(source: Source) -> str | None:

@@ -1,6 +1,7 @@
 """Between which times windows may change when events of a range do. No Spark."""
 
 from datetime import UTC, datetime
+from typing import assert_never
 
 from windowing.grid.rule import Grid, boundary, index
 from windowing.grid.zone import micros, moment
@@ -12,15 +13,8 @@ from windowing.panes.rule import (
     pane_families,
     pane_start,
 )
-from windowing.spec.kinds import (
-    CappedSession,
-    Cumulate,
-    RecordSliding,
-    Session,
-    Sliding,
-    Tumbling,
-    Window,
-)
+from windowing.spec.description import Nearby, OnGrid, Onward, describe_window
+from windowing.spec.kinds import Aligned, Cumulate, Sliding, Tumbling, Window
 from windowing.spec.pipeline import Pipeline
 
 
@@ -34,32 +28,17 @@ def windows_touched(
     """
     low_us, high_us = micros(low), micros(high)
     try:
-        match window:
-            case Session(gap_us=far) | CappedSession(gap_us=far) | RecordSliding(difference_us=far):
-                return moment(low_us - far), moment(high_us + far)
-            case Tumbling() | Sliding():
-                return _sliding_reach(grid_shape(window), low_us, high_us)
-            case Cumulate(grid=grid):
-                return _period_reach(grid.periods, low_us, high_us)
+        match describe_window(window).reach:
+            case Nearby(far_us=far_us):
+                return moment(low_us - far_us), moment(high_us + far_us)
+            case OnGrid(window=aligned):
+                return _windows_on_grid(aligned, low_us, high_us)
+            case Onward():
+                return None
+            case other:
+                assert_never(other)
     except (OverflowError, IndexError):
         return None
-    return None
-
-
-def _sliding_reach(form: Shape, low_us: int, high_us: int) -> tuple[datetime, datetime]:
-    """From the start of the first to the end of the last window that contains a time."""
-    first = (index(form.grid, low_us) + form.slide - form.size) // form.slide
-    last = index(form.grid, high_us) // form.slide
-    start_us = boundary(form.grid, first * form.slide)
-    end_us = boundary(form.grid, last * form.slide + form.size)
-    return moment(start_us), moment(end_us)
-
-
-def _period_reach(periods: Grid, low_us: int, high_us: int) -> tuple[datetime, datetime]:
-    """From the start of the period of `low_us` to the end of the period of `high_us`."""
-    start_us = boundary(periods, index(periods, low_us))
-    end_us = boundary(periods, index(periods, high_us) + 1)
-    return moment(start_us), moment(end_us)
 
 
 def reach_of(pipeline: Pipeline, name: str, low: int, high: int) -> tuple[datetime, datetime]:
@@ -68,13 +47,42 @@ def reach_of(pipeline: Pipeline, name: str, low: int, high: int) -> tuple[dateti
     `low` and `high` are in microseconds. Of windows whose cuts depend on all events before, and of
     global windows, all times from `low` on.
     """
-    window = pipeline.window(name)
-    match window:
-        case Session(gap_us=far) | CappedSession(gap_us=far) | RecordSliding(difference_us=far):
-            return moment(low - far), moment(high + far)
-        case Tumbling() | Sliding() | Cumulate():
-            family = next(f for f in pane_families(pipeline) if window in f.windows)
-            start_us = pane_start(family, low) - longest_span(window)
-            end_us = pane_end(family, high - 1) + longest_span(window)
+    match describe_window(pipeline.window(name)).reach:
+        case Nearby(far_us=far_us):
+            return moment(low - far_us), moment(high + far_us)
+        case OnGrid(window=aligned):
+            # State is rebuilt by whole panes, and a pane changes every window that contains it.
+            family = next(f for f in pane_families(pipeline) if aligned in f.windows)
+            span_us = longest_span(aligned)
+            start_us = pane_start(family, low) - span_us
+            end_us = pane_end(family, high - 1) + span_us
             return moment(start_us), moment(end_us)
-    return moment(low), datetime.max.replace(tzinfo=UTC)
+        case Onward():
+            return moment(low), datetime.max.replace(tzinfo=UTC)
+        case other:
+            assert_never(other)
+
+
+def _windows_on_grid(window: Aligned, low_us: int, high_us: int) -> tuple[datetime, datetime]:
+    """From the start of the first to the end of the last window that contains a time."""
+    match window:
+        case Cumulate(grid=grid):
+            return _periods_around(grid.periods, low_us, high_us)
+        case Tumbling() | Sliding():
+            return _windows_around(grid_shape(window), low_us, high_us)
+        case _:
+            assert_never(window)
+
+
+def _windows_around(form: Shape, low_us: int, high_us: int) -> tuple[datetime, datetime]:
+    first = (index(form.grid, low_us) + form.slide - form.size) // form.slide
+    last = index(form.grid, high_us) // form.slide
+    start_us = boundary(form.grid, first * form.slide)
+    end_us = boundary(form.grid, last * form.slide + form.size)
+    return moment(start_us), moment(end_us)
+
+
+def _periods_around(periods: Grid, low_us: int, high_us: int) -> tuple[datetime, datetime]:
+    start_us = boundary(periods, index(periods, low_us))
+    end_us = boundary(periods, index(periods, high_us) + 1)
+    return moment(start_us), moment(end_us)
