@@ -12,6 +12,7 @@ sliding.py and cumulate.py, under the same names.
 
 from collections.abc import Sequence
 from types import ModuleType
+from typing import assert_never
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -30,7 +31,13 @@ BEFORE, GROUP = "__before", "__group"
 
 def kind(window: Aligned) -> ModuleType:
     """What is particular to this kind of window."""
-    return cumulate if isinstance(window, Cumulate) else sliding
+    match window:
+        case Tumbling() | Sliding():
+            return sliding
+        case Cumulate():
+            return cumulate
+        case _:
+            assert_never(window)
 
 
 def reach(window: Aligned, within: Range) -> Range:
