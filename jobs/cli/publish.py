@@ -35,6 +35,10 @@ def publish(pipeline: "Pipeline", *, as_json: bool, accept: str | None) -> None:
 
     published = publish_newest(session, pipeline, accept)
     printer = Printer(as_json=as_json)
+    if not published.run:
+        printer.line(f"{pipeline.name}: nothing is published, because there is no run yet")
+        printer.finish(published.as_json())
+        return
     rows = [[name, output["version"], output["rows"]] for name, output in published.outputs.items()]
     title = f"{pipeline.name}, published run {published.run}"
     printer.table(["window", "version", "rows"], rows, title)

@@ -30,6 +30,10 @@ def validate(pipeline: "Pipeline", *, as_json: bool) -> None:
 
     found = validate_newest(session, pipeline)
     printer = Printer(as_json=as_json)
+    if not found.run:
+        printer.line(f"{pipeline.name}: nothing is evaluated, because there is no run yet")
+        printer.finish(found.as_json())
+        return
     columns = ["window", "suite", "expectation", "severity", "holds", "observed", "detail"]
     failed_first = sorted(found.outcomes, key=lambda outcome: outcome.success)
     rows = [

@@ -102,6 +102,10 @@ def test_before_the_first_run_there_is_nothing_to_see_and_that_is_no_error(empty
         "rows": [],
     }
     assert empty.json("late")["total"] == 0
+    assert empty("validate").stdout == "trips: nothing is evaluated, because there is no run yet\n"
+    assert empty.json("validate")["checked"] == 0
+    assert empty("publish").stdout == "trips: nothing is published, because there is no run yet\n"
+    assert empty.json("publish") == {"run": 0, "outputs": {}, "accepted": None}
     assert empty.json("state")["tables"] == []
     plan = empty.json("explain")
     assert (plan["run"], plan["watermark"], plan["source"]["rows"]) == (1, None, 1)
