@@ -5,23 +5,21 @@ replaces a range or is a MERGE of what differs. So each is idempotent, and a chu
 is simply done again.
 """
 
-from collections.abc import Callable, Collection
-from functools import reduce
+from collections.abc import Callable, Collection, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from jobs.microbatch.context import Closing, RunContext
 from jobs.microbatch.emission import changes
-from jobs.microbatch.empty_windows import check_limit as affordable_in
-from jobs.microbatch.empty_windows import widen_to_growth
+from jobs.microbatch.empty_windows import check_limit, widen_to_growth
 from jobs.microbatch.ordered import recompute_keys
 from jobs.microbatch.outputs import rederive_output, write_output
 from jobs.recompute.swap import replace_range
 from jobs.recompute.time_range import TimeRange, WholeHistory, widen_to_panes, widen_to_windows
 from windowing import delta
 from windowing.admit.again import INSIDE
-from windowing.aggregates.algebra import Algebra, rows_part
+from windowing.aggregates.algebra import Algebra, Part, rows_part
 from windowing.columns import CLOSED_BY, END, JUDGED, PANE, ROWS, START, TOUCHED
 from windowing.grid.frame import between, instant
 from windowing.grid.zone import FIRST_US, LAST_US
@@ -79,42 +77,54 @@ def check_limit_of_range(
     Nothing is written. Where everything is rebuilt, only the windows in `came` are checked, because
     no other window gains any.
     """
-    anew = isinstance(chunk, WholeHistory)
+    everything = isinstance(chunk, WholeHistory)
+    within = Range(chunk.start_us, chunk.end_us)
     for family in pane_families(batch.pipeline):
-        for window in (
-            w for w in family.windows if shows_empty_windows(w) and (not anew or w.name in came)
-        ):
-            before, after = _pools(batch, family, _held(batch, family, chunk), events)
-            affordable_in(
-                batch, window, None if anew else before, after, Range(chunk.start_us, chunk.end_us)
-            )
+        for window in family.windows:
+            if not shows_empty_windows(window):
+                continue
+            if everything and window.name not in came:
+                continue
+            rebuilt = _times_to_rebuild(batch, family, chunk)
+            before, after = _panes_before_and_after(batch, family, rebuilt, events)
+            check_limit(batch, window, None if everything else before, after, within)
 
 
-def _pools(
-    batch: RunContext, family: Family, held: TimeRange, events: DataFrame
+def _panes_before_and_after(
+    batch: RunContext, family: Family, rebuilt: TimeRange, events: DataFrame
 ) -> tuple[DataFrame, DataFrame]:
-    """All panes of the family as they are, and as they are once `held` is rebuilt.
+    """All panes of the family as they are, and as they are once the times `rebuilt` are rebuilt.
 
     Both frames are [keys, pane_start, judged_by, rows]. In the second one the panes of the times
-    `held` are computed from `events`.
+    `rebuilt` are computed from `events`.
     """
-    within, columns = Range(held.start_us, held.end_us), [*batch.keys, PANE, JUDGED, ROWS]
-    fresh = partials.aggregate_panes(
-        events.where(held.holds()), (*batch.keys, JUDGED), family, [rows_part()], within
-    ).select(*columns)
+    columns = [*batch.keys, PANE, JUDGED, ROWS]
+    fresh = _aggregate_rebuilt(batch, family, rebuilt, events, [rows_part()]).select(*columns)
     path = batch.pipeline.table(family.table)
-    before = (
-        delta.read(batch.spark, path).select(*columns)
-        if delta.exists(batch.spark, path)
-        else fresh.limit(0)
-    )
-    low, high = instant(held.start_us), instant(held.end_us)
-    others = (
-        before.limit(0)
-        if isinstance(held, WholeHistory)
-        else before.where((F.col(PANE) < low) | (F.col(PANE) >= high))
-    )
+    if delta.exists(batch.spark, path):
+        before = delta.read(batch.spark, path).select(*columns)
+    else:
+        before = fresh.limit(0)
+    if isinstance(rebuilt, WholeHistory):
+        others = before.limit(0)
+    else:
+        begins_before = F.col(PANE) < instant(rebuilt.start_us)
+        begins_after = F.col(PANE) >= instant(rebuilt.end_us)
+        others = before.where(begins_before | begins_after)
     return before, others.unionByName(fresh)
+
+
+def _aggregate_rebuilt(
+    batch: RunContext,
+    family: Family,
+    rebuilt: TimeRange,
+    events: DataFrame,
+    parts: Sequence[Part],
+) -> DataFrame:
+    """The panes of the times `rebuilt`, computed from `events`."""
+    within = Range(rebuilt.start_us, rebuilt.end_us)
+    inside = events.where(rebuilt.holds())
+    return partials.aggregate_panes(inside, (*batch.keys, JUDGED), family, parts, within)
 
 
 def rebuild_panes(
@@ -124,107 +134,101 @@ def rebuild_panes(
 
     Returns the counts of the outputs.
     """
-    batch, wide = closing.batch, widen_to_panes(family, chunk)
-    held = _held(batch, family, chunk)
+    batch = closing.batch
+    wide = widen_to_panes(family, chunk)
+    rebuilt = _times_to_rebuild(batch, family, chunk)
     schema = source.read(batch.spark, batch.pipeline, chunk.version).schema
     algebras = partials.algebras_of(batch.pipeline, family.aggregates, schema)
-    within = Range(held.start_us, held.end_us)
     kept = partials.parts_of(algebras.values())
-    fresh = partials.aggregate_panes(
-        events.where(held.holds()), (*batch.keys, JUDGED), family, kept, within
-    )
-    replace_range(batch, family.table, batch.stamp.beside(fresh), PANE, held)
+    fresh = _aggregate_rebuilt(batch, family, rebuilt, events, kept)
+    replace_range(batch, family.table, batch.stamp.beside(fresh), PANE, rebuilt)
     counts: dict[str, int] = {}
     for window in family.windows:
         own = {a.name: algebras[a.name] for a in window.aggregates}
-        counts |= (
-            _endless(batch, window, family, own)
-            if isinstance(window, Global)
-            else _overlapping(closing, window, family, wide, own)
-        )
+        if isinstance(window, Global):
+            counts |= _rebuild_global_window(batch, window, family, own)
+        else:
+            counts |= _rebuild_overlapping_windows(closing, window, family, wide, own)
     return counts
 
 
-def _held(batch: RunContext, family: Family, chunk: TimeRange) -> TimeRange:
+def _times_to_rebuild(batch: RunContext, family: Family, chunk: TimeRange) -> TimeRange:
     """The times whose panes are rebuilt."""
-    return (
-        widen_to_panes(family, chunk)
-        if isinstance(chunk, WholeHistory)
-        else widen_to_windows(batch, family, chunk)
-    )
+    if isinstance(chunk, WholeHistory):
+        return widen_to_panes(family, chunk)
+    return widen_to_windows(batch, family, chunk)
 
 
-def _endless(
+def _rebuild_global_window(
     batch: RunContext, window: Global, family: Family, algebras: dict[str, Algebra]
 ) -> dict[str, int]:
+    """Recomputes a global window from all panes; returns the counts of its output."""
     target = output_table(batch.pipeline, window)
-    state_rows = delta.read(batch.spark, batch.pipeline.table(family.table)).withColumn(
-        TOUCHED, F.lit(1).cast("bigint")
-    )
-    found = whole.windows(state_rows, batch.keys, partials.parts_of(algebras.values()))
-    valued = merges.lower_partials(
-        found, [*batch.keys, *bound_columns(window)], window.aggregates, algebras
-    )
+    state_rows = delta.read(batch.spark, batch.pipeline.table(family.table))
+    touched = state_rows.withColumn(TOUCHED, F.lit(1).cast("bigint"))
+    found = whole.windows(touched, batch.keys, partials.parts_of(algebras.values()))
+    columns = [*batch.keys, *bound_columns(window)]
+    valued = merges.lower_partials(found, columns, window.aggregates, algebras)
     shown = merges.filter_having(valued, window.shown.having)
-    return write_output(
-        batch,
-        window,
-        target,
-        merges.compute_replacements(shown, delta.read(batch.spark, target.path), target),
-    )
+    stored = delta.read(batch.spark, target.path)
+    return write_output(batch, window, target, merges.compute_replacements(shown, stored, target))
 
 
-def _overlapping(
+def _rebuild_overlapping_windows(
     closing: Closing, window: Aligned, family: Family, wide: TimeRange, algebras: dict[str, Algebra]
 ) -> dict[str, int]:
-    batch, target, kept = (
-        closing.batch,
-        output_table(closing.batch.pipeline, window),
-        partials.parts_of(algebras.values()),
-    )
-    stored, state_rows = (
-        delta.read(batch.spark, target.path),
-        delta.read(batch.spark, batch.pipeline.table(family.table)),
-    )
-    if shows_empty_windows(window):
-        ends = widen_to_growth(state_rows, Range(wide.start_us, wide.end_us))
-        near, reach, over = (
-            state_rows,
-            Range(ends.low_us - longest_span(window), ends.high_us + longest_span(window)),
-            F.lit(True),
-        )
-    else:
-        reach = aligned.reach(window, Range(wide.start_us, wide.end_us))
-        near = between(state_rows, PANE, reach.low_us, reach.high_us)
-        over = _over(window, wide, reach)
-    panes_of = near.withColumn(TOUCHED, F.lit(1).cast("bigint"))
+    """Recomputes the grid windows that the chunk can change; returns the counts of their output.
+
+    `wide` is the chunk, widened to whole panes.
+    """
+    batch = closing.batch
     lateness = batch.pipeline.watermark.allowed_lateness_us
-    runs = aligned.stretches(panes_of, window, batch.keys, kept, lateness, reach)
+    target = output_table(batch.pipeline, window)
+    kept = partials.parts_of(algebras.values())
+    stored = delta.read(batch.spark, target.path)
+    state_rows = delta.read(batch.spark, batch.pipeline.table(family.table))
+    within = Range(wide.start_us, wide.end_us)
     if shows_empty_windows(window):
-        all_of = window_extents(near, window, batch.keys, lateness, reach)
-        runs = runs.unionByName(aligned.empties(all_of, runs, window, batch.keys, kept))
+        # A key's first and last event decide which empty windows it has, however far from the
+        # chunk they lie. So all its panes are read and all its windows compared.
+        ends = widen_to_growth(state_rows, within)
+        span = longest_span(window)
+        reach = Range(ends.low_us - span, ends.high_us + span)
+        near = state_rows
+        compared = F.lit(True)
+    else:
+        reach = aligned.reach(window, within)
+        near = between(state_rows, PANE, reach.low_us, reach.high_us)
+        compared = _can_change(window, wide, reach)
+    touched = near.withColumn(TOUCHED, F.lit(1).cast("bigint"))
+    runs = aligned.stretches(touched, window, batch.keys, kept, lateness, reach)
+    if shows_empty_windows(window):
+        extents = window_extents(near, window, batch.keys, lateness, reach)
+        runs = runs.unionByName(aligned.empties(extents, runs, window, batch.keys, kept))
+    shown = _compute_shown_windows(closing, window, runs, algebras, reach)
+    replacements = merges.compute_replacements(
+        shown.where(compared), stored.where(compared), target
+    )
+    return write_output(batch, window, target, replacements)
+
+
+def _compute_shown_windows(
+    closing: Closing, window: Aligned, runs: DataFrame, algebras: dict[str, Algebra], reach: Range
+) -> DataFrame:
+    """The windows of `runs` with their values, as far as the output shows them."""
+    batch = closing.batch
     if window.shown.emit == CHANGES:
         rows = changes(runs, window, batch, algebras, reach)
     else:
-        rows = merges.lower_partials(
-            aligned.windows(runs, window, reach),
-            [*batch.keys, *bound_columns(window)],
-            window.aggregates,
-            algebras,
-        )
-    shown = merges.filter_having(
-        rows if window.shown.emit == ON_CHANGE else rows.where(closing.closed(F.col(END))),
-        window.shown.having,
-    )
-    return write_output(
-        batch,
-        window,
-        target,
-        merges.compute_replacements(shown.where(over), stored.where(over), target),
-    )
+        found = aligned.windows(runs, window, reach)
+        columns = [*batch.keys, *bound_columns(window)]
+        rows = merges.lower_partials(found, columns, window.aggregates, algebras)
+    if window.shown.emit != ON_CHANGE:
+        rows = rows.where(closing.closed(F.col(END)))
+    return merges.filter_having(rows, window.shown.having)
 
 
-def _over(window: Aligned, wide: TimeRange, reach: Range) -> Column:
+def _can_change(window: Aligned, wide: TimeRange, reach: Range) -> Column:
     """True for the windows that the chunk can change.
 
     They are those that overlap it and, with `emit: changes`, the one after them, because it is
@@ -236,8 +240,10 @@ def _over(window: Aligned, wide: TimeRange, reach: Range) -> Column:
     overlaps = (F.col(START) < instant(wide.end_us)) & (F.col(END) > instant(wide.start_us))
     if window.shown.emit != CHANGES:
         return overlaps
-    after = aligned.kind(window).following(window, F.lit(wide.end_us - 1), reach)
-    return overlaps if after is None else overlaps | (F.unix_micros(START) == after)
+    after: Column | None = aligned.kind(window).following(window, F.lit(wide.end_us - 1), reach)
+    if after is None:
+        return overlaps
+    return overlaps | (F.unix_micros(START) == after)
 
 
 def rebuild_events(batch: RunContext, chunk: TimeRange, events: DataFrame) -> dict[str, int]:
@@ -247,27 +253,23 @@ def rebuild_events(batch: RunContext, chunk: TimeRange, events: DataFrame) -> di
     rebuilt, windows of all times are recomputed, because an earlier spec may have left some before
     the first event and after the last. Returns the counts of the outputs.
     """
-    pipeline, spark = batch.pipeline, batch.spark
-    now = buffer.buffer_events(events.where(INSIDE), pipeline, JUDGED)
-    over = (
-        TimeRange(FIRST_US, LAST_US + 1, chunk.version)
-        if isinstance(chunk, WholeHistory)
-        else chunk
-    )
-    held = [_keys_in(batch, window, over) for window in pipeline.ordered]
-    keys = (
-        reduce(DataFrame.unionByName, held, now.select(*batch.keys))
-        .distinct()
-        .localCheckpoint(eager=True)
-    )
-    replace_range(batch, EVENTS, batch.stamp.beside(now), "event_time", chunk)
+    pipeline = batch.pipeline
+    buffered = buffer.buffer_events(events.where(INSIDE), pipeline, JUDGED)
+    over = chunk
+    if isinstance(chunk, WholeHistory):
+        over = TimeRange(FIRST_US, LAST_US + 1, chunk.version)
+    keys = buffered.select(*batch.keys)
+    for window in pipeline.ordered:
+        keys = keys.unionByName(_keys_in(batch, window, over))
+    # Computed here because every window needs them, and their tables are corrected one by one.
+    keys = keys.distinct().localCheckpoint(eager=True)
+    replace_range(batch, EVENTS, batch.stamp.beside(buffered), "event_time", chunk)
     reached = keys.withColumns({"__t0": F.lit(over.start_us), "__t1": F.lit(over.end_us - 1)})
-    schema = source.read(spark, pipeline, chunk.version).schema
+    schema = source.read(batch.spark, pipeline, chunk.version).schema
     counts: dict[str, int] = {}
     for window in pipeline.ordered:
-        counts |= recompute_keys(
-            batch, window, reached, delta.read(spark, pipeline.table(EVENTS)), None, schema
-        )
+        stored = delta.read(batch.spark, pipeline.table(EVENTS))
+        counts |= recompute_keys(batch, window, reached, stored, None, schema)
     return counts
 
 

@@ -25,29 +25,26 @@ def refused_digests(batch: RunContext, tables: Iterable[str] = tuple(REFUSED)) -
     """The digests of rows that were refused and are not resolved, one for each row."""
     found = []
     for table in tables:
-        if delta.exists(batch.spark, batch.pipeline.table(table)):
-            rows = delta.read(batch.spark, batch.pipeline.table(table)).where(
-                F.col("resolved_by").isNull() & (F.col("outcome") != PARTIAL)
-            )
-            found.append(with_digest(batch, rows).select(DIGEST))
-    return (
-        reduce(DataFrame.unionByName, found)
-        if found
-        else batch.spark.createDataFrame([], f"{DIGEST} bigint")
-    )
+        path = batch.pipeline.table(table)
+        if delta.exists(batch.spark, path):
+            open_rows = delta.read(batch.spark, path).where(_is_open())
+            found.append(with_digest(batch, open_rows).select(DIGEST))
+    if not found:
+        return batch.spark.createDataFrame([], f"{DIGEST} bigint")
+    return reduce(DataFrame.unionByName, found)
 
 
 def partly_late(batch: RunContext) -> DataFrame:
     """The partly late rows that are not resolved: [digest, missed, watermark]."""
-    if not delta.exists(batch.spark, batch.pipeline.table("_late")):
+    path = batch.pipeline.table("_late")
+    if not delta.exists(batch.spark, path):
         columns = (
             f"{DIGEST} bigint, missed array<struct<window:string,until:timestamp_ltz>>, "
             "watermark timestamp_ltz"
         )
         return batch.spark.createDataFrame([], columns)
-    rows = delta.read(batch.spark, batch.pipeline.table("_late")).where(
-        (F.col("outcome") == PARTIAL) & F.col("resolved_by").isNull()
-    )
+    is_partial = F.col("outcome") == PARTIAL
+    rows = delta.read(batch.spark, path).where(is_partial & F.col("resolved_by").isNull())
     return with_digest(batch, rows).select(DIGEST, "missed", "watermark")
 
 
@@ -56,21 +53,18 @@ def with_digest(batch: RunContext, refused: DataFrame) -> DataFrame:
 
     refused -> refused + [__digest]
     """
-    spark, pipeline = batch.spark, batch.pipeline
-    digest = digest_of(
-        refused, source.schema(spark, pipeline), source.earlier_types(spark, pipeline)
-    )
-    return refused.withColumn(DIGEST, digest)
+    schema = source.schema(batch.spark, batch.pipeline)
+    earlier = source.earlier_types(batch.spark, batch.pipeline)
+    return refused.withColumn(DIGEST, digest_of(refused, schema, earlier))
 
 
 def refused_after(batch: RunContext, run: int, chunk: TimeRange) -> bool:
     """Whether a run after `run` refused a row with an event time in the chunk."""
-    there = [path for path in map(batch.pipeline.table, REFUSED) if delta.exists(batch.spark, path)]
-    refused = (
-        between(delta.read(batch.spark, path), "event_time", chunk.start_us, chunk.end_us)
-        for path in there
-    )
-    return any(not rows.where(F.col("run") > run).isEmpty() for rows in refused)
+    for stored in _read_refused_tables(batch).values():
+        refused = between(stored, "event_time", chunk.start_us, chunk.end_us)
+        if not refused.where(F.col("run") > run).isEmpty():
+            return True
+    return False
 
 
 def resolve_refused_rows(
@@ -82,86 +76,103 @@ def resolve_refused_rows(
     row that a changing source contains no more is resolved too. So is every partly late row,
     because it misses no window any more.
     """
-    paths = {table: batch.pipeline.table(table) for table in REFUSED}
-    stored = {
-        table: delta.read(batch.spark, path)
-        for table, path in paths.items()
-        if delta.exists(batch.spark, path)
+    stored = _read_refused_tables(batch)
+    refused = {
+        table: _checkpoint_refused_in(batch, table_rows, chunk)
+        for table, table_rows in stored.items()
     }
-    refused = {table: _refused_in(batch, kept, chunk) for table, kept in stored.items()}
-    room = _room(
-        batch,
-        rows,
-        events,
-        [kept.where(_open()) for table, kept in refused.items() if table != QUARANTINE],
-    )
-    for n, table in enumerate(stored):
-        earlier = _digests(
-            [refused[other].where(_open()) for other in list(stored)[:n]], "__earlier", room
-        )
-        nth = F.row_number().over(
-            Window.partitionBy(
-                DIGEST, F.col("outcome") == PARTIAL, F.col("resolved_by").isNull()
-            ).orderBy("run")
-        )
-        marked = (
-            refused[table]
-            .withColumn("__nth", nth)
-            .join(room, DIGEST, "left")
-            .join(earlier, DIGEST, "left")
-        )
-        fits = F.coalesce(
-            F.col("__nth") + F.coalesce("__earlier", F.lit(0)) <= F.col("__room"), F.lit(False)
-        )
-        due = F.col("resolved_by").isNull() & (fits | (F.col("outcome") == PARTIAL))
-        marked = marked.withColumn(
-            "resolved_by", F.when(due, F.lit(label)).otherwise(F.col("resolved_by"))
-        )
+    open_rows = {table: table_rows.where(_is_open()) for table, table_rows in refused.items()}
+    valid = [table_rows for table, table_rows in open_rows.items() if table != QUARANTINE]
+    to_resolve = _count_rows_to_resolve(batch, rows, events, valid)
+    # Equal rows may lie in several tables. Those of the first tables are resolved first.
+    in_earlier_tables: list[DataFrame] = []
+    for table, table_rows in refused.items():
+        earlier = _count_by_digest(in_earlier_tables, "__earlier", to_resolve)
+        marked = _mark_resolved(table_rows, to_resolve, earlier, label)
         kept = marked.select(*(F.col(f"`{c}`") for c in stored[table].columns))
         replace_range(batch, table, kept.localCheckpoint(eager=True), "event_time", chunk)
+        in_earlier_tables.append(open_rows[table])
 
 
-def _refused_in(batch: RunContext, stored: DataFrame, chunk: TimeRange) -> DataFrame:
-    return with_digest(
-        batch, between(stored, "event_time", chunk.start_us, chunk.end_us)
-    ).localCheckpoint(eager=True)
+def _read_refused_tables(batch: RunContext) -> dict[str, DataFrame]:
+    """The tables of refused rows that exist, by name."""
+    stored = {}
+    for table in REFUSED:
+        path = batch.pipeline.table(table)
+        if delta.exists(batch.spark, path):
+            stored[table] = delta.read(batch.spark, path)
+    return stored
 
 
-def _room(
+def _mark_resolved(
+    refused: DataFrame, to_resolve: DataFrame, earlier: DataFrame, label: str
+) -> DataFrame:
+    """The refused rows of one table, those that are due resolved by `label`.
+
+    Of each digest the first `__to_resolve` rows are due, less the `__earlier` ones of other tables.
+    """
+    is_partial = F.col("outcome") == PARTIAL
+    is_unresolved = F.col("resolved_by").isNull()
+    alike = Window.partitionBy(DIGEST, is_partial, is_unresolved).orderBy("run")
+    counted = (
+        refused.withColumn("__nth", F.row_number().over(alike))
+        .join(to_resolve, DIGEST, "left")
+        .join(earlier, DIGEST, "left")
+    )
+    place = F.col("__nth") + F.coalesce("__earlier", F.lit(0))
+    # A digest that no row of the chunk has joins nothing, so the comparison is null.
+    is_accepted = F.coalesce(place <= F.col("__to_resolve"), F.lit(False))
+    is_due = is_unresolved & (is_accepted | is_partial)
+    resolved_by = F.when(is_due, F.lit(label)).otherwise(F.col("resolved_by"))
+    return counted.withColumn("resolved_by", resolved_by)
+
+
+def _checkpoint_refused_in(batch: RunContext, stored: DataFrame, chunk: TimeRange) -> DataFrame:
+    """The refused rows of the chunk with their digest, computed before the range is replaced."""
+    inside = between(stored, "event_time", chunk.start_us, chunk.end_us)
+    return with_digest(batch, inside).localCheckpoint(eager=True)
+
+
+def _count_rows_to_resolve(
     batch: RunContext, rows: DataFrame, events: DataFrame, valid: Sequence[DataFrame]
 ) -> DataFrame:
-    """How many refused rows of each digest are to be resolved: [__digest, __room].
+    """How many refused rows of each digest are to be resolved: [__digest, __to_resolve].
 
-    `valid` are those that were not quarantined.
+    `valid` are the open ones that were not quarantined.
     """
+    accepted = F.count("*")
+    # Events that were accepted before have no refused row.
+    accepted_anew = accepted - F.count_if(LIVE)
     inside = events.where(INSIDE).groupBy(DIGEST)
-    room = inside.agg(
-        F.count("*").alias("__n"), (F.count("*") - F.count_if(LIVE)).alias("__room")
-    ).localCheckpoint(eager=True)
+    counts = inside.agg(accepted.alias("__accepted"), accepted_anew.alias("__to_resolve"))
+    counts = counts.localCheckpoint(eager=True)
     if not batch.source_may_change:
-        return room.drop("__n")
-    left = _digests([rows.where(INSIDE)], "__left", room)
-    both = _digests(valid, "__refused", room).join(room, DIGEST, "full").join(left, DIGEST, "left")
-    gone = (
+        return counts.drop("__accepted")
+    left = _count_by_digest([rows.where(INSIDE)], "__left", counts)
+    refused = _count_by_digest(valid, "__refused", counts)
+    both = refused.join(counts, DIGEST, "full").join(left, DIGEST, "left")
+    # Rows of the source that are not accepted are still refused. The refused rows beyond their
+    # number have no row in the source any more.
+    without_source_row = (
         F.coalesce("__refused", F.lit(0))
         - F.coalesce("__left", F.lit(0))
-        + F.coalesce("__n", F.lit(0))
+        + F.coalesce("__accepted", F.lit(0))
     )
-    return both.select(
-        DIGEST, F.greatest(F.coalesce("__room", F.lit(0)), gone).alias("__room")
-    ).localCheckpoint(eager=True)
+    most = F.greatest(F.coalesce("__to_resolve", F.lit(0)), without_source_row)
+    return both.select(DIGEST, most.alias("__to_resolve")).localCheckpoint(eager=True)
 
 
-def _digests(some: Sequence[DataFrame], name: str, none: DataFrame) -> DataFrame:
-    """How many rows of each digest there are in all: [__digest, name]."""
-    digests = [rows.select(DIGEST) for rows in some]
-    return (
-        reduce(DataFrame.unionByName, digests, none.select(DIGEST).limit(0))
-        .groupBy(DIGEST)
-        .agg(F.count("*").alias(name))
-    )
+def _count_by_digest(frames: Sequence[DataFrame], name: str, like: DataFrame) -> DataFrame:
+    """How many rows of each digest all `frames` have: [__digest, name].
+
+    Without frames there are no rows; their column is then that of `like`.
+    """
+    digests = [rows.select(DIGEST) for rows in frames]
+    none = like.select(DIGEST).limit(0)
+    together = reduce(DataFrame.unionByName, digests, none)
+    return together.groupBy(DIGEST).agg(F.count("*").alias(name))
 
 
-def _open() -> Column:
+def _is_open() -> Column:
     """True for rows that were refused and are not resolved."""
     return F.col("resolved_by").isNull() & (F.col("outcome") != PARTIAL)
