@@ -31,9 +31,8 @@ def all_accepted_rows(batch: RunContext, version: int) -> DataFrame:
     """
     rows = source.read(batch.spark, batch.pipeline, version)
     digested = with_row_digest(rows, source.earlier_types(batch.spark, batch.pipeline))
-    history = with_history(
-        add_event_time(batch, digested), refused_digests(batch), partly_late(batch)
-    )
+    timed = add_event_time(batch, digested)
+    history = with_history(timed, refused_digests(batch), partly_late(batch))
     return only_accepted(batch, history.where(LIVE)).withColumn(INSIDE, F.lit(True))
 
 
@@ -44,10 +43,10 @@ def source_rows_near(batch: RunContext, chunk: TimeRange, low_us: int, high_us: 
     """
     rows = source.read(batch.spark, batch.pipeline, chunk.version)
     digested = with_row_digest(rows, source.earlier_types(batch.spark, batch.pipeline))
-    held = add_event_time(batch, digested).where(
-        F.col(WHY).isNull() & (F.col(TIME) >= F.lit(low_us)) & (F.col(TIME) < F.lit(high_us))
-    )
-    return held.withColumn(INSIDE, chunk.holds())
+    timed = add_event_time(batch, digested)
+    is_valid = F.col(WHY).isNull()
+    is_near = (F.col(TIME) >= F.lit(low_us)) & (F.col(TIME) < F.lit(high_us))
+    return timed.where(is_valid & is_near).withColumn(INSIDE, chunk.holds())
 
 
 def accepted_rows(
@@ -61,13 +60,13 @@ def accepted_rows(
 
     -> source rows + [t, digest, inside, live, missed, judged_by]
     """
-    history = without_duplicates(
-        batch, with_history(rows, refused_digests(batch), partly_late(batch))
-    )
-    events = accepted_again(
-        history, ids_outside(batch, [(chunk.start_us, chunk.end_us), *disputed]), batch.pipeline
-    )
-    return events.where(INSIDE).unionByName(only_accepted(batch, events.where(~F.col(INSIDE))))
+    history = with_history(rows, refused_digests(batch), partly_late(batch))
+    history = without_duplicates(batch, history)
+    ids_elsewhere = ids_outside(batch, [(chunk.start_us, chunk.end_us), *disputed])
+    events = accepted_again(history, ids_elsewhere, batch.pipeline)
+    inside = events.where(INSIDE)
+    outside = only_accepted(batch, events.where(~F.col(INSIDE)))
+    return inside.unionByName(outside)
 
 
 def only_accepted(batch: RunContext, rows: DataFrame) -> DataFrame:
@@ -76,19 +75,23 @@ def only_accepted(batch: RunContext, rows: DataFrame) -> DataFrame:
     Needed when the source rewrites rows, because a rewritten row has no refusal record. Rows
     without an id are kept, and all rows where ids expire, because nothing is recorded about them.
     """
-    pipeline, path = batch.pipeline, batch.pipeline.table(SEEN)
+    pipeline = batch.pipeline
     if not batch.source_may_change or pipeline.watermark.dedupe_horizon_us is not None:
         return rows
     event_id = pipeline.source.event_id
+    path = pipeline.table(SEEN)
     if event_id is None or not delta.exists(batch.spark, path):
         return rows
-    name, at = F.col(f"`{event_id}`").cast("string"), F.unix_micros("event_time").alias("__at")
-    seen = delta.read(batch.spark, path).select(F.col("event_id").alias("__id"), at).distinct()
-    held = rows.join(seen, (name == F.col("__id")) & (F.col(TIME) == F.col("__at")), "left_semi")
-    first = held.withColumn(
-        "__nth", F.row_number().over(Window.partitionBy(name).orderBy(*copies_order(pipeline)))
-    )
-    return first.where("__nth = 1").drop("__nth").unionByName(rows.where(name.isNull()))
+    row_id = F.col(f"`{event_id}`").cast("string")
+    seen_id = F.col("event_id").alias("__id")
+    seen_at = F.unix_micros("event_time").alias("__at")
+    seen = delta.read(batch.spark, path).select(seen_id, seen_at).distinct()
+    is_seen = (row_id == F.col("__id")) & (F.col(TIME) == F.col("__at"))
+    accepted = rows.join(seen, is_seen, "left_semi")
+    copies = Window.partitionBy(row_id).orderBy(*copies_order(pipeline))
+    numbered = accepted.withColumn("__nth", F.row_number().over(copies))
+    first = numbered.where("__nth = 1").drop("__nth")
+    return first.unionByName(rows.where(row_id.isNull()))
 
 
 def without_duplicates(batch: RunContext, rows: DataFrame) -> DataFrame:
@@ -102,9 +105,8 @@ def without_duplicates(batch: RunContext, rows: DataFrame) -> DataFrame:
     if batch.pipeline.watermark.dedupe_horizon_us is None or batch.source_may_change:
         return rows
     copies = refused_digests(batch, ("_duplicates",)).distinct()
-    return rows.where(LIVE).unionByName(
-        rows.where(~F.col(LIVE)).join(copies, DIGEST, "left_anti").select(*rows.columns)
-    )
+    others = rows.where(~F.col(LIVE)).join(copies, DIGEST, "left_anti")
+    return rows.where(LIVE).unionByName(others.select(*rows.columns))
 
 
 def ids_outside(batch: RunContext, ranges: Iterable[tuple[int, int]]) -> DataFrame | None:
@@ -112,13 +114,12 @@ def ids_outside(batch: RunContext, ranges: Iterable[tuple[int, int]]) -> DataFra
 
     The ranges are [from, to), in microseconds.
     """
-    if batch.pipeline.source.event_id is None or not delta.exists(
-        batch.spark, batch.pipeline.table(SEEN)
-    ):
+    path = batch.pipeline.table(SEEN)
+    if batch.pipeline.source.event_id is None or not delta.exists(batch.spark, path):
         return None
-    seen = delta.read(batch.spark, batch.pipeline.table(SEEN))
+    seen = delta.read(batch.spark, path)
     for low, high in ranges:
-        seen = seen.where(
-            (F.col("event_time") < instant(low)) | (F.col("event_time") >= instant(high))
-        )
+        is_before = F.col("event_time") < instant(low)
+        is_after = F.col("event_time") >= instant(high)
+        seen = seen.where(is_before | is_after)
     return seen.select("event_id").distinct()

@@ -44,18 +44,36 @@ def finish_open_chunk(
     left = past.open_backfill
     if left is None:
         return past
-    said = loads(left.note or "{}")
-    asked = said.get("asked")
-    chunk = TimeRange(
-        said["from_us"],
-        said["to_us"],
-        said["version"],
-        said.get("batch"),
-        asked and (asked[0], asked[1]),
+    chunk = _parse_note(left.note or "{}")
+    staged = stage_chunk(spark, pipeline, past, chunk, left.arrival)
+    past, _ = repair_chunk(spark, pipeline, past, staged, left)
+    return past
+
+
+def _parse_note(text: str) -> TimeRange:
+    """The chunk that the note of its ledger entry describes."""
+    note = loads(text)
+    asked = note.get("asked")
+    return TimeRange(
+        note["from_us"],
+        note["to_us"],
+        note["version"],
+        note.get("batch"),
+        (asked[0], asked[1]) if asked else None,
     )
-    return repair_chunk(
-        spark, pipeline, past, stage_chunk(spark, pipeline, past, chunk, left.arrival), left
-    )[0]
+
+
+def _compose_note(chunk: TimeRange) -> str:
+    """The chunk as JSON for its ledger entry."""
+    note: dict[str, object] = {
+        "from_us": chunk.start_us,
+        "to_us": chunk.end_us,
+        "version": chunk.version,
+        "batch": chunk.batch,
+    }
+    if chunk.asked:
+        note["asked"] = list(chunk.asked)
+    return dumps(note)
 
 
 def repair_chunk(
@@ -70,35 +88,20 @@ def repair_chunk(
     `begun` is the intent of a chunk that was interrupted; None for a chunk that begins now. Returns
     the history since and the done entry.
     """
-    chunk, batch = staged.chunk, context_of_chunk(spark, pipeline, past, staged.arrival_us)
+    chunk = staged.chunk
+    batch = context_of_chunk(spark, pipeline, past, staged.arrival_us)
     disputed = [(low, high) for _, low, high in pending_changes(past)]
     events = accepted_rows(batch, chunk, staged.rows, disputed).localCheckpoint(eager=True)
     if begun is None:
         check_limit_of_range(batch, chunk, events)
-        counts = {
-            **totals.count_accepted_before(batch, chunk, events),
-            **totals.count_partly_late_in(batch, chunk),
-        }
-        at = batch.arrival_us
-        intent = LedgerEntry(
-            BACKFILL_INTENT,
-            generation=GENERATION,
-            run=past.last_run,
-            at=at,
-            arrival=at,
-            counts=counts,
-            note=_note(chunk),
-        )
+        intent = _compose_intent(batch, past, chunk, events)
         past = record_entries(spark, pipeline, past, [intent])
         begun = past.entries[-1]
         crashpoint("backfill.intended")
-    changed = _repaired(batch, staged, events, past, f"backfill {begun.seq}")
+    changed = _write_chunk(batch, staged, events, past, f"backfill {begun.seq}")
     partial = {name: n for name, n in begun.counts.items() if name.startswith("partial.")}
-    counts = {
-        **changed,
-        **partial,
-        "accepted": totals.count_accepted_since(batch, chunk, events, begun.counts),
-    }
+    accepted = totals.count_accepted_since(batch, chunk, events, begun.counts)
+    counts = {**changed, **partial, "accepted": accepted}
     done = replace(
         begun, step=BACKFILL_DONE, counts=counts, versions=table_versions(spark, pipeline)
     )
@@ -107,23 +110,34 @@ def repair_chunk(
     return past, done
 
 
-def _note(chunk: TimeRange) -> str:
-    said = {
-        "from_us": chunk.start_us,
-        "to_us": chunk.end_us,
-        "version": chunk.version,
-        "batch": chunk.batch,
-    }
-    return dumps(said | ({"asked": list(chunk.asked)} if chunk.asked else {}))
+def _compose_intent(
+    batch: RunContext, past: LedgerHistory, chunk: TimeRange, events: DataFrame
+) -> LedgerEntry:
+    """The intent of a chunk that begins now, with the counts that its done entry is compared by."""
+    before = totals.count_accepted_before(batch, chunk, events)
+    partial = totals.count_partly_late_in(batch, chunk)
+    return LedgerEntry(
+        BACKFILL_INTENT,
+        generation=GENERATION,
+        run=past.last_run,
+        at=batch.arrival_us,
+        arrival=batch.arrival_us,
+        counts={**before, **partial},
+        note=_compose_note(chunk),
+    )
 
 
-def _repaired(
+def _write_chunk(
     batch: RunContext, staged: Staged, events: DataFrame, past: LedgerHistory, label: str
 ) -> dict[str, int]:
+    """Swaps state and ids of the chunk, corrects outputs and resolves refused rows as `label`.
+
+    Returns the counts of the outputs and of the events.
+    """
     chunk = staged.chunk
-    counts = rebuild_range(
-        Closing(batch, past.watermark, past.watermark, None), chunk, events, rebuild_sessions
-    )
+    # The watermark does not move, so no window closes by this.
+    closing = Closing(batch, past.watermark, past.watermark, None)
+    counts = rebuild_range(closing, chunk, events, rebuild_sessions)
     crashpoint("backfill.rebuilt")
     swap_ids(batch, chunk, events)
     crashpoint("backfill.remembered")

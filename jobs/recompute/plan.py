@@ -31,10 +31,10 @@ def must_be_the_same(pipeline: Pipeline, began: LedgerHistory, now: LedgerHistor
 
     It is another one once it was reset, a key was erased, or the spec has changed.
     """
-    same = now.entries[len(began.entries) - 1 : len(began.entries)]
-    if [(e.step, e.at) for e in same] != [(e.step, e.at) for e in began.entries[-1:]]:
+    entries_since = now.entries[len(began.entries) :]
+    if not _continues(began, now):
         why = "was reset"
-    elif any(e.step in (ERASE_INTENT, ERASE_DONE) for e in now.entries[len(began.entries) :]):
+    elif any(entry.step in (ERASE_INTENT, ERASE_DONE) for entry in entries_since):
         why = "had a key erased"
     elif spec_difference(pipeline, now):
         why = "was given another spec"
@@ -46,18 +46,36 @@ def must_be_the_same(pipeline: Pipeline, began: LedgerHistory, now: LedgerHistor
     )
 
 
+def _continues(began: LedgerHistory, now: LedgerHistory) -> bool:
+    """Whether the ledger still has the entry that was its last one when the backfill began."""
+    if not began.entries:
+        return True
+    place = len(began.entries) - 1
+    if place >= len(now.entries):
+        return False
+    then, since = began.entries[place], now.entries[place]
+    return (since.step, since.at) == (then.step, then.at)
+
+
 def begun_before(left: LedgerHistory, chunk: TimeRange) -> LedgerEntry | None:
     """The entry of `chunk` in an unfinished backfill of the same range; None without one.
 
     It is the done entry of the chunk, or its intent if the chunk was left open.
     """
-    ends = [e for e in left.entries if e.step == BACKFILL_DONE]
-    for entry in reversed([*ends, *([left.open_backfill] if left.open_backfill else [])]):
-        said = loads(entry.note or "{}")
-        finished_it = entry.step == BACKFILL_DONE and said["to_us"] == (chunk.asked or (0, 0))[1]
-        if chunk.asked is None or said.get("asked") != list(chunk.asked) or finished_it:
+    if chunk.asked is None:
+        return None
+    entries = [entry for entry in left.entries if entry.step == BACKFILL_DONE]
+    if left.open_backfill is not None:
+        entries.append(left.open_backfill)
+    for entry in reversed(entries):
+        note = loads(entry.note or "{}")
+        # Another range was backfilled since, so this one begins anew.
+        if note.get("asked") != list(chunk.asked):
             return None
-        if said["from_us"] == chunk.start_us and said["to_us"] >= chunk.end_us:
+        # The chunk that ends with the range is its last one, so that backfill is finished.
+        if entry.step == BACKFILL_DONE and note["to_us"] == chunk.asked[1]:
+            return None
+        if note["from_us"] == chunk.start_us and note["to_us"] >= chunk.end_us:
             return entry
     return None
 
@@ -75,21 +93,29 @@ def chunks_of(
             f"{pipeline.name}: events happen when they arrive (event_time: arrival), "
             "so there is no past to backfill"
         )
-    low, high = _checked(start, end)
-    since, until = (min(max(us, low), high) for us in _event_times(past) or (low, low))
-    inner = range(low + ((since - low) // CHUNK_US + 1) * CHUNK_US, min(until + 1, high), CHUNK_US)
-    return tuple(pairwise([low, *inner, high]))
+    low, high = _check_bounds(start, end)
+    first_event, last_event = _find_event_times(past) or (low, low)
+    since = min(max(first_event, low), high)
+    until = min(max(last_event, low), high)
+    # Times without events cost nothing, so the first chunk reaches 31 days past the first event at
+    # most, and the last chunk takes all that is left once the events end.
+    first_cut = low + ((since - low) // CHUNK_US + 1) * CHUNK_US
+    cuts = range(first_cut, min(until + 1, high), CHUNK_US)
+    return tuple(pairwise([low, *cuts, high]))
 
 
-def _event_times(past: LedgerHistory) -> tuple[int, int] | None:
+def _find_event_times(past: LedgerHistory) -> tuple[int, int] | None:
     """The first and the last event time that any run has accepted; None before there is one."""
-    batches = [e.counts for e in past.entries if MIN_TIME in e.counts]
-    return (
-        (min(c[MIN_TIME] for c in batches), max(c[MAX_TIME] for c in batches)) if batches else None
-    )
+    batches = [entry.counts for entry in past.entries if MIN_TIME in entry.counts]
+    if not batches:
+        return None
+    first = min(counts[MIN_TIME] for counts in batches)
+    last = max(counts[MAX_TIME] for counts in batches)
+    return first, last
 
 
-def _checked(start: datetime, end: datetime) -> tuple[int, int]:
+def _check_bounds(start: datetime, end: datetime) -> tuple[int, int]:
+    """The bounds in microseconds; UsageError where they are no range."""
     if start.tzinfo is None or end.tzinfo is None:
         raise UsageError(
             "a backfill's bounds are times with an offset, such as 2013-01-01T00:00:00+00:00"

@@ -29,19 +29,20 @@ def resume_all(spark: SparkSession, pipeline: Pipeline) -> LedgerHistory:
 
 def resume_from(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> LedgerHistory:
     """The same as `resume_all`, from the history that `prepare_run` returned."""
-    return finish_open_chunk(spark, pipeline, apply_spec_change(spark, pipeline, past))
+    past = apply_spec_change(spark, pipeline, past)
+    return finish_open_chunk(spark, pipeline, past)
 
 
 def finish_open_run(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> LedgerHistory:
     """The history once an open run is closed and the source's changes are reprocessed."""
     if past.open_run is not None:
-        unfinished = Run(
-            spark, pipeline, past, max(micros(datetime.now(UTC)), past.last_arrival or 0)
-        )
+        arrival = max(micros(datetime.now(UTC)), past.last_arrival or 0)
+        unfinished = Run(spark, pipeline, past, arrival)
         unfinished.drain()
         unfinished.close()
         past = unfinished.story
-    return reprocess_source_changes(spark, pipeline, past)[0]
+    past, _ = reprocess_source_changes(spark, pipeline, past)
+    return past
 
 
 def reprocess_source_changes(
@@ -51,11 +52,10 @@ def reprocess_source_changes(
 
     Returns the history since, and the done entries of the backfills that did it.
     """
-    ends: list[LedgerEntry] = []
+    done_entries: list[LedgerEntry] = []
     for batch, low, high in pending_changes(past):
-        staged = stage_chunk(
-            spark, pipeline, past, TimeRange(low, high, past.read_version or 0, batch)
-        )
-        past, end = repair_chunk(spark, pipeline, past, staged, None)
-        ends.append(end)
-    return past, tuple(ends)
+        chunk = TimeRange(low, high, past.read_version or 0, batch)
+        staged = stage_chunk(spark, pipeline, past, chunk)
+        past, done = repair_chunk(spark, pipeline, past, staged, None)
+        done_entries.append(done)
+    return past, tuple(done_entries)

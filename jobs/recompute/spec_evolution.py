@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import reduce
 from json import dumps, loads
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.microbatch.context import Closing, RunContext
@@ -21,8 +21,7 @@ from jobs.preflight import tables
 from jobs.preflight.source_errors import source_errors_explained
 from jobs.preflight.spec_changes import made_by, spec_difference
 from jobs.recompute.accepted import all_accepted_rows
-from jobs.recompute.rebuild import check_limit_of_range as rebuild_affordable
-from jobs.recompute.rebuild import rebuild_range
+from jobs.recompute.rebuild import check_limit_of_range, rebuild_range
 from jobs.recompute.rebuild_sessions import rebuild_all_sessions
 from jobs.recompute.time_range import WholeHistory
 from jobs.recompute.totals import count_accepted
@@ -62,21 +61,21 @@ def apply_spec_change(
         arrival,
         source_was_rewritten=was_rewritten(past),
     )
-    events = _countable(batch, past)
+    events = _read_accepted_events(batch, past)
     if events is not None and past.open_evolution is None:
-        check_limit_of_new_windows(
-            batch, events, past.read_version or 0, _windows(spec_difference(pipeline, past).added)
-        )
-    past, begun = _intended(batch, past)
+        added = _select_windows(spec_difference(pipeline, past).added)
+        check_limit_of_new_windows(batch, events, past.read_version or 0, added)
+    past, begun = _record_intent(batch, past)
     tables.ensure_tables(spark, pipeline)
     crashpoint("evolve.widened")
-    mark, version = past.watermark, past.read_version
     counts: dict[str, int] = {}
-    if events is not None and version is not None:
-        counts = rebuild_everything(Closing(batch, mark, mark, None), events, version) | _partial(
-            batch, events, past, begun
-        )
-        counts["accepted"] = count_accepted(batch) - past.total("accepted")
+    if events is not None and past.read_version is not None:
+        # The watermark does not move, so no window closes by this.
+        closing = Closing(batch, past.watermark, past.watermark, None)
+        rebuilt = rebuild_everything(closing, events, past.read_version)
+        missed = _count_partly_late(batch, events, past, begun)
+        accepted = count_accepted(batch) - past.total("accepted")
+        counts = {**rebuilt, **missed, "accepted": accepted}
     crashpoint("evolve.filled")
     done = replace(
         begun,
@@ -99,40 +98,39 @@ def pending_spec_changes(pipeline: Pipeline, past: LedgerHistory) -> tuple[str, 
     return (*found.added, *found.removed)
 
 
-def _countable(batch: RunContext, past: LedgerHistory) -> DataFrame | None:
+def _read_accepted_events(batch: RunContext, past: LedgerHistory) -> DataFrame | None:
     """The events accepted so far; None while nothing has been read.
 
     StateRefused where the spec would refuse one of them, or requires another type of a column.
     """
-    pipeline, where = batch.pipeline, batch.pipeline.file or batch.pipeline.name
-    other = tables.find_retyped_columns(batch.spark, pipeline)
-    if other:
-        said = (
-            f"{where}: {join_names(other)} had another type in an earlier spec; name it otherwise"
-        )
-        raise StateRefused("SPEC_CHANGED", f"{said}, or {advice(pipeline)}")
+    pipeline = batch.pipeline
+    retyped = tables.find_retyped_columns(batch.spark, pipeline)
+    if retyped:
+        problem = f"{join_names(retyped)} had another type in an earlier spec; name it otherwise"
+        raise _spec_change_refused(pipeline, problem)
     if past.read_version is None:
         return None
     with source_errors_explained(batch.spark, pipeline, past):
         events = all_accepted_rows(batch, past.read_version).localCheckpoint(eager=True)
-    reasons = [
-        row[0]
-        for row in events.where(F.col(WHY).isNotNull())
-        .groupBy(WHY)
-        .count()
-        .orderBy(F.desc("count"), WHY)
-        .collect()
-    ]
+    reasons = _list_reasons(events)
     if reasons:
-        said = (
-            f"{where}: events that were accepted would be refused now ({reasons[0]}); "
-            "leave out what needs that column"
-        )
-        raise StateRefused("SPEC_CHANGED", f"{said}, or {advice(pipeline)}")
+        problem = f"events that were accepted would be refused now ({reasons[0]})"
+        raise _spec_change_refused(pipeline, f"{problem}; leave out what needs that column")
     return events
 
 
-def _intended(batch: RunContext, past: LedgerHistory) -> tuple[LedgerHistory, LedgerEntry]:
+def _list_reasons(events: DataFrame) -> list[str]:
+    """Why the spec would refuse events; the reason of most of them comes first."""
+    counts = events.where(F.col(WHY).isNotNull()).groupBy(WHY).count()
+    return [row[WHY] for row in counts.orderBy(F.desc("count"), WHY).collect()]
+
+
+def _spec_change_refused(pipeline: Pipeline, problem: str) -> StateRefused:
+    where = pipeline.file or pipeline.name
+    return StateRefused("SPEC_CHANGED", f"{where}: {problem}, or {advice(pipeline)}")
+
+
+def _record_intent(batch: RunContext, past: LedgerHistory) -> tuple[LedgerHistory, LedgerEntry]:
     """The history with the intent of this spec, and the intent."""
     if past.open_evolution is not None:
         return past, past.open_evolution
@@ -140,13 +138,12 @@ def _intended(batch: RunContext, past: LedgerHistory) -> tuple[LedgerHistory, Le
     found = spec_difference(pipeline, past)
     made = loads(made_by(pipeline, source.schema(spark, pipeline)))
     note = dumps(made | {"came": list(found.added), "went": list(found.removed)})
-    run, arrival = past.last_run, batch.arrival_us
     intent = LedgerEntry(
         EVOLVE_INTENT,
         generation=GENERATION,
-        run=run,
-        at=arrival,
-        arrival=arrival,
+        run=past.last_run,
+        at=batch.arrival_us,
+        arrival=batch.arrival_us,
         spec=fingerprint(pipeline),
         note=note,
     )
@@ -155,39 +152,40 @@ def _intended(batch: RunContext, past: LedgerHistory) -> tuple[LedgerHistory, Le
     return past, past.entries[-1]
 
 
-def _windows(parts: Iterable[str]) -> list[str]:
+def _select_windows(parts: Iterable[str]) -> list[str]:
     """The names of the windows among parts of a spec."""
     return [name.removeprefix("windows.") for name in parts if AGGREGATE not in name]
 
 
-def _partial(
+def _count_partly_late(
     batch: RunContext, events: DataFrame, past: LedgerHistory, begun: LedgerEntry
 ) -> dict[str, int]:
     """How many events each added window missed, less what the ledger records already.
 
     A window missed an event if it was final when the event was admitted.
     """
-    came = _windows(loads(begun.note or "{}")["came"])
-    marks = [
-        row[0]
-        for row in events.where(F.col(JUDGED).isNotNull())
-        .select(F.unix_micros(JUDGED))
-        .distinct()
-        .collect()
-    ]
-    late = {
-        (mark, c.window): c.some_us for mark in marks for c in lateness_cuts(batch.pipeline, mark)
-    }
+    added = _select_windows(loads(begun.note or "{}")["came"])
+    late_for: dict[str, list[Column]] = {name: [] for name in added}
+    for watermark_us in _list_watermarks(events):
+        was_judged_by = F.unix_micros(JUDGED) == watermark_us
+        for cut in lateness_cuts(batch.pipeline, watermark_us):
+            if cut.window in late_for:
+                late_for[cut.window].append(was_judged_by & (F.col(TIME) < cut.some_us))
     counts = {}
-    for name in came:
-        missed = [
-            (F.unix_micros(JUDGED) == mark) & (F.col(TIME) < until)
-            for (mark, window), until in late.items()
-            if window == name
-        ]
-        n = events.where(reduce(lambda a, b: a | b, missed)).count() if missed else 0
-        counts[f"partial.{name}"] = n - past.total(f"partial.{name}")
+    for name, conditions in late_for.items():
+        missed = 0
+        if conditions:
+            is_late = reduce(lambda left, right: left | right, conditions)
+            missed = events.where(is_late).count()
+        counts[f"partial.{name}"] = missed - past.total(f"partial.{name}")
     return counts
+
+
+def _list_watermarks(events: DataFrame) -> list[int]:
+    """Every watermark that one of the events was admitted by."""
+    judged = events.where(F.col(JUDGED).isNotNull())
+    rows = judged.select(F.unix_micros(JUDGED)).distinct().collect()
+    return [row[0] for row in rows]
 
 
 def rebuild_everything(closing: Closing, events: DataFrame, version: int) -> dict[str, int]:
@@ -195,7 +193,7 @@ def rebuild_everything(closing: Closing, events: DataFrame, version: int) -> dic
 
     `events` are all accepted events of the source at `version`. Returns the counts of the outputs.
     """
-    return rebuild_range(closing, _everything(events, version), events, rebuild_all_sessions)
+    return rebuild_range(closing, _find_whole_range(events, version), events, rebuild_all_sessions)
 
 
 def check_limit_of_new_windows(
@@ -205,14 +203,12 @@ def check_limit_of_new_windows(
 
     `came` names the added windows. Nothing is written.
     """
-    rebuild_affordable(batch, _everything(events, version), events, came)
+    check_limit_of_range(batch, _find_whole_range(events, version), events, came)
 
 
-def _everything(events: DataFrame, version: int) -> WholeHistory:
+def _find_whole_range(events: DataFrame, version: int) -> WholeHistory:
     """The range from the first event to the last; any range where there is no event."""
     ends = events.agg(F.min(TIME), F.max(TIME)).first()
-    return (
-        WholeHistory(0, 1, version)
-        if ends is None or ends[0] is None
-        else WholeHistory(ends[0], ends[1] + 1, version)
-    )
+    if ends is None or ends[0] is None:
+        return WholeHistory(0, 1, version)
+    return WholeHistory(ends[0], ends[1] + 1, version)

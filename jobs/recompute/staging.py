@@ -46,11 +46,13 @@ def context_of_chunk(
     spark: SparkSession, pipeline: Pipeline, past: LedgerHistory, arrival_us: int | None = None
 ) -> RunContext:
     """What the rows of a chunk are admitted by and stamped with."""
+    # Arrival never goes back, even where the host clock does.
     clock = max(micros(datetime.now(UTC)), past.last_arrival or 0)
+    stamp = Stamp(past.last_run, BACKFILLED, GENERATION, None)
     return RunContext(
         spark,
         pipeline,
-        Stamp(past.last_run, BACKFILLED, GENERATION, None),
+        stamp,
         arrival_us or clock,
         past.state_may_be_expired,
         was_rewritten(past),
@@ -84,20 +86,23 @@ def refresh_staged(
     Rows that are read again are admitted by the current clock.
     """
     newest = replace(staged.chunk, version=past.read_version or staged.chunk.version)
-    if past.next_seq == staged.seq or _same(context_of_chunk(spark, pipeline, past), past, staged):
+    if _is_still_current(spark, pipeline, past, staged):
         return replace(staged, chunk=newest)
     return stage_chunk(spark, pipeline, past, newest)
 
 
-def _same(batch: RunContext, past: LedgerHistory, staged: Staged) -> bool:
+def _is_still_current(
+    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory, staged: Staged
+) -> bool:
     """Whether no run since has read a row of these times, and no session has outgrown them."""
+    if past.next_seq == staged.seq:
+        return True
+    batch = context_of_chunk(spark, pipeline, past)
     low, high = range_to_read(batch, staged.chunk)
-    if (
-        low < staged.low_us
-        or high > staged.high_us
-        or past.touched_since(staged.seq, staged.low_us, staged.high_us)
-    ):
+    if low < staged.low_us or high > staged.high_us:
         return False
-    return not refused_after(
-        batch, staged.run, TimeRange(staged.low_us, staged.high_us, staged.chunk.version)
-    )
+    if past.touched_since(staged.seq, staged.low_us, staged.high_us):
+        return False
+    # A run may have refused every row of these times that it read, and the chunk may accept them.
+    staged_times = TimeRange(staged.low_us, staged.high_us, staged.chunk.version)
+    return not refused_after(batch, staged.run, staged_times)

@@ -20,9 +20,12 @@ def swap_ids(batch: RunContext, chunk: TimeRange, events: DataFrame) -> None:
     event_id = batch.pipeline.source.event_id
     if event_id is None:
         return
-    name, at = F.col(f"`{event_id}`"), F.timestamp_micros(TIME).alias("event_time")
-    ids = events.where(F.col(INSIDE) & name.isNotNull()).select(
-        name.cast("string").alias("event_id"), at, F.col(DIGEST).alias("digest")
+    id_column = F.col(f"`{event_id}`")
+    accepted = events.where(F.col(INSIDE) & id_column.isNotNull())
+    ids = accepted.select(
+        id_column.cast("string").alias("event_id"),
+        F.timestamp_micros(TIME).alias("event_time"),
+        F.col(DIGEST).alias("digest"),
     )
     replace_range(batch, SEEN, batch.stamp.on(ids), "event_time", chunk)
 
@@ -31,17 +34,18 @@ def replace_range(
     batch: RunContext, table: str, rows: DataFrame, column: str, chunk: TimeRange
 ) -> None:
     """Replaces rows of `table` whose `column` lies in the chunk by `rows`, in one commit."""
-    writer, path = rows.write.format("delta").mode("overwrite"), batch.pipeline.table(table)
+    path = batch.pipeline.table(table)
+    properties = delta.properties(rows.schema)
+    writer = rows.write.format("delta").mode("overwrite")
     if isinstance(chunk, WholeHistory):
         delta.widen_names(batch.spark, path, rows.schema)
-        writer.option("overwriteSchema", "true").options(**delta.properties(rows.schema)).save(path)
+        writer.option("overwriteSchema", "true").options(**properties).save(path)
     else:
-        delta.create(batch.spark, path, rows.schema, delta.properties(rows.schema))
-        low, high = (moment(us).isoformat(sep=" ") for us in (chunk.start_us, chunk.end_us))
-        writer.option(
-            "replaceWhere",
-            f"`{column}` >= timestamp_ltz'{low}' and `{column}` < timestamp_ltz'{high}'",
-        ).save(path)
+        delta.create(batch.spark, path, rows.schema, properties)
+        low = moment(chunk.start_us).isoformat(sep=" ")
+        high = moment(chunk.end_us).isoformat(sep=" ")
+        inside = f"`{column}` >= timestamp_ltz'{low}' and `{column}` < timestamp_ltz'{high}'"
+        writer.option("replaceWhere", inside).save(path)
     crashpoint("state.swapped")
 
 

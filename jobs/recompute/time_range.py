@@ -42,9 +42,9 @@ class WholeHistory(TimeRange):
 
 def widen_to_panes(family: Family, chunk: TimeRange) -> TimeRange:
     """The chunk, widened to whole panes of `family`."""
-    return type(chunk)(
-        pane_start(family, chunk.start_us), pane_end(family, chunk.end_us - 1), chunk.version
-    )
+    start_us = pane_start(family, chunk.start_us)
+    end_us = pane_end(family, chunk.end_us - 1)
+    return type(chunk)(start_us, end_us, chunk.version)
 
 
 def widen_to_windows(batch: RunContext, family: Family, chunk: TimeRange) -> TimeRange:
@@ -56,37 +56,38 @@ def widen_to_windows(batch: RunContext, family: Family, chunk: TimeRange) -> Tim
     wide = widen_to_panes(family, chunk)
     if not batch.state_may_be_expired:
         return wide
-    reaches = [
-        aligned.reach(w, Range(wide.start_us, wide.end_us))
-        for w in family.windows
-        if not isinstance(w, Global)
-    ]
-    low, high = (
-        min([wide.start_us, *(r.low_us for r in reaches)]),
-        max([wide.end_us, *(r.high_us for r in reaches)]),
-    )
+    within = Range(wide.start_us, wide.end_us)
+    low, high = wide.start_us, wide.end_us
+    for window in family.windows:
+        # The panes of a global window never expire.
+        if isinstance(window, Global):
+            continue
+        reach = aligned.reach(window, within)
+        low = min(low, reach.low_us)
+        high = max(high, reach.high_us)
     return widen_to_panes(family, type(chunk)(low, high, chunk.version))
 
 
 def near_sessions(batch: RunContext, window: Session, chunk: TimeRange) -> DataFrame:
     """The stored sessions that have an event time in the chunk."""
     stored = delta.read(batch.spark, complete_table(batch.pipeline, window).path)
-    return stored.where(
-        (F.col(START) < instant(chunk.end_us)) & (F.col(LAST) >= instant(chunk.start_us))
-    )
+    begins_before = F.col(START) < instant(chunk.end_us)
+    ends_after = F.col(LAST) >= instant(chunk.start_us)
+    return stored.where(begins_before & ends_after)
 
 
 def range_to_read(batch: RunContext, chunk: TimeRange) -> tuple[int, int]:
     """The event times [low, high) whose rows are needed: the chunk, its panes and sessions."""
-    wide = [chunk, *(widen_to_windows(batch, f, chunk) for f in pane_families(batch.pipeline))]
-    lows, highs = [c.start_us for c in wide], [c.end_us for c in wide]
+    low, high = chunk.start_us, chunk.end_us
+    for family in pane_families(batch.pipeline):
+        wide = widen_to_windows(batch, family, chunk)
+        low = min(low, wide.start_us)
+        high = max(high, wide.end_us)
     for window in batch.pipeline.sessions:
-        ends = (
-            near_sessions(batch, window, chunk)
-            .agg(F.min(F.unix_micros(START)), F.max(F.unix_micros(LAST)))
-            .first()
-        )
-        if ends is not None and ends[0] is not None:
-            lows.append(ends[0])
-            highs.append(ends[1] + 1)
-    return min(lows), max(highs)
+        sessions = near_sessions(batch, window, chunk)
+        ends = sessions.agg(F.min(F.unix_micros(START)), F.max(F.unix_micros(LAST))).first()
+        if ends is None or ends[0] is None:
+            continue
+        low = min(low, ends[0])
+        high = max(high, ends[1] + 1)
+    return low, high

@@ -26,8 +26,10 @@ def count_accepted_before(
     `by_events` is 1. Events of keys that no output shows are not counted, because they were erased.
     """
     in_state = count_accepted_in(batch, chunk)
-    state_is_whole = not batch.state_may_be_expired or (chunk.batch is not None and in_state)
-    if state_is_whole:
+    # Rows that the source has rewritten do not show what was accepted before. Of such a chunk the
+    # state is counted where any is left.
+    is_rewritten = chunk.batch is not None
+    if not batch.state_may_be_expired or (is_rewritten and in_state):
         return {"before": in_state}
     outputs = []
     for window in batch.pipeline.windows:
@@ -43,8 +45,10 @@ def count_accepted_since(
     batch: RunContext, chunk: TimeRange, events: DataFrame, before: Mapping[str, int]
 ) -> int:
     """How many more events than `before` are accepted once the chunk is rebuilt."""
-    now = events.where(INSIDE).count() if "by_events" in before else count_accepted_in(batch, chunk)
-    return now - before.get("before", 0)
+    earlier = before.get("before", 0)
+    if "by_events" in before:
+        return events.where(INSIDE).count() - earlier
+    return count_accepted_in(batch, chunk) - earlier
 
 
 def count_accepted_in(batch: RunContext, chunk: TimeRange) -> int:
@@ -93,7 +97,9 @@ def count_accepted(batch: RunContext) -> int:
             in_fragments = _sum_rows(delta.read(spark, path))
             return in_fragments + count_partly_late(batch).get(window.name, 0)
     path = pipeline.table(EVENTS)
-    return delta.read(spark, path).count() if delta.exists(spark, path) else 0
+    if not delta.exists(spark, path):
+        return 0
+    return delta.read(spark, path).count()
 
 
 def _sum_rows(partials: DataFrame) -> int:

@@ -108,8 +108,8 @@ BUGS = (
     Bug(
         "a backfill leaves the ids as they were",
         "jobs/recompute/swap.py",
-        "    if event_id is None:\n        return\n    name, at",
-        "    if event_id is not None:\n        return\n    name, at",
+        "    if event_id is None:\n        return\n",
+        "    if event_id is not None:\n        return\n",
         (BACKFILL, "-k", "comes_again"),
     ),
     Bug(
@@ -172,8 +172,7 @@ BUGS = (
     Bug(
         "a chunk is swapped in whatever has come since it was read",
         "jobs/recompute/staging.py",
-        "    if past.next_seq == staged.seq or "
-        "_same(context_of_chunk(spark, pipeline, past), past, staged):",
+        "    if _is_still_current(spark, pipeline, past, staged):",
         "    if True:",
         (BACKFILL, "-k", "runs_go_on or grew"),
     ),
