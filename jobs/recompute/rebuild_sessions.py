@@ -31,26 +31,27 @@ def rebuild_sessions(
     Recomputes the sessions that the old and the new fragments touch, and corrects the complete
     table. Returns the counts of the output.
     """
-    algebras = _algebras_at(batch, window, chunk)
+    algebras = _load_algebras(batch, window, chunk)
     target = complete_table(batch.pipeline, window)
     kept = partials.parts_of(algebras.values())
     # Each frame is computed before the fragments are swapped, because it reads what the swap and
     # the correction of the table replace.
     spans = near_sessions(batch, window, chunk).localCheckpoint(eager=True)
-    members = _events_of_sessions(events, spans, window, batch.keys)
+    members = _select_events_of_sessions(events, spans, window, batch.keys)
     fresh = partials.aggregate_fragments(members, batch.keys, window.gap_us, kept)
     fresh = fresh.localCheckpoint(eager=True)
     stored = delta.read(batch.spark, target.path)
-    joined = session.sessions_touched(stored, fresh, batch.keys, window.gap_us)
-    joined = joined.join(spans, [*batch.keys, START], "left_anti").localCheckpoint(eager=True)
-    fragments = _stored_fragments(batch, window, fresh)
-    others = session.fragments_of_sessions(fragments, joined, batch.keys).select(*fresh.columns)
-    others = others.localCheckpoint(eager=True)
-    swap_fragments(batch, window, _replaced_fragments(batch, fragments, spans, chunk), fresh)
-    touching = fresh.unionByName(others)
-    new = _sessions_of(touching, batch, window, algebras)
-    replaced = spans.unionByName(joined.select(*spans.columns))
-    return write_output(batch, window, target, merges.compute_replacements(new, replaced, target))
+    touched = session.sessions_touched(stored, fresh, batch.keys, window.gap_us)
+    beyond_chunk = touched.join(spans, [*batch.keys, START], "left_anti")
+    beyond_chunk = beyond_chunk.localCheckpoint(eager=True)
+    fragments = _read_fragments(batch, window, fresh)
+    others = session.fragments_of_sessions(fragments, beyond_chunk, batch.keys)
+    others = others.select(*fresh.columns).localCheckpoint(eager=True)
+    replaced_fragments = _select_replaced_fragments(batch, fragments, spans, chunk)
+    swap_fragments(batch, window, replaced_fragments, fresh)
+    new = _compute_sessions(fresh.unionByName(others), batch, window, algebras)
+    old = spans.unionByName(beyond_chunk.select(*spans.columns))
+    return write_output(batch, window, target, merges.compute_replacements(new, old, target))
 
 
 def rebuild_all_sessions(
@@ -60,25 +61,25 @@ def rebuild_all_sessions(
 
     Returns the counts of the output.
     """
-    algebras = _algebras_at(batch, window, whole)
+    algebras = _load_algebras(batch, window, whole)
     target = complete_table(batch.pipeline, window)
     kept = partials.parts_of(algebras.values())
-    members = events.where(~_missed(window))
+    members = events.where(~_is_missed_by(window))
     fresh = partials.aggregate_fragments(members, batch.keys, window.gap_us, kept)
     fresh = fresh.localCheckpoint(eager=True)
     replace_range(batch, fragments_table(window), batch.stamp.on(fresh), "first_event", whole)
-    new = _sessions_of(fresh, batch, window, algebras)
+    new = _compute_sessions(fresh, batch, window, algebras)
     stored = delta.read(batch.spark, target.path)
     return write_output(batch, window, target, merges.compute_replacements(new, stored, target))
 
 
-def _algebras_at(batch: RunContext, window: Session, chunk: TimeRange) -> dict[str, Algebra]:
+def _load_algebras(batch: RunContext, window: Session, chunk: TimeRange) -> dict[str, Algebra]:
     """The algebras of the window's aggregates, for the source at the chunk's version."""
     schema = source.read(batch.spark, batch.pipeline, chunk.version).schema
     return partials.algebras_of(batch.pipeline, window.aggregates, schema)
 
 
-def _events_of_sessions(
+def _select_events_of_sessions(
     events: DataFrame, spans: DataFrame, window: Session, keys: Sequence[str]
 ) -> DataFrame:
     """The events of the chunk, and those of the sessions that it reaches into.
@@ -89,17 +90,17 @@ def _events_of_sessions(
     ranges = spans.select(*keys, low, high)
     same_key = [F.col(f"e.`{k}`") == F.col(f"s.`{k}`") for k in keys]
     near = F.col(TIME).between(F.col("__low"), F.col("__high"))
-    outside = events.where(~F.col(INSIDE) & ~_missed(window))
+    outside = events.where(~F.col(INSIDE) & ~_is_missed_by(window))
     reached = outside.alias("e").join(ranges.alias("s"), [*same_key, near], "left_semi")
     return events.where(INSIDE).unionByName(reached)
 
 
-def _missed(window: Session) -> Column:
+def _is_missed_by(window: Session) -> Column:
     """True for events that were late for `window`."""
     return F.coalesce(F.array_contains(MISSED, window.name), F.lit(False))
 
 
-def _stored_fragments(batch: RunContext, window: Session, fresh: DataFrame) -> DataFrame:
+def _read_fragments(batch: RunContext, window: Session, fresh: DataFrame) -> DataFrame:
     """The stored fragments of `window`; none, with the columns of `fresh`, if there is no table."""
     path = batch.pipeline.table(fragments_table(window))
     if delta.exists(batch.spark, path):
@@ -107,7 +108,7 @@ def _stored_fragments(batch: RunContext, window: Session, fresh: DataFrame) -> D
     return batch.stamp.on(fresh).limit(0)
 
 
-def _replaced_fragments(
+def _select_replaced_fragments(
     batch: RunContext, fragments: DataFrame, spans: DataFrame, chunk: TimeRange
 ) -> DataFrame:
     """The fragments that the chunk's new ones replace.
@@ -120,7 +121,7 @@ def _replaced_fragments(
     return of_spans.unionByName(fragments.where(begins_before & ends_after)).distinct()
 
 
-def _sessions_of(
+def _compute_sessions(
     fragments: DataFrame, batch: RunContext, window: Session, algebras: dict[str, Algebra]
 ) -> DataFrame:
     """The sessions of `fragments` with their values: [keys, bounds, aggregates, overflow]."""
