@@ -28,7 +28,7 @@ class Printer:
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
-        self.console = console(sys.stderr if as_json else sys.stdout)
+        self.console = open_console(sys.stderr if as_json else sys.stdout)
 
     def line(self, text: str) -> None:
         """Prints one sentence."""
@@ -53,16 +53,15 @@ class Printer:
         """
         body = [list(row) for row in rows]
         table = Table(
-            title=title and Text(title),
+            title=None if title is None else Text(title),
             box=box.SIMPLE_HEAD,
             title_justify="left",
             title_style="bold",
             pad_edge=False,
         )
         for i, name in enumerate(columns):
-            justify: Literal["left", "right"] = "left"
-            if _is_numeric([row[i] for row in body]):
-                justify = "right"
+            values = [row[i] for row in body]
+            justify: Literal["left", "right"] = "right" if _is_numeric(values) else "left"
             table.add_column(Text(name), justify=justify, overflow="fold")
         for row in body:
             table.add_row(*(Text(text(value)) for value in row))
@@ -84,7 +83,7 @@ class Printer:
             print(json.dumps(result, allow_nan=False), flush=True)
 
 
-def console(stream: IO[str]) -> Console:
+def open_console(stream: IO[str]) -> Console:
     """A console on `stream` that prints text literally, as wide as the terminal is."""
     width = None if stream.isatty() else _WIDTH_WITHOUT_TERMINAL
     return Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
@@ -93,9 +92,12 @@ def console(stream: IO[str]) -> Console:
 def _is_numeric(values: Sequence[Any]) -> bool:
     """Whether there are values, nulls aside, and all of them are numbers."""
     known = [value for value in values if value is not None]
-    return bool(known) and all(
-        isinstance(value, (int, float, Decimal)) and not isinstance(value, bool) for value in known
-    )
+    return bool(known) and all(_is_number(value) for value in known)
+
+
+def _is_number(value: Any) -> bool:
+    # For Python, booleans are integers.
+    return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
 
 
 @contextmanager

@@ -47,7 +47,7 @@ def recover(spark: SparkSession, pipeline: Pipeline) -> Repaired:
         worst = _worst_finding(found)
         if worst.repair != RECOVER:
             raise refusal_of(pipeline, worst)
-        kept = checkpoint.rebuild(pipeline, past)
+        kept = checkpoint.rebuild_checkpoint(pipeline, past)
         return Repaired(found, None if kept is None else str(kept))
 
 

@@ -80,7 +80,7 @@ def reset(pipeline: Pipeline) -> Holding:
         return holding(pipeline)
     # What can't be reset is refused before the lock is taken, and read again under the lock.
     holding(pipeline)
-    with lock.writable(pipeline), lock.held_here(pipeline):
+    with lock.write_errors_explained(pipeline), lock.held_here(pipeline):
         found = holding(pipeline)
         os.replace(root, free_path_beside(root, f".{root.name}.reset-{{n}}"))
         crashpoint("reset.taken")

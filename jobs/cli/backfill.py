@@ -11,7 +11,7 @@ import click
 from jobs.cli.format import print_changes, print_evolved, print_nulls
 from jobs.cli.options import TIMES, Instant, common, ordered
 from jobs.cli.spark import read_session, write_session
-from jobs.console import Printer, console
+from jobs.console import Printer, open_console
 from windowing.errors import ExpectationsFailed
 from windowing.report.text import count, interval
 
@@ -143,6 +143,6 @@ def _progress(title: str) -> Iterator[Progress]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=console(sys.stderr)) as bar:
+    with Progress(*columns, console=open_console(sys.stderr)) as bar:
         task = bar.add_task(title, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

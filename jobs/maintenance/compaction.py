@@ -22,7 +22,10 @@ from windowing.panes.rule import COMPACTED, Family, fragments_table, pane_famili
 from windowing.source import table as source
 from windowing.spec.kinds import Session
 
-_GROUP, _N = "__group", "__n"
+_GROUP = "__group"
+"""What the rows that become one have in common."""
+_SIZE = "__size"
+"""How many rows a group has."""
 
 
 def compact_state(batch: RunContext) -> dict[str, int]:
@@ -49,7 +52,7 @@ def _compact_panes(batch: RunContext, family: Family, kept: Sequence[Part]) -> i
     path = batch.pipeline.table(family.table)
     if not delta.exists(batch.spark, path):
         return 0
-    on_time = _on_time(batch.pipeline.watermark.allowed_lateness_us)
+    on_time = _is_on_time(batch.pipeline.watermark.allowed_lateness_us)
     # Null for all rows that were on time, so they form one group.
     judged = F.when(~on_time, F.col(JUDGED))
     rows = delta.read(batch.spark, path).withColumn(_GROUP, judged)
@@ -62,7 +65,7 @@ def _compact_panes(batch: RunContext, family: Family, kept: Sequence[Part]) -> i
     return _merge_crowds(path, rows, crowd, kept)
 
 
-def _on_time(lateness_us: int | None) -> Column:
+def _is_on_time(lateness_us: int | None) -> Column:
     """True for rows that were late for none of their windows.
 
     The earliest window of a pane ends at least one microsecond after the pane has begun.
@@ -135,8 +138,8 @@ def _merge_crowds(path: str, rows: DataFrame, crowd: Crowd, kept: Sequence[Part]
 
 def _select_crowds(rows: DataFrame, crowd: Crowd) -> DataFrame:
     """The rows of groups with several rows, computed here because they are read three times."""
-    sizes = rows.groupBy(*crowd.group).agg(F.count("*").alias(_N))
-    crowded = sizes.where(F.col(_N) > 1)
+    sizes = rows.groupBy(*crowd.group).agg(F.count("*").alias(_SIZE))
+    crowded = sizes.where(F.col(_SIZE) > 1)
     same_group = [F.col(f"r.`{c}`").eqNullSafe(F.col(f"m.`{c}`")) for c in crowd.group]
     old = rows.alias("r").join(crowded.alias("m"), same_group, "left_semi")
     return old.localCheckpoint(eager=True)

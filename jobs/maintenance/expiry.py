@@ -39,12 +39,12 @@ def expire_rows(batch: RunContext, watermark_us: int | None) -> dict[str, int]:
     horizon = pipeline.watermark.dedupe_horizon_us
     if pipeline.source.event_id is not None and horizon is not None:
         old_ids = F.col("event_time") <= instant(watermark_us - horizon)
-        found[SEEN] = _delete_old(batch, SEEN, old_ids)
+        found[SEEN] = _delete_old_rows(batch, SEEN, old_ids)
     if kept.output_us is not None:
         old_windows = F.col(END) <= instant(watermark_us - kept.output_us)
         for window in pipeline.windows:
             if isinstance(window, Aligned):
-                found[window.name] = _delete_old(batch, window.name, old_windows)
+                found[window.name] = _delete_old_rows(batch, window.name, old_windows)
     if kept.state_us is not None:
         found |= _expire_panes(batch, watermark_us - kept.state_us)
     return found
@@ -55,7 +55,7 @@ def _expire_refused(batch: RunContext, until_us: int) -> dict[str, int]:
     runs = _list_runs_before(batch, until_us)
     if not runs:
         return {}
-    return {table: _empty_old(batch, table, F.col(RUN).isin(runs)) for table in REFUSED}
+    return {table: _empty_old_rows(batch, table, F.col(RUN).isin(runs)) for table in REFUSED}
 
 
 def _list_runs_before(batch: RunContext, arrival_us: int) -> list[int]:
@@ -72,13 +72,14 @@ def _expire_panes(batch: RunContext, until_us: int) -> Mapping[str, int]:
     """
     found = {}
     for family in pane_families(batch.pipeline):
-        if not any(isinstance(w, Global) or shows_empty_windows(w) for w in family.windows):
-            old = F.col(PANE) < instant(until_us)
-            found[family.table] = _delete_old(batch, family.table, old)
+        if any(isinstance(w, Global) or shows_empty_windows(w) for w in family.windows):
+            continue
+        old = F.col(PANE) < instant(until_us)
+        found[family.table] = _delete_old_rows(batch, family.table, old)
     return found
 
 
-def _empty_old(batch: RunContext, table: str, old: Column) -> int:
+def _empty_old_rows(batch: RunContext, table: str, old: Column) -> int:
     """Sets the source columns of old refused rows to null, except for the key, in one commit.
 
     What remains is that they were refused, and their digest. Without the digest, reprocessing would
@@ -107,7 +108,7 @@ def _empty_old(batch: RunContext, table: str, old: Column) -> int:
     return n
 
 
-def _delete_old(batch: RunContext, table: str, old: Column) -> int:
+def _delete_old_rows(batch: RunContext, table: str, old: Column) -> int:
     """Deletes the rows for which `old` is true; returns how many there were."""
     path = batch.pipeline.table(table)
     if not delta.exists(batch.spark, path):

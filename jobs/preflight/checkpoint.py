@@ -27,14 +27,14 @@ _LINES = {"metadata": 1, "offsets": 3, "commits": 2}
 """The least number of lines of each kind of file."""
 
 
-def directory(pipeline: Pipeline) -> Path:
+def directory_of(pipeline: Pipeline) -> Path:
     """The directory of the checkpoint."""
     return local_path(pipeline.table(CHECKPOINT))
 
 
-def stream(pipeline: Pipeline) -> Stream:
+def read_stream(pipeline: Pipeline) -> Stream:
     """What the checkpoint contains; a damaged file is listed instead of read."""
-    home = directory(pipeline)
+    home = directory_of(pipeline)
     if not home.is_dir():
         return Stream(there=False)
     offsets = _list_batches(home / "offsets")
@@ -45,35 +45,34 @@ def stream(pipeline: Pipeline) -> Stream:
     for file in (*_list_missing(home), *existing):
         if not _is_intact(file):
             damaged.append(file.relative_to(home).as_posix())
-    texts = {
-        batch: file.read_text(errors="replace")
-        for batch, file in offsets.items()
-        if file in existing
-    }
+    texts = {}
+    for batch, file in offsets.items():
+        if file in existing:
+            texts[batch] = file.read_text(errors="replace")
     query_id = None if damaged else _read_query_id(home)
     return Stream(query_id, texts, frozenset(commits), tuple(damaged))
 
 
 def query(pipeline: Pipeline) -> str | None:
     """The id that Spark gave the stream; None where it can't be read."""
-    return _read_query_id(directory(pipeline))
+    return _read_query_id(directory_of(pipeline))
 
 
 def offsets(pipeline: Pipeline, batch: int) -> str | None:
     """The offsets of a batch as the checkpoint has them; None where it has none."""
-    file = directory(pipeline) / "offsets" / str(batch)
+    file = directory_of(pipeline) / "offsets" / str(batch)
     if not file.exists():
         return None
     return file.read_text()
 
 
-def rebuild(pipeline: Pipeline, past: LedgerHistory) -> Path | None:
+def rebuild_checkpoint(pipeline: Pipeline, past: LedgerHistory) -> Path | None:
     """Rebuilds the checkpoint so that the stream continues where the ledger ends.
 
     The old checkpoint is renamed and kept beside the new one; its new path is returned, None where
     there was none.
     """
-    home = directory(pipeline)
+    home = directory_of(pipeline)
     draft = home.with_name(f"{CHECKPOINT}.draft")
     shutil.rmtree(draft, ignore_errors=True)
     for name, text in _compose_files(past).items():

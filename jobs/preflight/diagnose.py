@@ -99,7 +99,7 @@ def examine_tables(
         left_behind = _find_left_behind(spark, pipeline)
         if left_behind:
             return left_behind
-        return of_stream(checkpoint.stream(pipeline), past)
+        return of_stream(checkpoint.read_stream(pipeline), past)
     recorded = past.versions
     present = {name: _read_version(spark, pipeline, name) for name in recorded}
     foreign: dict[str, str] = {}
@@ -108,7 +108,7 @@ def examine_tables(
     if not past.is_open:
         foreign = _find_foreign_operations(spark, pipeline, recorded, present)
         unknown = _find_unknown_tables(spark, pipeline, past)
-    of_checkpoint = of_stream(checkpoint.stream(pipeline), past)
+    of_checkpoint = of_stream(checkpoint.read_stream(pipeline), past)
     return (*of_checkpoint, *of_tables(recorded, present, foreign), *unknown)
 
 
@@ -137,7 +137,9 @@ def _find_unknown_tables(
     spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
 ) -> tuple[Finding, ...]:
     """Tables that have the name of a window and contain rows, but are in no entry of the ledger."""
-    recorded = {name for entry in past.entries for name in entry.versions}
+    recorded: set[str] = set()
+    for entry in past.entries:
+        recorded.update(entry.versions)
     found = []
     for window in pipeline.windows:
         path = pipeline.table(window.name)
@@ -163,7 +165,7 @@ def _list_tables(pipeline: Pipeline) -> list[str]:
 def refusal_of(pipeline: Pipeline, finding: Finding) -> StateRefused:
     """A finding as the error that a run ends with."""
     if finding.code.startswith("CHECKPOINT"):
-        where = str(checkpoint.directory(pipeline))
+        where = str(checkpoint.directory_of(pipeline))
     else:
         where = pipeline.root
     repair = advice(pipeline, finding.repair)

@@ -37,10 +37,10 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
     be written to.
     """
     path = local_path(pipeline.table(_FILE))
-    with writable(pipeline):
+    with write_errors_explained(pipeline):
         path.parent.mkdir(parents=True, exist_ok=True)
-    with _only_block_here(pipeline, path.resolve()):
-        with writable(pipeline):
+    with _refuse_second_block(pipeline, path.resolve()):
+        with write_errors_explained(pipeline):
             path.touch()
             inode = path.stat().st_ino
         jvm: Any = spark._jvm
@@ -52,12 +52,12 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
             held = None
         if held is None:
             channel.close()
-            raise _busy(pipeline)
+            raise _busy_error(pipeline)
         try:
             # A reset may have removed the file before it was locked here. Then this lock is on a
             # file without a name, and another process may hold one on a new file.
             if not path.exists() or path.stat().st_ino != inode:
-                raise _busy(pipeline)
+                raise _busy_error(pipeline)
             # Whoever writes holds the lock, so every error of a write passes here.
             with table_errors_explained(pipeline):
                 yield
@@ -88,16 +88,16 @@ def held_here(pipeline: Pipeline) -> Iterator[None]:
     Busy when another process holds it.
     """
     path = local_path(pipeline.table(_FILE))
-    with _only_block_here(pipeline, path.resolve()), path.open("a+b") as file:
+    with _refuse_second_block(pipeline, path.resolve()), path.open("a+b") as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as held:
-            raise _busy(pipeline) from held
+            raise _busy_error(pipeline) from held
         yield
 
 
 @contextmanager
-def _only_block_here(pipeline: Pipeline, path: Path) -> Iterator[None]:
+def _refuse_second_block(pipeline: Pipeline, path: Path) -> Iterator[None]:
     """Busy when another block of this process holds the lock.
 
     The JVM must not even try then, because POSIX frees all locks that a process has on a file as
@@ -105,7 +105,7 @@ def _only_block_here(pipeline: Pipeline, path: Path) -> Iterator[None]:
     """
     with _GUARD:
         if path in _LOCKED_HERE:
-            raise _busy(pipeline)
+            raise _busy_error(pipeline)
         _LOCKED_HERE.add(path)
     try:
         yield
@@ -118,16 +118,16 @@ def probe(pipeline: Pipeline) -> None:
     path = local_path(pipeline.table(_FILE))
     if not path.exists():
         return
-    with writable(pipeline), path.open("r+b") as file:
+    with write_errors_explained(pipeline), path.open("r+b") as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as held:
-            raise _busy(pipeline) from held
+            raise _busy_error(pipeline) from held
         fcntl.lockf(file, fcntl.LOCK_UN)
 
 
 @contextmanager
-def writable(pipeline: Pipeline) -> Iterator[None]:
+def write_errors_explained(pipeline: Pipeline) -> Iterator[None]:
     """UsageError, with the directory and the cause, where the block can't write a file."""
     try:
         yield
@@ -137,6 +137,6 @@ def writable(pipeline: Pipeline) -> Iterator[None]:
         raise UsageError(f"{pipeline.root} can't be written to {cause}; {allowed}") from error
 
 
-def _busy(pipeline: Pipeline) -> Busy:
+def _busy_error(pipeline: Pipeline) -> Busy:
     held = f"another writer holds {pipeline.table(_FILE)}"
     return Busy(f"{pipeline.name}: {held}; try again when it has finished")

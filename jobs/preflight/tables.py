@@ -132,7 +132,10 @@ def _find_value_types(
     rows: DataFrame, window: Window, types: Mapping[str, Algebra]
 ) -> dict[str, T.DataType]:
     """The type of each aggregate's value, as Spark resolves it; no row is read."""
-    lifts = {part.name: part.lift for algebra in types.values() for part in algebra.parts}
+    lifts = {}
+    for algebra in types.values():
+        for part in algebra.parts:
+            lifts[part.name] = part.lift
     empty = rows.limit(0).withColumn(TIME, F.lit(0).cast("bigint"))
     parts = empty.agg(*(lift.alias(name) for name, lift in lifts.items()))
     lowered = parts.select(*(types[a.name].lower.alias(a.name) for a in window.aggregates))
@@ -155,15 +158,20 @@ def _check_having(pipeline: Pipeline, window: Window, values: Mapping[str, T.Dat
 
 def tables_of_window(pipeline: Pipeline, window: Window) -> tuple[Target, ...]:
     """The output of `window`, and its complete table if that is another one."""
-    return tuple(dict.fromkeys([output_table(pipeline, window), complete_table(pipeline, window)]))
+    output = output_table(pipeline, window)
+    complete = complete_table(pipeline, window)
+    if complete == output:
+        return (output,)
+    return output, complete
 
 
 def output_names(pipeline: Pipeline) -> tuple[str, ...]:
     """The names of the outputs and of their complete tables."""
-    targets = [
-        target for window in pipeline.windows for target in tables_of_window(pipeline, window)
-    ]
-    return tuple(pipeline.name_of(target.path) for target in targets)
+    names = []
+    for window in pipeline.windows:
+        for target in tables_of_window(pipeline, window):
+            names.append(pipeline.name_of(target.path))
+    return tuple(names)
 
 
 def existing_tables(spark: SparkSession, pipeline: Pipeline) -> tuple[str, ...]:
@@ -177,8 +185,10 @@ def tables_of_dropped_windows(
     spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
 ) -> tuple[str, ...]:
     """The names of the tables that windows of an earlier spec have left."""
-    ever = {name for entry in past.entries for name in entry.versions}
-    others = ever - set(existing_tables(spark, pipeline))
+    recorded: set[str] = set()
+    for entry in past.entries:
+        recorded.update(entry.versions)
+    others = recorded - set(existing_tables(spark, pipeline))
     return tuple(sorted(name for name in others if delta.exists(spark, pipeline.table(name))))
 
 
