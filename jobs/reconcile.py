@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -87,7 +86,7 @@ class Checked:
 
 
 @in_exact_session
-def check(
+def check_range(
     spark: SparkSession,
     pipeline: Pipeline,
     start: datetime,
@@ -188,9 +187,10 @@ def _compare_output(
     target = output_table(pipeline, window)
     found = delta.read(spark, target.path, version)
     wanted = delta.read(spark, output_table(copy, window).path)
-    return compare_outputs(
-        found.select(*target.shown), wanted.select(*target.shown), window, target
-    )
+    # A backfill changes revision and run of a row, so only what is shown is compared.
+    found = found.select(*target.shown)
+    wanted = wanted.select(*target.shown)
+    return compare_outputs(found, wanted, window, target)
 
 
 def _backfill_copy(
@@ -223,59 +223,58 @@ def compare_outputs(
     """
     estimated = {a.name for a in window.aggregates if a.function in ESTIMATES}
     shown = [name for name in target.shown if name not in estimated]
-    changed = _changed_windows(found, wanted, shown, target).localCheckpoint(eager=True)
-    counts = {row[_CHANGE]: row["count"] for row in changed.groupBy(_CHANGE).count().collect()}
+    changed = _find_changed_windows(found, wanted, shown, target).localCheckpoint(eager=True)
+    by_change = changed.groupBy(_CHANGE).count().collect()
+    counts = {row[_CHANGE]: row["count"] for row in by_change}
     if not counts:
         return Changed(), None
-    first = (
-        changed.orderBy(*target.identity)
-        .limit(_MAX_EXAMPLES)
-        .select(*target.identity)
-        .localCheckpoint(eager=True)
-    )
-    expected_rows = _example_rows(wanted, first, shown, target)
-    found_rows = _example_rows(found, first, shown, target)
+    first = changed.orderBy(*target.identity).limit(_MAX_EXAMPLES)
+    first = first.select(*target.identity).localCheckpoint(eager=True)
+    expected_rows = _collect_examples(wanted, first, shown, target)
+    found_rows = _collect_examples(found, first, shown, target)
     example = differences.difference(window.name, expected_rows, found_rows, target.identity)
     return Changed(**counts), example
 
 
-def _changed_windows(
+def _find_changed_windows(
     found: DataFrame, wanted: DataFrame, shown: list[str], target: Target
 ) -> DataFrame:
     """The windows that differ. found, wanted -> [target.identity, __change]."""
-    compared = [
-        field
-        for field in wanted.schema.fields
-        if field.name in shown and field.name not in target.identity
-    ]
-    differs = reduce(lambda a, b: a | b, (_differs(field) for field in compared), F.lit(False))
+    differs = F.lit(False)
+    for field in wanted.schema.fields:
+        if field.name in shown and field.name not in target.identity:
+            differs = differs | _column_differs(field)
     # Each side has a column that is never null, so that a window missing on it can be recognised.
     found_side = found.withColumn(_FOUND, F.lit(True)).alias(_FOUND)
     wanted_side = wanted.withColumn(_WANTED, F.lit(True)).alias(_WANTED)
     # The bounds of a global window are null, so equality has to be null-safe.
-    same_window = [
-        F.col(f"{_FOUND}.`{c}`").eqNullSafe(F.col(f"{_WANTED}.`{c}`")) for c in target.identity
-    ]
-    identity = [F.coalesce(f"{_WANTED}.`{c}`", f"{_FOUND}.`{c}`").alias(c) for c in target.identity]
+    same_window = []
+    identity = []
+    for name in target.identity:
+        in_found = f"{_FOUND}.`{name}`"
+        in_wanted = f"{_WANTED}.`{name}`"
+        same_window.append(F.col(in_found).eqNullSafe(F.col(in_wanted)))
+        identity.append(F.coalesce(in_wanted, in_found).alias(name))
     joined = found_side.join(wanted_side, same_window, "full_outer")
-    both = joined.select(*identity, _change(differs).alias(_CHANGE))
+    both = joined.select(*identity, _name_change(differs).alias(_CHANGE))
     return both.where(F.col(_CHANGE).isNotNull())
 
 
-def _example_rows(
+def _collect_examples(
     rows: DataFrame, windows: DataFrame, shown: list[str], target: Target
 ) -> list[dict[str, Any]]:
-    return records(_among(rows, windows, target.identity).select(*shown), _MAX_EXAMPLES)
+    examples = _select_rows_of_windows(rows, windows, target.identity)
+    return records(examples.select(*shown), _MAX_EXAMPLES)
 
 
-def _change(differs: Column) -> Column:
+def _name_change(differs: Column) -> Column:
     """What has to be done to a window; null where nothing has to be done."""
     missing = F.col(f"{_FOUND}.{_FOUND}").isNull()
     extra = F.col(f"{_WANTED}.{_WANTED}").isNull()
     return F.when(missing, "inserted").when(extra, "deleted").when(differs, "updated")
 
 
-def _differs(field: T.StructField) -> Column:
+def _column_differs(field: T.StructField) -> Column:
     """Whether a column differs between the two sides; doubles may be `CLOSE` to each other."""
     found = F.col(f"{_FOUND}.`{field.name}`")
     wanted = F.col(f"{_WANTED}.`{field.name}`")
@@ -290,7 +289,9 @@ def _differs(field: T.StructField) -> Column:
     return unequal & F.coalesce(apart, F.lit(True))
 
 
-def _among(rows: DataFrame, windows: DataFrame, identity: tuple[str, ...]) -> DataFrame:
+def _select_rows_of_windows(
+    rows: DataFrame, windows: DataFrame, identity: tuple[str, ...]
+) -> DataFrame:
     """The rows whose identity is one of `windows`."""
     same_window = [F.col(f"r.`{c}`").eqNullSafe(F.col(f"s.`{c}`")) for c in identity]
     return rows.alias("r").join(windows.alias("s"), same_window, "left_semi")

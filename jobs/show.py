@@ -82,23 +82,23 @@ def show_windows(
     if not past.entries or not delta.exists(spark, path):
         return Seen()
     if as_of is not None:
-        past, number = _as_of(spark, past, pipeline, window, as_of)
+        past, number = _find_as_of(spark, past, pipeline, window, as_of)
     elif published:
-        number = _published_version(past, pipeline, window)
+        number = _find_published_version(past, pipeline, window)
     else:
         number = delta.version(spark, path)
     run = past.last_run or None
     if published and past.published:
         run = past.published.run
     watermark_us = past.watermark_of(run) if published else past.watermark
-    versions = _versions_with(past, window, number)
+    versions = _find_versions(past, window, number)
     rows = delta.read(spark, path, number)
     complete = whole_of(spark, pipeline, window.name, versions)
     rows = with_finality(rows, pipeline, window.name, watermark_us, complete)
     return Seen(choose_rows(rows, pipeline, wanted), Version(number, run, watermark_us))
 
 
-def _versions_with(past: LedgerHistory, window: Window, number: int) -> Mapping[str, int] | None:
+def _find_versions(past: LedgerHistory, window: Window, number: int) -> Mapping[str, int] | None:
     """The versions of all tables when the output had version `number`; None for the newest."""
     for entry in reversed(past.entries):
         if entry.versions.get(window.name) == number:
@@ -106,7 +106,7 @@ def _versions_with(past: LedgerHistory, window: Window, number: int) -> Mapping[
     return None
 
 
-def _published_version(past: LedgerHistory, pipeline: Pipeline, window: Window) -> int:
+def _find_published_version(past: LedgerHistory, pipeline: Pipeline, window: Window) -> int:
     if past.published is None or window.name not in past.published.versions:
         raise UsageError(
             f"{pipeline.name}: {window.name} is not published yet; "
@@ -115,7 +115,7 @@ def _published_version(past: LedgerHistory, pipeline: Pipeline, window: Window) 
     return past.published.versions[window.name]
 
 
-def _as_of(
+def _find_as_of(
     spark: SparkSession, past: LedgerHistory, pipeline: Pipeline, window: Window, text: str
 ) -> tuple[LedgerHistory, int]:
     """The story until the run or version that `text` names, and the version of the output then.
@@ -123,39 +123,43 @@ def _as_of(
     `text` is the number of a run, or the number of a version after a "v".
     """
     if text.startswith("v"):
-        return _as_of_version(spark, past, pipeline, window, int(text[1:]))
-    then = past.until_run(_finished_run(past, text))
+        return _find_as_of_version(spark, past, pipeline, window, int(text[1:]))
+    then = past.until_run(_parse_finished_run(past, text))
     version = then.entries[-1].versions.get(window.name)
     if version is None:
-        with_window = [
-            e.run for e in past.entries if e.step in FINISHED and window.name in e.versions
-        ]
-        first = with_window[0] if with_window else "a later one"
+        first = _find_first_run(past, window)
         raise UsageError(
             f"--as-of: {window.name} did not exist in run {text}; it was added by run {first}"
         )
     return then, version
 
 
-def _as_of_version(
+def _find_first_run(past: LedgerHistory, window: Window) -> int | str | None:
+    """The run whose finished step is the first to record the output, for a message."""
+    for entry in past.entries:
+        if entry.step in FINISHED and window.name in entry.versions:
+            return entry.run
+    return "a later one"
+
+
+def _find_as_of_version(
     spark: SparkSession, past: LedgerHistory, pipeline: Pipeline, window: Window, number: int
 ) -> tuple[LedgerHistory, int]:
     newest = delta.version(spark, pipeline.table(window.name))
     if number > newest:
         raise UsageError(f"--as-of: {window.name} has the versions 0 to {newest}, not {number}")
-    # Where a step left no version of this output, it can't have written version `number`.
-    until_then = [
-        e
-        for e in past.entries
-        if e.step in FINISHED and e.versions.get(window.name, number + 1) <= number
-    ]
-    if not until_then:
+    last_seq = None
+    for entry in past.entries:
+        version = entry.versions.get(window.name)
+        if entry.step in FINISHED and version is not None and version <= number:
+            last_seq = entry.seq
+    if last_seq is None:
         return LedgerHistory(()), number
-    last_seq = until_then[-1].seq
-    return LedgerHistory(tuple(e for e in past.entries if e.seq <= last_seq)), number
+    until_then = tuple(entry for entry in past.entries if entry.seq <= last_seq)
+    return LedgerHistory(until_then), number
 
 
-def _finished_run(past: LedgerHistory, text: str) -> int:
+def _parse_finished_run(past: LedgerHistory, text: str) -> int:
     """The number of the finished run that `text` names."""
     runs = [e.run for e in past.entries if e.step == CLOSE and e.run is not None]
     if not _NUMBER.fullmatch(text) or int(text) not in runs:
@@ -170,9 +174,12 @@ def _read_as_of(
     """A table of refused rows or state, newest or as of a run; None where it did not exist."""
     path = pipeline.table(table)
     if as_of is None:
-        return delta.read(spark, path) if delta.exists(spark, path) else None
+        if not delta.exists(spark, path):
+            return None
+        return delta.read(spark, path)
     past = read_history(spark, pipeline)
-    version = past.until_run(_finished_run(past, as_of)).entries[-1].versions.get(table)
+    then = past.until_run(_parse_finished_run(past, as_of))
+    version = then.entries[-1].versions.get(table)
     if version is None:
         return None
     try:
@@ -192,14 +199,18 @@ def choose_rows(output: DataFrame, pipeline: Pipeline, wanted: Wanted) -> Rows:
     """
     rows = of_keys(output, wanted.keys)
     if wanted.start is not None:
-        rows = rows.where(F.col(END).isNull() | (F.col(END) > instant(micros(wanted.start))))
+        ends_after = F.col(END) > instant(micros(wanted.start))
+        rows = rows.where(F.col(END).isNull() | ends_after)
     if wanted.end is not None:
-        rows = rows.where(F.col(START).isNull() | (F.col(START) < instant(micros(wanted.end))))
-    index = [INDEX] if INDEX in output.columns else []
-    return _ordered_rows(rows, [START, END, *index, *pipeline.source.key], wanted)
+        begins_before = F.col(START) < instant(micros(wanted.end))
+        rows = rows.where(F.col(START).isNull() | begins_before)
+    order = [START, END]
+    if INDEX in output.columns:
+        order.append(INDEX)
+    return _collect_in_order(rows, [*order, *pipeline.source.key], wanted)
 
 
-def _ordered_rows(rows: DataFrame, columns: Iterable[str], wanted: Wanted) -> Rows:
+def _collect_in_order(rows: DataFrame, columns: Iterable[str], wanted: Wanted) -> Rows:
     """The first rows in the order of `columns`, and the number of all."""
     order = [F.col(f"`{c}`") for c in columns]
     if wanted.newest_first:
@@ -208,7 +219,7 @@ def _ordered_rows(rows: DataFrame, columns: Iterable[str], wanted: Wanted) -> Ro
     return Rows(tuple(rows.columns), tuple(first), rows.count())
 
 
-def _rows_during(rows: DataFrame, column: str, wanted: Wanted) -> DataFrame:
+def _select_rows_during(rows: DataFrame, column: str, wanted: Wanted) -> DataFrame:
     """The rows of the wanted keys whose `column` lies in [start, end)."""
     found = of_keys(rows, wanted.keys)
     if wanted.start is not None:
@@ -243,24 +254,23 @@ def show_refused(
     counts = dict.fromkeys(outcomes, 0)
     rows: list[Mapping[str, Any]] = []
     # These tables rename a column of the source whose name they use themselves.
-    wanted = replace(
-        wanted, keys={kept_name(column): values for column, values in wanted.keys.items()}
-    )
+    kept_keys = {kept_name(column): values for column, values in wanted.keys.items()}
+    wanted = replace(wanted, keys=kept_keys)
     tables = [table for table, its in REFUSED.items() if set(its) & set(outcomes)]
     for table in tables:
         stored = _read_as_of(spark, pipeline, table, as_of)
         if stored is None:
             continue
-        matching = _rows_during(_without_emptied(stored), "event_time", wanted)
+        matching = _select_rows_during(_drop_emptied(stored), "event_time", wanted)
         matching = matching.where(F.col("outcome").isin(*outcomes))
         by_outcome = matching.groupBy("outcome").count().collect()
         counts |= {row["outcome"]: row["count"] for row in by_outcome}
-        rows += _ordered_rows(matching, (RUN, BATCH, "event_time"), wanted).rows
+        rows += _collect_in_order(matching, (RUN, BATCH, "event_time"), wanted).rows
     ordered = sorted(rows, key=lambda row: (row[RUN], row[BATCH]), reverse=wanted.newest_first)
     return Refused(counts, tuple(ordered[: wanted.limit]))
 
 
-def _without_emptied(rows: DataFrame) -> DataFrame:
+def _drop_emptied(rows: DataFrame) -> DataFrame:
     """The refused rows whose values have not expired, without the columns that only expiry uses."""
     # `tidemark maintain` adds this column when it first empties rows of the table.
     if EMPTIED in rows.columns:
@@ -271,11 +281,11 @@ def _without_emptied(rows: DataFrame) -> DataFrame:
 @in_exact_session
 def state_tables(spark: SparkSession, pipeline: Pipeline) -> tuple[StateTable, ...]:
     """The state tables that exist already, with their sizes and newest run."""
-    return tuple(
-        _state_table(spark, pipeline, table, windows)
-        for table, windows in state_names(pipeline).items()
-        if delta.exists(spark, pipeline.table(table))
-    )
+    found = []
+    for table, windows in state_names(pipeline).items():
+        if delta.exists(spark, pipeline.table(table)):
+            found.append(_describe_state_table(spark, pipeline, table, windows))
+    return tuple(found)
 
 
 @in_exact_session
@@ -294,20 +304,21 @@ def show_partials(
     if found is None:
         return NO_ROWS
     time = next(c for c in (PANE, FIRST, EVENT_TIME) if c in found.columns)
-    rows = _rows_during(found, time, wanted)
-    sketches = [f.name for f in rows.schema.fields if isinstance(f.dataType, T.BinaryType)]
-    lengths = {
-        name: F.concat(F.octet_length(f"`{name}`").cast("string"), F.lit(" bytes"))
-        for name in sketches
-    }
-    return _ordered_rows(rows.withColumns(lengths), (time, *pipeline.source.key), wanted)
+    rows = _select_rows_during(found, time, wanted)
+    lengths = {}
+    for column in rows.schema.fields:
+        if isinstance(column.dataType, T.BinaryType):
+            length = F.octet_length(f"`{column.name}`").cast("string")
+            lengths[column.name] = F.concat(length, F.lit(" bytes"))
+    return _collect_in_order(rows.withColumns(lengths), (time, *pipeline.source.key), wanted)
 
 
-def _state_table(
+def _describe_state_table(
     spark: SparkSession, pipeline: Pipeline, table: str, windows: tuple[str, ...]
 ) -> StateTable:
     path = pipeline.table(table)
-    detail = DeltaTable.forPath(spark, path).detail().select("numFiles", "sizeInBytes").first()
+    table_detail = DeltaTable.forPath(spark, path).detail()
+    detail = table_detail.select("numFiles", "sizeInBytes").first()
     rows = delta.read(spark, path)
     totals = rows.agg(F.count("*"), F.max(F.struct(RUN, BATCH))).first()
     if detail is None or totals is None:

@@ -48,12 +48,12 @@ class Validation:
         """The result as plain JSON values; only failed expectations are listed."""
         failed = [
             {
-                "window": o.window,
-                "expectation": o.expectation,
-                "severity": o.severity,
-                "detail": o.detail,
+                "window": outcome.window,
+                "expectation": outcome.expectation,
+                "severity": outcome.severity,
+                "detail": outcome.detail,
             }
-            for o in self.failed
+            for outcome in self.failed
         ]
         return {
             "run": self.run,
@@ -82,16 +82,18 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None
         subject = past.newest
         if subject is None:
             return Validation(0, -1, (), "")
-        named = [w.name for w in pipeline.windows if w.name in subject.versions]
-        outputs = {
-            name: delta.read(spark, pipeline.table(name), subject.versions[name]) for name in named
-        }
+        outputs: dict[str, DataFrame] = {}
+        for window in pipeline.windows:
+            version = subject.versions.get(window.name)
+            if version is not None:
+                outputs[window.name] = delta.read(spark, pipeline.table(window.name), version)
         docs = local_path(pipeline.table(DOCS))
         title = f"run {subject.run} entry {subject.seq}"
         suites = suites or suites_of(pipeline)
-        expected = _facts_now(spark, pipeline, past)
+        expected = _read_facts(spark, pipeline, past)
         verdict = evaluate(outputs, pipeline, expected, docs, title, suites)
-        outcomes = (*verdict.outcomes, *_overflows(outputs, pipeline, past, subject))
+        overflows = _list_overflows(outputs, pipeline, past, subject)
+        outcomes = (*verdict.outcomes, *overflows)
         result = Validation(subject.run or 0, subject.seq, outcomes, str(verdict.docs_index))
         crashpoint("validate.evaluated")
         record_outcomes(
@@ -106,19 +108,19 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None
         return result
 
 
-def facts(pipeline: Pipeline, past: LedgerHistory) -> Facts:
+def recorded_facts(pipeline: Pipeline, past: LedgerHistory) -> Facts:
     """What the ledger records that the outputs must sum to."""
     settled = past.settled
     partial = {w.name: settled.total(f"partial.{w.name}") for w in pipeline.windows}
     return Facts(run=settled.last_run, accepted=settled.total("accepted"), partial=partial)
 
 
-def _facts_now(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> Facts:
+def _read_facts(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> Facts:
     """The facts of the ledger, or those of state while an erase is incomplete.
 
     The ledger counts what is erased only once the erase is done.
     """
-    recorded = facts(pipeline, past)
+    recorded = recorded_facts(pipeline, past)
     if past.open_erasure is None or past.open_run is not None or past.state_may_be_expired:
         return recorded
     stamp = Stamp(past.last_run, NO_BATCH, GENERATION, None)
@@ -128,7 +130,7 @@ def _facts_now(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> 
     return replace(recorded, accepted=accepted, partial=partial)
 
 
-def _overflows(
+def _list_overflows(
     outputs: Mapping[str, DataFrame], pipeline: Pipeline, past: LedgerHistory, subject: LedgerEntry
 ) -> list[Outcome]:
     """A failed outcome for each output that lacks a sum, because it overflowed its type.
@@ -136,7 +138,9 @@ def _overflows(
     Overflows are counted since the published versions. An output that has all its sums again
     passes.
     """
-    counts_since = [e.counts for e in entries_since_publish(past) if e.seq <= subject.seq]
+    counts_since = [
+        entry.counts for entry in entries_since_publish(past) if entry.seq <= subject.seq
+    ]
     outcomes: list[Outcome] = []
     for window in pipeline.windows:
         name = window.name
@@ -145,21 +149,24 @@ def _overflows(
         times = sum(counts.get(f"{name}.overflow", 0) for counts in counts_since)
         if not times:
             continue
-        if subject.counts.get(f"{name}.overflow") or _lacks_sums(outputs[name], window):
-            detail = (
-                f"{times} times since the last publication a window's sum left its type and is null"
-            )
-            outcomes.append(
-                Outcome(
-                    name, "builtin", "sums_fit_their_type", "critical", False, str(times), detail
-                )
-            )
+        has_overflowed_now = bool(subject.counts.get(f"{name}.overflow"))
+        if has_overflowed_now or _lacks_sums(outputs[name], window):
+            outcomes.append(_overflow_outcome(name, times))
     return outcomes
+
+
+def _overflow_outcome(name: str, times: int) -> Outcome:
+    detail = f"{times} times since the last publication a window's sum left its type and is null"
+    return Outcome(name, "builtin", "sums_fit_their_type", "critical", False, str(times), detail)
 
 
 def _lacks_sums(rows: DataFrame, window: Window) -> bool:
     """Whether a sum or an average of any window is null."""
-    sums = [
-        F.col(f"`{a.name}`").isNull() for a in window.aggregates if a.function in ("sum", "avg")
-    ]
-    return bool(sums) and not rows.where(reduce(lambda x, y: x | y, sums)).isEmpty()
+    is_null = []
+    for aggregate in window.aggregates:
+        if aggregate.function in ("sum", "avg"):
+            is_null.append(F.col(f"`{aggregate.name}`").isNull())
+    if not is_null:
+        return False
+    lacking = rows.where(reduce(lambda left, right: left | right, is_null))
+    return not lacking.isEmpty()

@@ -70,11 +70,11 @@ def _plan(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetime
 
 def _check(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetime) -> None:
     session = write_session(pipeline)
-    from jobs.reconcile import check
+    from jobs.reconcile import check_range
     from windowing.report.difference import lines
 
     with _progress(f"check {pipeline.name} {interval(start, end)}") as progress:
-        found = check(session, pipeline, start, end, progress)
+        found = check_range(session, pipeline, start, end, progress)
     result = "the range agrees with the source"
     if not found.agrees:
         result = "the range differs from the source"

@@ -16,7 +16,7 @@ from jobs.cli.main import main
 from jobs.maintain import maintain
 from jobs.preflight import lock
 from jobs.recompute.plan import CHUNK_US
-from jobs.reconcile import COPY, check
+from jobs.reconcile import COPY, check_range
 from jobs.reset import reset
 from tests.oracle import Count, Cumulate, Event, Session, Sliding, Tumbling
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, Life, ends_at
@@ -305,7 +305,7 @@ def test_a_check_says_what_a_backfill_would_change_and_changes_nothing(
     before = files(life)
     span = (BASE, BASE + 2 * HOUR)
     start, end = moment(span[0]), moment(span[1])
-    ends_at(Crasher("check.cloned"), lambda: check(lab.spark, lab.pipeline, start, end))
+    ends_at(Crasher("check.cloned"), lambda: check_range(lab.spark, lab.pipeline, start, end))
     spec = str(lab.root / "lab.yaml")
     words = ["backfill", spec, "--from", start.isoformat(), "--to", end.isoformat()]
     said = CliRunner().invoke(main, [*words, "--check", "--json"], prog_name="tidemark")
@@ -319,7 +319,7 @@ def test_a_check_says_what_a_backfill_would_change_and_changes_nothing(
     assert not (life.root / COPY).exists()
     report = lab.backfill(*span)
     assert told["windows"] == {name: vars(change) for name, change in report.windows.items()}
-    again = check(lab.spark, lab.pipeline, start, end)
+    again = check_range(lab.spark, lab.pipeline, start, end)
     assert again.agrees
     assert again.read == report.read
     lab.check()
@@ -333,10 +333,10 @@ def test_a_check_of_windows_made_from_events_finds_them_in_its_copy(
     lab = Lab(spark, tmp_path, ORDERED, lateness=HOUR, shows=FEW)
     lab.run([event(str(m), m) for m in (0, 8, 16, 24, 40)])
     span = (moment(BASE), moment(BASE + 30 * MINUTE))
-    assert check(spark, lab.pipeline, *span).agrees
+    assert check_range(spark, lab.pipeline, *span).agrees
     lab.run([event("far", 400)])
     lab.run([event("late", 4)])
-    found = check(spark, lab.pipeline, *span)
+    found = check_range(spark, lab.pipeline, *span)
     assert found.accepted == 1
     assert {example.table for example in found.examples} == {"short", "pairs"}
     report = lab.backfill(BASE, BASE + 30 * MINUTE)

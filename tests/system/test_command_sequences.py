@@ -17,7 +17,7 @@ from jobs.erase import erase
 from jobs.maintain import maintain
 from jobs.publish import publish
 from jobs.read import read
-from jobs.reconcile import check
+from jobs.reconcile import check_range
 from jobs.run import run
 from jobs.validate import validate
 from tests import oracle
@@ -66,7 +66,7 @@ def test_what_maintenance_took_from_state_adds_up_after_backfills_and_erasures(
     lab.backfill(BASE, BASE + DAY)
     lab.check()
     maintain(spark, lab.pipeline)
-    assert check(spark, lab.pipeline, moment(BASE), moment(BASE + DAY)).agrees
+    assert check_range(spark, lab.pipeline, moment(BASE), moment(BASE + DAY)).agrees
     for key in ("b", "c"):
         erase(spark, lab.pipeline, {"key": key})
     adds_up(lab)
@@ -358,7 +358,7 @@ def test_columns_that_only_mapped_tables_can_have_and_types_that_nothing_compare
         for row in delta.read(spark, pipeline.table("hourly")).orderBy("window_start").collect()
     ] == [1, 2]
     assert (
-        check(
+        check_range(
             spark, pipeline, moment(us("2026-01-01T10:00:00")), moment(us("2026-01-01T11:00:00"))
         ).accepted
         == 1
