@@ -45,6 +45,7 @@ def prepare_run(spark: SparkSession, pipeline: Pipeline) -> LedgerHistory:
     Before the first run that reads rows, ledger and outputs are created or follow the spec.
     """
     past = read_history(spark, pipeline)
+    # The first problem ends the run, so the checks after it are not made.
     for problem in find_problems(spark, pipeline, past):
         raise problem
     if past.made_by is None:
@@ -147,7 +148,9 @@ def _find_unknown_tables(
             continue
         if delta.size(spark, path)[0]:
             found.append(window.name)
-    return (_foreign_tables(found),) if found else ()
+    if not found:
+        return ()
+    return (_foreign_tables(found),)
 
 
 def _foreign_tables(names: list[str]) -> Finding:

@@ -32,7 +32,7 @@ def must_be_the_same(pipeline: Pipeline, began: LedgerHistory, now: LedgerHistor
     It is another one once it was reset, a key was erased, or the spec has changed.
     """
     entries_since = now.entries[len(began.entries) :]
-    if not _continues(began, now):
+    if not _has_same_past(began, now):
         why = "was reset"
     elif any(entry.step in (ERASE_INTENT, ERASE_DONE) for entry in entries_since):
         why = "had a key erased"
@@ -46,7 +46,7 @@ def must_be_the_same(pipeline: Pipeline, began: LedgerHistory, now: LedgerHistor
     )
 
 
-def _continues(began: LedgerHistory, now: LedgerHistory) -> bool:
+def _has_same_past(began: LedgerHistory, now: LedgerHistory) -> bool:
     """Whether the ledger still has the entry that was its last one when the backfill began."""
     if not began.entries:
         return True

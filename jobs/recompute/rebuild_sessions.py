@@ -86,7 +86,8 @@ def _select_events_of_sessions(
 
     Outside the chunk only those that were admitted to `window`.
     """
-    low, high = F.unix_micros(START).alias("__low"), F.unix_micros(LAST).alias("__high")
+    low = F.unix_micros(START).alias("__low")
+    high = F.unix_micros(LAST).alias("__high")
     ranges = spans.select(*keys, low, high)
     same_key = [F.col(f"e.`{k}`") == F.col(f"s.`{k}`") for k in keys]
     near = F.col(TIME).between(F.col("__low"), F.col("__high"))
