@@ -120,7 +120,7 @@ def _mark_resolved(
         .join(earlier, DIGEST, "left")
     )
     place = F.col("__nth") + F.coalesce("__earlier", F.lit(0))
-    # A digest that no row of the chunk has joins nothing, so the comparison is null.
+    # A digest that no accepted event has joins nothing, so the comparison is null.
     is_accepted = F.coalesce(place <= F.col("__to_resolve"), F.lit(False))
     is_due = is_unresolved & (is_accepted | is_partial)
     resolved_by = F.when(is_due, F.lit(label)).otherwise(F.col("resolved_by"))
