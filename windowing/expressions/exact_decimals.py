@@ -20,24 +20,24 @@ Structs compare part by part, so they compare as the numbers do.
 """
 
 
-def rounded(number: Decimal, places: int, how: str) -> Decimal:
+def round_number(number: Decimal, places: int, how: str) -> Decimal:
     """`number` with at most so many places, rounded by `how`, one of decimal's ROUND_ names."""
     kept_places = max(min(places, _places_of(number)), 0)
     return number.quantize(Decimal(1).scaleb(-kept_places), how, _WIDE)
 
 
 def exactly(number: Decimal, places: int, how: str = ROUND_FLOOR) -> Column:
-    """`rounded` as a literal of as few digits as it has.
+    """`round_number` as a literal of as few digits as it has.
 
     So decimals of as many places are not rounded where they are compared with it.
     """
-    shortest = rounded(number, places, how)
+    shortest = round_number(number, places, how)
     scale = max(_places_of(shortest), 0)
     precision = max(len(shortest.as_tuple().digits), scale, 1)
     return F.lit(f"{shortest:f}").cast(T.DecimalType(precision, scale))
 
 
-def parts(value: Column) -> Column:
+def split_decimal(value: Column) -> Column:
     """A decimal or a whole number as PARTS; null stays null."""
     whole = F.floor(value).cast("decimal(38,0)")
     rest = F.pmod(value, F.lit(1)).cast("decimal(38,38)")

@@ -16,7 +16,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.expressions.exact_decimals import PARTS, parts
+from windowing.expressions.exact_decimals import PARTS, split_decimal
 from windowing.grid.zone import micros
 from windowing.spec.expressions.parse import print_expression
 from windowing.spec.expressions.tree import Literal, Name, Node
@@ -170,7 +170,7 @@ def comparable_columns(whole: Node, values: Values) -> list[Column]:
 def _parts_of(value: Value) -> Column:
     if value.kind == T.NullType():
         return F.lit(None).cast(PARTS)
-    return parts(value.column)
+    return split_decimal(value.column)
 
 
 def literal_value(node: Node) -> object:

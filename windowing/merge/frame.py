@@ -6,6 +6,7 @@ windows[key, start, end, parts] -> rows[key, start, end, values] -> changes[op, 
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import reduce
+from operator import and_, or_
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -13,7 +14,7 @@ from pyspark.sql import types as T
 
 from windowing.aggregates.algebra import Algebra
 from windowing.columns import OP, REVISION, START
-from windowing.expressions.exact_decimals import exactly, rounded
+from windowing.expressions.exact_decimals import exactly, round_number
 from windowing.merge.rule import Target
 from windowing.spec.kinds import Aggregate, Having
 
@@ -42,34 +43,37 @@ def lower_partials(
 
     [columns, parts] -> [columns, aggregates, __overflow]
     """
-    lowered = [algebras[a.name].lower.alias(a.name) for a in aggregates]
-    lost = [o for a in aggregates if (o := algebras[a.name].overflow) is not None]
-    overflow = reduce(lambda x, y: x | y, lost) if lost else F.lit(False)
-    return merged.select(*columns, *lowered, F.coalesce(overflow, F.lit(False)).alias(OVERFLOW))
+    values = []
+    overflows = []
+    for aggregate in aggregates:
+        algebra = algebras[aggregate.name]
+        values.append(algebra.lower.alias(aggregate.name))
+        if algebra.overflow is not None:
+            overflows.append(algebra.overflow)
+    any_overflow = reduce(or_, overflows) if overflows else F.lit(False)
+    overflow = F.coalesce(any_overflow, F.lit(False)).alias(OVERFLOW)
+    return merged.select(*columns, *values, overflow)
 
 
 def filter_having(rows: DataFrame, having: Having | None) -> DataFrame:
     """The rows whose aggregate compares as `having` requires; null does not."""
     if having is None:
         return rows
-    kind, value, compares = (
-        rows.schema[having.aggregate].dataType,
-        F.col(f"`{having.aggregate}`"),
-        _OPERATORS[having.operator],
-    )
+    kind = rows.schema[having.aggregate].dataType
+    value = F.col(f"`{having.aggregate}`")
+    compare = _OPERATORS[having.operator]
     if isinstance(kind, (T.FloatType, T.DoubleType)):
-        return rows.where(compares(value, F.lit(having.number).cast("double")))
-    number, places = Decimal(having.number), kind.scale if isinstance(kind, T.DecimalType) else 0
-    if having.operator in ("=", "!=") and number != rounded(number, places, ROUND_FLOOR):
+        return rows.where(compare(value, F.lit(having.number).cast("double")))
+    number = Decimal(having.number)
+    places = kind.scale if isinstance(kind, T.DecimalType) else 0
+    needs_equality = having.operator in ("=", "!=")
+    if needs_equality and number != round_number(number, places, ROUND_FLOOR):
+        # No value with so few places equals the number.
         return rows.where(value.isNotNull() & F.lit(having.operator == "!="))
-    return rows.where(
-        compares(
-            value,
-            exactly(
-                number, places, ROUND_FLOOR if having.operator in (">", "<=") else ROUND_CEILING
-            ),
-        )
-    )
+    # Spark rounds both sides where 38 digits can't have the whole part of one and the places of
+    # the other. So the number is rounded first, to the side on which each value compares as before.
+    direction = ROUND_FLOOR if having.operator in (">", "<=") else ROUND_CEILING
+    return rows.where(compare(value, exactly(number, places, direction)))
 
 
 def keep_differing(
@@ -81,8 +85,11 @@ def keep_differing(
     are not returned.
     """
     ordered = Window.partitionBy(*group).orderBy(*order)
-    same = [F.col(f"`{c}`").eqNullSafe(F.lag(f"`{c}`").over(ordered)) for c in shown]
-    marked = points.withColumn("__same", reduce(lambda x, y: x & y, same))
+    same = []
+    for name in shown:
+        value_before = F.lag(f"`{name}`").over(ordered)
+        same.append(F.col(f"`{name}`").eqNullSafe(value_before))
+    marked = points.withColumn("__same", reduce(and_, same))
     return marked.where(~F.col("__same") & ~F.col(before)).drop("__same")
 
 
@@ -93,7 +100,7 @@ def compute_corrections(new: DataFrame, stored: DataFrame, target: Target) -> Da
 
     -> [op, row, revision, begun, overflow]
     """
-    return _compared(new, stored, target, "left")
+    return _compare_with_stored(new, stored, target, "left")
 
 
 def compute_replacements(new: DataFrame, stored: DataFrame, target: Target) -> DataFrame:
@@ -101,44 +108,50 @@ def compute_replacements(new: DataFrame, stored: DataFrame, target: Target) -> D
 
     A deleted row has its old values.
     """
-    return _compared(new, stored, target, "full_outer")
+    return _compare_with_stored(new, stored, target, "full_outer")
 
 
-def _compared(new: DataFrame, stored: DataFrame, target: Target, how: str) -> DataFrame:
-    ids, rest = list(target.identity), [c for c in target.shown if c not in target.identity]
-    kept = [F.col(f"`{c}`").alias(f"__old_{c}") for c in rest]
-    old = stored.select(*ids, *kept, F.col(REVISION).alias("__old"), F.lit(True).alias("__was"))
-    both = new.withColumn("__is", F.lit(True)).join(old, ids, how)
+def _compare_with_stored(new: DataFrame, stored: DataFrame, target: Target, how: str) -> DataFrame:
+    """What to do with each row of both frames, which are joined on the target's identity."""
+    identity = list(target.identity)
+    compared = [name for name in target.shown if name not in target.identity]
+    old_values = [F.col(f"`{name}`").alias(f"__old_{name}") for name in compared]
+    old_revision = F.col(REVISION).alias("__old")
+    old = stored.select(*identity, *old_values, old_revision, F.lit(True).alias("__was"))
+    both = new.withColumn("__is", F.lit(True)).join(old, identity, how)
     op = (
         F.when(F.col("__was").isNull(), INSERT)
         .when(F.col("__is").isNull(), DELETE)
-        .when(_differs(rest), UPDATE)
+        .when(_values_differ(compared), UPDATE)
+        .when(F.col(OVERFLOW), LOST)
     )
-    op = op.when(F.col(OVERFLOW), LOST)
-    row = [
-        *map(F.col, ids),
-        *(
-            F.when(F.col("__is"), F.col(f"`{c}`")).otherwise(F.col(f"`__old_{c}`")).alias(c)
-            for c in rest
-        ),
-    ]
+    values = [_new_or_old_value(name) for name in compared]
     revision = F.coalesce(F.col("__old") + 1, F.lit(0)).cast("bigint").alias(REVISION)
-    begun = F.coalesce(f"__old_{START}" if START in rest else START, START).alias(BEGUN)
+    # Where the start is part of the identity, the join has one column for both rows.
+    old_start = f"__old_{START}" if START in compared else START
+    begun = F.coalesce(old_start, START).alias(BEGUN)
     lost = F.coalesce(OVERFLOW, F.lit(False)).alias(OVERFLOW)
-    return both.select(op.alias(OP), *row, revision, begun, lost).where(F.col(OP).isNotNull())
+    rows = both.select(op.alias(OP), *map(F.col, identity), *values, revision, begun, lost)
+    return rows.where(F.col(OP).isNotNull())
+
+
+def _new_or_old_value(name: str) -> Column:
+    """The new value of a column; the stored one for a row to delete, which has no new one."""
+    is_new = F.col("__is")
+    return F.when(is_new, F.col(f"`{name}`")).otherwise(F.col(f"`__old_{name}`")).alias(name)
 
 
 def compute_inserts(new: DataFrame, target: Target) -> DataFrame:
     """`compute_corrections` against an empty table."""
-    return new.select(
-        F.lit(INSERT).alias(OP),
-        *target.shown,
-        F.lit(0).cast("bigint").alias(REVISION),
-        F.col(START).alias(BEGUN),
-        OVERFLOW,
-    )
+    op = F.lit(INSERT).alias(OP)
+    revision = F.lit(0).cast("bigint").alias(REVISION)
+    begun = F.col(START).alias(BEGUN)
+    return new.select(op, *target.shown, revision, begun, OVERFLOW)
 
 
-def _differs(columns: Sequence[str]) -> Column:
-    same = [F.col(f"`{c}`").eqNullSafe(F.col(f"`__old_{c}`")) for c in columns]
-    return ~reduce(lambda x, y: x & y, same) if same else F.lit(False)
+def _values_differ(columns: Sequence[str]) -> Column:
+    """True where a new value of `columns` is not the stored one; null equals null."""
+    same = [F.col(f"`{name}`").eqNullSafe(F.col(f"`__old_{name}`")) for name in columns]
+    if not same:
+        return F.lit(False)
+    return ~reduce(and_, same)

@@ -3,10 +3,11 @@
 The commit is an append when no stored row changes, else one MERGE with literal bounds.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from delta.tables import DeltaTable
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -34,18 +35,18 @@ class Changes:
 
 def create_table(spark: SparkSession, target: Target, schema: T.StructType) -> None:
     """Creates the empty table unless it exists."""
-    delta.create(spark, target.path, schema, _properties(target, schema))
+    delta.create(spark, target.path, schema, _build_properties(target, schema))
 
 
 def recreate_table(spark: SparkSession, target: Target, schema: T.StructType) -> None:
     """Replaces the table by an empty one with other columns."""
     builder = DeltaTable.replace(spark).location(target.path).addColumns(schema)
-    for name, value in _properties(target, schema).items():
+    for name, value in _build_properties(target, schema).items():
         builder = builder.property(name, value)
     builder.execute()
 
 
-def _properties(target: Target, schema: T.StructType) -> dict[str, str]:
+def _build_properties(target: Target, schema: T.StructType) -> dict[str, str]:
     return {
         **delta.properties(schema),
         "delta.enableDeletionVectors": "true",
@@ -56,53 +57,73 @@ def _properties(target: Target, schema: T.StructType) -> dict[str, str]:
 
 def write_changes(spark: SparkSession, target: Target, changed: DataFrame, run: int) -> Changes:
     """Applies `changed` [op, row] to the table; stores nothing when there is nothing to change."""
-    frozen = changed.withColumn(RUN, F.lit(run).cast("bigint")).localCheckpoint(eager=True)
-    by_op = {
-        row[OP]: row
-        for row in frozen.groupBy(OP).agg(F.count("*").alias("n"), *_extent()).collect()
-    }
-    inserted, updated, deleted = (
-        by_op[op]["n"] if op in by_op else 0 for op in (INSERT, UPDATE, DELETE)
+    stamped = changed.withColumn(RUN, F.lit(run).cast("bigint"))
+    # The rows were compared with the table that is about to change, so they are computed once.
+    frozen = stamped.localCheckpoint(eager=True)
+    by_op = _summarize_by_op(frozen)
+    counts = Changes(
+        inserted=_count_rows(by_op, INSERT),
+        updated=_count_rows(by_op, UPDATE),
+        deleted=_count_rows(by_op, DELETE),
+        overflow=sum(row["lost"] for row in by_op.values()),
     )
-    counts = Changes(inserted, updated, deleted, sum(r["lost"] for r in by_op.values()))
     due = frozen.where(F.col(OP) != LOST) if LOST in by_op else frozen
     if counts.updated or counts.deleted:
-        stored = [
-            by_op[op] for op in (UPDATE, DELETE) if op in by_op and by_op[op]["low"] is not None
-        ]
-        extent = (min(r["low"] for r in stored), max(r["high"] for r in stored)) if stored else None
-        _merge(spark, target, due, extent)
+        _merge_changes(spark, target, due, _find_extent(by_op))
     elif counts.inserted:
         delta.append(due.select(*target.columns).sortWithinPartitions(START), target.path)
     crashpoint("output.corrected")
     return counts
 
 
-def _extent() -> list[Column]:
-    low, high = F.min(F.least(START, BEGUN)), F.max(F.greatest(START, BEGUN))
-    return [
+def _summarize_by_op(changed: DataFrame) -> dict[str, Row]:
+    """For each operation that occurs: `n` rows, `lost` sums, and the ends of the rows' starts.
+
+    `low` and `high` are the first and the last start, stored or new, in microseconds.
+    """
+    low = F.min(F.least(START, BEGUN))
+    high = F.max(F.greatest(START, BEGUN))
+    lost = F.sum(F.col(OVERFLOW).cast("bigint"))
+    summary = changed.groupBy(OP).agg(
+        F.count("*").alias("n"),
         F.unix_micros(low).alias("low"),
         F.unix_micros(high).alias("high"),
-        F.sum(F.col(OVERFLOW).cast("bigint")).alias("lost"),
-    ]
+        lost.alias("lost"),
+    )
+    return {row[OP]: row for row in summary.collect()}
 
 
-def _merge(
+def _count_rows(by_op: Mapping[str, Row], op: str) -> int:
+    return by_op[op]["n"] if op in by_op else 0
+
+
+def _find_extent(by_op: Mapping[str, Row]) -> tuple[int, int] | None:
+    """The first and the last start of the rows to update or delete; None where none has one."""
+    rows = [by_op[op] for op in (UPDATE, DELETE) if op in by_op]
+    lows = [row["low"] for row in rows if row["low"] is not None]
+    highs = [row["high"] for row in rows if row["high"] is not None]
+    if not lows:
+        return None
+    return min(lows), max(highs)
+
+
+def _merge_changes(
     spark: SparkSession, target: Target, changed: DataFrame, extent: tuple[int, int] | None
 ) -> None:
     """Writes `changed` in one MERGE.
 
     Only rows that differ are in its source, and the literal bounds prune the target's files.
     """
-    within = [f"s.`{OP}` <> '{INSERT}'"]
+    conditions = []
     if extent is not None:
         low, high = (f"timestamp_ltz'{moment(us).isoformat(sep=' ')}'" for us in extent)
-        within.insert(0, f"t.`{START}` between {low} and {high}")
-    same = [f"t.`{c}` = s.`{c}`" for c in target.identity]
-    new: dict[str, str | Column] = {f"`{c}`": f"s.`{c}`" for c in target.columns}
+        conditions.append(f"t.`{START}` between {low} and {high}")
+    conditions.append(f"s.`{OP}` <> '{INSERT}'")
+    conditions += [f"t.`{name}` = s.`{name}`" for name in target.identity]
+    new: dict[str, str | Column] = {f"`{name}`": f"s.`{name}`" for name in target.columns}
     table = DeltaTable.forPath(spark, target.path).alias("t")
     (
-        table.merge(changed.alias("s"), " and ".join([*within, *same]))
+        table.merge(changed.alias("s"), " and ".join(conditions))
         .whenMatchedDelete(f"s.`{OP}` = '{DELETE}'")
         .whenMatchedUpdate(set=new)
         .whenNotMatchedInsert(f"s.`{OP}` = '{INSERT}'", values=new)
@@ -115,6 +136,5 @@ def read_stored(spark: SparkSession, target: Target, low_us: int, high_us: int) 
 
     The bounds prune files.
     """
-    return delta.read(spark, target.path).where(
-        F.col(START).between(instant(low_us), instant(high_us))
-    )
+    begins_within = F.col(START).between(instant(low_us), instant(high_us))
+    return delta.read(spark, target.path).where(begins_within)

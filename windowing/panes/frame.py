@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from hashlib import sha256
+from operator import and_
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -37,13 +38,22 @@ def algebras_of(
     pipeline: Pipeline, aggregates: Iterable[Aggregate], schema: T.StructType
 ) -> dict[str, Algebra]:
     """The algebra of each aggregate, by name, for a source of this schema."""
-    return {a.name: _algebra(pipeline.source, a, schema) for a in aggregates}
+    algebras = {}
+    for aggregate in aggregates:
+        algebras[aggregate.name] = _build_algebra(pipeline.source, aggregate, schema)
+    return algebras
 
 
-def parts_of(algebras_of: Iterable[Algebra]) -> list[Part]:
+def parts_of(algebras: Iterable[Algebra]) -> list[Part]:
     """Every part that some algebra keeps, each once; the number of rows comes first."""
-    found = {p.name: p for a in algebras_of for p in a.parts}
-    return [rows_part(), *(p for name, p in sorted(found.items()) if name != rows_part().name)]
+    by_name: dict[str, Part] = {}
+    for algebra in algebras:
+        for part in algebra.parts:
+            by_name[part.name] = part
+    number_of_rows = rows_part()
+    by_name.pop(number_of_rows.name, None)
+    others = [by_name[name] for name in sorted(by_name)]
+    return [number_of_rows, *others]
 
 
 def part_names(pipeline: Pipeline, schema: T.StructType) -> list[tuple[Aggregate, str]]:
@@ -51,8 +61,12 @@ def part_names(pipeline: Pipeline, schema: T.StructType) -> list[tuple[Aggregate
 
     An aggregate is returned once for each part. `schema` is that of the source.
     """
-    made = ((a, _algebra(pipeline.source, a, schema)) for a in pipeline.aggregates)
-    return [(aggregate, part.name) for aggregate, algebra in made for part in algebra.parts]
+    names = []
+    for aggregate in pipeline.aggregates:
+        algebra = _build_algebra(pipeline.source, aggregate, schema)
+        for part in algebra.parts:
+            names.append((aggregate, part.name))
+    return names
 
 
 def aggregate_panes(
@@ -62,11 +76,13 @@ def aggregate_panes(
 
     accepted[keys, t, inputs] -> [keys, pane_start, rows, parts]
     """
-    starts = [start(g, F.col(TIME), within.low_us, within.high_us) for g in family.cuts]
-    begun = starts[0] if len(starts) == 1 else F.greatest(*starts)
-    return accepted.groupBy(*keys, F.timestamp_micros(begun).alias(PANE)).agg(
-        *(p.lift.alias(p.name) for p in kept)
-    )
+    time = F.col(TIME)
+    boundaries = [start(grid, time, within.low_us, within.high_us) for grid in family.cuts]
+    # A pane begins at the last boundary of any grid. `greatest` refuses a single column.
+    last_boundary = boundaries[0] if len(boundaries) == 1 else F.greatest(*boundaries)
+    pane_start = F.timestamp_micros(last_boundary).alias(PANE)
+    lifted = [part.lift.alias(part.name) for part in kept]
+    return accepted.groupBy(*keys, pane_start).agg(*lifted)
 
 
 def aggregate_fragments(
@@ -76,21 +92,18 @@ def aggregate_fragments(
 
     accepted[keys, t, inputs] -> [keys, first_event, last_event, rows, parts]; both ends are events.
     """
-    ordered = Window.partitionBy(*keys).orderBy(TIME)
-    begins = F.col(TIME) - F.lag(TIME).over(ordered) > F.lit(gap_us)
-    chained = accepted.withColumn("__begins", F.coalesce(begins, F.lit(True)).cast("int"))
-    numbered = chained.withColumn(
-        "__chain", F.sum("__begins").over(ordered.rowsBetween(Window.unboundedPreceding, 0))
-    )
-    bounds = (
-        F.timestamp_micros(F.min(TIME)).alias(FIRST),
-        F.timestamp_micros(F.max(TIME)).alias(LAST),
-    )
-    return (
-        numbered.groupBy(*keys, "__chain")
-        .agg(*bounds, *(p.lift.alias(p.name) for p in kept))
-        .drop("__chain")
-    )
+    by_time = Window.partitionBy(*keys).orderBy(TIME)
+    since_last_event = F.col(TIME) - F.lag(TIME).over(by_time)
+    # It is null for the first event of a key, which begins a chain, too.
+    begins_chain = F.coalesce(since_last_event > F.lit(gap_us), F.lit(True))
+    marked = accepted.withColumn("__begins", begins_chain.cast("int"))
+    until_event = by_time.rowsBetween(Window.unboundedPreceding, 0)
+    chained = marked.withColumn("__chain", F.sum("__begins").over(until_event))
+    first_event = F.timestamp_micros(F.min(TIME)).alias(FIRST)
+    last_event = F.timestamp_micros(F.max(TIME)).alias(LAST)
+    lifted = [part.lift.alias(part.name) for part in kept]
+    fragments = chained.groupBy(*keys, "__chain").agg(first_event, last_event, *lifted)
+    return fragments.drop("__chain")
 
 
 def bad_value(aggregate: Aggregate, schema: T.StructType) -> dict[str, Column]:
@@ -102,7 +115,8 @@ def bad_value(aggregate: Aggregate, schema: T.StructType) -> dict[str, Column]:
     column = aggregate.by if aggregate.by is not None else aggregate.column
     if column is None or aggregate.function not in (*NUMERIC, *_COMPARING):
         return {}
-    kind, value = schema[column].dataType, F.col(f"`{column}`")
+    kind = schema[column].dataType
+    value = F.col(f"`{column}`")
     if isinstance(kind, FRACTIONS):
         return {column: not_finite(value)}
     if isinstance(kind, T.StringType) and aggregate.function in NUMERIC:
@@ -113,51 +127,63 @@ def bad_value(aggregate: Aggregate, schema: T.StructType) -> dict[str, Column]:
 
 def not_finite(value: Column) -> Column:
     """True for NaN and both infinities."""
-    return F.coalesce(F.isnan(value) | (F.abs(value) == F.lit(float("inf"))), F.lit(False))
+    is_infinite = F.abs(value) == F.lit(float("inf"))
+    return F.coalesce(F.isnan(value) | is_infinite, F.lit(False))
 
 
-def _algebra(source: Source, aggregate: Aggregate, schema: T.StructType) -> Algebra:
-    return AGGREGATES[aggregate.function](_input(source, aggregate, schema))
+def _build_algebra(source: Source, aggregate: Aggregate, schema: T.StructType) -> Algebra:
+    build = AGGREGATES[aggregate.function]
+    return build(_build_input(source, aggregate, schema))
 
 
-def _input(source: Source, aggregate: Aggregate, schema: T.StructType) -> Input:
+def _build_input(source: Source, aggregate: Aggregate, schema: T.StructType) -> Input:
     kind = T.LongType() if aggregate.column is None else schema[aggregate.column].dataType
-    text = isinstance(kind, T.StringType) and aggregate.function in NUMERIC
-    value = _clean(aggregate, aggregate.column, schema)
-    by = None if aggregate.by is None else _clean(aggregate, aggregate.by, schema)
-    order = [F.col(TIME), *(F.col(f"`{c}`") for c in (source.event_id, *source.order_by) if c)]
-    known = value.try_cast("double") if text else value
-    return Input(
-        _stem(aggregate),
-        known,
-        T.DoubleType() if text else kind,
-        tuple(order),
-        aggregate.argument,
-        by,
-    )
+    value = _select_counted_value(aggregate, aggregate.column, schema)
+    if isinstance(kind, T.StringType) and aggregate.function in NUMERIC:
+        kind = T.DoubleType()
+        value = value.try_cast("double")
+    by = None
+    if aggregate.by is not None:
+        by = _select_counted_value(aggregate, aggregate.by, schema)
+    name = _name_input(aggregate)
+    return Input(name, value, kind, _event_order(source), aggregate.argument, by)
 
 
-def _clean(aggregate: Aggregate, column: str | None, schema: T.StructType) -> Column:
+def _event_order(source: Source) -> tuple[Column, ...]:
+    """The event time, the event id if there is one, and the columns of `order_by`."""
+    order = [F.col(TIME)]
+    if source.event_id:
+        order.append(F.col(f"`{source.event_id}`"))
+    for name in source.order_by:
+        order.append(F.col(f"`{name}`"))
+    return tuple(order)
+
+
+def _select_counted_value(aggregate: Aggregate, column: str | None, schema: T.StructType) -> Column:
     """The column where its value isn't bad and `where` is true, else null; 1 for no column."""
-    value, bad = (
-        F.lit(1) if column is None else F.col(f"`{column}`"),
-        bad_value(aggregate, schema).get(column or ""),
-    )
-    counted = [] if bad is None else [~bad]
+    value = F.lit(1) if column is None else F.col(f"`{column}`")
+    is_bad = bad_value(aggregate, schema).get(column or "")
+    conditions = []
+    if is_bad is not None:
+        conditions.append(~is_bad)
     if aggregate.where is not None:
-        counted.append(
-            compile_condition(aggregate.where, schema, f"aggregates.{aggregate.name}.where")
-        )
-    return F.when(reduce(lambda x, y: x & y, counted), value) if counted else value
+        field = f"aggregates.{aggregate.name}.where"
+        conditions.append(compile_condition(aggregate.where, schema, field))
+    if not conditions:
+        return value
+    return F.when(reduce(and_, conditions), value)
 
 
-def _stem(aggregate: Aggregate) -> str:
+def _name_input(aggregate: Aggregate) -> str:
     """What the names of the parts of `aggregate` begin with.
 
-    It is the column, followed by a digest of what else the value depends on.
+    It is the column, followed by a digest of what else the value depends on. The names are columns
+    of stored state, so what is digested never changes.
     """
-    column, where = aggregate.column or ROWS, aggregate.where
+    column = aggregate.column or ROWS
+    where = None if aggregate.where is None else aggregate.where.sql
     if aggregate.by is None and where is None:
         return column
-    said = repr((aggregate.column, aggregate.by, None if where is None else where.sql))
-    return f"{column}__{sha256(said.encode()).hexdigest()[:8]}"
+    inputs = repr((aggregate.column, aggregate.by, where))
+    digest = sha256(inputs.encode()).hexdigest()
+    return f"{column}__{digest[:8]}"

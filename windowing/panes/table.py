@@ -35,17 +35,17 @@ class Stamp:
 
     def on(self, rows: DataFrame) -> DataFrame:
         """`rows` with the stamp's columns."""
-        judged = (
-            F.lit(None).cast("timestamp_ltz") if self.judged_us is None else instant(self.judged_us)
-        )
-        return rows.withColumns(
-            {
-                RUN: F.lit(self.run).cast("bigint"),
-                GENERATION: F.lit(self.generation),
-                BATCH: F.lit(self.batch).cast("bigint"),
-                JUDGED: judged,
-            }
-        )
+        if self.judged_us is None:
+            watermark = F.lit(None).cast("timestamp_ltz")
+        else:
+            watermark = instant(self.judged_us)
+        origin = {
+            RUN: F.lit(self.run).cast("bigint"),
+            GENERATION: F.lit(self.generation),
+            BATCH: F.lit(self.batch).cast("bigint"),
+            JUDGED: watermark,
+        }
+        return rows.withColumns(origin)
 
     def beside(self, rows: DataFrame) -> DataFrame:
         """`rows` with the stamp's columns, but each with its own watermark."""
@@ -66,7 +66,8 @@ def store_partials(
 ) -> None:
     """Appends stamped state rows; a retry of the same batch writes nothing."""
     transaction = (f"{pipeline.name}:{table}:{stamp.generation}", stamp.batch)
-    delta.append(stamp.on(rows).sortWithinPartitions(sort), pipeline.table(table), transaction)
+    stamped = stamp.on(rows).sortWithinPartitions(sort)
+    delta.append(stamped, pipeline.table(table), transaction)
     crashpoint("state.stored")
 
 
@@ -75,17 +76,19 @@ def swap_partials(path: str, old: DataFrame, new: DataFrame, identity: Sequence[
 
     The columns `identity` distinguish its rows. `old` and `new` have all columns of the table.
     """
-    source = (
-        old.withColumn(OP, F.lit("D"))
-        .unionByName(new.withColumn(OP, F.lit("I")))
-        .localCheckpoint(eager=True)
-    )
-    same = " and ".join([f"s.{OP} = 'D'", *(f"t.`{c}` <=> s.`{c}`" for c in identity)])
-    values: dict[str, str | Column] = {f"`{c}`": f"s.`{c}`" for c in new.columns}
+    deletes = old.withColumn(OP, F.lit("D"))
+    inserts = new.withColumn(OP, F.lit("I"))
+    # MERGE may read its source more than once, so it is computed here, once.
+    source = deletes.unionByName(inserts).localCheckpoint(eager=True)
+    same_row = [f"t.`{name}` <=> s.`{name}`" for name in identity]
+    # A row to insert matches none, so it is inserted even where an equal row is deleted.
+    to_delete = " and ".join([f"s.{OP} = 'D'", *same_row])
+    values: dict[str, str | Column] = {f"`{name}`": f"s.`{name}`" for name in new.columns}
     target = DeltaTable.forPath(new.sparkSession, path).alias("t")
-    target.merge(source.alias("s"), same).whenMatchedDelete().whenNotMatchedInsert(
-        f"s.{OP} = 'I'", values
-    ).execute()
+    merge = target.merge(source.alias("s"), to_delete)
+    merge = merge.whenMatchedDelete()
+    merge = merge.whenNotMatchedInsert(f"s.{OP} = 'I'", values)
+    merge.execute()
 
 
 def panes_before(
@@ -95,18 +98,16 @@ def panes_before(
     if not delta.exists(spark, pipeline.table(table)):
         return None
     rows = delta.read(spark, pipeline.table(table))
-    return rows.where(
-        F.col(PANE).between(instant(within.low_us), instant(within.high_us)) & stamp.foreign
-    )
+    begins_within = F.col(PANE).between(instant(within.low_us), instant(within.high_us))
+    return rows.where(begins_within & stamp.foreign)
 
 
 def panes_of(spark: SparkSession, pipeline: Pipeline, table: str, stamp: Stamp) -> DataFrame | None:
     """All stored panes of other batches; None if there is no state yet."""
-    return (
-        delta.read(spark, pipeline.table(table)).where(stamp.foreign)
-        if delta.exists(spark, pipeline.table(table))
-        else None
-    )
+    path = pipeline.table(table)
+    if not delta.exists(spark, path):
+        return None
+    return delta.read(spark, path).where(stamp.foreign)
 
 
 def events_before(spark: SparkSession, pipeline: Pipeline, stamp: Stamp) -> DataFrame | None:
@@ -119,11 +120,9 @@ def fragments_before(
 ) -> DataFrame:
     """The stored fragments of other batches that lie `within`."""
     rows = delta.read(spark, pipeline.table(fragments_table(session)))
-    return rows.where(
-        (F.col(FIRST) >= instant(within.low_us))
-        & (F.col(LAST) <= instant(within.high_us))
-        & stamp.foreign
-    )
+    begins_within = F.col(FIRST) >= instant(within.low_us)
+    ends_within = F.col(LAST) <= instant(within.high_us)
+    return rows.where(begins_within & ends_within & stamp.foreign)
 
 
 def ids_before(
@@ -140,6 +139,8 @@ def ids_before(
     seen = delta.read(spark, pipeline.table(SEEN)).where(stamp.foreign)
     horizon = pipeline.watermark.dedupe_horizon_us
     if horizon is not None and stamp.judged_us is not None:
-        remembered = F.unix_micros("event_time") + F.lit(horizon) > F.lit(stamp.judged_us)
-        seen = seen.where(remembered | (F.col(RUN) == stamp.run) & (F.col(BATCH) != BACKFILLED))
+        not_expired = F.unix_micros("event_time") + F.lit(horizon) > F.lit(stamp.judged_us)
+        # By the law an id that this run accepted counts until the run ends.
+        of_this_run = (F.col(RUN) == stamp.run) & (F.col(BATCH) != BACKFILLED)
+        seen = seen.where(not_expired | of_this_run)
     return seen.select("event_id").join(batch_ids, "event_id", "left_semi").distinct()

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from windowing.panes.frame import _stem
+from windowing.panes.frame import _name_input
 from windowing.source.names import clash_of_columns, clash_of_parts
 from windowing.spec.aggregates import parse_aggregate
 from windowing.spec.expressions.parse import parse_expression
@@ -98,7 +98,7 @@ def test_a_key_that_is_called_as_a_part_of_an_aggregate_is_named(key: str) -> No
 
 def test_a_key_that_is_called_as_a_part_of_a_count_gets_the_other_name_itself() -> None:
     bad = parse_aggregate("aggregates.bad", "bad", "count()", LONG)
-    found = clash_of_parts((f"{_stem(bad)}__n",), [(bad, f"{_stem(bad)}__n")])
+    found = clash_of_parts((f"{_name_input(bad)}__n",), [(bad, f"{_name_input(bad)}__n")])
     assert found is not None
     assert found[1].endswith("(source.key[0]); give that another name in source.columns")
 
@@ -117,8 +117,10 @@ def test_aggregates_of_one_column_share_parts() -> None:
 
 def test_a_column_that_is_called_as_a_part_with_a_condition_is_named() -> None:
     late = parse_aggregate("aggregates.late", "late", "sum(delay)", LONG)
-    other = parse_aggregate("aggregates.other", "other", f"sum({_stem(late)})")
-    found = clash_of_parts(("place",), [(late, f"{_stem(late)}__n"), (other, f"{_stem(other)}__n")])
+    other = parse_aggregate("aggregates.other", "other", f"sum({_name_input(late)})")
+    found = clash_of_parts(
+        ("place",), [(late, f"{_name_input(late)}__n"), (other, f"{_name_input(other)}__n")]
+    )
     assert found is not None
     assert found[0] == "aggregates.other"
     assert "which is the name of a part of aggregates.late; give" in found[1]
