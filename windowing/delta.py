@@ -24,12 +24,12 @@ _ODD = re.compile(r"[ ,;{}()\n\t=]")
 def exists(spark: SparkSession, path: str) -> bool:
     """Whether a Delta table lies at `path` (a path, a URI, or a catalog name)."""
     if "/" not in path:
-        return bool(spark.catalog.tableExists(quoted(path)))
+        return bool(spark.catalog.tableExists(quote_name(path)))
     table = getattr(spark._jvm, "io.delta.tables.DeltaTable")
     return bool(table.isDeltaTable(spark._jsparkSession, path))
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """A name of the catalog, each part in backticks."""
     return ".".join(f"`{part}`" for part in name.split("."))
 
@@ -39,17 +39,19 @@ def read(spark: SparkSession, path: str, version: int | None = None) -> DataFram
     reader = spark.read.format("delta")
     if version is not None:
         reader = reader.option("versionAsOf", version)
-    return reader.load(path) if "/" in path else reader.table(quoted(path))
+    return reader.load(path) if "/" in path else reader.table(quote_name(path))
 
 
 def snapshot(spark: SparkSession, path: str) -> Any:
     """The newest version of the table at `path`, as an object of Delta."""
-    return logs(spark).forTableWithSnapshot(spark._jsparkSession, _place(spark, path))._2()
+    directory = _find_directory(spark, path)
+    log_and_snapshot = logs(spark).forTableWithSnapshot(spark._jsparkSession, directory)
+    return log_and_snapshot._2()
 
 
 def log_of(spark: SparkSession, path: str) -> Any:
     """The log of the table at `path`, as an object of Delta."""
-    return logs(spark).forTable(spark._jsparkSession, _place(spark, path))
+    return logs(spark).forTable(spark._jsparkSession, _find_directory(spark, path))
 
 
 def logs(spark: SparkSession) -> Any:
@@ -73,7 +75,8 @@ def known_version(spark: SparkSession, path: str) -> int:
 def known_schema(spark: SparkSession, path: str) -> T.StructType:
     """The columns of that version with their metadata, which reading the table does not show."""
     known = log_of(spark, path).unsafeVolatileSnapshot()
-    return T.StructType.fromJson(json.loads(known.metadata().schema().json()))
+    schema_json = known.metadata().schema().json()
+    return T.StructType.fromJson(json.loads(schema_json))
 
 
 def home(spark: SparkSession, path: str) -> Path:
@@ -262,8 +265,10 @@ def forget(spark: SparkSession, directory: Path) -> None:
 
 def free_path_beside(path: Path, kept: str) -> Path:
     """A free path next to `path`: `kept` with the first number for `{n}` that no file has."""
-    candidates = (path.with_name(kept.format(n=n)) for n in range(1, 10**6))
-    return next(candidate for candidate in candidates if not candidate.exists())
+    n = 1
+    while path.with_name(kept.format(n=n)).exists():
+        n += 1
+    return path.with_name(kept.format(n=n))
 
 
 def reason(error: AnalysisException) -> str:
@@ -276,8 +281,10 @@ def local_path(uri: str) -> Path:
     return Path(uri.removeprefix("file://").removeprefix("file:"))
 
 
-def _place(spark: SparkSession, path: str) -> str:
+def _find_directory(spark: SparkSession, path: str) -> str:
     """The directory of the table at `path`, which may be a name of the catalog."""
     if "/" in path:
         return path
-    return str(spark.sql(f"describe detail {quoted(path)}").select("location").collect()[0][0])
+    detail = spark.sql(f"describe detail {quote_name(path)}")
+    (row,) = detail.select("location").collect()
+    return str(row["location"])

@@ -17,7 +17,7 @@ def has_older_files(path: str, moment: datetime) -> bool:
 
     `moment` is aware and exclusive. VACUUM deletes no other files.
     """
-    return _any_before(moment, _data_files(path))
+    return _any_written_before(moment, _data_files(path))
 
 
 def has_older_commits(path: str, moment: datetime) -> bool:
@@ -25,11 +25,13 @@ def has_older_commits(path: str, moment: datetime) -> bool:
 
     `moment` is aware and exclusive.
     """
-    return _any_before(moment, (local_path(path) / "_delta_log").glob("*.json"))
+    log = local_path(path) / "_delta_log"
+    return _any_written_before(moment, log.glob("*.json"))
 
 
-def _any_before(moment: datetime, files: Iterable[Path]) -> bool:
-    return any(f.stat().st_mtime < moment.timestamp() for f in files)
+def _any_written_before(moment: datetime, files: Iterable[Path]) -> bool:
+    seconds = moment.timestamp()
+    return any(file.stat().st_mtime < seconds for file in files)
 
 
 def shorten_log(spark: SparkSession, path: str, kept: timedelta) -> None:
@@ -50,12 +52,16 @@ def has_past(spark: SparkSession, path: str) -> bool:
     More are files of older versions, rows marked as deleted, and files that no commit names.
     """
     newest = delta.snapshot(spark, path)
-    if sum(1 for _ in _data_files(path)) != int(newest.numOfFiles()):
+    files_there = len(list(_data_files(path)))
+    if files_there != int(newest.numOfFiles()):
         return True
     if not newest.deletionVectorsSupported():
         return False
     deletion_vectors = newest.numDeletionVectorsOpt()
-    return not (deletion_vectors.isDefined() and int(deletion_vectors.get()) == 0)
+    if not deletion_vectors.isDefined():
+        # Delta can't tell how many there are, so there may be some.
+        return True
+    return int(deletion_vectors.get()) > 0
 
 
 def retention_of(spark: SparkSession, path: str) -> timedelta:

@@ -75,7 +75,7 @@ class Run:
         """
         failures: Failures = []
         home = self.pipeline.table(checkpoint.CHECKPOINT)
-        writer = source.stream(self.spark, self.pipeline).writeStream
+        writer = source.read_stream(self.spark, self.pipeline).writeStream
         writer = writer.option("checkpointLocation", home).trigger(availableNow=True)
         query = writer.foreachBatch(_keep_errors(self.batch, failures)).start()
         try:

@@ -27,25 +27,36 @@ class Commit:
 
 def read_commit(version: int, text: str, event_time: str) -> Commit:
     """The commit whose JSON lines are `text`; `low` and `high` are of the column `event_time`."""
-    actions: list[dict[str, Any]] = []
-    for line in text.splitlines():
-        if line.strip():
-            actions.append(json.loads(line))
+    actions = _parse_actions(text)
     added = _changed_files(actions, "add")
     removed = _changed_files(actions, "remove")
-    infos = (action["commitInfo"] for action in actions if "commitInfo" in action)
-    info: dict[str, Any] = next(infos, {})
-    stats = [_read_stats(file) for file in added]
-    all_stats = [*stats, *(_read_stats(file) for file in removed)]
+    stats_of_added = [_read_stats(file) for file in added]
+    stats_of_removed = [_read_stats(file) for file in removed]
+    all_stats = [*stats_of_added, *stats_of_removed]
     return Commit(
         version,
-        operation=str(info.get("operation", "unknown")),
+        operation=_read_operation(actions),
         files=len(added),
-        rows=total(each.get("numRecords") for each in stats),
+        rows=total(stats.get("numRecords") for stats in stats_of_added),
         rewrites=bool(removed),
         low=min(_read_times(all_stats, "minValues", event_time), default=None),
         high=max(_read_times(all_stats, "maxValues", event_time), default=None),
     )
+
+
+def _parse_actions(text: str) -> list[dict[str, Any]]:
+    actions = []
+    for line in text.splitlines():
+        if line.strip():
+            actions.append(json.loads(line))
+    return actions
+
+
+def _read_operation(actions: list[dict[str, Any]]) -> str:
+    for action in actions:
+        if "commitInfo" in action:
+            return str(action["commitInfo"].get("operation", "unknown"))
+    return "unknown"
 
 
 def total(numbers: Iterable[int | None]) -> int | None:
@@ -60,8 +71,11 @@ def total(numbers: Iterable[int | None]) -> int | None:
 
 def _changed_files(actions: list[dict[str, Any]], action: str) -> list[dict[str, Any]]:
     """The files of the actions of one name; OPTIMIZE changes files, but no data."""
-    files = [each[action] for each in actions if action in each]
-    return [file for file in files if file.get("dataChange", True)]
+    changed = []
+    for each in actions:
+        if action in each and each[action].get("dataChange", True):
+            changed.append(each[action])
+    return changed
 
 
 def _read_stats(file: dict[str, Any]) -> dict[str, Any]:
@@ -75,7 +89,9 @@ def _read_times(stats: list[dict[str, Any]], end: str, column: str) -> list[date
     found = []
     for each in stats:
         value = each.get(end, {}).get(column)
-        at = _parse_aware(value) if isinstance(value, str) else None
+        if not isinstance(value, str):
+            continue
+        at = _parse_aware(value)
         if at is not None:
             found.append(at)
     return found

@@ -40,10 +40,9 @@ def shape_rows(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
 def add_computed_columns(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     """Adds the computed columns. rows -> rows + columns."""
     schema = rows.schema
-    computed = {
-        name: compile_column(made, schema, f"source.columns.{name}")
-        for name, made in pipeline.source.columns
-    }
+    computed = {}
+    for name, expression in pipeline.source.columns:
+        computed[name] = compile_column(expression, schema, f"source.columns.{name}")
     return rows.withColumns(computed) if computed else rows
 
 
@@ -57,11 +56,10 @@ def mark_unanswered(wider: DataFrame, pipeline: Pipeline) -> DataFrame:
     is_event = _is_event(wider, pipeline)
     if is_event is None:
         return wider.withColumn(UNANSWERED, F.lit(False))
-    made = _made_for_where(pipeline)
-    if not any(map(may_lose, made)):
+    expressions = _expressions_of_where(pipeline)
+    if not any(may_lose(expression) for expression in expressions):
         return wider.where(is_event).withColumn(UNANSWERED, F.lit(False))
-    computed = dict(pipeline.source.columns)
-    stored = dict.fromkeys(c for each in made for c in each.columns if c not in computed)
+    stored = _stored_columns(expressions, pipeline)
     marked = wider.withColumn(UNANSWERED, is_event.isNull() & _have_values(stored))
     return marked.where(F.coalesce(is_event, F.col(UNANSWERED)))
 
@@ -71,11 +69,11 @@ def find_lost_values(pipeline: Pipeline) -> dict[str, Column]:
 
     The conditions are for rows that have the computed columns.
     """
-    return {
-        name: F.col(f"`{name}`").isNull() & _have_values(made.columns)
-        for name, made in pipeline.source.columns
-        if may_lose(made)
-    }
+    lost = {}
+    for name, expression in pipeline.source.columns:
+        if may_lose(expression):
+            lost[name] = F.col(f"`{name}`").isNull() & _have_values(expression.columns)
+    return lost
 
 
 def _is_event(wider: DataFrame, pipeline: Pipeline) -> Column | None:
@@ -84,20 +82,36 @@ def _is_event(wider: DataFrame, pipeline: Pipeline) -> Column | None:
     return None if where is None else compile_condition(where, wider.schema, "source.where")
 
 
-def _made_for_where(pipeline: Pipeline) -> list[Expression]:
+def _expressions_of_where(pipeline: Pipeline) -> list[Expression]:
     """`source.where` and the computed columns that it names."""
     where = pipeline.source.where
     if where is None:
         return []
-    return [where, *(made for name, made in pipeline.source.columns if name in where.columns)]
+    expressions = [where]
+    for name, expression in pipeline.source.columns:
+        if name in where.columns:
+            expressions.append(expression)
+    return expressions
+
+
+def _stored_columns(expressions: Iterable[Expression], pipeline: Pipeline) -> list[str]:
+    """The columns that the expressions name and that are not computed, each once."""
+    computed = {name for name, _ in pipeline.source.columns}
+    stored: dict[str, None] = {}
+    for expression in expressions:
+        for name in expression.columns:
+            if name not in computed:
+                stored[name] = None
+    return list(stored)
 
 
 def _have_values(columns: Iterable[str]) -> Column:
-    found = F.lit(True)
-    for column_name in columns:
-        quoted = f"`{column_name.replace('`', '``')}`"
-        found = found & F.col(quoted).isNotNull()
-    return found
+    """True where none of the columns is null."""
+    have_values = F.lit(True)
+    for name in columns:
+        quoted = f"`{name.replace('`', '``')}`"
+        have_values = have_values & F.col(quoted).isNotNull()
+    return have_values
 
 
 def time_by_arrival(rows: DataFrame, arrival_us: int) -> DataFrame:
@@ -115,18 +129,20 @@ def read_event_time(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     name = event_time.column or ""
     kind = rows.schema[name].dataType
     value = F.col(f"`{name}`")
-    none = F.lit(None).cast("bigint")
+    time = F.lit(None).cast("bigint")
+    naive = F.lit(None).cast("bigint")
     if event_time.unit:
-        time, naive = _scaled_number(value, kind, _UNITS[event_time.unit]), none
+        time = _scale_number(value, kind, _UNITS[event_time.unit])
     elif isinstance(kind, T.TimestampType):
-        time, naive = F.unix_micros(value), none
+        time = F.unix_micros(value)
     elif isinstance(kind, T.StringType):
         parsed = F.when(value.rlike(_DATED), F.unix_micros(value.try_cast("timestamp_ltz")))
         is_local = value.rlike(_LOCAL)
-        time, naive = F.when(~is_local, parsed), F.when(is_local, parsed)
+        time = F.when(~is_local, parsed)
+        naive = F.when(is_local, parsed)
     else:
         # The session's zone is UTC, so a naive timestamp keeps the digits of its clock.
-        time, naive = none, F.unix_micros(value.cast("timestamp_ltz"))
+        naive = F.unix_micros(value.cast("timestamp_ltz"))
     return rows.withColumn(TIME, time).withColumn(NAIVE, naive)
 
 
@@ -137,8 +153,9 @@ def place_local_times(rows: DataFrame, zone: str | None, low_us: int, high_us: i
     rows[..., __t, __naive] -> the same columns.
     """
     naive = F.col(NAIVE)
-    found = _to_instant(local_spans(zone, low_us, high_us), naive)
-    instant = F.when(naive > F.lit(high_us), naive).otherwise(found)
+    spans = local_spans(zone, low_us, high_us)
+    on_clock = _to_instant(spans, naive)
+    instant = F.when(naive > F.lit(high_us), naive).otherwise(on_clock)
     return rows.withColumn(TIME, F.coalesce(F.col(TIME), instant))
 
 
@@ -151,14 +168,16 @@ def check_rows(
     """
     reasons = [
         *_time_reasons(pipeline, arrival_us),
-        *_key_reasons(pipeline, schema),
+        *_key_reasons(pipeline),
         *_attribute_reasons(pipeline, schema),
         *_value_reasons(pipeline, schema),
     ]
-    return rows.withColumn(WHY, F.coalesce(*reasons, F.lit(None).cast("string"))).drop(NAIVE)
+    # The first reason counts, in the order of the list.
+    first_reason = F.coalesce(*reasons, F.lit(None).cast("string"))
+    return rows.withColumn(WHY, first_reason).drop(NAIVE)
 
 
-def _scaled_number(value: Column, kind: T.DataType, unit_us: int) -> Column:
+def _scale_number(value: Column, kind: T.DataType, unit_us: int) -> Column:
     """Numbers since 1970 as whole microseconds, rounded down; null beyond 64 bits."""
     if isinstance(kind, (T.FloatType, T.DoubleType)):
         scaled = F.floor(value * F.lit(float(unit_us))).try_cast("bigint")
@@ -187,17 +206,21 @@ def _time_reasons(pipeline: Pipeline, arrival_us: int) -> list[Column]:
     max_future = Duration(pipeline.watermark.max_future_us)
     in_gap = F.col(NAIVE).isNotNull() & time.isNull()
     off_calendar = time.isNull() | ~time.between(FIRST_US, LAST_US)
-    too_early = time > F.lit(arrival_us + max_future.us)
+    too_far_ahead = time > F.lit(arrival_us + max_future.us)
     return [
-        F.when(F.col(f"`{name}`").isNull(), f"{name} is null"),
+        _null_reason(name),
         F.when(in_gap, f"{name} does not exist on the clock of {pipeline.source.zone}"),
         F.when(off_calendar, f"{name} can't be read as a time"),
-        F.when(too_early, f"{name} is more than {max_future} ahead of the arrival"),
+        F.when(too_far_ahead, f"{name} is more than {max_future} ahead of the arrival"),
     ]
 
 
-def _key_reasons(pipeline: Pipeline, schema: T.StructType) -> list[Column]:
-    return [F.when(F.col(f"`{k}`").isNull(), f"{k} is null") for k in pipeline.source.key]
+def _key_reasons(pipeline: Pipeline) -> list[Column]:
+    return [_null_reason(name) for name in pipeline.source.key]
+
+
+def _null_reason(name: str) -> Column:
+    return F.when(F.col(f"`{name}`").isNull(), f"{name} is null")
 
 
 def _attribute_reasons(pipeline: Pipeline, schema: T.StructType) -> list[Column]:
@@ -223,7 +246,7 @@ def _value_reasons(pipeline: Pipeline, schema: T.StructType) -> list[Column]:
     bad: dict[str, Column] = {}
     for aggregate in pipeline.aggregates:
         bad.update(bad_value(aggregate, schema))
-    return [F.when(found, f"{name} is not a finite number") for name, found in bad.items()]
+    return [F.when(is_bad, f"{name} is not a finite number") for name, is_bad in bad.items()]
 
 
 def keep_inserts(rows: DataFrame) -> DataFrame:

@@ -21,11 +21,14 @@ def clash_of_columns(source: Source, names: Sequence[str]) -> Problem | None:
         if name.startswith(HELPER):
             wrong = f"its column {name!r} begins with '__', which is reserved for helpers"
             return "source.table", f"{wrong}; rename it"
-    taken = (*SOURCE_COLUMNS, *(FEED_COLUMNS if source.changes == "feed" else FEED_COLUMNS[:1]))
+    # The feed's first column is reserved without the feed, too: rows that have it are taken as read
+    # from the feed.
+    feed_columns = FEED_COLUMNS if source.changes == "feed" else FEED_COLUMNS[:1]
+    taken = (*SOURCE_COLUMNS, *feed_columns)
     for name in names:
         if name.lower() in taken:
-            by = "the change feed adds" if name.lower() in FEED_COLUMNS else "state keeps"
-            wrong = f"its column {name!r} has the name of one that {by}"
+            owner = "the change feed adds" if name.lower() in FEED_COLUMNS else "state keeps"
+            wrong = f"its column {name!r} has the name of one that {owner}"
             return "source.table", f"{wrong}; rename it"
     return _clash_of_refused(source, names)
 
@@ -41,12 +44,12 @@ def _clash_of_refused(source: Source, names: Sequence[str]) -> Problem | None:
         both = f"would both be {kept_name(name)!r} among refused rows"
         # The name of a computed column is easier to change, because it is in the spec.
         if name in computed:
-            field, names_of_both = f"source.columns.{name}", f"{name!r} and {other!r}"
-        elif other in computed:
-            field, names_of_both = f"source.columns.{other}", f"{other!r} and {name!r}"
-        else:
-            return "source.table", f"its columns {other!r} and {name!r} {both}; rename one"
-        return field, f"{names_of_both} {both}; give it another name"
+            wrong = f"{name!r} and {other!r} {both}"
+            return f"source.columns.{name}", f"{wrong}; give it another name"
+        if other in computed:
+            wrong = f"{other!r} and {name!r} {both}"
+            return f"source.columns.{other}", f"{wrong}; give it another name"
+        return "source.table", f"its columns {other!r} and {name!r} {both}; rename one"
     return None
 
 
@@ -58,12 +61,13 @@ def clash_of_parts(key: Sequence[str], made: Iterable[tuple[Aggregate, str]]) ->
     keys = {name.lower(): f"source.key[{n}]" for n, name in enumerate(key)}
     owners: dict[str, Aggregate] = {}
     for aggregate, part in made:
-        taken = keys.get(part.lower())
-        if taken is not None:
-            return _clash(aggregate, part, f"the name of a key ({taken})")
+        key_field = keys.get(part.lower())
+        if key_field is not None:
+            return _describe_clash(aggregate, part, f"the name of a key ({key_field})")
         owner = owners.setdefault(part.lower(), aggregate)
         if _inputs_of(owner) != _inputs_of(aggregate):
-            return _clash(aggregate, part, f"the name of a part of aggregates.{owner.name}")
+            owned = f"the name of a part of aggregates.{owner.name}"
+            return _describe_clash(aggregate, part, owned)
     return None
 
 
@@ -72,7 +76,7 @@ def _inputs_of(aggregate: Aggregate) -> tuple[object, ...]:
     return aggregate.column, aggregate.by, aggregate.where
 
 
-def _clash(aggregate: Aggregate, part: str, taken: str) -> Problem:
+def _describe_clash(aggregate: Aggregate, part: str, taken: str) -> Problem:
     column = aggregate.column
     wrong = f"state keeps {str(aggregate)!r} in a column {part!r}, which is {taken}"
     advice = "give that another name in source.columns"

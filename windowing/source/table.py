@@ -42,28 +42,31 @@ _Problem = tuple[str, str]
 """A field and what is wrong with it."""
 
 
-def stream(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
+def read_stream(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
     """What is new in the source since the checkpoint, as it is stored."""
     reader = spark.readStream.format("delta").option("maxFilesPerTrigger", 1_000_000)
     if pipeline.source.changes == "feed":
         reader = reader.option("readChangeFeed", "true")
     table = pipeline.source.table
-    return reader.load(table) if "/" in table else reader.table(delta.quoted(table))
+    return reader.load(table) if "/" in table else reader.table(delta.quote_name(table))
 
 
 def schema(spark: SparkSession, pipeline: Pipeline) -> T.StructType:
     """The columns of the source; raises SourceMissing where there is no such table."""
     if not delta.exists(spark, pipeline.source.table):
-        where = f"{pipeline.file}: " if pipeline.file else ""
-        name = pipeline.source.table
-        what = f"at {name!r}; create it or correct the path"
-        if "/" not in name:
-            how = (
-                f"a path needs a slash, as in ./{name}, and a catalog Spark's settings that name it"
-            )
-            what = f"called {name!r} in Spark's catalog; {how}"
-        raise SourceMissing(f"{where}source.table: there is no Delta table {what}")
+        raise SourceMissing(_describe_missing(pipeline))
     return read(spark, pipeline).schema
+
+
+def _describe_missing(pipeline: Pipeline) -> str:
+    where = f"{pipeline.file}: " if pipeline.file else ""
+    name = pipeline.source.table
+    if "/" in name:
+        what = f"at {name!r}; create it or correct the path"
+    else:
+        how = f"a path needs a slash, as in ./{name}, and a catalog Spark's settings that name it"
+        what = f"called {name!r} in Spark's catalog; {how}"
+    return f"{where}source.table: there is no Delta table {what}"
 
 
 def read(spark: SparkSession, pipeline: Pipeline, version: int | None = None) -> DataFrame:
@@ -73,14 +76,11 @@ def read(spark: SparkSession, pipeline: Pipeline, version: int | None = None) ->
     has the name of a stored one, or an expression does not fit the types.
     """
     stored = delta.read(spark, pipeline.source.table, version)
-    names = {f.name.lower() for f in stored.schema.fields}
-    taken = next((name for name, _ in pipeline.source.columns if name.lower() in names), None)
-    if taken is not None:
-        raise SpecError(
-            f"source.columns.{taken}",
-            "is a column of the source already; name the computed one otherwise",
-            pipeline.file,
-        )
+    stored_names = {field.name.lower() for field in stored.schema.fields}
+    for name, _ in pipeline.source.columns:
+        if name.lower() in stored_names:
+            wrong = "is a column of the source already; name the computed one otherwise"
+            raise SpecError(f"source.columns.{name}", wrong, pipeline.file)
     try:
         return shape_rows(stored, pipeline)
     except SpecError as error:
@@ -95,13 +95,17 @@ def earlier_types(spark: SparkSession, pipeline: Pipeline) -> Mapping[str, tuple
     schemas = schemas_over_time(delta.known_schema(spark, pipeline.source.table))
     if len(schemas) == 1:
         return {}
-    found = [shape_rows(spark.createDataFrame([], schema), pipeline).schema for schema in schemas]
+    with_computed = []
+    for stored in schemas:
+        no_rows = spark.createDataFrame([], stored)
+        with_computed.append(shape_rows(no_rows, pipeline).schema)
     earlier = {}
-    for field in found[-1].fields:
-        types = dict.fromkeys(schema[field.name].dataType for schema in found)
-        before = tuple(kind for kind in types if kind != field.dataType)
-        if before:
-            earlier[field.name] = before
+    newest = with_computed[-1]
+    for field in newest.fields:
+        types = dict.fromkeys(each[field.name].dataType for each in with_computed)
+        types_before = tuple(kind for kind in types if kind != field.dataType)
+        if types_before:
+            earlier[field.name] = types_before
     return earlier
 
 
@@ -111,8 +115,10 @@ def check(pipeline: Pipeline, found: T.StructType, story: LedgerHistory) -> None
     Raises SpecError where it has not, or StateRefused where batches were read before, because then
     the source has changed.
     """
-    problem = next((p for p in _find_problems(pipeline, found) if p), None)
+    problems = _find_problems(pipeline, found)
+    problem = next((each for each in problems if each is not None), None)
     if problem is None:
+        # The names of parts are known only where every column is there and has a type that fits.
         problem = clash_of_parts(pipeline.source.key, part_names(pipeline, found))
     if problem is None:
         return
@@ -149,9 +155,8 @@ def check_identity(spark: SparkSession, pipeline: Pipeline, story: LedgerHistory
         return
     if before.source_id != table_id:
         wrong = f"{table}: the source was dropped and created again since run {before.run}"
-        raise StateRefused(
-            "SOURCE_RECREATED", f"{wrong}; restore the old one, or {advice(pipeline)}"
-        )
+        how = f"restore the old one, or {advice(pipeline)}"
+        raise StateRefused("SOURCE_RECREATED", f"{wrong}; {how}")
     lost = _lost_versions(spark, pipeline, before, version)
     if lost is not None:
         raise StateRefused("SOURCE_OLDER", f"{table}: {lost}; restore it, or {advice(pipeline)}")
@@ -164,16 +169,16 @@ def _lost_versions(
 
     Either its newest version is older, or the version that was read has been written since.
     """
-    read = before.source_version
-    if read is None or before.at is None:
+    version_read = before.source_version
+    if version_read is None or before.at is None:
         return None
-    if version < read:
-        return f"the source is at version {version}, but version {read} was read"
-    written = delta.committed(spark, pipeline.source.table, read)
-    if written is None or written <= before.at + _CLOCK_SKEW_US:
+    if version < version_read:
+        return f"the source is at version {version}, but version {version_read} was read"
+    written_us = delta.committed(spark, pipeline.source.table, version_read)
+    if written_us is None or written_us <= before.at + _CLOCK_SKEW_US:
         return None
-    read_at, written_at = moment(before.at), moment(written)
-    return f"version {read} of the source was read at {read_at}, but written at {written_at}"
+    was_read = f"version {version_read} of the source was read at {moment(before.at)}"
+    return f"{was_read}, but written at {moment(written_us)}"
 
 
 def _find_problems(pipeline: Pipeline, found: T.StructType) -> Iterator[_Problem | None]:
@@ -266,7 +271,10 @@ def commits(
     found: list[Commit | None] = []
     for number in range(since, version + 1):
         file = log / f"{number:020d}.json"
-        found.append(read_commit(number, file.read_text(), event_time) if file.exists() else None)
+        commit = None
+        if file.exists():
+            commit = read_commit(number, file.read_text(), event_time)
+        found.append(commit)
     return found
 
 
@@ -280,8 +288,6 @@ def literal(spark: SparkSession, column: str, kind: T.DataType, value: str) -> C
     typed = F.lit(value).try_cast(kind)
     fits = spark.range(1).select(typed.isNotNull()).first()
     if not (fits and fits[0]):
-        type_name = kind.simpleString()
-        raise UsageError(
-            f"--key: {value!r} is not a value of {column!r}, which is of type {type_name}"
-        )
+        wrong = f"{value!r} is not a value of {column!r}"
+        raise UsageError(f"--key: {wrong}, which is of type {kind.simpleString()}")
     return typed

@@ -19,7 +19,9 @@ def schemas_over_time(schema: T.StructType) -> tuple[T.StructType, ...]:
     recorded, so they are counted back from today.
     """
     steps = _count_changes(schema)
-    return tuple(_struct_before(schema, back) for back in range(steps, -1, -1))
+    schemas = [_struct_before(schema, back) for back in range(steps + 1)]
+    schemas.reverse()
+    return tuple(schemas)
 
 
 def _count_changes(kind: T.DataType) -> int:
@@ -36,7 +38,10 @@ def _count_changes(kind: T.DataType) -> int:
 
 
 def _struct_before(schema: T.StructType, back: int) -> T.StructType:
-    fields = [T.StructField(f.name, _type_before(f, back), f.nullable) for f in schema.fields]
+    fields = []
+    for field in schema.fields:
+        kind = _type_before(field, back)
+        fields.append(T.StructField(field.name, kind, field.nullable))
     return T.StructType(fields)
 
 
@@ -69,11 +74,13 @@ def _with_type_at(kind: T.DataType, path: Sequence[str], new: T.DataType) -> T.D
 
 
 def _changes_by_path(field: T.StructField) -> dict[tuple[str, ...], list[dict[str, Any]]]:
-    found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    """The changes of a field, by where in its type they are; the empty path is the field itself."""
+    by_path: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for change in field.metadata.get(_CHANGES, []):
-        path = tuple(part for part in change.get("fieldPath", "").split(".") if part)
-        found.setdefault(path, []).append(change)
-    return found
+        field_path = change.get("fieldPath", "")
+        path = tuple(part for part in field_path.split(".") if part)
+        by_path.setdefault(path, []).append(change)
+    return by_path
 
 
 def _parse_type(name: str) -> T.DataType:
