@@ -74,7 +74,7 @@ class LedgerHistory:
     def last_arrival(self) -> int | None:
         """The highest arrival of any live batch so far."""
         entries = self._entries_of(OPEN, INTENT, CLOSE)
-        arrivals = (e.arrival for e in entries if e.arrival is not None)
+        arrivals = [entry.arrival for entry in entries if entry.arrival is not None]
         return max(arrivals, default=None)
 
     @property
@@ -89,30 +89,35 @@ class LedgerHistory:
             if MAX_TIME in entry.counts and entry.arrival is not None:
                 arrivals.append(entry.arrival)
                 event_times.append(min(entry.arrival, entry.counts[MAX_TIME]))
-        return (max(arrivals), max(event_times)) if arrivals else None
+        if not arrivals:
+            return None
+        return max(arrivals), max(event_times)
 
     @property
     def open_run(self) -> LedgerEntry | None:
         """The `open` entry of a run that was not closed."""
-        return self._unfinished(OPEN, CLOSE)
+        return self._find_unfinished(OPEN, CLOSE)
 
     @property
     def last_run(self) -> int:
         """The number of the newest run; 0 before the first."""
-        return max((e.run or 0 for e in self._entries_of(OPEN)), default=0)
+        runs = [entry.run or 0 for entry in self._entries_of(OPEN)]
+        return max(runs, default=0)
 
     @property
     def last_batch(self) -> int:
         """The newest batch that is done, or was skipped; -1 before the first."""
-        batches = (e.batch for e in self._entries_of(DONE, SKIP) if e.batch is not None)
+        finished = self._entries_of(DONE, SKIP)
+        batches = [entry.batch for entry in finished if entry.batch is not None]
         return max(batches, default=-1)
 
     @property
     def open_batch(self) -> int | None:
         """The batch that was begun and not finished."""
-        batches = (e.batch for e in self._entries_of(INTENT) if e.batch is not None)
-        begun = max(batches, default=-1)
-        return begun if begun > self.last_batch else None
+        intents = self._entries_of(INTENT)
+        batches = [entry.batch for entry in intents if entry.batch is not None]
+        last_begun = max(batches, default=-1)
+        return last_begun if last_begun > self.last_batch else None
 
     @property
     def is_open(self) -> bool:
@@ -122,7 +127,7 @@ class LedgerHistory:
             self.open_backfill,
             self.open_evolution,
             self.open_erasure,
-            self._unfinished(MAINTAIN_INTENT, MAINTAIN_DONE, *FINISHED),
+            self._find_unfinished(MAINTAIN_INTENT, MAINTAIN_DONE, *FINISHED),
         )
         return any(entry is not None for entry in unfinished)
 
@@ -188,17 +193,17 @@ class LedgerHistory:
     @property
     def open_backfill(self) -> LedgerEntry | None:
         """A chunk of a backfill that was begun and not finished."""
-        return self._unfinished(BACKFILL_INTENT, BACKFILL_DONE)
+        return self._find_unfinished(BACKFILL_INTENT, BACKFILL_DONE)
 
     @property
     def open_evolution(self) -> LedgerEntry | None:
         """A change of the spec that was begun and not finished."""
-        return self._unfinished(EVOLVE_INTENT, EVOLVE_DONE)
+        return self._find_unfinished(EVOLVE_INTENT, EVOLVE_DONE)
 
     @property
     def open_erasure(self) -> LedgerEntry | None:
         """An erasure that was begun and not finished."""
-        return self._unfinished(ERASE_INTENT, ERASE_DONE)
+        return self._find_unfinished(ERASE_INTENT, ERASE_DONE)
 
     @property
     def state_may_be_expired(self) -> bool:
@@ -223,17 +228,17 @@ class LedgerHistory:
     @property
     def closed(self) -> LedgerEntry | None:
         """The newest `close` entry."""
-        return next(iter(reversed(self._entries_of(CLOSE))), None)
+        return _newest_of(self._entries_of(CLOSE))
 
     @property
     def published(self) -> LedgerEntry | None:
         """The newest `publish` entry."""
-        return next(iter(reversed(self._entries_of(PUBLISH))), None)
+        return _newest_of(self._entries_of(PUBLISH))
 
     @property
     def newest(self) -> LedgerEntry | None:
         """The newest entry that names output versions, such as that of a closed run."""
-        return next((e for e in reversed(self.entries) if e.step in FINISHED), None)
+        return _newest_of(self._entries_of(*FINISHED))
 
     @property
     def settled(self) -> "LedgerHistory":
@@ -241,14 +246,19 @@ class LedgerHistory:
         left = self.open_run
         if left is None:
             return self
-        return LedgerHistory(
-            tuple(e for e in self.entries if e.run != left.run or e.seq < left.seq)
-        )
+        kept = []
+        for entry in self.entries:
+            of_unfinished_run = entry.run == left.run and entry.seq >= left.seq
+            if not of_unfinished_run:
+                kept.append(entry)
+        return LedgerHistory(tuple(kept))
 
     def until_run(self, run: int) -> "LedgerHistory":
         """The story up to the end of `run`, which is closed."""
-        closed = next(e for e in reversed(self._entries_of(CLOSE)) if e.run == run)
-        return LedgerHistory(tuple(e for e in self.entries if e.seq <= closed.seq))
+        closes = reversed(self._entries_of(CLOSE))
+        closed = next(entry for entry in closes if entry.run == run)
+        kept = tuple(entry for entry in self.entries if entry.seq <= closed.seq)
+        return LedgerHistory(kept)
 
     def watermark_of(self, run: int | None) -> int | None:
         """W at the end of `run`."""
@@ -277,9 +287,10 @@ class LedgerHistory:
         # After a retry a batch can have two done entries, and it counts once.
         batches = {(e.generation, e.batch): e for e in self._entries_of(DONE)}
         others = self._entries_of(BACKFILL_DONE, EVOLVE_DONE, ERASE_DONE)
-        return sum(e.counts.get(name, 0) for e in [*batches.values(), *others])
+        counted = [*batches.values(), *others]
+        return sum(entry.counts.get(name, 0) for entry in counted)
 
-    def _unfinished(self, intent: str, *ends: str) -> LedgerEntry | None:
+    def _find_unfinished(self, intent: str, *ends: str) -> LedgerEntry | None:
         """The newest entry of the step `intent`, if none of the steps `ends` follows it."""
         begun = self._entries_of(intent)
         ended = self._entries_of(*ends)
@@ -289,7 +300,11 @@ class LedgerHistory:
         return None if is_finished else begun[-1]
 
     def _entries_of(self, *steps: str) -> tuple[LedgerEntry, ...]:
-        return tuple(e for e in self.entries if e.step in steps)
+        return tuple(entry for entry in self.entries if entry.step in steps)
+
+
+def _newest_of(entries: tuple[LedgerEntry, ...]) -> LedgerEntry | None:
+    return entries[-1] if entries else None
 
 
 def sum_entry_counts(entries: Iterable[LedgerEntry]) -> dict[str, int]:

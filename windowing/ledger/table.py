@@ -22,21 +22,18 @@ SCHEMA = """
     offsets string, source_id string, source_version bigint, spec string,
     counts map<string,bigint>, versions map<string,bigint>, note string
 """
-_WATERMARKS = ", ".join(
-    [
-        "run bigint",
-        "watermark timestamp_ltz",
-        "arrival timestamp_ltz",
-        "max_event_time timestamp_ltz",
-        *(f"{name} bigint" for name in COUNTS),
-    ]
-)
+_COUNT_COLUMNS = ", ".join([f"{name} bigint" for name in COUNTS])
+_WATERMARKS = f"""
+    run bigint, watermark timestamp_ltz, arrival timestamp_ltz, max_event_time timestamp_ltz,
+    {_COUNT_COLUMNS}
+"""
 _TIMES = ("at", "arrival", "watermark_in", "watermark_out")
 
 
 def ledger_schema() -> T.StructType:
     """The columns of `_ledger`."""
     parsed = T.DataType.fromDDL(SCHEMA)
+    # A list of columns is always a struct, which the type of `fromDDL` does not say.
     return parsed if isinstance(parsed, T.StructType) else T.StructType()
 
 
@@ -62,9 +59,11 @@ def record_entries(
 
     Returns the longer story.
     """
-    numbered = [replace(entry, seq=before.next_seq + n) for n, entry in enumerate(entries)]
-    frame = delta.rows(spark, [_to_row(entry) for entry in numbered], SCHEMA)
-    delta.append(frame, pipeline.table(LEDGER))
+    numbered = []
+    for seq, entry in enumerate(entries, start=before.next_seq):
+        numbered.append(replace(entry, seq=seq))
+    rows = [_to_row(entry) for entry in numbered]
+    delta.append(delta.rows(spark, rows, SCHEMA), pipeline.table(LEDGER))
     return LedgerHistory((*before.entries, *numbered))
 
 
@@ -97,15 +96,19 @@ def _watermark_row(
         "watermark": _to_time(closed.watermark_out),
         "arrival": _to_time(closed.arrival),
         "max_event_time": _to_time(max_event_us),
-        **{name: closed.counts.get(name, 0) for name in COUNTS},
     }
+    for name in COUNTS:
+        row[name] = closed.counts.get(name, 0)
     return delta.rows(spark, [row], _WATERMARKS)
 
 
 def _to_row(entry: LedgerEntry) -> dict[str, Any]:
-    values = {f.name: getattr(entry, f.name) for f in fields(entry)}
-    times = {name: _to_time(values[name]) for name in _TIMES}
-    return {**values, **times, "counts": dict(entry.counts), "versions": dict(entry.versions)}
+    row = {field.name: getattr(entry, field.name) for field in fields(entry)}
+    for name in _TIMES:
+        row[name] = _to_time(row[name])
+    row["counts"] = dict(entry.counts)
+    row["versions"] = dict(entry.versions)
+    return row
 
 
 def _to_entry(row: Row) -> LedgerEntry:
