@@ -12,7 +12,7 @@ from windowing.columns import DIGEST, JUDGED, MISSED, TIME
 from windowing.spec.pipeline import Pipeline
 
 LIVE, INSIDE = "__live", "__inside"
-_NTH, _GONE, _PLACE = "__nth", "__gone", "__from"
+_NTH, _REFUSED, _PLACE = "__nth", "__gone", "__from"
 
 
 def with_history(rows: DataFrame, refused: DataFrame, partial: DataFrame) -> DataFrame:
@@ -24,15 +24,16 @@ def with_history(rows: DataFrame, refused: DataFrame, partial: DataFrame) -> Dat
     rows[..., __digest] x refused[__digest] x partial[__digest, missed, watermark]
     -> rows + [__live, __missed, judged_by].
     """
-    gone = refused.groupBy(DIGEST).agg(F.count("*").alias(_GONE))
-    nth = F.row_number().over(Window.partitionBy(DIGEST).orderBy(TIME))
-    counted = rows.withColumn(_NTH, nth).join(gone, DIGEST, "left")
+    refused_counts = refused.groupBy(DIGEST).agg(F.count("*").alias(_REFUSED))
+    nth_of_equal = F.row_number().over(Window.partitionBy(DIGEST).orderBy(TIME))
+    counted = rows.withColumn(_NTH, nth_of_equal).join(refused_counts, DIGEST, "left")
     # Of equal rows the first ones stand for those that were refused, and the next ones for those
     # that were partly late.
-    place = F.col(_NTH) - F.coalesce(_GONE, F.lit(0))
-    marked = counted.withColumn(LIVE, place > 0).withColumn(_PLACE, place)
-    late = _number_partly_late(partial)
-    return marked.join(late, [DIGEST, _PLACE], "left").drop(_NTH, _GONE, _PLACE)
+    place_among_accepted = F.col(_NTH) - F.coalesce(_REFUSED, F.lit(0))
+    was_accepted = place_among_accepted > 0
+    marked = counted.withColumn(LIVE, was_accepted).withColumn(_PLACE, place_among_accepted)
+    partly_late = _number_partly_late(partial)
+    return marked.join(partly_late, [DIGEST, _PLACE], "left").drop(_NTH, _REFUSED, _PLACE)
 
 
 def _number_partly_late(partial: DataFrame) -> DataFrame:
@@ -67,17 +68,18 @@ def _keep_each_id_once(
     inside: DataFrame, event_id: str, elsewhere: DataFrame | None, pipeline: Pipeline
 ) -> DataFrame:
     """Each id once, the one that was accepted before rather than another."""
-    name = F.col(f"`{event_id}`").cast("string")
-    order = [F.col(LIVE).desc(), *copies_order(pipeline)]
-    nth = F.row_number().over(Window.partitionBy(name).orderBy(*order))
-    ranked = inside.where(name.isNotNull()).withColumn(_NTH, nth)
+    id_text = F.col(f"`{event_id}`").cast("string")
+    accepted_before_first = [F.col(LIVE).desc(), *copies_order(pipeline)]
+    copies_of_id = Window.partitionBy(id_text).orderBy(*accepted_before_first)
+    nth_of_id = F.row_number().over(copies_of_id)
+    ranked = inside.where(id_text.isNotNull()).withColumn(_NTH, nth_of_id)
     # Where ids expire, two events of one id may both have been accepted, and both stay accepted. Of
     # a source that changes its past it can't be known which rows were accepted.
     ids_expire = pipeline.watermark.dedupe_horizon_us is not None
     may_be_twice = ids_expire and pipeline.source.changes != "feed"
-    before = F.col(LIVE) if may_be_twice else F.lit(False)
-    winners = ranked.where((F.col(_NTH) == 1) & ~before).drop(_NTH)
+    stays_accepted = F.col(LIVE) if may_be_twice else F.lit(False)
+    winners = ranked.where((F.col(_NTH) == 1) & ~stays_accepted).drop(_NTH)
     if elsewhere is not None:
         ids = elsewhere.select(F.col("event_id").alias("__id"))
-        winners = winners.join(ids, name == F.col("__id"), "left_anti")
-    return winners.unionByName(inside.where(name.isNull() | before))
+        winners = winners.join(ids, id_text == F.col("__id"), "left_anti")
+    return winners.unionByName(inside.where(id_text.isNull() | stays_accepted))

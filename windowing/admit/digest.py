@@ -27,8 +27,8 @@ A table has this column from the first such row on.
 
 def with_row_digest(rows: DataFrame, earlier: EarlierTypes) -> DataFrame:
     """Adds the digest of each row. rows -> rows + [__digest bigint]."""
-    columns = {name: name for name in hashed_columns(rows.schema)}
-    return rows.withColumn(DIGEST, row_digest(columns, earlier))
+    own_names = {name: name for name in hashed_columns(rows.schema)}
+    return rows.withColumn(DIGEST, row_digest(own_names, earlier))
 
 
 def row_digest(columns: Mapping[str, str], earlier: EarlierTypes) -> Column:
@@ -68,10 +68,10 @@ def digest_of(refused: DataFrame, schema: T.StructType, earlier: EarlierTypes) -
     It is the stored one, or else computed from its columns that are in `schema`, because rows that
     were refused before digests were stored have none.
     """
-    stored = [F.col(name) for name in (DIGEST, EMPTIED) if name in refused.columns]
+    stored_digests = [F.col(name) for name in (DIGEST, EMPTIED) if name in refused.columns]
     present = {}
     for name in hashed_columns(schema):
         stored_name = kept_name(name)
         if stored_name in refused.columns:
             present[name] = stored_name
-    return F.coalesce(*stored, row_digest(present, earlier))
+    return F.coalesce(*stored_digests, row_digest(present, earlier))

@@ -62,20 +62,21 @@ def judge_rows(checked: DataFrame, pipeline: Pipeline, law: Law, memory: Memory)
     `__why` is now there for every refused row, and `__missed` has the windows that an event is late
     for. checked[..., __t, __why, __digest] -> checked + [__outcome, __missed].
     """
-    known = _with_known(checked, pipeline.source.event_id, memory.ids)
+    with_known = _with_known(checked, pipeline.source.event_id, memory.ids)
     fresh = F.col(WHY).isNull() & ~F.col(_KNOWN)
-    missed = _with_missed(known, pipeline, law, memory, fresh)
-    missed_windows = _count_missed(pipeline)
-    missed_all = missed_windows == _count_outputs(pipeline)
-    late = fresh & (missed_windows > 0) & missed_all & _every_window_closed(law, pipeline)
+    with_missed = _with_missed(with_known, pipeline, law, memory, fresh)
+    missed_count = _count_missed(pipeline)
+    missed_any = missed_count > 0
+    missed_all = missed_count == _count_outputs(pipeline)
+    late = fresh & missed_any & missed_all & _every_window_closed(law, pipeline)
     outcome = (
         F.when(F.col(WHY).isNotNull(), QUARANTINED)
         .when(F.col(_KNOWN), DUPLICATE)
         .when(late, LATE)
         .otherwise(ACCEPTED)
     )
-    decided = _with_copies(missed.withColumn(OUTCOME, outcome), pipeline)
-    return decided.withColumn(WHY, _reason(pipeline)).drop(_KNOWN)
+    decided = _with_copies(with_missed.withColumn(OUTCOME, outcome), pipeline)
+    return decided.withColumn(WHY, _explain_outcome(pipeline)).drop(_KNOWN)
 
 
 def accept_valid_rows(checked: DataFrame) -> DataFrame:
@@ -84,7 +85,8 @@ def accept_valid_rows(checked: DataFrame) -> DataFrame:
     A row is quarantined or accepted.
     """
     outcome = F.when(F.col(WHY).isNotNull(), QUARANTINED).otherwise(ACCEPTED)
-    return checked.withColumn(OUTCOME, outcome).withColumn(MISSED, F.array().cast(_MISSED_TYPE))
+    nothing_missed = F.array().cast(_MISSED_TYPE)
+    return checked.withColumn(OUTCOME, outcome).withColumn(MISSED, nothing_missed)
 
 
 def admitted_to(accepted: DataFrame, window: str) -> DataFrame:
@@ -93,6 +95,7 @@ def admitted_to(accepted: DataFrame, window: str) -> DataFrame:
 
 
 def _with_known(rows: DataFrame, event_id: str | None, ids: DataFrame | None) -> DataFrame:
+    """Adds `__known`: whether the row's id was accepted before. A null id never was."""
     if event_id is None or ids is None:
         return rows.withColumn(_KNOWN, F.lit(False))
     known = ids.select(F.col("event_id").alias("__id"), F.lit(True).alias(_KNOWN))
@@ -104,6 +107,7 @@ def _with_known(rows: DataFrame, event_id: str | None, ids: DataFrame | None) ->
 def _with_missed(
     rows: DataFrame, pipeline: Pipeline, law: Law, memory: Memory, fresh: Column
 ) -> DataFrame:
+    """Adds `__missed`: the windows that a row is late for; sessions only if it is `fresh`."""
     entries = []
     for cut in law.cuts:
         is_late = F.col(TIME) < F.lit(cut.some_us)
@@ -115,6 +119,7 @@ def _with_missed(
             entries.append(_missed_entry(F.col(_session_flag(window)), window.name, None))
     missed = F.array()
     if entries:
+        # An entry is null where the row is not late for its window.
         missed = F.filter(F.array(*entries), lambda entry: entry.isNotNull())
     flags = [_session_flag(session) for session in pipeline.chained]
     return rows.withColumn(MISSED, missed.cast(_MISSED_TYPE)).drop(*flags)
@@ -268,17 +273,18 @@ def _with_copies(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     has_id = F.col(f"`{event_id}`").isNotNull()
     may_be_copy = F.col(OUTCOME).isin(ACCEPTED, LATE) & has_id
     # "accepted" sorts before "late", so the first outcome of an id says whether any is accepted.
-    by_id = Window.partitionBy(F.col(f"`{event_id}`").cast("string"))
-    ranked = by_id.orderBy(OUTCOME, *copies_order(pipeline))
+    copies_of_id = Window.partitionBy(F.col(f"`{event_id}`").cast("string"))
+    ranked = copies_of_id.orderBy(OUTCOME, *copies_order(pipeline))
     copies = rows.where(may_be_copy).withColumn("__place", F.row_number().over(ranked))
     copies = copies.withColumn("__best", F.first(OUTCOME).over(ranked))
-    is_second = (F.col("__best") == ACCEPTED) & (F.col("__place") > 1)
-    outcome = F.when(is_second, DUPLICATE).otherwise(F.col(OUTCOME))
+    follows_accepted = (F.col("__best") == ACCEPTED) & (F.col("__place") > 1)
+    outcome = F.when(follows_accepted, DUPLICATE).otherwise(F.col(OUTCOME))
     decided = copies.withColumn(OUTCOME, outcome).drop("__place", "__best")
     return decided.unionByName(rows.where(~may_be_copy | F.col(OUTCOME).isNull()))
 
 
-def _reason(pipeline: Pipeline) -> Column:
+def _explain_outcome(pipeline: Pipeline) -> Column:
+    """The reason why a row is refused or partly late; null for other accepted rows."""
     event_id = pipeline.source.event_id or ""
     return (
         F.when(F.col(WHY).isNotNull(), F.col(WHY))

@@ -30,8 +30,10 @@ def refused_rows(judged: DataFrame, columns: list[str], stamp: Stamp) -> DataFra
         watermark = F.lit(None).cast("timestamp_ltz")
     else:
         watermark = instant(stamp.judged_us)
-    return judged.where(partial | (F.col(OUTCOME) != ACCEPTED)).select(
-        *(F.col(f"`{c}`").alias(kept_name(c)) for c in columns),
+    source_columns = [F.col(f"`{name}`").alias(kept_name(name)) for name in columns]
+    refused = judged.where(partial | (F.col(OUTCOME) != ACCEPTED))
+    return refused.select(
+        *source_columns,
         outcome.alias("outcome"),
         F.col(WHY).alias("reason"),
         F.col(MISSED).alias("missed"),
