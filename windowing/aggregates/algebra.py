@@ -25,7 +25,7 @@ NUMERIC = ("sum", "avg", "variance", "stddev", "quantile")
 """Aggregates of numbers: they read text as doubles."""
 
 
-def _unchanged(merged: Column) -> Column:
+def _keep_unchanged(merged: Column) -> Column:
     return merged
 
 
@@ -43,12 +43,12 @@ class Part:
     lift: Column
     merge: Step
     invertible: bool = False
-    fold: Step = _unchanged
+    fold: Step = _keep_unchanged
     beside: Callable[[Step], Column] | None = None
 
     def merged(self) -> Column:
         """The part of a group of partials, for `agg`."""
-        return self._merged(_unchanged)
+        return self._merged(_keep_unchanged)
 
     def running(self, over: WindowSpec) -> Column:
         """The part of the partials in each frame of `over`, which contains at least one."""

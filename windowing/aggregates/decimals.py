@@ -85,7 +85,7 @@ class WideSum:
         below = rest % self._power(NARROW)
         upper = F.call_function("div", below, self._power(_HALF))
         lower = F.call_function("div", below % self._power(_HALF), self._power(0))
-        units = _cast_whole(upper, 19) * _integer(10**_HALF) + _cast_whole(lower, 19)
+        units = _cast_whole(upper, 19) * _integer_literal(10**_HALF) + _cast_whole(lower, 19)
         return _cast_whole(units, _MOST)
 
     def _units(self, carry: Column, below: Column) -> Column:
@@ -96,7 +96,7 @@ class WideSum:
         up = (carry < 0) & (below > 0)
         down = (carry > 0) & (below < 0)
         one = F.lit(1).cast("bigint")
-        full = _integer(10**NARROW)
+        full = _integer_literal(10**NARROW)
         upper = F.when(up, carry + one).when(down, carry - one).otherwise(carry)
         lower = F.when(up, below - full).when(down, below + full).otherwise(below)
         carried = F.try_multiply(_cast_whole(upper, 19), full)
@@ -106,7 +106,7 @@ class WideSum:
         """The value whose last `digits` digits, of a decimal of this scale, are 0 behind a 1."""
         exponent = digits - self.scale
         if exponent >= 0:
-            return _integer(10**exponent)
+            return _integer_literal(10**exponent)
         return F.lit(f"1E{exponent}").cast(T.DecimalType(-exponent, -exponent))
 
 
@@ -115,7 +115,7 @@ def is_wide(kind: T.DecimalType) -> bool:
     return kind.precision > NARROW
 
 
-def _integer(value: int) -> Column:
+def _integer_literal(value: int) -> Column:
     return F.lit(str(value)).cast(T.DecimalType(len(str(value)), 0))
 
 

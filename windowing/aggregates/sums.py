@@ -34,7 +34,7 @@ def count_if(i: Input) -> Algebra:
 
 def sum_of(i: Input) -> Algebra:
     """The sum; null where there is no value or the result type can't contain it."""
-    parts, total, overflow = _total(i)
+    parts, total, overflow = _build_total(i)
     has_values = F.col(f"{i.name}__n") > 0
     if overflow is not None:
         overflow = has_values & overflow
@@ -43,9 +43,9 @@ def sum_of(i: Input) -> Algebra:
 
 def avg(i: Input) -> Algebra:
     """The mean; null where there is no value or decimals leave their type."""
-    parts, _, _ = _total(i)
+    parts, _, _ = _build_total(i)
     n = F.col(f"{i.name}__n")
-    mean = F.when(n > 0, F.try_divide(_dividend(i), n))
+    mean = F.when(n > 0, F.try_divide(_choose_dividend(i), n))
     overflow = None
     if isinstance(i.type, T.DecimalType):
         overflow = (n > 0) & mean.isNull()
@@ -66,11 +66,11 @@ def stddev(i: Input) -> Algebra:
     return Algebra(squared.parts, F.sqrt(squared.lower))
 
 
-def _total(i: Input) -> _Total:
+def _build_total(i: Input) -> _Total:
     if isinstance(i.type, T.LongType):
-        return _total_of_longs(i)
+        return _build_total_of_longs(i)
     if isinstance(i.type, T.DecimalType):
-        return _total_of_decimals(i, i.type)
+        return _build_total_of_decimals(i, i.type)
     # Sums of shorter integers are exact, so they can be inverted; sums of doubles are rounded.
     name = f"{i.name}__sum"
     invertible = isinstance(i.type, INTEGERS)
@@ -78,7 +78,7 @@ def _total(i: Input) -> _Total:
     return (part,), F.col(name), None
 
 
-def _total_of_longs(i: Input) -> _Total:
+def _build_total_of_longs(i: Input) -> _Total:
     """A sum kept as two sums of halves, because a sum of 64-bit integers can overflow."""
     upper_half = F.shiftright(i.value, _HALF)
     lower_half = i.value.bitwiseAND(F.lit((1 << _HALF) - 1))
@@ -90,17 +90,20 @@ def _total_of_longs(i: Input) -> _Total:
     return parts, value, value.isNull()
 
 
-def _total_of_decimals(i: Input, kind: T.DecimalType) -> _Total:
+def _build_total_of_decimals(i: Input, kind: T.DecimalType) -> _Total:
     if is_wide(kind):
         wide_sum = WideSum(i.name, kind.scale)
         value = wide_sum.value()
         return wide_sum.parts(i.value), value, value.isNull()
-    total, lost = f"{i.name}__sum", f"{i.name}__lost"
+    total = f"{i.name}__sum"
+    lost = f"{i.name}__lost"
     widened = i.value.cast(T.DecimalType(38, kind.scale))
-    has_lost = _count_if_lost(widened, lambda one: one)
+    lost_by_events = _count_if_lost(widened, lambda aggregate: aggregate)
+    # Sums that fit may leave the type together, so a merge counts its own loss, too.
+    lost_by_merging = partial(_count_if_lost, total)
     parts = (
         Part(total, F.try_sum(widened), F.try_sum),
-        Part(lost, has_lost, F.sum, beside=partial(_count_if_lost, total)),
+        Part(lost, lost_by_events, F.sum, beside=lost_by_merging),
     )
     value = F.when(F.col(lost) == 0, F.col(total))
     return parts, value, value.isNull()
@@ -123,12 +126,13 @@ def _exact_sum(i: Input) -> Column:
     return high * F.lit(1 << _HALF).cast("decimal(11,0)") + low
 
 
-def _dividend(i: Input) -> Column:
+def _choose_dividend(i: Input) -> Column:
     """The sum in the type in which a mean divides it."""
     if isinstance(i.type, T.LongType):
         return _exact_sum(i).cast("double")
     if isinstance(i.type, T.DecimalType):
-        return _total(i)[1]
+        _, total, _ = _build_total(i)
+        return total
     return F.col(f"{i.name}__sum").cast("double")
 
 

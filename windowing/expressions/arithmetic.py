@@ -30,7 +30,7 @@ _BEYOND = float(2**63)
 """The first double above every bigint."""
 
 
-def _arithmetic(call: Call, values: Values) -> Built:
+def _build_arithmetic(call: Call, values: Values) -> Built:
     require_families(NUMBER, call, values)
     kind, (left, right) = common_type(call, values)
     operate = _ARITHMETIC[call.operation]
@@ -69,28 +69,29 @@ def _result_of_decimals(operation: str, left: T.DecimalType, right: T.DecimalTyp
     return T.DecimalType(whole + scale, scale)
 
 
-def _negate(call: Call, values: Values) -> Built:
-    kind, number = _one_number(call, values)
+def _build_negation(call: Call, values: Values) -> Built:
+    kind, number = _require_one_number(call, values)
     if kind == DOUBLE:
         return kind, F.negative(number)
     # Spark's own minus and abs of a decimal round to 34 digits (Scala's BigDecimal).
-    zero = F.lit(0).cast(LONG if kind == LONG else _ONE_DIGIT)
+    kind_of_zero = LONG if kind == LONG else _ONE_DIGIT
+    zero = F.lit(0).cast(kind_of_zero)
     negated = F.try_subtract(zero, number)
     if isinstance(kind, T.DecimalType):
         kind = _result_of_decimals("-", _ONE_DIGIT, kind)
     return kind, negated.try_cast(kind)
 
 
-def _abs(call: Call, values: Values) -> Built:
-    kind, number = _one_number(call, values)
+def _build_abs(call: Call, values: Values) -> Built:
+    kind, number = _require_one_number(call, values)
     if kind == DOUBLE:
         return kind, F.abs(number)
-    kind, negated = _negate(call, values)
+    kind, negated = _build_negation(call, values)
     return kind, F.when(number < 0, negated).otherwise(number.try_cast(kind))
 
 
-def _round(call: Call, values: Values) -> Built:
-    kind, number = _one_number(call, values[:1])
+def _build_round(call: Call, values: Values) -> Built:
+    kind, number = _require_one_number(call, values[:1])
     digits = literal_value(call.arguments[1]) if len(values) > 1 else 0
     if kind == LONG or not isinstance(digits, int):
         return kind, number
@@ -102,9 +103,9 @@ def _round(call: Call, values: Values) -> Built:
     return kind, F.round(number, digits)
 
 
-def _floor_or_ceil(call: Call, values: Values) -> Built:
+def _build_floor_or_ceil(call: Call, values: Values) -> Built:
     """Whole numbers; a double beyond the bigints gives null."""
-    kind, number = _one_number(call, values)
+    kind, number = _require_one_number(call, values)
     if kind == LONG:
         return kind, number
     whole = F.floor(number) if call.operation == "floor" else F.ceil(number)
@@ -114,7 +115,7 @@ def _floor_or_ceil(call: Call, values: Values) -> Built:
     return LONG, F.when(F.abs(number) < F.lit(_BEYOND), whole)
 
 
-def _one_number(call: Call, values: Values) -> Built:
+def _require_one_number(call: Call, values: Values) -> Built:
     require_families(NUMBER, call, values)
     kind, (number,) = common_type(call, values)
     return kind, number
@@ -124,11 +125,11 @@ _ARITHMETIC: dict[str, Callable[[Column, Column], Column]] = {
     "+": F.try_add, "-": F.try_subtract, "*": F.try_multiply, "/": F.try_divide, "%": F.try_mod,
 }  # fmt: skip
 NUMBERS: dict[str, Callable[[Call, Values], Built]] = {
-    **dict.fromkeys(_ARITHMETIC, _arithmetic),
-    "negate": _negate,
-    "abs": _abs,
-    "round": _round,
-    "floor": _floor_or_ceil,
-    "ceil": _floor_or_ceil,
+    **dict.fromkeys(_ARITHMETIC, _build_arithmetic),
+    "negate": _build_negation,
+    "abs": _build_abs,
+    "round": _build_round,
+    "floor": _build_floor_or_ceil,
+    "ceil": _build_floor_or_ceil,
 }
 """By operation on numbers the function that builds its column from a call and its values."""

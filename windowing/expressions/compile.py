@@ -51,27 +51,26 @@ def compile_column(
 
     Raises SpecError at `field` where types don't fit.
     """
-    return _value(expression, schema, field).column
+    return _compile_value(expression, schema, field).column
 
 
 def compile_condition(expression: Expression, schema: T.StructType, field: str) -> Column:
     """The same for an expression that is true, false or null."""
-    value = _value(expression, schema, field)
+    value = _compile_value(expression, schema, field)
     if value.kind != TRUTH:
-        raise SpecError(
-            field, f"{quote_value(str(value))} is no condition; write one such as delay > 60"
-        )
+        wrong = f"{quote_value(str(value))} is no condition"
+        raise SpecError(field, f"{wrong}; write one such as delay > 60")
     return value.column
 
 
 def check_expression(expression: Expression, schema: T.StructType, field: str) -> T.DataType:
     """The type of that column, exactly as Spark will have it."""
-    return _value(expression, schema, field).kind
+    return _compile_value(expression, schema, field).kind
 
 
-def _value(expression: Expression, schema: T.StructType, field: str) -> Value:
+def _compile_value(expression: Expression, schema: T.StructType, field: str) -> Value:
     try:
-        value = _built(tree(expression), schema)
+        value = _build_node(tree(expression), schema)
     except Unfit as unfit:
         raise SpecError(field, str(unfit)) from None
     kind = type_family(value.kind)
@@ -80,91 +79,96 @@ def _value(expression: Expression, schema: T.StructType, field: str) -> Value:
     return value
 
 
-def _built(node: Node, schema: T.StructType) -> Value:
+def _build_node(node: Node, schema: T.StructType) -> Value:
     if isinstance(node, Name):
         return named_column(node, schema)
     if isinstance(node, Literal):
         return constant_value(node)
     build = _OPERATIONS[node.operation]
-    kind, built = build(node, [_built(argument, schema) for argument in node.arguments])
-    return Value(node, kind, built)
+    values = [_build_node(argument, schema) for argument in node.arguments]
+    kind, column = build(node, values)
+    return Value(node, kind, column)
 
 
-def _logic(call: Call, values: Values) -> Built:
+def _build_logic(call: Call, values: Values) -> Built:
     require_families("true or false", call, values)
-    columns = [v.column for v in values]
+    columns = [value.column for value in values]
     if call.operation == "not":
         return TRUTH, ~columns[0]
     combine = and_ if call.operation == "and" else or_
     return TRUTH, reduce(combine, columns)
 
 
-def _comparison(call: Call, values: Values) -> Built:
+def _build_comparison(call: Call, values: Values) -> Built:
     if call.operation != "<=>":
-        _without_null(call, values)
+        _refuse_null(call, values)
     left, right = comparable_columns(call, values)
     return TRUTH, _COMPARISONS[call.operation](left, right)
 
 
-def _without_null(call: Call, values: Values) -> None:
+def _refuse_null(call: Call, values: Values) -> None:
     if any(type_family(value.kind) == NULL for value in values):
         wrong = f"{quote_value(print_expression(call))} compares with null, which is never true"
         raise Unfit(f"{wrong}; write is null, is not null or <=>")
 
 
-def _among(call: Call, values: Values) -> Built:
-    _without_null(call, values)
+def _build_membership(call: Call, values: Values) -> Built:
+    _refuse_null(call, values)
     subject, *others = comparable_columns(call, values)
     return TRUTH, subject.isin(*others)
 
 
-def _between(call: Call, values: Values) -> Built:
-    _without_null(call, values)
+def _build_between(call: Call, values: Values) -> Built:
+    _refuse_null(call, values)
     subject, low, high = comparable_columns(call, values)
     return TRUTH, (subject >= low) & (subject <= high)
 
 
-def _like(call: Call, values: Values) -> Built:
+def _build_like(call: Call, values: Values) -> Built:
     require_families("a text", call, values)
-    return TRUTH, values[0].column.like(str(literal_value(call.arguments[1])))
+    pattern = str(literal_value(call.arguments[1]))
+    return TRUTH, values[0].column.like(pattern)
 
 
-def _is_null(call: Call, values: Values) -> Built:
+def _build_is_null(call: Call, values: Values) -> Built:
     return TRUTH, values[0].column.isNull()
 
 
-def _choice(call: Call, values: Values) -> Built:
+def _build_choice(call: Call, values: Values) -> Built:
     kind, columns = common_type(call, values)
     return kind, _CHOICES[call.operation](*columns)
 
 
-def _null_if(call: Call, values: Values) -> Built:
-    _without_null(call, values)
+def _build_null_if(call: Call, values: Values) -> Built:
+    _refuse_null(call, values)
     kind, (value, other) = common_type(call, values)
-    return kind, F.when(value == other, F.lit(None).cast(kind)).otherwise(value)
+    null = F.lit(None).cast(kind)
+    return kind, F.when(value == other, null).otherwise(value)
 
 
-def _if(call: Call, values: Values) -> Built:
+def _build_if(call: Call, values: Values) -> Built:
     require_families("true or false", call, values[:1])
     kind, (then, otherwise) = common_type(call, values[1:])
     return kind, F.when(values[0].column, then).otherwise(otherwise)
 
 
-def _case(call: Call, values: Values) -> Built:
+def _build_case(call: Call, values: Values) -> Built:
     """`values` are condition, result, condition, result, ..., result otherwise."""
     conditions = values[:-1:2]
     require_families("true or false", call, conditions)
     results = [*values[1::2], values[-1]]
-    return _choose_arm(call, [value.column for value in conditions], results)
+    condition_columns = [condition.column for condition in conditions]
+    return _choose_arm(call, condition_columns, results)
 
 
-def _case_of(call: Call, values: Values) -> Built:
+def _build_case_of(call: Call, values: Values) -> Built:
     """`values` are operand, value, result, value, result, ..., result otherwise."""
     compared = [values[0], *values[1:-1:2]]
-    _without_null(call, compared)
+    _refuse_null(call, compared)
     operand, *others = comparable_columns(call, compared)
     results = [*values[2::2], values[-1]]
-    return _choose_arm(call, [operand == other for other in others], results)
+    conditions = [operand == other for other in others]
+    return _choose_arm(call, conditions, results)
 
 
 def _choose_arm(call: Call, conditions: Sequence[Column], results: Values) -> Built:
@@ -177,34 +181,38 @@ def _choose_arm(call: Call, conditions: Sequence[Column], results: Values) -> Bu
     return kind, chain.otherwise(otherwise)
 
 
-def _text(call: Call, values: Values) -> Built:
+def _build_text(call: Call, values: Values) -> Built:
     require_families("a text", call, values)
-    return TEXT, _TEXTS[call.operation](*(v.column for v in values))
+    build = _TEXTS[call.operation]
+    return TEXT, build(*[value.column for value in values])
 
 
-def _length(call: Call, values: Values) -> Built:
+def _build_length(call: Call, values: Values) -> Built:
     require_families("a text", call, values)
     return LONG, F.length(values[0].column).cast(LONG)
 
 
-def _substring(call: Call, values: Values) -> Built:
+def _build_substring(call: Call, values: Values) -> Built:
     require_families("a text", call, values[:1])
     kind, places = common_type(call, values[1:])
     if kind != LONG:
         wrong = f"{quote_value(print_expression(call))} counts places in whole numbers"
         raise Unfit(f"{wrong}, but {quote_value(str(values[-1]))} is none")
-    return TEXT, F.substr(values[0].column, *(place.try_cast("int") for place in places))
+    # Spark's substr wants integers of 32 bits; places beyond them give null.
+    narrow_places = [place.try_cast("int") for place in places]
+    return TEXT, F.substr(values[0].column, *narrow_places)
 
 
-def _calendar(call: Call, values: Values) -> Built:
+def _build_calendar_field(call: Call, values: Values) -> Built:
     # A date has no hour.
     allowed = TIMES[:2] if call.operation == "hour" else TIMES
     require_families(allowed, call, values)
-    return LONG, _FIELDS[call.operation](values[0].column).cast(LONG)
+    read_field = _FIELDS[call.operation]
+    return LONG, read_field(values[0].column).cast(LONG)
 
 
-def _cast(call: Call, values: Values) -> Built:
-    kind = _type_named(str(literal_value(call.arguments[1])))
+def _build_cast(call: Call, values: Values) -> Built:
+    kind = _find_cast_type(str(literal_value(call.arguments[1])))
     allowed = [NUMBER, "a text", "true or false", NULL]
     if kind == TEXT:
         allowed += TIMES
@@ -212,11 +220,12 @@ def _cast(call: Call, values: Values) -> Built:
     return kind, values[0].column.try_cast(kind)
 
 
-def _type_named(name: str) -> T.DataType:
+def _find_cast_type(name: str) -> T.DataType:
     """The type of a cast: one of `_CASTS`, or "decimal(precision,scale)"."""
     if name in _CASTS:
         return _CASTS[name]
-    precision, scale = name[len("decimal(") : -1].split(",")
+    digits = name.removeprefix("decimal(").removesuffix(")")
+    precision, scale = digits.split(",")
     return T.DecimalType(int(precision), int(scale))
 
 
@@ -245,20 +254,22 @@ _FIELDS: dict[str, Callable[[Column], Column]] = {
     "hour": F.hour,
 }
 _OPERATIONS: dict[str, Callable[[Call, Values], Built]] = {
-    **dict.fromkeys(("and", "or", "not"), _logic),
-    **dict.fromkeys(_COMPARISONS, _comparison),
     **NUMBERS,
-    **dict.fromkeys(_CHOICES, _choice),
-    **dict.fromkeys(_TEXTS, _text),
-    **dict.fromkeys(_FIELDS, _calendar),
-    **{"in": _among, "between": _between, "like": _like, "is null": _is_null},
-    **{
-        "nullif": _null_if,
-        "if": _if,
-        "case": _case,
-        "case of": _case_of,
-        "length": _length,
-        "substring": _substring,
-        "cast": _cast,
-    },
+    **dict.fromkeys(("and", "or", "not"), _build_logic),
+    **dict.fromkeys(_COMPARISONS, _build_comparison),
+    **dict.fromkeys(_CHOICES, _build_choice),
+    **dict.fromkeys(_TEXTS, _build_text),
+    **dict.fromkeys(_FIELDS, _build_calendar_field),
+    "in": _build_membership,
+    "between": _build_between,
+    "like": _build_like,
+    "is null": _build_is_null,
+    "nullif": _build_null_if,
+    "if": _build_if,
+    "case": _build_case,
+    "case of": _build_case_of,
+    "length": _build_length,
+    "substring": _build_substring,
+    "cast": _build_cast,
 }
+"""By operation the function that builds its column from a call and its values."""

@@ -11,9 +11,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 _WIDE = Context(prec=100)
-PARTS = T.StructType(
-    [T.StructField("whole", T.DecimalType(38, 0)), T.StructField("rest", T.DecimalType(38, 38))]
-)
+_WHOLE = T.StructField("whole", T.DecimalType(38, 0))
+_REST = T.StructField("rest", T.DecimalType(38, 38))
+PARTS = T.StructType([_WHOLE, _REST])
 """A number as its whole part, rounded down, and the rest from 0 to below 1.
 
 Structs compare part by part, so they compare as the numbers do.
@@ -22,6 +22,7 @@ Structs compare part by part, so they compare as the numbers do.
 
 def round_number(number: Decimal, places: int, how: str) -> Decimal:
     """`number` with at most so many places, rounded by `how`, one of decimal's ROUND_ names."""
+    # No number gets more places than it has, because each place needs one of 38 digits.
     kept_places = max(min(places, _places_of(number)), 0)
     return number.quantize(Decimal(1).scaleb(-kept_places), how, _WIDE)
 
@@ -41,7 +42,8 @@ def split_decimal(value: Column) -> Column:
     """A decimal or a whole number as PARTS; null stays null."""
     whole = F.floor(value).cast("decimal(38,0)")
     rest = F.pmod(value, F.lit(1)).cast("decimal(38,38)")
-    return F.when(value.isNotNull(), F.struct(whole.alias("whole"), rest.alias("rest")))
+    whole_and_rest = F.struct(whole.alias("whole"), rest.alias("rest"))
+    return F.when(value.isNotNull(), whole_and_rest)
 
 
 def _places_of(number: Decimal) -> int:

@@ -95,10 +95,8 @@ def named_column(node: Name, schema: T.StructType) -> Value:
     if node.name not in schema.names:
         hint = suggest_name(node.name, schema.names)
         columns = join_names(sorted(schema.names))
-        raise Unfit(
-            f"{quote_value(print_expression(node))} is no column of the source{hint}; "
-            f"it has {columns}"
-        )
+        wrong = f"{quote_value(print_expression(node))} is no column of the source{hint}"
+        raise Unfit(f"{wrong}; it has {columns}")
     quoted = f"`{node.name.replace('`', '``')}`"
     return Value(node, schema[node.name].dataType, F.col(quoted))
 
@@ -139,7 +137,8 @@ def common_type(whole: Node, values: Values) -> tuple[T.DataType, list[Column]]:
     if OTHER in families:
         wrong = f"{quote_value(print_expression(whole))} has {quote_value(str(values[0]))}"
         raise Unfit(f"{wrong}, with which only is null and is not null work")
-    kind = _common_kind([value.kind for value in values if value.kind != T.NullType()], values)
+    kinds = [value.kind for value in values if value.kind != T.NullType()]
+    kind = _common_kind(kinds, values)
     return kind, [_cast_value(value, kind) for value in values]
 
 
@@ -148,8 +147,10 @@ def _texts_as_times(whole: Node, values: Values, times: Collection[str]) -> list
     (kind,) = {value.kind for value in values if type_family(value.kind) in times}
     found = []
     for value in values:
-        is_text = type_family(value.kind) == "a text"
-        found.append(_parse_time(whole, value, kind) if is_text else value)
+        if type_family(value.kind) == "a text":
+            found.append(_parse_time(whole, value, kind))
+        else:
+            found.append(value)
     return found
 
 
@@ -218,8 +219,9 @@ def _common_kind(kinds: Sequence[T.DataType], values: Values) -> T.DataType:
         return LONG
     decimals = [decimal_type(value) for value in values if value.kind != T.NullType()]
     whole_digits = max(each.precision - each.scale for each in decimals)
-    scale = min(max(each.scale for each in decimals), MOST_DIGITS - whole_digits)
-    return T.DecimalType(whole_digits + scale, scale)
+    scale = max(each.scale for each in decimals)
+    kept_scale = min(scale, MOST_DIGITS - whole_digits)
+    return T.DecimalType(whole_digits + kept_scale, kept_scale)
 
 
 def _cast_value(value: Value, kind: T.DataType) -> Column:
@@ -231,8 +233,11 @@ def _cast_value(value: Value, kind: T.DataType) -> Column:
 
 
 def _name_two_families(values: Values) -> str:
-    first = next(v for v in values if type_family(v.kind) != NULL)
-    other = next(v for v in values if type_family(v.kind) not in (NULL, type_family(first.kind)))
+    """The first value that is not null, and the first one of another family."""
+    not_null = [value for value in values if type_family(value.kind) != NULL]
+    first = not_null[0]
+    family = type_family(first.kind)
+    other = next(value for value in not_null if type_family(value.kind) != family)
     return f"{quote_value(str(first))} and {quote_value(str(other))}"
 
 
@@ -248,9 +253,8 @@ def _parse_time(whole: Node, value: Value, kind: T.DataType) -> Value:
             raise ValueError(text)
         at = datetime.fromisoformat(text)
     except ValueError:
-        raise Unfit(
-            f"{quote_value(text)} in {quote_value(print_expression(whole))} is not {form}"
-        ) from None
+        found = f"{quote_value(text)} in {quote_value(print_expression(whole))}"
+        raise Unfit(f"{found} is not {form}") from None
     if isinstance(kind, T.TimestampType):
         if at.tzinfo is None:
             at = at.replace(tzinfo=UTC)
