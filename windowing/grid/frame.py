@@ -35,14 +35,14 @@ def div(a: Column, b: int) -> Column:
 
 def index(grid: Grid, t: Column, low_us: int, high_us: int) -> Column:
     """The number of the last boundary at or before `t`; right for `low_us` <= t <= `high_us`."""
-    found = grid_runs(grid, low_us, high_us)
-    return _choose_run(found, t, lambda run: run.at_us, lambda run: _index_in(run, t))
+    runs = grid_runs(grid, low_us, high_us)
+    return _choose_run(runs, t, lambda run: run.at_us, lambda run: _index_in(run, t))
 
 
 def start(grid: Grid, t: Column, low_us: int, high_us: int) -> Column:
     """The last boundary at or before `t`, in one step; right for `low_us` <= t <= `high_us`."""
-    found = grid_runs(grid, low_us, high_us)
-    return _choose_run(found, t, lambda run: run.at_us, lambda run: _start_in(run, t))
+    runs = grid_runs(grid, low_us, high_us)
+    return _choose_run(runs, t, lambda run: run.at_us, lambda run: _start_in(run, t))
 
 
 def boundary(grid: Grid, k: Column, low_us: int, high_us: int) -> Column:
@@ -50,8 +50,8 @@ def boundary(grid: Grid, k: Column, low_us: int, high_us: int) -> Column:
 
     Right for the boundaries from the last one <= `low_us` to the first one > `high_us`.
     """
-    found = grid_runs(grid, low_us, high_us)
-    return _choose_run(found, k, lambda run: run.first, lambda run: _boundary_in(run, k))
+    runs = grid_runs(grid, low_us, high_us)
+    return _choose_run(runs, k, lambda run: run.first, lambda run: _boundary_in(run, k))
 
 
 def _index_in(run: Run, t: Column) -> Column:
@@ -92,18 +92,19 @@ def _boundary_in(run: Run, k: Column) -> Column:
 
 
 def _choose_run(
-    pieces: Sequence[Run], by: Column, begin: Callable[[Run], int], value: Callable[[Run], Column]
+    runs: Sequence[Run], by: Column, begin: Callable[[Run], int], value: Callable[[Run], Column]
 ) -> Column:
     """The value of the last run that begins at or before `by`, found by halving.
 
     Nested halves keep the expression shallow: a zone has hundreds of runs in a century.
     """
-    if len(pieces) == 1:
-        return value(pieces[0])
-    middle = len(pieces) // 2
-    left = _choose_run(pieces[:middle], by, begin, value)
-    right = _choose_run(pieces[middle:], by, begin, value)
-    return F.when(by < F.lit(begin(pieces[middle])), left).otherwise(right)
+    if len(runs) == 1:
+        return value(runs[0])
+    middle = len(runs) // 2
+    left = _choose_run(runs[:middle], by, begin, value)
+    right = _choose_run(runs[middle:], by, begin, value)
+    begin_of_right = F.lit(begin(runs[middle]))
+    return F.when(by < begin_of_right, left).otherwise(right)
 
 
 def between(rows: DataFrame, column: str, low_us: int, high_us: int) -> DataFrame:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from windowing.grid.zone import EPOCH, FIRST_YEAR, HOUR_US, LAST_YEAR, micros, moment, transitions
+from windowing.grid.zone import FIRST_YEAR, HOUR_US, LAST_YEAR, micros, moment, transitions
 
 MARGIN_US = 3 * 24 * HOUR_US
 """More than any clock jump: runs are computed this far beyond the range asked for."""
@@ -55,7 +55,7 @@ class Grid:
         if not self.inner_us:
             return 1
         longest = self.step_us or self.months * _LONGEST_MONTH_US
-        return -(-longest // self.inner_us)
+        return -(-longest // self.inner_us)  # rounded up
 
     @property
     def periods(self) -> "Grid":
@@ -70,7 +70,9 @@ class Grid:
         """
         if self.inner_us and self.step_us and self.step_us % self.inner_us == 0:
             return Grid(self.inner_us, 0, self.origin_us, self.zone)
-        return self.periods if self.per == 1 else self
+        if self.per == 1:
+            return self.periods
+        return self
 
 
 @dataclass(frozen=True)
@@ -113,13 +115,16 @@ def grid_runs(grid: Grid, low_us: int, high_us: int) -> tuple[Run, ...]:
     grid = grid.plain
     if grid.zone is None and grid.step_us:
         return (Run(0, None, grid.origin_us, grid.step_us, grid.per, grid.inner_us),)
-    reach = _reach(grid)
-    spans = local_spans(grid.zone, low_us - reach, high_us + reach)
+    reach_us = _measure_reach(grid)
+    spans = local_spans(grid.zone, low_us - reach_us, high_us + reach_us)
     if grid.per > 1:
         return tuple(_nested_runs(grid, spans))
     found: list[Run] = []
     for span in spans:
-        found += _stepped_runs(grid, span) if grid.step_us else _calendar_runs(grid, span)
+        if grid.step_us:
+            found += _stepped_runs(grid, span)
+        else:
+            found += _calendar_runs(grid, span)
     return tuple(found)
 
 
@@ -133,14 +138,15 @@ def boundary(grid: Grid, k: int) -> int:
     else:
         local = _local_time(grid, k)
     near = grid_runs(grid, local - MARGIN_US, local + MARGIN_US)
-    run = next(run for run in near if run.last is None or run.first <= k <= run.last)
-    return run.instant(k)
+    run_of_k = next(run for run in near if run.last is None or run.first <= k <= run.last)
+    return run_of_k.instant(k)
 
 
 def index(grid: Grid, t_us: int) -> int:
     """The greatest k whose boundary is at or before the instant `t_us`."""
     near = grid_runs(grid, t_us, t_us)
-    run = [run for run in near if run.last is None or run.at_us <= t_us][-1]
+    begun = [run for run in near if run.last is None or run.at_us <= t_us]
+    run = begun[-1]
     if run.last is not None and not run.step_us:
         return run.last
     periods, since_period = divmod(t_us - run.at_us, run.step_us)
@@ -154,7 +160,7 @@ _EARLIEST = micros(datetime(FIRST_YEAR, 1, 1, tzinfo=UTC))
 _LATEST = micros(datetime(LAST_YEAR, 12, 31, tzinfo=UTC))
 
 
-def _reach(grid: Grid) -> int:
+def _measure_reach(grid: Grid) -> int:
     """How far from an instant the boundaries around it can lie, in microseconds."""
     step_us = grid.inner_us or grid.step_us
     if not step_us:
@@ -168,7 +174,10 @@ def local_spans(zone: str | None, low_us: int, high_us: int) -> tuple[Span, ...]
     In a fold the earlier instants count.
     """
     low_us -= MARGIN_US
-    stretches = transitions(zone, low_us, high_us + MARGIN_US) if zone else [(_EARLIEST, 0)]
+    # Without a zone the clock is UTC, which never jumps.
+    stretches = [(_EARLIEST, 0)]
+    if zone:
+        stretches = transitions(zone, low_us, high_us + MARGIN_US)
     first_begin, first_offset = stretches[0]
     last_begin, _ = stretches[-1]
     ends = [begin for begin, _ in stretches[1:]]
@@ -188,6 +197,7 @@ def local_spans(zone: str | None, low_us: int, high_us: int) -> tuple[Span, ...]
 
 
 def _stepped_runs(grid: Grid, span: Span) -> list[Run]:
+    # Both are rounded up: the first boundary in the span, and the first one beyond it.
     first = -((grid.origin_us - span.low_us) // grid.step_us)
     after = -((grid.origin_us - span.high_us) // grid.step_us)
     if after <= first:
@@ -236,10 +246,11 @@ def _period_runs(grid: Grid, k: int, spans: tuple[Span, ...]) -> tuple[list[Run]
     span = _span_around(spans, begin, begin + step) if step else None
     if span is None:
         return _runs_of_period(grid, k, spans), k + 1
-    after = (span.high_us - grid.origin_us) // step
-    first, last = k * grid.per, after * grid.per - 1
+    next_period = (span.high_us - grid.origin_us) // step
+    first = k * grid.per
+    last = next_period * grid.per - 1
     run = Run(first, last, _instant_in(span, begin), step, grid.per, grid.inner_us)
-    return [run], after
+    return [run], next_period
 
 
 def _span_around(spans: tuple[Span, ...], low: int, high: int) -> Span | None:
@@ -259,8 +270,8 @@ def _runs_of_period(grid: Grid, k: int, spans: tuple[Span, ...]) -> list[Run]:
     for span in spans:
         i = bisect_left(inner, span.low_us)
         j = min(bisect_left(inner, span.high_us), beyond)
-        for n, m, at, step in _even_pieces(grid, span, inner, i, j):
-            found.append(Run(first + n, first + m, at, step))
+        for piece_first, piece_last, at_us, step_us in _even_pieces(grid, span, inner, i, j):
+            found.append(Run(first + piece_first, first + piece_last, at_us, step_us))
     if beyond < grid.per:
         at_end = _first_instant(end, spans)
         if at_end is not None:
@@ -332,6 +343,7 @@ def _local_time(grid: Grid, k: int) -> int:
 def _month_index(grid: Grid, local_us: int) -> int:
     """A k at or before the last boundary <= `local_us`, at most two steps off."""
     at = moment(local_us)
-    origin = EPOCH + (moment(grid.origin_us) - EPOCH)
-    months = at.year * 12 + at.month - origin.year * 12 - origin.month
+    origin = moment(grid.origin_us)
+    months = (at.year - origin.year) * 12 + at.month - origin.month
+    # One step less, because the boundary in the month of `at` may lie after it.
     return months // grid.months - 1

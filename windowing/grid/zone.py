@@ -6,6 +6,7 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND_US = 1_000_000
 HOUR_US = 3_600_000_000
 FIRST_YEAR, LAST_YEAR = 2, 9998
 _STRIDE = timedelta(hours=6)
@@ -67,7 +68,7 @@ def transitions(zone: str, low_us: int, high_us: int) -> list[tuple[int, int]]:
     begin = micros(datetime(years[0], 1, 1, tzinfo=UTC))
     found = [(begin, offset_us(zone, begin))]
     for year in years:
-        for at, offset in _jumps(zone, year):
+        for at, offset in _find_jumps(zone, year):
             last_at, last_offset = found[-1]
             if offset != last_offset and at > last_at:
                 found.append((at, offset))
@@ -79,11 +80,12 @@ def longest_jump_us(zone: str | None, low_us: int, high_us: int) -> int:
     if not zone:
         return 0
     offsets = [offset for _, offset in transitions(zone, low_us, high_us)]
-    return max([0, *(after - before for before, after in pairwise(offsets))])
+    jumps = [after - before for before, after in pairwise(offsets)]
+    return max([0, *jumps])
 
 
 @lru_cache(maxsize=8192)
-def _jumps(zone: str, year: int) -> tuple[tuple[int, int], ...]:
+def _find_jumps(zone: str, year: int) -> tuple[tuple[int, int], ...]:
     """The (instant, new offset) of every change in [year start, next year start]."""
     if year < _FIRST_JUMP:
         return ()
@@ -98,7 +100,8 @@ def _jumps(zone: str, year: int) -> tuple[tuple[int, int], ...]:
         if later_offset != offset:
             jump = _find_jump(info, micros(at), micros(later))
             found.append((jump, _to_micros(later_offset)))
-        at, offset = later, later_offset
+        at = later
+        offset = later_offset
     return tuple(found)
 
 
@@ -109,11 +112,13 @@ def _to_micros(offset: timedelta | None) -> int:
 def _find_jump(info: ZoneInfo, low: int, high: int) -> int:
     """The first whole second in (low, high] whose offset is that of `high`."""
     target = moment(high).astimezone(info).utcoffset()
-    low, high = low // 1_000_000, high // 1_000_000
-    while high - low > 1:
-        middle = (low + high) // 2
-        if moment(middle * 1_000_000).astimezone(info).utcoffset() == target:
-            high = middle
+    before = low // _SECOND_US
+    after = high // _SECOND_US
+    while after - before > 1:
+        middle = (before + after) // 2
+        at = moment(middle * _SECOND_US).astimezone(info)
+        if at.utcoffset() == target:
+            after = middle
         else:
-            low = middle
-    return high * 1_000_000
+            before = middle
+    return after * _SECOND_US
