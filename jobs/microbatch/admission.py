@@ -15,6 +15,7 @@ from windowing import delta
 from windowing.admit.digest import with_row_digest
 from windowing.admit.frame import (
     ACCEPTED,
+    DUPLICATE,
     LATE,
     PARTIAL,
     QUARANTINED,
@@ -40,8 +41,7 @@ _FAR_US = 50 * 366 * DAY
 
 There is a limit because every year has clock changes, and each of them is a part of the query.
 """
-_ENDS = ((F.min, "low"), (F.max, "high"))
-_OUTCOMES = (ACCEPTED, LATE, "duplicate", QUARANTINED)
+_OUTCOMES = (ACCEPTED, LATE, DUPLICATE, QUARANTINED)
 
 
 @dataclass(frozen=True)
@@ -82,25 +82,24 @@ def admit_rows(batch: RunContext, rows: DataFrame) -> Admitted:
         counts = {**_count_without_judging(facts), **lost}
         return Admitted(accept_valid_rows(checked), wider.columns, wider.schema, counts, within)
     remembered = read_memory(batch, checked, suspicious=suspicious)
-    result = judge_rows(checked, pipeline, lateness_law(batch), remembered).localCheckpoint(
-        eager=True
-    )
-    counted = _count_outcomes(result, pipeline)
-    low = counted.pop("low")
-    high = counted.pop("high")
+    judged = judge_rows(checked, pipeline, lateness_law(batch), remembered)
+    # Counts, state and outputs all read these rows, so they are computed once.
+    judged = judged.localCheckpoint(eager=True)
+    counts = _count_outcomes(judged, pipeline)
+    low = counts.pop("low")
+    high = counts.pop("high")
     within = None if low is None else Range(low, high)
-    return Admitted(result, wider.columns, wider.schema, {**counted, **lost}, within)
+    return Admitted(judged, wider.columns, wider.schema, {**counts, **lost}, within)
 
 
 def _count_without_judging(facts: Row) -> dict[str, int]:
     """The counts of a batch in which every event is accepted or quarantined."""
     return {
         "read": facts["n"],
-        "accepted": facts["n"] - facts["bad"],
-        "quarantined": facts["bad"],
+        ACCEPTED: facts["n"] - facts["bad"],
         QUARANTINED: facts["bad"],
-        "late": 0,
-        "duplicate": 0,
+        LATE: 0,
+        DUPLICATE: 0,
     }
 
 
@@ -183,17 +182,19 @@ def _collect_facts(marked: DataFrame, pipeline: Pipeline) -> Row:
     event = ~F.col(UNANSWERED)
     is_good = event & F.col(WHY).isNull()
     good_time = F.when(is_good, F.col(TIME))
-    events = [
-        F.count_if(event).alias("n"),
-        F.count(F.when(event, F.col(WHY))).alias("bad"),
-    ]
-    ends = [find_end(good_time).alias(name) for find_end, name in _ENDS]
+    events = F.count_if(event).alias("n")
+    quarantined = F.count(F.when(event, F.col(WHY))).alias("bad")
     lost = count_lost_values(pipeline, event)
     unanswered = F.count_if(F.col(UNANSWERED)).alias(name_null_count(WHERE))
-    facts = marked.agg(*events, *ends, *lost, unanswered).first()
+    facts = marked.agg(events, quarantined, *_find_ends(good_time), *lost, unanswered).first()
     if facts is None:
         raise TidemarkError("internal error: the rows of the batch could not be counted")
     return facts
+
+
+def _find_ends(time: Column) -> list[Column]:
+    """The first and the last time, as `low` and `high`; both are null where there is none."""
+    return [F.min(time).alias("low"), F.max(time).alias("high")]
 
 
 def _count_outcomes(rows: DataFrame, pipeline: Pipeline) -> dict[str, int]:
@@ -201,14 +202,13 @@ def _count_outcomes(rows: DataFrame, pipeline: Pipeline) -> dict[str, int]:
     outcome = F.col(OUTCOME)
     accepted = outcome == ACCEPTED
     outcomes = [F.count_if(outcome == name).alias(name) for name in _OUTCOMES]
-    partly = F.count_if(accepted & (F.size(MISSED) > 0)).alias(PARTIAL)
+    partly_late = F.count_if(accepted & (F.size(MISSED) > 0)).alias(PARTIAL)
     missed = []
     for window in pipeline.windows:
         misses_window = F.array_contains(F.col(MISSED)["window"], window.name)
         missed.append(F.count_if(accepted & misses_window).alias(f"partial.{window.name}"))
-    accepted_time = F.when(accepted, F.col(TIME))
-    ends = [find_end(accepted_time).alias(name) for find_end, name in _ENDS]
-    row = rows.agg(F.count("*").alias("read"), *outcomes, partly, *missed, *ends).first()
+    ends = _find_ends(F.when(accepted, F.col(TIME)))
+    row = rows.agg(F.count("*").alias("read"), *outcomes, partly_late, *missed, *ends).first()
     if row is None or row["read"] != sum(row[name] for name in _OUTCOMES):
         raise TidemarkError(
             "internal error: outcome counts do not sum to the rows read; nothing was written; "

@@ -42,22 +42,22 @@ class PaneBatch:
         counts = {}
         for window in self.family.windows:
             if shows_empty_windows(window):
-                added = empty_windows.check_empty_limit(
-                    self.batch, window, table, self._mark_fresh(), self.within
+                fresh = self._mark_fresh()
+                counts[f"{window.name}.empty"] = empty_windows.check_empty_limit(
+                    self.batch, window, table, fresh, self.within
                 )
-                counts[f"{window.name}.empty"] = added
         return counts
 
     def store(self) -> None:
         """Appends the panes to state."""
         batch = self.batch
-        state.store_partials(
-            self.fresh, batch.pipeline, self.family.table, batch.stamp, "pane_start"
-        )
+        table = self.family.table
+        state.store_partials(self.fresh, batch.pipeline, table, batch.stamp, PANE)
 
     def outputs(self) -> list[Step]:
         """One step for each output with `emit: on_change`: it recomputes the windows touched."""
         showing = [w for w in self.family.windows if w.shown.emit == ON_CHANGE]
+        # All other outputs are written at the end of the run.
         return [partial(self._write_output, window) for window in showing]
 
     def _write_output(self, window: Aligned | Global) -> dict[str, int]:

@@ -55,8 +55,8 @@ def _widen_by_span(ends: Range, window: Filled) -> Range:
     return Range(ends.low_us - longest_span(window), ends.high_us + longest_span(window))
 
 
-def _rename_to_old(found: DataFrame) -> DataFrame:
-    return found.withColumnsRenamed({LOW: OLD_LOW, HIGH: OLD_HIGH})
+def _rename_to_old(extents: DataFrame) -> DataFrame:
+    return extents.withColumnsRenamed({LOW: OLD_LOW, HIGH: OLD_HIGH})
 
 
 def widen_to_growth(panes: DataFrame, within: Range) -> Range:
@@ -64,7 +64,8 @@ def widen_to_growth(panes: DataFrame, within: Range) -> Range:
     ends = panes.agg(F.min(F.unix_micros(PANE)), F.max(F.unix_micros(PANE))).first()
     if ends is None or ends[0] is None:
         return within
-    return Range(min(within.low_us, ends[0]), max(within.high_us, ends[1]))
+    first_pane, last_pane = ends
+    return Range(min(within.low_us, first_pane), max(within.high_us, last_pane))
 
 
 def empty_window_ranges(
@@ -74,8 +75,8 @@ def empty_window_ranges(
 
     The windows are ranges of window numbers, [keys, __low, __high], both ends inclusive.
     """
-    found, wide = extent_growth(batch, window, table, fresh, within)
-    return ranges_between(found, batch.keys), wide
+    growth, wide = extent_growth(batch, window, table, fresh, within)
+    return ranges_between(growth, batch.keys), wide
 
 
 def check_empty_limit(
@@ -91,10 +92,10 @@ def check_empty_limit(
     first_common = F.greatest(f"r.{FROM}", f"g.{LOW}")
     overlap = last_common - first_common + 1
     overlap_total = F.coalesce(F.sum(overlap), F.lit(0))
-    with_events = both.where(overlap > 0).agg(overlap_total).collect()[0][0]
+    (total,) = both.where(overlap > 0).agg(overlap_total).collect()
     in_extents = _count_windows(added, LOW, HIGH)
     then = "and the next run finishes this one; nothing of this batch was written"
-    return _check_limit(window, int(in_extents - with_events), then)
+    return _check_limit(window, in_extents - int(total[0]), then)
 
 
 def check_limit(
@@ -119,17 +120,17 @@ def _count_empty_windows(batch: RunContext, window: Filled, panes: DataFrame, wi
     wide = _widen_by_span(widen_to_growth(panes, within), window)
     touched = panes.withColumn(TOUCHED, F.lit(1).cast("bigint"))
     runs = aligned.stretches(touched, window, batch.keys, [rows_part()], lateness, wide)
-    in_extents = _count_windows(
-        window_extents(panes, window, batch.keys, lateness, wide), LOW, HIGH
-    )
+    extents = window_extents(panes, window, batch.keys, lateness, wide)
+    in_extents = _count_windows(extents, LOW, HIGH)
     with_events = _count_windows(runs, FROM, TO)
     return in_extents - with_events
 
 
-def _count_windows(found: DataFrame, low: str, high: str) -> int:
-    """How many window numbers the ranges of `found` contain; both ends are inclusive."""
+def _count_windows(ranges: DataFrame, low: str, high: str) -> int:
+    """How many window numbers the `ranges` contain; both ends are inclusive."""
     total = F.sum(F.col(high) - F.col(low) + 1)
-    return int(found.agg(F.coalesce(total, F.lit(0))).collect()[0][0])
+    (row,) = ranges.agg(F.coalesce(total, F.lit(0))).collect()
+    return int(row[0])
 
 
 def _check_limit(window: Filled, added: int, then: str) -> int:
@@ -153,30 +154,32 @@ def closing_gaps(closing: Closing, window: Filled, table: str) -> tuple[DataFram
     after_us = closing.after_us or 0
     panes = delta.read(batch.spark, batch.pipeline.table(table))
     wide = widen_to_growth(panes, Range(after_us, after_us))
-    found = window_extents(panes, window, batch.keys, lateness, wide)
-    first_shown = _first_shown_now(closing, window, panes, found, wide)
+    extents = window_extents(panes, window, batch.keys, lateness, wide)
+    first_shown = _select_first_shown(closing, window, panes, extents, wide)
     last = F.lit(last_closed(window, after_us))
     up_to_watermark = first_shown.withColumn(HIGH, F.least(HIGH, last))
     return up_to_watermark.where(F.col(LOW) <= F.col(HIGH)), wide
 
 
-def _first_shown_now(
-    closing: Closing, window: Filled, panes: DataFrame, found: DataFrame, wide: Range
+def _select_first_shown(
+    closing: Closing, window: Filled, panes: DataFrame, extents: DataFrame, wide: Range
 ) -> DataFrame:
-    """The parts of the extents `found` that no run could show before this one.
+    """The parts of the `extents` that no run could show before this one.
 
     It does not matter whether W has passed them by now. Where there was no watermark they are all
-    of `found`, because what a backfill has added until then was never shown.
+    of `extents`, because what a backfill has added until then was never shown.
     """
     if closing.before_us is None:
-        return found
+        return extents
     batch = closing.batch
     keys = list(batch.keys)
     lateness = batch.pipeline.watermark.allowed_lateness_us
-    fresh = (F.col(RUN) == batch.stamp.run) & (F.col(BATCH) >= 0)
-    before = window_extents(panes.where(~fresh), window, batch.keys, lateness, wide)
-    grown_by = ranges_between(found.join(_rename_to_old(before), keys, "left"), batch.keys)
+    # Batches below 0 are not those of a run, such as backfills.
+    of_this_run = (F.col(RUN) == batch.stamp.run) & (F.col(BATCH) >= 0)
+    extents_before = window_extents(panes.where(~of_this_run), window, batch.keys, lateness, wide)
+    growth = extents.join(_rename_to_old(extents_before), keys, "left")
+    grown_by = ranges_between(growth, batch.keys)
     first_open = F.lit(last_closed(window, closing.before_us) + 1)
-    since = F.greatest(F.col(LOW), first_open)
-    passed = found.select(*keys, since.alias(LOW), HIGH)
+    since_first_open = F.greatest(F.col(LOW), first_open)
+    passed = extents.select(*keys, since_first_open.alias(LOW), HIGH)
     return grown_by.unionByName(passed)

@@ -10,7 +10,7 @@ from jobs.microbatch.context import RunContext
 from jobs.microbatch.outputs import Step, write_output
 from windowing import delta
 from windowing.aggregates.algebra import Algebra, Part
-from windowing.columns import END, LAST, START, TOUCHED
+from windowing.columns import END, FIRST, LAST, START, TOUCHED
 from windowing.grid.frame import instant
 from windowing.merge import frame as merges
 from windowing.merge.rule import bound_columns, complete_table
@@ -40,22 +40,25 @@ class FragmentBatch:
         """Appends the fragments to state."""
         batch = self.batch
         table = fragments_table(self.window)
-        state.store_partials(self.fresh, batch.pipeline, table, batch.stamp, "first_event")
+        state.store_partials(self.fresh, batch.pipeline, table, batch.stamp, FIRST)
 
     def outputs(self) -> list[Step]:
         """One step: it writes the sessions of fresh fragments and deletes absorbed ones."""
         return [self._write_output]
 
     def _write_output(self) -> dict[str, int]:
-        batch, window = self.batch, self.window
+        batch = self.batch
+        window = self.window
         target = complete_table(batch.pipeline, window)
         kept = partials.parts_of(self.algebras.values())
         new, old = correct_sessions(batch, window, self.fresh, kept, self.within)
         identity = [*batch.keys, *bound_columns(window)]
         valued = merges.lower_partials(new, identity, window.aggregates, self.algebras)
         if old is None:
-            return write_output(batch, window, target, merges.compute_inserts(valued, target))
-        return write_output(batch, window, target, merges.compute_replacements(valued, old, target))
+            changes = merges.compute_inserts(valued, target)
+        else:
+            changes = merges.compute_replacements(valued, old, target)
+        return write_output(batch, window, target, changes)
 
 
 def correct_sessions(
@@ -74,9 +77,8 @@ def correct_sessions(
     # Touching includes equality: exactly one gap after the last event is still the same session.
     near = (F.col(END) >= early) & (F.col(START) <= late)
     stored = delta.read(batch.spark, path).where(near)
-    old = session.sessions_touched(stored, fresh, batch.keys, window.gap_us).localCheckpoint(
-        eager=True
-    )
+    old = session.sessions_touched(stored, fresh, batch.keys, window.gap_us)
+    old = old.localCheckpoint(eager=True)
     extent = old.agg(F.min(F.unix_micros(START)), F.max(F.unix_micros(LAST))).first()
     if extent is not None and extent[0] is not None:
         times = Range(extent[0], extent[1])

@@ -50,9 +50,9 @@ def _find_changed_spans(
     in_range = placed.where(F.col(TIME).between(FIRST_US, LAST_US))
     # Grouping by hour keeps what is collected small however many rows were changed.
     hour = (F.col(TIME) / _HOUR_US).cast("bigint")
-    ends = [F.min(TIME).alias("low"), F.max(TIME).alias("high")]
-    hours = in_range.groupBy(hour).agg(*ends)
-    return merge_spans(Span(row["low"], row["high"]) for row in hours.collect())
+    by_hour = in_range.groupBy(hour).agg(F.min(TIME).alias("low"), F.max(TIME).alias("high"))
+    spans = [Span(row["low"], row["high"]) for row in by_hour.collect()]
+    return merge_spans(spans)
 
 
 def _select_changed(batch: RunContext, rows: DataFrame, past: LedgerHistory) -> DataFrame:

@@ -99,7 +99,7 @@ class Run:
             return
         if self.story.intent(number) is None and rows.isEmpty():
             position = self._read_position(number)
-            self._record(self._new_entry(SKIP, number, run=None, **position))
+            self._record_steps(self._new_entry(SKIP, number, run=None, **position))
             return
         crashpoint("batch.begun")
         intent = self.story.intent(number) or self._record_intent(number)
@@ -112,7 +112,7 @@ class Run:
         note = note_of(batch, rows, self.story)
         crashpoint("batch.processed")
         versions = self._read_versions()
-        self._record(replace(intent, step=DONE, counts=counts, versions=versions, note=note))
+        self._record_steps(replace(intent, step=DONE, counts=counts, versions=versions, note=note))
         crashpoint("batch.done")
 
     def close(self, told_us: int | None = None) -> RunReport:
@@ -122,15 +122,18 @@ class Run:
         A run that read nothing and moves no watermark leaves no trace.
         """
         done = self.story.done(self.number)
-        names = [w.name for w in self.pipeline.windows]
+        names = [window.name for window in self.pipeline.windows]
         after = self._advance_watermark(done, told_us)
         if self.story.open_run is None:
             if after == self.story.watermark:
                 return run_report(None, 0, {}, after, names)
-            self._record(self._new_entry(OPEN, None, note=self._describe_maker()))
-        summed_counts = sum_entry_counts(done).items()
-        of_batches = {name: n for name, n in summed_counts if name not in (MIN_TIME, MAX_TIME)}
-        counts = add_counts([of_batches, emit_outputs(self._describe_closing(done, after))])
+            self._record_steps(self._new_entry(OPEN, None, note=self._describe_maker()))
+        of_batches = sum_entry_counts(done)
+        for name in (MIN_TIME, MAX_TIME):
+            # These are times, which have no sum.
+            of_batches.pop(name, None)
+        of_emission = emit_outputs(self._describe_closing(done, after))
+        counts = add_counts([of_batches, of_emission])
         crashpoint("run.emitted")
         closed = self._new_entry(
             CLOSE,
@@ -142,7 +145,7 @@ class Run:
         )
         self.mark(self.spark, self.pipeline, self.number, closed, _find_highest_time(done))
         crashpoint("run.marked")
-        self._record(closed)
+        self._record_steps(closed)
         crashpoint("run.closed")
         return run_report(self.number, len(done), counts, after, names)
 
@@ -154,7 +157,10 @@ class Run:
             return later_watermark(before, told_us)
         if highest is None:
             quiet_since = self.story.quiet_since
-            quiet = None if quiet_since is None else Quiet(*quiet_since)
+            quiet = None
+            if quiet_since is not None:
+                since_us, reached_us = quiet_since
+                quiet = Quiet(since_us, reached_us)
             return advance_idle_watermark(before, quiet, self.arrival_us, self.pipeline.watermark)
         arrival = self._find_last_arrival(done)
         return advance_watermark(before, highest, arrival, self.pipeline.watermark.delay_us)
@@ -181,10 +187,10 @@ class Run:
         """
         intent = self._new_entry(INTENT, number, **self._read_position(number))
         if self.story.open_run:
-            self._record(intent)
+            self._record_steps(intent)
         else:
             opening = self._new_entry(OPEN, None, note=self._describe_maker())
-            self._record(opening, intent)
+            self._record_steps(opening, intent)
         return self.story.entries[-1]
 
     def _read_position(self, number: int) -> dict[str, str | None]:
@@ -215,7 +221,7 @@ class Run:
     def _read_versions(self) -> dict[str, int]:
         return known_versions(self.spark, self.pipeline)
 
-    def _record(self, *entries: LedgerEntry) -> None:
+    def _record_steps(self, *entries: LedgerEntry) -> None:
         self.story = record_entries(self.spark, self.pipeline, self.story, entries)
 
 
