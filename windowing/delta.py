@@ -266,9 +266,10 @@ def forget(spark: SparkSession, directory: Path) -> None:
 def free_path_beside(path: Path, kept: str) -> Path:
     """A free path next to `path`: `kept` with the first number for `{n}` that no file has."""
     n = 1
-    while path.with_name(kept.format(n=n)).exists():
+    # Not str.format, because the name of a user's directory may contain braces.
+    while (candidate := path.with_name(kept.replace("{n}", str(n)))).exists():
         n += 1
-    return path.with_name(kept.format(n=n))
+    return candidate
 
 
 def reason(error: AnalysisException) -> str:
