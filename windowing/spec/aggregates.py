@@ -5,27 +5,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from windowing.errors import SpecError
+from windowing.spec.aggregate_names import FUNCTIONS, TWO_COLUMNS
 from windowing.spec.dialects import native_call
 from windowing.spec.expressions.parse import parse_expression
 from windowing.spec.kinds import Aggregate, Expression
 from windowing.spec.words import in_quotes, join_names, quote_value, suggest_name
 
 FORM = "a call such as count(), sum(delay) or quantile(delay, 0.95)"
-ONE_COLUMN = (
-    "sum",
-    "min",
-    "max",
-    "avg",
-    "count_distinct",
-    "median",
-    "first",
-    "last",
-    "variance",
-    "stddev",
-    "count_if",
-)
-TWO_COLUMNS = ("min_by", "max_by")
-FUNCTIONS = ("count", *ONE_COLUMN, *TWO_COLUMNS, "quantile", "top_k", "collect")
 MOST_VALUES, LONGEST_LIST, USUAL_LIST = 100, 10_000, 100
 """What top_k and collect show at most, and what collect shows if it isn't told."""
 

@@ -17,7 +17,7 @@ from windowing.aggregates.catalog import AGGREGATES
 from windowing.columns import ROWS as ROWS_PART
 from windowing.columns import TIME
 from windowing.panes.frame import algebras_of, bad_value, parts_of
-from windowing.spec.aggregates import FUNCTIONS
+from windowing.spec.aggregate_names import FUNCTIONS
 from windowing.spec.kinds import Aggregate, Expression
 
 MORE, FEWER = Expression("int > 1", ("int",)), Expression("int < 2", ("int",))

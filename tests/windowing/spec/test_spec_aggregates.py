@@ -3,7 +3,8 @@
 import pytest
 
 from windowing.errors import SpecError
-from windowing.spec.aggregates import FUNCTIONS, parse_aggregate
+from windowing.spec.aggregate_names import FUNCTIONS
+from windowing.spec.aggregates import parse_aggregate
 from windowing.spec.kinds import Aggregate, Expression
 
 LATE = Expression("delay > 60", ("delay",))

@@ -4,7 +4,8 @@ import pytest
 
 from tests.windowing.spec.specs import changed, refused
 from windowing.spec import dialects
-from windowing.spec.aggregates import FUNCTIONS, parse_aggregate
+from windowing.spec.aggregate_names import FUNCTIONS
+from windowing.spec.aggregates import parse_aggregate
 from windowing.spec.duration import Duration
 from windowing.spec.expressions.parse import parse_expression
 from windowing.spec.yaml.window_document import KINDS

@@ -13,6 +13,7 @@ from math import isfinite
 from sqlglot import Token, TokenType
 from sqlglot.dialects.spark import Spark
 
+from windowing.spec import aggregate_names
 from windowing.spec.expressions.tree import FUNCTIONS
 from windowing.spec.words import join_names, quote_value, suggest_name
 
@@ -64,20 +65,8 @@ _MARKS = (
     ">=",
     "<=>",
 )
-_AGGREGATES = (
-    "count",
-    "sum",
-    "min",
-    "max",
-    "avg",
-    "mean",
-    "median",
-    "quantile",
-    "first",
-    "last",
-    "stddev",
-    "variance",
-)
+# mean is what other systems call avg.
+_AGGREGATES = (*aggregate_names.FUNCTIONS, "mean")
 _PARAMETERS = dict.fromkeys("?:@$", "a parameter")
 _MEANT = {
     ".": "a field of a struct or a number without its zero",
