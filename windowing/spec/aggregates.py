@@ -12,8 +12,12 @@ from windowing.spec.kinds import Aggregate, Expression
 from windowing.spec.words import in_quotes, join_names, quote_value, suggest_name
 
 FORM = "a call such as count(), sum(delay) or quantile(delay, 0.95)"
-MOST_VALUES, LONGEST_LIST, USUAL_LIST = 100, 10_000, 100
-"""What top_k and collect show at most, and what collect shows if it isn't told."""
+MOST_VALUES = 100
+"""How many values top_k shows at most."""
+LONGEST_LIST = 10_000
+"""How many values collect shows at most."""
+USUAL_LIST = 100
+"""How many values collect shows if its call gives no number."""
 
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\((.*)\)\s*", re.ASCII | re.DOTALL)
 _COLUMN = re.compile(r"[^\W\d]\w*")
@@ -55,14 +59,17 @@ class _Call:
 
     def _advice(self, text: str) -> str:
         """What to do about `text`, which is no column."""
-        name = _computed_name(text)
+        name = _name_expression(text)
         if name is None:
             return "a name is letters, digits and _, and does not begin with a digit"
-        said = " ".join(text.split())
-        said = in_quotes(said if len(said) <= _LONGEST_EXAMPLE else "...")
-        call = f"{self.function}({', '.join(name if a == text else a for a in self.arguments)})"
+        expression = " ".join(text.split())
+        if len(expression) > _LONGEST_EXAMPLE:
+            expression = "..."
+        example = f"columns: {{{name}: {in_quotes(expression)}}}"
+        arguments = [name if argument == text else argument for argument in self.arguments]
+        call = f"{self.function}({', '.join(arguments)})"
         place = "an expression is given a name in source.columns"
-        return f"{place}, as in columns: {{{name}: {said}}}, and is used by it: {call}"
+        return f"{place}, as in {example}, and is used by it: {call}"
 
     def _wrong(self, at: int, what: str) -> SpecError:
         return SpecError(
@@ -79,16 +86,19 @@ def parse_aggregate(field: str, name: str, call: str, where: Expression | None =
     >>> parse_aggregate("aggregates.p95", "p95", "quantile(delay, 0.95)")
     Aggregate(name='p95', function='quantile', column='delay', argument=0.95, by=None, where=None)
     """
-    written = _call(field, call)
-    return replace(_READERS.get(written.function, _of_column)(name, written), where=where)
+    written = _parse_call(field, call)
+    read = _READERS.get(written.function, _read_one_column)
+    return replace(read(name, written), where=where)
 
 
-def _call(field: str, call: str) -> _Call:
+def _parse_call(field: str, call: str) -> _Call:
     match = _CALL.fullmatch(call)
-    arguments = None if match is None else _arguments(match[2])
-    if match is None or arguments is None:
+    if match is None:
         raise SpecError(field, f"{quote_value(call)} is not {FORM}")
     function = match[1]
+    arguments = _split_arguments(match[2])
+    if arguments is None:
+        raise SpecError(field, f"{quote_value(call)} is not {FORM}")
     if function in FUNCTIONS:
         return _Call(field, call, function, arguments)
     meant = native_call(function, arguments)
@@ -97,27 +107,40 @@ def _call(field: str, call: str) -> _Call:
     raise SpecError(field, f"{wrong}{hint}; allowed: {join_names(FUNCTIONS)}")
 
 
-def _arguments(inside: str) -> tuple[str, ...] | None:
-    """What commas part in the text between parentheses; None if others close in between."""
+def _split_arguments(inside: str) -> tuple[str, ...] | None:
+    """The arguments that commas separate in the text between the parentheses of a call.
+
+    Commas in quotes and in inner parentheses separate nothing. None if a quote or an inner
+    parenthesis is not closed, or if one closes that was not opened.
+    """
     if not inside.strip():
         return ()
-    found, begun, depth, quote = [], 0, 0, ""
+    arguments = []
+    begin = 0
+    depth = 0
+    quote = ""
     for at, letter in enumerate(inside):
         if quote:
-            quote = "" if letter == quote else quote
+            if letter == quote:
+                quote = ""
         elif letter in _QUOTES:
             quote = letter
-        elif letter == "," and not depth:
-            found.append(inside[begun:at])
-            begun = at + 1
-        else:
-            depth += (letter == "(") - (letter == ")")
+        elif letter == "(":
+            depth += 1
+        elif letter == ")":
+            depth -= 1
+        elif letter == "," and depth == 0:
+            arguments.append(inside[begin:at])
+            begin = at + 1
         if depth < 0:
             return None
-    return None if depth or quote else tuple(part.strip() for part in (*found, inside[begun:]))
+    if depth or quote:
+        return None
+    arguments.append(inside[begin:])
+    return tuple(argument.strip() for argument in arguments)
 
 
-def _computed_name(text: str) -> str | None:
+def _name_expression(text: str) -> str | None:
     """A name for the column that the expression `text` computes; None if it is no expression."""
     try:
         columns = parse_expression("", text).columns
@@ -131,17 +154,18 @@ def _computed_name(text: str) -> str | None:
     return name
 
 
-def _count(name: str, call: _Call) -> Aggregate:
+def _read_count(name: str, call: _Call) -> Aggregate:
     if call.arguments:
         wrong = "has an argument, but count() counts rows and takes no column"
-        raise call.refused(f"{wrong}; write {_counted(call)}")
+        raise call.refused(f"{wrong}; write {_suggest_count(call)}")
     return Aggregate(name, "count")
 
 
-def _counted(call: _Call) -> str:
-    """What a count of something is here: of what differs, of what is not null, or of rows."""
+def _suggest_count(call: _Call) -> str:
+    """What to write for a count of something: of what differs, of what is not null, or of rows."""
     first, *others = call.arguments
-    if meant := native_call("count", call.arguments):
+    meant = native_call("count", call.arguments)
+    if meant is not None:
         return meant
     if others and first.lower().startswith("distinct"):
         return "count_distinct(c) of one column c, which source.columns can make of several"
@@ -150,18 +174,16 @@ def _counted(call: _Call) -> str:
     return "count()"
 
 
-def _of_column(name: str, call: _Call) -> Aggregate:
+def _read_one_column(name: str, call: _Call) -> Aggregate:
     if len(call.arguments) != 1:
         raise call.refused(f"needs exactly one column, as in {call.function}(delay)")
     column = call.column(0)
-    return (
-        Aggregate(name, "quantile", column, 0.5)
-        if call.function == "median"
-        else Aggregate(name, call.function, column)
-    )
+    if call.function == "median":
+        return Aggregate(name, "quantile", column, 0.5)
+    return Aggregate(name, call.function, column)
 
 
-def _by_column(name: str, call: _Call) -> Aggregate:
+def _read_two_columns(name: str, call: _Call) -> Aggregate:
     if len(call.arguments) != 2:
         raise call.refused(
             f"needs two columns, what is shown and what is compared, as in {call.function}(gate, "
@@ -170,13 +192,13 @@ def _by_column(name: str, call: _Call) -> Aggregate:
     return Aggregate(name, call.function, call.column(0), by=call.column(1))
 
 
-def _quantile(name: str, call: _Call) -> Aggregate:
+def _read_quantile(name: str, call: _Call) -> Aggregate:
     if len(call.arguments) != 2:
         raise call.refused("needs a column and a number from 0 to 1, as in quantile(delay, 0.95)")
     return Aggregate(name, "quantile", call.column(0), call.fraction(1))
 
 
-def _top_k(name: str, call: _Call) -> Aggregate:
+def _read_top_k(name: str, call: _Call) -> Aggregate:
     if len(call.arguments) != 2:
         raise call.refused(
             f"needs a column and a whole number from 1 to {MOST_VALUES}, as in top_k(gate, 3)"
@@ -184,7 +206,7 @@ def _top_k(name: str, call: _Call) -> Aggregate:
     return Aggregate(name, "top_k", call.column(0), call.whole(1, MOST_VALUES))
 
 
-def _collect(name: str, call: _Call) -> Aggregate:
+def _read_collect(name: str, call: _Call) -> Aggregate:
     if len(call.arguments) not in (1, 2):
         raise call.refused(
             f"needs a column and, if not {USUAL_LIST}, a whole number from 1 to {LONGEST_LIST}, "
@@ -195,9 +217,9 @@ def _collect(name: str, call: _Call) -> Aggregate:
 
 
 _READERS: Mapping[str, Callable[[str, _Call], Aggregate]] = {
-    "count": _count,
-    "quantile": _quantile,
-    "top_k": _top_k,
-    "collect": _collect,
-    **dict.fromkeys(TWO_COLUMNS, _by_column),
+    "count": _read_count,
+    "quantile": _read_quantile,
+    "top_k": _read_top_k,
+    "collect": _read_collect,
+    **dict.fromkeys(TWO_COLUMNS, _read_two_columns),
 }

@@ -44,25 +44,22 @@ _ONE_ARGUMENT = ("count_distinct", "collect")
 _DISTINCT = re.compile(r"distinct\b\s*\(?\s*([^()]+?)\s*\)?", re.IGNORECASE)
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)%?", re.ASCII)
 
-_UNITS: Mapping[str, str] = {
-    **dict.fromkeys(("us", "µs", "usec", "usecs", "micros"), "microsecond"),
-    **dict.fromkeys(("ms", "msec", "msecs", "millis"), "millisecond"),
-    **dict.fromkeys(("s", "sec", "secs"), "second"),
-    **dict.fromkeys(("m", "min", "mins"), "minute"),
-    **dict.fromkeys(("h", "hr", "hrs"), "hour"),
-    **dict.fromkeys(("w", "wk", "wks"), "week"),
-    **dict.fromkeys(("mo", "mon", "mons"), "month"),
-    **dict.fromkeys(("y", "yr", "yrs"), "year"),
-    "d": "day",
-    "q": "quarter",
+_SHORT_UNITS: Mapping[str, tuple[str, ...]] = {
+    "microsecond": ("us", "µs", "usec", "usecs", "micros"),
+    "millisecond": ("ms", "msec", "msecs", "millis"),
+    "second": ("s", "sec", "secs"),
+    "minute": ("m", "min", "mins"),
+    "hour": ("h", "hr", "hrs"),
+    "day": ("d",),
+    "week": ("w", "wk", "wks"),
+    "month": ("mo", "mon", "mons"),
+    "quarter": ("q",),
+    "year": ("y", "yr", "yrs"),
 }
-_WHOLE_UNITS = (
-    *("microsecond", "millisecond", "second", "minute", "hour", "day", "week"),
-    *("month", "quarter", "year"),
-)
+"""Every unit, and how it is abbreviated elsewhere."""
 _PART = re.compile(r"([+-]?\d{1,12})\s*([a-zµ]+)\s*")
 _MONTH_OR_MINUTE = re.compile(r"\d\s*M(?![A-Za-z])")
-"""pandas' month, Java's minute."""
+"""pandas' month, Java's minute: nobody knows which is meant."""
 _ISO = re.compile(
     r"(?P<sign>[+-]?)P"
     r"(?:(?P<year>\d{1,12})Y)?(?:(?P<month>\d{1,12})M)?"
@@ -82,14 +79,27 @@ def native_call(function: str, arguments: Sequence[str]) -> str | None:
     """
     name = function.lower()
     if name == "count":
-        distinct = _DISTINCT.fullmatch(arguments[0]) if len(arguments) == 1 else None
-        return f"count_distinct({distinct[1]})" if distinct else None
+        return _native_count(arguments)
     ours = FUNCTIONS.get(name)
     if ours is None:
         return None
     if ours == "quantile":
-        return f"quantile({', '.join([*arguments[:1], _fraction(arguments[1:2])])})"
-    return f"{ours}({', '.join(arguments[:1] if ours in _ONE_ARGUMENT else arguments)})"
+        kept = [*arguments[:1], _parse_fraction(arguments[1:2])]
+    elif ours in _ONE_ARGUMENT:
+        kept = [*arguments[:1]]
+    else:
+        kept = [*arguments]
+    return f"{ours}({', '.join(kept)})"
+
+
+def _native_count(arguments: Sequence[str]) -> str | None:
+    """The call here that means count(DISTINCT column); None for any other count."""
+    if len(arguments) != 1:
+        return None
+    distinct = _DISTINCT.fullmatch(arguments[0])
+    if distinct is None:
+        return None
+    return f"count_distinct({distinct[1]})"
 
 
 def native_length(text: str) -> str | None:
@@ -101,32 +111,61 @@ def native_length(text: str) -> str | None:
     written = text.strip()
     iso = _ISO.fullmatch(written)
     if iso:
-        sign = iso["sign"].removeprefix("+")
-        given = ((unit, n) for unit, n in iso.groupdict().items() if unit != "sign" and n)
-        parts = [(f"{sign}{n}", unit) for unit, n in given]
+        parts = _parse_iso(iso)
     elif _MONTH_OR_MINUTE.search(written):
         return None
     else:
-        parts = _short_parts(written.lower())
-    return " ".join(_counted(int(n), unit) for n, unit in parts) or None
+        parts = _parse_short(written.lower())
+    if not parts:
+        return None
+    return " ".join(_print_part(int(number), unit) for number, unit in parts)
 
 
-def _fraction(given: Sequence[str]) -> str:
+def _parse_fraction(given: Sequence[str]) -> str:
     """A rank from 0 to 1 for what may be one in percent; `p` where it is no number."""
     if not given or not _NUMBER.fullmatch(given[0]):
         return "p"
-    number = float(given[0].removesuffix("%"))
-    percent = given[0].endswith("%") or number > 1
-    return f"{number / 100:g}" if percent and number <= 100 else given[0] if number <= 1 else "p"
+    text = given[0]
+    number = float(text.removesuffix("%"))
+    if number > 100:
+        return "p"
+    if number > 1 or text.endswith("%"):
+        return f"{number / 100:g}"
+    return text
 
 
-def _short_parts(text: str) -> list[tuple[str, str]]:
+def _parse_iso(length: re.Match[str]) -> list[tuple[str, str]]:
+    """(number, unit) of each part of a length in ISO 8601, which has one sign for all of them."""
+    sign = length["sign"].removeprefix("+")
+    parts = []
+    for unit, number in length.groupdict().items():
+        if unit != "sign" and number:
+            parts.append((f"{sign}{number}", unit))
+    return parts
+
+
+def _parse_short(text: str) -> list[tuple[str, str]]:
     """(number, unit) of each part of `text`; none if something of it is anything else."""
-    found = _PART.findall(text)
-    known = [(n, _UNITS.get(unit) or unit.removesuffix("s")) for n, unit in found]
-    whole = not _PART.sub("", text) and all(unit in _WHOLE_UNITS for _, unit in known)
-    return known if whole else []
+    if _PART.sub("", text):
+        return []
+    parts = []
+    for number, written in _PART.findall(text):
+        unit = _find_unit(written)
+        if unit is None:
+            return []
+        parts.append((number, unit))
+    return parts
 
 
-def _counted(n: int, unit: str) -> str:
-    return f"{n} {unit}" if abs(n) == 1 else f"{n} {unit}s"
+def _find_unit(written: str) -> str | None:
+    """The unit that is abbreviated so, or that is written out, in the singular or the plural."""
+    for unit, short in _SHORT_UNITS.items():
+        if written in short or written.removesuffix("s") == unit:
+            return unit
+    return None
+
+
+def _print_part(number: int, unit: str) -> str:
+    if abs(number) == 1:
+        return f"{number} {unit}"
+    return f"{number} {unit}s"

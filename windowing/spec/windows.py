@@ -32,8 +32,7 @@ from windowing.spec.times import (
     positive_us,
     zone,
 )
-from windowing.spec.words import join_names, suggest_name
-from windowing.spec.words import quote_value as quoted
+from windowing.spec.words import join_names, quote_value, suggest_name
 from windowing.spec.yaml.fields import STEP
 from windowing.spec.yaml.window_document import (
     AnyWindow,
@@ -54,9 +53,12 @@ MONDAY_US = 4 * DAY
 
 _WEEKS = re.compile(r"\s*\+?\d+\s+weeks?\s*", re.IGNORECASE)
 _QUOTED_NUMBER = re.compile(r"\s*[+-]?\d+(\.\d+)?\s*", re.ASCII)
-_MANY = 1_000_000_000
-_STEPS, _MOST = 100_000, 1_000_000
-_BEYOND, _PLACES = 10**18, 9
+_MOST_EVENTS = 1_000_000_000
+_MOST_WINDOWS = 1_000_000
+_MOST_CALENDAR_STEPS = 100_000
+"""How many steps a period may have if its boundaries follow months or the clock of a zone."""
+_DELTA_LIMIT = 10**18
+_DELTA_PLACES = 9
 
 
 def build_window(name: str, written: AnyWindow, aggregates: tuple[Aggregate, ...]) -> Window:
@@ -65,49 +67,54 @@ def build_window(name: str, written: AnyWindow, aggregates: tuple[Aggregate, ...
     A sliding window whose slide is its size is tumbling.
     """
     field = f"windows.{name}"
-    chosen = _chosen(f"{field}.aggregates", written.aggregates, aggregates)
+    chosen = _choose_aggregates(f"{field}.aggregates", written.aggregates, aggregates)
     output = output_policy(field, written, chosen)
     match written:
         case TumblingDocument():
-            return Tumbling(name, _grid(field, "size", written.size, written), chosen, output)
+            grid = _parse_grid(field, "size", written.size, written)
+            return Tumbling(name, grid, chosen, output)
         case SlidingDocument():
-            return _sliding(field, name, written, chosen, output)
+            return _build_sliding(field, name, written, chosen, output)
         case CumulateDocument():
-            return Cumulate(name, _cumulate_grid(field, written), chosen, output)
+            return Cumulate(name, _parse_cumulate_grid(field, written), chosen, output)
         case SessionDocument():
-            return _session(field, name, written, chosen, output)
+            return _build_session(field, name, written, chosen, output)
         case RecordSlidingDocument():
-            return _record_sliding(field, name, written, chosen, output)
+            return _build_record_sliding(field, name, written, chosen, output)
         case CountDocument():
-            return _count(field, name, written, chosen, output)
+            return _build_count(field, name, written, chosen, output)
         case DeltaDocument():
-            return Delta(
-                name, written.attribute, *_delta(f"{field}.delta", written.delta), chosen, output
-            )
+            delta, delta_us = _parse_delta(f"{field}.delta", written.delta)
+            return Delta(name, written.attribute, delta, delta_us, chosen, output)
         case PunctuationDocument():
             return Punctuation(name, written.marker, chosen, output)
         case GlobalDocument():
             return Global(name, chosen, output)
 
 
-def _chosen(
+def _choose_aggregates(
     field: str, names: list[str] | None, aggregates: tuple[Aggregate, ...]
 ) -> tuple[Aggregate, ...]:
-    known = {a.name: a for a in aggregates}
-    for i, name in enumerate(names or []):
+    """The aggregates that `names` names, in its order; all of them if a window names none."""
+    if names is None:
+        return aggregates
+    known = {aggregate.name: aggregate for aggregate in aggregates}
+    for i, name in enumerate(names):
         if name not in known:
             raise SpecError(
                 f"{field}[{i}]",
-                f"{quoted(name)} is not defined under aggregates{suggest_name(name, known)}; "
+                f"{quote_value(name)} is not defined under aggregates{suggest_name(name, known)}; "
                 f"allowed: {join_names(known)}",
             )
-    repeated = [name for i, name in enumerate(names or []) if name in (names or [])[:i]]
-    if repeated:
-        raise SpecError(field, f"{repeated[0]!r} is given twice; name each aggregate once")
-    return aggregates if names is None else tuple(known[name] for name in names)
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise SpecError(field, f"{name!r} is given twice; name each aggregate once")
+    return tuple(known[name] for name in names)
 
 
-def _grid(field: str, part: str, text: str, written: TumblingDocument | CumulateDocument) -> Grid:
+def _parse_grid(
+    field: str, part: str, text: str, written: TumblingDocument | CumulateDocument
+) -> Grid:
     """The grid whose step is the length `text`, given as the field `part`."""
     size = duration(f"{field}.{part}", text)
     positive(f"{field}.{part}", text, size.us or size.months)
@@ -122,14 +129,15 @@ def _grid(field: str, part: str, text: str, written: TumblingDocument | Cumulate
             f"{written.offset!r} can't shift months, whose lengths differ; "
             "use origin, as in origin: 2024-01-15",
         )
-    origin = _offset_us(field, written, text, size.us)
-    if written.origin is not None:
+    if written.origin is None:
+        origin = _parse_offset_us(field, written, text, size.us)
+    else:
         origin = origin_us(f"{field}.origin", written.origin)
     return Grid(size.us, size.months, origin, zone(f"{field}.zone", written.zone))
 
 
-def _cumulate_grid(field: str, written: CumulateDocument) -> Grid:
-    periods = _grid(field, "max_size", written.max_size, written)
+def _parse_cumulate_grid(field: str, written: CumulateDocument) -> Grid:
+    periods = _parse_grid(field, "max_size", written.max_size, written)
     step = duration(f"{field}.step", written.step)
     positive(f"{field}.step", written.step, step.us or step.months)
     if step.months and periods.step_us:
@@ -147,7 +155,8 @@ def _cumulate_grid(field: str, written: CumulateDocument) -> Grid:
             f"{written.step!r} is longer than max_size {written.max_size!r}; "
             "it must be at most as long",
         )
-    most = _STEPS if grid.zone is not None or grid.months else _MOST
+    follows_calendar = grid.zone is not None or grid.months > 0
+    most = _MOST_CALENDAR_STEPS if follows_calendar else _MOST_WINDOWS
     if grid.plain.per > most:
         raise SpecError(
             f"{field}.step",
@@ -163,40 +172,41 @@ def _cumulate_grid(field: str, written: CumulateDocument) -> Grid:
 
 
 def _longest_us(grid: Grid) -> int:
-    return grid.step_us or grid.months * 31 * DAY
+    if grid.step_us:
+        return grid.step_us
+    return grid.months * 31 * DAY
 
 
-def _sliding(
+def _build_sliding(
     field: str,
     name: str,
     written: SlidingDocument,
     aggregates: tuple[Aggregate, ...],
     output: OutputPolicy,
 ) -> Window:
-    size, slide = (
-        positive_us(f"{field}.size", written.size),
-        positive_us(f"{field}.slide", written.slide),
-    )
+    size = positive_us(f"{field}.size", written.size)
+    slide = positive_us(f"{field}.slide", written.slide)
     if slide > size:
         raise SpecError(
             f"{field}.slide",
             f"{written.slide!r} is longer than size {written.size!r}; "
             "events between windows would be lost",
         )
-    if size // slide > _MOST:
+    if size // slide > _MOST_WINDOWS:
         raise SpecError(
             f"{field}.slide",
-            f"{written.slide!r} puts each event into more than {_MOST:,} windows of "
+            f"{written.slide!r} puts each event into more than {_MOST_WINDOWS:,} windows of "
             f"{written.size!r}",
         )
-    origin = _offset_us(field, written, written.slide, slide)
+    origin = _parse_offset_us(field, written, written.slide, slide)
     grid = Grid(slide, 0, origin, zone(f"{field}.zone", written.zone))
+    # Tumbling windows have no `emit: changes`, so with it the window stays a sliding one.
     if slide == size and output.emit != "changes":
         return Tumbling(name, grid, aggregates, output)
     return Sliding(name, grid, size, aggregates, output)
 
 
-def _session(
+def _build_session(
     field: str,
     name: str,
     written: SessionDocument,
@@ -216,17 +226,15 @@ def _session(
     return CappedSession(name, gap, longest, aggregates, output)
 
 
-def _record_sliding(
+def _build_record_sliding(
     field: str,
     name: str,
     written: RecordSlidingDocument,
     aggregates: tuple[Aggregate, ...],
     output: OutputPolicy,
 ) -> RecordSliding:
-    tick, difference = (
-        positive_us(f"{field}.tick", written.tick),
-        positive_us(f"{field}.difference", written.difference),
-    )
+    tick = positive_us(f"{field}.tick", written.tick)
+    difference = positive_us(f"{field}.difference", written.difference)
     if difference % tick:
         raise SpecError(
             f"{field}.difference",
@@ -236,36 +244,37 @@ def _record_sliding(
     return RecordSliding(name, difference, tick, aggregates, output)
 
 
-def _count(
+def _build_count(
     field: str,
     name: str,
     written: CountDocument,
     aggregates: tuple[Aggregate, ...],
     output: OutputPolicy,
 ) -> Count:
-    if not 1 <= written.count <= _MANY:
+    if not 1 <= written.count <= _MOST_EVENTS:
         raise SpecError(
             f"{field}.count",
-            f"{quoted(written.count)} is not a number of events; it must be from 1 to {_MANY:,}",
+            f"{quote_value(written.count)} is not a number of events; "
+            f"it must be from 1 to {_MOST_EVENTS:,}",
         )
     every = written.count if written.every is None else written.every
     if every < 1:
         raise SpecError(
             f"{field}.every",
-            f"{quoted(every)} is not a number of events; "
+            f"{quote_value(every)} is not a number of events; "
             f"it must be from 1 to count {written.count}",
         )
     if every > written.count:
         raise SpecError(
             f"{field}.every",
-            f"{quoted(every)} is more than count {written.count}; "
+            f"{quote_value(every)} is more than count {written.count}; "
             "events between windows would be lost",
         )
     return Count(name, written.count, every, aggregates, output)
 
 
-def _delta(field: str, given: float | str) -> tuple[str | None, int | None]:
-    """The step as a decimal text, or as microseconds."""
+def _parse_delta(field: str, given: float | str) -> tuple[str | None, int | None]:
+    """The growth as a decimal text, or as microseconds."""
     if isinstance(given, str):
         if _QUOTED_NUMBER.fullmatch(given):
             raise SpecError(
@@ -277,18 +286,30 @@ def _delta(field: str, given: float | str) -> tuple[str | None, int | None]:
     if isinstance(given, float) and not isfinite(given):
         raise SpecError(field, f"{given} is not {STEP}")
     if given < 0:
-        raise SpecError(field, f"{quoted(given)} is negative; it must be 0 or more")
-    number = Decimal(str(given) if given < _BEYOND else _BEYOND).normalize()
-    if number >= _BEYOND or number != round(number, _PLACES):
+        raise SpecError(field, f"{quote_value(given)} is negative; it must be 0 or more")
+    number = _exact_decimal(given)
+    if number is None:
         raise SpecError(
             field,
-            f"{quoted(given)} has too many digits; "
-            f"a number has up to 18 before and {_PLACES} after the point",
+            f"{quote_value(given)} has too many digits; "
+            f"a number has up to 18 before and {_DELTA_PLACES} after the point",
         )
+    # abs, because YAML has -0.0, which is not negative and would keep its sign.
     return f"{abs(number):f}", None
 
 
-def _offset_us(field: str, written: GridDocument, step: str, step_us: int) -> int:
+def _exact_decimal(given: float) -> Decimal | None:
+    """The number without trailing zeros; None if it has too many digits."""
+    # The limit comes first, because Python writes no int of more than 4,300 digits out.
+    if given >= _DELTA_LIMIT:
+        return None
+    number = Decimal(str(given)).normalize()
+    if number != round(number, _DELTA_PLACES):
+        return None
+    return number
+
+
+def _parse_offset_us(field: str, written: GridDocument, step: str, step_us: int) -> int:
     """Where boundary 0 lies: the offset, modulo the step, after 1970-01-01.
 
     If the step is written in weeks, it is the offset after Monday, 1970-01-05.

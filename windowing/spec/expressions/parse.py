@@ -26,10 +26,20 @@ HAVING_FORM = (
 )
 
 _REPEATS = {"abs": 3, "floor": 2, "ceil": 2, "between": 2, "nullif": 2}
-_KEEPING = frozenset(
-    (*COMPARISONS, *PREDICATES, "and", "or", "not", "concat", "length", "lower", "replace", "trim")
-    + ("upper", "year", "month", "day", "hour")
+"""How often some operations use their first argument; all others use it once."""
+_KEEPING_FUNCTIONS = (
+    "concat",
+    "length",
+    "lower",
+    "replace",
+    "trim",
+    "upper",
+    "year",
+    "month",
+    "day",
+    "hour",
 )
+_KEEPING = frozenset((*COMPARISONS, *PREDICATES, "and", "or", "not", *_KEEPING_FUNCTIONS))
 """What has a value wherever all its arguments have one."""
 _BINDS = {
     "or": 1,
@@ -43,7 +53,10 @@ _BINDS = {
     "%": 6,
     "negate": 7,
 }
-_SUM, _WHOLE = 5, 8
+"""How strongly each operator binds its operands; of two operators the stronger one goes first."""
+_SUM = _BINDS["+"]
+_WHOLE = 8
+"""A name, a literal and a call need no parentheses anywhere."""
 _OPERATORS = {"==": "=", "<>": "!="}
 _LONGEST_HAVING = 1_000
 _HAVING = re.compile(
@@ -62,16 +75,18 @@ def parse_expression(field: str, text: str) -> Expression:
     """
     from windowing.spec.expressions import syntax
 
-    node = syntax.parsed(field, text)
-    if _weight(node) > HEAVIEST:
+    node = syntax.parse_tree(field, text)
+    if _count_nodes(node) > HEAVIEST:
         raise SpecError(
             field,
             f"{quote_value(text)} nests case, between, nullif or abs so that it grows too large; "
             "write it flatter",
         )
     canonical = print_expression(node)
-    syntax.parsed(field, canonical, longest=None)
-    return Expression(canonical, tuple(dict.fromkeys(_columns(node))))
+    # The canonical text is what is stored, so it has to be readable as well.
+    syntax.parse_tree(field, canonical, longest=None)
+    columns = dict.fromkeys(_find_columns(node))
+    return Expression(canonical, tuple(columns))
 
 
 @lru_cache(maxsize=256)
@@ -79,7 +94,7 @@ def tree(checked: Expression) -> Node:
     """The tree of an expression."""
     from windowing.spec.expressions import syntax
 
-    return syntax.parsed("expression", checked.sql, longest=None)
+    return syntax.parse_tree("expression", checked.sql, longest=None)
 
 
 def may_lose(checked: Expression) -> bool:
@@ -90,7 +105,7 @@ def may_lose(checked: Expression) -> bool:
     >>> may_lose(parse_expression("source.where", "cast(t as bigint) > 60"))
     True
     """
-    return bool(checked.columns) and not _keeps(tree(checked))
+    return bool(checked.columns) and not _keeps_values(tree(checked))
 
 
 def parse_having(field: str, text: str, aggregates: Collection[str]) -> Having:
@@ -99,7 +114,9 @@ def parse_having(field: str, text: str, aggregates: Collection[str]) -> Having:
     >>> parse_having("windows.busy.having", "flights>=3", ["flights", "worst"])
     Having(aggregate='flights', operator='>=', number='3')
     """
-    match = _HAVING.fullmatch(text) if len(text) <= _LONGEST_HAVING else None
+    match = None
+    if len(text) <= _LONGEST_HAVING:
+        match = _HAVING.fullmatch(text)
     if match is None:
         raise SpecError(field, f"{quote_value(text)} is not {HAVING_FORM}")
     quoted, plain, operator, number = match.groups()
@@ -111,9 +128,9 @@ def parse_having(field: str, text: str, aggregates: Collection[str]) -> Having:
             f"{quote_value(text)} compares {quote_value(name)}, "
             f"which is none of its aggregates{known}",
         )
-    return Having(
-        name, _OPERATORS.get(operator, operator), _plain(Decimal(re.sub(r"[\s+]", "", number)))
-    )
+    # The number may have a plus, and blanks between its sign and its digits, as in `flights > - 3`.
+    digits = re.sub(r"[\s+]", "", number)
+    return Having(name, _OPERATORS.get(operator, operator), _print_number(Decimal(digits)))
 
 
 def print_expression(node: Node) -> str:
@@ -123,39 +140,50 @@ def print_expression(node: Node) -> str:
     '(a + 1) * 0.50'
     """
     if isinstance(node, Name):
-        return f"`{node.name.replace('`', '``')}`" if node.quoted else node.name
+        return _print_name(node)
     if isinstance(node, Literal):
-        return _constant(node)
+        return _print_literal(node)
     match node.operation, node.arguments:
         case "not", (Call(operation) as inner,) if operation in PREDICATES:
-            return _predicate(inner, "not ")
+            return _print_predicate(inner, "not ")
         case "not", (inner,):
-            return f"not {_part(inner, _BINDS['not'])}"
+            return f"not {_print_operand(inner, _BINDS['not'])}"
         case "negate", (inner,):
-            text = _part(inner, _BINDS["negate"])
+            text = _print_operand(inner, _BINDS["negate"])
+            # Two minus signs without a blank begin a comment in SQL.
             return f"- {text}" if text.startswith("-") else f"-{text}"
         case "case", arms:
-            return f"case {_arms(arms)}"
+            return f"case {_print_arms(arms)}"
         case "case of", (operand, *arms):
-            return f"case {print_expression(operand)} {_arms(tuple(arms))}"
+            return f"case {print_expression(operand)} {_print_arms(tuple(arms))}"
         case "cast", (inner, Literal(kind)):
             return f"cast({print_expression(inner)} as {kind})"
         case operation, _ if operation in PREDICATES:
-            return _predicate(node, "")
+            return _print_predicate(node, "")
         case operation, (left, right) if operation in _BINDS:
             binds = _BINDS[operation]
-            chains = operation not in COMPARISONS
-            return f"{_part(left, binds if chains else _SUM)} {operation} {_part(right, binds + 1)}"
-    return f"{node.operation}({', '.join(map(print_expression, node.arguments))})"
+            # a + b + c is (a + b) + c, but comparisons never stand side by side.
+            least = _SUM if operation in COMPARISONS else binds
+            return f"{_print_operand(left, least)} {operation} {_print_operand(right, binds + 1)}"
+    return f"{node.operation}({_print_list(node.arguments)})"
 
 
-def _predicate(node: Call, negation: str) -> str:
-    subject, *others = (_part(argument, _SUM) for argument in node.arguments)
+def _print_name(node: Name) -> str:
+    if not node.quoted:
+        return node.name
+    doubled = node.name.replace("`", "``")
+    return f"`{doubled}`"
+
+
+def _print_list(nodes: tuple[Node, ...]) -> str:
+    return ", ".join(map(print_expression, nodes))
+
+
+def _print_predicate(node: Call, negation: str) -> str:
+    subject, *others = (_print_operand(argument, _SUM) for argument in node.arguments)
     match node.operation:
         case "in":
-            return (
-                f"{subject} {negation}in ({', '.join(map(print_expression, node.arguments[1:]))})"
-            )
+            return f"{subject} {negation}in ({_print_list(node.arguments[1:])})"
         case "between":
             return f"{subject} {negation}between {others[0]} and {others[1]}"
         case "like":
@@ -163,57 +191,74 @@ def _predicate(node: Call, negation: str) -> str:
     return f"{subject} is {negation}null"
 
 
-def _arms(arguments: tuple[Node, ...]) -> str:
+def _print_arms(arguments: tuple[Node, ...]) -> str:
     *pairs, otherwise = map(print_expression, arguments)
     arms = [f"when {when} then {then}" for when, then in zip(pairs[::2], pairs[1::2], strict=True)]
     return " ".join([*arms, f"else {otherwise}", "end"])
 
 
-def _part(node: Node, least: int) -> str:
+def _print_operand(node: Node, least: int) -> str:
     """`node` in parentheses if it binds less than `least`."""
     binds = _BINDS.get(node.operation, _WHOLE) if isinstance(node, Call) else _WHOLE
-    return print_expression(node) if binds >= least else f"({print_expression(node)})"
+    text = print_expression(node)
+    return text if binds >= least else f"({text})"
 
 
-def _constant(node: Literal) -> str:
+def _print_literal(node: Literal) -> str:
     value = node.value
     if isinstance(value, str):
-        return "'{}'".format(value.replace("\\", "\\\\").replace("'", "\\'"))
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+        return f"'{escaped}'"
     if isinstance(value, Decimal):
         return format(value, "f")
     if isinstance(value, float):
-        return repr(value) if "e" in repr(value) else f"{value!r}e0"
-    return "null" if value is None else str(value).lower()
+        # Only an exponent makes a number a float; without one it would be read as a decimal.
+        text = repr(value)
+        return text if "e" in text else f"{text}e0"
+    if value is None:
+        return "null"
+    return str(value).lower()
 
 
-def _plain(number: Decimal) -> str:
+def _print_number(number: Decimal) -> str:
     """Without a point that nothing follows, leading and trailing zeros and the sign of zero."""
-    text = format(abs(number) if number.is_zero() else number, "f")
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    if number.is_zero():
+        number = abs(number)
+    text = format(number, "f")
+    if "." not in text:
+        return text
+    return text.rstrip("0").rstrip(".")
 
 
-def _keeps(node: Node) -> bool:
+def _keeps_values(node: Node) -> bool:
     """Whether the node has a value wherever its columns have one; False also if nobody knows."""
     if not isinstance(node, Call):
         return node != Literal(None)
-    return node.operation in _KEEPING and all(map(_keeps, node.arguments))
+    return node.operation in _KEEPING and all(map(_keeps_values, node.arguments))
 
 
-def _columns(node: Node) -> list[str]:
+def _find_columns(node: Node) -> list[str]:
+    """The names of the node's columns in order of appearance, each as often as it appears."""
+    if isinstance(node, Name):
+        return [node.name]
+    names: list[str] = []
     if isinstance(node, Call):
-        return [name for argument in node.arguments for name in _columns(argument)]
-    return [node.name] if isinstance(node, Name) else []
+        for argument in node.arguments:
+            names += _find_columns(argument)
+    return names
 
 
-def _weight(node: Node) -> int:
+def _count_nodes(node: Node) -> int:
     """How many nodes the expression has once it is built as a column.
 
     Some operations use their first argument several times, and each use is a copy.
     """
     if not isinstance(node, Call):
         return 1
-    first, *others = map(_weight, node.arguments)
-    times = (
-        (len(others) - 1) // 2 if node.operation == "case of" else _REPEATS.get(node.operation, 1)
-    )
+    first, *others = map(_count_nodes, node.arguments)
+    if node.operation == "case of":
+        # Each arm compares the operand; after it there are two arguments an arm, and the else.
+        times = (len(others) - 1) // 2
+    else:
+        times = _REPEATS.get(node.operation, 1)
     return 1 + times * first + sum(others)

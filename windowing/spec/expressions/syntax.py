@@ -15,7 +15,7 @@ from sqlglot.errors import ErrorLevel, ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
 
 from windowing.errors import SpecError
-from windowing.spec.expressions.tokens import FORM, LONGEST, MOST_DIGITS, Refused, tokens
+from windowing.spec.expressions.tokens import FORM, LONGEST, MOST_DIGITS, Refused, read_tokens
 from windowing.spec.expressions.tree import ANY_NUMBER, FUNCTIONS, Call, Literal, Name, Node
 from windowing.spec.words import quote_value
 
@@ -58,22 +58,22 @@ class _Parser(SparkParser):
     NO_PAREN_FUNCTION_PARSERS = {"CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
 
 
-def parsed(field: str, text: str, longest: int | None = LONGEST) -> Node:
+def parse_tree(field: str, text: str, longest: int | None = LONGEST) -> Node:
     """The tree that `text` spells, or a SpecError at `field`, whatever the text."""
     try:
-        return _tree(text, longest)
+        return _parse_checked(text, longest)
     except Refused as refused:
         problem = str(refused)
     except TokenError:
         problem = "has a quote, a backtick or a comment that is not closed"
     except ParseError as error:
-        problem = f"can't be read{_place_of(error)}; {FORM}"
+        problem = f"can't be read{_describe_place(error)}; {FORM}"
     except RecursionError:
         problem = "is nested too deeply; write it flatter"
     raise SpecError(field, f"{quote_value(text)} {problem}")
 
 
-def _place_of(error: ParseError) -> str:
+def _describe_place(error: ParseError) -> str:
     """` near 'x'` if the parser names the place of its error."""
     if not error.errors:
         return ""
@@ -81,72 +81,83 @@ def _place_of(error: ParseError) -> str:
     return f" near {quote_value(near)}" if near else ""
 
 
-def _tree(text: str, longest: int | None) -> Node:
+def _parse_checked(text: str, longest: int | None) -> Node:
     parser = _Parser(dialect=Spark(), error_level=ErrorLevel.IMMEDIATE)
-    roots = parser.parse_into(exp.Condition, tokens(text, longest), text)
+    roots = parser.parse_into(exp.Condition, read_tokens(text, longest), text)
     if len(roots) != 1 or roots[0] is None:
         raise Refused(f"is not one expression; {FORM}")
     _check_chains(roots[0])
-    return _node(roots[0])
+    return _build_node(roots[0])
 
 
 def _check_chains(root: exp.Expr) -> None:
+    """Refuses a tree with too many levels, one of which each operator of a chain is."""
     depth = 0
     level = [root]
     while level:
-        level = [child for node in level for child in node.iter_expressions()]
         depth += 1
+        children: list[exp.Expr] = []
+        for node in level:
+            children += node.iter_expressions()
+        level = children
     if depth > LONGEST_CHAIN:
         raise Refused(
             f"has more than {LONGEST_CHAIN} operators in a row; for many values write in ('a', 'b')"
         )
 
 
-def _node(found: exp.Expr) -> Node:
+def _build_node(found: exp.Expr) -> Node:
     kind = type(found)
     if kind in _BINARY:
-        return Call(_BINARY[kind], _nodes(_parts(found, "this", "expression")))
+        return Call(_BINARY[kind], _build_nodes(_take_parts(found, "this", "expression")))
     if kind in _COMPARISONS:
-        return Call(_COMPARISONS[kind], _nodes(_compared(found, "this", "expression")))
+        return Call(_COMPARISONS[kind], _build_nodes(_take_compared(found, "this", "expression")))
     match found:
         case exp.Paren():
-            return _node(*_parts(found, "this"))
+            return _build_node(*_take_parts(found, "this"))
         case exp.Column():
-            return _name(*_parts(found, "this"))
+            return _build_name(*_take_parts(found, "this"))
         case exp.Null() | exp.Boolean() | exp.Literal():
-            return _literal(found)
+            return _build_literal(found)
         case exp.Neg():
-            return _negated(_node(*_parts(found, "this")))
+            return _negate(_build_node(*_take_parts(found, "this")))
         case exp.Not():
-            return Call("not", (_node(*_parts(found, "this")),))
-    return _predicate(found) or _call(found)
+            return Call("not", (_build_node(*_take_parts(found, "this")),))
+    predicate = _build_predicate(found)
+    if predicate is not None:
+        return predicate
+    return _build_call(found)
 
 
-def _nodes(found: Iterable[exp.Expr]) -> tuple[Node, ...]:
-    return tuple(map(_node, found))
+def _build_nodes(found: Iterable[exp.Expr]) -> tuple[Node, ...]:
+    return tuple(map(_build_node, found))
 
 
-def _parts(found: exp.Expr, *names: str) -> list[exp.Expr]:
+def _take_parts(found: exp.Expr, *names: str) -> list[exp.Expr]:
     """The children under `names`, in their order; refuses a node that has any others."""
     given = {}
     for key, value in found.args.items():
         if value is not None and value is not False and value != []:
             given[key] = value
-    if given.keys() - {*names} - _FLAGS:
-        raise _unknown(found)
+    others = given.keys() - {*names} - _FLAGS
+    if others:
+        raise _unknown_operation(found)
     parts: list[exp.Expr] = []
     for name in names:
         value = given.get(name, [])
-        parts += value if isinstance(value, list) else [value]
+        if isinstance(value, list):
+            parts += value
+        else:
+            parts.append(value)
     return parts
 
 
-def _compared(found: exp.Expr, *names: str) -> tuple[exp.Expr, ...]:
+def _take_compared(found: exp.Expr, *names: str) -> tuple[exp.Expr, ...]:
     """The sides of a comparison; refuses one that is a comparison itself without parentheses."""
-    return _sides(*_parts(found, *names))
+    return _check_sides(*_take_parts(found, *names))
 
 
-def _sides(*parts: exp.Expr) -> tuple[exp.Expr, ...]:
+def _check_sides(*parts: exp.Expr) -> tuple[exp.Expr, ...]:
     if any(isinstance(part, _COMPARED) for part in parts):
         raise Refused(
             "has comparisons side by side; put one of them in parentheses or write and between them"
@@ -154,18 +165,18 @@ def _sides(*parts: exp.Expr) -> tuple[exp.Expr, ...]:
     return parts
 
 
-def _unknown(found: exp.Expr) -> Refused:
+def _unknown_operation(found: exp.Expr) -> Refused:
     operation = re.sub("(?<=[a-z])(?=[A-Z])", " ", type(found).__name__).lower()
     return Refused(f"has an operation that is not allowed ({operation}); {FORM}")
 
 
-def _name(found: exp.Expr) -> Name:
+def _build_name(found: exp.Expr) -> Name:
     if not isinstance(found, exp.Identifier):
-        raise _unknown(found)
+        raise _unknown_operation(found)
     return Name(found.name, bool(found.args.get("quoted")))
 
 
-def _literal(found: exp.Expr) -> Literal:
+def _build_literal(found: exp.Expr) -> Literal:
     if isinstance(found, exp.Null):
         return Literal(None)
     if isinstance(found, exp.Boolean) or found.is_string:
@@ -173,43 +184,49 @@ def _literal(found: exp.Expr) -> Literal:
     text = found.name
     if "e" in text.lower():
         return Literal(float(text))
-    return Literal(Decimal(text) if "." in text else int(text))
+    if "." in text:
+        return Literal(Decimal(text))
+    return Literal(int(text))
 
 
-def _negated(node: Node) -> Node:
+def _negate(node: Node) -> Node:
     """Minus a number is a number: -5 and - 5 are one literal."""
     match node:
         case Literal(Decimal() as number):
             return Literal(number.copy_negate())
+        # bool is a subclass of int, but true is no number.
         case Literal(int() | float() as number) if not isinstance(number, bool):
             return Literal(-number)
     return Call("negate", (node,))
 
 
-def _predicate(found: exp.Expr) -> Node | None:
+def _build_predicate(found: exp.Expr) -> Node | None:
     match found:
         case exp.Is():
-            subject, null = _compared(found, "this", "expression")
+            subject, null = _take_compared(found, "this", "expression")
             if not isinstance(null, exp.Null):
                 raise Refused(
                     "has is before something else than null; write is null, is not null, = or <=>"
                 )
-            return Call("is null", (_node(subject),))
+            return Call("is null", (_build_node(subject),))
         case exp.In():
             if not found.expressions:
                 raise Refused("has in without a list of values; write in ('a', 'b')")
-            _parts(found, "this", "expressions")
-            return Call("in", _nodes([*_sides(found.this), *found.expressions]))
+            _take_parts(found, "this", "expressions")
+            _check_sides(found.this)
+            return Call("in", _build_nodes([found.this, *found.expressions]))
         case exp.Between():
-            return Call("between", _nodes(_compared(found, "this", "low", "high")))
+            return Call("between", _build_nodes(_take_compared(found, "this", "low", "high")))
         case exp.Like():
-            subject, pattern = _compared(found, "this", "expression")
-            like = Call("like", (_node(subject), _pattern(pattern)))
-            return Call("not", (like,)) if found.args.get("negate") else like
+            subject, pattern = _take_compared(found, "this", "expression")
+            like = Call("like", (_build_node(subject), _build_pattern(pattern)))
+            if found.args.get("negate"):
+                return Call("not", (like,))
+            return like
     return None
 
 
-def _pattern(found: exp.Expr) -> Literal:
+def _build_pattern(found: exp.Expr) -> Literal:
     if not isinstance(found, exp.Literal) or not found.is_string:
         raise Refused("has like before something else than a text; write like 'A%'")
     if not _PATTERN.fullmatch(found.name):
@@ -217,32 +234,32 @@ def _pattern(found: exp.Expr) -> Literal:
             "has a like with a backslash that stands before neither % nor _ nor another one, "
             "where it would mean nothing"
         )
-    return _literal(found)
+    return _build_literal(found)
 
 
-def _call(found: exp.Expr) -> Node:
+def _build_call(found: exp.Expr) -> Node:
     match found:
         case exp.Case():
-            return _case(found)
+            return _build_case(found)
         case exp.Cast():
-            subject, kind = _parts(found, "this", "to")
-            return Call("cast", (_node(subject), _cast_type(kind)))
+            subject, kind = _take_parts(found, "this", "to")
+            return Call("cast", (_build_node(subject), _cast_type(kind)))
         case exp.Anonymous() if isinstance(found.this, str) and found.this.lower() in FUNCTIONS:
-            return _function(found.this.lower(), _nodes(found.expressions))
-    raise _unknown(found)
+            return _build_function(found.this.lower(), _build_nodes(found.expressions))
+    raise _unknown_operation(found)
 
 
-def _case(found: exp.Case) -> Call:
-    _parts(found, "this", "ifs", "default")
+def _build_case(found: exp.Case) -> Call:
+    _take_parts(found, "this", "ifs", "default")
     operand = found.args.get("this")
     default = found.args.get("default")
     arms: list[Node] = []
     for arm in found.args["ifs"]:
-        arms += _nodes(_parts(arm, "this", "true"))
-    otherwise = Literal(None) if default is None else _node(default)
+        arms += _build_nodes(_take_parts(arm, "this", "true"))
+    otherwise = Literal(None) if default is None else _build_node(default)
     if operand is None:
         return Call("case", (*arms, otherwise))
-    return Call("case of", (_node(operand), *arms, otherwise))
+    return Call("case of", (_build_node(operand), *arms, otherwise))
 
 
 def _cast_type(found: exp.Expr) -> Literal:
@@ -256,17 +273,17 @@ def _cast_type(found: exp.Expr) -> Literal:
     raise Refused(f"casts to {quote_value(found.sql('spark').lower())}; allowed are {TYPES}")
 
 
-def _function(name: str, arguments: tuple[Node, ...]) -> Call:
+def _build_function(name: str, arguments: tuple[Node, ...]) -> Call:
     fewest, most = FUNCTIONS[name]
     if not fewest <= len(arguments) <= most:
-        wanted = _wanted_arguments(fewest, most)
+        wanted = _describe_arguments(fewest, most)
         raise Refused(f"gives {name} {len(arguments)} arguments, but it takes {wanted}")
     if name == "round" and len(arguments) == 2:
         _check_digits(arguments[1])
     return Call(name, arguments)
 
 
-def _wanted_arguments(fewest: int, most: int) -> str:
+def _describe_arguments(fewest: int, most: int) -> str:
     if fewest == most:
         return f"{fewest}"
     if most == ANY_NUMBER:

@@ -28,6 +28,7 @@ FORM = (
 )
 
 _CALLED = (*FUNCTIONS, "cast", "try_cast")
+"""Words that may stand before a parenthesis as the name of a function."""
 _KNOWN = (
     "and",
     "or",
@@ -67,18 +68,21 @@ _MARKS = (
 )
 # mean is what other systems call avg.
 _AGGREGATES = (*aggregate_names.FUNCTIONS, "mean")
-_PARAMETERS = dict.fromkeys("?:@$", "a parameter")
+_BEFORE_TEXT = ("(", *_MARKS[2:], *_KNOWN)
+"""What may stand before a text: every mark but the closing parenthesis, and every known word."""
 _MEANT = {
     ".": "a field of a struct or a number without its zero",
     ";": "a second statement",
     "->": "a lambda",
-    **_PARAMETERS,
+    **dict.fromkeys("?:@$", "a parameter"),
 }
+"""What a mark that is not allowed would be in SQL."""
 _CALLS_MEANT = {
     "over": "a window function",
     "exists": "a subquery",
     **dict.fromkeys(_AGGREGATES, "an aggregate"),
 }
+"""What a call that is not allowed would be in SQL."""
 _NAME = re.compile(r"[^\W\d]\w*")
 _NUMBER = re.compile(r"(\d+)(\.\d+)?(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 _TEXT = re.compile(r"(?:[^\\]|\\[\\'\"%_])*")
@@ -88,7 +92,7 @@ class Refused(Exception):
     """Raised with what is wrong with a text, as the rest of a sentence that begins with it."""
 
 
-def tokens(text: str, longest: int | None = LONGEST) -> list[Token]:
+def read_tokens(text: str, longest: int | None = LONGEST) -> list[Token]:
     """The tokens of `text`: names, literals, operators, known words and known functions.
 
     Refused if there is anything else, or if they are nested too deeply.
@@ -97,41 +101,59 @@ def tokens(text: str, longest: int | None = LONGEST) -> list[Token]:
         raise Refused("is empty; write an expression such as delay > 60")
     if longest is not None and len(text) > longest:
         raise Refused(f"has {len(text):,} characters; an expression has at most {longest:,}")
-    hidden = next((c for c in text if not c.isprintable() and c not in "\n\t"), None)
-    if hidden is not None:
-        raise Refused(
-            f"holds the invisible character U+{ord(hidden):04X}; "
-            "write visible characters, blanks and line ends"
-        )
+    _check_visible(text)
     found = Spark().tokenize(text)
     _check_gaps(text, found)
     _check_nesting(found)
-    for before, token in pairwise([None, *found]):
-        if token is not None:
-            _check_token(text[token.start : token.end + 1], token, before)
+    before: Token | None = None
+    for token in found:
+        _check_token(text[token.start : token.end + 1], token, before)
+        before = token
     _check_calls(found)
     return found
 
 
+def _check_visible(text: str) -> None:
+    for character in text:
+        if not character.isprintable() and character not in "\n\t":
+            raise Refused(
+                f"holds the invisible character U+{ord(character):04X}; "
+                "write visible characters, blanks and line ends"
+            )
+
+
 def _check_gaps(text: str, found: Sequence[Token]) -> None:
-    """Between two tokens stands nothing but white space."""
-    starts, ends = [*(t.start for t in found), len(text)], [0, *(t.end + 1 for t in found)]
-    if any(text[end:start].strip() for start, end in zip(starts, ends, strict=True)):
+    """Nothing but white space stands before, between and after tokens."""
+    # sqlglot makes no token of a comment.
+    end = 0
+    gaps = []
+    for token in found:
+        gaps.append(text[end : token.start])
+        end = token.end + 1
+    gaps.append(text[end:])
+    if any(gap.strip() for gap in gaps):
         raise Refused("has a comment; write comments outside of the expression")
 
 
 def _check_nesting(found: Iterable[Token]) -> None:
+    """Counts what is open at each token: parentheses, cases, and signs that follow each other."""
+    # (word, 1 and the signs before it) of each parenthesis and case that is open.
     opened: list[tuple[str, int]] = []
     signs = 0
     for token in found:
-        word = _word(token)
+        word = _lower_word(token)
         if word in ("(", "case"):
             opened.append((word, 1 + signs))
-        elif word == ")" and (not opened or opened.pop()[0] != "("):
-            raise Refused("has a parenthesis that closes nothing; check the parentheses")
+        elif word == ")":
+            if not opened or opened[-1][0] != "(":
+                raise Refused("has a parenthesis that closes nothing; check the parentheses")
+            opened.pop()
         elif word == "end" and opened and opened[-1][0] == "case":
             opened.pop()
-        signs = signs + 1 if word in ("not", "-", "+") else 0
+        if word in ("not", "-", "+"):
+            signs += 1
+        else:
+            signs = 0
         if signs + sum(depth for _, depth in opened) > DEEPEST:
             raise Refused(f"is nested more than {DEEPEST} deep; write it flatter")
     if opened:
@@ -155,11 +177,13 @@ def _check_token(written: str, token: Token, before: Token | None) -> None:
         _check_name(token)
     elif token.text not in _MARKS or written != token.text:
         meant = _MEANT.get(written)
-        raise Refused(f"has {quote_value(written)}{f', {meant}' if meant else ''}; {FORM}")
+        explained = f", {meant}" if meant else ""
+        raise Refused(f"has {quote_value(written)}{explained}; {FORM}")
 
 
 def _check_text(inside: str, before: Token | None) -> None:
-    if before is not None and _word(before) not in (*_MARKS[:1], *_MARKS[2:], *_KNOWN):
+    # Spark joins neighbouring texts, and reads a word before a text as its type: date '2024-01-01'.
+    if before is not None and _lower_word(before) not in _BEFORE_TEXT:
         form = "times are texts without a word before them, a quote inside a text is written \\'"
         raise Refused(f"has the text {quote_value(inside)} where an operator is needed; {form}")
     if not _TEXT.fullmatch(inside):
@@ -190,28 +214,36 @@ def _check_name(token: Token) -> None:
         raise Refused(
             f"names {token.text!r}, but names that begin with '__' are reserved; rename the column"
         )
-    if _word(token) == "select":
+    if _lower_word(token) == "select":
         raise Refused("has a subquery; an expression looks at one row of the source")
 
 
 def _check_calls(found: Sequence[Token]) -> None:
-    for before, token, after in zip([None, *found], found, found[1:], strict=False):
-        word = _word(token)
-        named = token.token_type == TokenType.IDENTIFIER or _NAME.fullmatch(word)
-        type_of_cast = before is not None and _word(before) == "as"
-        if not named or _word(after) != "(" or word in (*_CALLED, *_KNOWN) or type_of_cast:
-            continue
-        meant = _CALLS_MEANT.get(word)
-        hint = (
-            f", {meant}, but an expression looks at one row"
-            if meant
-            else suggest_name(word, _CALLED)
-        )
-        raise Refused(f"calls {token.text!r}{hint}; the functions are {join_names(_CALLED[:-1])}")
+    before: Token | None = None
+    for token, after in pairwise(found):
+        # cast(price as decimal(9, 2)) calls nothing.
+        is_type = before is not None and _lower_word(before) == "as"
+        if _lower_word(after) == "(" and not is_type:
+            _check_call(token)
+        before = token
 
 
-def _word(token: Token) -> str:
+def _check_call(token: Token) -> None:
+    """Refuses the name before a parenthesis unless it is that of a function."""
+    word = _lower_word(token)
+    is_name = token.token_type == TokenType.IDENTIFIER or _NAME.fullmatch(word)
+    if not is_name or word in _CALLED or word in _KNOWN:
+        return
+    meant = _CALLS_MEANT.get(word)
+    if meant is None:
+        hint = suggest_name(word, _CALLED)
+    else:
+        hint = f", {meant}, but an expression looks at one row"
+    raise Refused(f"calls {token.text!r}{hint}; the functions are {join_names(_CALLED[:-1])}")
+
+
+def _lower_word(token: Token) -> str:
     """An operator or an unquoted word in lower case, nothing for what is quoted."""
-    return (
-        "" if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER) else token.text.lower()
-    )
+    if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
+        return ""
+    return token.text.lower()

@@ -6,25 +6,26 @@ from typing import Union
 
 ANY_NUMBER = 100
 FUNCTIONS = {
-    **dict.fromkeys(
-        (
-            "abs",
-            "floor",
-            "ceil",
-            "lower",
-            "upper",
-            "trim",
-            "length",
-            "year",
-            "month",
-            "day",
-            "hour",
-        ),
-        (1, 1),
-    ),
-    **dict.fromkeys(("coalesce", "concat"), (1, ANY_NUMBER)),
-    **dict.fromkeys(("least", "greatest"), (2, ANY_NUMBER)),
-    **{"round": (1, 2), "nullif": (2, 2), "substring": (2, 3), "if": (3, 3), "replace": (3, 3)},
+    "abs": (1, 1),
+    "floor": (1, 1),
+    "ceil": (1, 1),
+    "lower": (1, 1),
+    "upper": (1, 1),
+    "trim": (1, 1),
+    "length": (1, 1),
+    "year": (1, 1),
+    "month": (1, 1),
+    "day": (1, 1),
+    "hour": (1, 1),
+    "coalesce": (1, ANY_NUMBER),
+    "concat": (1, ANY_NUMBER),
+    "least": (2, ANY_NUMBER),
+    "greatest": (2, ANY_NUMBER),
+    "round": (1, 2),
+    "nullif": (2, 2),
+    "substring": (2, 3),
+    "if": (3, 3),
+    "replace": (3, 3),
 }
 """Every function and the fewest and most arguments it takes; `cast` has a syntax of its own."""
 
