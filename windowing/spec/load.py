@@ -15,13 +15,13 @@ from pydantic import ValidationError
 from windowing.errors import SpecError
 from windowing.spec.aggregates import parse_aggregate
 from windowing.spec.expressions.parse import parse_expression
-from windowing.spec.kinds import Aggregate, Expression
+from windowing.spec.kinds import Aggregate, Expression, Window
 from windowing.spec.pipeline import EventTime, Pipeline, Retention, Source, Watermark
-from windowing.spec.places import directory, table
+from windowing.spec.places import resolve_directory, resolve_table
 from windowing.spec.reserved import check_computed_columns, check_output_columns, check_windows
 from windowing.spec.retention import check_state
-from windowing.spec.schedule import schedule
-from windowing.spec.times import kept_us, not_negative_us, or_forever, zone
+from windowing.spec.schedule import check_schedule
+from windowing.spec.times import check_zone, kept_us, not_negative_us, or_forever
 from windowing.spec.windows import build_window
 from windowing.spec.words import quote_value
 from windowing.spec.yaml.document import (
@@ -44,29 +44,33 @@ def load_pipeline(spec: str | os.PathLike[str] | Mapping[str, Any]) -> Pipeline:
     SpecError, in one sentence, for anything else.
     """
     if isinstance(spec, Mapping):
-        return _pipeline(_written(_plain(spec)), None, None)
+        return _build_pipeline(_parse_document(_plain_value(spec)), None, None)
     if not isinstance(spec, (str, os.PathLike)):
         raise SpecError("spec", f"{quote_value(spec)} is neither a path nor a mapping")
     file = os.fsdecode(spec)
     values = document(file)
+    base = os.path.dirname(os.path.abspath(file))
     try:
-        return _pipeline(_written(values), os.path.dirname(os.path.abspath(file)), file)
+        return _build_pipeline(_parse_document(values), base, file)
     except SpecError as error:
         raise SpecError(error.field, error.message, file) from None
 
 
-def _plain(value: Any, depth: int = 0) -> Any:
+def _plain_value(value: Any, depth: int = 0) -> Any:
     """A mapping's content as YAML would have given it."""
+    # A mapping made in Python can contain itself, which a YAML file without aliases can't.
     if depth > 16:
         raise SpecError("spec", "is nested too deeply; a pipeline needs four levels")
     if isinstance(value, Mapping):
-        return {key: _plain(inner, depth + 1) for key, inner in value.items()}
+        return {key: _plain_value(inner, depth + 1) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(inner, depth + 1) for inner in value]
-    return value.isoformat() if isinstance(value, date) else value
+        return [_plain_value(inner, depth + 1) for inner in value]
+    if isinstance(value, date):
+        return value.isoformat()
+    return value
 
 
-def _written(values: Any) -> PipelineDocument:
+def _parse_document(values: Any) -> PipelineDocument:
     if not isinstance(values, dict):
         raise SpecError(
             "line 1",
@@ -80,29 +84,28 @@ def _written(values: Any) -> PipelineDocument:
         raise SpecError(field, sentence) from None
 
 
-def _pipeline(written: PipelineDocument, base: str | None, file: str | None) -> Pipeline:
+def _build_pipeline(written: PipelineDocument, base: str | None, file: str | None) -> Pipeline:
+    """The pipeline of a document; of several findings, the first in this order is raised."""
     check_name("name", written.name)
-    source, aggregates = _source(written.source, base), _aggregates(written)
-    check_output_columns(source.key, tuple(a.name for a in aggregates))
-    for name in written.windows:
-        check_name(f"windows.{name}", name)
-    check_windows(written.windows)
-    windows = tuple(
-        build_window(name, given, aggregates) for name, given in written.windows.items()
-    )
-    retention = _retention(written.retention)
-    watermark = _watermark(written.watermark, retention)
+    source = _build_source(written.source, base)
+    aggregates = _parse_aggregates(written)
+    check_output_columns(source.key, tuple(aggregate.name for aggregate in aggregates))
+    windows = _build_windows(written, aggregates)
+    retention = _parse_retention(written.retention)
+    watermark = _parse_watermark(written.watermark, retention)
     check_state(written.retention.state, watermark, retention, windows)
+    suite = None
     if written.expectations:
-        check_name("expectations.suite", written.expectations.suite)
+        suite = written.expectations.suite
+        check_name("expectations.suite", suite)
     pipeline = Pipeline(
         name=written.name,
-        lake=directory("lake", written.lake, base),
+        lake=resolve_directory("lake", written.lake, base),
         source=source,
         watermark=watermark,
         windows=windows,
-        schedule=schedule("schedule", written.schedule),
-        suite=written.expectations.suite if written.expectations else None,
+        schedule=check_schedule("schedule", written.schedule),
+        suite=suite,
         retention=retention,
         file=file,
     )
@@ -120,22 +123,23 @@ def check_name(field: str, name: str) -> None:
         )
 
 
-def _source(written: SourceDocument, base: str | None) -> Source:
+def _build_source(written: SourceDocument, base: str | None) -> Source:
     return Source(
-        table=table("source.table", written.table, base),
-        event_time=_event_time(written),
+        table=resolve_table("source.table", written.table, base),
+        event_time=_read_event_time(written),
         key=tuple(written.key),
-        zone=zone("source.zone", written.zone),
+        zone=check_zone("source.zone", written.zone),
         event_id=written.event_id,
-        order_by=_once("source.order_by", written.order_by),
-        changes=_changes(written),
+        order_by=_check_distinct("source.order_by", written.order_by),
+        changes=_check_changes(written),
+        # In YAML null without quotes is no text, so what a spec writes as null arrives as None.
         on_bad_value=written.on_bad_value or "null",
-        columns=_computed(written.columns or {}, written.changes),
-        where=None if written.where is None else parse_expression("source.where", written.where),
+        columns=_parse_computed(written.columns or {}, written.changes),
+        where=_parse_optional("source.where", written.where),
     )
 
 
-def _changes(written: SourceDocument) -> str:
+def _check_changes(written: SourceDocument) -> str:
     if written.changes == "feed" and written.event_time == ARRIVAL:
         raise SpecError(
             "source.changes",
@@ -144,58 +148,88 @@ def _changes(written: SourceDocument) -> str:
     return written.changes
 
 
-def _event_time(written: SourceDocument) -> EventTime:
+def _read_event_time(written: SourceDocument) -> EventTime:
     at = written.event_time
     if isinstance(at, EventTimeDocument):
         return EventTime(at.column, at.unit)
-    return EventTime(None if at == ARRIVAL else at)
+    if at == ARRIVAL:
+        return EventTime(None)
+    return EventTime(at)
 
 
-def _computed(columns: Mapping[str, str], changes: str) -> tuple[tuple[str, Expression], ...]:
+def _parse_computed(columns: Mapping[str, str], changes: str) -> tuple[tuple[str, Expression], ...]:
     check_computed_columns(columns, changes)
-    return tuple(
-        (name, parse_expression(f"source.columns.{name}", text)) for name, text in columns.items()
-    )
+    parsed = []
+    for name, text in columns.items():
+        parsed.append((name, parse_expression(f"source.columns.{name}", text)))
+    return tuple(parsed)
 
 
-def _once(field: str, columns: list[str]) -> tuple[str, ...]:
+def _parse_optional(field: str, text: str | None) -> Expression | None:
+    if text is None:
+        return None
+    return parse_expression(field, text)
+
+
+def _check_distinct(field: str, columns: list[str]) -> tuple[str, ...]:
+    """The columns, if they differ by more than case, which Delta doesn't distinguish."""
+    taken: set[str] = set()
     for i, name in enumerate(columns):
-        if name.lower() in [other.lower() for other in columns[:i]]:
+        if name.lower() in taken:
             raise SpecError(f"{field}[{i}]", f"{name!r} is given twice; name each column once")
+        taken.add(name.lower())
     return tuple(columns)
 
 
-def _aggregates(written: PipelineDocument) -> tuple[Aggregate, ...]:
-    return tuple(
-        _aggregate(f"aggregates.{name}", name, given) for name, given in written.aggregates.items()
-    )
+def _parse_aggregates(written: PipelineDocument) -> tuple[Aggregate, ...]:
+    parsed = []
+    for name, given in written.aggregates.items():
+        parsed.append(_parse_aggregate(f"aggregates.{name}", name, given))
+    return tuple(parsed)
 
 
-def _aggregate(field: str, name: str, given: str | AggregateDocument) -> Aggregate:
+def _parse_aggregate(field: str, name: str, given: str | AggregateDocument) -> Aggregate:
     if isinstance(given, str):
         return parse_aggregate(field, name, given)
-    where = None if given.where is None else parse_expression(f"{field}.where", given.where)
+    where = _parse_optional(f"{field}.where", given.where)
     return parse_aggregate(f"{field}.call", name, given.call, where)
 
 
-def _watermark(written: WatermarkDocument, retention: Retention) -> Watermark:
-    horizon = written.dedupe_horizon
+def _build_windows(
+    written: PipelineDocument, aggregates: tuple[Aggregate, ...]
+) -> tuple[Window, ...]:
+    for name in written.windows:
+        check_name(f"windows.{name}", name)
+    check_windows(written.windows)
+    windows = []
+    for name, given in written.windows.items():
+        windows.append(build_window(name, given, aggregates))
+    return tuple(windows)
+
+
+def _parse_watermark(written: WatermarkDocument, retention: Retention) -> Watermark:
+    delay_us = not_negative_us("watermark.delay", written.delay)
+    allowed_lateness_us = or_forever(
+        "watermark.allowed_lateness", written.allowed_lateness, not_negative_us
+    )
+    max_future_us = not_negative_us("watermark.max_future", written.max_future)
+    # Without a horizon, event ids are kept as long as state.
+    dedupe_horizon_us = retention.state_us
+    if written.dedupe_horizon is not None:
+        dedupe_horizon_us = not_negative_us("watermark.dedupe_horizon", written.dedupe_horizon)
+    idle_after_us = None
+    if written.idle_after is not None:
+        idle_after_us = not_negative_us("watermark.idle_after", written.idle_after)
     return Watermark(
-        delay_us=not_negative_us("watermark.delay", written.delay),
-        allowed_lateness_us=or_forever(
-            "watermark.allowed_lateness", written.allowed_lateness, not_negative_us
-        ),
-        max_future_us=not_negative_us("watermark.max_future", written.max_future),
-        dedupe_horizon_us=retention.state_us
-        if horizon is None
-        else not_negative_us("watermark.dedupe_horizon", horizon),
-        idle_after_us=None
-        if written.idle_after is None
-        else not_negative_us("watermark.idle_after", written.idle_after),
+        delay_us=delay_us,
+        allowed_lateness_us=allowed_lateness_us,
+        max_future_us=max_future_us,
+        dedupe_horizon_us=dedupe_horizon_us,
+        idle_after_us=idle_after_us,
     )
 
 
-def _retention(written: RetentionDocument) -> Retention:
+def _parse_retention(written: RetentionDocument) -> Retention:
     return Retention(
         state_us=or_forever("retention.state", written.state, kept_us),
         refused_us=or_forever("retention.refused", written.refused, kept_us),
@@ -204,6 +238,7 @@ def _retention(written: RetentionDocument) -> Retention:
 
 
 def _check_source(pipeline: Pipeline, given: str) -> None:
+    # With the slash, a table such as lake/flights_raw doesn't lie in a root such as lake/flights.
     if f"{pipeline.source.table}/".startswith(f"{pipeline.root}/"):
         raise SpecError(
             "source.table",

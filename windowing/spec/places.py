@@ -13,7 +13,7 @@ _VARIABLE = re.compile(r"\$(?:\{([^{}]*)\}|([A-Za-z_]\w*))", re.ASCII)
 _CATALOG = re.compile(r"[\w-]+(\.[\w-]+){0,3}")
 
 
-def directory(field: str, text: str, base: str | None) -> str:
+def resolve_directory(field: str, text: str, base: str | None) -> str:
     """The absolute, normalised path that `text` names, relative to the directory `base`.
 
     Without a base `text` has to be absolute. SpecError at `field` for variables, for schemes other
@@ -34,11 +34,11 @@ def directory(field: str, text: str, base: str | None) -> str:
     return "/" + os.path.normpath(os.path.join(base or "/", path)).lstrip("/")
 
 
-def table(field: str, text: str, base: str | None) -> str:
+def resolve_table(field: str, text: str, base: str | None) -> str:
     """A catalog name such as db.events as it is; any text with a slash as a directory."""
     _check_no_variable(field, text)
     if "/" in text:
-        return directory(field, text, base)
+        return resolve_directory(field, text, base)
     if not _CATALOG.fullmatch(text):
         raise SpecError(
             field,

@@ -43,7 +43,7 @@ _ITEM = re.compile(r"(?:\*|(\d{1,2}|[a-z]{3})(?:-(\d{1,2}|[a-z]{3}))?)(?:/(\d{1,
 """One item of a list: `*`, a value or a range, with a step or without one."""
 
 
-def schedule(field: str, text: str | None) -> str | None:
+def check_schedule(field: str, text: str | None) -> str | None:
     """`text` with single spaces if it is a schedule, None if it is None; SpecError otherwise.
 
     A schedule that never comes, such as one for 30 February, is refused as well.
@@ -51,7 +51,7 @@ def schedule(field: str, text: str | None) -> str | None:
     if text is None:
         return None
     if text.strip().startswith("@"):
-        return _preset(field, text.strip())
+        return _check_preset(field, text.strip())
     parts = text.split()
     if len(parts) != len(_CRON_FIELDS):
         names = join_names(cron_field.name for cron_field in _CRON_FIELDS)
@@ -66,7 +66,7 @@ def schedule(field: str, text: str | None) -> str | None:
     return " ".join(parts)
 
 
-def _preset(field: str, text: str) -> str:
+def _check_preset(field: str, text: str) -> str:
     if text not in PRESETS:
         hint = suggest_name(text, PRESETS)
         raise SpecError(
@@ -79,7 +79,7 @@ def _preset(field: str, text: str) -> str:
 
 def _check_part(field: str, text: str, part: str, cron_field: _CronField) -> None:
     items = part.lower().split(",")
-    if all(_fits(item, cron_field) for item in items):
+    if all(_fits_field(item, cron_field) for item in items):
         return
     allowed = f"{cron_field.low} to {cron_field.high}, *, a range, a list or a step such as */15"
     raise SpecError(
@@ -93,8 +93,8 @@ def _check_day_comes(field: str, text: str, parts: list[str]) -> None:
     if week_part != "*":
         # With a day of week, cron runs when either of the two days fits.
         return
-    days = _values(day_part.lower(), _DAY_OF_MONTH)
-    months = _values(month_part.lower(), _MONTH)
+    days = _list_values(day_part.lower(), _DAY_OF_MONTH)
+    months = _list_values(month_part.lower(), _MONTH)
     longest = max(_MONTH_LENGTHS[month - 1] for month in months)
     if min(days) > longest:
         raise SpecError(
@@ -104,7 +104,7 @@ def _check_day_comes(field: str, text: str, parts: list[str]) -> None:
         )
 
 
-def _fits(item: str, cron_field: _CronField) -> bool:
+def _fits_field(item: str, cron_field: _CronField) -> bool:
     """Whether cron accepts the item: known values in the field's range, in order, and a step."""
     match = _ITEM.fullmatch(item)
     if match is None:
@@ -118,7 +118,7 @@ def _fits(item: str, cron_field: _CronField) -> bool:
     return is_ordered and is_step
 
 
-def _values(part: str, cron_field: _CronField) -> set[int]:
+def _list_values(part: str, cron_field: _CronField) -> set[int]:
     """The numbers that a checked part of a schedule stands for."""
     found: set[int] = set()
     for item in part.split(","):

@@ -23,7 +23,7 @@ _ORIGIN = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?", re.
 _LONGEST_TEXT = 100
 
 
-def duration(field: str, text: str) -> Duration:
+def parse_duration(field: str, text: str) -> Duration:
     """The duration `text` spells, at most 9,999 years either way."""
     if len(text) > _LONGEST_TEXT:
         raise SpecError(field, f"{quote_value(text)} is not {FORM}")
@@ -38,7 +38,7 @@ def duration(field: str, text: str) -> Duration:
 
 def fixed_us(field: str, text: str) -> int:
     """Microseconds of a length that doesn't depend on the calendar; may be negative."""
-    found = duration(field, text)
+    found = parse_duration(field, text)
     if found.months:
         raise SpecError(field, f"{text!r} has no fixed length; use weeks, days or shorter units")
     return found.us
@@ -54,10 +54,10 @@ def not_negative_us(field: str, text: str) -> int:
 
 def positive_us(field: str, text: str) -> int:
     """Microseconds > 0."""
-    return positive(field, text, fixed_us(field, text))
+    return check_positive(field, text, fixed_us(field, text))
 
 
-def positive(field: str, text: str, length: int) -> int:
+def check_positive(field: str, text: str, length: int) -> int:
     """`length`, spelled `text`, if it is > 0."""
     if length <= 0:
         raise SpecError(field, f"{text!r} is not longer than 0; it must be {FORM}")
@@ -66,12 +66,15 @@ def positive(field: str, text: str, length: int) -> int:
 
 def kept_us(field: str, text: str) -> int:
     """Microseconds > 0 of a length that may be calendar months, each as long as it can be."""
-    return positive(field, text, longest_us(duration(field, text)))
+    length = parse_duration(field, text)
+    return check_positive(field, text, longest_us(length))
 
 
 def or_forever(field: str, text: str, read: Callable[[str, str], int]) -> int | None:
     """None for the word forever, else what `read` makes of the text."""
-    return None if text.strip().lower() == "forever" else read(field, text)
+    if text.strip().lower() == "forever":
+        return None
+    return read(field, text)
 
 
 def longest_us(length: Duration) -> int:
@@ -80,17 +83,19 @@ def longest_us(length: Duration) -> int:
     >>> longest_us(Duration(months=14)) // DAY
     428
     """
+    if length.us:
+        return length.us
     years, months = divmod(abs(length.months), 12)
-    return length.us or (366 * years + 31 * months) * DAY * (-1 if length.months < 0 else 1)
+    longest = (366 * years + 31 * months) * DAY
+    return -longest if length.months < 0 else longest
 
 
-def zone(field: str, name: str | None) -> str | None:
+def check_zone(field: str, name: str | None) -> str | None:
     """`name` if it is in the tz database, None if it is None."""
     if name is None or name in available_timezones():
         return name
-    raise SpecError(
-        field, f"{quote_value(name)} is not {ZONE_FORM}{suggest_name(name, available_timezones())}"
-    )
+    hint = suggest_name(name, available_timezones())
+    raise SpecError(field, f"{quote_value(name)} is not {ZONE_FORM}{hint}")
 
 
 def origin_us(field: str, text: str) -> int:
@@ -115,6 +120,8 @@ def instant(text: str) -> datetime | None:
     """
     try:
         at = datetime.fromisoformat(text.strip())
-        return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+        if at.tzinfo is None:
+            at = at.replace(tzinfo=UTC)
+        return at.astimezone(UTC)
     except (ValueError, OverflowError):
         return None

@@ -24,13 +24,13 @@ from windowing.spec.kinds import (
 )
 from windowing.spec.shown import output_policy
 from windowing.spec.times import (
-    duration,
+    check_positive,
+    check_zone,
     fixed_us,
     not_negative_us,
     origin_us,
-    positive,
+    parse_duration,
     positive_us,
-    zone,
 )
 from windowing.spec.words import join_names, quote_value, suggest_name
 from windowing.spec.yaml.fields import STEP
@@ -116,8 +116,8 @@ def _parse_grid(
     field: str, part: str, text: str, written: TumblingDocument | CumulateDocument
 ) -> Grid:
     """The grid whose step is the length `text`, given as the field `part`."""
-    size = duration(f"{field}.{part}", text)
-    positive(f"{field}.{part}", text, size.us or size.months)
+    size = parse_duration(f"{field}.{part}", text)
+    check_positive(f"{field}.{part}", text, size.us or size.months)
     if written.offset is not None and written.origin is not None:
         raise SpecError(
             f"{field}.offset",
@@ -133,13 +133,13 @@ def _parse_grid(
         origin = _parse_offset_us(field, written, text, size.us)
     else:
         origin = origin_us(f"{field}.origin", written.origin)
-    return Grid(size.us, size.months, origin, zone(f"{field}.zone", written.zone))
+    return Grid(size.us, size.months, origin, check_zone(f"{field}.zone", written.zone))
 
 
 def _parse_cumulate_grid(field: str, written: CumulateDocument) -> Grid:
     periods = _parse_grid(field, "max_size", written.max_size, written)
-    step = duration(f"{field}.step", written.step)
-    positive(f"{field}.step", written.step, step.us or step.months)
+    step = parse_duration(f"{field}.step", written.step)
+    check_positive(f"{field}.step", written.step, step.us or step.months)
     if step.months and periods.step_us:
         raise SpecError(
             f"{field}.step",
@@ -199,7 +199,7 @@ def _build_sliding(
             f"{written.size!r}",
         )
     origin = _parse_offset_us(field, written, written.slide, slide)
-    grid = Grid(slide, 0, origin, zone(f"{field}.zone", written.zone))
+    grid = Grid(slide, 0, origin, check_zone(f"{field}.zone", written.zone))
     # Tumbling windows have no `emit: changes`, so with it the window stays a sliding one.
     if slide == size and output.emit != "changes":
         return Tumbling(name, grid, aggregates, output)
