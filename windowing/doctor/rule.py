@@ -11,7 +11,9 @@ from json import JSONDecodeError, loads
 from windowing.ledger.rule import LedgerHistory
 from windowing.spec.pipeline import Pipeline
 
-RECOVER, RESET, MOVE = "recover", "reset", "move"
+RECOVER = "recover"
+RESET = "reset"
+MOVE = "move"
 DOES = {
     RECOVER: "rebuilds the checkpoint from the ledger",
     RESET: "starts the pipeline over from its source",
@@ -134,9 +136,8 @@ def _compare_positions(stream: Stream, past: LedgerHistory) -> Iterator[Finding]
         found = f"it has offsets of batch {stream.offset}, and committed {stream.commit}"
         yield Finding("CHECKPOINT_DAMAGED", found)
     else:
-        for batch in (last, began):
-            if batch is None:
-                continue
+        batches = [last] if began is None else [last, began]
+        for batch in batches:
             if not same_cut(stream.offsets.get(batch), past.offsets(batch)):
                 found = f"its batch {batch} ends at other offsets than that of the ledger"
                 yield Finding("CHECKPOINT_FOREIGN", found)
@@ -149,6 +150,7 @@ def same_cut(ours: str | None, theirs: str | None) -> bool:
     """
     if ours is None or theirs is None:
         return True
+    # The lines before the last one are about the query; the last one is the source's offset.
     return ours.splitlines()[-1:] == theirs.splitlines()[-1:]
 
 
@@ -160,10 +162,17 @@ def readable(text: str, lines: int) -> bool:
     parts = text.splitlines()
     if len(parts) < lines:
         return False
-    try:
-        return all(isinstance(loads(part), dict) for part in parts if part not in {"v1", "-"})
-    except JSONDecodeError:
-        return False
+    for part in parts:
+        # "-" stands for a source without an offset.
+        if part in {"v1", "-"}:
+            continue
+        try:
+            content = loads(part)
+        except JSONDecodeError:
+            return False
+        if not isinstance(content, dict):
+            return False
+    return True
 
 
 def of_tables(

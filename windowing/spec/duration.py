@@ -48,7 +48,8 @@ class Duration:
         rest = _PART.sub("", written).strip()
         if not parts or rest:
             raise _not_a_duration(text, f"is not {FORM}")
-        us = months = 0
+        us = 0
+        months = 0
         for number, unit in parts:
             if unit in _FIXED_US:
                 us += int(number) * _FIXED_US[unit]
@@ -64,7 +65,9 @@ class Duration:
         if self.months:
             return _in_words(self.months, "month")
         parts = [_in_words(number, unit) for number, unit in _split_by_unit(self.us)]
-        return " ".join(parts) or "0 seconds"
+        if not parts:
+            return "0 seconds"
+        return " ".join(parts)
 
 
 def _not_a_duration(text: str, wrong: str) -> ValueError:
@@ -86,7 +89,9 @@ def _meant_length(text: str) -> str | None:
 
 
 def _in_words(number: int, unit: str) -> str:
-    return f"{number} {unit}" if abs(number) == 1 else f"{number} {unit}s"
+    if abs(number) == 1:
+        return f"{number} {unit}"
+    return f"{number} {unit}s"
 
 
 def _split_by_unit(us: int) -> list[tuple[int, str]]:

@@ -16,14 +16,29 @@ HELPER = "__"
 """The prefix of the names of helper columns."""
 
 OUTPUT_COLUMNS = (
-    *("window_start", "window_end", "last_event", "window_index", "revision", "run"),
-    *("closed_by", "is_closed", "is_final"),
+    "window_start",
+    "window_end",
+    "last_event",
+    "window_index",
+    "revision",
+    "run",
+    "closed_by",
+    "is_closed",
+    "is_final",
 )
 """Columns that tables of windows have or that reading adds; no key or aggregate can have them."""
 
 STATE_COLUMNS = (
-    *("pane_start", "first_event", "rows", "event_time", "digest", "inputs", "missed"),
-    *("generation", "batch", "judged_by"),
+    "pane_start",
+    "first_event",
+    "rows",
+    "event_time",
+    "digest",
+    "inputs",
+    "missed",
+    "generation",
+    "batch",
+    "judged_by",
 )
 """Columns of state tables; no key can have them."""
 
@@ -71,11 +86,13 @@ def check_computed_columns(names: Iterable[str], changes: str) -> None:
 
 def check_windows(names: Collection[str]) -> None:
     """Raises SpecError if the ledger would count two windows' rows under one name."""
-    other = next((name for name in names if name in COUNTS), None)
-    if MISSED in names and other is not None:
-        both = f"the ledger counts rows of both as '{MISSED}.{other}'"
-        wrong = f"'{MISSED}' can't stand beside the window {other!r}"
-        raise SpecError(f"windows.{MISSED}", f"{wrong}: {both}; give one of them another name")
+    if MISSED not in names:
+        return
+    for other in names:
+        if other in COUNTS:
+            both = f"the ledger counts rows of both as '{MISSED}.{other}'"
+            wrong = f"'{MISSED}' can't stand beside the window {other!r}"
+            raise SpecError(f"windows.{MISSED}", f"{wrong}: {both}; give one of them another name")
 
 
 def _check_output_column(

@@ -5,7 +5,8 @@ from difflib import get_close_matches
 from reprlib import Repr
 
 _SHORT = Repr()
-_SHORT.maxstring = _SHORT.maxother = 80
+_SHORT.maxstring = 80
+_SHORT.maxother = 80
 _SHORT.maxlevel = 3
 
 
@@ -42,12 +43,23 @@ def suggest_name(name: str, known: Iterable[str], also: Mapping[str, str] | None
     >>> suggest_name("hop", ["tumbling", "sliding"], {"hop": "sliding"})
     ", did you mean 'sliding'"
     """
-    meant = (also or {}).get(name.lower())
+    meant = None
+    if also is not None:
+        meant = also.get(name.lower())
     if meant is None:
-        names = {other.lower(): other for other in known}
-        found = get_close_matches(name.lower(), names, n=1, cutoff=0.6)
-        meant = names[found[0]] if found else None
-    return f", did you mean {meant!r}" if meant else ""
+        meant = _find_similar(name, known)
+    if not meant:
+        return ""
+    return f", did you mean {meant!r}"
+
+
+def _find_similar(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is most like `name`, whatever the case of either."""
+    by_lower_case = {other.lower(): other for other in known}
+    found = get_close_matches(name.lower(), by_lower_case, n=1, cutoff=0.6)
+    if not found:
+        return None
+    return by_lower_case[found[0]]
 
 
 def in_quotes(text: str) -> str:

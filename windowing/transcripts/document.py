@@ -17,8 +17,8 @@ from windowing.spec.places import resolve_directory
 from windowing.spec.times import INSTANT_FORM, instant
 from windowing.spec.words import quote_value
 from windowing.spec.yaml.document import Loc
-from windowing.spec.yaml.fields import Document, Place, text
-from windowing.spec.yaml.file import document, lines
+from windowing.spec.yaml.fields import Document, Place, require_text
+from windowing.spec.yaml.file import document, find_lines
 from windowing.spec.yaml.findings import first_sentence
 
 LATEST = datetime(9000, 1, 1, tzinfo=UTC)
@@ -57,24 +57,25 @@ class Transcript:
     steps: tuple[Step, ...]
 
 
-def _time(value: object) -> datetime:
+def _parse_time(value: object) -> datetime:
     found = instant(value) if isinstance(value, str) else None
     if found is None:
         raise _refused(value, INSTANT_FORM)
     return found
 
 
-def _range(value: object) -> Times:
+def _parse_range(value: object) -> Times:
     """The two instants of a backfill."""
     if not isinstance(value, dict) or set(value) != {"from", "to"}:
         raise _refused(value, "a range; write {from: 2013-03-10, to: 2013-03-11}")
-    start, end = _time(value["from"]), _time(value["to"])
+    start = _parse_time(value["from"])
+    end = _parse_time(value["to"])
     if start >= end:
         raise _refused(value, "a range; from must be before to")
     return start, end
 
 
-def _mapping(value: object) -> object:
+def _check_row(value: object) -> object:
     if isinstance(value, dict):
         return value
     raise _refused(
@@ -88,10 +89,10 @@ def _refused(value: object, form: str) -> PydanticCustomError:
     )
 
 
-Time = Annotated[datetime, BeforeValidator(_time)]
-Range = Annotated[Times, BeforeValidator(_range)]
-AnyRow = Annotated[dict[str, Any], BeforeValidator(_mapping)]
-TypeName = Annotated[str, text("a type such as string, bigint, double or timestamp")]
+Time = Annotated[datetime, BeforeValidator(_parse_time)]
+Range = Annotated[Times, BeforeValidator(_parse_range)]
+AnyRow = Annotated[dict[str, Any], BeforeValidator(_check_row)]
+TypeName = Annotated[str, require_text("a type such as string, bigint, double or timestamp")]
 
 
 class StepDocument(Document):
@@ -114,7 +115,7 @@ class TranscriptDocument(Document):
     """What goes into a pipeline step by step, and what must come out."""
 
     spec: Place = Field(description="the pipeline's file, relative to this one")
-    name: Annotated[str, text("a text that says what is tested")] | None = Field(
+    name: Annotated[str, require_text("a text that says what is tested")] | None = Field(
         None, description="what is tested"
     )
     columns: dict[str, TypeName] | None = Field(
@@ -154,7 +155,7 @@ def load_transcript(file: str, base: str, name: str) -> Transcript:
         )
     try:
         written = TranscriptDocument.model_validate(values)
-        steps = _steps(written.steps, lines(file, "steps"))
+        steps = _build_steps(written.steps, find_lines(file, "steps"))
         spec = resolve_directory("spec", written.spec, base)
         return Transcript(file, written.name or name, spec, written.columns or {}, steps)
     except ValidationError as error:
@@ -163,13 +164,15 @@ def load_transcript(file: str, base: str, name: str) -> Transcript:
         raise SpecError(error.field, error.message, file) from None
 
 
-def _steps(written: Sequence[StepDocument], at: Sequence[int]) -> tuple[Step, ...]:
+def _build_steps(written: Sequence[StepDocument], at: Sequence[int]) -> tuple[Step, ...]:
     """The steps, each with its arrival: its own, or else that of the step before."""
-    arrival = LATEST if all(step.arrival is None for step in written) else None
+    arrival: datetime | None = None
+    if all(step.arrival is None for step in written):
+        arrival = LATEST
     steps: list[Step] = []
     for i, (step, line) in enumerate(zip(written, at, strict=True)):
         _check_one_thing(f"steps[{i}]", step)
-        arrival = _arrival(f"steps[{i}].arrival", step.arrival, arrival)
+        arrival = _choose_arrival(f"steps[{i}].arrival", step.arrival, arrival)
         rows = tuple(step.input or ())
         expect = step.expect or {}
         steps.append(Step(line, arrival, rows, step.watermark, step.backfill, expect))
@@ -177,24 +180,30 @@ def _steps(written: Sequence[StepDocument], at: Sequence[int]) -> tuple[Step, ..
 
 
 def _check_one_thing(where: str, step: StepDocument) -> None:
-    runs = [name for name in ("input", "watermark", "arrival") if getattr(step, name) is not None]
+    """Raises unless the step is either a run or a backfill."""
+    runs = []
+    for name in ("input", "watermark", "arrival"):
+        if getattr(step, name) is not None:
+            runs.append(name)
     if step.backfill is None and not runs:
         raise SpecError(where, "does nothing; write input, watermark, arrival or backfill")
     if step.backfill is not None and runs:
         raise SpecError(where, f"has {runs[0]} and backfill; give the backfill a step of its own")
 
 
-def _arrival(where: str, given: datetime | None, before: datetime | None) -> datetime:
-    if given is None and before is None:
-        raise SpecError(
-            where,
-            "is missing; once a step says its arrival, the first one must, "
-            "since arrivals never go back",
-        )
-    if given is not None and before is not None and given < before:
+def _choose_arrival(where: str, given: datetime | None, before: datetime | None) -> datetime:
+    if given is None:
+        if before is None:
+            raise SpecError(
+                where,
+                "is missing; once a step says its arrival, the first one must, "
+                "since arrivals never go back",
+            )
+        return before
+    if before is not None and given < before:
         raise SpecError(
             where,
             f"{given.isoformat()} is before {before.isoformat()}, the arrival of an earlier step; "
             "arrivals never go back",
         )
-    return given or before or LATEST
+    return given

@@ -57,16 +57,17 @@ def load_plays(paths: Sequence[str]) -> list[Play]:
 
 def load_play(file: str) -> Play:
     """The transcript in `file`, ready to be played."""
-    transcript = load_transcript(file, os.path.dirname(os.path.abspath(file)), Path(file).stem)
+    base = os.path.dirname(os.path.abspath(file))
+    transcript = load_transcript(file, base, Path(file).stem)
     pipeline = load_pipeline(transcript.spec)
     try:
         columns = column_types(transcript, pipeline)
         rows = type_rows(transcript, columns)
-        known = tables_of_transcript(pipeline, columns)
-        check_expected(transcript, {name: table.columns for name, table in known.items()})
+        tables = tables_of_transcript(pipeline, columns)
+        check_expected(transcript, {name: table.columns for name, table in tables.items()})
     except SpecError as error:
         raise SpecError(error.field, error.message, file) from None
-    return Play(transcript, pipeline, columns, rows, known)
+    return Play(transcript, pipeline, columns, rows, tables)
 
 
 def tables_of_transcript(pipeline: Pipeline, columns: Mapping[str, str]) -> dict[str, Table]:
@@ -98,8 +99,10 @@ def _transcript_files(path: str) -> Iterator[str]:
     if not os.path.isdir(path):
         yield path
         return
-    below = sorted(file for file in Path(path).rglob("*.yaml") if not _is_hidden(file, path))
-    found = [str(file) for file in below if _means_to_be_transcript(file)]
+    found = []
+    for file in sorted(Path(path).rglob("*.yaml")):
+        if not _is_hidden(file, path) and _means_to_be_transcript(file):
+            found.append(str(file))
     if not found:
         raise UsageError(f"{path} holds no transcript; one is a .yaml file with spec and steps")
     yield from found

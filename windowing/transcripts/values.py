@@ -5,7 +5,7 @@ that of the values.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -53,12 +53,22 @@ def column_types(transcript: Transcript, pipeline: Pipeline) -> dict[str, str]:
 
     SpecError for a column of a row that is neither, and for a column without a known type.
     """
-    said = {name: _type(f"columns.{name}", kind) for name, kind in transcript.columns.items()}
+    said: dict[str, str] = {}
+    for name, written in transcript.columns.items():
+        said[name] = _check_type(f"columns.{name}", written)
     needed = {**used_columns(pipeline), **said}
     _check_names(needed)
-    given = _given(transcript, needed)
-    found = {name: kind or _inferred(name, given.get(name, [])) for name, kind in needed.items()}
-    unknown = [name for name, kind in found.items() if kind is None]
+    given = _collect_values(transcript, needed)
+    types: dict[str, str] = {}
+    unknown: list[str] = []
+    for name, required in needed.items():
+        kind = required
+        if kind is None:
+            kind = _infer_type(name, given.get(name, []))
+        if kind is None:
+            unknown.append(name)
+        else:
+            types[name] = kind
     if unknown:
         example = ", ".join(f"{name}: bigint" for name in unknown)
         raise SpecError(
@@ -66,7 +76,7 @@ def column_types(transcript: Transcript, pipeline: Pipeline) -> dict[str, str]:
             f"the spec uses {join_names(unknown)}, but no row gives a value; "
             f"say the type, as in columns: {{{example}}}",
         )
-    return {name: kind for name, kind in found.items() if kind is not None}
+    return types
 
 
 def type_rows(transcript: Transcript, columns: Mapping[str, str]) -> list[list[dict[str, Any]]]:
@@ -76,42 +86,48 @@ def type_rows(transcript: Transcript, columns: Mapping[str, str]) -> list[list[d
     """
     steps: list[list[dict[str, Any]]] = []
     for i, step in enumerate(transcript.steps):
-        rows = [
-            _typed_row(f"steps[{i}].input[{n}]", row, columns) for n, row in enumerate(step.rows)
-        ]
+        rows = []
+        for n, row in enumerate(step.rows):
+            rows.append(_type_row(f"steps[{i}].input[{n}]", row, columns))
         steps.append(rows)
     return steps
 
 
-def _typed_row(field: str, row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
-    return {name: _value(f"{field}.{name}", kind, row.get(name)) for name, kind in columns.items()}
+def _type_row(field: str, row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
+    typed = {}
+    for name, kind in columns.items():
+        typed[name] = _type_value(f"{field}.{name}", kind, row.get(name))
+    return typed
 
 
 def used_columns(pipeline: Pipeline) -> dict[str, str | None]:
     """The columns of the source that the spec uses -> the type it requires; None if it has none."""
     computed = {name for name, _ in pipeline.source.columns}
     found: dict[str, str | None] = {}
-    for name, kind in _required(pipeline):
-        if name is not None and name not in computed:
-            found[name] = found.get(name) or kind
+    for name, kind in _list_required(pipeline):
+        if name is None or name in computed:
+            continue
+        # The first place that requires a type decides.
+        if found.get(name) is None:
+            found[name] = kind
     return found
 
 
-def _required(pipeline: Pipeline) -> Iterator[tuple[str | None, str | None]]:
+def _list_required(pipeline: Pipeline) -> Iterator[tuple[str | None, str | None]]:
     """(column, required type) of each place where the spec names one, in a fixed order."""
     source = pipeline.source
     for name in (*source.key, source.event_id, *source.order_by):
         yield name, None
     yield source.event_time.column, _event_time_type(source)
     computed = [expression for _, expression in source.columns]
-    conditions = [a.where for a in pipeline.aggregates]
+    conditions = [aggregate.where for aggregate in pipeline.aggregates]
     for expression in (*computed, source.where, *conditions):
         if expression is not None:
             for name in expression.columns:
                 yield name, None
-    for a in pipeline.aggregates:
-        yield a.column, "boolean" if a.function == "count_if" else None
-        yield a.by, None
+    for aggregate in pipeline.aggregates:
+        yield aggregate.column, "boolean" if aggregate.function == "count_if" else None
+        yield aggregate.by, None
     for window in pipeline.windows:
         for column in describe_window(window).read_columns:
             # Any type of number will do, so that one isn't required.
@@ -125,7 +141,7 @@ def _event_time_type(source: Source) -> str | None:
     return "string" if source.zone else "timestamp"
 
 
-def _type(field: str, written: str) -> str:
+def _check_type(field: str, written: str) -> str:
     kind = written.strip().lower()
     if kind in _FORMS or _is_decimal_type(kind):
         return kind
@@ -160,26 +176,27 @@ def _check_names(names: Iterable[str]) -> None:
         taken[name.lower()] = name
 
 
-def _given(transcript: Transcript, known: Mapping[str, object]) -> dict[str, list[Any]]:
+def _collect_values(transcript: Transcript, known: Mapping[str, object]) -> dict[str, list[Any]]:
     """The values that rows give to each column, without nulls; SpecError for an unknown column."""
     found: dict[str, list[Any]] = {}
     for i, step in enumerate(transcript.steps):
         for n, row in enumerate(step.rows):
+            _check_known(f"steps[{i}].input[{n}]", row, known)
             for name, value in row.items():
-                if name not in known:
-                    hint = (
-                        f"{suggest_name(name, known)}; if it is meant, say its type under columns"
-                    )
-                    raise SpecError(
-                        f"steps[{i}].input[{n}].{name}", f"the spec does not use this column{hint}"
-                    )
                 values = found.setdefault(name, [])
                 if value is not None:
                     values.append(value)
     return found
 
 
-def _inferred(name: str, values: list[Any]) -> str | None:
+def _check_known(field: str, row: Mapping[str, Any], known: Mapping[str, object]) -> None:
+    for name in row:
+        if name not in known:
+            hint = f"{suggest_name(name, known)}; if it is meant, say its type under columns"
+            raise SpecError(f"{field}.{name}", f"the spec does not use this column{hint}")
+
+
+def _infer_type(name: str, values: list[Any]) -> str | None:
     """The type of all `values`; None if there are none."""
     kinds = frozenset(map(type, values))
     if not kinds:
@@ -193,21 +210,26 @@ def _inferred(name: str, values: list[Any]) -> str | None:
     return _BY_VALUE[kinds]
 
 
-def _value(field: str, kind: str, value: Any) -> Any:
+def _type_value(field: str, kind: str, value: Any) -> Any:
     if value is None:
         return None
-    is_decimal = kind.startswith("decimal")
+    convert: Callable[[str, Any], Any]
+    if kind.startswith("decimal"):
+        convert = _convert_decimal
+        form = f"a number that {kind} holds without rounding"
+    else:
+        convert = _convert_value
+        form = _FORMS[kind]
     try:
-        found = _decimal(kind, value) if is_decimal else _converted(kind, value)
+        found = convert(kind, value)
     except (ValueError, OverflowError, InvalidOperation):
         found = None
     if found is None:
-        form = f"a number that {kind} holds without rounding" if is_decimal else _FORMS[kind]
         raise SpecError(field, f"{quote_value(value)} is not {form}")
     return found
 
 
-def _converted(kind: str, value: Any) -> Any:
+def _convert_value(kind: str, value: Any) -> Any:
     """The value in Python's type for `kind`; None or ValueError if it can't be one."""
     match value:
         case bool():
@@ -223,13 +245,15 @@ def _converted(kind: str, value: Any) -> Any:
             return instant(value)
         case str() if kind == "timestamp_ntz":
             at = datetime.fromisoformat(value)
-            return at if at.tzinfo is None else None
+            if at.tzinfo is not None:
+                return None
+            return at
         case str() if kind == "date":
             return date.fromisoformat(value)
     return None
 
 
-def _decimal(kind: str, value: Any) -> Decimal | None:
+def _convert_decimal(kind: str, value: Any) -> Decimal | None:
     precision, scale = (int(n) for n in re.findall(r"\d+", kind))
     # bool is a subclass of int, but true is no number.
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
@@ -237,5 +261,7 @@ def _decimal(kind: str, value: Any) -> Decimal | None:
     number = Decimal(str(value))
     if not number.is_finite() or abs(number) >= Decimal(10) ** (precision - scale):
         return None
-    exact = number.quantize(Decimal(1).scaleb(-scale))
-    return exact if exact == number else None
+    rounded = number.quantize(Decimal(1).scaleb(-scale))
+    if rounded != number:
+        return None
+    return rounded

@@ -15,13 +15,16 @@ from windowing.spec.yaml.fields import (
     Name,
     Place,
     Zone,
-    text,
+    require_text,
 )
 from windowing.spec.yaml.window_document import KINDS, AnyWindow
 
 
-def _tag(value: object) -> str:
-    return ":mapping" if isinstance(value, dict) else ":text"
+def _choose_tag(value: object) -> str:
+    """The tag of a field that is either a mapping or one text."""
+    if isinstance(value, dict):
+        return ":mapping"
+    return ":text"
 
 
 class EventTimeDocument(Document):
@@ -33,17 +36,21 @@ class EventTimeDocument(Document):
     )
 
 
+_TABLE_FORM = "a path, a file: URI or a catalog name such as db.events"
+_AnyEventTime = Annotated[
+    Annotated[Column, Tag(":text")] | Annotated[EventTimeDocument, Tag(":mapping")],
+    Discriminator(_choose_tag),
+]
+
+
 class SourceDocument(Document):
     """The Delta table events are read from."""
 
-    table: Annotated[str, text("a path, a file: URI or a catalog name such as db.events")] = Field(
+    table: Annotated[str, require_text(_TABLE_FORM)] = Field(
         description="the Delta table to read: a path relative to this file, a file: URI, "
         "or a catalog name such as db.events"
     )
-    event_time: Annotated[
-        Annotated[Column, Tag(":text")] | Annotated[EventTimeDocument, Tag(":mapping")],
-        Discriminator(_tag),
-    ] = Field(
+    event_time: _AnyEventTime = Field(
         description="the timestamp column that says when an event happened, "
         "or {column: ts, unit: ms|s|us}, or arrival"
     )
@@ -131,9 +138,10 @@ class RetentionDocument(Document):
 
 _AnyAggregate = Annotated[
     Annotated[Call, Tag(":text")] | Annotated[AggregateDocument, Tag(":mapping")],
-    Discriminator(_tag),
+    Discriminator(_choose_tag),
 ]
 _NAMED: dict[str, Any] = {"propertyNames": {"pattern": f"^{NAME_PATTERN}$"}}
+_SCHEDULE_FORM = "a cron expression such as '*/15 * * * *' or a preset such as '@hourly'"
 
 
 class PipelineDocument(Document):
@@ -156,12 +164,7 @@ class PipelineDocument(Document):
     windows: dict[str, AnyWindow] = Field(
         min_length=1, description="output tables and their windows", json_schema_extra=_NAMED
     )
-    schedule: (
-        Annotated[
-            str, text("a cron expression such as '*/15 * * * *' or a preset such as '@hourly'")
-        ]
-        | None
-    ) = Field(
+    schedule: Annotated[str, require_text(_SCHEDULE_FORM)] | None = Field(
         None,
         description="when to run: five cron fields or a preset; without it by hand",
         examples=["*/15 * * * *", "@hourly"],

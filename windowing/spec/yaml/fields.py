@@ -15,7 +15,7 @@ ARRIVAL = "arrival"
 """What event_time says where events happen when they arrive."""
 
 
-def text(form: str) -> BeforeValidator:
+def require_text(form: str) -> BeforeValidator:
     """Lets only non-empty text through; the sentence for anything else says `form`."""
 
     def check(value: object) -> object:
@@ -28,21 +28,24 @@ def text(form: str) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-Name = Annotated[str, text("a name: a small letter, then small letters, digits and _, at most 64")]
-Column = Annotated[str, text("the name of a column")]
-Place = Annotated[str, text("a path such as ../lake or /data/lake")]
-Length = Annotated[str, text(DURATION)]
-LengthOrForever = Annotated[str, text(f"{DURATION}, or forever")]
-Zone = Annotated[str, text(ZONE_FORM)]
-Origin = Annotated[str, text(ORIGIN_FORM)]
-Call = Annotated[str, text(CALL)]
-Expression = Annotated[str, text("an expression such as 'distance > 0'")]
-Condition = Annotated[str, text("a condition such as 'flights >= 3'")]
-Output = Annotated[str, text("the name of an aggregate")]
+_NAME_FORM = "a name: a small letter, then small letters, digits and _, at most 64"
+
+Name = Annotated[str, require_text(_NAME_FORM)]
+Column = Annotated[str, require_text("the name of a column")]
+Place = Annotated[str, require_text("a path such as ../lake or /data/lake")]
+Length = Annotated[str, require_text(DURATION)]
+LengthOrForever = Annotated[str, require_text(f"{DURATION}, or forever")]
+Zone = Annotated[str, require_text(ZONE_FORM)]
+Origin = Annotated[str, require_text(ORIGIN_FORM)]
+Call = Annotated[str, require_text(CALL)]
+Expression = Annotated[str, require_text("an expression such as 'distance > 0'")]
+Condition = Annotated[str, require_text("a condition such as 'flights >= 3'")]
+Output = Annotated[str, require_text("the name of an aggregate")]
 
 
-def _step(value: object) -> object:
+def _check_step(value: object) -> object:
     """Lets numbers and texts through."""
+    # bool is a subclass of int, but true is no number.
     if isinstance(value, (int, float, str)) and not isinstance(value, bool):
         return value
     raise PydanticCustomError(
@@ -51,7 +54,7 @@ def _step(value: object) -> object:
 
 
 STEP = "a number such as 10, or a duration such as '5 minutes' for timestamps"
-Step = Annotated[int | float | str, BeforeValidator(_step)]
+Step = Annotated[int | float | str, BeforeValidator(_check_step)]
 
 
 class Document(BaseModel):

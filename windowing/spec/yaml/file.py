@@ -24,28 +24,28 @@ def document(path: str) -> Any:
     SpecError, which names the file, for anything else.
     """
     try:
-        return _values(_read(path))
+        return _parse_values(_read_text(path))
     except SpecError as error:
         if error.field:
             raise SpecError(error.field, error.message, path) from None
         raise SpecError("", f"{path}: {error.message}") from None
 
 
-def lines(path: str, field: str) -> list[int]:
+def find_lines(path: str, field: str) -> list[int]:
     """The line on which each item of the top-level list `field` begins.
 
     The file has to be one that `document` can read.
     """
-    root = YAML(typ="safe", pure=True).compose(_read(path))
-    return [
-        item.start_mark.line + 1
-        for key, value in root.value
-        if key.value == field
-        for item in value.value
-    ]
+    root = YAML(typ="safe", pure=True).compose(_read_text(path))
+    found = []
+    for key, value in root.value:
+        if key.value == field:
+            for item in value.value:
+                found.append(item.start_mark.line + 1)
+    return found
 
 
-def _read(path: str) -> str:
+def _read_text(path: str) -> str:
     try:
         with open(path, "rb") as file:
             raw = file.read(LIMIT + 1)
@@ -61,7 +61,7 @@ def _read(path: str) -> str:
         raise SpecError(f"line {line}", "is not UTF-8 text; save the file as UTF-8") from None
 
 
-def _values(text: str) -> Any:
+def _parse_values(text: str) -> Any:
     directive = re.search(r"^%.*", text, re.MULTILINE)
     if directive:
         line = text[: directive.start()].count("\n") + 1
@@ -72,7 +72,9 @@ def _values(text: str) -> Any:
     yaml = YAML(typ="safe", pure=True)
     try:
         root = yaml.compose(text)
-        return None if root is None else _plain_value(root, "", yaml)
+        if root is None:
+            return None
+        return _plain_value(root, "", yaml)
     except MarkedYAMLError as error:
         raise _syntax_error(error) from None
     except YAMLError as error:
@@ -106,13 +108,13 @@ def _plain_value(node: Node, field: str, yaml: YAML) -> Any:
         )
     match node:
         case MappingNode() if node.tag == _CORE + "map":
-            return _mapping(node, field, yaml)
+            return _plain_mapping(node, field, yaml)
         case SequenceNode() if node.tag == _CORE + "seq":
             return [_plain_value(item, f"{field}[{i}]", yaml) for i, item in enumerate(node.value)]
         case ScalarNode() if node.tag in _TEXTS:
             return node.value
         case ScalarNode() if node.tag in _TYPED:
-            return _scalar(node, where, yaml)
+            return _plain_scalar(node, where, yaml)
     raise SpecError(
         where,
         f"the tag {quote_value(str(node.tag))} is not allowed; "
@@ -120,7 +122,7 @@ def _plain_value(node: Node, field: str, yaml: YAML) -> Any:
     )
 
 
-def _mapping(node: MappingNode, field: str, yaml: YAML) -> dict[Any, Any]:
+def _plain_mapping(node: MappingNode, field: str, yaml: YAML) -> dict[Any, Any]:
     if node.flow_style:
         _check_commas(node, field)
     values: dict[Any, Any] = {}
@@ -176,7 +178,7 @@ def _open_parentheses(text: str) -> int:
     return text.count("(") - text.count(")")
 
 
-def _scalar(node: ScalarNode, where: str, yaml: YAML) -> Any:
+def _plain_scalar(node: ScalarNode, where: str, yaml: YAML) -> Any:
     try:
         return yaml.constructor.construct_object(node)
     except (ValueError, KeyError, YAMLError):

@@ -23,13 +23,13 @@ def first_sentence(error: ValidationError, models: Models = model_at) -> tuple[s
     findings = error.errors(include_url=False)
     unknown = [finding for finding in findings if finding["type"] == "extra_forbidden"]
     chosen = unknown[0] if unknown else findings[0]
-    field = _path(chosen["loc"], chosen["type"])
+    field = _join_path(chosen["loc"], chosen["type"])
     if chosen["type"] == "union_tag_not_found" and isinstance(chosen["input"], dict):
         field += ".kind"
-    return field, _sentence(chosen, models)
+    return field, _describe_finding(chosen, models)
 
 
-def _path(loc: Loc, finding: str) -> str:
+def _join_path(loc: Loc, finding: str) -> str:
     """The field as a user writes it: `windows.hourly.size`, `source.key[1]`."""
     # pydantic puts the tag of a union, such as `:tumbling`, between a name and its fields.
     has_tag = loc[:2] == ("source", "event_time") or loc[:1] in {("windows",), ("aggregates",)}
@@ -40,11 +40,14 @@ def _path(loc: Loc, finding: str) -> str:
         is_tag = has_tag and i == 2 and str(step).startswith(":")
         if step == "[key]" or is_tag:
             continue
-        path += f"[{step}]" if isinstance(step, int) and is_index else f".{step}"
+        if isinstance(step, int) and is_index:
+            path += f"[{step}]"
+        else:
+            path += f".{step}"
     return path.removeprefix(".")
 
 
-def _sentence(error: ErrorDetails, models: Models) -> str:
+def _describe_finding(error: ErrorDetails, models: Models) -> str:
     given = quote_value(error["input"])
     if error["loc"][-1:] == ("[key]",):
         return f"{given} is not a name; quote it if it is meant as text"
@@ -52,11 +55,11 @@ def _sentence(error: ErrorDetails, models: Models) -> str:
         case "sentence":
             return error["msg"]
         case "extra_forbidden" | "invalid_key":
-            return _unknown_field(error["loc"], given, models)
+            return _describe_unknown_field(error["loc"], given, models)
         case "missing":
-            return f"is missing; write {_described(error['loc'], models)}"
+            return f"is missing; write {_describe_field(error['loc'], models)}"
         case "union_tag_not_found":
-            return _wrong_kind(error["input"])
+            return _describe_wrong_kind(error["input"])
         case "literal_error":
             return f"{given} is not allowed; it is {error['ctx']['expected']}"
         case "bool_type":
@@ -64,31 +67,33 @@ def _sentence(error: ErrorDetails, models: Models) -> str:
         case "int_type":
             return f"{given} is not a whole number"
         case "too_short":
-            return f"{given} is empty; write at least one: {_described(error['loc'], models)}"
+            return f"{given} is empty; write at least one: {_describe_field(error['loc'], models)}"
         case "list_type":
-            return f"{given} is not a list; write {_described(error['loc'], models)}"
-    return f"{given} is not a mapping; write {_described_mapping(error['loc'], models)}"
+            return f"{given} is not a list; write {_describe_field(error['loc'], models)}"
+    return f"{given} is not a mapping; write {_describe_mapping(error['loc'], models)}"
 
 
-def _unknown_field(loc: Loc, given: str, models: Models) -> str:
+def _describe_unknown_field(loc: Loc, given: str, models: Models) -> str:
     model = models(loc[:-1]) or PipelineDocument
     name = str(loc[-1])
     kinds: list[str] = []
     if issubclass(model, tuple(KINDS.values())):
         kinds = [kind for kind, other in KINDS.items() if name in other.model_fields]
     if kinds:
-        hint = f", it belongs to {_joined_with_and(kinds)} windows"
+        hint = f", it belongs to {_join_with_and(kinds)} windows"
     else:
         hint = suggest_name(name, model.model_fields)
     return f"is not a field here (given {given}){hint}; allowed: {join_names(model.model_fields)}"
 
 
-def _joined_with_and(names: list[str]) -> str:
+def _join_with_and(names: list[str]) -> str:
     *others, last = names
-    return f"{join_names(others)} and {last}" if others else last
+    if not others:
+        return last
+    return f"{join_names(others)} and {last}"
 
 
-def _wrong_kind(window: object) -> str:
+def _describe_wrong_kind(window: object) -> str:
     """Why a window has no kind that is known."""
     if not isinstance(window, dict):
         return (
@@ -98,20 +103,23 @@ def _wrong_kind(window: object) -> str:
     if "kind" not in window:
         return f"is missing; write one of {join_names(KINDS)}"
     kind = window["kind"]
-    hint = suggest_name(kind if isinstance(kind, str) else quote_value(kind), KINDS, dialects.KINDS)
+    name = kind if isinstance(kind, str) else quote_value(kind)
+    hint = suggest_name(name, KINDS, dialects.KINDS)
     return f"{quote_value(kind)} is not a kind of window{hint}; allowed: {join_names(KINDS)}"
 
 
-def _described(loc: Loc, models: Models) -> str:
+def _describe_field(loc: Loc, models: Models) -> str:
     model = models(loc[:-1])
-    field = model.model_fields.get(str(loc[-1])) if model else None
+    if model is None:
+        return "it"
+    field = model.model_fields.get(str(loc[-1]))
     if field is None or not field.description:
         return "it"
     return field.description
 
 
-def _described_mapping(loc: Loc, models: Models) -> str:
+def _describe_mapping(loc: Loc, models: Models) -> str:
     model = models(loc)
     if model is None:
-        return _described(loc, models)
+        return _describe_field(loc, models)
     return f"fields among {join_names(model.model_fields)}"

@@ -12,10 +12,10 @@ from windowing.spec.yaml.document import PipelineDocument
 
 def json_schema() -> dict[str, Any]:
     """The schema of a pipeline file as plain values, the same on every call."""
-    schema = PipelineDocument.model_json_schema()
+    schema = _remove_titles(PipelineDocument.model_json_schema())
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **_tidy(schema),
+        **schema,
         "title": "Tidemark pipeline",
     }
 
@@ -25,11 +25,19 @@ def schema_text() -> str:
     return json.dumps(json_schema(), indent=2, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-def _tidy(value: Any) -> Any:
+def _remove_titles(value: Any) -> Any:
     """Without the titles pydantic makes from field names."""
-    if isinstance(value, dict):
-        return {k: _tidy(v) for k, v in value.items() if not (k == "title" and isinstance(v, str))}
-    return [_tidy(v) for v in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_remove_titles(inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {}
+    for key, inner in value.items():
+        # A field of that name would have a schema there, which is no text.
+        is_title = key == "title" and isinstance(inner, str)
+        if not is_title:
+            kept[key] = _remove_titles(inner)
+    return kept
 
 
 if __name__ == "__main__":

@@ -168,9 +168,14 @@ class GlobalDocument(WindowDocument):
     kind: Literal["global"] = Field(description="global")
 
 
-def _kind_tag(value: Any) -> str | None:
-    kind = value.get("kind") if isinstance(value, dict) else None
-    return f":{kind}" if isinstance(kind, str) and kind in KINDS else None
+def _choose_tag(value: Any) -> str | None:
+    """The tag of the document for a window's kind; None if the kind is missing or unknown."""
+    if not isinstance(value, dict):
+        return None
+    kind = value.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        return None
+    return f":{kind}"
 
 
 KINDS: dict[str, type[WindowDocument]] = {
@@ -194,5 +199,5 @@ AnyWindow = Annotated[
     | Annotated[DeltaDocument, Tag(":delta")]
     | Annotated[PunctuationDocument, Tag(":punctuation")]
     | Annotated[GlobalDocument, Tag(":global")],
-    Discriminator(_kind_tag),
+    Discriminator(_choose_tag),
 ]
