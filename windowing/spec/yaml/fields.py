@@ -18,14 +18,14 @@ ARRIVAL = "arrival"
 def require_text(form: str) -> BeforeValidator:
     """Lets only non-empty text through; the sentence for anything else says `form`."""
 
-    def check(value: object) -> object:
+    def check_text(value: object) -> object:
         if isinstance(value, str) and value.strip():
             return value
         raise PydanticCustomError(
             "sentence", "{given} is not {form}", {"given": quote_value(value), "form": form}
         )
 
-    return BeforeValidator(check)
+    return BeforeValidator(check_text)
 
 
 _NAME_FORM = "a name: a small letter, then small letters, digits and _, at most 64"
