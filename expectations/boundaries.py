@@ -40,14 +40,16 @@ def on_grid(start: Any, end: Any, index: Index, grid: Grid, size_us: int | None)
     `start` and `end` are columns or arrays of microseconds; the result is one of truth values.
     """
     periods = grid.periods
-    before_start, at_start = index(periods, start - 1), index(periods, start)
+    before_start = index(periods, start - 1)
+    at_start = index(periods, start)
     starts_on_grid = before_start < at_start
     if size_us is None:
         ends_in_same_period = index(periods, end - 1) == at_start
         ends_on_boundary = index(grid, end - 1) < index(grid, end)
         return starts_on_grid & ends_in_same_period & ends_on_boundary
     ends = replace(periods, origin_us=grid.origin_us + size_us)
-    before_end, at_end = index(ends, end - 1), index(ends, end)
+    before_end = index(ends, end - 1)
+    at_end = index(ends, end)
     ends_on_grid = before_end < at_end
     # Start and end belong together if they share a boundary number: (a, b] and (c, d] overlap.
     return starts_on_grid & ends_on_grid & (before_start < at_end) & (before_end < at_start)
@@ -63,8 +65,10 @@ def off_grid(frame: DataFrame, grid: Grid, size_us: int | None) -> int:
     row_count = F.count(F.lit(1)).alias("rows")
     bounded = frame.select(start_us, end_us).dropna()
     windows = bounded.groupBy("start", "end").agg(row_count).toArrow()
-    start, end, rows = (windows.column(name).to_numpy() for name in ("start", "end", "rows"))
-    if not len(rows):
+    start = windows.column("start").to_numpy()
+    end = windows.column("end").to_numpy()
+    rows = windows.column("rows").to_numpy()
+    if len(rows) == 0:
         return 0
     earliest_us = int(min(start.min(), end.min()))
     latest_us = int(max(start.max(), end.max()))
@@ -76,8 +80,15 @@ def off_grid(frame: DataFrame, grid: Grid, size_us: int | None) -> int:
 
 def _index_between(low_us: int, high_us: int) -> Index:
     """An `Index` for instants from `low_us` to `high_us` that lays every grid out once."""
-    runs_of = cache(lambda grid: grid_runs(grid, low_us, high_us))
-    return lambda grid, instants: _boundary_numbers(runs_of(grid), instants)
+
+    @cache
+    def lay_out(grid: Grid) -> tuple[Run, ...]:
+        return grid_runs(grid, low_us, high_us)
+
+    def number_boundaries(grid: Grid, instants: Instants) -> Instants:
+        return _boundary_numbers(lay_out(grid), instants)
+
+    return number_boundaries
 
 
 def _boundary_numbers(pieces: tuple[Run, ...], instants: Instants) -> Instants:

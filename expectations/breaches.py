@@ -33,29 +33,34 @@ def count_breaches(frame: DataFrame, law: Law) -> Breaches:
     `frame` has all of `law.columns`. It is read once, and a second time if the grid is not plain
     arithmetic (a zone or calendar months).
     """
-    marks = _marks(law)
+    marks = _make_marks(law)
     judged = _with_previous(frame, law) if law.sequential else frame
-    identity = [_quoted(name) for name in law.identity]
+    identity = [_quote_name(name) for name in law.identity]
     mark_columns = [mark.alias(_MARK + name) for name, mark in marks.items()]
     marked = judged.select(*identity, *mark_columns)
-    sums = [F.sum(_quoted(_MARK + name)).alias(_MARK + name) for name in marks]
-    # The rules of sequential windows find duplicates themselves, by comparing neighbours.
-    summed = marked.agg(_row_count(), *sums) if law.sequential else _by_identity(marked, law, sums)
-    row = summed.collect()[0]
-    found = {name.removeprefix(_MARK): int(value or 0) for name, value in row.asDict().items()}
+    sums = [F.sum(_quote_name(_MARK + name)).alias(_MARK + name) for name in marks]
+    if law.sequential:
+        # The rules of sequential windows find duplicates themselves, by comparing neighbours.
+        summed = marked.agg(_row_count(), *sums)
+    else:
+        summed = _sum_by_identity(marked, law, sums)
+    found = {}
+    for name, value in summed.collect()[0].asDict().items():
+        # A sum over no rows is NULL.
+        found[name.removeprefix(_MARK)] = int(value or 0)
     if law.grid is not None and "grid" not in found:
         found["grid"] = off_grid(frame, law.grid, law.size_us)
     return found
 
 
-def _marks(law: Law) -> dict[str, Column]:
+def _make_marks(law: Law) -> dict[str, Column]:
     """What is summed over all rows: 1 for each rule that a row breaks, and the totals of `law`."""
     marks: dict[str, Column] = {}
     for name, condition in rules_of_law(law).items():
         # NULL is not true, so it counts as a breach.
         marks[name] = F.when(condition, F.lit(0)).otherwise(F.lit(1))
     for name in law.totals:
-        marks[f"total.{name}"] = F.col(_quoted(name))
+        marks[f"total.{name}"] = F.col(_quote_name(name))
     return marks
 
 
@@ -67,9 +72,9 @@ def rules_of_law(law: Law) -> dict[str, Column]:
     neighbouring rows if the output doesn't show the windows between them.
     """
     start, end = F.unix_micros(START), F.unix_micros(END)
-    found = {"null": _all(F.col(_quoted(name)).isNotNull() for name in law.filled)}
+    found = {"null": _combine_all(F.col(_quote_name(name)).isNotNull() for name in law.filled)}
     if law.counts:
-        found["negative"] = _all(F.col(_quoted(name)) >= 0 for name in law.counts)
+        found["negative"] = _combine_all(F.col(_quote_name(name)) >= 0 for name in law.counts)
     if not law.bounded:
         found["endless"] = F.col(START).isNull() & F.col(END).isNull()
         return found
@@ -94,18 +99,18 @@ def _session_rules(
 ) -> dict[str, Column]:
     """Sessions: a new one begins beyond the gap, or where the session before was cut."""
     last = F.unix_micros(LAST)
-    is_first = _previous(START).isNull()
-    begins = start > F.unix_micros(_previous(LAST)) + gap_us
+    is_first = _previous_value(START).isNull()
+    begins = start > F.unix_micros(_previous_value(LAST)) + gap_us
     expected_end = last + gap_us
     is_inside = last >= start
     if longest_us is not None:
-        begins = begins | (start >= F.unix_micros(_previous(START)) + longest_us)
+        begins = begins | (start >= F.unix_micros(_previous_value(START)) + longest_us)
         expected_end = F.least(expected_end, start + longest_us)
         is_inside = is_inside & (last < start + longest_us)
     return {
         "end": (end == expected_end) & is_inside,
         "overlap": is_first | begins,
-        "twice": is_first | (_previous(START) != F.col(START)),
+        "twice": is_first | (_previous_value(START) != F.col(START)),
     }
 
 
@@ -116,9 +121,9 @@ def _ordered_rules(law: Law, start: Column, end: Column) -> dict[str, Column]:
     and the first of the next may share an instant, so the next may begin 1 microsecond before
     that end.
     """
-    before_start = F.unix_micros(_previous(START))
-    before_end = F.unix_micros(_previous(END))
-    is_first = _previous(INDEX).isNull()
+    before_start = F.unix_micros(_previous_value(START))
+    before_end = F.unix_micros(_previous_value(END))
+    is_first = _previous_value(INDEX).isNull()
     if law.apart:
         follows = start >= before_end - 1
     else:
@@ -126,28 +131,28 @@ def _ordered_rules(law: Law, start: Column, end: Column) -> dict[str, Column]:
     return {
         "index": F.col(INDEX) >= 0,
         "sequence": is_first | follows,
-        "twice": is_first | (_previous(INDEX) != F.col(INDEX)),
+        "twice": is_first | (_previous_value(INDEX) != F.col(INDEX)),
     }
 
 
 def _with_previous(frame: DataFrame, law: Law) -> DataFrame:
     """`frame` with the bounds of the row before, which is NULL for the first row of a key."""
     order = (INDEX, START, END) if law.indexed else (START, LAST)
-    over = Over.partitionBy(*map(_quoted, law.key)).orderBy(*order)
+    over = Over.partitionBy(*map(_quote_name, law.key)).orderBy(*order)
     return frame.withColumns({_PREVIOUS + bound: F.lag(bound).over(over) for bound in law.bounds})
 
 
-def _previous(bound: str) -> Column:
-    return F.col(_quoted(_PREVIOUS + bound))
+def _previous_value(bound: str) -> Column:
+    return F.col(_quote_name(_PREVIOUS + bound))
 
 
-def _by_identity(marked: DataFrame, law: Law, sums: list[Column]) -> DataFrame:
+def _sum_by_identity(marked: DataFrame, law: Law, sums: list[Column]) -> DataFrame:
     """One row with all sums and the number of rows whose identity occurred before.
 
     It groups by identity first, because grouping shows duplicates without sorting.
     """
-    groups = marked.groupBy(*map(_quoted, law.identity)).agg(_row_count(), *sums)
-    rows = _quoted(_MARK + "rows")
+    groups = marked.groupBy(*map(_quote_name, law.identity)).agg(_row_count(), *sums)
+    rows = _quote_name(_MARK + "rows")
     duplicates = F.sum(F.col(rows) - 1).alias(_MARK + "twice")
     return groups.agg(F.sum(rows).alias(_MARK + "rows"), duplicates, *sums)
 
@@ -156,9 +161,9 @@ def _row_count() -> Column:
     return F.count(F.lit(1)).alias(_MARK + "rows")
 
 
-def _all(conditions: Iterable[Column]) -> Column:
+def _combine_all(conditions: Iterable[Column]) -> Column:
     return reduce(and_, conditions)
 
 
-def _quoted(name: str) -> str:
+def _quote_name(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"

@@ -40,9 +40,10 @@ _ROW = (
 )
 
 
-def directory(docs: Path, run_name: str) -> Path:
+def site_directory(docs: Path, run_name: str) -> Path:
     """The directory of `run_name`'s site; characters unfit for a file name become dashes."""
-    return docs / (re.sub(r"[^A-Za-z0-9._-]+", "-", run_name).strip(".-") or "run")
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", run_name).strip(".-")
+    return docs / (name or "run")
 
 
 def write_site(context: Any, results: Mapping[str, Any], site: Path) -> Path:
@@ -53,66 +54,73 @@ def write_site(context: Any, results: Mapping[str, Any], site: Path) -> Path:
     shutil.rmtree(site, ignore_errors=True)
     run = RunIdentifier(site.name, datetime.now(UTC))
     for name, result in results.items():
-        suite = ExpectationSuiteIdentifier(name)
-        result.meta["run_id"], result.meta["validation_time"] = run, run.run_time
-        context.validation_results_store.store_validation_results(
-            result, ValidationResultIdentifier(suite, run, result.batch_id), suite
-        )
-    backend = {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(site.absolute())}
-    context.add_data_docs_site(
-        _SITE, {"class_name": "SiteBuilder", "show_how_to_buttons": False, "store_backend": backend}
-    )
-    context.build_data_docs(site_names=[_SITE], build_index=False)
+        _store_result(context, run, name, result)
+    _build_pages(context, site)
+    # The style that _make_offline adds replaces the static files of Great Expectations.
     shutil.rmtree(site / "static", ignore_errors=True)
     for page in site.rglob("*.html"):
-        page.write_text(_offline(page.read_text("utf-8")), "utf-8")
+        page.write_text(_make_offline(page.read_text("utf-8")), "utf-8")
     return _write_index(results, site, run.run_time)
 
 
 def prune_docs(docs: Path) -> None:
     """Removes all but the newest `KEPT` sites in `docs`; anything there that isn't a site stays."""
-    sites = [
-        page.parent for page in docs.glob("*/index.html") if (page.parent / "validations").is_dir()
-    ]
-    for site in sorted(sites, key=lambda s: s.stat().st_mtime, reverse=True)[KEPT:]:
+    sites = []
+    for page in docs.glob("*/index.html"):
+        if (page.parent / "validations").is_dir():
+            sites.append(page.parent)
+    sites.sort(key=lambda site: site.stat().st_mtime, reverse=True)
+    for site in sites[KEPT:]:
         shutil.rmtree(site, ignore_errors=True)
 
 
-def _offline(page: str) -> str:
-    return _FETCHED.sub("", page).replace(
-        "</head>", f"<style>\n{_STYLE.read_text('utf-8')}</style></head>", 1
-    )
+def _store_result(context: Any, run: RunIdentifier, name: str, result: Any) -> None:
+    """Stores one result under `run`, so that the site has a page for it."""
+    result.meta["run_id"] = run
+    result.meta["validation_time"] = run.run_time
+    suite = ExpectationSuiteIdentifier(name)
+    key = ValidationResultIdentifier(suite, run, result.batch_id)
+    context.validation_results_store.store_validation_results(result, key, suite)
+
+
+def _build_pages(context: Any, site: Path) -> None:
+    """Renders every stored result as a page below `site`."""
+    backend = {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(site.absolute())}
+    builder = {"class_name": "SiteBuilder", "show_how_to_buttons": False, "store_backend": backend}
+    context.add_data_docs_site(_SITE, builder)
+    context.build_data_docs(site_names=[_SITE], build_index=False)
+
+
+def _make_offline(page: str) -> str:
+    style = f"<style>\n{_STYLE.read_text('utf-8')}</style>"
+    return _FETCHED.sub("", page).replace("</head>", f"{style}</head>", 1)
 
 
 def _write_index(results: Mapping[str, Any], site: Path, at: datetime) -> Path:
-    rows = "\n".join(_row(site, name, result) for name, result in results.items())
-    page = site / "index.html"
-    title = escape(f"Validation of {site.name}")
-    page.write_text(
-        _INDEX.format(
-            title=title,
-            when=f"{at:%Y-%m-%d %H:%M:%S} UTC",
-            rows=rows,
-            style=_STYLE.read_text("utf-8"),
-        ),
-        "utf-8",
+    rows = (_format_row(site, name, result) for name, result in results.items())
+    index = _INDEX.format(
+        title=escape(f"Validation of {site.name}"),
+        when=f"{at:%Y-%m-%d %H:%M:%S} UTC",
+        rows="\n".join(rows),
+        style=_STYLE.read_text("utf-8"),
     )
+    page = site / "index.html"
+    page.write_text(index, "utf-8")
     return page
 
 
-def _row(site: Path, name: str, result: Any) -> str:
+def _format_row(site: Path, name: str, result: Any) -> str:
     """The row of one output; StopIteration if it got no page."""
     page = next((site / "validations" / name).rglob("*.html")).relative_to(site)
     met = sum(bool(one.success) for one in result.results)
-    icon, status = (
-        ("fa-check-circle", "as expected") if result.success else ("fa-times", "not as expected")
-    )
-    shown = escape(result.meta["batch_spec"]["data_asset_name"])
+    icon, status = "fa-times", "not as expected"
+    if result.success:
+        icon, status = "fa-check-circle", "as expected"
     return _ROW.format(
         icon=icon,
         status=status,
         page=escape(page.as_posix()),
-        name=shown,
+        name=escape(result.meta["batch_spec"]["data_asset_name"]),
         met=met,
         unmet=len(result.results) - met,
     )

@@ -11,17 +11,17 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from expectations.library import library
+from expectations.library import import_great_expectations
 from expectations.outcome import Facts, Outcome, Verdict
 from expectations.places import SUITES
 from windowing.spec.pipeline import Pipeline
 
-gx = library()
+gx = import_great_expectations()
 
 from great_expectations.data_context.types.base import ProgressBarsConfig  # noqa: E402
 
 from expectations.builtin import SUITE, builtin_suite  # noqa: E402
-from expectations.docs import directory, prune_docs, write_site  # noqa: E402
+from expectations.docs import prune_docs, site_directory, write_site  # noqa: E402
 from expectations.promises import TYPES  # noqa: E402
 from expectations.redact import reason_of_result, redact_results  # noqa: E402
 from expectations.suite import load_suite  # noqa: E402
@@ -49,93 +49,95 @@ def evaluate(
     into outcomes or pages. SpecError if the suite is wrong.
     """
     own = load_suite(pipeline, suites)
-    context = _context()
-    checks = {
-        w: [*builtin_suite(pipeline.window(w), pipeline, facts), *own.get(w, [])] for w in outputs
-    }
-    batches = {
-        w: (_batch(context, pipeline, w, frame), _suite(context, w, checks[w]))
-        for w, frame in outputs.items()
-    }
+    context = _make_context()
+    batches: list[Any] = []
+    checks: list[Any] = []
+    for window, frame in outputs.items():
+        builtin = builtin_suite(pipeline.window(window), pipeline, facts)
+        batches.append(_make_batch(context, pipeline, window, frame))
+        checks.append(_add_suite(context, window, [*builtin, *own.get(window, [])]))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = dict(
-            zip(batches, pool.map(lambda pair: _validated(*pair), batches.values()), strict=True)
-        )
-    index = write_site(context, found, directory(docs, run_name))
+        results = dict(zip(outputs, pool.map(_validate_batch, batches, checks), strict=True))
+    index = write_site(context, results, site_directory(docs, run_name))
     prune_docs(docs)
-    return Verdict(
-        tuple(o for name, result in found.items() for o in _outcomes(name, result, pipeline.suite)),
-        index,
-    )
+    outcomes: list[Outcome] = []
+    for window, result in results.items():
+        outcomes += _list_outcomes(window, result, pipeline.suite)
+    return Verdict(tuple(outcomes), index)
 
 
-def _context() -> Any:
+def _make_context() -> Any:
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False)
     return context
 
 
-def _batch(context: Any, pipeline: Pipeline, window: str, frame: DataFrame) -> Any:
+def _make_batch(context: Any, pipeline: Pipeline, window: str, frame: DataFrame) -> Any:
     """One source, and so one engine, per output: two outputs are judged at a time."""
-    asset = context.data_sources.add_spark(name=window, persist=False).add_dataframe_asset(
-        name=f"{pipeline.name}.{window}"
-    )
-    return asset.add_batch_definition_whole_dataframe("whole").get_batch({"dataframe": frame})
+    source = context.data_sources.add_spark(name=window, persist=False)
+    asset = source.add_dataframe_asset(name=f"{pipeline.name}.{window}")
+    definition = asset.add_batch_definition_whole_dataframe("whole")
+    return definition.get_batch({"dataframe": frame})
 
 
-def _suite(context: Any, window: str, checks: list[Any]) -> Any:
+def _add_suite(context: Any, window: str, checks: list[Any]) -> Any:
     return context.suites.add(gx.ExpectationSuite(name=window, expectations=checks))
 
 
-def _validated(batch: Any, suite: Any) -> Any:
+def _validate_batch(batch: Any, suite: Any) -> Any:
     result: Any = redact_results(batch.validate(suite, result_format=_RESULT_FORMAT), TYPES)
     result.meta["batch_spec"] = {"data_asset_name": batch.data_asset.name}
     return result
 
 
-def _outcomes(window: str, result: Any, suite: str | None) -> list[Outcome]:
-    return [_outcome(window, one, suite or "") for one in result.results]
+def _list_outcomes(window: str, result: Any, suite: str | None) -> list[Outcome]:
+    return [_to_outcome(window, one, suite or "") for one in result.results]
 
 
-def _outcome(window: str, result: Any, suite: str) -> Outcome:
+def _to_outcome(window: str, result: Any, suite: str) -> Outcome:
     config = result.expectation_config
-    builtin_one = config.type in TYPES
+    is_builtin = config.type in TYPES
+    reason = reason_of_result(result)
     return Outcome(
         window=window,
-        suite=SUITE if builtin_one else suite,
-        expectation=_label(config),
-        severity=str(
-            config.severity.value if hasattr(config.severity, "value") else config.severity
-        ),
+        suite=SUITE if is_builtin else suite,
+        expectation=_label_expectation(config),
+        severity=_name_severity(config.severity),
         success=bool(result.success),
-        observed=_observed(result.result),
-        detail=reason_of_result(result) or config.description or _arguments(config),
+        observed=_describe_observed(result.result),
+        detail=reason or config.description or _describe_arguments(config),
     )
 
 
-def _label(config: Any) -> str:
-    columns = [
-        config.kwargs[name]
-        for name in ("column", "column_A", "column_B")
-        if config.kwargs.get(name)
-    ]
-    return (
-        f"{config.type}({', '.join(columns or config.kwargs.get('column_list', []))})".removesuffix(
-            "()"
-        )
-    )
+def _label_expectation(config: Any) -> str:
+    """The type with the columns that it is about, such as `expect_...(origin, dest)`."""
+    columns = []
+    for name in ("column", "column_A", "column_B"):
+        if config.kwargs.get(name):
+            columns.append(config.kwargs[name])
+    if not columns:
+        columns = config.kwargs.get("column_list", [])
+    label = f"{config.type}({', '.join(columns)})"
+    return label.removesuffix("()")
 
 
-def _observed(result: Mapping[str, Any]) -> str:
+def _name_severity(severity: Any) -> str:
+    # Great Expectations has an enum member or its text here.
+    return str(severity.value if hasattr(severity, "value") else severity)
+
+
+def _describe_observed(result: Mapping[str, Any]) -> str:
     if "unexpected_count" in result and "element_count" in result:
         return f"{result['unexpected_count']} of {result['element_count']} rows"
     value = result.get("observed_value")
-    return "" if value is None else value if isinstance(value, str) else f"{value:g}"
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else f"{value:g}"
 
 
-def _arguments(config: Any) -> str:
-    return ", ".join(
-        f"{name}={value!r}"
-        for name, value in config.kwargs.items()
-        if name not in ("batch_id", "column", "law")
-    )
+def _describe_arguments(config: Any) -> str:
+    arguments = []
+    for name, value in config.kwargs.items():
+        if name not in ("batch_id", "column", "law"):
+            arguments.append(f"{name}={value!r}")
+    return ", ".join(arguments)

@@ -22,25 +22,17 @@ class _PutOff(ModuleType):
     def __getattr__(self, name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(name)
-        _forget(self)
+        _forget_stand_in(self)
         return getattr(importlib.import_module(self.__name__), name)
 
 
-def library() -> ModuleType:
+def import_great_expectations() -> ModuleType:
     """The package `great_expectations`, without log messages and without telemetry.
 
     The first call takes about two seconds.
     """
     if "great_expectations" not in sys.modules:
-        os.environ["GX_ANALYTICS_ENABLED"] = "false"
-        for name in _LOUD:
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-        stands = [_stand_in(name) for name in _PUT_OFF if name not in sys.modules]
-        try:
-            importlib.import_module("great_expectations")
-        finally:
-            for stand in stands:
-                _forget(stand)
+        _import_quietly()
     return importlib.import_module("great_expectations")
 
 
@@ -56,18 +48,33 @@ def preload() -> threading.Thread:
     return thread
 
 
-def _stand_in(name: str) -> _PutOff:
-    stand = _PutOff(name)
-    sys.modules[name] = stand
+def _import_quietly() -> None:
+    # Great Expectations takes its setting of telemetry from the environment.
+    os.environ["GX_ANALYTICS_ENABLED"] = "false"
+    for name in _LOUD:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    stand_ins = [_put_stand_in(name) for name in _PUT_OFF if name not in sys.modules]
+    try:
+        importlib.import_module("great_expectations")
+    finally:
+        for stand_in in stand_ins:
+            _forget_stand_in(stand_in)
+
+
+def _put_stand_in(name: str) -> _PutOff:
+    """Puts a stand-in where an import of the module `name` finds it."""
+    stand_in = _PutOff(name)
+    sys.modules[name] = stand_in
     parent, _, child = name.rpartition(".")
     if parent:
-        setattr(importlib.import_module(parent), child, stand)
-    return stand
+        setattr(importlib.import_module(parent), child, stand_in)
+    return stand_in
 
 
-def _forget(stand: _PutOff) -> None:
-    parent, _, child = stand.__name__.rpartition(".")
-    if sys.modules.get(stand.__name__) is stand:
-        del sys.modules[stand.__name__]
-    if parent and vars(sys.modules[parent]).get(child) is stand:
+def _forget_stand_in(stand_in: _PutOff) -> None:
+    """Removes a stand-in, so that the next import finds the module itself."""
+    parent, _, child = stand_in.__name__.rpartition(".")
+    if sys.modules.get(stand_in.__name__) is stand_in:
+        del sys.modules[stand_in.__name__]
+    if parent and vars(sys.modules[parent]).get(child) is stand_in:
         delattr(sys.modules[parent], child)

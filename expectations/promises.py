@@ -31,8 +31,10 @@ class WindowBreaches(TableMetricProvider):
     ) -> dict[str, Any]:
         frame = execution_engine.get_domain_records(domain_kwargs=metric_domain_kwargs)
         law = law_from(metric_value_kwargs["law"])
-        lacking = missing_columns(law, frame.columns)
-        return {"missing": lacking, "found": None if lacking else count_breaches(frame, law)}
+        missing = missing_columns(law, frame.columns)
+        if missing:
+            return {"missing": missing, "found": None}
+        return {"missing": missing, "found": count_breaches(frame, law)}
 
 
 class WindowExpectation(BatchExpectation):
@@ -50,16 +52,16 @@ class WindowExpectation(BatchExpectation):
         runtime_configuration: Any = None,
         execution_engine: Any = None,
     ) -> dict[str, Any]:
-        success, observed = self._judge(**metrics[_METRIC])
+        success, observed = self._judge_metric(**metrics[_METRIC])
         return {"success": success, "result": {"observed_value": observed}}
 
-    def _judge(self, missing: list[str], found: Breaches | None) -> tuple[bool, str]:
+    def _judge_metric(self, missing: list[str], found: Breaches | None) -> tuple[bool, str]:
         """Whether the expectation succeeds, and the value observed; LookupError without columns."""
         if found is None:
             raise LookupError(f"the output lacks {', '.join(missing)}")
-        return self._weigh(found)
+        return self._judge_breaches(found)
 
-    def _weigh(self, found: Breaches) -> tuple[bool, str]:
+    def _judge_breaches(self, found: Breaches) -> tuple[bool, str]:
         broken = found[self.breach]
         return broken == 0, f"{broken} of {_row_count_text(found['rows'])}"
 
@@ -67,7 +69,7 @@ class WindowExpectation(BatchExpectation):
 class ExpectWindowColumnsToExist(WindowExpectation):
     """The key, the bounds, the aggregates, `revision` and `run` are there."""
 
-    def _judge(self, missing: list[str], found: Breaches | None) -> tuple[bool, str]:
+    def _judge_metric(self, missing: list[str], found: Breaches | None) -> tuple[bool, str]:
         if missing:
             return False, f"lacks {', '.join(missing)}"
         return True, "all there"
@@ -139,8 +141,9 @@ class ExpectWindowsOnceEventsWereAccepted(WindowExpectation):
     least: int
     success_keys = ("law", "least")
 
-    def _weigh(self, found: Breaches) -> tuple[bool, str]:
-        return found["rows"] >= self.least, _row_count_text(found["rows"])
+    def _judge_breaches(self, found: Breaches) -> tuple[bool, str]:
+        rows = found["rows"]
+        return rows >= self.least, _row_count_text(rows)
 
 
 class ExpectWindowCountsToAddUp(WindowExpectation):
@@ -150,7 +153,7 @@ class ExpectWindowCountsToAddUp(WindowExpectation):
     total: int
     success_keys = ("law", "total")
 
-    def _weigh(self, found: Breaches) -> tuple[bool, str]:
+    def _judge_breaches(self, found: Breaches) -> tuple[bool, str]:
         total = found[f"total.{self.column}"]
         return total == self.total, f"{total}"
 

@@ -43,7 +43,7 @@ def redact_results(
 
     `ours`: types whose observed value is known to hold counts only.
     """
-    suite.results = [_result(result, ours) for result in suite.results]
+    suite.results = [_redact_result(result, ours) for result in suite.results]
     suite.success = all(result.success for result in suite.results)
     return suite
 
@@ -55,7 +55,7 @@ def reason_of_failure(info: Mapping[str, Any] | None) -> str | None:
 
     `info` is Great Expectations' own, with everything in it.
     """
-    message = next(_messages(info or {}), None)
+    message = next(_find_messages(info or {}), None)
     if message is None:
         return None
     condition = _CONDITION.search(message)
@@ -71,16 +71,16 @@ def reason_of_result(result: ExpectationValidationResult) -> str | None:
     return message
 
 
-def _messages(info: Mapping[str, Any]) -> Iterator[str]:
+def _find_messages(info: Mapping[str, Any]) -> Iterator[str]:
     """The messages in an exception info, which is one, or one per metric."""
     if info.get("raised_exception"):
         yield str(info.get("exception_message") or "")
     for value in info.values():
         if isinstance(value, Mapping):
-            yield from _messages(value)
+            yield from _find_messages(value)
 
 
-def _result(
+def _redact_result(
     result: ExpectationValidationResult, ours: frozenset[str]
 ) -> ExpectationValidationResult:
     config = result.expectation_config
@@ -92,15 +92,17 @@ def _result(
         "exception_traceback": "",
     }
     success = bool(result.success) and message is None
-    kept = _kept(kind, result.result or {}, ours)
+    kept = _select_counts(kind, result.result or {}, ours)
     return ExpectationValidationResult(
         success=success, expectation_config=config, result=kept, exception_info=raised
     )
 
 
-def _kept(kind: str, result: Mapping[str, Any], ours: frozenset[str]) -> dict[str, Any]:
+def _select_counts(kind: str, result: Mapping[str, Any], ours: frozenset[str]) -> dict[str, Any]:
+    """The counts of a result, and its observed value if that can't be a value of some row."""
     kept = {name: result[name] for name in _COUNTS if name in result}
     value = result.get("observed_value")
-    if kind in ours or (kind in _STATISTICS and isinstance(value, int | float)):
+    is_statistic = kind in _STATISTICS and isinstance(value, int | float)
+    if kind in ours or is_statistic:
         kept["observed_value"] = value
     return kept

@@ -55,12 +55,14 @@ _NOT_ON_SPARK = (
 
 def expectation_types() -> dict[str, type[Expectation]]:
     """Every expectation type a suite may name, by its name."""
-    classes = [c for c in vars(core).values() if isinstance(c, type) and issubclass(c, Expectation)]
-    return {
-        c.expectation_type: c
-        for c in classes
-        if c.expectation_type not in ("", *_OUTSIDE, *_NOT_ON_SPARK)
-    }
+    found = {}
+    for member in vars(core).values():
+        if not isinstance(member, type) or not issubclass(member, Expectation):
+            continue
+        name = member.expectation_type
+        if name not in ("", *_OUTSIDE, *_NOT_ON_SPARK):
+            found[name] = member
+    return found
 
 
 def load_suite(pipeline: Pipeline, suites: Path) -> dict[str, list[Expectation]]:
@@ -72,166 +74,159 @@ def load_suite(pipeline: Pipeline, suites: Path) -> dict[str, list[Expectation]]
     if pipeline.suite is None:
         return {}
     path = suites / f"{pipeline.suite}.yaml"
-    document = _read(path, pipeline)
-    names = [w.name for w in pipeline.windows]
+    document = _read_document(path, pipeline)
+    windows = [window.name for window in pipeline.windows]
     for name in document:
-        if name not in names:
-            raise SpecError(
-                str(name),
-                f"is not a window of {pipeline.name}; {_nearest(_plain(name), names)}",
-                str(path),
-            )
-    return {
-        name: [
-            _entry(pipeline, name, n, entry, path)
-            for n, entry in enumerate(_list(document[name], name, path))
-        ]
-        for name in document
-    }
+        if name not in windows:
+            hint = _suggest_nearest(_show_name(name), windows)
+            raise SpecError(str(name), f"is not a window of {pipeline.name}; {hint}", str(path))
+    found = {}
+    for name, entries in document.items():
+        found[name] = _load_expectations(pipeline, name, entries, path)
+    return found
 
 
-def _read(path: Path, pipeline: Pipeline) -> dict[Any, Any]:
+def _read_document(path: Path, pipeline: Pipeline) -> dict[Any, Any]:
     if not path.is_file():
         raise find_missing_suite(pipeline, [path.parent])
     document = read(str(path))
     if not isinstance(document, dict):
-        raise SpecError(
-            "", "has to be a mapping from window names to lists of expectations", str(path)
-        )
+        message = "has to be a mapping from window names to lists of expectations"
+        raise SpecError("", message, str(path))
     return document
 
 
-def _list(entries: Any, name: str, path: Path) -> list[Any]:
+def _load_expectations(
+    pipeline: Pipeline, window: str, entries: Any, path: Path
+) -> list[Expectation]:
+    """The expectations of one window, from its list in the document."""
     if not isinstance(entries, list):
-        raise SpecError(
-            name, f"has to be a list of expectations, not {quote_value(entries)}", str(path)
-        )
-    return entries
+        message = f"has to be a list of expectations, not {quote_value(entries)}"
+        raise SpecError(window, message, str(path))
+    found = []
+    for n, entry in enumerate(entries):
+        found.append(_load_expectation(pipeline, window, f"{window}[{n}]", entry, path))
+    return found
 
 
-def _entry(pipeline: Pipeline, window: str, n: int, entry: Any, path: Path) -> Expectation:
-    where = f"{window}[{n}]"
+def _load_expectation(
+    pipeline: Pipeline, window: str, where: str, entry: Any, path: Path
+) -> Expectation:
+    """One expectation from its entry; `where` is the entry's place in the file."""
     if not isinstance(entry, dict) or "type" not in entry:
-        raise SpecError(
-            where, f"has to be a mapping with a type, not {quote_value(entry)}", str(path)
-        )
+        message = f"has to be a mapping with a type, not {quote_value(entry)}"
+        raise SpecError(where, message, str(path))
     for name in entry:
         if name not in _FIELDS:
-            raise SpecError(
-                f"{where}.{name}", f"is not a field; {_nearest(_plain(name), _FIELDS)}", str(path)
-            )
-    kwargs = _kwargs(entry.get("kwargs", {}), f"{where}.kwargs", path)
+            hint = _suggest_nearest(_show_name(name), _FIELDS)
+            raise SpecError(f"{where}.{name}", f"is not a field; {hint}", str(path))
+    kwargs = _check_kwargs(entry.get("kwargs", {}), f"{where}.kwargs", path)
     _check_columns(kwargs, pipeline, window, f"{where}.kwargs", path)
-    kind = _kind(entry["type"], f"{where}.type", path)
-    more = {
-        "severity": _severity(entry, where, path),
-        "description": _description(entry, where, path),
+    kind = _find_type(entry["type"], f"{where}.type", path)
+    arguments = {
+        **kwargs,
+        "severity": _read_severity(entry, where, path),
+        "description": _read_description(entry, where, path),
     }
-    return _made(kind, kwargs | more, f"{where}.kwargs", path)
+    return _make_expectation(kind, arguments, f"{where}.kwargs", path)
 
 
-def _kind(name: Any, where: str, path: Path) -> type[Expectation]:
+def _find_type(name: Any, where: str, path: Path) -> type[Expectation]:
+    """The expectation type of that name, if a suite may name it."""
     known = expectation_types()
     if name in _OUTSIDE:
-        raise SpecError(
-            where,
-            f"{name} runs SQL or looks at other tables, which a suite can't; use another one",
-            str(path),
-        )
+        message = f"{name} runs SQL or looks at other tables, which a suite can't; use another one"
+        raise SpecError(where, message, str(path))
     if name in _NOT_ON_SPARK:
-        raise SpecError(
-            where, f"{name} doesn't exist on Spark; use the regex expectations", str(path)
-        )
+        message = f"{name} doesn't exist on Spark; use the regex expectations"
+        raise SpecError(where, message, str(path))
     if not isinstance(name, str) or name not in known:
-        raise SpecError(
-            where,
-            f"{quote_value(name)} is not an expectation; {_nearest(_plain(name), known)}",
-            str(path),
-        )
+        hint = _suggest_nearest(_show_name(name), known)
+        raise SpecError(where, f"{quote_value(name)} is not an expectation; {hint}", str(path))
     return known[name]
 
 
-def _kwargs(kwargs: Any, where: str, path: Path) -> dict[str, Any]:
+def _check_kwargs(kwargs: Any, where: str, path: Path) -> dict[str, Any]:
+    """`kwargs`, if they are a mapping of names that may be arguments."""
     if not isinstance(kwargs, dict) or not all(isinstance(name, str) for name in kwargs):
-        raise SpecError(
-            where, f"has to be a mapping of arguments, not {quote_value(kwargs)}", str(path)
-        )
+        message = f"has to be a mapping of arguments, not {quote_value(kwargs)}"
+        raise SpecError(where, message, str(path))
     for name in kwargs:
         if name in _CODE:
-            raise SpecError(
-                f"{where}.{name}", "is code, which a suite can't hold; leave it out", str(path)
-            )
+            message = "is code, which a suite can't hold; leave it out"
+            raise SpecError(f"{where}.{name}", message, str(path))
         if name in _OURS:
-            raise SpecError(
-                f"{where}.{name}",
-                f"is not an argument here; beside kwargs stand {', '.join(_FIELDS)}",
-                str(path),
-            )
+            message = f"is not an argument here; beside kwargs stand {', '.join(_FIELDS)}"
+            raise SpecError(f"{where}.{name}", message, str(path))
     return kwargs
 
 
-def _severity(entry: Mapping[Any, Any], where: str, path: Path) -> str:
+def _read_severity(entry: Mapping[Any, Any], where: str, path: Path) -> str:
     severity = entry.get("severity", CRITICAL)
     if severity not in (CRITICAL, WARNING):
-        raise SpecError(
-            f"{where}.severity",
-            f"{quote_value(severity)} is not a severity; use {CRITICAL} or {WARNING}",
-            str(path),
-        )
+        message = f"{quote_value(severity)} is not a severity; use {CRITICAL} or {WARNING}"
+        raise SpecError(f"{where}.severity", message, str(path))
     return str(severity)
 
 
-def _description(entry: Mapping[Any, Any], where: str, path: Path) -> str | None:
+def _read_description(entry: Mapping[Any, Any], where: str, path: Path) -> str | None:
     text = entry.get("description")
     if text is not None and not isinstance(text, str):
-        raise SpecError(
-            f"{where}.description", f"{quote_value(text)} is not text; put it in quotes", str(path)
-        )
+        message = f"{quote_value(text)} is not text; put it in quotes"
+        raise SpecError(f"{where}.description", message, str(path))
     return text
 
 
 def _check_columns(
     kwargs: Mapping[str, Any], pipeline: Pipeline, window: str, where: str, path: Path
 ) -> None:
-    there = law_of(pipeline.window(window), pipeline.source.key).columns
+    """Raises SpecError for an argument that names a column which the output doesn't have."""
+    columns = law_of(pipeline.window(window), pipeline.source.key).columns
+    for argument, column in _named_columns(kwargs).items():
+        if column not in columns:
+            hint = _suggest_nearest(_show_name(column), columns)
+            message = f"{quote_value(column)} is not a column of {window}; {hint}"
+            raise SpecError(f"{where}.{argument}", message, str(path))
+
+
+def _named_columns(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns that the arguments name, by the place of each."""
+    named = {}
+    for argument in ("column", "column_A", "column_B"):
+        if argument in kwargs:
+            named[argument] = kwargs[argument]
     listed = kwargs.get("column_list")
-    named = {name: kwargs[name] for name in ("column", "column_A", "column_B") if name in kwargs}
-    named |= (
-        {f"column_list[{n}]": c for n, c in enumerate(listed)} if isinstance(listed, list) else {}
-    )
-    for name, column in named.items():
-        if column not in there:
-            raise SpecError(
-                f"{where}.{name}",
-                f"{quote_value(column)} is not a column of {window}; "
-                f"{_nearest(_plain(column), there)}",
-                str(path),
-            )
+    if isinstance(listed, list):
+        for n, column in enumerate(listed):
+            named[f"column_list[{n}]"] = column
+    return named
 
 
-def _made(kind: type[Expectation], kwargs: dict[str, Any], where: str, path: Path) -> Expectation:
+def _make_expectation(
+    kind: type[Expectation], kwargs: dict[str, Any], where: str, path: Path
+) -> Expectation:
     try:
         return kind(**kwargs)
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"] if part != "__root__")
-        taken = [name for name in kind.__fields__ if name not in (*_OURS, *_CODE)]
-        message = (
-            f"{' '.join(first['msg'].split())}; {kind.expectation_type} takes {', '.join(taken)}"
-        )
+        reason = " ".join(first["msg"].split())
+        arguments = [name for name in kind.__fields__ if name not in (*_OURS, *_CODE)]
+        message = f"{reason}; {kind.expectation_type} takes {', '.join(arguments)}"
         raise SpecError(f"{where}.{field}" if field else where, message, str(path)) from None
     except (OverflowError, ValueError) as error:
-        raise SpecError(
-            where, f"holds a value that {kind.expectation_type} can't take: {error}", str(path)
-        ) from None
+        message = f"holds a value that {kind.expectation_type} can't take: {error}"
+        raise SpecError(where, message, str(path)) from None
 
 
-def _plain(name: object) -> str:
+def _show_name(name: object) -> str:
     """A name as it is, anything else as a sentence shows it."""
     return name if isinstance(name, str) else quote_value(name)
 
 
-def _nearest(given: str, allowed: Iterable[str]) -> str:
+def _suggest_nearest(given: str, allowed: Iterable[str]) -> str:
     names = list(allowed)
     near = get_close_matches(given, names, n=3, cutoff=0.5)
-    return f"did you mean {' or '.join(near)}?" if near else f"allowed are {', '.join(names)}"
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    return f"allowed are {', '.join(names)}"

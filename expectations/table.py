@@ -19,18 +19,20 @@ severity string, success boolean, observed string, detail string,
 checked_at timestamp_ltz, version bigint"""
 
 
-def _after_others(spark: SparkSession, path: str) -> datetime:
+def _choose_check_time(spark: SparkSession, path: str) -> datetime:
     """The host clock, but later than every check before.
 
     The last check counts, even after the host clock was set back.
     """
     now = datetime.now(UTC)
-    newest = (
-        delta.read(spark, path).agg(F.unix_micros(F.max("checked_at"))).collect()[0][0]
-        if delta.exists(spark, path)
-        else None
-    )
-    return now if newest is None else max(now, moment(newest + 1))
+    if not delta.exists(spark, path):
+        return now
+    last_check_us = F.unix_micros(F.max("checked_at"))
+    newest_us = delta.read(spark, path).agg(last_check_us).collect()[0][0]
+    if newest_us is None:
+        # The table has no rows yet.
+        return now
+    return max(now, moment(newest_us + 1))
 
 
 def record_outcomes(
@@ -42,8 +44,10 @@ def record_outcomes(
     outcomes: Sequence[Outcome],
 ) -> None:
     """Records the outcomes for the `versions` that the ledger's step `seq` of `run` names."""
-    origin = {"run": run, "seq": seq, "checked_at": _after_others(spark, path)}
-    rows = [{**asdict(o), **origin, "version": versions.get(o.window)} for o in outcomes]
+    origin = {"run": run, "seq": seq, "checked_at": _choose_check_time(spark, path)}
+    rows = []
+    for outcome in outcomes:
+        rows.append({**asdict(outcome), **origin, "version": versions.get(outcome.window)})
     delta.append(delta.rows(spark, rows, _SCHEMA), path)
 
 
@@ -51,7 +55,10 @@ def read_outcomes(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) 
     """What every validation of a step not older than what is published has found."""
     if not delta.exists(spark, pipeline.table(QUALITY)):
         return []
-    since = min(e.seq if e else -1 for e in (past.published, past.newest))
+    # Before anything is published, or before the first step, every validation counts.
+    published_seq = past.published.seq if past.published else -1
+    newest_seq = past.newest.seq if past.newest else -1
+    since = min(published_seq, newest_seq)
     quality = delta.read(spark, pipeline.table(QUALITY)).where(F.col("seq") >= since)
     return quality.select(
         "seq",

@@ -41,8 +41,8 @@ def test_without_an_exception_there_is_no_reason() -> None:
 def test_packages_that_were_put_off_come_when_they_are_asked_for() -> None:
     code = """
 import sys
-from expectations.library import library
-library()
+from expectations.library import import_great_expectations
+import_great_expectations()
 assert "scipy.stats" not in sys.modules and "altair" not in sys.modules
 from great_expectations.expectations.core import expect_column_kl_divergence_to_be_less_than as kl
 assert kl.stats.entropy([0.5, 0.5]) > 0.69 and kl.alt.Chart

@@ -11,7 +11,7 @@ from typing import Any, get_args
 import pytest
 from pydantic.fields import FieldInfo
 
-from expectations.library import library
+from expectations.library import import_great_expectations
 from tests.windowing.spec.specs import KINDS, RIGHT
 from windowing.spec import aggregate_names, reserved
 from windowing.spec.expressions.tree import FUNCTIONS
@@ -75,7 +75,7 @@ def loaded(folder: Path, text: str) -> Pipeline | None:
 )
 def test_yaml_in_the_docs_is_read(tmp_path: Path, page: str, text: str) -> None:
     if loaded(tmp_path, text) is None and page == REFERENCE:
-        library()
+        import_great_expectations()
         from expectations.suite import load_suite
 
         whole = loaded(tmp_path, next(t for p, t in BLOCKS if p == page and "\nname:" in t))
