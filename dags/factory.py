@@ -60,7 +60,7 @@ class Step:
     trigger_rule: TriggerRule = TriggerRule.ALL_SUCCESS
 
 
-def _checked(writer: str) -> tuple[Step, ...]:
+def _steps_after(writer: str) -> tuple[Step, ...]:
     """The steps after a writer.
 
     Only validated versions are published. The report is written even if a step failed, because
@@ -73,10 +73,10 @@ def _checked(writer: str) -> tuple[Step, ...]:
     )
 
 
-LIVE = (Step("run", timeout=timedelta(hours=12)), *_checked("run"))
+LIVE = (Step("run", timeout=timedelta(hours=12)), *_steps_after("run"))
 BACKFILL = (
     Step("backfill", params=("from", "to"), timeout=timedelta(days=3)),
-    *_checked("backfill"),
+    *_steps_after("backfill"),
 )
 MAINTAIN = (Step("maintain", timeout=timedelta(hours=12)),)
 RANGE = {
@@ -106,12 +106,15 @@ class ByExitCode(RetryPolicy):
         context: Context | None = None,
     ) -> RetryDecision:
         """The decision for the command that `context`'s task has just run."""
-        ran: Any = context["task"] if context else None
-        process = ran.subprocess_hook.sub_process if ran else None
-        return verdict(process.returncode if process else None, try_number)
+        if not context:
+            return decide_retry(None, try_number)
+        # A task that runs a command keeps its process, so the exit code is read from there.
+        ran: Any = context["task"]
+        process = ran.subprocess_hook.sub_process
+        return decide_retry(process.returncode if process else None, try_number)
 
 
-def verdict(exit_code: int | None, try_number: int) -> RetryDecision:
+def decide_retry(exit_code: int | None, try_number: int) -> RetryDecision:
     """Whether a command's task is retried after its try `try_number`, counted from 1.
 
     The exit code is None if the command didn't end by itself.
@@ -132,12 +135,13 @@ def command_line(cli: str, spec: str, step: Step, params: Mapping[str, Any]) -> 
     """
     words: list[str] = []
     for name in step.params:
-        words += [f"--{name}", _date_time(name, params[name])]
+        words.append(f"--{name}")
+        words.append(_check_date_time(name, params[name]))
     # exec replaces the shell, so that Airflow's signals reach the command itself.
     return "exec " + shlex.join([cli, step.command, spec, *words, *step.options])
 
 
-def _date_time(name: str, value: object) -> str:
+def _check_date_time(name: str, value: object) -> str:
     try:
         return datetime.fromisoformat(str(value)).isoformat()
     except ValueError:
@@ -152,53 +156,57 @@ def dags_of(pipeline: Pipeline, cli: str) -> tuple[DAG, DAG, DAG]:
 
     Their tasks run the command `cli`.
     """
-    live, late, tended = ids(pipeline)
-    made = (
-        DAG(
-            dag_id=live,
-            schedule=pipeline.schedule,
-            description="Everything that is new",
-            **_common(pipeline),
-        ),
-        DAG(
-            dag_id=late,
-            schedule=None,
-            params=RANGE,
-            description="A range of event time",
-            **_common(pipeline),
-        ),
-        DAG(
-            dag_id=tended,
-            schedule=TENDED,
-            description="Fewer files, fewer rows of state",
-            **_common(pipeline),
-        ),
+    live_id, backfill_id, maintain_id = dag_ids(pipeline)
+    live = DAG(
+        dag_id=live_id,
+        schedule=pipeline.schedule,
+        description="Everything that is new",
+        **_common_settings(pipeline),
     )
-    for dag, steps in zip(made, (LIVE, BACKFILL, MAINTAIN), strict=True):
-        with dag:
-            _wire(steps, pipeline, cli)
-    return made
+    backfill = DAG(
+        dag_id=backfill_id,
+        schedule=None,
+        params=RANGE,
+        description="A range of event time",
+        **_common_settings(pipeline),
+    )
+    maintain = DAG(
+        dag_id=maintain_id,
+        schedule=TENDED,
+        description="Fewer files, fewer rows of state",
+        **_common_settings(pipeline),
+    )
+    _add_tasks(live, LIVE, pipeline, cli)
+    _add_tasks(backfill, BACKFILL, pipeline, cli)
+    _add_tasks(maintain, MAINTAIN, pipeline, cli)
+    return live, backfill, maintain
 
 
-def ids(pipeline: Pipeline) -> tuple[str, str, str]:
+def dag_ids(pipeline: Pipeline) -> tuple[str, str, str]:
     """The ids of a pipeline's DAGs."""
     return pipeline.name, f"{pipeline.name}_backfill", f"{pipeline.name}_maintain"
 
 
 def assets_of(pipeline: Pipeline) -> dict[str, Asset]:
     """Window name -> the asset `{pipeline}.{window}` of its output, at the table's URI."""
-    return {
-        w.name: Asset(name=f"{pipeline.name}.{w.name}", uri=_uri(pipeline.table(w.name)))
-        for w in pipeline.windows
-    }
+    assets = {}
+    for window in pipeline.windows:
+        uri = _to_uri(pipeline.table(window.name))
+        assets[window.name] = Asset(name=f"{pipeline.name}.{window.name}", uri=uri)
+    return assets
 
 
-def _uri(table: str) -> str:
-    return table if "://" in table else Path(table.removeprefix("file:")).absolute().as_uri()
+def _to_uri(table: str) -> str:
+    if "://" in table:
+        return table
+    path = Path(table.removeprefix("file:"))
+    return path.absolute().as_uri()
 
 
-def _common(pipeline: Pipeline) -> dict[str, Any]:
-    windows = "\n".join(f"- `{w.name}`: {type(w).__name__.lower()}" for w in pipeline.windows)
+def _common_settings(pipeline: Pipeline) -> dict[str, Any]:
+    """What the three DAGs of a pipeline have in common."""
+    kinds = [f"- `{w.name}`: {type(w).__name__.lower()}" for w in pipeline.windows]
+    windows = "\n".join(kinds)
     return {
         "start_date": pendulum.datetime(2020, 1, 1, tz="UTC"),
         "catchup": False,
@@ -208,17 +216,20 @@ def _common(pipeline: Pipeline) -> dict[str, Any]:
     }
 
 
-def _wire(steps: Iterable[Step], pipeline: Pipeline, cli: str) -> None:
-    made: dict[str, Any] = {}
-    for step in steps:
-        made[step.command] = _operator(step, str(pipeline.file), cli)
-        if step.after:
-            made[step.after] >> made[step.command]
-    if "publish" in made:
-        _announce(assets_of(pipeline), made["publish"])
+def _add_tasks(dag: DAG, steps: Iterable[Step], pipeline: Pipeline, cli: str) -> None:
+    """Adds a task for each step to `dag`, and one that announces what was published."""
+    # Airflow adds to a DAG whatever is made inside its `with` block.
+    with dag:
+        tasks: dict[str, Any] = {}
+        for step in steps:
+            tasks[step.command] = _make_task(step, str(pipeline.file), cli)
+            if step.after:
+                tasks[step.after] >> tasks[step.command]
+        if "publish" in tasks:
+            _add_announcement(assets_of(pipeline), tasks["publish"])
 
 
-def _operator(step: Step, spec: str, cli: str) -> Any:
+def _make_task(step: Step, spec: str, cli: str) -> Any:
     """The task of a step. Its result is the command's last line."""
 
     def command(params: Mapping[str, Any]) -> str:
@@ -235,7 +246,7 @@ def _operator(step: Step, spec: str, cli: str) -> Any:
     return operator(command)()
 
 
-def _announce(assets: dict[str, Asset], published: Any) -> Any:
+def _add_announcement(assets: dict[str, Asset], published: Any) -> Any:
     """The task that reports published versions and rows to Airflow; skipped if there are none."""
 
     @task(task_id="announce", outlets=list(assets.values()), retries=2)
@@ -264,35 +275,43 @@ def read_specs(directory: Path) -> Specs:
     A file that can't be read, or whose DAG ids another one has, doesn't affect the others.
     """
     pipelines: list[Pipeline] = []
-    broken = [] if directory.is_dir() else [_no_directory(directory)]
+    broken: list[str] = []
+    if not directory.is_dir():
+        broken.append(_describe_missing_directory(directory))
     candidates = directory.absolute().glob("*.y*ml")
-    for file in sorted(file for file in candidates if file.suffix in {".yaml", ".yml"}):
+    files = [file for file in candidates if file.suffix in {".yaml", ".yml"}]
+    for file in sorted(files):
         try:
-            pipelines.append(_distinct(load_pipeline(file), pipelines))
+            pipeline = load_pipeline(file)
+            _check_dag_ids(pipeline, pipelines)
+            pipelines.append(pipeline)
         # Whatever error a spec provokes, Airflow has to keep the DAGs of the other specs.
         except Exception as error:  # noqa: BLE001
-            broken.append(_sentence(file, error))
+            broken.append(_describe_error(file, error))
     return Specs(tuple(pipelines), tuple(broken))
 
 
-def _no_directory(directory: Path) -> str:
+def _describe_missing_directory(directory: Path) -> str:
     return (
         f"'{directory}' is not a directory; name the one that holds the specs "
         "(the DAGs of a checkout take it from TIDEMARK_PIPELINES)"
     )
 
 
-def _distinct(pipeline: Pipeline, others: Iterable[Pipeline]) -> Pipeline:
-    taken = {dag_id: other.file for other in others for dag_id in ids(other)}
-    clash = [dag_id for dag_id in ids(pipeline) if dag_id in taken]
-    if clash:
-        message = (
-            f"name: the DAG {clash[0]!r} already belongs to {taken[clash[0]]}; "
-            "give one of the two pipelines another name"
-        )
-        raise ValueError(message)
-    return pipeline
+def _check_dag_ids(pipeline: Pipeline, others: Iterable[Pipeline]) -> None:
+    """Raises ValueError if one of `others` already has an id of the pipeline's DAGs."""
+    files = {}
+    for other in others:
+        for dag_id in dag_ids(other):
+            files[dag_id] = other.file
+    for dag_id in dag_ids(pipeline):
+        if dag_id in files:
+            message = (
+                f"name: the DAG {dag_id!r} already belongs to {files[dag_id]}; "
+                "give one of the two pipelines another name"
+            )
+            raise ValueError(message)
 
 
-def _sentence(file: Path, error: Exception) -> str:
+def _describe_error(file: Path, error: Exception) -> str:
     return str(error) if str(file) in str(error) else f"{file}: {error or type(error).__name__}"

@@ -14,6 +14,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 specs = read_specs(Path(os.environ.get("TIDEMARK_PIPELINES", ROOT / "pipelines")))
 cli = os.environ.get("TIDEMARK_BIN", str(ROOT / ".venv/bin/tidemark"))
-made = [dag for pipeline in specs.pipelines for dag in dags_of(pipeline, cli)]
-# Airflow finds the DAGs among the global names of a file.
+made = []
+for pipeline in specs.pipelines:
+    made.extend(dags_of(pipeline, cli))
+# Airflow finds the DAGs among the global names of a file. They are added last, because a pipeline
+# may have one of the names above.
 globals().update({dag.dag_id: dag for dag in made})

@@ -9,7 +9,15 @@ from airflow.sdk.definitions.retry_policy import RetryAction
 from airflow.sdk.exceptions import AirflowFailException
 from conftest import LAKE
 
-from dags.factory import BACKFILL, LIVE, RETRY_DELAY, assets_of, command_line, read_specs, verdict
+from dags.factory import (
+    BACKFILL,
+    LIVE,
+    RETRY_DELAY,
+    assets_of,
+    command_line,
+    decide_retry,
+    read_specs,
+)
 
 NASTY = [
     "2013-01-01; rm -rf /",
@@ -65,13 +73,13 @@ def test_paths_are_one_word_to_the_shell(path: str) -> None:
 @pytest.mark.parametrize("code", [2, 3, 4])
 @pytest.mark.parametrize("try_number", [1, 2])
 def test_a_verdict_on_spec_data_or_state_is_final(code: int, try_number: int) -> None:
-    assert verdict(code, try_number).action is RetryAction.FAIL
-    assert verdict(code, try_number).reason
+    assert decide_retry(code, try_number).action is RetryAction.FAIL
+    assert decide_retry(code, try_number).reason
 
 
 @pytest.mark.parametrize("try_number", [1, 2, 29])
 def test_busy_waits_again_and_again(try_number: int) -> None:
-    assert (verdict(75, try_number).action, verdict(75, try_number).retry_delay) == (
+    assert (decide_retry(75, try_number).action, decide_retry(75, try_number).retry_delay) == (
         RetryAction.RETRY,
         RETRY_DELAY,
     )
@@ -79,7 +87,7 @@ def test_busy_waits_again_and_again(try_number: int) -> None:
 
 @pytest.mark.parametrize("code", [1, 137, -9, None])
 def test_anything_else_gets_three_tries(code: int | None) -> None:
-    assert [verdict(code, n).action for n in (1, 2, 3)] == [
+    assert [decide_retry(code, n).action for n in (1, 2, 3)] == [
         RetryAction.RETRY,
         RetryAction.RETRY,
         RetryAction.FAIL,
