@@ -14,9 +14,9 @@ import pytest
 from docs.draw.__main__ import PAGES
 from docs.draw.lake import Row, at
 from docs.draw.picture import Bar, Dot, Panel, Picture
-from docs.draw.scenes import SCENES, Shot, picture
-from docs.draw.svg import LEFT, RIGHT, TALL, WIDTH, lanes, svg
-from docs.draw.tables import MADE, spliced
+from docs.draw.scenes import SCENES, Shot, make_picture
+from docs.draw.svg import LEFT, RIGHT, TALL, WIDTH, assign_lanes, draw_picture
+from docs.draw.tables import MADE, splice_tables
 from windowing.grid.zone import micros
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -31,7 +31,9 @@ def minutes(n: float) -> int:
 
 def drawn(*bars: Bar, dots: tuple[Dot, ...] = ()) -> Xml.Element:
     """The picture of an hour, one panel."""
-    return Xml.fromstring(svg(Picture("an hour", LOW, HIGH, 600_000_000, dots, (Panel(1, bars),))))
+    return Xml.fromstring(
+        draw_picture(Picture("an hour", LOW, HIGH, 600_000_000, dots, (Panel(1, bars),)))
+    )
 
 
 def found(root: Xml.Element, tag: str, attribute: str | None = None) -> list[Xml.Element]:
@@ -72,7 +74,7 @@ def row(
 
 def scene(name: str, *shots: list[Row], watermark: datetime | None = None) -> Picture:
     """The picture of a scene whose output held these rows after each run."""
-    return picture(
+    return make_picture(
         next(s for s in SCENES if s.name == name), [Shot(rows, watermark) for rows in shots]
     )
 
@@ -111,7 +113,7 @@ def test_a_text_too_long_for_its_bar_stands_beside_it_and_keeps_its_room() -> No
 
 def test_lanes_are_lowest_first_and_free_of_overlaps() -> None:
     spans = [(0, 10), (3, 5), (5, 7), (10, 12), (4, 11)]
-    placed = lanes(spans)
+    placed = assign_lanes(spans)
     assert placed == [0, 1, 1, 0, 2]
     for lane in set(placed):
         inside = sorted(span for span, n in zip(spans, placed, strict=True) if n == lane)
@@ -151,7 +153,7 @@ def test_a_window_without_bounds_spans_the_picture() -> None:
 
 def test_a_table_replaces_what_stands_between_its_comments_only() -> None:
     page = "a\n<!-- made: x -->\nold\n<!-- end -->\nb\n<!-- made: y -->\nkept\n<!-- end -->\n"
-    assert spliced(page, {"x": "new"}) == page.replace("old", "new")
+    assert splice_tables(page, {"x": "new"}) == page.replace("old", "new")
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -10,14 +10,23 @@ import sys
 import tempfile
 from pathlib import Path
 
-from docs.draw.scenes import SCENES, picture, shoot
-from docs.draw.svg import svg
-from docs.draw.tables import emission, lateness, spliced, week
+from docs.draw.scenes import SCENES, make_picture, shoot_scene
+from docs.draw.svg import draw_picture
+from docs.draw.tables import (
+    make_emission_tables,
+    make_lateness_tables,
+    make_week_table,
+    splice_tables,
+)
 from jobs.session import spark_session
 
 DOCS = Path(__file__).parents[1]
 PICTURES = DOCS / "windows"
-TABLES = {"emission": emission, "week": week, "lateness": lateness}
+TABLES = {
+    "emission": make_emission_tables,
+    "week": make_week_table,
+    "lateness": make_lateness_tables,
+}
 PAGES = ("windows.md", "lateness.md", "adr/0009-emission-at-the-end-of-a-run.md")
 TINY = {
     "spark.sql.shuffle.partitions": "2",
@@ -30,27 +39,35 @@ TINY = {
 
 def main() -> int:
     """Writes every picture and table that was asked for."""
-    known = [*(s.name for s in SCENES), *TABLES]
-    asked = argparse.ArgumentParser(description="pictures and tables of the documentation")
-    asked.add_argument("names", nargs="*", metavar="NAME", help=", ".join(known))
-    names = asked.parse_args().names or known
-    if unknown := set(names) - set(known):
-        asked.error(f"there is no {', '.join(sorted(unknown))}")
+    names = _parse_names()
     spark = spark_session("draw", **TINY)
-    with tempfile.TemporaryDirectory(prefix="draw-") as lake:
-        for scene in (s for s in SCENES if s.name in names):
-            (PICTURES / f"{scene.name}.svg").write_text(
-                svg(picture(scene, shoot(scene, spark, Path(lake))))
-            )
-        made = {
-            name: text
-            for n in names
-            if n in TABLES
-            for name, text in TABLES[n](spark, Path(lake)).items()
-        }
+    made: dict[str, str] = {}
+    with tempfile.TemporaryDirectory(prefix="draw-") as directory:
+        lake = Path(directory)
+        for scene in SCENES:
+            if scene.name in names:
+                picture = make_picture(scene, shoot_scene(scene, spark, lake))
+                (PICTURES / f"{scene.name}.svg").write_text(draw_picture(picture))
+        for name in names:
+            if name in TABLES:
+                made |= TABLES[name](spark, lake)
     for page in PAGES:
-        (DOCS / page).write_text(spliced((DOCS / page).read_text(), made))
+        path = DOCS / page
+        path.write_text(splice_tables(path.read_text(), made))
     return 0
+
+
+def _parse_names() -> list[str]:
+    """The names of the command line; all if there are none."""
+    known = [scene.name for scene in SCENES]
+    known += TABLES
+    parser = argparse.ArgumentParser(description="pictures and tables of the documentation")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(known))
+    names = parser.parse_args().names or known
+    unknown = set(names) - set(known)
+    if unknown:
+        parser.error(f"there is no {', '.join(sorted(unknown))}")
+    return names
 
 
 if __name__ == "__main__":

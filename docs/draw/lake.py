@@ -70,10 +70,7 @@ class Lake:
     def run(self, events: Sequence[Event], arrival: datetime) -> RunReport:
         """Lands `events` and runs the pipeline at `arrival`."""
         if events:
-            rows = [
-                {"id": e.id, "key": e.key, "at": e.at, "value": e.value, "mark": e.value is None}
-                for e in events
-            ]
+            rows = [_to_source_row(event) for event in events]
             delta.append(delta.rows(self.spark, rows, SCHEMA), str(self.root / "events"))
         return run(self.spark, load_pipeline(self.spec), arrival)
 
@@ -83,26 +80,20 @@ class Lake:
         Times are aware.
         """
         found = read(self.spark, load_pipeline(self.spec), window, published=False)
-        kept = found if key is None else found.where(found["key"] == key)
-        return sorted(
-            ({n: _aware(v) for n, v in row.asDict().items()} for row in kept.collect()), key=_place
-        )
+        if key is not None:
+            found = found.where(found["key"] == key)
+        rows = [_with_aware_times(row.asDict()) for row in found.collect()]
+        return sorted(rows, key=_sort_place)
 
     def late(self) -> list[Row]:
         """What was kept of late, partly late, duplicate and quarantined rows."""
-        tables = [
-            str(self.root / "shown" / name) for name in ("_late", "_duplicates", "_quarantine")
-        ]
-        kept = [
-            delta.read(self.spark, table).collect()
-            for table in tables
-            if delta.exists(self.spark, table)
-        ]
-        return [
-            {n: _aware(v) for n, v in row.asDict(recursive=True).items()}
-            for rows in kept
-            for row in rows
-        ]
+        found = []
+        for name in ("_late", "_duplicates", "_quarantine"):
+            table = str(self.root / "shown" / name)
+            if delta.exists(self.spark, table):
+                for row in delta.read(self.spark, table).collect():
+                    found.append(_with_aware_times(row.asDict(recursive=True)))
+        return found
 
 
 def events(text: str, key: str = "a") -> list[Event]:
@@ -114,7 +105,7 @@ def events(text: str, key: str = "a") -> list[Event]:
     >>> [e.value for e in events("10:02=4 e@10:07=x")]
     [4.0, None]
     """
-    return [_event(word, key) for word in text.split()]
+    return [_parse_event(word, key) for word in text.split()]
 
 
 def at(text: str) -> datetime:
@@ -123,39 +114,58 @@ def at(text: str) -> datetime:
     >>> at("03-08T04:30").isoformat()
     '2026-03-08T04:30:00+00:00'
     """
-    day = f"{DAY:%Y-%m-%d}T" if "T" not in text else f"{DAY:%Y}-"
-    return datetime.fromisoformat(day + text).replace(tzinfo=UTC)
+    missing = f"{DAY:%Y}-" if "T" in text else f"{DAY:%Y-%m-%d}T"
+    return datetime.fromisoformat(missing + text).replace(tzinfo=UTC)
 
 
-def us(row: Row, column: str) -> int | None:
+def micros_of(row: Row, column: str) -> int | None:
     """Microseconds of a row's time."""
     return None if row[column] is None else micros(row[column])
 
 
-def identity(row: Row) -> tuple[Any, ...]:
+def identify_row(row: Row) -> tuple[Any, ...]:
     """What tells a row from the others of its output."""
     if "window_index" in row:
         return (row["key"], row["window_index"])
-    return (row["key"], row["window_start"], *(() if "last_event" in row else (row["window_end"],)))
+    if "last_event" in row:
+        # A session keeps its row when a later event moves its end.
+        return (row["key"], row["window_start"])
+    return (row["key"], row["window_start"], row["window_end"])
 
 
-def deleted(before: Iterable[Row], after: Iterable[Row]) -> list[Row]:
+def deleted_rows(before: Iterable[Row], after: Iterable[Row]) -> list[Row]:
     """The rows of `before` whose window is not in `after`."""
-    there = {identity(row) for row in after}
-    return [row for row in before if identity(row) not in there]
+    there = {identify_row(row) for row in after}
+    return [row for row in before if identify_row(row) not in there]
 
 
-def _event(word: str, key: str) -> Event:
+def _parse_event(word: str, key: str) -> Event:
     place, _, value = word.partition("=")
-    name, _, time = place.rpartition("@")
-    return Event(at(time), None if value == "x" else float(value), key, name or None)
+    event_id, _, time = place.rpartition("@")
+    number = None if value == "x" else float(value)
+    return Event(at(time), number, key, event_id or None)
 
 
-def _aware(value: Any) -> Any:
-    return value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
+def _to_source_row(event: Event) -> Row:
+    return {
+        "id": event.id,
+        "key": event.key,
+        "at": event.at,
+        "value": event.value,
+        "mark": event.value is None,
+    }
 
 
-def _place(row: Row) -> tuple[Any, ...]:
+def _with_aware_times(values: Row) -> Row:
+    # PySpark collects times without a zone; here they are UTC.
+    row = {}
+    for name, value in values.items():
+        row[name] = value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
+    return row
+
+
+def _sort_place(row: Row) -> tuple[Any, ...]:
+    """Where a row stands among those of its output; a global window has no bounds."""
     return (
         row["key"],
         row["window_start"] or DAY,

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import SparkSession
 
-from docs.draw.lake import Event, Lake, Row, at, deleted, events, identity
+from docs.draw.lake import Event, Lake, Row, at, deleted_rows, events, identify_row
 
+Bounds = tuple[datetime, datetime]
 MADE = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 TUMBLING = {"kind": "tumbling", "size": "10 minutes"}
 SHOWN = {
@@ -39,44 +39,50 @@ WAITING_RUNS = (
 )
 
 
-def emission(spark: SparkSession, root: Path) -> dict[str, str]:
+def make_emission_tables(spark: SparkSession, root: Path) -> dict[str, str]:
     """One table for each way to show windows: key `a` after each run."""
     lake = Lake(spark, root / "emission", SHOWN, {"delay": "0 seconds"})
     waiting = Lake(spark, root / "waiting", WAITING, {"delay": "0 seconds"})
-    found = _after_each_run(lake, SHOWN_RUNS, at("12:00"))
-    return {
-        name: steps(*columns)
-        for name, columns in (found | _after_each_run(waiting, WAITING_RUNS, at("12:00"))).items()
-    }
+    tables = _tables_after_each_run(lake, SHOWN_RUNS, at("12:00"))
+    return tables | _tables_after_each_run(waiting, WAITING_RUNS, at("12:00"))
 
 
-def _after_each_run(
+def _tables_after_each_run(
     lake: Lake, runs: Sequence[list[Event]], arrival: datetime
-) -> dict[str, tuple[list[str], list[list[Row]]]]:
-    """By window: a heading for each run, and the rows of key `a` after it."""
-    heads, shots = [], []
+) -> dict[str, str]:
+    """Window name -> the table of key `a` after each run."""
+    heads = []
+    shots: dict[str, list[list[Row]]] = {name: [] for name in lake.windows}
     for n, batch in enumerate(runs, 1):
         report = lake.run(batch, arrival)
         heads.append(f"after run {n}, W = {report.watermark:%H:%M}")
-        shots.append({name: lake.rows(name) for name in lake.windows})
-    return {name: (heads, [shot[name] for shot in shots]) for name in lake.windows}
+        for name in lake.windows:
+            shots[name].append(lake.rows(name))
+    return {name: format_steps(heads, shots[name]) for name in lake.windows}
 
 
-def steps(heads: Sequence[str], shots: Sequence[Sequence[Row]]) -> str:
+def format_steps(heads: Sequence[str], shots: Sequence[Sequence[Row]]) -> str:
     """Windows down, runs across; what a run changed is bold."""
-    bounds = sorted({(row["window_start"], row["window_end"]) for shot in shots for row in shot})
-    by_window = [
-        {(row["window_start"], row["window_end"]): value(row) for row in shot} for shot in shots
-    ]
+    # For each run the text of each window.
+    texts: list[dict[Bounds, str]] = []
+    for shot in shots:
+        texts.append({_bounds_of(row): format_value(row) for row in shot})
+    every_window: set[Bounds] = set().union(*texts)
     lines = []
-    for place in bounds:
-        cells = [shot.get(place, "") for shot in by_window]
-        bold = [
-            cell if n == 0 or cell == cells[n - 1] else f"**{cell or 'deleted'}**"
-            for n, cell in enumerate(cells)
-        ]
-        lines.append([span(*place), *bold])
-    return table(["window", *heads], lines)
+    for bounds in sorted(every_window):
+        line = [format_span(*bounds)]
+        before: str | None = None
+        for text in texts:
+            cell = text.get(bounds, "")
+            changed = before is not None and cell != before
+            line.append(f"**{cell or 'deleted'}**" if changed else cell)
+            before = cell
+        lines.append(line)
+    return format_table(["window", *heads], lines)
+
+
+def _bounds_of(row: Row) -> Bounds:
+    return row["window_start"], row["window_end"]
 
 
 WEEK = {"kind": "sliding", "size": "7 days", "slide": "1 minute"}
@@ -86,7 +92,7 @@ WEEK_RUN = [
 ]
 
 
-def week(spark: SparkSession, root: Path) -> dict[str, str]:
+def make_week_table(spark: SparkSession, root: Path) -> dict[str, str]:
     """How many rows five events within three minutes make of a week that slides by the minute."""
     windows = {
         "on_change": WEEK,
@@ -95,12 +101,11 @@ def week(spark: SparkSession, root: Path) -> dict[str, str]:
     }
     lake = Lake(spark, root / "week", windows, {"delay": "0 seconds"})
     lake.run(WEEK_RUN, at("03-10T12:00"))
-    return {
-        "week": table(
-            ["output", "rows of key `a`"],
-            [[f"`{name}`", f"{len(lake.rows(name)):,}"] for name in windows],
-        )
-    }
+    lines = []
+    for name in windows:
+        count = len(lake.rows(name))
+        lines.append([f"`{name}`", f"{count:,}"])
+    return {"week": format_table(["output", "rows of key `a`"], lines)}
 
 
 RULES = {"delay": "10 minutes", "max_future": "1 hour", "idle_after": "1 hour"}
@@ -118,28 +123,29 @@ LATE_RUNS = (
     ("14:00", ""),
 )
 LATENESS = ("0 seconds", "30 minutes", "forever")
-WORKED, COMPARED = "30 minutes", 3
-"""The allowed lateness of the worked run; how many of its runs are made under the others."""
+WORKED = "30 minutes"
+"""The allowed lateness of the worked run."""
+COMPARED = 3
+"""How many of its runs are made under the other allowed latenesses."""
 
 
-def lateness(spark: SparkSession, root: Path) -> dict[str, str]:
+def make_lateness_tables(spark: SparkSession, root: Path) -> dict[str, str]:
     """The worked run, step by step, and its first runs under other lateness."""
     steps_of = {}
     for n, allowed in enumerate(LATENESS):
         lake = Lake(spark, root / f"lateness{n}", WINDOWS, RULES | {"allowed_lateness": allowed})
-        steps_of[allowed] = _worked(lake, LATE_RUNS if allowed == WORKED else LATE_RUNS[:COMPARED])
+        runs = LATE_RUNS if allowed == WORKED else LATE_RUNS[:COMPARED]
+        steps_of[allowed] = _run_steps(lake, runs)
     made: dict[str, str] = {}
     before: dict[str, list[Row]] = {name: [] for name in WINDOWS}
     for n, step in enumerate(steps_of[WORKED], 1):
-        made |= {
-            f"run_{n}_read": _read(step),
-            f"run_{n}_mark": f"W = {step.watermark:%H:%M}",
-            f"run_{n}_rows": _changed(before, step.rows),
-        }
+        made[f"run_{n}_read"] = _format_read(step)
+        made[f"run_{n}_mark"] = f"W = {step.watermark:%H:%M}"
+        made[f"run_{n}_rows"] = _format_changes(before, step.rows)
         before = step.rows
-    last = {allowed: steps[COMPARED - 1].rows for allowed, steps in steps_of.items()}
-    beside = _beside({allowed: rows["hourly"] + rows["visits"] for allowed, rows in last.items()})
-    return made | {"compared": _outcomes(steps_of), "compared_rows": beside}
+    made["compared"] = _compare_outcomes(steps_of)
+    made["compared_rows"] = _compare_rows(steps_of)
+    return made
 
 
 @dataclass(frozen=True)
@@ -154,155 +160,141 @@ class Step:
     watermark: datetime | None
     rows: dict[str, list[Row]]
 
+    def outcome_of(self, event: Event) -> str:
+        """The outcome of one row that the run read."""
+        return self.refused.get(event.id or "", "accepted")
 
-def _worked(lake: Lake, runs: Sequence[tuple[str, str]]) -> list[Step]:
-    made = []
+
+def _run_steps(lake: Lake, runs: Sequence[tuple[str, str]]) -> list[Step]:
+    steps = []
     for arrival, line in runs:
-        report = lake.run(events(line), at(arrival))
-        refused = {row["id"]: outcome(row) for row in lake.late() if row["run"] == report.run}
-        made.append(
-            Step(
-                events(line),
-                refused,
-                report.watermark,
-                {name: lake.rows(name) for name in lake.windows},
-            )
-        )
-    return made
+        batch = events(line)
+        report = lake.run(batch, at(arrival))
+        refused = {}
+        for row in lake.late():
+            if row["run"] == report.run:
+                refused[row["id"]] = describe_outcome(row)
+        rows = {name: lake.rows(name) for name in lake.windows}
+        steps.append(Step(batch, refused, report.watermark, rows))
+    return steps
 
 
-def _outcomes(steps_of: dict[str, list[Step]]) -> str:
+def _compare_outcomes(steps_of: dict[str, list[Step]]) -> str:
     """The rows after the first run, and their outcome under each lateness."""
-    batches = {allowed: steps[1:COMPARED] for allowed, steps in steps_of.items()}
     lines = []
-    for n, step in enumerate(batches[WORKED]):
-        for e in step.batch:
-            lines.append(
-                [
-                    f"`{e.id}`",
-                    *(steps[n].refused.get(e.id or "", "accepted") for steps in batches.values()),
-                ]
-            )
-    return table(["row", *batches], lines)
+    for n in range(1, COMPARED):
+        for event in steps_of[WORKED][n].batch:
+            outcomes = [steps[n].outcome_of(event) for steps in steps_of.values()]
+            lines.append([f"`{event.id}`", *outcomes])
+    return format_table(["row", *steps_of], lines)
 
 
-def _read(step: Step) -> str:
+def _format_read(step: Step) -> str:
     """The rows of a run and their outcomes."""
-    rows = [
-        [f"`{e.id}`", f"{e.at:%H:%M}", f"{e.value:g}", step.refused.get(e.id or "", "accepted")]
-        for e in step.batch
-    ]
-    return table(["row", "event time", "value", "outcome"], rows)
+    lines = []
+    for event in step.batch:
+        outcome = step.outcome_of(event)
+        lines.append([f"`{event.id}`", f"{event.at:%H:%M}", f"{event.value:g}", outcome])
+    return format_table(["row", "event time", "value", "outcome"], lines)
 
 
-def outcome(row: Row) -> str:
+def describe_outcome(row: Row) -> str:
     """What became of a refused row.
 
     For a partly late one, the windows it missed, with the end of the last one.
     """
     if row["outcome"] != "partial":
         return f"{row['outcome']}: {row['reason']}"
-    missed = [
-        f"`{m['window']}`" + (f" to {m['until']:%H:%M}" if m["until"] else "")
-        for m in row["missed"]
-    ]
+    missed = []
+    for window in row["missed"]:
+        until = f" to {window['until']:%H:%M}" if window["until"] else ""
+        missed.append(f"`{window['window']}`{until}")
     return f"partial: missed {', '.join(missed)}"
 
 
-def _changed(before: dict[str, list[Row]], now: dict[str, list[Row]]) -> str:
+def _format_changes(before: dict[str, list[Row]], now: dict[str, list[Row]]) -> str:
     """The rows that changed.
 
     That includes those that are gone and those that closed or became final.
     """
     lines = []
     for name, rows in now.items():
-        old = {identity(row): row for row in before[name]}
+        old = {identify_row(row): row for row in before[name]}
         for row in rows:
-            was = old.get(identity(row))
+            was = old.get(identify_row(row))
             if was != row:
-                wrote = (
-                    was is None
-                    or value(was) != value(row)
-                    or was["window_end"] != row["window_end"]
-                )
-                lines.append(
-                    [
-                        f"`{name}`",
-                        span(row["window_start"], row["window_end"]),
-                        _bold(value(row), wrote),
-                        state(row, was),
-                    ]
-                )
-        lines += [
-            [f"`{name}`", span(r["window_start"], r["window_end"]), "deleted", ""]
-            for r in deleted(before[name], rows)
-        ]
-    return table(["output", "window", "n / sum", ""], lines)
+                lines.append(_format_change(name, row, was))
+        for row in deleted_rows(before[name], rows):
+            lines.append([f"`{name}`", format_span(*_bounds_of(row)), "deleted", ""])
+    return format_table(["output", "window", "n / sum", ""], lines)
 
 
-def state(row: Row, was: Row | None) -> str:
+def _format_change(name: str, row: Row, was: Row | None) -> list[str]:
+    """The line of a row that was another one before, or none; what was written is bold."""
+    is_same_value = was is not None and format_value(was) == format_value(row)
+    is_same_end = was is not None and was["window_end"] == row["window_end"]
+    value = format_value(row)
+    if not is_same_value or not is_same_end:
+        value = f"**{value}**"
+    return [f"`{name}`", format_span(*_bounds_of(row)), value, describe_state(row, was)]
+
+
+def describe_state(row: Row, was: Row | None) -> str:
     """Whether a row is open, closed or final, and what it was."""
-    now, then = _state(row), None if was is None else _state(was)
-    return now if then in (None, now) else f"{then} → {now}"
+    now = _name_state(row)
+    if was is None or _name_state(was) == now:
+        return now
+    return f"{_name_state(was)} → {now}"
 
 
-def _state(row: Row) -> str:
-    return "final" if row["is_final"] else "closed" if row["is_closed"] else "open"
+def _name_state(row: Row) -> str:
+    if row["is_final"]:
+        return "final"
+    return "closed" if row["is_closed"] else "open"
 
 
-def _beside(found: dict[str, list[Row]]) -> str:
+def _compare_rows(steps_of: dict[str, list[Step]]) -> str:
     """Hours, then sessions; a column for each lateness."""
-    places = sorted(
-        {
-            ("last_event" in r, r["window_start"], r["window_end"])
-            for rows in found.values()
-            for r in rows
-        }
-    )
     lines = []
-    for visit, start, end in places:
-        cells = [
-            next(
-                (
-                    value(r)
-                    for r in rows
-                    if ("last_event" in r, r["window_start"], r["window_end"])
-                    == (visit, start, end)
-                ),
-                "",
-            )
-            for rows in found.values()
-        ]
-        lines.append(["`visits`" if visit else "`hourly`", span(start, end), *cells])
-    return table(["output", "window", *found], lines)
+    for name in ("hourly", "visits"):
+        # For each lateness the text of each window.
+        texts: list[dict[Bounds, str]] = []
+        for steps in steps_of.values():
+            rows = steps[COMPARED - 1].rows[name]
+            texts.append({_bounds_of(row): format_value(row) for row in rows})
+        every_window: set[Bounds] = set().union(*texts)
+        for bounds in sorted(every_window):
+            cells = [text.get(bounds, "") for text in texts]
+            lines.append([f"`{name}`", format_span(*bounds), *cells])
+    return format_table(["output", "window", *steps_of], lines)
 
 
-def value(row: Row) -> str:
+def format_value(row: Row) -> str:
     """Events and their sum."""
-    return f"{row['n']} / {'NULL' if row['total'] is None else format(row['total'], 'g')}"
+    total = "NULL" if row["total"] is None else f"{row['total']:g}"
+    return f"{row['n']} / {total}"
 
 
-def span(start: datetime, end: datetime) -> str:
+def format_span(start: datetime, end: datetime) -> str:
     """A window as the pages write it."""
     return f"[{start:%H:%M}, {end:%H:%M})"
 
 
-def table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+def format_table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     """A Markdown table."""
-    rows = [" | ".join(cells) for cells in (heads, *lines)]
-    return "\n".join(
-        [f"| {rows[0]} |", "|" + "---|" * len(heads), *(f"| {row} |" for row in rows[1:])]
-    )
+    rows = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+    for cells in lines:
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
 
 
-def spliced(page: str, made: dict[str, str]) -> str:
+def splice_tables(page: str, made: dict[str, str]) -> str:
     """The page with the tables that were made between their comments."""
 
-    def put(found: re.Match[str]) -> str:
-        return f"{found[1]}{made[found[2]]}\n{found[3]}" if found[2] in made else found[0]
+    def replace_table(found: re.Match[str]) -> str:
+        begin, name, end = found.groups()
+        if name not in made:
+            return found[0]
+        return f"{begin}{made[name]}\n{end}"
 
-    return MADE.sub(put, page)
-
-
-def _bold(text: str, wrote: Any) -> str:
-    return f"**{text}**" if wrote else text
+    return MADE.sub(replace_table, page)
