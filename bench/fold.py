@@ -29,7 +29,10 @@ from windowing.spec.load import load_pipeline
 from windowing.windows.ordered import windows
 
 SECOND_US = 1_000_000
-SHAPES = {"1 key x 100,000 events": (1, 100_000, 99), "1,000 keys x 100 events": (1_000, 100, 9)}
+SHAPES = {
+    "1 key x 100,000 events": (1, 100_000, 99),
+    "1,000 keys x 100 events": (1_000, 100, 9),
+}
 """Keys, events of each, and the delta: a window is delta + 1 events long."""
 COLUMNS = f"user long, {START} timestamp, {END} timestamp, {INDEX} long, n long, total long"
 
@@ -43,24 +46,29 @@ class Load:
     delta: int
 
 
-def load(spark: SparkSession, keys: int, each: int, delta: int) -> Load:
+def make_load(spark: SparkSession, keys: int, each: int, delta: int) -> Load:
     """`keys` times `each` events, a second apart, whose attribute grows by one.
 
     The rows are shuffled and in memory.
     """
-    nth, key = F.col("id") % each, F.floor(F.col("id") / each)
+    nth = F.col("id") % each
+    key = F.floor(F.col("id") / each)
     time_us = F.lit(START_US) + nth * SECOND_US
-    row = spark.range(keys * each).select(
-        key.cast("long").alias("user"), time_us.alias(TIME),
-        F.struct(time_us.alias("at0")).alias(ORDER), nth.alias("attr"),
-        F.pmod(F.xxhash64("id"), F.lit(1_000)).alias("amount"), F.lit(0).cast("long").alias(BASE),
-    )  # fmt: skip
-    cached = row.orderBy(F.xxhash64("id")).repartition(2).cache()
+    # These are the columns that the engine has of an event when it makes order-dependent windows.
+    rows = spark.range(keys * each).select(
+        key.cast("long").alias("user"),
+        time_us.alias(TIME),
+        F.struct(time_us.alias("at0")).alias(ORDER),
+        nth.alias("attr"),
+        F.pmod(F.xxhash64("id"), F.lit(1_000)).alias("amount"),
+        F.lit(0).cast("long").alias(BASE),
+    )
+    cached = rows.orderBy(F.xxhash64("id")).repartition(2).cache()
     cached.count()
     return Load(spark, cached, delta)
 
 
-def fold(load: Load) -> DataFrame:
+def fold_events(load: Load) -> DataFrame:
     """The engine's own windows."""
     spec = {
         "name": "fold",
@@ -72,95 +80,111 @@ def fold(load: Load) -> DataFrame:
     pipeline = load_pipeline(spec)
     (window,) = pipeline.counted
     made = algebras_of(pipeline, window.aggregates, load.events.schema)
-    found = windows(load.events, window, ["user"], parts_of(made.values()))
-    return lower_partials(found, ["user", START, END, INDEX], window.aggregates, made).drop(
-        "__overflow"
-    )
+    partials = windows(load.events, window, ["user"], parts_of(made.values()))
+    found = lower_partials(partials, ["user", START, END, INDEX], window.aggregates, made)
+    return found.drop("__overflow")
 
 
-def pandas(load: Load) -> DataFrame:
+def cut_with_pandas(load: Load) -> DataFrame:
     """The same windows by a loop over each key's events."""
     delta = load.delta
 
-    def cut(rows: pd.DataFrame) -> pd.DataFrame:
+    # Spark sends this function to its Python workers, so it refers to no Spark object.
+    def cut_windows(rows: pd.DataFrame) -> pd.DataFrame:
         ordered = rows.sort_values(TIME)
-        index, first, nth = [], None, -1
+        index = []
+        first_value = None
+        number = -1
         for value in ordered["attr"].tolist():
-            if first is None or value - first > delta:
-                first, nth = value, nth + 1
-            index.append(nth)
+            if first_value is None or value - first_value > delta:
+                first_value = value
+                number += 1
+            index.append(number)
         grouped = ordered.assign(**{INDEX: index}).groupby(INDEX)
         found = grouped.agg(
-            first_us=(TIME, "min"), last_us=(TIME, "max"), n=(TIME, "size"), total=("amount", "sum")
+            first_us=(TIME, "min"),
+            last_us=(TIME, "max"),
+            n=(TIME, "size"),
+            total=("amount", "sum"),
         ).reset_index()
-        start, end = (
-            pd.to_datetime(us, unit="us", utc=True)
-            for us in (found["first_us"], found["last_us"] + 1)
-        )
-        return found.assign(**{"user": rows["user"].iloc[0], START: start, END: end})[
-            ["user", START, END, INDEX, "n", "total"]
-        ]
+        start = pd.to_datetime(found["first_us"], unit="us", utc=True)
+        # The end of such a window is 1 microsecond after its last event.
+        end = pd.to_datetime(found["last_us"] + 1, unit="us", utc=True)
+        complete = found.assign(**{"user": rows["user"].iloc[0], START: start, END: end})
+        return complete[["user", START, END, INDEX, "n", "total"]]
 
-    return (
-        load.events.select("user", TIME, "attr", "amount")
-        .groupBy("user")
-        .applyInPandas(cut, COLUMNS)
-    )
+    events = load.events.select("user", TIME, "attr", "amount")
+    return events.groupBy("user").applyInPandas(cut_windows, COLUMNS)
 
 
-CONTENDERS: dict[str, Callable[[Load], DataFrame]] = {"fold": fold, "applyInPandas": pandas}
+CONTENDERS: dict[str, Callable[[Load], DataFrame]] = {
+    "fold": fold_events,
+    "applyInPandas": cut_with_pandas,
+}
 
 
-def took(load: Load, make: Callable[[Load], DataFrame]) -> tuple[float, float]:
+def measure_once(load: Load, make: Callable[[Load], DataFrame]) -> tuple[float, float]:
     """Wall seconds and CPU seconds, Python workers included, until every window is made."""
-    wall, used = time.monotonic(), cpu(load.spark)
+    wall_before = time.monotonic()
+    cpu_before = cpu_seconds(load.spark)
+    # The format noop computes every row and writes none.
     make(load).write.format("noop").mode("overwrite").save()
-    return time.monotonic() - wall, cpu(load.spark) - used
+    wall = time.monotonic() - wall_before
+    return wall, cpu_seconds(load.spark) - cpu_before
 
 
-def cpu(spark: SparkSession) -> float:
+def cpu_seconds(spark: SparkSession) -> float:
     """CPU seconds so far of the JVM and of the processes it started."""
     jvm = psutil.Process(int(spark._jvm.java.lang.ProcessHandle.current().pid()))  # type: ignore[union-attr]
     times = [p.cpu_times() for p in (jvm, *jvm.children(recursive=True))]
     return float(sum(t.user + t.system for t in times))
 
 
-def digest(made: DataFrame) -> tuple[int, int]:
+def digest_windows(made: DataFrame) -> tuple[int, int]:
     """Windows and a digest of them."""
-    return tuple(made.agg(F.count("*"), F.bit_xor(F.xxhash64(*sorted(made.columns)))).collect()[0])
+    # The order of rows does not matter to an XOR of their hashes.
+    digest = F.bit_xor(F.xxhash64(*sorted(made.columns)))
+    return tuple(made.agg(F.count("*"), digest).collect()[0])
 
 
-def measured(load: Load, rounds: int) -> list[list[object]]:
+def measure_contenders(load: Load, rounds: int) -> list[list[object]]:
     """One row for each contender: the least of the rounds, after one that does not count.
 
     Each round begins with another contender.
     """
-    digests = {name: digest(make(load)) for name, make in CONTENDERS.items()}
+    digests = {name: digest_windows(make(load)) for name, make in CONTENDERS.items()}
     if len(set(digests.values())) != 1:
         sys.exit(f"the windows differ: {digests}")
-    names, best = list(CONTENDERS), {name: (float("inf"), float("inf")) for name in CONTENDERS}
+    names = list(CONTENDERS)
+    least_wall = dict.fromkeys(names, float("inf"))
+    least_cpu = dict.fromkeys(names, float("inf"))
     for n in range(rounds + 1):
         for name in names[n % 2 :] + names[: n % 2]:
-            wall, used = took(load, CONTENDERS[name])
-            best[name] = (
-                best[name] if n == 0 else (min(best[name][0], wall), min(best[name][1], used))
-            )
-    ours = best["fold"]
-    return [
-        [name, f"{w:.2f}", f"{c:.2f}", f"{w / ours[0]:.2f}", f"{c / ours[1]:.2f}"]
-        for name, (w, c) in best.items()
-    ]
+            wall, cpu = measure_once(load, CONTENDERS[name])
+            # The first round warms the JVM up, so it does not count.
+            if n > 0:
+                least_wall[name] = min(least_wall[name], wall)
+                least_cpu[name] = min(least_cpu[name], cpu)
+    rows: list[list[object]] = []
+    for name in names:
+        wall = least_wall[name]
+        cpu = least_cpu[name]
+        ratios = [f"{wall / least_wall['fold']:.2f}", f"{cpu / least_cpu['fold']:.2f}"]
+        rows.append([name, f"{wall:.2f}", f"{cpu:.2f}", *ratios])
+    return rows
 
 
 def main() -> int:
     """Prints a table for each shape."""
-    asked = argparse.ArgumentParser(description="the fold of delta windows beside applyInPandas")
-    asked.add_argument("--rounds", type=int, default=8)
-    rounds = asked.parse_args().rounds
-    spark, printer = spark_session("fold"), Printer(as_json=False)
+    parser = argparse.ArgumentParser(description="the fold of delta windows beside applyInPandas")
+    parser.add_argument("--rounds", type=int, default=8)
+    rounds = parser.parse_args().rounds
+    spark = spark_session("fold")
+    printer = Printer(as_json=False)
+    heads = ["cut by", "wall s", "CPU s", "wall / fold", "CPU / fold"]
     for title, (keys, each, delta) in SHAPES.items():
-        rows = measured(load(spark, keys, each, delta), rounds)
-        printer.table(["cut by", "wall s", "CPU s", "wall / fold", "CPU / fold"], rows, title)
+        load = make_load(spark, keys, each, delta)
+        printer.table(heads, measure_contenders(load, rounds), title)
     return 0
 
 

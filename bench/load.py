@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.__main__ import DAY_US, START_US, Bench, cpu
+from bench.__main__ import DAY_US, START_US, Bench, cpu_seconds
 from jobs.console import Printer
 from jobs.run import run
 from jobs.session import spark_session
@@ -25,13 +25,11 @@ WINDOWS = {
 
 def main() -> int:
     """Prints what the load took and how many windows it made."""
-    asked = argparse.ArgumentParser(description="a first load into three windows")
-    asked.add_argument("--events", type=int, default=5_000_000)
-    events = asked.parse_args().events
-    spark, root = (
-        spark_session("load", **{"spark.driver.memory": "4g"}),
-        Path(tempfile.mkdtemp(prefix="load-")),
-    )
+    parser = argparse.ArgumentParser(description="a first load into three windows")
+    parser.add_argument("--events", type=int, default=5_000_000)
+    events = parser.parse_args().events
+    spark = spark_session("load", **{"spark.driver.memory": "4g"})
+    root = Path(tempfile.mkdtemp(prefix="load-"))
     try:
         bench = Bench(spark, root, events)
         bench.land(0, events, START_US, DAY_US)
@@ -47,16 +45,17 @@ def main() -> int:
             },
             "windows": WINDOWS,
         }
-        wall, used = time.monotonic(), cpu(spark)
+        wall_before = time.monotonic()
+        cpu_before = cpu_seconds(spark)
         report = run(spark, load_pipeline(spec))
-        figures = {
+        figures: dict[str, object] = {
             "events": report.read,
-            "wall s": f"{time.monotonic() - wall:.1f}",
-            "CPU s": f"{cpu(spark) - used:.1f}",
+            "wall s": f"{time.monotonic() - wall_before:.1f}",
+            "CPU s": f"{cpu_seconds(spark) - cpu_before:.1f}",
         }
-        Printer(as_json=False).facts(
-            figures | {name: change.inserted for name, change in report.windows.items()}
-        )
+        for name, change in report.windows.items():
+            figures[name] = change.inserted
+        Printer(as_json=False).facts(figures)
     finally:
         shutil.rmtree(root, ignore_errors=True)
     return 0
