@@ -232,7 +232,7 @@ def compare_outputs(
     first = first.select(*target.identity).localCheckpoint(eager=True)
     expected_rows = _collect_examples(wanted, first, shown, target)
     found_rows = _collect_examples(found, first, shown, target)
-    example = differences.difference(window.name, expected_rows, found_rows, target.identity)
+    example = differences.find_difference(window.name, expected_rows, found_rows, target.identity)
     return Changed(**counts), example
 
 

@@ -25,7 +25,7 @@ from windowing.errors import SpecError, TidemarkError
 from windowing.grid.zone import micros
 from windowing.ledger.rule import MAX_TIME
 from windowing.ledger.table import read_history
-from windowing.report.difference import Difference, difference
+from windowing.report.difference import Difference, find_difference
 from windowing.report.frame import records
 from windowing.report.text import moment_or_none
 from windowing.transcripts.document import WATERMARK, Step
@@ -197,10 +197,10 @@ class Stage:
     def differs(self, table: str, expected: Any) -> Difference | None:
         """How `table` differs from the rows expected of it; None where it doesn't."""
         if table == WATERMARK:
-            return difference(table, [{table: expected}], [{table: self.watermark()}], ())
+            return find_difference(table, [{table: expected}], [{table: self.watermark()}], ())
         closing = any(name in row for row in expected for name in FINALITY)
         found = self.rows(table, closing=closing)
-        return difference(table, expected, found, self.play.tables[table].identity)
+        return find_difference(table, expected, found, self.play.tables[table].identity)
 
     def watermark(self) -> Any:
         """The watermark; None at minus infinity."""

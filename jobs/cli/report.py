@@ -27,11 +27,11 @@ def report(pipeline: "Pipeline", *, as_json: bool, output: Path | None) -> None:
 
     session = read_session()
     from windowing.delta import local_path
-    from windowing.report.page import page
+    from windowing.report.page import render_page
     from windowing.report.table import read_facts
 
     target = output or local_path(pipeline.table("_report.html"))
-    text = page(read_facts(session, pipeline), datetime.now(UTC))
+    text = render_page(read_facts(session, pipeline), datetime.now(UTC))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")

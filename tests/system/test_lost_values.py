@@ -20,7 +20,7 @@ from windowing.columns import DIGEST
 from windowing.ledger.nulls import read_null_counts
 from windowing.ledger.rule import BACKFILL_DONE, CLOSE, DONE
 from windowing.ledger.table import read_history
-from windowing.report.page import page
+from windowing.report.page import render_page
 from windowing.report.table import Lost, read_facts
 
 SCHEMA = "id string, key string, ts timestamp, value bigint, amount string, kind string"
@@ -93,7 +93,7 @@ def _every_report_says_so(source: Source) -> None:
         *(Lost("run 1", column, rows) for column, rows in RUN.items()),
         *(Lost(range_of, column, rows) for column, rows in CHUNK.items()),
     )
-    text = page(shown, datetime(2026, 1, 2, tzinfo=UTC))
+    text = render_page(shown, datetime(2026, 1, 2, tzinfo=UTC))
     section = text.split("No value (NULL) although the input had one")[1]
     assert "source.where" in section.split("<h2>")[0]
 

@@ -14,25 +14,28 @@ class Line:
     values: Sequence[int]
 
 
-def svg(label: str, lines: Sequence[Line]) -> str:
+def draw_curves(label: str, lines: Sequence[Line]) -> str:
     """The curves on one scale from 0 to the greatest value, the first value on the left.
 
     It is '' when there is no value. `label` must be plain ASCII words, because it is not escaped.
     """
-    values = [value for line in lines for value in line.values]
+    values: list[int] = []
+    for line in lines:
+        values += line.values
     if not values:
         return ""
-    drawn = "".join(_draw_line(line, max(values)) for line in lines)
+    most = max(values)
+    drawn = "".join(_draw_line(line, most) for line in lines)
     box = f'viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}"'
     bottom = HEIGHT - MARGIN
     axis = f'<line class="axis" x1="0" y1="{bottom}" x2="{WIDTH}" y2="{bottom}"/>'
     return f'<svg {box} preserveAspectRatio="none">{axis}{drawn}</svg>'
 
 
-def points(values: Sequence[int], most: int) -> list[tuple[float, float]]:
+def place_points(values: Sequence[int], most: int) -> list[tuple[float, float]]:
     """Where the values lie: x from left to right, y downwards from `most` to 0 at the bottom.
 
-    >>> points([0, 10], 10)
+    >>> place_points([0, 10], 10)
     [(6.0, 90.0), (714.0, 6.0)]
     """
     step = (WIDTH - 2 * MARGIN) / max(1, len(values) - 1)
@@ -46,9 +49,9 @@ def points(values: Sequence[int], most: int) -> list[tuple[float, float]]:
 
 
 def _draw_line(line: Line, most: int) -> str:
-    at = points(line.values, most)
-    if len(at) == 1:
-        x, y = at[0]
+    points = place_points(line.values, most)
+    if len(points) == 1:
+        x, y = points[0]
         return f'<circle class="{line.css}" cx="{x}" cy="{y}" r="3"/>'
-    joined = " ".join(f"{x},{y}" for x, y in at)
+    joined = " ".join(f"{x},{y}" for x, y in points)
     return f'<polyline class="{line.css}" points="{joined}"/>'

@@ -62,7 +62,7 @@ def _unequal_as_json(unequal: Unequal) -> dict[str, object]:
     return {"row": plain(unequal.place), "columns": columns}
 
 
-def difference(
+def find_difference(
     table: str, expected: Sequence[Row], found: Sequence[Row], identity: Sequence[str]
 ) -> Difference | None:
     """How the rows `found` differ from those `expected`, in any order; None if they agree.
@@ -93,28 +93,28 @@ def lines(found: Difference) -> list[str]:
     for unequal in found.unequal:
         changes = _describe_changes(unequal.columns)
         if unequal.place:
-            changes = f"{table}: {row(unequal.place)} differs in {changes}"
+            changes = f"{table}: {format_row(unequal.place)} differs in {changes}"
         written.append(changes)
     for missing in found.missing:
-        written.append(f"{table}: {row(missing)} is missing")
+        written.append(f"{table}: {format_row(missing)} is missing")
     for unexpected in found.unexpected:
-        written.append(f"{table}: {row(unexpected)} was not expected")
+        written.append(f"{table}: {format_row(unexpected)} was not expected")
     return written
 
 
-def row(values: Row) -> str:
+def format_row(values: Row) -> str:
     """A row on one line, as YAML.
 
-    >>> row({"origin": "JFK", "flights": 2, "worst": None, "gate": "12"})
+    >>> format_row({"origin": "JFK", "flights": 2, "worst": None, "gate": "12"})
     "{origin: JFK, flights: 2, worst: null, gate: '12'}"
     """
     if not values:
         return ""
-    fields = ", ".join(f"{name}: {spelled(value)}" for name, value in values.items())
+    fields = ", ".join(f"{name}: {spell_value(value)}" for name, value in values.items())
     return f"{{{fields}}}"
 
 
-def spelled(value: Any) -> str:
+def spell_value(value: Any) -> str:
     """A value as a transcript writes it."""
     match value:
         case None:
@@ -126,15 +126,15 @@ def spelled(value: Any) -> str:
         case datetime():
             return instant(value)
         case list() | tuple():
-            return f"[{', '.join(map(spelled, value))}]"
+            return f"[{', '.join(map(spell_value, value))}]"
         case Mapping():
-            return row(value) or "{}"
+            return format_row(value) or "{}"
         case str():
             return value if _needs_no_quotes(value) else repr(value)
     return str(value)
 
 
-def agree(expected: Any, found: Any, *, nested: bool = False) -> bool:
+def values_agree(expected: Any, found: Any, *, nested: bool = False) -> bool:
     """Whether a value is the one that a transcript expects.
 
     Times are compared as instants, whole numbers and decimals exactly, fractions nearly. Of a
@@ -159,13 +159,15 @@ def agree(expected: Any, found: Any, *, nested: bool = False) -> bool:
 def _lists_agree(expected: Any, found: list[Any]) -> bool:
     if not isinstance(expected, list) or len(expected) != len(found):
         return False
-    return all(agree(e, f, nested=True) for e, f in zip(expected, found, strict=True))
+    return all(values_agree(e, f, nested=True) for e, f in zip(expected, found, strict=True))
 
 
 def _mappings_agree(expected: Any, found: dict[Any, Any]) -> bool:
     if not isinstance(expected, dict):
         return False
-    return all(agree(value, found.get(name), nested=True) for name, value in expected.items())
+    return all(
+        values_agree(value, found.get(name), nested=True) for name, value in expected.items()
+    )
 
 
 def _same_moment(expected: Any, found: Any) -> bool:
@@ -202,7 +204,7 @@ def _same_decimal(expected: Any, found: Decimal) -> bool:
 
 
 def _rows_agree(expected: Row, found: Row) -> bool:
-    return all(agree(value, found.get(name)) for name, value in expected.items())
+    return all(values_agree(value, found.get(name)) for name, value in expected.items())
 
 
 def _unmatched_rows(expected: Sequence[Row], found: Sequence[Row]) -> tuple[list[Row], list[Row]]:
@@ -211,21 +213,27 @@ def _unmatched_rows(expected: Sequence[Row], found: Sequence[Row]) -> tuple[list
     An expected row can agree with several found ones, because it names only some columns. So this
     is a maximum matching, found by augmenting paths.
     """
-    fits = [[j for j, f in enumerate(found) if _rows_agree(e, f)] for e in expected]
+    # For each expected row the indexes of the found rows that it agrees with.
+    candidates: list[list[int]] = []
+    for row in expected:
+        candidates.append([j for j, other in enumerate(found) if _rows_agree(row, other)])
+    # By the index of a found row that of the expected row that it is matched with.
     taken: dict[int, int] = {}
 
-    def place(i: int, tried: set[int]) -> bool:
+    def place_row(i: int, tried: set[int]) -> bool:
         """Matches expected row `i`, and moves the rows that stand in its way if they can be."""
-        for j in fits[i]:
-            if j not in tried:
-                tried.add(j)
-                if j not in taken or place(taken[j], tried):
-                    taken[j] = i
-                    return True
+        for j in candidates[i]:
+            if j in tried:
+                continue
+            tried.add(j)
+            if j not in taken or place_row(taken[j], tried):
+                taken[j] = i
+                return True
         return False
 
-    unmatched = [e for i, e in enumerate(expected) if not place(i, set())]
-    return unmatched, [f for j, f in enumerate(found) if j not in taken]
+    unmatched_expected = [row for i, row in enumerate(expected) if not place_row(i, set())]
+    unmatched_found = [row for j, row in enumerate(found) if j not in taken]
+    return unmatched_expected, unmatched_found
 
 
 def _pair_rows(
@@ -235,22 +243,28 @@ def _pair_rows(
 
     Each row is in one pair at most.
     """
-    candidates = [(e, f) for e in expected for f in found if _same_identity(e, f, identity)]
+    candidates: list[tuple[Row, Row]] = []
+    for expected_row in expected:
+        for found_row in found:
+            if _same_identity(expected_row, found_row, identity):
+                candidates.append((expected_row, found_row))
     candidates.sort(key=lambda pair: len(_differing_columns(*pair)))
     pairs: list[tuple[Row, Row]] = []
-    for e, f in candidates:
-        if all(e is not other_e and f is not other_f for other_e, other_f in pairs):
-            pairs.append((e, f))
+    for expected_row, found_row in candidates:
+        # Equal rows are different rows, so they are compared by identity.
+        is_free = all(expected_row is not e and found_row is not f for e, f in pairs)
+        if is_free:
+            pairs.append((expected_row, found_row))
     return pairs
 
 
 def _same_identity(expected: Row, found: Row, identity: Sequence[str]) -> bool:
     named = [name for name in identity if name in expected]
-    return all(agree(expected[name], found.get(name)) for name in named)
+    return all(values_agree(expected[name], found.get(name)) for name in named)
 
 
 def _differing_columns(expected: Row, found: Row) -> list[str]:
-    return [name for name, value in expected.items() if not agree(value, found.get(name))]
+    return [name for name, value in expected.items() if not values_agree(value, found.get(name))]
 
 
 def _to_unequal(expected: Row, found: Row, identity: Sequence[str]) -> Unequal:
@@ -266,7 +280,7 @@ def _shorten_row(found: Row, expected: Sequence[Row], identity: Sequence[str]) -
 
     Where none is compared, they are all columns that have a value.
     """
-    compared = {name for other in expected for name in other}
+    compared: set[str] = set().union(*expected)
     shown = {}
     for name, value in found.items():
         if compared:
@@ -281,7 +295,7 @@ def _shorten_row(found: Row, expected: Sequence[Row], identity: Sequence[str]) -
 def _describe_changes(columns: Mapping[str, tuple[Any, Any]]) -> str:
     changes = []
     for name, (expected, found) in columns.items():
-        changes.append(f"{name}: expected {spelled(expected)}, found {spelled(found)}")
+        changes.append(f"{name}: expected {spell_value(expected)}, found {spell_value(found)}")
     return "; ".join(changes)
 
 

@@ -25,8 +25,10 @@ def records(rows: DataFrame, limit: int) -> list[dict[str, Any]]:
     columns = [_collectable_column(field).alias(field.name) for field in fields]
     found = []
     for row in rows.limit(limit).select(*columns).collect():
-        values = [_plain_value(row[i], field.dataType) for i, field in enumerate(fields)]
-        found.append(dict(zip((field.name for field in fields), values, strict=True)))
+        values = {}
+        for i, field in enumerate(fields):
+            values[field.name] = _plain_value(row[i], field.dataType)
+        found.append(values)
     return found
 
 
@@ -49,4 +51,6 @@ def _plain_value(value: Any, kind: T.DataType) -> Any:
     if isinstance(kind, T.TimestampType):
         moment = moment_or_none(value)
         return f"{value} us since 1970" if moment is None else moment
-    return json.loads(value) if isinstance(kind, _NESTED) else value
+    if isinstance(kind, _NESTED):
+        return json.loads(value)
+    return value

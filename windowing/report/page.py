@@ -12,7 +12,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from windowing.ledger.rule import COUNTS
-from windowing.report.curve import Line, svg
+from windowing.report.curve import Line, draw_curves
 from windowing.report.rule import Changed
 from windowing.report.table import Check, Facts, Output, Ran
 from windowing.report.template import TEMPLATE
@@ -49,27 +49,30 @@ class Section:
     rows: tuple[tuple[Cell, ...], ...] = ()
 
 
-def page(facts: Facts, now: datetime) -> str:
+def render_page(facts: Facts, now: datetime) -> str:
     """The page as HTML; `now` is the time of its making that it shows."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
     drawn = facts.runs[-10 * SHOWN :]
     accepted = Line("accepted", [run.accepted for run in drawn])
     late = Line("late", [run.late for run in drawn])
-    curve = svg("accepted and late rows per run", [accepted, late])
-    highest = max((max(run.accepted, run.late) for run in drawn), default=0)
+    curve = draw_curves("accepted and late rows per run", [accepted, late])
+    highest = max([*accepted.values, *late.values], default=0)
+    curve_range = ""
+    if drawn:
+        curve_range = f"run {drawn[0].run} to {drawn[-1].run}"
     return environment.from_string(TEMPLATE).render(
         name=facts.pipeline.name,
         subtitle=f"from {facts.pipeline.source.table}, made {instant(now.replace(microsecond=0))}",
-        notices=_notices(facts),
-        cards=_cards(facts),
+        notices=_list_notices(facts),
+        cards=_list_cards(facts),
         curve=Markup(curve),
-        curve_range=f"run {drawn[0].run} to {drawn[-1].run}" if drawn else "",
+        curve_range=curve_range,
         curve_top=count(highest, "row"),
-        sections=[part(facts) for part in _PARTS],
+        sections=[describe(facts) for describe in _SECTIONS],
     )
 
 
-def _notices(facts: Facts) -> list[str]:
+def _list_notices(facts: Facts) -> list[str]:
     """What someone should check: unfinished steps and the first ten broken expectations."""
     notices = [f"{what} was begun and not finished" for what in facts.unfinished]
     broken = [check for check in facts.checks if not check.success]
@@ -80,15 +83,18 @@ def _notices(facts: Facts) -> list[str]:
     return notices
 
 
-def _cards(facts: Facts) -> list[tuple[str, str]]:
-    return [
+def _list_cards(facts: Facts) -> list[tuple[str, str]]:
+    """The figures at the top of the page, each with its label before it."""
+    cards = [
         ("watermark", instant_us(facts.watermark_us)),
         ("runs", cell(len(facts.runs))),
-        *((name, cell(facts.total(name))) for name in COUNTS),
     ]
+    for name in COUNTS:
+        cards.append((name, cell(facts.total(name))))
+    return cards
 
 
-def _outputs(facts: Facts) -> Section:
+def _describe_outputs(facts: Facts) -> Section:
     columns = (
         Column("window"),
         Column("kind", long=True),
@@ -100,7 +106,7 @@ def _outputs(facts: Facts) -> Section:
     text = "nothing is published yet"
     if facts.published_run is not None:
         text = f"published: run {facts.published_run}"
-    return Section("Outputs", text, columns, _cells(rows))
+    return Section("Outputs", text, columns, _to_cells(rows))
 
 
 def _published_cell(output: Output) -> Cell:
@@ -110,14 +116,14 @@ def _published_cell(output: Output) -> Cell:
     return Cell(f"version {output.published}", "good" if newest else "warn")
 
 
-def _changes(facts: Facts) -> Section:
+def _describe_changes(facts: Facts) -> Section:
     columns = (Column("window"), Column("step"), *_CHANGED)
     rows = []
     for output in facts.outputs:
         for step, change in output.changes:
             rows.append((output.name, step, *_changed_values(change)))
     text = "" if rows else "nothing has run yet"
-    return Section("What the last steps changed", text, columns, _cells(rows))
+    return Section("What the last steps changed", text, columns, _to_cells(rows))
 
 
 _CHANGED = (
@@ -131,12 +137,13 @@ def _changed_values(change: Changed) -> tuple[int, int, int]:
     return change.inserted, change.updated, change.deleted
 
 
-def _runs(facts: Facts) -> Section:
+def _describe_runs(facts: Facts) -> Section:
+    counts = [Column(name, number=True) for name in COUNTS]
     columns = (
         Column("run", number=True),
         Column("arrival"),
         Column("watermark"),
-        *(Column(name, number=True) for name in COUNTS),
+        *counts,
         *_CHANGED,
     )
     newest = facts.runs[::-1][:SHOWN]
@@ -145,7 +152,7 @@ def _runs(facts: Facts) -> Section:
         text = "nothing has run yet"
     elif len(facts.runs) > SHOWN:
         text = f"the newest {SHOWN} of {count(len(facts.runs), 'run')}"
-    return Section("Runs", text, columns, _cells(_run_values(run) for run in newest))
+    return Section("Runs", text, columns, _to_cells(_run_values(run) for run in newest))
 
 
 def _run_values(run: Ran) -> tuple[Any, ...]:
@@ -154,15 +161,15 @@ def _run_values(run: Ran) -> tuple[Any, ...]:
     return (run.run, *times, *counts, *_changed_values(run.changed))
 
 
-def _backfills(facts: Facts) -> Section:
+def _describe_backfills(facts: Facts) -> Section:
     columns = (Column("after run", number=True), Column("at"), Column("event times"), *_CHANGED)
     rows = []
     for each in facts.backfills[::-1][:SHOWN]:
         rows.append((each.run, instant_us(each.at_us), each.range, *_changed_values(each.changed)))
-    return Section("Backfills", "" if rows else "none", columns, _cells(rows))
+    return Section("Backfills", "" if rows else "none", columns, _to_cells(rows))
 
 
-def _refusals(facts: Facts) -> Section:
+def _describe_refusals(facts: Facts) -> Section:
     columns = (
         Column("outcome"),
         Column("reason", long=True),
@@ -170,17 +177,17 @@ def _refusals(facts: Facts) -> Section:
         Column("accepted later", number=True),
     )
     rows = [(r.outcome, r.reason, r.rows, r.resolved) for r in facts.refusals]
-    return Section("Refused rows", "" if rows else "none", columns, _cells(rows))
+    return Section("Refused rows", "" if rows else "none", columns, _to_cells(rows))
 
 
-def _lost(facts: Facts) -> Section:
+def _describe_lost_values(facts: Facts) -> Section:
     columns = (Column("step"), Column("expression"), Column("rows", number=True))
     rows = [(lost.step, lost.column, lost.rows) for lost in facts.lost[::-1][:SHOWN]]
     title = "No value (NULL) although the input had one"
-    return Section(title, "" if rows else "none", columns, _cells(rows))
+    return Section(title, "" if rows else "none", columns, _to_cells(rows))
 
 
-def _quality(facts: Facts) -> Section:
+def _describe_quality(facts: Facts) -> Section:
     columns = (
         Column("window"),
         Column("expectation"),
@@ -197,7 +204,7 @@ def _quality(facts: Facts) -> Section:
     for check in facts.checks:
         row = (check.window, check.expectation, _holds_cell(check), check.observed, check.detail)
         rows.append(row)
-    return Section("Quality", text, columns, _cells(rows))
+    return Section("Quality", text, columns, _to_cells(rows))
 
 
 def _holds_cell(check: Check) -> Cell:
@@ -208,12 +215,27 @@ def _holds_cell(check: Check) -> Cell:
     return Cell("no (warning)", "warn")
 
 
-_PARTS = (_outputs, _runs, _changes, _backfills, _refusals, _lost, _quality)
+_SECTIONS = (
+    _describe_outputs,
+    _describe_runs,
+    _describe_changes,
+    _describe_backfills,
+    _describe_refusals,
+    _describe_lost_values,
+    _describe_quality,
+)
+"""The sections of the page in their order."""
 
 
-def _cells(rows: Iterable[Sequence[Any]]) -> tuple[tuple[Cell, ...], ...]:
-    return tuple(tuple(_to_cell(value) for value in row) for row in rows)
+def _to_cells(rows: Iterable[Sequence[Any]]) -> tuple[tuple[Cell, ...], ...]:
+    found = []
+    for row in rows:
+        found.append(tuple(_to_cell(value) for value in row))
+    return tuple(found)
 
 
 def _to_cell(value: Any) -> Cell:
-    return value if isinstance(value, Cell) else Cell(cell(value) or NONE)
+    if isinstance(value, Cell):
+        return value
+    # An empty text looks like a value that isn't there.
+    return Cell(cell(value) or NONE)

@@ -26,7 +26,7 @@ from windowing.ledger.rule import (
 from windowing.ledger.table import WATERMARKS, read_history
 from windowing.report.frame import records
 from windowing.report.rule import Changed
-from windowing.report.text import backfilled
+from windowing.report.text import describe_range
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
@@ -134,17 +134,17 @@ def read_facts(spark: SparkSession, pipeline: Pipeline) -> Facts:
         pipeline=pipeline,
         watermark_us=past.watermark,
         published_run=past.published.run if past.published else None,
-        unfinished=_unfinished(past),
-        runs=_runs(spark, pipeline, past),
-        backfills=_backfills(pipeline, past),
-        outputs=tuple(_output(spark, pipeline, window, past) for window in pipeline.windows),
-        refusals=tuple(_refusals(spark, pipeline)),
+        unfinished=_list_unfinished(past),
+        runs=_read_runs(spark, pipeline, past),
+        backfills=_list_backfills(pipeline, past),
+        outputs=tuple(_read_output(spark, pipeline, window, past) for window in pipeline.windows),
+        refusals=tuple(_read_refusals(spark, pipeline)),
         lost=find_lost(past),
-        checks=tuple(_checks(spark, pipeline)),
+        checks=tuple(_read_checks(spark, pipeline)),
     )
 
 
-def changed(windows: Iterable[Window], entry: LedgerEntry) -> Changed:
+def sum_changes(windows: Iterable[Window], entry: LedgerEntry) -> Changed:
     """What a step changed in `windows` together."""
     sums = Changed()
     for window in windows:
@@ -163,52 +163,66 @@ def find_lost(past: LedgerHistory) -> tuple[Lost, ...]:
     return tuple(found)
 
 
-def _unfinished(past: LedgerHistory) -> tuple[str, ...]:
+def _list_unfinished(past: LedgerHistory) -> tuple[str, ...]:
     found = []
     if past.open_run is not None:
         found.append(f"run {past.open_run.run}")
     if past.open_backfill is not None:
-        found.append(f"the backfill of {backfilled(past.open_backfill.note)}")
+        found.append(f"the backfill of {describe_range(past.open_backfill.note)}")
     return tuple(found)
 
 
-def _backfills(pipeline: Pipeline, past: LedgerHistory) -> tuple[Backfilled, ...]:
+def _list_backfills(pipeline: Pipeline, past: LedgerHistory) -> tuple[Backfilled, ...]:
     found = []
     for entry in past.entries:
         if entry.step == BACKFILL_DONE:
-            change = changed(pipeline.windows, entry)
-            found.append(Backfilled(entry.run, entry.at, backfilled(entry.note), change))
+            change = sum_changes(pipeline.windows, entry)
+            found.append(Backfilled(entry.run, entry.at, describe_range(entry.note), change))
     return tuple(found)
 
 
-def _runs(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> tuple[Ran, ...]:
+def _read_runs(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> tuple[Ran, ...]:
     path = pipeline.table(WATERMARKS)
     if not delta.exists(spark, path):
         return ()
-    by_run = {e.run: changed(pipeline.windows, e) for e in past.entries if e.step == CLOSE}
+    changes = {}
+    for entry in past.entries:
+        if entry.step == CLOSE:
+            changes[entry.run] = sum_changes(pipeline.windows, entry)
     times = (
         F.unix_micros("arrival").alias("arrival_us"),
         F.unix_micros("watermark").alias("watermark_us"),
     )
     rows = delta.read(spark, path).select("run", *times, *COUNTS).orderBy("run").collect()
-    return tuple(Ran(**row.asDict(), changed=by_run.get(row["run"], Changed())) for row in rows)
+    found = []
+    for row in rows:
+        change = changes.get(row["run"], Changed())
+        found.append(Ran(**row.asDict(), changed=change))
+    return tuple(found)
 
 
-def _output(spark: SparkSession, pipeline: Pipeline, window: Window, past: LedgerHistory) -> Output:
+def _read_output(
+    spark: SparkSession, pipeline: Pipeline, window: Window, past: LedgerHistory
+) -> Output:
     path = pipeline.table(window.name)
     rows = version = None
     if delta.exists(spark, path):
         rows = DeltaTable.forPath(spark, path).toDF().count()
         version = delta.version(spark, path)
     steps = [entry for entry in past.entries if entry.step in FINISHED]
-    newest = steps[::-1][:5]
+    changes = []
+    for entry in steps[::-1][:5]:
+        changes.append((_describe_step(entry), sum_changes([window], entry)))
+    published = None
+    if past.published:
+        published = past.published.versions.get(window.name)
     return Output(
         name=window.name,
         kind=describe_window(window).text,
         rows=rows,
         version=version,
-        published=past.published.versions.get(window.name) if past.published else None,
-        changes=tuple((_describe_step(entry), changed([window], entry)) for entry in newest),
+        published=published,
+        changes=tuple(changes),
     )
 
 
@@ -219,10 +233,10 @@ def _describe_step(entry: LedgerEntry) -> str:
         return "erasure"
     if entry.step == CLOSE:
         return f"run {entry.run}"
-    return f"backfill of {backfilled(entry.note)}"
+    return f"backfill of {describe_range(entry.note)}"
 
 
-def _refusals(spark: SparkSession, pipeline: Pipeline) -> list[Refusal]:
+def _read_refusals(spark: SparkSession, pipeline: Pipeline) -> list[Refusal]:
     found = []
     for table in REFUSED:
         path = pipeline.table(table)
@@ -236,7 +250,7 @@ def _refusals(spark: SparkSession, pipeline: Pipeline) -> list[Refusal]:
     return found
 
 
-def _checks(spark: SparkSession, pipeline: Pipeline) -> list[Check]:
+def _read_checks(spark: SparkSession, pipeline: Pipeline) -> list[Check]:
     """The newest validation: the results written last of the newest step that was validated."""
     path = pipeline.table(QUALITY)
     if not delta.exists(spark, path):

@@ -23,7 +23,7 @@ def instant(at: datetime | None) -> str:
     >>> instant(datetime(2013, 1, 1, 5, 0, 1, 500_000, tzinfo=UTC))
     '2013-01-01 05:00:01.5Z'
     """
-    return NONE if at is None else f"{_day(at)} {_clock(at)}"
+    return NONE if at is None else f"{_format_day(at)} {_format_clock(at)}"
 
 
 def instant_us(us: int | None) -> str:
@@ -45,14 +45,14 @@ def interval(start: datetime | None, end: datetime | None) -> str:
     if start is None or end is None:
         return f"[{instant(start)}, {instant(end)})"
     same_day = start.astimezone(UTC).date() == end.astimezone(UTC).date()
-    shown_end = _clock(end) if same_day else instant(end)
+    shown_end = _format_clock(end) if same_day else instant(end)
     return f"[{instant(start)}, {shown_end})"
 
 
-def backfilled(note: str | None) -> str:
+def describe_range(note: str | None) -> str:
     """The range of event time in the ledger's note of a backfill's chunk.
 
-    >>> backfilled('{"from_us": 0, "to_us": 3600000000, "version": 5}')
+    >>> describe_range('{"from_us": 0, "to_us": 3600000000, "version": 5}')
     '[1970-01-01 00:00Z, 01:00Z)'
     """
     fields = json.loads(note or "{}")
@@ -71,7 +71,7 @@ def left_open(past: LedgerHistory) -> tuple[str, ...]:
     if run is not None and run.run is not None:
         found.append(f"run {run.run}: the next run finishes it")
     if backfill is not None:
-        chunk = f"the backfill of {backfilled(backfill.note)}"
+        chunk = f"the backfill of {describe_range(backfill.note)}"
         found.append(f"{chunk}: the next run or backfill finishes it")
     if past.open_evolution is not None:
         found.append("a change of the spec: the next run or backfill finishes it")
@@ -112,7 +112,10 @@ def datum(value: Any) -> str:
         case datetime():
             return instant(value) if value.tzinfo else value.isoformat(" ")
     # Control characters would move the cursor or break the line of the table.
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(value))
+    shown = []
+    for character in str(value):
+        shown.append(character if character.isprintable() else repr(character)[1:-1])
+    return "".join(shown)
 
 
 def plain(value: Any) -> Any:
@@ -161,8 +164,10 @@ def count(n: int | None, one: str, many: str | None = None) -> str:
     >>> count(1, "row"), count(2, "row"), count(0, "entry", "entries")
     ('1 row', '2 rows', '0 entries')
     """
-    noun = one if n == 1 else many or f"{one}s"
-    return f"an unknown number of {noun}" if n is None else f"{n:,} {noun}"
+    plural = many or f"{one}s"
+    if n is None:
+        return f"an unknown number of {plural}"
+    return f"{n:,} {one if n == 1 else plural}"
 
 
 def describe_nulls(rows_by_column: Mapping[str, int]) -> list[str]:
@@ -186,11 +191,11 @@ def _describe_null(column: str, n: int) -> str:
     return f"{column}: {rows} gave no value (NULL) although {whose} input had one"
 
 
-def _day(at: datetime) -> str:
+def _format_day(at: datetime) -> str:
     return at.astimezone(UTC).date().isoformat()
 
 
-def _clock(at: datetime) -> str:
+def _format_clock(at: datetime) -> str:
     """The time of day, without seconds and fractions that are 0."""
     utc = at.astimezone(UTC)
     if not utc.second and not utc.microsecond:

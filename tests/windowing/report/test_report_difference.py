@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from windowing.report.difference import agree, difference, lines
+from windowing.report.difference import find_difference, lines, values_agree
 
 FIVE = datetime(2013, 1, 1, 5, tzinfo=UTC)
 
@@ -20,7 +20,7 @@ FIVE = datetime(2013, 1, 1, 5, tzinfo=UTC)
     ({"at": "2013-01-01 05:00"}, {"at": "2013-01-01T05:00:00Z"}),
 ])  # fmt: skip
 def test_values_that_agree(expected: Any, found: Any) -> None:
-    assert agree(expected, found)
+    assert values_agree(expected, found)
 
 
 @pytest.mark.parametrize(("expected", "found"), [
@@ -32,7 +32,7 @@ def test_values_that_agree(expected: Any, found: Any) -> None:
     ([1], [1, 2]), ([2, 1], [1, 2]), (1, [1]), ({"value": 1}, {}), ({"value": 1}, {"value": 2}),
 ])  # fmt: skip
 def test_values_that_do_not(expected: Any, found: Any) -> None:
-    assert not agree(expected, found)
+    assert not values_agree(expected, found)
 
 
 def row(key: str, n: int, total: int | None = None) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def row(key: str, n: int, total: int | None = None) -> dict[str, Any]:
 
 
 def written(expected: list[dict[str, Any]], *found: dict[str, Any]) -> list[str]:
-    wrong = difference("hourly", expected, found, ("key", "window_start"))
+    wrong = find_difference("hourly", expected, found, ("key", "window_start"))
     return lines(wrong) if wrong else []
 
 
