@@ -27,8 +27,9 @@ PARTS = {
     "dag-processor": ["dag-processor"],
     "triggerer": ["triggerer", "--skip-serve-logs"],
 }
-SET_PDEATHSIG, SET_CHILD_SUBREAPER = 1, 36
-"""Numbers of options of the system call prctl."""
+# Numbers of options of the system call prctl, from <linux/prctl.h>.
+SET_PDEATHSIG = 1
+SET_CHILD_SUBREAPER = 36
 PATIENCE_S = {signal.SIGTERM: 15, signal.SIGKILL: 6}
 """How many seconds to wait before each harder signal; together less than half a minute."""
 
@@ -48,7 +49,7 @@ def main() -> int:
         )
     os.umask(0o077)
     options.home.mkdir(parents=True, exist_ok=True)
-    env = {**os.environ, **settings(options.home, options.port)}
+    env = {**os.environ, **make_settings(options.home, options.port)}
     passwords = _write_passwords(options.home)
     try:
         subprocess.run([AIRFLOW, "db", "migrate"], env=env, check=True, stdout=subprocess.DEVNULL)
@@ -56,10 +57,10 @@ def main() -> int:
         return _print_refusal(
             f"Airflow's database in {options.home} was not set up: {error or 'interrupted'}"
         )
-    return _serve(options.home, options.port, env, passwords)
+    return _serve_page(options.home, options.port, env, passwords)
 
 
-def settings(home: Path, port: int) -> dict[str, str]:
+def make_settings(home: Path, port: int) -> dict[str, str]:
     """The environment of Airflow: `home` for its files, `port` of 127.0.0.1 for its page."""
     return {
         "AIRFLOW_HOME": str(home),
@@ -114,28 +115,31 @@ def _write_passwords(home: Path) -> Path:
     return file
 
 
-def _serve(home: Path, port: int, env: dict[str, str], passwords: Path) -> int:
+def _serve_page(home: Path, port: int, env: dict[str, str], passwords: Path) -> int:
     """Starts the parts and waits for a signal, or for a part that ends."""
     received: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda n, _frame: received.append(n))
     # Orphans of the parts become children of this process, so that they can be found and ended.
     ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    parts = {_start(part, home, port, env).pid: part for part in PARTS}
+    parts = {_start_part(part, home, port, env).pid: part for part in PARTS}
     ended: list[str] = []
-    announced = False
+    is_announced = False
     while not received and not ended:
-        if not announced and _is_healthy(port):
-            announced = True
-            print(
-                f"Airflow: http://127.0.0.1:{port}  "
-                f"user admin, password in {passwords}  (Ctrl-C ends it)",
-                flush=True,
-            )
+        if not is_announced and _is_healthy(port):
+            _announce_page(port, passwords)
+            is_announced = True
         time.sleep(0.5)
-        ended = [parts[pid] for pid in _reap() if pid in parts]
-    _stop()
+        ended = [parts[pid] for pid in _reap_children() if pid in parts]
+    _stop_descendants()
     return _report_ended(ended, home)
+
+
+def _announce_page(port: int, passwords: Path) -> None:
+    print(
+        f"Airflow: http://127.0.0.1:{port}  user admin, password in {passwords}  (Ctrl-C ends it)",
+        flush=True,
+    )
 
 
 def _report_ended(ended: list[str], home: Path) -> int:
@@ -144,7 +148,7 @@ def _report_ended(ended: list[str], home: Path) -> int:
     return 1 if ended else 0
 
 
-def _start(part: str, home: Path, port: int, env: dict[str, str]) -> subprocess.Popen[bytes]:
+def _start_part(part: str, home: Path, port: int, env: dict[str, str]) -> subprocess.Popen[bytes]:
     words = [str(AIRFLOW), *PARTS[part]]
     if part == "api-server":
         words += ["--port", str(port)]
@@ -172,36 +176,37 @@ def _is_healthy(port: int) -> bool:
     opener = build_opener(ProxyHandler({}))
     try:
         with opener.open(f"http://127.0.0.1:{port}/api/v2/monitor/health", timeout=5) as answer:
-            return all(part["status"] == "healthy" for part in json.load(answer).values())
+            parts = json.load(answer)
+            return all(part["status"] == "healthy" for part in parts.values())
     except (URLError, OSError, ValueError):
         return False
 
 
-def _stop() -> None:
+def _stop_descendants() -> None:
     """Ends every descendant of this process: first the parts by SIGINT, then all by harder signals.
 
     Tasks have sessions of their own, so a signal to a group would not reach them.
     """
     me = os.getpid()
-    _send(signal.SIGINT, _children([me], _parents()))
+    _send_signal(signal.SIGINT, _select_children([me], _read_parents()))
     for number, seconds in PATIENCE_S.items():
         if _wait_until_gone(me, seconds):
             return
-        _send(number, _descendants(me))
+        _send_signal(number, _find_descendants(me))
     _wait_until_gone(me, 3)
 
 
 def _wait_until_gone(ancestor: int, seconds: float) -> bool:
     """Waits up to `seconds` until `ancestor` has no descendants; returns whether that is so."""
     deadline = time.monotonic() + seconds
-    while _reap() or _descendants(ancestor):
+    while _reap_children() or _find_descendants(ancestor):
         if time.monotonic() > deadline:
             return False
         time.sleep(0.2)
     return True
 
 
-def _send(number: signal.Signals, pids: Iterable[int]) -> None:
+def _send_signal(number: signal.Signals, pids: Iterable[int]) -> None:
     for pid in pids:
         try:
             os.kill(pid, number)
@@ -209,7 +214,7 @@ def _send(number: signal.Signals, pids: Iterable[int]) -> None:
             continue
 
 
-def _reap() -> list[int]:
+def _reap_children() -> list[int]:
     """Collects the children that have ended, orphans of the parts included; returns their ids."""
     reaped: list[int] = []
     try:
@@ -223,21 +228,21 @@ def _reap() -> list[int]:
     return reaped
 
 
-def _children(ancestors: list[int], parents: dict[int, int]) -> list[int]:
+def _select_children(ancestors: list[int], parents: dict[int, int]) -> list[int]:
     return [pid for pid, parent in parents.items() if parent in ancestors]
 
 
-def _descendants(ancestor: int) -> list[int]:
-    parents = _parents()
+def _find_descendants(ancestor: int) -> list[int]:
+    parents = _read_parents()
     found: list[int] = []
-    generation = _children([ancestor], parents)
+    generation = _select_children([ancestor], parents)
     while generation:
         found += generation
-        generation = _children(generation, parents)
+        generation = _select_children(generation, parents)
     return found
 
 
-def _parents() -> dict[int, int]:
+def _read_parents() -> dict[int, int]:
     """The parent of each process, as /proc records it."""
     parents: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):

@@ -34,20 +34,19 @@ def main() -> int:
     ARCHIVE.unlink(missing_ok=True)
     draft = ARCHIVE.with_suffix(".draft")
     with tempfile.TemporaryDirectory() as lake:
-        _exercise(Path(lake), draft)
+        _exercise_engine(Path(lake), draft)
     if draft.exists():
         draft.replace(ARCHIVE)
     return 0
 
 
-def _exercise(lake: Path, draft: Path) -> None:
+def _exercise_engine(lake: Path, draft: Path) -> None:
     """Runs twice, the second time with corrections, in a JVM that dumps its classes at its end."""
     from jobs.run import run
     from windowing.spec.load import load_pipeline
 
-    spark = spark_session(
-        "archive", **{"spark.driver.extraJavaOptions": f"{JVM} -XX:ArchiveClassesAtExit={draft}"}
-    )
+    options = f"{JVM} -XX:ArchiveClassesAtExit={draft}"
+    spark = spark_session("archive", **{"spark.driver.extraJavaOptions": options})
     source = str(lake / "events")
     spec = {**_SPEC, "lake": str(lake), "source": {**_SPEC["source"], "table": source}}
     for first in (0, 5):

@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 
 from jobs.backfill import backfill
 from jobs.console import Printer, redirected_stdio
-from jobs.local.flights import Arrival, flights, land
+from jobs.local.flights import Arrival, land_arrival, load_flights
 from jobs.publish import publish
 from jobs.read import read
 from jobs.session import spark_session
@@ -51,23 +51,27 @@ CUTS = (
     datetime(2013, 3, 10, 16, tzinfo=UTC),
     datetime(2013, 3, 11, 6, tzinfo=UTC),
 )
-OUT = Printer(as_json=False)
-out = OUT.console
+PRINTER = Printer(as_json=False)
+CONSOLE = PRINTER.console
 
 
-def shown(title: str, rows: DataFrame, columns: Sequence[str]) -> None:
+def print_rows(title: str, rows: DataFrame, columns: Sequence[str]) -> None:
     """Prints a table of a few rows; the bounds of windows become one column, [start, end)."""
     found = records(rows, 30)
     if not {"window_start", "window_end"} <= set(columns):
-        OUT.data(columns, [[row[name] for name in columns] for row in found], title)
+        lines = [[row[name] for name in columns] for row in found]
+        PRINTER.data(columns, lines, title)
         return
-    names = [name for name in columns if name != "window_end"]
-    heads = ["window" if name == "window_start" else name for name in names]
-    cells: list[list[Any]] = []
     for row in found:
-        row["window_start"] = interval(row["window_start"], row["window_end"])
-        cells.append([row[name] for name in names])
-    OUT.data(heads, cells, title)
+        row["window"] = interval(row["window_start"], row["window_end"])
+    heads = []
+    for name in columns:
+        if name == "window_start":
+            heads.append("window")
+        elif name != "window_end":
+            heads.append(name)
+    lines = [[row[name] for name in heads] for row in found]
+    PRINTER.data(heads, lines, title)
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ class Demo:
         return read(self.spark, self.pipeline, window)
 
 
-def airflow(home: Path, *words: str) -> None:
+def run_airflow(home: Path, *words: str) -> None:
     """Runs one Airflow command; its output goes to a log, whose end is printed when it fails."""
     settings = {
         "AIRFLOW_HOME": str(home / "airflow"),
@@ -104,7 +108,7 @@ def airflow(home: Path, *words: str) -> None:
         )
     if done.returncode:
         last_lines = log.read_text(encoding="utf-8").splitlines()[-25:]
-        out.print("\n".join(last_lines), style="red", markup=False)
+        CONSOLE.print("\n".join(last_lines), style="red", markup=False)
         sys.exit(f"airflow {' '.join(words)} ended with {done.returncode}; its log is {log}")
 
 
@@ -115,82 +119,89 @@ def main() -> int:
     )
     parser.add_argument("--home", type=Path, default=HOME)
     begun = time.monotonic()
-    demo = prepare(parser.parse_args().home.resolve())
-    everything = flights()
+    demo = prepare_demo(parser.parse_args().home.resolve())
+    all_flights = load_flights()
     ranges = zip(CUTS, CUTS[1:], strict=False)
     for number, (start, end) in enumerate(ranges, 1):
         # Later arrivals repeat some rows, so that duplicates can be seen.
         repeated = 0 if number == 1 else 15
-        arrival(demo, everything, number, Arrival(start, end, repeated))
-    backfilled(demo)
-    farewell(demo)
-    out.print(f"\n{time.monotonic() - begun:.0f} seconds in all.")
+        play_arrival(demo, all_flights, number, Arrival(start, end, repeated))
+    play_backfill(demo)
+    print_results(demo)
+    CONSOLE.print(f"\n{time.monotonic() - begun:.0f} seconds in all.")
     return 0
 
 
-def prepare(home: Path) -> Demo:
+def prepare_demo(home: Path) -> Demo:
     """Makes an empty lake, a copy of the shipped spec and Airflow's embedded database."""
-    out.rule("Tidemark: windows that stay right")
-    is_foreign = home != HOME and home.exists() and not (home / MARK).exists()
-    if is_foreign and any(home.iterdir()):
-        sys.exit(
-            f"--home {home} is not empty, and no demo has made it; "
-            "name a directory that is new, or one of an earlier demo"
-        )
+    CONSOLE.rule("Tidemark: windows that stay right")
+    _refuse_other_directory(home)
     for name in ("lake", "pipelines", "airflow.log"):
         path = home / name
         if path.is_dir():
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
-    (home / "pipelines").mkdir(parents=True)
+    spec = home / "pipelines" / "departures.yaml"
+    spec.parent.mkdir(parents=True)
     (home / MARK).touch()
-    shutil.copy(ROOT / "pipelines" / "departures.yaml", home / "pipelines" / "departures.yaml")
-    pipeline = load_pipeline(home / "pipelines" / "departures.yaml")
-    out.print("Airflow's embedded database (SQLite, nothing listens) is made ready ...")
+    shutil.copy(ROOT / "pipelines" / "departures.yaml", spec)
+    pipeline = load_pipeline(spec)
+    CONSOLE.print("Airflow's embedded database (SQLite, nothing listens) is made ready ...")
+    # Airflow's database and Spark's session are made at the same time.
     with ThreadPoolExecutor(1) as others, redirected_stdio():
-        migrated = others.submit(airflow, home, "db", "migrate")
+        migrated = others.submit(run_airflow, home, "db", "migrate")
         session = spark_session("demo", **{"spark.driver.memory": "1g"})
     migrated.result()
     return Demo(home, session, pipeline)
 
 
-def arrival(demo: Demo, everything: pd.DataFrame, number: int, new: Arrival) -> None:
+def _refuse_other_directory(home: Path) -> None:
+    """Ends the program if `home` contains files that no demo has made, so none are deleted."""
+    is_foreign = home != HOME and home.exists() and not (home / MARK).exists()
+    if is_foreign and any(home.iterdir()):
+        sys.exit(
+            f"--home {home} is not empty, and no demo has made it; "
+            "name a directory that is new, or one of an earlier demo"
+        )
+
+
+def play_arrival(demo: Demo, all_flights: pd.DataFrame, number: int, new: Arrival) -> None:
     """Lands one arrival, lets Airflow run the DAG, and prints what that changed."""
-    out.rule(f"Arrival {number}: flights that landed {interval(new.start, new.end)}")
-    landed = land(demo.spark, everything, new, demo.pipeline.source.table)
+    CONSOLE.rule(f"Arrival {number}: flights that landed {interval(new.start, new.end)}")
+    landed = land_arrival(demo.spark, all_flights, new, demo.pipeline.source.table)
     before: DataFrame | None = None
     if number > 1:
         # The published version changes below, so its rows are cached before.
         before = demo.rows("hourly").persist()
         before.count()
     again = f", {new.repeated} of them for the second time" if new.repeated else ""
-    out.print(
+    CONSOLE.print(
         f"{landed} rows landed{again}. "
         "Airflow runs the DAG: run -> validate -> publish -> announce, report ..."
     )
-    took = timed(lambda: airflow(demo.home, "dags", "test", "departures"))
-    out.print(f"The DAG run succeeded after {took:.0f} s.")
-    counts(demo)
+    took = measure_seconds(lambda: run_airflow(demo.home, "dags", "test", "departures"))
+    CONSOLE.print(f"The DAG run succeeded after {took:.0f} s.")
+    print_outcomes(demo)
     if before is not None:
-        corrected(demo, before)
+        print_corrections(demo, before)
 
 
-def timed(step: Any) -> float:
+def measure_seconds(step: Any) -> float:
     """How many seconds `step` took."""
     begun = time.monotonic()
     step()
     return time.monotonic() - begun
 
 
-def counts(demo: Demo) -> None:
+def print_outcomes(demo: Demo) -> None:
     """Prints the rows that each run has read, by outcome."""
     rows = demo.spark.read.format("delta").load(demo.pipeline.table("_watermarks")).orderBy("run")
     columns = ["run", "read", "accepted", "late", "duplicate", "quarantined", "watermark"]
-    shown("Outcomes of the rows read", rows, columns)
+    print_rows("Outcomes of the rows read", rows, columns)
 
 
-def corrected(demo: Demo, before: DataFrame) -> None:
+def print_corrections(demo: Demo, before: DataFrame) -> None:
     """Prints the published window that this arrival changed most, before and after."""
     window = ["origin", "window_start", "window_end"]
     old_values = [F.col(name).alias(f"{name} before") for name in ("flights", "worst")]
@@ -199,15 +210,15 @@ def corrected(demo: Demo, before: DataFrame) -> None:
     changed = old.join(new, window).where("`flights before` <> flights")
     added = F.col("flights") - F.col("flights before")
     most = changed.orderBy(F.desc(added), *window).limit(1).cache()
-    out.print(
+    CONSOLE.print(
         f"{changed.count()} hourly windows that were published already were corrected "
         "by flights that landed later."
     )
     columns = [*window, "flights before", "flights", "worst before", "worst", "revision"]
-    shown("The window that changed most, before and after", most, columns)
+    print_rows("The window that changed most, before and after", most, columns)
 
 
-def backfilled(demo: Demo) -> None:
+def play_backfill(demo: Demo) -> None:
     """Backfills two days, so that flights that were too late for a window are accepted."""
     late = demo.spark.read.format("delta").load(demo.pipeline.table("_late"))
     unresolved = late.where("resolved_by is null").select(
@@ -218,18 +229,18 @@ def backfilled(demo: Demo) -> None:
         F.concat_ws(", ", "missed.window").alias("missed"),
         "outcome",
     )
-    out.rule("Backfill")
-    out.print(
+    CONSOLE.rule("Backfill")
+    CONSOLE.print(
         "Flights that were in the air for longer than the allowed lateness "
         "are late for windows that have closed."
     )
-    shown("Late for a window", unresolved.orderBy("departed_at").limit(8), unresolved.columns)
+    print_rows("Late for a window", unresolved.orderBy("departed_at").limit(8), unresolved.columns)
     flights_before = _count_flights(demo)
-    took = timed(lambda: _backfill(demo))
+    took = measure_seconds(lambda: _run_backfill(demo))
     flights_after = _count_flights(demo)
     low, high = FIRST.isoformat(), (FIRST + 2 * DAY).isoformat()
-    out.print(f"tidemark backfill --from {low} --to {high}, validate, publish: {took:.0f} s.")
-    out.print(
+    CONSOLE.print(f"tidemark backfill --from {low} --to {high}, validate, publish: {took:.0f} s.")
+    CONSOLE.print(
         f"The hourly windows contain {flights_after} flights now; "
         f"before the backfill it was {flights_before}."
     )
@@ -239,38 +250,40 @@ def _count_flights(demo: Demo) -> Any:
     return demo.rows("hourly").agg(F.sum("flights")).collect()[0][0]
 
 
-def _backfill(demo: Demo) -> None:
+def _run_backfill(demo: Demo) -> None:
     """What the backfill DAG does, in this process: backfill, validate, publish."""
     backfill(demo.spark, demo.pipeline, FIRST, FIRST + 2 * DAY)
     validate(demo.spark, demo.pipeline)
     publish(demo.spark, demo.pipeline)
 
 
-def farewell(demo: Demo) -> None:
+def print_results(demo: Demo) -> None:
     """Prints the outputs, the outcomes of expectations, and where lake and reports are."""
-    out.rule("What there is now")
+    CONSOLE.rule("What there is now")
     daily = demo.rows("daily").orderBy("window_start", "origin")
     windows = ["origin", "window_start", "window_end"]
     aggregates = ["flights", "mean_delay", "p95", "planes"]
-    shown("daily, published", daily, [*windows, *aggregates, "is_final"])
+    print_rows("daily, published", daily, [*windows, *aggregates, "is_final"])
     quarantine = delta.read(demo.spark, demo.pipeline.table("_quarantine"))
-    shown("Quarantine, by reason", quarantine.groupBy("reason").count(), ["reason", "count"])
+    print_rows("Quarantine, by reason", quarantine.groupBy("reason").count(), ["reason", "count"])
     quality = delta.read(demo.spark, demo.pipeline.table("_quality"))
     verdicts = quality.groupBy("run", "seq").agg(
         F.count("*").alias("expectations"), F.count_if(~F.col("success")).alias("failed")
     )
-    shown("Great Expectations", verdicts.orderBy("seq"), ["run", "expectations", "failed"])
+    print_rows("Great Expectations", verdicts.orderBy("seq"), ["run", "expectations", "failed"])
     entries = len(read_history(demo.spark, demo.pipeline).entries)
     docs = Path(demo.pipeline.table("_docs"))
     pages = sorted(docs.glob("*/index.html"), key=lambda page: page.stat().st_mtime)
     spec = demo.home / "pipelines" / "departures.yaml"
-    for line in (
+    newest_page = pages[-1] if pages else docs
+    lines = [
         f"Lake       {demo.pipeline.root}  ({entries} ledger entries)",
         f"Report     {demo.pipeline.table('_report.html')}",
-        f"Data Docs  {pages[-1] if pages else docs}",
+        f"Data Docs  {newest_page}",
         f"Next       .venv/bin/tidemark show {spec} hourly --key JFK --published",
-    ):
-        out.print(line, soft_wrap=True)
+    ]
+    for line in lines:
+        CONSOLE.print(line, soft_wrap=True)
 
 
 if __name__ == "__main__":

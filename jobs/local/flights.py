@@ -42,7 +42,7 @@ class Arrival:
     repeated: int = 0
 
 
-def flights() -> pd.DataFrame:
+def load_flights() -> pd.DataFrame:
     """One row for each flight, by the time it became known.
 
     A cancelled flight has no departure, and is known when it should have left. Raises UsageError
@@ -72,7 +72,7 @@ def flights() -> pd.DataFrame:
     return rows[COLUMNS].sort_values(["landed_at", "flight_id"], kind="stable")
 
 
-def land(spark: SparkSession, rows: pd.DataFrame, arrival: Arrival, table: str) -> int:
+def land_arrival(spark: SparkSession, rows: pd.DataFrame, arrival: Arrival, table: str) -> int:
     """Appends one arrival to the Delta table; returns how many rows landed."""
     known_before = rows[rows["landed_at"] < arrival.start]
     new = rows[(rows["landed_at"] >= arrival.start) & (rows["landed_at"] < arrival.end)]
