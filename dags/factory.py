@@ -314,4 +314,6 @@ def _check_dag_ids(pipeline: Pipeline, others: Iterable[Pipeline]) -> None:
 
 
 def _describe_error(file: Path, error: Exception) -> str:
-    return str(error) if str(file) in str(error) else f"{file}: {error or type(error).__name__}"
+    if str(file) in str(error):
+        return str(error)
+    return f"{file}: {error or type(error).__name__}"
