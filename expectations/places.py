@@ -28,7 +28,10 @@ def check_suite(pipeline: Pipeline) -> None:
 
 def find_missing_suite(pipeline: Pipeline, places: list[Path]) -> SpecError:
     """The error that none of `places` contains the pipeline's suite; it names those that exist."""
-    there = sorted({file.stem for place in places for file in place.glob("*.yaml")})
+    names: set[str] = set()
+    for place in places:
+        names.update(file.stem for file in place.glob("*.yaml"))
+    there = sorted(names)
     wanted = " or ".join(str(_suite_file(place, pipeline)) for place in places)
     hint = suggest_name(pipeline.suite or "", there)
     known = f"suites there are: {join_names(there) or 'none'}{hint}"
