@@ -5,17 +5,16 @@ Combinations that can't mean anything are refused.
 
 from windowing.errors import SpecError
 from windowing.spec.expressions.parse import parse_having
-from windowing.spec.kinds import CHANGES, ON_CHANGE, ON_CLOSE, Aggregate, OutputPolicy
+from windowing.spec.kinds import CHANGES, ON_CLOSE, Aggregate, OutputPolicy
 from windowing.spec.words import quote_value as quoted
-from windowing.spec.yaml.window_document import (
-    CumulateDocument,
-    FilledDocument,
-    GlobalDocument,
-    SlidingDocument,
-    WindowDocument,
-)
+from windowing.spec.yaml.window_document import FilledDocument, WindowDocument
 
 EMPTY_LIMIT = 1_000_000
+_WRONG_EMISSIONS = {
+    CHANGES: "'changes' is for sliding and cumulate windows only",
+    ON_CLOSE: "'on_close' is not for global windows, which never close",
+}
+"""What is wrong with an emission that a kind does not have."""
 
 
 def output_policy(
@@ -23,26 +22,18 @@ def output_policy(
 ) -> OutputPolicy:
     """What the output of a window with these `aggregates` shows."""
     _check_emit(field, written)
-    condition = (
-        None
-        if written.having is None
-        else parse_having(f"{field}.having", written.having, [a.name for a in aggregates])
-    )
-    return OutputPolicy(written.emit, condition, _empty_limit(field, written), written.change_feed)
+    condition = None
+    if written.having is not None:
+        names = [aggregate.name for aggregate in aggregates]
+        condition = parse_having(f"{field}.having", written.having, names)
+    limit = _find_empty_limit(field, written)
+    return OutputPolicy(written.emit, condition, limit, written.change_feed)
 
 
 def _check_emit(field: str, written: WindowDocument) -> None:
-    endless = isinstance(written, GlobalDocument)
-    if written.emit == CHANGES and not isinstance(written, (SlidingDocument, CumulateDocument)):
-        others = ON_CHANGE if endless else f"{ON_CHANGE} or {ON_CLOSE}"
-        raise SpecError(
-            f"{field}.emit", f"'changes' is for sliding and cumulate windows only; use {others}"
-        )
-    if written.emit == ON_CLOSE and endless:
-        raise SpecError(
-            f"{field}.emit",
-            f"'on_close' is not for global windows, which never close; use {ON_CHANGE}",
-        )
+    if written.emit not in written.emissions:
+        use = " or ".join(written.emissions)
+        raise SpecError(f"{field}.emit", f"{_WRONG_EMISSIONS[written.emit]}; use {use}")
     if written.emit == CHANGES and written.having is not None:
         raise SpecError(
             f"{field}.having",
@@ -50,7 +41,7 @@ def _check_emit(field: str, written: WindowDocument) -> None:
         )
 
 
-def _empty_limit(field: str, written: WindowDocument) -> int | None:
+def _find_empty_limit(field: str, written: WindowDocument) -> int | None:
     if not isinstance(written, FilledDocument):
         return None
     if not written.empty:

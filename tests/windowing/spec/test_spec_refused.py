@@ -69,7 +69,7 @@ CASES: list[tuple[dict[str, Any], str, str]] = [
     (
         {"source/key": "origin"},
         "source.key",
-        "'origin' is not a list; write the columns windows are kept apart by, such as [origin]",
+        "'origin' is not a list; write the columns that windows are grouped by, such as [origin]",
     ),
     ({"source/key": ["origin", ""]}, "source.key[1]", "'' is not the name of a column"),
     ({"source/key": ["origin", 7]}, "source.key[1]", "7 is not the name of a column"),

@@ -32,7 +32,7 @@ class EventTimeDocument(Document):
 
     column: Column = Field(description="the column that holds the numbers")
     unit: Literal["ms", "s", "us"] = Field(
-        description="what one of them counts: milliseconds, seconds or microseconds"
+        description="the unit of the numbers: milliseconds, seconds or microseconds since 1970"
     )
 
 
@@ -51,11 +51,12 @@ class SourceDocument(Document):
         "or a catalog name such as db.events"
     )
     event_time: _AnyEventTime = Field(
-        description="the timestamp column that says when an event happened, "
+        description="the timestamp column of the time at which an event happened, "
         "or {column: ts, unit: ms|s|us}, or arrival"
     )
     key: list[Column] = Field(
-        min_length=1, description="the columns windows are kept apart by, such as [origin]"
+        min_length=1,
+        description="the columns that windows are grouped by, such as [origin]",
     )
     zone: Zone | None = Field(
         None,
@@ -64,7 +65,7 @@ class SourceDocument(Document):
     )
     event_id: Column | None = Field(
         None,
-        description="the column that tells copies of one event; without it none are looked for",
+        description="the column that identifies an event; without it no row is a duplicate",
     )
     order_by: list[Column] = Field(
         default=[], description="columns that break ties between events of one time"
@@ -78,7 +79,7 @@ class SourceDocument(Document):
     changes: Literal["refuse", "feed"] = Field(
         "refuse",
         description="updates and deletes in the source: refuse them, or feed: "
-        "count what they touch again",
+        "reprocess the event times that they touch",
     )
     on_bad_value: Literal["quarantine", "null"] | None = Field(
         "quarantine",
@@ -94,17 +95,17 @@ class WatermarkDocument(Document):
         "0 seconds", description="how far the watermark stays behind the highest event time"
     )
     allowed_lateness: LengthOrForever = Field(
-        "forever", description="how long after its end a window still takes events in, or forever"
+        "forever", description="how long after its end a window still accepts events, or forever"
     )
     max_future: Length = Field(
         "1 hour", description="events further ahead of their arrival are quarantined"
     )
     idle_after: Length | None = Field(
         None,
-        description="after that long without accepted events the watermark goes on with the clock",
+        description="after that long without accepted events the watermark advances with the clock",
     )
     dedupe_horizon: Length | None = Field(
-        None, description="how long event ids are remembered; without it, as long as state is kept"
+        None, description="how long event ids are kept; without it, as long as state is"
     )
 
 
@@ -129,7 +130,7 @@ class RetentionDocument(Document):
     state: LengthOrForever = Field("forever", description="how long state is kept, or forever")
     refused: LengthOrForever = Field(
         "1 year",
-        description="how long what late, duplicate and quarantined rows said is kept, or forever",
+        description="how long the columns of refused rows are kept, or forever",
     )
     output: LengthOrForever = Field(
         "forever", description="how long output rows are kept, or forever"

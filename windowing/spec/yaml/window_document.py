@@ -1,6 +1,6 @@
 """Windows as a user writes them: the fields of each kind. What they mean is said in windows.py."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag
 
@@ -18,6 +18,9 @@ from windowing.spec.yaml.fields import (
 
 class WindowDocument(Document):
     """What every kind of window has."""
+
+    emissions: ClassVar[tuple[str, ...]] = ("on_change", "on_close")
+    """What `emit` can be for this kind."""
 
     aggregates: list[Output] | None = Field(
         None, min_length=1, description="which of the pipeline's aggregates; without it all of them"
@@ -80,6 +83,7 @@ class TumblingDocument(FilledDocument):
 class SlidingDocument(FilledDocument):
     """Windows of one size that overlap."""
 
+    emissions: ClassVar[tuple[str, ...]] = ("on_change", "on_close", "changes")
     kind: Literal["sliding"] = Field(description="sliding")
     size: Length = Field(description="how long a window is", examples=["3 hours"])
     slide: Length = Field(
@@ -90,6 +94,7 @@ class SlidingDocument(FilledDocument):
 class CumulateDocument(GridDocument):
     """Windows that begin together and end step by step, until the period is over."""
 
+    emissions: ClassVar[tuple[str, ...]] = ("on_change", "on_close", "changes")
     kind: Literal["cumulate"] = Field(description="cumulate")
     max_size: Length = Field(
         description="how long the period is, which is its longest window",
@@ -163,8 +168,9 @@ class PunctuationDocument(WindowDocument):
 
 
 class GlobalDocument(WindowDocument):
-    """One window for each key, for all time."""
+    """One window for each key, for all time, which never closes."""
 
+    emissions: ClassVar[tuple[str, ...]] = ("on_change",)
     kind: Literal["global"] = Field(description="global")
 
 
