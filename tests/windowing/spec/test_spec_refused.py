@@ -321,7 +321,7 @@ CASES: list[tuple[dict[str, Any], str, str]] = [
     (
         {"source/event_time": {"column": "ts"}},
         "source.event_time.unit",
-        "is missing; write what one of them counts",
+        "is missing; write the unit of the numbers",
     ),
     (
         {"source/event_time": {"column": "ts", "unit": "ns"}},
