@@ -152,7 +152,7 @@ class SmallLake:
 def small_lake(
     spark: SparkSession,
     root: Path,
-    windows: Mapping[str, Mapping[str, Any]],
+    windows: Mapping[str, object],
     *,
     lateness: str = "forever",
     aggregates: Mapping[str, str] | None = None,
@@ -175,7 +175,7 @@ def small_lake(
         },
         "watermark": {"delay": "0 seconds", "allowed_lateness": lateness, **(watermark or {})},
         "aggregates": dict(aggregates or AGGREGATES),
-        "windows": {name: dict(window) for name, window in windows.items()},
+        "windows": dict(windows),
     }
     pipeline = load_pipeline(spec)
     delta.append(delta.rows(spark, [], SCHEMA), pipeline.source.table)
