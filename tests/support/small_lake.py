@@ -158,11 +158,12 @@ def small_lake(
     aggregates: Mapping[str, str] | None = None,
     source: Mapping[str, Any] | None = None,
     watermark: Mapping[str, Any] | None = None,
+    retention: Mapping[str, str] | None = None,
     created: Collection[str] | None = None,
 ) -> SmallLake:
     """A pipeline with these windows; the outputs of those `created`, or of all, are empty tables.
 
-    `source` and `watermark` are added to the spec.
+    `source`, `watermark` and `retention` are added to the spec.
     """
     spec = {
         "name": "small",
@@ -176,6 +177,7 @@ def small_lake(
         "watermark": {"delay": "0 seconds", "allowed_lateness": lateness, **(watermark or {})},
         "aggregates": dict(aggregates or AGGREGATES),
         "windows": dict(windows),
+        "retention": dict(retention or {}),
     }
     pipeline = load_pipeline(spec)
     delta.append(delta.rows(spark, [], SCHEMA), pipeline.source.table)
