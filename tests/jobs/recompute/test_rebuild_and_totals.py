@@ -1,0 +1,187 @@
+"""A range that is rebuilt, and the counts of accepted events: rows are derived by hand."""
+
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from jobs.microbatch.context import Closing, RunContext
+from jobs.microbatch.process import keep_refused, list_contributions
+from jobs.recompute.rebuild import rebuild_range
+from jobs.recompute.time_range import TimeRange
+from jobs.recompute.totals import (
+    count_accepted,
+    count_accepted_before,
+    count_accepted_in,
+    count_accepted_since,
+    count_partly_late,
+    count_partly_late_in,
+)
+from tests.support.small_lake import Row, SmallLake, just_after, small_lake, us
+from windowing.admit.again import INSIDE, LIVE
+from windowing.columns import DIGEST, JUDGED, MISSED, TIME
+from windowing.panes.rule import BACKFILLED
+from windowing.panes.table import Stamp
+from windowing.spec.duration import MINUTE
+
+TENS = {"kind": "tumbling", "size": "10 minutes"}
+PAIRS = {"kind": "count", "count": 2}
+VISITS = {"kind": "session", "gap": "5 minutes"}
+PANES = "_panes_10m"
+
+
+def store(lake: SmallLake, number: int, watermark: float | None, *events: Row) -> None:
+    """Stores the state and the refused rows that a batch adds."""
+    batch = lake.batch(number, watermark)
+    admitted = lake.admit(batch, *events)
+    keep_refused(batch, admitted)
+    for part in list_contributions(batch, admitted):
+        part.store()
+
+
+def chunk(low: float, high: float) -> TimeRange:
+    """The minutes [low, high), read from the source's first version."""
+    return TimeRange(round(low * MINUTE), round(high * MINUTE), 0)
+
+
+def backfilling(lake: SmallLake, *, expired: bool = False) -> RunContext:
+    """The context of a backfill after run 8."""
+    stamp = Stamp(9, BACKFILLED, 1, None)
+    return RunContext(lake.spark, lake.pipeline, stamp, 0, state_may_be_expired=expired)
+
+
+def accepted(lake: SmallLake, within: TimeRange, *events: Row) -> DataFrame:
+    """Events as a backfill accepts them: on time, and live before."""
+    return lake.frame(*events).withColumns(
+        {
+            TIME: F.unix_micros("ts"),
+            DIGEST: F.xxhash64("key", "ts"),
+            LIVE: F.lit(True),
+            MISSED: F.lit(None).cast("array<string>"),
+            JUDGED: F.lit(None).cast("timestamp"),
+            INSIDE: F.unix_micros("ts").between(within.start_us, within.end_us - 1),
+        }
+    )
+
+
+def no_sessions(*_: object) -> NoReturn:
+    """Rebuilds the sessions of a pipeline that has none."""
+    raise AssertionError("there is no session window")
+
+
+@pytest.mark.beside
+def test_the_state_of_a_range_is_replaced_and_every_window_over_it_corrected(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """In [10, 20) a had 12 and b had 15; now a has 12 and 13, with other values, and b has nothing.
+
+    tens: of a only [10, 20) changes, the window of b goes. pairs: a has 1, 12, 13, 25 in place of
+    1, 12, 25, so {1, 12} has another sum and {25} becomes {13, 25}.
+    """
+    lake = small_lake(spark, tmp_path, {"tens": TENS, "pairs": PAIRS})
+    store(lake, 0, None, *(("e", "a", t, 1) for t in (1, 12, 25)), ("e", "b", 15, 1))
+    tens = [("a", start, start + 10, 1, 1, 0, 1) for start in (0, 10, 20)]
+    lake.fill("tens", *tens, ("b", 10, 20, 1, 1, 0, 1))
+    # [key, start, end, index, n, total], and closed by where windows are complete, revision, run
+    pairs = [("a", 1, just_after(12), 0, 2, 2), ("a", 25, just_after(25), 1, 1, 1)]
+    pairs.append(("b", 15, just_after(15), 0, 1, 1))
+    ends = (12, None, None)
+    lake.fill("_windows_pairs", *((*w, end, 0, 1) for w, end in zip(pairs, ends, strict=True)))
+    lake.fill("pairs", *((*w, 0, 1) for w in pairs))
+    held = chunk(10, 20)
+    events = accepted(lake, held, ("e", "a", 12, 8), ("e", "a", 13, 16))
+    closing = Closing(backfilling(lake), us(25), us(25), None)
+    assert rebuild_range(closing, held, events, no_sessions) == {
+        "tens.inserted": 0,
+        "tens.updated": 1,
+        "tens.deleted": 1,
+        "tens.overflow": 0,
+        "pairs.inserted": 0,
+        "pairs.updated": 2,
+        "pairs.deleted": 1,
+        "pairs.overflow": 0,
+    }
+    assert lake.rows(PANES, "key", "pane_start", "rows", "run", "batch") == [
+        ("a", 0, 1, 1, 0),
+        ("a", 10, 2, 9, -1),
+        ("a", 20, 1, 1, 0),
+    ]
+    assert lake.rows("_events", "key", "event_time", "run", "batch") == [
+        ("a", 1, 1, 0),
+        ("a", 12, 9, -1),
+        ("a", 13, 9, -1),
+        ("a", 25, 1, 0),
+    ]
+    assert lake.rows("tens") == [tens[0], ("a", 10, 20, 2, 24, 1, 9), tens[2]]
+    assert lake.rows("pairs") == [
+        ("a", 1, just_after(12), 0, 2, 9, 1, 9),
+        ("a", 13, just_after(25), 1, 2, 17, 1, 9),
+    ]
+
+
+@pytest.mark.beside
+def test_events_of_a_range_are_counted_by_whole_panes(spark: SparkSession, tmp_path: Path) -> None:
+    """[12, 15) is the pane [10, 20), with 12 and 19; 20 is in the next one."""
+    lake = small_lake(spark, tmp_path, {"tens": TENS})
+    batch = backfilling(lake)
+    assert count_accepted_in(batch, chunk(0, 100)) == 0
+    assert count_accepted(batch) == 0
+    store(lake, 0, None, *(("e", "a", t, 1) for t in (1, 12, 19, 20)))
+    assert count_accepted_in(batch, chunk(12, 15)) == 2
+    assert count_accepted(batch) == 4
+    now = accepted(lake, chunk(12, 15), ("e", "a", 12, 1))
+    before = count_accepted_before(batch, chunk(12, 15), now)
+    assert before == {"before": 2}
+    store(lake, 1, None, ("e", "a", 13, 1))
+    assert count_accepted_since(batch, chunk(12, 15), now, before) == 1
+
+
+@pytest.mark.beside
+def test_where_state_may_have_expired_the_events_of_keys_with_a_window_are_counted(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """B was erased: it has no row. Of the two events of a one is outside the range."""
+    lake = small_lake(spark, tmp_path, {"tens": TENS})
+    lake.fill("tens", ("a", 10, 20, 1, 1, 0, 1))
+    batch, held = backfilling(lake, expired=True), chunk(12, 15)
+    now = accepted(lake, held, ("e", "a", 12, 1), ("e", "a", 19, 1), ("e", "b", 12, 1))
+    before = count_accepted_before(batch, held, now)
+    assert before == {"before": 1, "by_events": 1}
+    assert count_accepted_since(batch, held, now, before) == 1
+
+
+@pytest.mark.beside
+def test_partly_late_events_are_counted_by_the_windows_they_missed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """L = 0 and W = 20: 3 and 14 are late for visits and pairs, but never for the global window.
+
+    16 misses only pairs, because 16 + 5 > 20. Fragments lack what visits missed.
+    """
+    windows = {"visits": VISITS, "pairs": PAIRS, "all": {"kind": "global"}}
+    lake = small_lake(spark, tmp_path, windows, lateness="0 seconds", created=("visits",))
+    batch = backfilling(lake)
+    assert count_partly_late(batch) == {}
+    store(lake, 0, 20, *(("e", key, t, 1) for key, t in (("a", 3), ("b", 14), ("c", 16))))
+    assert count_partly_late(batch) == {"visits": 2, "pairs": 3}
+    assert count_partly_late_in(batch, chunk(14, 17)) == {
+        "partial.visits": -1,
+        "partial.pairs": -2,
+    }
+
+
+@pytest.mark.beside
+def test_sessions_alone_are_counted_at_all_times_with_what_they_missed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A fragment cannot be cut, so the range does not matter.
+
+    3 is late for visits: 3 + 5 <= 20. It is accepted for the sessions with a longer gap.
+    """
+    windows = {"visits": VISITS, "stays": {"kind": "session", "gap": "1 hour"}}
+    lake = small_lake(spark, tmp_path, windows, lateness="0 seconds")
+    store(lake, 0, 20, ("e", "a", 3, 1), ("e", "b", 19, 1))
+    assert lake.rows("_fragments_visits", "key") == [("b",)]
+    assert count_accepted_in(backfilling(lake), chunk(14, 17)) == 2
