@@ -1,0 +1,72 @@
+"""Which windows events of a range can be in, worked out by hand; no Spark."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.windowing.spec.specs import with_window
+from windowing.grid.zone import micros
+from windowing.spec.load import load_pipeline
+from windowing.windows.reach import reach_of, windows_touched
+
+LOW = datetime(2024, 5, 15, 10, 30, tzinfo=UTC)
+HIGH = datetime(2024, 5, 15, 12, 15, tzinfo=UTC)
+ENDLESS = [("count", {}), ("delta", {}), ("punctuation", {}), ("global", {})]
+
+
+def on_day(hour: int, minute: int = 0, second: int = 0, day: int = 15) -> datetime:
+    """A time of the day of the events."""
+    return datetime(2024, 5, day, hour, minute, second, tzinfo=UTC)
+
+
+BOUNDED: list[tuple[str, dict[str, Any], datetime, datetime]] = [
+    ("tumbling", {}, on_day(10), on_day(13)),
+    # 10:00 to 11:00 in UTC is no boundary of this zone, whose clock is half an hour off.
+    ("tumbling", {"zone": "Asia/Kolkata"}, on_day(10, 30), on_day(12, 30)),
+    ("tumbling", {"size": "1 month"}, on_day(0, day=1), datetime(2024, 6, 1, tzinfo=UTC)),
+    # The window [07:30, 10:30) does not contain 10:30, so the first one begins at 07:45.
+    ("sliding", {}, on_day(7, 45), on_day(15, 15)),
+    # All windows of a period begin with it.
+    ("cumulate", {}, on_day(0), on_day(0, day=16)),
+    ("session", {}, on_day(10), on_day(12, 45)),
+    ("session", {"max_duration": "2 hours"}, on_day(10), on_day(12, 45)),
+    ("record_sliding", {}, on_day(10, 29, 50), on_day(12, 15, 10)),
+]
+
+
+@pytest.mark.parametrize(("kind", "fields", "first", "last"), BOUNDED)
+def test_windows_that_contain_an_event_lie_between_two_times(
+    kind: str, fields: dict[str, Any], first: datetime, last: datetime
+) -> None:
+    window = load_pipeline(with_window(kind, **fields)).windows[0]
+    assert windows_touched(window, LOW, HIGH) == (first, last)
+
+
+@pytest.mark.parametrize(("kind", "fields"), ENDLESS)
+def test_nothing_bounds_windows_that_follow_the_order_of_events(
+    kind: str, fields: dict[str, Any]
+) -> None:
+    pipeline = load_pipeline(with_window(kind, **fields))
+    assert windows_touched(pipeline.windows[0], LOW, HIGH) is None
+    first, last = reach_of(pipeline, "w", micros(LOW), micros(HIGH))
+    assert (first, last.year) == (LOW, 9999)
+
+
+@pytest.mark.parametrize(("kind", "fields", "first", "last"), BOUNDED)
+def test_a_backfill_reaches_every_window_that_contains_one_of_its_events(
+    kind: str, fields: dict[str, Any], first: datetime, last: datetime
+) -> None:
+    """Its range excludes the end, so the last event is a microsecond before it."""
+    pipeline = load_pipeline(with_window(kind, **fields))
+    end = HIGH + timedelta(microseconds=1)
+    from_, to = reach_of(pipeline, "w", micros(LOW), micros(end))
+    assert from_ <= first
+    assert to >= last
+
+
+def test_a_backfill_reaches_one_window_beyond_the_panes_it_rebuilds() -> None:
+    pipeline = load_pipeline(with_window("tumbling"))
+    assert reach_of(pipeline, "w", micros(LOW), micros(HIGH)) == (on_day(9), on_day(14))
+    # An end on a boundary needs no pane after it.
+    assert reach_of(pipeline, "w", micros(LOW), micros(on_day(12))) == (on_day(9), on_day(13))
