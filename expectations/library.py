@@ -38,6 +38,8 @@ def import_great_expectations() -> ModuleType:
 
 def preload() -> threading.Thread:
     """Begins the import in the background, so that it costs nothing while Spark is at work."""
+    # Two threads that import PySpark at once would each find half of it.
+    importlib.import_module("pyspark.sql")
     thread = threading.Thread(
         target=importlib.import_module,
         args=("expectations.evaluate",),

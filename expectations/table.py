@@ -4,67 +4,64 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 
-from pyspark.sql import Row, SparkSession
-from pyspark.sql import functions as F
+import pyarrow as pa
 
 from expectations.outcome import Outcome
-from windowing import delta
-from windowing.grid.zone import moment
+from windowing import control
+from windowing.files import local_path
+from windowing.grid.zone import micros
 from windowing.ledger.rule import LedgerHistory
 from windowing.spec.pipeline import Pipeline
 
 QUALITY = "_quality"
-_SCHEMA = """run bigint, seq bigint, window string, suite string, expectation string,
-severity string, success boolean, observed string, detail string,
-checked_at timestamp_ltz, version bigint"""
-
-
-def _choose_check_time(spark: SparkSession, path: str) -> datetime:
-    """The host clock, but later than every check before.
-
-    The last check counts, even after the host clock was set back.
-    """
-    now = datetime.now(UTC)
-    if not delta.exists(spark, path):
-        return now
-    last_check_us = F.unix_micros(F.max("checked_at"))
-    newest_us = delta.read(spark, path).agg(last_check_us).collect()[0][0]
-    if newest_us is None:
-        # The table has no rows yet.
-        return now
-    return max(now, moment(newest_us + 1))
+_SCHEMA = pa.schema(
+    [
+        ("run", pa.int64()),
+        ("seq", pa.int64()),
+        ("window", pa.string()),
+        ("suite", pa.string()),
+        ("expectation", pa.string()),
+        ("severity", pa.string()),
+        ("success", pa.bool_()),
+        ("observed", pa.string()),
+        ("detail", pa.string()),
+        ("checked_at", pa.timestamp("us", "UTC")),
+        ("version", pa.int64()),
+    ]
+)
 
 
 def record_outcomes(
-    spark: SparkSession,
-    path: str,
+    pipeline: Pipeline,
     run: int,
     seq: int,
     versions: Mapping[str, int],
     outcomes: Sequence[Outcome],
 ) -> None:
     """Records the outcomes for the `versions` that the ledger's step `seq` of `run` names."""
-    origin = {"run": run, "seq": seq, "checked_at": _choose_check_time(spark, path)}
-    rows = []
-    for outcome in outcomes:
-        rows.append({**asdict(outcome), **origin, "version": versions.get(outcome.window)})
-    delta.append(delta.rows(spark, rows, _SCHEMA), path)
+    path = _path(pipeline)
+    before = control.read_snapshot(path)
+    origin = {"run": run, "seq": seq, "checked_at": _after_others(before)}
+    rows = [{**asdict(o), **origin, "version": versions.get(o.window)} for o in outcomes]
+    control.append_rows(path, _SCHEMA, rows, before.version)
 
 
-def read_outcomes(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> list[Row]:
+def _after_others(before: control.Snapshot) -> int:
+    """The host clock in microseconds, but later than every check before.
+
+    The last check counts, even after the host clock was set back.
+    """
+    now_us = micros(datetime.now(UTC))
+    newest_us = max((row["checked_at"] for row in before.rows), default=None)
+    return now_us if newest_us is None else max(now_us, newest_us + 1)
+
+
+def read_outcomes(pipeline: Pipeline, past: LedgerHistory) -> list[control.Row]:
     """What every validation of a step not older than what is published has found."""
-    if not delta.exists(spark, pipeline.table(QUALITY)):
-        return []
-    # Before anything is published, or before the first step, every validation counts.
-    published_seq = past.published.seq if past.published else -1
-    newest_seq = past.newest.seq if past.newest else -1
-    since = min(published_seq, newest_seq)
-    quality = delta.read(spark, pipeline.table(QUALITY)).where(F.col("seq") >= since)
-    return quality.select(
-        "seq",
-        "window",
-        "expectation",
-        "severity",
-        "success",
-        F.unix_micros("checked_at").alias("checked_at"),
-    ).collect()
+    since = min(e.seq if e else -1 for e in (past.published, past.newest))
+    rows = control.read_snapshot(_path(pipeline)).rows
+    return [row for row in rows if row["seq"] >= since]
+
+
+def _path(pipeline: Pipeline) -> str:
+    return str(local_path(pipeline.table(QUALITY)))

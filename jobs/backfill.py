@@ -57,7 +57,7 @@ class BackfillPlan:
 @in_exact_session
 def plan(spark: SparkSession, pipeline: Pipeline, start: datetime, end: datetime) -> BackfillPlan:
     """The plan of `backfill` with the same arguments; writes nothing."""
-    past = read_history(spark, pipeline)
+    past = read_history(pipeline)
     chunks = chunks_of(pipeline, start, end, past)
     first, last = chunks[0][0], chunks[-1][1]
     reach = {w.name: reach_of(pipeline, w.name, first, last) for w in pipeline.windows}
@@ -119,7 +119,7 @@ def _backfill_chunk(
     staged = stage_chunk(spark, pipeline, past, chunk)
     with lock.waiting(spark, pipeline):
         # Runs may have written while the chunk was staged, so `current` stages it again if need be.
-        must_be_the_same(pipeline, began, read_history(spark, pipeline))
+        must_be_the_same(pipeline, began, read_history(pipeline))
         past = finish_open_run(spark, pipeline, resume_all(spark, pipeline))
         return repair_chunk(
             spark, pipeline, past, refresh_staged(spark, pipeline, past, staged), None

@@ -40,7 +40,7 @@ def recover(spark: SparkSession, pipeline: Pipeline) -> Repaired:
     repair.
     """
     with lock.writer(spark, pipeline):
-        past = read_history(spark, pipeline)
+        past = read_history(pipeline)
         found = examine_tables(spark, pipeline, past)
         if not found:
             return Repaired((), None)
@@ -63,11 +63,11 @@ def diagnose(spark: SparkSession, pipeline: Pipeline) -> tuple[StateRefused, ...
     It takes no lock. Another command may write between two of its reads and so cause a finding that
     is none, so a finding counts only if the ledger is the same before and after.
     """
-    past = read_history(spark, pipeline)
+    past = read_history(pipeline)
     for _ in range(_MAX_ATTEMPTS):
         found = tuple(find_problems(spark, pipeline, past))
         before = past
-        past = read_history(spark, pipeline)
+        past = read_history(pipeline)
         if not found or past == before:
             break
     return found

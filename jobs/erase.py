@@ -93,11 +93,11 @@ def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Er
         versions = tables.table_versions(spark, pipeline)
         # Readers have to leave the older versions before their files are deleted.
         if past.published is not None:
-            past = repoint_published(spark, pipeline, past, versions)
+            past = repoint_published(pipeline, past, versions)
         delete_old_files(batch, stale)
         counts = _count_changes(batch, past, intent)
         done = replace(intent, step=ERASE_DONE, versions=versions, counts=counts)
-        record_entries(spark, pipeline, past, [done])
+        record_entries(pipeline, past, [done])
         crashpoint("erase.done")
         return Erased(rows, resumed)
 
@@ -123,7 +123,7 @@ def _record_intent(
     intent = LedgerEntry(
         ERASE_INTENT, generation=GENERATION, run=past.last_run, at=batch.arrival_us, counts=counts
     )
-    past = record_entries(batch.spark, batch.pipeline, past, [intent])
+    past = record_entries(batch.pipeline, past, [intent])
     crashpoint("erase.intended")
     return past, past.entries[-1]
 

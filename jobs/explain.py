@@ -115,7 +115,7 @@ def explain(spark: SparkSession, pipeline: Pipeline) -> Plan:
     Raises SourceMissing and SpecError as `run` does, and StateRefused where the source is the
     reason.
     """
-    past = read_history(spark, pipeline)
+    past = read_history(pipeline)
     for refused in source_problems(spark, pipeline, source.schema(spark, pipeline), past):
         raise refused
     unread = news(spark, pipeline, past, delta.version(spark, pipeline.source.table))

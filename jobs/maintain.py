@@ -108,7 +108,7 @@ def maintain(spark: SparkSession, pipeline: Pipeline, now: datetime | None = Non
             arrival=clock_us,
             counts={} if state_us is None else {KEPT_STATE: state_us},
         )
-        past = record_entries(spark, pipeline, past, [intent])
+        past = record_entries(pipeline, past, [intent])
         crashpoint("maintain.intended")
         return _maintain_tables(batch, past)
 
@@ -123,7 +123,7 @@ def _maintain_tables(batch: RunContext, past: LedgerHistory) -> Maintenance:
     expired = expire_rows(batch, past.watermark)
     in_use = [
         entry
-        for entry in (past.published, unpublished_validated(spark, pipeline, past))
+        for entry in (past.published, unpublished_validated(pipeline, past))
         if entry is not None
     ]
     run_parallel([partial(_maintain_files, batch, name, in_use) for name in names])
@@ -134,7 +134,7 @@ def _maintain_tables(batch: RunContext, past: LedgerHistory) -> Maintenance:
         counts=expired,
         versions=tables.table_versions(spark, pipeline),
     )
-    record_entries(spark, pipeline, past, [done])
+    record_entries(pipeline, past, [done])
     crashpoint("maintain.done")
     maintained: list[Tended] = []
     for name in names:

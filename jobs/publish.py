@@ -6,15 +6,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from json import dumps
 
-from pyspark.sql import Row, SparkSession
-
 from expectations.table import read_outcomes
-from jobs.preflight import lock
-from jobs.preflight.exact_session import in_exact_session
-from windowing import delta
+from jobs.preflight.lock_file import held_here
+from windowing import control
 from windowing.crash import crashpoint
-from windowing.delta import local_path
 from windowing.errors import ExpectationsFailed, UsageError
+from windowing.files import local_path
 from windowing.grid.zone import micros
 from windowing.ledger.rule import (
     BACKFILL_DONE,
@@ -44,8 +41,7 @@ class Publication:
         return {"run": self.run, "outputs": self.outputs, "accepted": self.accepted}
 
 
-@in_exact_session
-def publish(spark: SparkSession, pipeline: Pipeline, accept: str | None = None) -> Publication:
+def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
     """Publishes every output at the version that the newest validated run wrote.
 
     Where a run or backfill came after the one that was validated, the validated one is published,
@@ -53,13 +49,15 @@ def publish(spark: SparkSession, pipeline: Pipeline, accept: str | None = None) 
     Before the first finished run nothing is published. Raises ExpectationsFailed when expectations
     failed or were not evaluated, and UsageError while an erase or a reprocessing is incomplete.
     """
-    with lock.writer(spark, pipeline):
-        past = read_history(spark, pipeline)
+    if read_history(pipeline).newest is None:
+        return Publication(0, {})
+    with held_here(pipeline):
+        past = read_history(pipeline)
         subject = past.newest
         if subject is None:
             return Publication(0, {})
         if accept is None:
-            outcomes = read_outcomes(spark, pipeline, past)
+            outcomes = read_outcomes(pipeline, past)
             subject = publishable_entry(past, {row["seq"] for row in outcomes}) or subject
             subject_outcomes = [row for row in outcomes if row["seq"] == subject.seq]
             _require_validated(pipeline, subject, subject_outcomes)
@@ -69,17 +67,17 @@ def publish(spark: SparkSession, pipeline: Pipeline, accept: str | None = None) 
                 f"{pipeline.name}: nothing is published, because an erase is incomplete; "
                 "rerun `tidemark erase`, then publish"
             )
-        outputs = _count_rows(spark, pipeline, subject, subject.versions)
+        outputs = _count_rows(pipeline, subject, subject.versions)
         result = Publication(subject.run or 0, outputs, accept)
         if accept is not None or _readers_view(past.published) != _readers_view(subject):
-            past = _record_publication(spark, pipeline, past, subject, accept)
+            past = _record_publication(pipeline, past, subject, accept)
             crashpoint("publish.noted")
         _write_pointer(pipeline, result, past.published)
         return result
 
 
 def repoint_published(
-    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory, versions: Mapping[str, int]
+    pipeline: Pipeline, past: LedgerHistory, versions: Mapping[str, int]
 ) -> LedgerHistory:
     """Publishes `versions`, which contain what is published now without what was erased.
 
@@ -88,23 +86,24 @@ def repoint_published(
     before = past.published
     if before is None:
         return past
-    outputs = _count_rows(spark, pipeline, before, versions)
+    outputs = _count_rows(pipeline, before, versions)
     entry = replace(before, at=micros(datetime.now(UTC)), versions=versions)
-    past = record_entries(spark, pipeline, past, [entry])
+    past = record_entries(pipeline, past, [entry])
     crashpoint("publish.noted")
     _write_pointer(pipeline, Publication(before.run or 0, outputs), past.published)
     return past
 
 
 def _count_rows(
-    spark: SparkSession, pipeline: Pipeline, entry: LedgerEntry, versions: Mapping[str, int]
+    pipeline: Pipeline, entry: LedgerEntry, versions: Mapping[str, int]
 ) -> dict[str, dict[str, int]]:
     """Version and number of rows of every output that `entry` names, as of `versions`."""
     outputs: dict[str, dict[str, int]] = {}
     for window in pipeline.windows:
         name = window.name
         if name in entry.versions:
-            rows = delta.read(spark, pipeline.table(name), versions[name]).count()
+            path = str(local_path(pipeline.table(name)))
+            rows = control.count_rows(path, versions[name])
             outputs[name] = {"version": versions[name], "rows": rows}
     return outputs
 
@@ -121,11 +120,9 @@ def entries_since_publish(past: LedgerHistory) -> tuple[LedgerEntry, ...]:
     return tuple(e for e in finished if e.seq > last_seen)
 
 
-def unpublished_validated(
-    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
-) -> LedgerEntry | None:
+def unpublished_validated(pipeline: Pipeline, past: LedgerHistory) -> LedgerEntry | None:
     """The validated step that `publish` would publish although other steps came after it."""
-    return publishable_entry(past, {row["seq"] for row in read_outcomes(spark, pipeline, past)})
+    return publishable_entry(past, {row["seq"] for row in read_outcomes(pipeline, past)})
 
 
 def publishable_entry(past: LedgerHistory, validated: Container[int]) -> LedgerEntry | None:
@@ -144,7 +141,9 @@ def publishable_entry(past: LedgerHistory, validated: Container[int]) -> LedgerE
     return None
 
 
-def _require_validated(pipeline: Pipeline, subject: LedgerEntry, outcomes: list[Row]) -> None:
+def _require_validated(
+    pipeline: Pipeline, subject: LedgerEntry, outcomes: list[control.Row]
+) -> None:
     if not outcomes:
         raise ExpectationsFailed(
             f"{pipeline.name}: run {subject.run} has not been validated; `tidemark validate` first"
@@ -179,7 +178,6 @@ def _readers_view(entry: LedgerEntry | None) -> tuple[Mapping[str, int], int | N
 
 
 def _record_publication(
-    spark: SparkSession,
     pipeline: Pipeline,
     past: LedgerHistory,
     subject: LedgerEntry,
@@ -192,7 +190,7 @@ def _record_publication(
         versions=subject.versions,
         note=None if accept is None else dumps({"accepted": accept}),
     )
-    return record_entries(spark, pipeline, past, [entry])
+    return record_entries(pipeline, past, [entry])
 
 
 def _write_pointer(pipeline: Pipeline, result: Publication, entry: LedgerEntry | None) -> None:

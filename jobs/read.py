@@ -28,7 +28,7 @@ def read(
     newest. Raises UsageError for a window that the pipeline doesn't have, before the first run,
     before anything was published, and where the published version has been removed.
     """
-    past = read_history(spark, pipeline)
+    past = read_history(pipeline)
     if not published:
         return newest(spark, pipeline, window, past)
     entry = _published_entry(pipeline, past, window)

@@ -30,6 +30,7 @@ from jobs.recompute.time_range import TimeRange
 from windowing import delta
 from windowing.crash import crashpoint
 from windowing.errors import UsageError
+from windowing.files import local_path
 from windowing.ledger.rule import LedgerEntry, LedgerHistory, sum_entry_counts
 from windowing.ledger.table import read_history
 from windowing.merge.rule import Target, output_table
@@ -111,7 +112,9 @@ def check_range(
             cleanup.callback(_delete_copy, spark, pipeline)
             cloned_versions = _clone_tables(spark, pipeline, copy)
         crashpoint("check.cloned")
-        counts = sum_entry_counts(_backfill_copy(spark, copy, past, chunks, progress))
+        # The copy has no ledger yet: its first entry follows from no version.
+        story = replace(past, version=-1)
+        counts = sum_entry_counts(_backfill_copy(spark, copy, story, chunks, progress))
         changes: dict[str, Changed] = {}
         examples: list[Difference] = []
         for window in pipeline.windows:
@@ -125,13 +128,13 @@ def check_range(
 
 def drop_leftover_copy(spark: SparkSession, pipeline: Pipeline) -> None:
     """Deletes the copy that a killed check has left; raises Busy while a check is running."""
-    if delta.local_path(pipeline.table(COPY)).exists():
+    if local_path(pipeline.table(COPY)).exists():
         with lock.writer(spark, _copy_of(pipeline)):
             _delete_copy(spark, pipeline)
 
 
 def _delete_copy(spark: SparkSession, pipeline: Pipeline) -> None:
-    home = delta.local_path(pipeline.table(COPY))
+    home = local_path(pipeline.table(COPY))
     delta.forget(spark, home)
     shutil.rmtree(home, ignore_errors=True)
 
@@ -146,7 +149,7 @@ def _require_finished(spark: SparkSession, pipeline: Pipeline) -> LedgerHistory:
 
     Raises StateRefused as `run` does, and UsageError where a check can't compare anything.
     """
-    past = read_history(spark, pipeline)
+    past = read_history(pipeline)
     for refused in find_problems(spark, pipeline, past):
         raise refused
     if past.read_version is None:
@@ -167,7 +170,7 @@ def _clone_tables(spark: SparkSession, pipeline: Pipeline, copy: Pipeline) -> Ma
 
     A clone reads the files of its original, and everything written to it stays in the copy.
     """
-    root = delta.local_path(copy.root)
+    root = local_path(copy.root)
     # Delta caches the state of tables by path, and a killed check may have left some at this one.
     delta.forget(spark, root)
     left_behind = [path for path in root.iterdir() if path.is_dir()]

@@ -9,11 +9,11 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.preflight import lock
+from jobs.preflight import lock_file
 from jobs.preflight.checkpoint import CHECKPOINT
 from windowing.crash import crashpoint
-from windowing.delta import free_path_beside, local_path
 from windowing.errors import UsageError
+from windowing.files import free_path_beside, local_path
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
 
@@ -80,7 +80,7 @@ def reset(pipeline: Pipeline) -> Holding:
         return holding(pipeline)
     # What can't be reset is refused before the lock is taken, and read again under the lock.
     holding(pipeline)
-    with lock.write_errors_explained(pipeline), lock.held_here(pipeline):
+    with lock_file.write_errors_explained(pipeline), lock_file.held_here(pipeline):
         found = holding(pipeline)
         os.replace(root, free_path_beside(root, f".{root.name}.reset-{{n}}"))
         crashpoint("reset.taken")

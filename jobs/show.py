@@ -77,7 +77,7 @@ def show_windows(
     table ("v7"). The result is empty before the first run. Raises UsageError for a run or version
     that isn't there, and with `published` before anything was published.
     """
-    past = read_history(spark, pipeline)
+    past = read_history(pipeline)
     path = pipeline.table(window.name)
     if not past.entries or not delta.exists(spark, path):
         return Seen()
@@ -177,7 +177,7 @@ def _read_as_of(
         if not delta.exists(spark, path):
             return None
         return delta.read(spark, path)
-    past = read_history(spark, pipeline)
+    past = read_history(pipeline)
     then = past.until_run(_parse_finished_run(past, as_of))
     version = then.entries[-1].versions.get(table)
     if version is None:

@@ -204,7 +204,7 @@ class Stage:
 
     def watermark(self) -> Any:
         """The watermark; None at minus infinity."""
-        us = read_history(self.spark, self.pipeline).watermark
+        us = read_history(self.pipeline).watermark
         return None if us is None else moment_or_none(us)
 
     def rows(self, table: str, *, closing: bool) -> list[dict[str, Any]]:

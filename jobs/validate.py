@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from expectations.evaluate import evaluate
 from expectations.outcome import Facts, Outcome, all_passed
 from expectations.places import suites_of
-from expectations.table import QUALITY, record_outcomes
+from expectations.table import record_outcomes
 from jobs.microbatch.context import RunContext
 from jobs.preflight import lock
 from jobs.preflight.exact_session import in_exact_session
@@ -19,7 +19,7 @@ from jobs.publish import entries_since_publish
 from jobs.recompute.totals import count_accepted, count_partly_late
 from windowing import delta
 from windowing.crash import crashpoint
-from windowing.delta import local_path
+from windowing.files import local_path
 from windowing.ledger.rule import GENERATION, LedgerEntry, LedgerHistory
 from windowing.ledger.table import read_history
 from windowing.panes.rule import NO_BATCH
@@ -78,7 +78,7 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None
     nothing is evaluated. Raises SpecError for an invalid suite file.
     """
     with lock.writer(spark, pipeline):
-        past = read_history(spark, pipeline)
+        past = read_history(pipeline)
         subject = past.newest
         if subject is None:
             return Validation(0, -1, (), "")
@@ -97,8 +97,7 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None
         result = Validation(subject.run or 0, subject.seq, outcomes, str(verdict.docs_index))
         crashpoint("validate.evaluated")
         record_outcomes(
-            spark,
-            pipeline.table(QUALITY),
+            pipeline,
             result.run,
             subject.seq,
             subject.versions,

@@ -88,7 +88,9 @@ READS_FILES = (
     "windowing/transcripts/load.py",
 )
 # Delta itself, which no stage but its tables knows.
-DELTA = ("windowing/delta.py", "windowing/table_retention.py")
+DELTA = ("windowing/control.py", "windowing/delta.py", "windowing/table_retention.py")
+# Paths of local files, and the names of the files of a log.
+LOCAL_FILES = ("windowing/files.py",)
 # One referee of every law stays one file.
 WHOLE = ("tests/test_oracle.py",)
 
@@ -290,6 +292,16 @@ def test_only_tables_touch_delta() -> None:
     )
 
 
+def test_one_file_commits_without_spark() -> None:
+    assert_none(
+        f"{path}:{line}: imports {name}"
+        for path in files(*PRODUCT)
+        if path != Path("windowing/control.py")
+        for line, name in imported(tree(path))
+        if name.split(".")[0] == "deltalake"
+    )
+
+
 def test_only_named_files_of_jobs_act_on_delta() -> None:
     offences: list[str] = []
     for path in files("jobs"):
@@ -302,7 +314,7 @@ def test_only_named_files_of_jobs_act_on_delta() -> None:
 
 
 def test_every_stage_file_says_what_it_may_do() -> None:
-    known = {*RULE_FILES, *FRAME_FILES, *map(Path, DELTA)}
+    known = {*RULE_FILES, *FRAME_FILES, *map(Path, (*DELTA, *LOCAL_FILES))}
     assert_none(
         f"{path}:1: name it rule.py, frame.py or table.py, or list it above with a reason"
         for path in files("windowing")
@@ -313,7 +325,8 @@ def test_every_stage_file_says_what_it_may_do() -> None:
 
 
 def test_files_with_a_reason_are_there() -> None:
-    listed = [*FRAMES, *RULES, *LEAVES_SPARK, *READS_FILES, *DELTA, *WHOLE, *EFFECTS]
+    places = (FRAMES, RULES, LEAVES_SPARK, READS_FILES, DELTA, LOCAL_FILES, WHOLE, EFFECTS)
+    listed = [path for paths in places for path in paths]
     assert_none(
         f"{path}:1: is listed above, and is no file"
         for path in listed

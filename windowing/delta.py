@@ -14,6 +14,7 @@ from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from windowing.columns import PRUNED
+from windowing.files import committed_us, local_path
 
 _MAPPING = "delta.columnMapping.mode"
 _WIDENING = "delta.enableTypeWidening"
@@ -89,16 +90,7 @@ def committed(spark: SparkSession, path: str, version: int) -> int | None:
 
     It is None where the commit file was deleted or has no time.
     """
-    file = home(spark, path) / "_delta_log" / f"{version:020}.json"
-    if not file.exists():
-        return None
-    with file.open(encoding="utf-8") as lines:
-        for line in lines:
-            info = json.loads(line).get("commitInfo")
-            if info and "timestamp" in info:
-                milliseconds: int = info["timestamp"]
-                return milliseconds * 1000
-    return None
+    return committed_us(home(spark, path), version)
 
 
 def table_id(spark: SparkSession, path: str) -> str:
@@ -263,23 +255,9 @@ def forget(spark: SparkSession, directory: Path) -> None:
         logs(spark).invalidateCache(spark._jsparkSession, table)
 
 
-def free_path_beside(path: Path, kept: str) -> Path:
-    """A free path next to `path`: `kept` with the first number for `{n}` that no file has."""
-    n = 1
-    # Not str.format, because the name of a user's directory may contain braces.
-    while (candidate := path.with_name(kept.replace("{n}", str(n)))).exists():
-        n += 1
-    return candidate
-
-
 def reason(error: AnalysisException) -> str:
     """The first line of Spark's message, without its plan."""
     return str(error).splitlines()[0].strip()
-
-
-def local_path(uri: str) -> Path:
-    """The directory of a local path or file: URI."""
-    return Path(uri.removeprefix("file://").removeprefix("file:"))
 
 
 def _find_directory(spark: SparkSession, path: str) -> str:

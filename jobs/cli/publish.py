@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 import click
 
 from jobs.cli.options import common
-from jobs.cli.spark import light_write_session
 from jobs.console import Printer
 
 if TYPE_CHECKING:
@@ -30,10 +29,9 @@ def publish(pipeline: "Pipeline", *, as_json: bool, accept: str | None) -> None:
             "--accept needs a reason, such as 'the airport was closed that day'",
             click.get_current_context(),
         )
-    session = light_write_session(pipeline)
     from jobs.publish import publish as publish_newest
 
-    published = publish_newest(session, pipeline, accept)
+    published = publish_newest(pipeline, accept)
     printer = Printer(as_json=as_json)
     if not published.run:
         printer.line(f"{pipeline.name}: nothing is published, because there is no run yet")

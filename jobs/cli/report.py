@@ -26,7 +26,7 @@ def report(pipeline: "Pipeline", *, as_json: bool, output: Path | None) -> None:
     from datetime import UTC, datetime
 
     session = read_session()
-    from windowing.delta import local_path
+    from windowing.files import local_path
     from windowing.report.page import render_page
     from windowing.report.table import read_facts
 

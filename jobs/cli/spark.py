@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def write_session(pipeline: "Pipeline", **conf: str) -> "SparkSession":
     """The session of a command that writes; raises Busy, before the JVM starts, if another does."""
-    from jobs.preflight.lock import probe
+    from jobs.preflight.lock_file import probe
 
     probe(pipeline)
     return command_session(**conf)

@@ -8,6 +8,7 @@ from windowing.spec.words import join_names
 MODULES = (
     "pyspark",
     "delta",
+    "deltalake",
     "great_expectations",
     "jinja2",
     "pandas",

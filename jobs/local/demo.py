@@ -254,7 +254,7 @@ def _run_backfill(demo: Demo) -> None:
     """What the backfill DAG does, in this process: backfill, validate, publish."""
     backfill(demo.spark, demo.pipeline, FIRST, FIRST + 2 * DAY)
     validate(demo.spark, demo.pipeline)
-    publish(demo.spark, demo.pipeline)
+    publish(demo.pipeline)
 
 
 def print_results(demo: Demo) -> None:
@@ -271,7 +271,7 @@ def print_results(demo: Demo) -> None:
         F.count("*").alias("expectations"), F.count_if(~F.col("success")).alias("failed")
     )
     print_rows("Great Expectations", verdicts.orderBy("seq"), ["run", "expectations", "failed"])
-    entries = len(read_history(demo.spark, demo.pipeline).entries)
+    entries = len(read_history(demo.pipeline).entries)
     docs = Path(demo.pipeline.table("_docs"))
     pages = sorted(docs.glob("*/index.html"), key=lambda page: page.stat().st_mtime)
     spec = demo.home / "pipelines" / "departures.yaml"

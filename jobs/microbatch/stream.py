@@ -126,7 +126,8 @@ class Run:
         after = self._advance_watermark(done, told_us)
         if self.story.open_run is None:
             if after == self.story.watermark:
-                return run_report(None, 0, {}, after, names)
+                report = run_report(None, 0, {}, after, names)
+                return replace(report, published=self.story.is_published)
             self._record_steps(self._new_entry(OPEN, None, note=self._describe_maker()))
         of_batches = sum_entry_counts(done)
         for name in (MIN_TIME, MAX_TIME):
@@ -143,7 +144,7 @@ class Run:
             versions=self._read_versions(),
             arrival=self._find_last_arrival(done),
         )
-        self.mark(self.spark, self.pipeline, self.number, closed, _find_highest_time(done))
+        self.mark(self.pipeline, self.number, closed, _find_highest_time(done))
         crashpoint("run.marked")
         self._record_steps(closed)
         crashpoint("run.closed")
@@ -222,7 +223,7 @@ class Run:
         return known_versions(self.spark, self.pipeline)
 
     def _record_steps(self, *entries: LedgerEntry) -> None:
-        self.story = record_entries(self.spark, self.pipeline, self.story, entries)
+        self.story = record_entries(self.pipeline, self.story, entries)
 
 
 def _find_highest_time(done: tuple[LedgerEntry, ...]) -> int | None:

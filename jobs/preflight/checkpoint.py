@@ -10,8 +10,8 @@ from pathlib import Path
 from uuid import uuid4
 
 from windowing.crash import crashpoint
-from windowing.delta import free_path_beside, local_path
 from windowing.doctor.rule import Stream, readable
+from windowing.files import free_path_beside, local_path
 from windowing.ledger.rule import LedgerHistory
 from windowing.spec.pipeline import Pipeline
 

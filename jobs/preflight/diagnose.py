@@ -15,6 +15,7 @@ from windowing import delta
 from windowing.admit.table import REFUSED
 from windowing.doctor.rule import Finding, advice, of_stream, of_tables
 from windowing.errors import StateRefused
+from windowing.files import local_path
 from windowing.ledger.rule import LedgerHistory
 from windowing.ledger.table import read_history
 from windowing.panes.rule import state_names
@@ -44,7 +45,7 @@ def prepare_run(spark: SparkSession, pipeline: Pipeline) -> LedgerHistory:
 
     Before the first run that reads rows, ledger and outputs are created or follow the spec.
     """
-    past = read_history(spark, pipeline)
+    past = read_history(pipeline)
     # The first problem ends the run, so the checks after it are not made.
     for problem in find_problems(spark, pipeline, past):
         raise problem
@@ -161,7 +162,7 @@ def _foreign_tables(names: list[str]) -> Finding:
 
 def _list_tables(pipeline: Pipeline) -> list[str]:
     """The names of all tables in the pipeline's directory."""
-    logs = delta.local_path(pipeline.root).glob("*/_delta_log")
+    logs = local_path(pipeline.root).glob("*/_delta_log")
     return sorted(log.parent.name for log in logs)
 
 

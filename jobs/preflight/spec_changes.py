@@ -2,20 +2,22 @@
 
 from collections.abc import Iterator
 from json import dumps, loads
-
-from pyspark.sql import types as T
+from typing import TYPE_CHECKING
 
 from windowing.doctor.rule import advice
 from windowing.errors import StateRefused
 from windowing.ledger.rule import EVOLVE_INTENT, OPEN, LedgerHistory
-from windowing.panes.events import buffered_columns as buffered
+from windowing.panes.rule import buffered_columns as buffered
 from windowing.report.text import left_open
 from windowing.spec.fingerprint import AGGREGATE, Evolution, evolution, parts, parts_like
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
 
+if TYPE_CHECKING:
+    from pyspark.sql import types as T
 
-def made_by(pipeline: Pipeline, found: T.StructType) -> str:
+
+def made_by(pipeline: Pipeline, found: "T.StructType") -> str:
     """What state is made by, as JSON for the ledger: column types and the parts of the spec.
 
     `found` is the source's schema. Only the types of columns that state depends on are recorded.
@@ -47,7 +49,7 @@ def spec_difference(pipeline: Pipeline, past: LedgerHistory) -> Evolution:
     return evolution(before, parts_like(before, pipeline))
 
 
-def check_source_types(pipeline: Pipeline, found: T.StructType, past: LedgerHistory) -> None:
+def check_source_types(pipeline: Pipeline, found: "T.StructType", past: LedgerHistory) -> None:
     """StateRefused where a column of the source has another type than when state was made.
 
     `found` is the source's schema.

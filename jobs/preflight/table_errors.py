@@ -7,36 +7,30 @@ column. A run that such a change stops stays open, and resumes once the change i
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from pyspark.errors import PySparkException
 
-from windowing.doctor.rule import advice
-from windowing.errors import StateRefused, TidemarkError
+from jobs.preflight.control_errors import (
+    APPENDS,
+    COLUMNS,
+    CONSTRAINT,
+    Refusal,
+    control_errors_explained,
+    refuse_table,
+)
+from windowing.errors import TidemarkError
 from windowing.spec.pipeline import Pipeline
 
-
-@dataclass(frozen=True)
-class _Refusal:
-    """What is wrong with the table, and what to do before the next run."""
-
-    found: str
-    remedy: str
-
-
-_CONSTRAINT = _Refusal("has a constraint that new rows violate", "drop the constraint")
-_APPENDS = _Refusal("takes appends only", "unset its property delta.appendOnly")
-_COLUMNS = _Refusal("has other columns, or other types, than its rows", "restore its columns")
-_SHARED = _Refusal("was written to by another program at the same time", "stop that program")
+_SHARED = Refusal("was written to by another program at the same time", "stop that program")
 _REFUSALS = {
-    "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES": _CONSTRAINT,
-    "DELTA_NOT_NULL_CONSTRAINT_VIOLATED": _CONSTRAINT,
-    "DELTA_MISSING_NOT_NULL_COLUMN_VALUE": _CONSTRAINT,
-    "DELTA_CANNOT_MODIFY_APPEND_ONLY": _APPENDS,
-    "DELTA_FAILED_TO_MERGE_FIELDS": _COLUMNS,
-    "DELTA_METADATA_MISMATCH": _COLUMNS,
-    "DELTA_MERGE_UNRESOLVED_EXPRESSION": _COLUMNS,
-    "DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION": _COLUMNS,
+    "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES": CONSTRAINT,
+    "DELTA_NOT_NULL_CONSTRAINT_VIOLATED": CONSTRAINT,
+    "DELTA_MISSING_NOT_NULL_COLUMN_VALUE": CONSTRAINT,
+    "DELTA_CANNOT_MODIFY_APPEND_ONLY": APPENDS,
+    "DELTA_FAILED_TO_MERGE_FIELDS": COLUMNS,
+    "DELTA_METADATA_MISMATCH": COLUMNS,
+    "DELTA_MERGE_UNRESOLVED_EXPRESSION": COLUMNS,
+    "DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION": COLUMNS,
     "DELTA_CONCURRENT_APPEND": _SHARED,
     "DELTA_CONCURRENT_DELETE_DELETE": _SHARED,
     "DELTA_CONCURRENT_DELETE_READ": _SHARED,
@@ -51,7 +45,8 @@ _REFUSALS = {
 def table_errors_explained(pipeline: Pipeline) -> Iterator[None]:
     """Raises StateRefused, TABLE_CHANGED, for what Delta refuses to write inside the block."""
     try:
-        yield
+        with control_errors_explained(pipeline):
+            yield
     except PySparkException as error:
         explained = explain_table_error(pipeline, str(error))
         if explained is None:
@@ -68,7 +63,4 @@ def explain_table_error(pipeline: Pipeline, text: str) -> TidemarkError | None:
     # The message also contains values of rows, so only the table's name is taken from it.
     named = re.search(re.escape(pipeline.root.rstrip("/")) + r"/\w+", text)
     table = named[0] if named else f"a table in {pipeline.root}"
-    return StateRefused(
-        "TABLE_CHANGED",
-        f"{table} {refusal.found}; {refusal.remedy}, then run again, or {advice(pipeline)}",
-    )
+    return refuse_table(pipeline, table, refusal)

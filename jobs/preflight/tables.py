@@ -15,7 +15,7 @@ from windowing.columns import CLOSED_BY, END, INDEX, LAST, REVISION, RUN, START,
 from windowing.doctor.rule import advice
 from windowing.errors import SpecError, StateRefused
 from windowing.ledger.rule import LedgerHistory
-from windowing.ledger.table import LEDGER, ledger_schema
+from windowing.ledger.table import create_ledger
 from windowing.merge.rule import Target, complete_table, output_table
 from windowing.merge.table import create_table, recreate_table
 from windowing.panes.frame import algebras_of
@@ -38,7 +38,7 @@ def ensure_tables(spark: SparkSession, pipeline: Pipeline) -> None:
     for target, schema in schemas:
         create_table(spark, target, schema)
         _fit_columns(spark, target, schema)
-    delta.create(spark, pipeline.table(LEDGER), ledger_schema(), delta.properties(ledger_schema()))
+    create_ledger(pipeline)
 
 
 def follow_source_types(spark: SparkSession, pipeline: Pipeline) -> None:

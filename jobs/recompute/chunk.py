@@ -95,7 +95,7 @@ def repair_chunk(
     if begun is None:
         check_limit_of_range(batch, chunk, events)
         intent = _compose_intent(batch, past, chunk, events)
-        past = record_entries(spark, pipeline, past, [intent])
+        past = record_entries(pipeline, past, [intent])
         begun = past.entries[-1]
         crashpoint("backfill.intended")
     changed = _write_chunk(batch, staged, events, past, f"backfill {begun.seq}")
@@ -105,7 +105,7 @@ def repair_chunk(
     done = replace(
         begun, step=BACKFILL_DONE, counts=counts, versions=table_versions(spark, pipeline)
     )
-    past = record_entries(spark, pipeline, past, [done])
+    past = record_entries(pipeline, past, [done])
     crashpoint("backfill.done")
     return past, done
 

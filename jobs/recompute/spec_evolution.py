@@ -84,7 +84,7 @@ def apply_spec_change(
         versions=tables.table_versions(spark, pipeline),
         note=None,
     )
-    past = record_entries(spark, pipeline, past, [done])
+    past = record_entries(pipeline, past, [done])
     crashpoint("evolve.done")
     return past
 
@@ -147,7 +147,7 @@ def _record_intent(batch: RunContext, past: LedgerHistory) -> tuple[LedgerHistor
         spec=fingerprint(pipeline),
         note=note,
     )
-    past = record_entries(spark, pipeline, past, [intent])
+    past = record_entries(pipeline, past, [intent])
     crashpoint("evolve.intended")
     return past, past.entries[-1]
 

@@ -261,7 +261,7 @@ def test_a_swap_waits_for_whoever_holds_the_lock(life: Life) -> None:
 
 def intents(life: Life) -> int:
     """How many chunks were begun so far."""
-    entries = read_history(life.lab.spark, life.lab.pipeline).entries
+    entries = read_history(life.lab.pipeline).entries
     return sum(entry.step == "backfill_intent" for entry in entries)
 
 

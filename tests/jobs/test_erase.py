@@ -56,7 +56,7 @@ def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     (lab.root / "lab.yaml").write_text(json.dumps(lab.spec()))
     lab.go()
     validate(spark, lab.pipeline)
-    publish(spark, lab.pipeline)
+    publish(lab.pipeline)
     return Life(lab)
 
 
@@ -156,7 +156,7 @@ def test_readers_that_see_an_older_run_come_first(life: Life) -> None:
 def test_a_run_that_came_between_is_published_before_an_erasure_is_finished(life: Life) -> None:
     lab = life.lab
     validate(lab.spark, lab.pipeline)
-    publish(lab.spark, lab.pipeline)
+    publish(lab.pipeline)
     ends_at(Crasher("erase.vacuumed"), lambda: erase(lab.spark, lab.pipeline, {"key": CANARY}))
     lab.land(
         [
@@ -219,7 +219,7 @@ def test_the_command_erases_what_is_published(life: Life) -> None:
     assert validate(life.lab.spark, life.lab.pipeline).passed, (
         "although the ledger still counts what is erased in part"
     )
-    publish(life.lab.spark, life.lab.pipeline)
+    publish(life.lab.pipeline)
     result = command(life, "--key", CANARY, "--yes", "--json")
     assert result.exit_code == 0, result.output
     done = json.loads(result.stdout)

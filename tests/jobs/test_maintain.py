@@ -29,8 +29,8 @@ from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab, become_older
 from windowing import delta, table_retention
 from windowing.admit.frame import DUPLICATE, LATE, PARTIAL, QUARANTINED
 from windowing.admit.table import REFUSED
-from windowing.delta import local_path
 from windowing.errors import UsageError
+from windowing.files import local_path
 from windowing.grid.zone import moment
 from windowing.ledger.table import read_history
 from windowing.spec.load import load_pipeline
@@ -147,7 +147,7 @@ def test_a_run_that_was_left_open_is_finished_first(small: Life) -> None:
     events = small.lab.land(small.batch())
     ends_at(Crasher("batch.processed"), small.lab.go)
     tend(small)
-    small.lab.truth.run(events, read_history(small.lab.spark, small.lab.pipeline).last_arrival or 0)
+    small.lab.truth.run(events, read_history(small.lab.pipeline).last_arrival or 0)
     small.check()
 
 
@@ -317,4 +317,4 @@ def test_a_version_that_was_published_long_ago_can_be_read(
 def publish_newest(life: Life) -> None:
     """Readers see what the newest run left."""
     validate(life.lab.spark, life.lab.pipeline)
-    publish(life.lab.spark, life.lab.pipeline)
+    publish(life.lab.pipeline)

@@ -57,9 +57,8 @@ BUGS = (
     Bug(
         "a run's watermark row is written again",
         "windowing/ledger/table.py",
-        'frame.write.format("delta").mode("overwrite")'
-        '.option("replaceWhere", f"run = {run}").save(path)',
-        "delta.append(frame, path)",
+        'control.replace_rows(path, _WATERMARKS_SCHEMA, rows, f"run = {run}")',
+        "control.append_rows(path, _WATERMARKS_SCHEMA, rows, control.read_version(path))",
         place("run.marked"),
     ),
     Bug(

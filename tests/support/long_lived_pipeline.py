@@ -17,7 +17,7 @@ from tests.oracle import Count, Event, Session, Sliding
 from tests.support.pipeline_under_test import ARRIVAL, SECOND, Lab, us
 from windowing import delta
 from windowing.crash import armed
-from windowing.delta import local_path
+from windowing.files import local_path
 from windowing.grid.zone import micros
 from windowing.ledger.rule import COUNTS
 from windowing.ledger.table import WATERMARKS

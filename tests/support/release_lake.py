@@ -67,7 +67,7 @@ def main(file: str) -> None:
             life.lab.go()
         life.lab.backfill(*RANGE)
         validate(life.lab.spark, life.lab.pipeline)
-        publish(life.lab.spark, life.lab.pipeline)
+        publish(life.lab.pipeline)
         (root / EVENTS).write_text(
             json.dumps([[asdict(event) for event in batch] for batch in batches])
         )

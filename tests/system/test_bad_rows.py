@@ -17,8 +17,8 @@ from jobs.run import run
 from jobs.validate import validate
 from windowing import delta
 from windowing.admit.table import REFUSED
-from windowing.delta import local_path
 from windowing.errors import ExpectationsFailed
+from windowing.files import local_path
 from windowing.ledger.rule import sum_entry_counts
 from windowing.ledger.table import read_history
 from windowing.report.rule import RunReport
@@ -90,7 +90,7 @@ class Source:
     def run(self) -> RunReport:
         """One run, whose ledger must account for every row that was read."""
         report = run(self.spark, self.pipeline, ARRIVAL)
-        counts = sum_entry_counts(read_history(self.spark, self.pipeline).done(report.run or 0))
+        counts = sum_entry_counts(read_history(self.pipeline).done(report.run or 0))
         assert {name: counts.get(name, 0) for name in OUTCOMES} == {
             name: getattr(report, name) for name in OUTCOMES
         }
@@ -213,15 +213,15 @@ def _overflow_is_critical(source: Source) -> None:
 
 
 def _what_failed_is_published_with_a_reason_alone(source: Source) -> None:
-    spark, pipeline = source.spark, source.pipeline
+    pipeline = source.pipeline
     with pytest.raises(
         ExpectationsFailed, match=r"nothing published, run 1 breaks 1 critical .*--accept REASON"
     ):
-        publish(spark, pipeline)
-    assert read_history(spark, pipeline).published is None
-    publish(spark, pipeline, "that sum is known")
+        publish(pipeline)
+    assert read_history(pipeline).published is None
+    publish(pipeline, "that sum is known")
     recorded, pointer = (
-        read_history(spark, pipeline).published,
+        read_history(pipeline).published,
         json.loads(local_path(pipeline.table(POINTER)).read_text()),
     )
     assert recorded is not None and json.loads(recorded.note or "") == {
@@ -420,6 +420,7 @@ def test_an_empty_source_is_a_run_of_nothing(spark: SparkSession, tmp_path: Path
         "windows": {"hourly": {"inserted": 0, "updated": 0, "deleted": 0}}, "corrections": 0,
         "evolved": [],
         "gave_null": {},
+        "published": False,
     }  # fmt: skip
     assert source.hours("n") == []
-    assert [entry.step for entry in read_history(source.spark, source.pipeline).entries] == ["skip"]
+    assert [entry.step for entry in read_history(source.pipeline).entries] == ["skip"]

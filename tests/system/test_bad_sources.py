@@ -134,12 +134,10 @@ def read_once(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.fixture
 def once(read_once: Source) -> Iterator[Source]:
     """`read_once`; its source is put back afterwards, and nothing may have touched its ledger."""
-    kept, before = read_once.root / "kept", read_history(read_once.spark, read_once.pipeline)
+    kept, before = read_once.root / "kept", read_history(read_once.pipeline)
     shutil.copytree(read_once.table, kept)
     yield read_once
-    assert read_history(read_once.spark, read_once.pipeline) == before, (
-        "a refused run wrote to the ledger"
-    )
+    assert read_history(read_once.pipeline) == before, "a refused run wrote to the ledger"
     shutil.rmtree(read_once.table, ignore_errors=True)
     kept.rename(read_once.table)
     read_once.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
@@ -330,7 +328,7 @@ def test_after_every_refusal_the_next_run_goes_on(read_once: Source) -> None:
 
 def test_a_column_that_was_widened_is_refused_before_anything_is_written(read_once: Source) -> None:
     """The last test of `read_once`: a widened column can't be narrowed again."""
-    table, before = f"delta.`{read_once.table}`", read_history(read_once.spark, read_once.pipeline)
+    table, before = f"delta.`{read_once.table}`", read_history(read_once.pipeline)
     read_once.spark.sql(
         f"alter table {table} set tblproperties ('delta.enableTypeWidening' = 'true')"
     )
@@ -340,4 +338,4 @@ def test_a_column_that_was_widened_is_refused_before_anything_is_written(read_on
         schema="id string, key string, ts timestamp, value decimal(20,0)",
     )
     refuses(read_once, "SOURCE_CHANGED: ")
-    assert read_history(read_once.spark, read_once.pipeline) == before
+    assert read_history(read_once.pipeline) == before

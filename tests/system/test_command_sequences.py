@@ -27,8 +27,8 @@ from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab, us
 from tests.system.test_bad_rows import Source
 from tests.system.test_source_changes import Changing
 from windowing import delta
-from windowing.delta import local_path
 from windowing.errors import StateRefused, UsageError
+from windowing.files import local_path
 from windowing.grid.zone import moment
 from windowing.ledger.table import read_history
 from windowing.spec.load import load_pipeline
@@ -70,7 +70,7 @@ def test_what_maintenance_took_from_state_adds_up_after_backfills_and_erasures(
     for key in ("b", "c"):
         erase(spark, lab.pipeline, {"key": key})
     adds_up(lab)
-    assert read_history(spark, lab.pipeline).total("accepted") == 4
+    assert read_history(lab.pipeline).total("accepted") == 4
 
 
 @pytest.mark.deep
@@ -95,14 +95,14 @@ def test_a_key_that_is_half_erased_is_not_published_again(
     lab = Lab(spark, tmp_path, (HOURLY,), shows=FEW)
     lab.run([at(10, "x"), at(20, "k", "b")])
     adds_up(lab)
-    publish(spark, lab.pipeline)
+    publish(lab.pipeline)
     ends_at(Crasher("publish.pointed"), lambda: erase(spark, lab.pipeline, {"key": "b"}))
     with pytest.raises(
         UsageError,
         match="nothing is published, because an erase is incomplete; "
         "rerun `tidemark erase`, then publish",
     ):
-        publish(spark, lab.pipeline)
+        publish(lab.pipeline)
     erase(spark, lab.pipeline, {"key": "b"})
     assert [row["key"] for row in read(spark, lab.pipeline, "hourly").collect()] == ["a"]
     adds_up(lab)
@@ -116,23 +116,23 @@ def test_more_windows_without_events_than_may_be_are_refused_before_anything_beg
     lab.pipeline = limited(lab)
     lab.run([at(1440, "x"), at(1470, "y")])
     lab.run([at(0, "stray")])
-    before = read_history(spark, lab.pipeline)
+    before = read_history(lab.pipeline)
     with pytest.raises(
         StateRefused,
         match=r"EMPTY_LIMIT: windows.tens.empty_limit: it would add 143 empty windows, "
         "more than 100; raise",
     ):
         lab.backfill(BASE, BASE + HOUR)
-    assert read_history(spark, lab.pipeline) == before
+    assert read_history(lab.pipeline) == before
     lab.pipeline = limited(lab, 143)
     lab.backfill(BASE, BASE + HOUR)
     lab.check()
     lab.windows = lab.truth.windows = (*lab.windows, Tumbling("fives", 5 * MINUTE, empty=True))
     lab.pipeline = limited(lab, 200)
-    before = read_history(spark, lab.pipeline)
+    before = read_history(lab.pipeline)
     with pytest.raises(StateRefused, match=r"EMPTY_LIMIT: windows.fives"):
         lab.go()
-    assert read_history(spark, lab.pipeline) == before
+    assert read_history(lab.pipeline) == before
 
 
 def limited(lab: Lab, limit: int = 100) -> Any:
@@ -252,7 +252,7 @@ def test_a_sum_that_was_lost_is_told_until_it_is_published(
             "sums_fit_their_type"
         ]
         source.run()
-    publish(spark, source.pipeline, "it is known")
+    publish(source.pipeline, "it is known")
     source.land("'d', 'b', timestamp'2026-01-01 12:40', 1")
     source.run()
     assert validate(spark, source.pipeline).passed

@@ -19,7 +19,7 @@ from tests.oracle import Event, Session, Tumbling
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, Life, ends_at
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from windowing.crash import POINTS
-from windowing.delta import local_path
+from windowing.files import local_path
 
 WINDOWS = (Tumbling("hourly", 60 * MINUTE), Session("visits", 10 * MINUTE, emit="on_close"))
 SEVERAL = {"state.stored": 2, "output.corrected": 3, "state.swapped": 2}
@@ -86,7 +86,7 @@ def test_a_backfill_that_ends_at_any_place_is_finished(places: tuple[str, ...], 
 def test_readers_never_see_what_was_not_validated(life: Life) -> None:
     lab, pointer = life.lab, local_path(life.lab.pipeline.table(POINTER))
     validate(lab.spark, lab.pipeline)
-    publish(lab.spark, lab.pipeline)
+    publish(lab.pipeline)
     before = pointer.read_text()
     life.run()
     for place in OF_READERS:
@@ -96,7 +96,7 @@ def test_readers_never_see_what_was_not_validated(life: Life) -> None:
             assert pointer.read_text() == before, place
         if place == "validate.recorded":
             validate(lab.spark, lab.pipeline)
-    publish(lab.spark, lab.pipeline)
+    publish(lab.pipeline)
     seen = {w.name: read(lab.spark, lab.pipeline, w.name).count() for w in lab.windows}
     assert seen == {w.name: len(lab.table(w.name)) for w in lab.windows}
 

@@ -78,7 +78,7 @@ def _a_backfill_counts_the_events_of_its_range(source: Source) -> None:
 
 def _every_report_says_so(source: Source) -> None:
     spark, pipeline = source.spark, source.pipeline
-    past = read_history(spark, pipeline)
+    past = read_history(pipeline)
     told = [(e.step, read_null_counts(e.counts)) for e in past.entries]
     assert [(step, lost) for step, lost in told if lost] == [
         (DONE, RUN),
@@ -101,5 +101,5 @@ def _every_report_says_so(source: Source) -> None:
 def _what_loses_nothing_says_nothing(source: Source) -> None:
     source.land("'later', 'k', timestamp'2026-01-01 12:00', 5, '3', '1'")
     assert source.run().gave_null == {}
-    done = read_history(source.spark, source.pipeline).done(2)
+    done = read_history(source.pipeline).done(2)
     assert [name for e in done for name in e.counts if name.startswith("null")] == []

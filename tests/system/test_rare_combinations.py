@@ -108,11 +108,11 @@ def test_readers_see_as_closed_what_a_run_that_read_nothing_has_closed(
     for arrival in (BASE + 720 * MINUTE, BASE + 1000 * MINUTE):
         lab.go(arrival)
         validate(spark, lab.pipeline)
-        publish(spark, lab.pipeline)
+        publish(lab.pipeline)
     assert [row["is_closed"] for row in read(spark, lab.pipeline, "hourly").collect()] == [True]
     lab.run([at(1100, "e3")], BASE + 1101 * MINUTE)
     with pytest.raises(ExpectationsFailed, match="run 3 has not been validated"):
-        publish(spark, lab.pipeline)
+        publish(lab.pipeline)
 
 
 @pytest.mark.deep

@@ -142,7 +142,7 @@ def test_a_run_that_ends_before_its_corrections_are_made_is_finished_by_the_next
 def test_corrected_outputs_are_validated_and_published(lab: Changing) -> None:
     found = validate(lab.spark, lab.pipeline)
     assert found.passed, found.failed
-    publish(lab.spark, lab.pipeline)
+    publish(lab.pipeline)
 
 
 @pytest.mark.beside
@@ -283,11 +283,11 @@ def test_whatever_finishes_a_run_makes_its_corrections_and_readers_see_none_with
         match="lab: run 2 stopped before reprocessing rows that changed in the source; "
         "`tidemark run`",
     ):
-        publish(spark, lab.pipeline)
+        publish(lab.pipeline)
     lab.backfill(DAY + 1440 * MINUTE, DAY + 2880 * MINUTE)
     lab.holds_what_the_source_does()
     validate(spark, lab.pipeline)
-    assert publish(spark, lab.pipeline).outputs["hourly"]["rows"] == 2
+    assert publish(lab.pipeline).outputs["hourly"]["rows"] == 2
 
 
 @pytest.mark.deep

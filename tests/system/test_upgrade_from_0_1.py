@@ -23,7 +23,7 @@ LAKES = sorted(DATA.glob("lake-*.tar.xz"))
 def test_the_lake_of_a_release_goes_on(file: Path, spark: SparkSession, tmp_path: Path) -> None:
     life = restored(spark, file, tmp_path)
     lab = life.lab
-    assert examine_tables(spark, lab.pipeline, read_history(spark, lab.pipeline)) == ()
+    assert examine_tables(spark, lab.pipeline, read_history(lab.pipeline)) == ()
     lab.check()
     assert {w.name: read(spark, lab.pipeline, w.name).count() for w in lab.windows} == {
         w.name: len(lab.table(w.name)) for w in lab.windows

@@ -117,7 +117,7 @@ class Family:
         """
         read = list(chain.from_iterable(self.landed_with(n) for n in range(self.batches)))
         valid = {e.id: e for e in read if e.t is not None}
-        past = read_history(self.spark, self.lab.pipeline)
+        past = read_history(self.lab.pipeline)
         done = {(e.run, e.batch): e for e in past.entries if e.step == "done"}.values()
         refused = sum(e.t is None for e in read)
         found = {name: sum(e.counts.get(name, 0) for e in done) for name in COUNTS}

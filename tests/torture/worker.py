@@ -42,7 +42,7 @@ def steps(family: Family, rng: Random) -> dict[str, Callable[[], object]]:
 
     def judged() -> None:
         validate(lab.spark, lab.pipeline)
-        publish(lab.spark, lab.pipeline, "tortured")
+        publish(lab.pipeline, "tortured")
 
     return {
         "run": lab.go,

@@ -55,9 +55,13 @@ class LedgerEntry:
 
 @dataclass(frozen=True)
 class LedgerHistory:
-    """The entries of the ledger, oldest first, and what they mean."""
+    """The entries of the ledger, oldest first, and what they mean.
+
+    `version` is that of the table which contains them; -1 where there is none.
+    """
 
     entries: tuple[LedgerEntry, ...] = ()
+    version: int = field(default=-1, compare=False)
 
     @property
     def next_seq(self) -> int:
@@ -234,6 +238,14 @@ class LedgerHistory:
     def published(self) -> LedgerEntry | None:
         """The newest `publish` entry."""
         return _newest_of(self._entries_of(PUBLISH))
+
+    @property
+    def is_published(self) -> bool:
+        """Whether readers use what the newest finished step has left."""
+        if self.published is None or self.newest is None:
+            return False
+        seen, newest = self.published, self.newest
+        return (seen.versions, seen.run) == (newest.versions, newest.run)
 
     @property
     def newest(self) -> LedgerEntry | None:

@@ -11,24 +11,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windowing.columns import DIGEST, EVENT_TIME, EVENTS_JUDGED, INPUTS, JUDGED, MISSED, ORDER, TIME
+from windowing.panes.rule import buffered_columns
 from windowing.spec.description import Lateness, describe_window
 from windowing.spec.kinds import OrderDependent
 from windowing.spec.pipeline import Pipeline
-
-
-def buffered_columns(pipeline: Pipeline) -> tuple[str, ...]:
-    """The source columns that order-dependent windows need besides key and event time."""
-    source = pipeline.source
-    found: list[str | None] = []
-    for window in pipeline.ordered:
-        for aggregate in window.aggregates:
-            found += [aggregate.column, aggregate.by]
-            if aggregate.where is not None:
-                found += aggregate.where.columns
-        found += [column.name for column in describe_window(window).read_columns]
-    found += [source.event_id, *source.order_by]
-    once = dict.fromkeys(name for name in found if name is not None)
-    return tuple(name for name in once if name not in source.key)
 
 
 def buffer_events(accepted: DataFrame, pipeline: Pipeline, *more: str) -> DataFrame:

@@ -12,6 +12,7 @@ from math import gcd
 from typing import assert_never
 
 from windowing.grid.rule import Grid, boundary, index
+from windowing.spec.description import describe_window
 from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND
 from windowing.spec.kinds import (
     Aggregate,
@@ -211,6 +212,21 @@ def state_names(pipeline: Pipeline) -> dict[str, tuple[str, ...]]:
 
 def _names_of(windows: Iterable[Window]) -> tuple[str, ...]:
     return tuple(window.name for window in windows)
+
+
+def buffered_columns(pipeline: Pipeline) -> tuple[str, ...]:
+    """The source columns that order-dependent windows need besides key and event time."""
+    source = pipeline.source
+    found: list[str | None] = []
+    for window in pipeline.ordered:
+        for aggregate in window.aggregates:
+            found += [aggregate.column, aggregate.by]
+            if aggregate.where is not None:
+                found += aggregate.where.columns
+        found += [column.name for column in describe_window(window).read_columns]
+    found += [source.event_id, *source.order_by]
+    once = dict.fromkeys(name for name in found if name is not None)
+    return tuple(name for name in once if name not in source.key)
 
 
 def state_of(pipeline: Pipeline, window: Window) -> str:

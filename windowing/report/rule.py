@@ -37,6 +37,7 @@ class RunReport:
     added or removed, and that were rebuilt or dropped before the run read anything. `gave_null` has
     by computed column for how many rows it was NULL although each column that it names had a value,
     and under `source.where` how many rows were left out for that reason; none of these is 0.
+    `published` is true where the run found nothing new and readers use the newest outputs already.
     """
 
     run: int | None
@@ -51,6 +52,7 @@ class RunReport:
     corrections: int = 0
     evolved: tuple[str, ...] = ()
     gave_null: Mapping[str, int] = field(default_factory=dict)
+    published: bool = False
 
     def as_json(self) -> dict[str, object]:
         """The report as plain JSON values; times are ISO 8601 in UTC."""
@@ -65,6 +67,7 @@ class RunReport:
             "corrections": self.corrections,
             "evolved": list(self.evolved),
             "gave_null": dict(self.gave_null),
+            "published": self.published,
         }
 
 

@@ -129,7 +129,7 @@ class Facts:
 
 def read_facts(spark: SparkSession, pipeline: Pipeline) -> Facts:
     """The facts of a pipeline; before the first run all but its name is empty."""
-    past = read_history(spark, pipeline)
+    past = read_history(pipeline)
     return Facts(
         pipeline=pipeline,
         watermark_us=past.watermark,

@@ -16,6 +16,8 @@ FEED = (CHANGE, "_commit_version", "_commit_timestamp")
 """The columns that Delta's change feed adds to those of the table."""
 MOST = 4
 """How many ranges one batch may have reprocessed, because each is a backfill of its own."""
+CLOCK_SKEW_US = 3_600_000_000
+"""How far the clock of a writer of the source may be ahead of ours."""
 NEAR_US = 86_400_000_000
 """How far apart two ranges have to be not to become one."""
 

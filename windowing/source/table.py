@@ -17,6 +17,7 @@ from windowing.panes.frame import part_names
 from windowing.source.commits import Commit, read_commit
 from windowing.source.frame import shape_rows
 from windowing.source.names import clash_of_columns, clash_of_parts
+from windowing.source.rule import CLOCK_SKEW_US
 from windowing.source.widening import schemas_over_time
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import Aggregate, Window
@@ -35,8 +36,6 @@ _READ_TYPES = {
     "number": _NUMBERS,
 }
 """The types of a column that bounds windows, by the name that its description gives them."""
-_CLOCK_SKEW_US = 3_600_000_000
-"""How far the clock of a writer may be ahead of ours."""
 
 _Problem = tuple[str, str]
 """A field and what is wrong with it."""
@@ -175,7 +174,7 @@ def _lost_versions(
     if version < version_read:
         return f"the source is at version {version}, but version {version_read} was read"
     written_us = delta.committed(spark, pipeline.source.table, version_read)
-    if written_us is None or written_us <= before.at + _CLOCK_SKEW_US:
+    if written_us is None or written_us <= before.at + CLOCK_SKEW_US:
         return None
     was_read = f"version {version_read} of the source was read at {moment(before.at)}"
     return f"{was_read}, but written at {moment(written_us)}"

@@ -146,7 +146,7 @@ def test_what_evolved_can_be_backfilled_validated_and_published(life: Life) -> N
     check(life, ("visits",))
     found = validate(life.lab.spark, life.lab.pipeline)
     assert found.passed, list(found.failed)
-    publish(life.lab.spark, life.lab.pipeline)
+    publish(life.lab.pipeline)
     for window in life.lab.windows:
         assert read(life.lab.spark, life.lab.pipeline, window.name).count() == len(
             life.lab.table(window.name)

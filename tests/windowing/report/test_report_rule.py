@@ -63,6 +63,7 @@ def test_a_report_of_nothing_is_all_zeros() -> None:
         "corrections": 0,
         "evolved": [],
         "gave_null": {},
+        "published": False,
     }
     assert RunReport(None) == run_report(None, 0, {}, None, [])
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from windowing.delta import free_path_beside
+from windowing.files import free_path_beside
 
 
 def test_the_first_free_number_is_taken(tmp_path: Path) -> None:

@@ -1,0 +1,90 @@
+"""The file that is locked, as this process sees it: for commands that need no JVM."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+
+from jobs.preflight.control_errors import control_errors_explained
+from windowing.errors import Busy, UsageError
+from windowing.files import local_path
+from windowing.spec.pipeline import Pipeline
+
+_FILE = "_lock"
+_LOCKED_HERE: set[Path] = set()
+"""The lock files that blocks of this process hold."""
+_GUARD = Lock()
+"""Guards `_LOCKED_HERE` against threads."""
+
+
+def lock_path(pipeline: Pipeline) -> Path:
+    """The file whose lock a writer of the pipeline holds."""
+    return local_path(pipeline.table(_FILE))
+
+
+@contextmanager
+def held_here(pipeline: Pipeline) -> Iterator[None]:
+    """Holds the pipeline's lock by this process itself, for commands that need no JVM.
+
+    Busy when another process holds it.
+    """
+    path = lock_path(pipeline)
+    with one_block_here(pipeline, path.resolve()), path.open("a+b") as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as held:
+            raise busy_error(pipeline) from held
+        # A reset may have renamed the directory before the file was locked here.
+        if not path.exists() or path.stat().st_ino != os.fstat(file.fileno()).st_ino:
+            raise busy_error(pipeline)
+        with control_errors_explained(pipeline):
+            yield
+
+
+@contextmanager
+def one_block_here(pipeline: Pipeline, path: Path) -> Iterator[None]:
+    """Busy when another block of this process holds the lock.
+
+    The JVM must not even try then, because POSIX frees all locks that a process has on a file as
+    soon as it closes any descriptor of it.
+    """
+    with _GUARD:
+        if path in _LOCKED_HERE:
+            raise busy_error(pipeline)
+        _LOCKED_HERE.add(path)
+    try:
+        yield
+    finally:
+        _LOCKED_HERE.discard(path)
+
+
+def probe(pipeline: Pipeline) -> None:
+    """Busy at once when another process holds the lock; needs no JVM, and keeps no lock."""
+    path = lock_path(pipeline)
+    if not path.exists():
+        return
+    with write_errors_explained(pipeline), path.open("r+b") as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as held:
+            raise busy_error(pipeline) from held
+        fcntl.lockf(file, fcntl.LOCK_UN)
+
+
+@contextmanager
+def write_errors_explained(pipeline: Pipeline) -> Iterator[None]:
+    """UsageError, with the directory and the cause, where the block can't write a file."""
+    try:
+        yield
+    except OSError as error:
+        cause = f"({error.strerror}): {error.filename}"
+        allowed = "the lake has to be a directory to which the user of this process may write"
+        raise UsageError(f"{pipeline.root} can't be written to {cause}; {allowed}") from error
+
+
+def busy_error(pipeline: Pipeline) -> Busy:
+    """The error of whoever finds the lock held."""
+    held = f"another writer holds {pipeline.table(_FILE)}"
+    return Busy(f"{pipeline.name}: {held}; try again when it has finished")

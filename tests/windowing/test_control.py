@@ -1,0 +1,129 @@
+"""Control tables: what is read, committed and refused, without Spark."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable
+from deltalake.transaction import AddAction
+
+from windowing import control
+from windowing.errors import Busy
+from windowing.grid.zone import FIRST_US, LAST_US
+
+SCHEMA = pa.schema(
+    [
+        ("run", pa.int64()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("counts", pa.map_(pa.string(), pa.int64())),
+        ("note", pa.string()),
+    ]
+)
+
+
+def row(run: int, at_us: int | None = 0, **counts: int) -> dict[str, Any]:
+    """One row of SCHEMA."""
+    return {"run": run, "at": at_us, "counts": counts, "note": f"run {run}"}
+
+
+def test_a_table_that_is_not_there_has_no_rows_and_no_version(tmp_path: Path) -> None:
+    assert control.read_snapshot(str(tmp_path / "none")) == control.Snapshot(-1, ())
+    assert control.read_version(str(tmp_path / "none")) == -1
+
+
+def test_rows_are_read_as_they_were_appended(tmp_path: Path) -> None:
+    path = str(tmp_path / "table")
+    version = control.append_rows(path, SCHEMA, [row(1, FIRST_US, read=3)], after=-1)
+    version = control.append_rows(path, SCHEMA, [row(2, LAST_US), row(3, None)], after=version)
+    found = control.read_snapshot(path)
+    assert found.version == version == control.read_version(path)
+    in_order = sorted(found.rows, key=lambda each: each["run"])
+    assert in_order == [row(1, FIRST_US, read=3), row(2, LAST_US), row(3, None)]
+
+
+def test_an_append_after_an_older_version_is_refused(tmp_path: Path) -> None:
+    path = str(tmp_path / "table")
+    first = control.append_rows(path, SCHEMA, [row(1)], after=-1)
+    control.append_rows(path, SCHEMA, [row(2)], after=first)
+    with pytest.raises(Busy, match="another writer committed first"):
+        control.append_rows(path, SCHEMA, [row(3)], after=first)
+    assert [each["run"] for each in control.read_snapshot(path).rows] == [2, 1]
+
+
+def test_of_two_commits_at_the_same_version_one_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other writer commits between the look at the version and the commit."""
+    path = str(tmp_path / "table")
+    first = control.append_rows(path, SCHEMA, [row(1)], after=-1)
+    to_arrow = control._to_arrow
+
+    def overtaken(rows: Any, schema: pa.Schema) -> pa.Table:
+        monkeypatch.undo()
+        control.append_rows(path, SCHEMA, [row(2)], after=first)
+        return to_arrow(rows, schema)
+
+    monkeypatch.setattr(control, "_to_arrow", overtaken)
+    with pytest.raises(Busy, match="another writer committed first"):
+        control.append_rows(path, SCHEMA, [row(3)], after=first)
+    assert sorted(each["run"] for each in control.read_snapshot(path).rows) == [1, 2]
+
+
+def test_an_append_of_a_number_that_was_committed_adds_nothing(tmp_path: Path) -> None:
+    path = str(tmp_path / "table")
+    for number in (1, 2, 2, 1):
+        control.append_once(path, SCHEMA, [row(number)], "runs", number)
+    control.append_once(path, SCHEMA, [row(7)], "others", 1)
+    assert sorted(each["run"] for each in control.read_snapshot(path).rows) == [1, 2, 7]
+
+
+def test_rows_are_replaced_in_one_commit(tmp_path: Path) -> None:
+    path = str(tmp_path / "table")
+    control.append_rows(path, SCHEMA, [row(1, read=1), row(2, read=1)], after=-1)
+    before = control.read_version(path)
+    control.replace_rows(path, SCHEMA, [row(2, read=5)], "run = 2")
+    found = control.read_snapshot(path)
+    assert found.version == before + 1
+    assert sorted(found.rows, key=lambda each: each["run"]) == [row(1, read=1), row(2, read=5)]
+
+
+@pytest.mark.parametrize("before", [(), (1,)], ids=["without a table", "with one"])
+def test_rows_are_added_where_there_is_none_to_replace(
+    tmp_path: Path, before: tuple[int, ...]
+) -> None:
+    path = str(tmp_path / "table")
+    for run in before:
+        control.append_rows(path, SCHEMA, [row(run)], after=-1)
+    control.replace_rows(path, SCHEMA, [row(2)], "run = 2")
+    assert sorted(each["run"] for each in control.read_snapshot(path).rows) == [*before, 2]
+
+
+def test_times_that_spark_wrote_as_int96_keep_their_century(tmp_path: Path) -> None:
+    """INT96 has nanoseconds, and as 64 bits these would wrap around in the years 1677 and 2262."""
+    path = tmp_path / "table"
+    control.create_table(str(path), SCHEMA)
+    rows = [row(1, FIRST_US), row(2, LAST_US)]
+    pq.write_table(
+        pa.Table.from_pylist(rows, schema=SCHEMA),
+        path / "spark.parquet",
+        use_deprecated_int96_timestamps=True,
+    )
+    size = (path / "spark.parquet").stat().st_size
+    stats = json.dumps({"numRecords": 2})
+    added = AddAction("spark.parquet", size, {}, 0, True, stats)
+    table = DeltaTable(path)
+    table.create_write_transaction([added], "append", table.schema(), [])
+    assert list(control.read_snapshot(str(path)).rows) == rows
+
+
+def test_a_log_contains_statistics_of_run_numbers_only(tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    control.append_rows(str(path), SCHEMA, [row(1, 5)], after=-1)
+    commit = (path / "_delta_log" / f"{1:020}.json").read_text()
+    assert "run 1" not in commit
+    actions = [json.loads(line) for line in commit.splitlines()]
+    [stats] = [action["add"]["stats"] for action in actions if "add" in action]
+    assert json.loads(stats)["minValues"] == {"run": 1}
