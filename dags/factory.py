@@ -15,7 +15,7 @@ started by hand. Airflow's `max_active_runs` only avoids most of the waiting. No
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -151,6 +151,18 @@ def _check_date_time(name: str, value: object) -> str:
         raise AirflowFailException(message) from None
 
 
+def nothing_follows(result: str | None) -> bool:
+    """Whether the last line of a writer reports that nothing is left to validate or publish.
+
+    None and any other line are those of a command that failed.
+    """
+    try:
+        report = json.loads(result or "{}")
+    except ValueError:
+        return False
+    return isinstance(report, dict) and report.get("published") is True
+
+
 def dags_of(pipeline: Pipeline, cli: str) -> tuple[DAG, DAG, DAG]:
     """The scheduled, the backfill and the maintenance DAG of a pipeline.
 
@@ -216,23 +228,30 @@ def _common_settings(pipeline: Pipeline) -> dict[str, Any]:
     }
 
 
-def _add_tasks(dag: DAG, steps: Iterable[Step], pipeline: Pipeline, cli: str) -> None:
+def _add_tasks(dag: DAG, steps: Sequence[Step], pipeline: Pipeline, cli: str) -> None:
     """Adds a task for each step to `dag`, and one that announces what was published."""
     # Airflow adds to a DAG whatever is made inside its `with` block.
     with dag:
         tasks: dict[str, Any] = {}
+        writer = steps[0].command
         for step in steps:
-            tasks[step.command] = _make_task(step, str(pipeline.file), cli)
+            tasks[step.command] = _make_task(step, str(pipeline.file), cli, writer)
             if step.after:
                 tasks[step.after] >> tasks[step.command]
         if "publish" in tasks:
             _add_announcement(assets_of(pipeline), tasks["publish"])
 
 
-def _make_task(step: Step, spec: str, cli: str) -> Any:
-    """The task of a step. Its result is the command's last line."""
+def _make_task(step: Step, spec: str, cli: str, writer: str) -> Any:
+    """The task of a step. Its result is the command's last line.
 
-    def command(params: Mapping[str, Any]) -> str:
+    Nothing has to be done after a `writer` that found nothing new, once readers use what there is.
+    """
+
+    def command(params: Mapping[str, Any], ti: Any = None) -> str:
+        if step.after is not None and nothing_follows(ti.xcom_pull(task_ids=writer)):
+            message = f"{writer} found nothing new, and readers use the newest versions"
+            raise AirflowSkipException(message)
         return command_line(cli, spec, step, params)
 
     operator: Any = task.bash(

@@ -10,6 +10,7 @@ from jobs.cli.options import TIMES, Instant, common
 from jobs.cli.spark import write_session
 from jobs.console import Printer
 from windowing.errors import UsageError
+from windowing.grid.zone import micros
 from windowing.report.text import instant
 
 if TYPE_CHECKING:
@@ -30,10 +31,7 @@ def run(pipeline: "Pipeline", *, as_json: bool, arrival: datetime | None) -> Non
     """
     if arrival is not None:
         _refuse_future(pipeline, arrival)
-    session = write_session(pipeline)
-    from jobs.run import run as run_once
-
-    report = run_once(session, pipeline, arrival)
+    report = _find_nothing_new(pipeline, arrival) or _run_once(pipeline, arrival)
     printer = Printer(as_json=as_json)
     print_evolved(printer, pipeline, report)
     if report.run is None:
@@ -41,6 +39,22 @@ def run(pipeline: "Pipeline", *, as_json: bool, arrival: datetime | None) -> Non
     else:
         _print_report(printer, f"{pipeline.name}, run {report.run}", report)
     printer.finish(report.as_json())
+
+
+def _find_nothing_new(pipeline: "Pipeline", arrival: datetime | None) -> "RunReport | None":
+    """The report where there is nothing to do, which is known without a JVM; Busy as a run is."""
+    from jobs.preflight.lock_file import probe
+    from jobs.preflight.nothing_new import find_nothing_new
+
+    probe(pipeline)
+    return find_nothing_new(pipeline, micros(arrival or datetime.now(UTC)))
+
+
+def _run_once(pipeline: "Pipeline", arrival: datetime | None) -> "RunReport":
+    session = write_session(pipeline)
+    from jobs.run import run as run_once
+
+    return run_once(session, pipeline, arrival)
 
 
 def _refuse_future(pipeline: "Pipeline", arrival: datetime) -> None:

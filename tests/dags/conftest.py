@@ -52,7 +52,7 @@ FAKE = """\
 here=$(dirname "$0")
 echo "$@" >> "$here/calls"
 echo "a line of log" >&2
-[ "$1" = publish ] && cat "$here/published" || echo '{"batches": 1}'
+[ "$1" = publish ] && cat "$here/published" || cat "$here/result"
 code=$(head -n 1 "$here/exits.$1" 2>/dev/null)
 [ -f "$here/exits.$1" ] && sed -i 1d "$here/exits.$1"
 exit "${code:-0}"
@@ -73,6 +73,10 @@ class FakeCli:
         """The codes of the next calls of `command`; 0 after them."""
         (self.home / f"exits.{command}").write_text("".join(f"{code}\n" for code in codes))
 
+    def reports(self, line: str) -> None:
+        """The last line of every command but publish."""
+        (self.home / "result").write_text(line + "\n")
+
     def publishes(self, line: str) -> None:
         (self.home / "published").write_text(line + "\n")
 
@@ -87,6 +91,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeCli:
     fake = FakeCli(tmp_path)
     fake.path.write_text(FAKE)
     fake.path.chmod(0o755)
+    fake.reports('{"batches": 1}')
     fake.publishes(
         '{"outputs": {"hourly": {"version": 3, "rows": 24}, "visits": {"version": 1, "rows": 7}}}'
     )

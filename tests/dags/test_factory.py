@@ -16,6 +16,7 @@ from dags.factory import (
     assets_of,
     command_line,
     decide_retry,
+    nothing_follows,
     read_specs,
 )
 
@@ -92,6 +93,11 @@ def test_anything_else_gets_three_tries(code: int | None) -> None:
         RetryAction.RETRY,
         RetryAction.FAIL,
     ]
+
+
+@pytest.mark.parametrize("line", [None, "", "no json", "[]", "{}", '{"published": false}'])
+def test_something_follows_whatever_does_not_say_otherwise(line: str | None) -> None:
+    assert not nothing_follows(line)
 
 
 def test_an_output_is_an_asset_at_its_tables_uri(specs: Path) -> None:

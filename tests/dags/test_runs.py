@@ -102,6 +102,24 @@ def test_nothing_published_is_no_event(cli: FakeCli, outcome: Run) -> None:
     assert events(done.run_id) == {}
 
 
+def test_nothing_new_is_not_validated_published_or_announced_again(
+    cli: FakeCli, outcome: Run
+) -> None:
+    cli.reports('{"run": null, "published": true}')
+    done = outcome("shop")
+    assert done.state == "success"
+    assert done.tasks == {**dict.fromkeys(GREEN, "skipped"), "run": "success"}
+    assert [call.split()[0] for call in cli.calls] == ["run"]
+    assert events(done.run_id) == {}
+
+
+def test_nothing_new_is_published_where_readers_have_an_older_version(
+    cli: FakeCli, outcome: Run
+) -> None:
+    cli.reports('{"run": null, "published": false}')
+    assert outcome("shop").tasks == GREEN
+
+
 def test_a_backfill_passes_its_range_and_publishes(cli: FakeCli, specs: Path, outcome: Run) -> None:
     done = outcome(
         "shop_backfill", **{"from": "2013-01-01T00:00:00Z", "to": "2013-02-01T00:00:00Z"}

@@ -16,6 +16,7 @@ from jobs import doctor
 from jobs.cli.main import main
 from jobs.doctor import recover
 from jobs.preflight import diagnose
+from jobs.preflight.nothing_new import find_nothing_new
 from jobs.run import run
 from tests import oracle
 from tests.support.long_lived_pipeline import MINUTE, Crash, Crasher, Life, ends_at
@@ -61,6 +62,7 @@ def command(life: Life, *words: str) -> Result:
 def refused(life: Life, code: str) -> None:
     """The next run is refused with this code and writes nothing; its message names the repair."""
     before = sorted(life.root.rglob("*.json"))
+    assert find_nothing_new(life.lab.pipeline, ARRIVAL) is None
     with pytest.raises(StateRefused) as error:
         life.lab.go()
     message = str(error.value)
