@@ -1,4 +1,4 @@
-"""Control tables: what is read, committed and refused, without Spark."""
+"""Control tables: what is read, committed and refused. Only the last test needs Spark."""
 
 import json
 from pathlib import Path
@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from deltalake.transaction import AddAction
+from pyspark.sql import SparkSession
 
 from windowing import control
 from windowing.errors import Busy
@@ -127,3 +128,31 @@ def test_a_log_contains_statistics_of_run_numbers_only(tmp_path: Path) -> None:
     actions = [json.loads(line) for line in commit.splitlines()]
     [stats] = [action["add"]["stats"] for action in actions if "add" in action]
     assert json.loads(stats)["minValues"] == {"run": 1}
+
+
+def test_rows_are_counted_as_spark_counts_them(tmp_path: Path, spark: SparkSession) -> None:
+    """Rows that deletion vectors mark are still in the files, and in their statistics."""
+    path = tmp_path / "table"
+    spark.sql(
+        f"create table delta.`{path}` (n bigint) using delta "
+        "tblproperties ('delta.enableDeletionVectors' = 'true')"
+    )
+    spark.range(100).toDF("n").repartition(3).write.format("delta").mode("append").save(str(path))
+    spark.sql(f"delete from delta.`{path}` where n % 7 = 0")
+    spark.sql(f"delete from delta.`{path}` where n > 90 or n = 1")
+    log = (path / "_delta_log" / f"{2:020}.json").read_text()
+    assert "deletionVector" in log
+    counted = [control.count_rows(str(path), version) for version in range(4)]
+    by_spark = [
+        spark.read.format("delta").option("versionAsOf", version).load(str(path)).count()
+        for version in range(4)
+    ]
+    # 15 multiples of 7; then 1, and 92 to 99 without 98, which is a multiple.
+    assert counted == by_spark == [0, 100, 85, 77]
+
+
+def test_a_version_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    path = str(tmp_path / "table")
+    control.append_rows(path, SCHEMA, [row(1)], after=-1)
+    with pytest.raises(control.TableError):
+        control.count_rows(path, 7)

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 
+import jobs.session
 from jobs.cli.main import main
 from windowing import delta
 from windowing.report.rule import Changed, RunReport
@@ -205,12 +206,17 @@ def test_refused_rows_and_state_are_found_by_key_time_and_run(trips: Cli) -> Non
     assert "finished runs are 1 to 2" in unknown.stderr
 
 
-def test_validated_versions_can_be_published_and_shown(trips: Cli) -> None:
+def test_validated_versions_can_be_published_and_shown(
+    trips: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     refused = trips("publish", code=3)
     assert "has not been validated" in refused.stderr
     verdict = trips.json("validate")
     assert verdict["passed"] is True
-    assert trips.json("publish")["outputs"]["hourly"]["rows"] == 3
+    with monkeypatch.context() as patched:
+        # Publishing starts no JVM.
+        patched.delattr(jobs.session, "spark_session")
+        assert trips.json("publish")["outputs"]["hourly"]["rows"] == 3
     assert trips.json("show", "hourly", "--published")["total"] == 3
 
 
