@@ -29,8 +29,10 @@ def publish(pipeline: "Pipeline", *, as_json: bool, accept: str | None) -> None:
             "--accept needs a reason, such as 'the airport was closed that day'",
             click.get_current_context(),
         )
+    from jobs.preflight.lock_file import probe
     from jobs.publish import publish as publish_newest
 
+    probe(pipeline)
     published = publish_newest(pipeline, accept)
     printer = Printer(as_json=as_json)
     if not published.run:

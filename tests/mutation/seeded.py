@@ -185,7 +185,7 @@ BUGS = (
     Bug(
         "a check repairs what it finds",
         "jobs/reconcile.py",
-        "_backfill_copy(spark, copy, past, chunks, progress)",
+        "_backfill_copy(spark, copy, story, chunks, progress)",
         "_backfill_copy(spark, pipeline, past, chunks, progress)",
         (BACKFILL, "-k", "check_says"),
     ),

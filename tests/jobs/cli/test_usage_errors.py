@@ -114,7 +114,6 @@ ROWS = (
 FEW = (
     ["doctor"],
     ["recover"],
-    ["publish"],
     ["explain"],
     ["report"],
     ["backfill", *RANGE, "--dry-run"],
