@@ -69,7 +69,7 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
             )
         outputs = _count_rows(pipeline, subject, subject.versions)
         result = Publication(subject.run or 0, outputs, accept)
-        if accept is not None or _readers_view(past.published) != _readers_view(subject):
+        if accept is not None or not past.shows(subject):
             past = _record_publication(pipeline, past, subject, accept)
             crashpoint("publish.noted")
         _write_pointer(pipeline, result, past.published)
@@ -170,11 +170,6 @@ def _require_reprocessed(pipeline: Pipeline, subject: LedgerEntry, past: LedgerH
             f"{pipeline.name}: run {subject.run} stopped before reprocessing rows that changed in "
             "the source; `tidemark run`, then `tidemark validate`"
         )
-
-
-def _readers_view(entry: LedgerEntry | None) -> tuple[Mapping[str, int], int | None] | None:
-    """What readers see of an entry: rows by its versions, and what is closed by its run."""
-    return None if entry is None else (entry.versions, entry.run)
 
 
 def _record_publication(

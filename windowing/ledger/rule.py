@@ -242,10 +242,15 @@ class LedgerHistory:
     @property
     def is_published(self) -> bool:
         """Whether readers use what the newest finished step has left."""
-        if self.published is None or self.newest is None:
-            return False
-        seen, newest = self.published, self.newest
-        return (seen.versions, seen.run) == (newest.versions, newest.run)
+        return self.newest is not None and self.shows(self.newest)
+
+    def shows(self, entry: LedgerEntry) -> bool:
+        """Whether readers use what `entry` names: rows by its versions, what is closed by its run.
+
+        It is false before anything was published.
+        """
+        seen = self.published
+        return seen is not None and (seen.versions, seen.run) == (entry.versions, entry.run)
 
     @property
     def newest(self) -> LedgerEntry | None:
