@@ -108,18 +108,6 @@ def _count_rows(
     return outputs
 
 
-def entries_since_publish(past: LedgerHistory) -> tuple[LedgerEntry, ...]:
-    """The finished steps, oldest first, that came after the published versions."""
-    published = past.published
-    finished = [e for e in past.entries if e.step in FINISHED]
-    if published is None:
-        return tuple(finished)
-    # A later step may have left the published versions as they were, so readers have seen it too.
-    with_same_versions = [e.seq for e in finished if e.versions == published.versions]
-    last_seen = max(with_same_versions, default=published.seq)
-    return tuple(e for e in finished if e.seq > last_seen)
-
-
 def unpublished_validated(pipeline: Pipeline, past: LedgerHistory) -> LedgerEntry | None:
     """The validated step that `publish` would publish although other steps came after it."""
     return publishable_entry(past, {row["seq"] for row in read_outcomes(pipeline, past)})

@@ -15,7 +15,6 @@ from expectations.table import record_outcomes
 from jobs.microbatch.context import RunContext
 from jobs.preflight import lock
 from jobs.preflight.exact_session import in_exact_session
-from jobs.publish import entries_since_publish
 from jobs.recompute.totals import count_accepted, count_partly_late
 from windowing import delta
 from windowing.crash import crashpoint
@@ -137,9 +136,7 @@ def _list_overflows(
     Overflows are counted since the published versions. An output that has all its sums again
     passes.
     """
-    counts_since = [
-        entry.counts for entry in entries_since_publish(past) if entry.seq <= subject.seq
-    ]
+    counts_since = [entry.counts for entry in past.since_published if entry.seq <= subject.seq]
     outcomes: list[Outcome] = []
     for window in pipeline.windows:
         name = window.name

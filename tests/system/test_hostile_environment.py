@@ -18,7 +18,6 @@ from click.testing import Result
 from pyspark.errors import AnalysisException, NumberFormatException
 
 from jobs.cli.errors import explain_error
-from jobs.publish import entries_since_publish
 from jobs.recompute.plan import CHUNK_US, chunks_of, must_be_the_same
 from tests.jobs.cli.test_usage_errors import tidemark
 from tests.windowing.spec.specs import changed, refused, with_window
@@ -527,7 +526,7 @@ def story(text: str) -> LedgerHistory:
     ],
 )
 def test_what_readers_have_not_seen(steps: str, expected: list[int]) -> None:
-    assert [entry.seq for entry in entries_since_publish(story(steps))] == expected
+    assert [entry.seq for entry in story(steps).since_published] == expected
 
 
 KEEPS = LedgerEntry("maintain_intent", counts={KEPT_STATE: 0})

@@ -253,6 +253,18 @@ class LedgerHistory:
         return seen is not None and (seen.versions, seen.run) == (entry.versions, entry.run)
 
     @property
+    def since_published(self) -> tuple[LedgerEntry, ...]:
+        """The finished steps, oldest first, that came after the published versions."""
+        published = self.published
+        finished = self._entries_of(*FINISHED)
+        if published is None:
+            return finished
+        # A later step may have left the published versions as they were, so readers have seen it.
+        seen = [entry.seq for entry in finished if entry.versions == published.versions]
+        last_seen = max(seen, default=published.seq)
+        return tuple(entry for entry in finished if entry.seq > last_seen)
+
+    @property
     def newest(self) -> LedgerEntry | None:
         """The newest entry that names output versions, such as that of a closed run."""
         return _newest_of(self._entries_of(*FINISHED))
