@@ -16,7 +16,14 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
+from deltalake import (
+    CommitProperties,
+    DeltaTable,
+    QueryBuilder,
+    Schema,
+    Transaction,
+    write_deltalake,
+)
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from windowing.errors import Busy
@@ -40,6 +47,8 @@ _LOST_RACE = "Failed to commit transaction"
 
 _READ_BY_SPARK = {"deletionVectors", "columnMapping"}
 """Features that change which rows and columns the files of a table contain."""
+_GROUPED = {"deletionVectors", "columnMapping", "timestampNtz"}
+"""Features with which delta-rs groups the rows of a table as Spark does."""
 
 
 class TableError(Exception):
@@ -118,6 +127,56 @@ def count_rows(path: str, version: int) -> int:
             for selected in pa.record_batch(batch).column("selection_vector").to_pylist():
                 rows -= selected.count(False)
     return rows
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rows of a table that have the same `values`; in `filled` of them a column has one."""
+
+    values: tuple[str | None, ...]
+    rows: int
+    filled: int
+
+
+def count_groups(path: str, by: Sequence[str], column: str) -> list[Group]:
+    """The rows of the newest version of any table by the text in the columns `by`.
+
+    `filled` counts those with a value in `column`. No more rows than one batch are in memory.
+    TableError where the table has a feature that only Spark can read.
+    """
+    with _errors_explained(path):
+        table = DeltaTable(path)
+        unknown = {*(table.protocol().reader_features or ())} - _GROUPED
+        if unknown:
+            raise TableError(path, f"the table feature {min(unknown)} is not supported")
+        # Only text is read here: delta-rs takes Spark's INT96 times as nanoseconds, which wrap.
+        names = ", ".join(_quote(name) for name in by)
+        counts = f"count(*) as n, count({_quote(column)}) as filled"
+        query = f"select {names}, {counts} from counted group by {names}"
+        rows = _run_query(path, table, query)
+    found = []
+    for row in rows:
+        values = tuple(row[name] for name in by)
+        found.append(Group(values, row["n"], row["filled"]))
+    return found
+
+
+def _run_query(path: str, table: DeltaTable, query: str) -> list[dict[str, Any]]:
+    """The rows of a query about `table`, which it calls counted."""
+    engine = QueryBuilder().register("counted", table)
+    try:
+        rows: list[dict[str, Any]] = pa.table(engine.execute(query).read_all()).to_pylist()
+    except DeltaError:
+        raise
+    except Exception as error:
+        # What fails while rows are read is raised as an Exception of no class of its own.
+        raise TableError(path, str(error)) from error
+    return rows
+
+
+def _quote(name: str) -> str:
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'
 
 
 def create_table(path: str, schema: pa.Schema) -> None:

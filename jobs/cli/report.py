@@ -25,13 +25,15 @@ def report(pipeline: "Pipeline", *, as_json: bool, output: Path | None) -> None:
     """Write one self-contained HTML page of runs, outputs and quality."""
     from datetime import UTC, datetime
 
-    session = read_session()
+    from jobs.preflight.control_errors import control_errors_explained
     from windowing.files import local_path
     from windowing.report.page import render_page
     from windowing.report.table import read_facts
 
     target = output or local_path(pipeline.table("_report.html"))
-    text = render_page(read_facts(session, pipeline), datetime.now(UTC))
+    with control_errors_explained(pipeline):
+        facts = read_facts(pipeline, read_session)
+    text = render_page(facts, datetime.now(UTC))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")

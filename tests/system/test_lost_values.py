@@ -87,7 +87,7 @@ def _every_report_says_so(source: Source) -> None:
     ]
     assert examine_tables(spark, pipeline, past) == ()
     assert validate(spark, pipeline).passed, "what must add up is not disturbed"
-    shown = read_facts(spark, pipeline)
+    shown = read_facts(pipeline, lambda: spark)
     range_of = "backfill of [2026-01-01 10:00Z, 11:00Z)"
     assert shown.lost == (
         *(Lost("run 1", column, rows) for column, rows in RUN.items()),

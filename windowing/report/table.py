@@ -1,17 +1,15 @@
 """The facts of the report page, read from a pipeline's tables.
 
 They are runs, outputs, refused rows and quality. Nothing is written, and no value of a row is read.
+All of it is read without Spark, except from a table with a feature that only Spark can read.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
-from delta.tables import DeltaTable
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
-
-from windowing import delta
-from windowing.admit.table import REFUSED
+from windowing import control
+from windowing.files import local_path
 from windowing.ledger.nulls import read_null_counts
 from windowing.ledger.rule import (
     BACKFILL_DONE,
@@ -24,14 +22,25 @@ from windowing.ledger.rule import (
     LedgerHistory,
 )
 from windowing.ledger.table import WATERMARKS, read_history
-from windowing.report.frame import records
 from windowing.report.rule import Changed
 from windowing.report.text import describe_range
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OpenSession = Callable[[], "SparkSession"]
+"""Returns the session, and starts it when it is called for the first time."""
+
 QUALITY = "_quality"
+REFUSED_TABLES = ("_late", "_duplicates", "_quarantine")
+"""The tables of refused rows in the order of the page.
+
+They are the keys of `windowing.admit.table.REFUSED`, which can't be imported without Spark.
+"""
+_SHOWN_CHECKS = 1_000
 _CHANGES = ("inserted", "updated", "deleted")
 
 
@@ -127,20 +136,23 @@ class Facts:
         return sum(getattr(run, count) for run in self.runs)
 
 
-def read_facts(spark: SparkSession, pipeline: Pipeline) -> Facts:
-    """The facts of a pipeline; before the first run all but its name is empty."""
+def read_facts(pipeline: Pipeline, open_session: OpenSession) -> Facts:
+    """The facts of a pipeline; before the first run all but its name is empty.
+
+    A session is opened only for a table that can't be read without one.
+    """
     past = read_history(pipeline)
     return Facts(
         pipeline=pipeline,
         watermark_us=past.watermark,
         published_run=past.published.run if past.published else None,
         unfinished=_list_unfinished(past),
-        runs=_read_runs(spark, pipeline, past),
+        runs=_read_runs(pipeline, past),
         backfills=_list_backfills(pipeline, past),
-        outputs=tuple(_read_output(spark, pipeline, window, past) for window in pipeline.windows),
-        refusals=tuple(_read_refusals(spark, pipeline)),
+        outputs=tuple(_read_output(w, pipeline, past, open_session) for w in pipeline.windows),
+        refusals=tuple(_read_refusals(pipeline, open_session)),
         lost=find_lost(past),
-        checks=tuple(_read_checks(spark, pipeline)),
+        checks=tuple(_read_checks(pipeline)),
     )
 
 
@@ -181,34 +193,30 @@ def _list_backfills(pipeline: Pipeline, past: LedgerHistory) -> tuple[Backfilled
     return tuple(found)
 
 
-def _read_runs(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> tuple[Ran, ...]:
-    path = pipeline.table(WATERMARKS)
-    if not delta.exists(spark, path):
-        return ()
+def _read_runs(pipeline: Pipeline, past: LedgerHistory) -> tuple[Ran, ...]:
     changes = {}
     for entry in past.entries:
         if entry.step == CLOSE:
             changes[entry.run] = sum_changes(pipeline.windows, entry)
-    times = (
-        F.unix_micros("arrival").alias("arrival_us"),
-        F.unix_micros("watermark").alias("watermark_us"),
-    )
-    rows = delta.read(spark, path).select("run", *times, *COUNTS).orderBy("run").collect()
+    rows = control.read_snapshot(_directory(pipeline, WATERMARKS)).rows
     found = []
-    for row in rows:
-        change = changes.get(row["run"], Changed())
-        found.append(Ran(**row.asDict(), changed=change))
+    for row in sorted(rows, key=lambda each: int(each["run"])):
+        ran = Ran(
+            run=row["run"],
+            arrival_us=row["arrival"],
+            watermark_us=row["watermark"],
+            **{name: row[name] for name in COUNTS},
+            changed=changes.get(row["run"], Changed()),
+        )
+        found.append(ran)
     return tuple(found)
 
 
 def _read_output(
-    spark: SparkSession, pipeline: Pipeline, window: Window, past: LedgerHistory
+    window: Window, pipeline: Pipeline, past: LedgerHistory, open_session: OpenSession
 ) -> Output:
-    path = pipeline.table(window.name)
-    rows = version = None
-    if delta.exists(spark, path):
-        rows = DeltaTable.forPath(spark, path).toDF().count()
-        version = delta.version(spark, path)
+    path = _directory(pipeline, window.name)
+    version = control.read_version(path)
     steps = [entry for entry in past.entries if entry.step in FINISHED]
     changes = []
     for entry in steps[::-1][:5]:
@@ -219,11 +227,20 @@ def _read_output(
     return Output(
         name=window.name,
         kind=describe_window(window).text,
-        rows=rows,
-        version=version,
+        rows=None if version < 0 else _count_rows(path, version, open_session),
+        version=None if version < 0 else version,
         published=published,
         changes=tuple(changes),
     )
+
+
+def _count_rows(path: str, version: int, open_session: OpenSession) -> int:
+    try:
+        return control.count_rows(path, version)
+    except control.TableError:
+        from windowing import delta
+
+        return delta.read(open_session(), path, version).count()
 
 
 def _describe_step(entry: LedgerEntry) -> str:
@@ -236,28 +253,56 @@ def _describe_step(entry: LedgerEntry) -> str:
     return f"backfill of {describe_range(entry.note)}"
 
 
-def _read_refusals(spark: SparkSession, pipeline: Pipeline) -> list[Refusal]:
+def _read_refusals(pipeline: Pipeline, open_session: OpenSession) -> list[Refusal]:
+    """Of each table of refused rows the reasons, the most frequent ones first."""
     found = []
-    for table in REFUSED:
-        path = pipeline.table(table)
-        if not delta.exists(spark, path):
+    for table in REFUSED_TABLES:
+        path = _directory(pipeline, table)
+        if control.read_version(path) < 0:
             continue
-        grouped = delta.read(spark, path).groupBy("outcome", "reason")
-        counted = grouped.agg(F.count("*").alias("n"), F.count("resolved_by").alias("resolved"))
-        for row in counted.orderBy(F.desc("n")).collect():
-            reason = row["reason"] or ""
-            found.append(Refusal(row["outcome"], reason, row["n"], row["resolved"]))
+        refusals = []
+        for group in _count_groups(path, open_session):
+            outcome, reason = (value or "" for value in group.values)
+            refusals.append(Refusal(outcome, reason, group.rows, group.filled))
+        found += sorted(refusals, key=lambda each: (-each.rows, each.outcome, each.reason))
     return found
 
 
-def _read_checks(spark: SparkSession, pipeline: Pipeline) -> list[Check]:
+def _count_groups(path: str, open_session: OpenSession) -> list[control.Group]:
+    """The refused rows by outcome and reason, and how many of them were accepted later.
+
+    A column of the source whose type was widened makes a table that only Spark can read.
+    """
+    try:
+        return control.count_groups(path, ("outcome", "reason"), "resolved_by")
+    except control.TableError:
+        return _count_groups_by_spark(path, open_session())
+
+
+def _count_groups_by_spark(path: str, spark: "SparkSession") -> list[control.Group]:
+    from pyspark.sql import functions as F
+
+    from windowing import delta
+
+    grouped = delta.read(spark, path).groupBy("outcome", "reason")
+    counted = grouped.agg(F.count("*"), F.count("resolved_by")).collect()
+    return [control.Group((row[0], row[1]), row[2], row[3]) for row in counted]
+
+
+def _read_checks(pipeline: Pipeline) -> list[Check]:
     """The newest validation: the results written last of the newest step that was validated."""
-    path = pipeline.table(QUALITY)
-    if not delta.exists(spark, path):
+    rows = control.read_snapshot(_directory(pipeline, QUALITY)).rows
+    if not rows:
         return []
-    rows = delta.read(spark, path)
-    newest = rows.agg(F.max(F.struct("seq", "checked_at")).alias("last")).select("last.*")
-    own = rows.join(newest, ["seq", "checked_at"], "left_semi")
-    own = own.orderBy("success", "severity", "window", "expectation")
+    newest = max((row["seq"], row["checked_at"]) for row in rows)
     names = [field.name for field in fields(Check)]
-    return [Check(**row) for row in records(own.select(*names), 1_000)]
+    found = []
+    for row in rows:
+        if (row["seq"], row["checked_at"]) == newest:
+            found.append(Check(**{name: row[name] for name in names}))
+    found.sort(key=lambda each: (each.success, each.severity, each.window, each.expectation))
+    return found[:_SHOWN_CHECKS]
+
+
+def _directory(pipeline: Pipeline, table: str) -> str:
+    return str(local_path(pipeline.table(table)))

@@ -242,9 +242,11 @@ class Page(HTMLParser):
 
 
 def test_the_report_is_one_page_without_scripts_or_values_of_rows(
-    trips: Cli, tmp_path: Path
+    trips: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = tmp_path / "new" / "page.html"
+    # The report starts no JVM.
+    monkeypatch.delattr(jobs.session, "spark_session")
     assert trips.json("report", "--output", str(target)) == {
         "pipeline": "trips",
         "report": str(target),

@@ -115,7 +115,6 @@ FEW = (
     ["doctor"],
     ["recover"],
     ["explain"],
-    ["report"],
     ["backfill", *RANGE, "--dry-run"],
 )
 
