@@ -40,12 +40,6 @@ _ROW = (
 )
 
 
-def site_directory(docs: Path, run_name: str) -> Path:
-    """The directory of `run_name`'s site; characters unfit for a file name become dashes."""
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", run_name).strip(".-")
-    return docs / (name or "run")
-
-
 def write_site(context: Any, results: Mapping[str, Any], site: Path) -> Path:
     """Suite name -> validation result, as one site in `site`, which it replaces; its index page.
 

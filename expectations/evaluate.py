@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 
 from expectations.library import import_great_expectations
 from expectations.outcome import Facts, Outcome, Verdict
-from expectations.places import SUITES
+from expectations.places import SUITES, site_directory
 from windowing.spec.pipeline import Pipeline
 
 gx = import_great_expectations()
@@ -21,7 +21,7 @@ gx = import_great_expectations()
 from great_expectations.data_context.types.base import ProgressBarsConfig  # noqa: E402
 
 from expectations.builtin import SUITE, builtin_suite  # noqa: E402
-from expectations.docs import prune_docs, site_directory, write_site  # noqa: E402
+from expectations.docs import prune_docs, write_site  # noqa: E402
 from expectations.promises import TYPES  # noqa: E402
 from expectations.redact import reason_of_result, redact_results  # noqa: E402
 from expectations.suite import load_suite  # noqa: E402

@@ -1,4 +1,4 @@
-"""The facts a validation needs and its outcomes, without Great Expectations or Spark."""
+"""What a validation needs and what it finds, without Great Expectations or Spark."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -51,3 +51,46 @@ class Verdict:
 def all_passed(outcomes: Iterable[Outcome]) -> bool:
     """True if no critical expectation failed; warnings don't count."""
     return all(o.success or o.severity != CRITICAL for o in outcomes)
+
+
+@dataclass(frozen=True)
+class Validation:
+    """The outcomes of all expectations; `seq` is the ledger entry that names the versions."""
+
+    run: int
+    seq: int
+    outcomes: tuple[Outcome, ...]
+    docs: str
+
+    @property
+    def passed(self) -> bool:
+        """Whether no critical expectation failed."""
+        return all_passed(self.outcomes)
+
+    def as_json(self) -> dict[str, object]:
+        """The result as plain JSON values; only failed expectations are listed."""
+        failed = [
+            {
+                "window": outcome.window,
+                "expectation": outcome.expectation,
+                "severity": outcome.severity,
+                "detail": outcome.detail,
+            }
+            for outcome in self.failed
+        ]
+        return {
+            "run": self.run,
+            "passed": self.passed,
+            "checked": len(self.outcomes),
+            "failed": failed,
+            "docs": self.docs,
+        }
+
+    @property
+    def failed(self) -> tuple[Outcome, ...]:
+        """The expectations that failed, warnings included."""
+        return tuple(o for o in self.outcomes if not o.success)
+
+
+NO_VALIDATION = Validation(0, -1, (), "")
+"""The result before the first finished run."""

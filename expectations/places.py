@@ -1,13 +1,16 @@
-"""Where the suite of a pipeline lies, and whether it is there. No Great Expectations, no Spark."""
+"""Where the suite and the Data Docs of a pipeline lie. No Great Expectations, no Spark."""
 
+import re
 from pathlib import Path
 
 from windowing.errors import SpecError
+from windowing.files import local_path
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names, quote_value, suggest_name
 
 SUITES = Path(__file__).parent / "suites"
 """The suites that Tidemark ships."""
+_DOCS = "_docs"
 
 
 def suites_of(pipeline: Pipeline) -> Path:
@@ -16,6 +19,12 @@ def suites_of(pipeline: Pipeline) -> Path:
     if own is not None and _suite_file(own, pipeline).is_file():
         return own
     return SUITES
+
+
+def read_suite(pipeline: Pipeline, suites: Path) -> bytes:
+    """The suite in `suites` as it is written; empty where there is none."""
+    file = _suite_file(suites, pipeline)
+    return file.read_bytes() if file.is_file() else b""
 
 
 def check_suite(pipeline: Pipeline) -> None:
@@ -38,6 +47,17 @@ def find_missing_suite(pipeline: Pipeline, places: list[Path]) -> SpecError:
     wrong = f"{quote_value(pipeline.suite)} is not there: no file {wanted}"
     message = f"{wrong}; {known}; name one of them, or write that file"
     return SpecError("expectations.suite", message, pipeline.file)
+
+
+def docs_of(pipeline: Pipeline) -> Path:
+    """The directory with the Data Docs of every validation that is kept."""
+    return local_path(pipeline.table(_DOCS))
+
+
+def site_directory(docs: Path, run_name: str) -> Path:
+    """The directory of `run_name`'s site; characters unfit for a file name become dashes."""
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", run_name).strip(".-")
+    return docs / (name or "run")
 
 
 def _own_suites(pipeline: Pipeline) -> Path | None:

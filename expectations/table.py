@@ -1,7 +1,7 @@
 """The table `_quality`: one row for each expectation and validation, written and read."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, fields
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -10,7 +10,7 @@ from expectations.outcome import Outcome
 from windowing import control
 from windowing.files import local_path
 from windowing.grid.zone import micros
-from windowing.ledger.rule import LedgerHistory
+from windowing.ledger.rule import LedgerEntry, LedgerHistory
 from windowing.spec.pipeline import Pipeline
 
 QUALITY = "_quality"
@@ -27,22 +27,34 @@ _SCHEMA = pa.schema(
         ("detail", pa.string()),
         ("checked_at", pa.timestamp("us", "UTC")),
         ("version", pa.int64()),
+        ("place", pa.int64()),
+        ("basis", pa.string()),
     ]
 )
 
 
 def record_outcomes(
-    pipeline: Pipeline,
-    run: int,
-    seq: int,
-    versions: Mapping[str, int],
-    outcomes: Sequence[Outcome],
+    pipeline: Pipeline, subject: LedgerEntry, outcomes: Sequence[Outcome], basis: str | None
 ) -> None:
-    """Records the outcomes for the `versions` that the ledger's step `seq` of `run` names."""
+    """Records the outcomes, in their order, for the versions that the ledger's `subject` names.
+
+    `basis` is a digest of what they follow from, or None where that is more than can be digested.
+    """
     path = _path(pipeline)
     before = control.read_snapshot(path)
-    origin = {"run": run, "seq": seq, "checked_at": _after_others(before)}
-    rows = [{**asdict(o), **origin, "version": versions.get(o.window)} for o in outcomes]
+    checked_at = _after_others(before)
+    rows = []
+    for place, outcome in enumerate(outcomes):
+        row = {
+            **asdict(outcome),
+            "run": subject.run or 0,
+            "seq": subject.seq,
+            "checked_at": checked_at,
+            "version": subject.versions.get(outcome.window),
+            "place": place,
+            "basis": basis,
+        }
+        rows.append(row)
     control.append_rows(path, _SCHEMA, rows, before.version)
 
 
@@ -61,6 +73,22 @@ def read_outcomes(pipeline: Pipeline, past: LedgerHistory) -> list[control.Row]:
     since = min(e.seq if e else -1 for e in (past.published, past.newest))
     rows = control.read_snapshot(_path(pipeline)).rows
     return [row for row in rows if row["seq"] >= since]
+
+
+def read_validation(pipeline: Pipeline, subject: LedgerEntry, basis: str) -> tuple[Outcome, ...]:
+    """The outcomes of the newest validation of `subject`, in their order.
+
+    There are none where that was recorded with another `basis`, or without one.
+    """
+    rows = [row for row in control.read_snapshot(_path(pipeline)).rows if row["seq"] == subject.seq]
+    latest = max((row["checked_at"] for row in rows), default=None)
+    newest = [row for row in rows if row["checked_at"] == latest]
+    # Rows of earlier versions of Tidemark have no basis.
+    if any(row.get("basis") != basis for row in newest):
+        return ()
+    names = [field.name for field in fields(Outcome)]
+    in_order = sorted(newest, key=lambda row: int(row["place"]))
+    return tuple(Outcome(**{name: row[name] for name in names}) for row in in_order)
 
 
 def _path(pipeline: Pipeline) -> str:

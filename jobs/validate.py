@@ -1,7 +1,7 @@
 """Validates the versions that one finished run wrote and records every outcome in `_quality`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 
@@ -9,63 +9,28 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from expectations.evaluate import evaluate
-from expectations.outcome import Facts, Outcome, all_passed
-from expectations.places import suites_of
+from expectations.outcome import NO_VALIDATION, Facts, Outcome, Validation
+from expectations.places import docs_of, suites_of
 from expectations.table import record_outcomes
 from jobs.microbatch.context import RunContext
 from jobs.preflight import lock
 from jobs.preflight.exact_session import in_exact_session
+from jobs.preflight.validated import (
+    count_overflows,
+    depends_on_state,
+    digest_basis,
+    name_site,
+    recorded_facts,
+)
 from jobs.recompute.totals import count_accepted, count_partly_late
 from windowing import delta
 from windowing.crash import crashpoint
-from windowing.files import local_path
 from windowing.ledger.rule import GENERATION, LedgerEntry, LedgerHistory
 from windowing.ledger.table import read_history
 from windowing.panes.rule import NO_BATCH
 from windowing.panes.table import Stamp
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
-
-DOCS = "_docs"
-
-
-@dataclass(frozen=True)
-class Validation:
-    """The outcomes of all expectations; `seq` is the ledger entry that names the versions."""
-
-    run: int
-    seq: int
-    outcomes: tuple[Outcome, ...]
-    docs: str
-
-    @property
-    def passed(self) -> bool:
-        """Whether no critical expectation failed."""
-        return all_passed(self.outcomes)
-
-    def as_json(self) -> dict[str, object]:
-        """The result as plain JSON values; only failed expectations are listed."""
-        failed = [
-            {
-                "window": outcome.window,
-                "expectation": outcome.expectation,
-                "severity": outcome.severity,
-                "detail": outcome.detail,
-            }
-            for outcome in self.failed
-        ]
-        return {
-            "run": self.run,
-            "passed": self.passed,
-            "checked": len(self.outcomes),
-            "failed": failed,
-            "docs": self.docs,
-        }
-
-    @property
-    def failed(self) -> tuple[Outcome, ...]:
-        """The expectations that failed, warnings included."""
-        return tuple(o for o in self.outcomes if not o.success)
 
 
 @in_exact_session
@@ -80,37 +45,24 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None
         past = read_history(pipeline)
         subject = past.newest
         if subject is None:
-            return Validation(0, -1, (), "")
+            return NO_VALIDATION
         outputs: dict[str, DataFrame] = {}
         for window in pipeline.windows:
             version = subject.versions.get(window.name)
             if version is not None:
                 outputs[window.name] = delta.read(spark, pipeline.table(window.name), version)
-        docs = local_path(pipeline.table(DOCS))
-        title = f"run {subject.run} entry {subject.seq}"
         suites = suites or suites_of(pipeline)
+        basis = digest_basis(pipeline, past, subject, suites)
         expected = _read_facts(spark, pipeline, past)
-        verdict = evaluate(outputs, pipeline, expected, docs, title, suites)
+        title = name_site(subject)
+        verdict = evaluate(outputs, pipeline, expected, docs_of(pipeline), title, suites)
         overflows = _list_overflows(outputs, pipeline, past, subject)
         outcomes = (*verdict.outcomes, *overflows)
         result = Validation(subject.run or 0, subject.seq, outcomes, str(verdict.docs_index))
         crashpoint("validate.evaluated")
-        record_outcomes(
-            pipeline,
-            result.run,
-            subject.seq,
-            subject.versions,
-            result.outcomes,
-        )
+        record_outcomes(pipeline, subject, result.outcomes, basis)
         crashpoint("validate.recorded")
         return result
-
-
-def recorded_facts(pipeline: Pipeline, past: LedgerHistory) -> Facts:
-    """What the ledger records that the outputs must sum to."""
-    settled = past.settled
-    partial = {w.name: settled.total(f"partial.{w.name}") for w in pipeline.windows}
-    return Facts(run=settled.last_run, accepted=settled.total("accepted"), partial=partial)
 
 
 def _read_facts(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> Facts:
@@ -119,7 +71,7 @@ def _read_facts(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) ->
     The ledger counts what is erased only once the erase is done.
     """
     recorded = recorded_facts(pipeline, past)
-    if past.open_erasure is None or past.open_run is not None or past.state_may_be_expired:
+    if not depends_on_state(past):
         return recorded
     stamp = Stamp(past.last_run, NO_BATCH, GENERATION, None)
     batch = RunContext(spark, pipeline, stamp, past.last_arrival or 0)
@@ -136,17 +88,12 @@ def _list_overflows(
     Overflows are counted since the published versions. An output that has all its sums again
     passes.
     """
-    counts_since = [entry.counts for entry in past.since_published if entry.seq <= subject.seq]
     outcomes: list[Outcome] = []
-    for window in pipeline.windows:
-        name = window.name
+    for name, times in count_overflows(pipeline, past, subject).items():
         if name not in outputs:
             continue
-        times = sum(counts.get(f"{name}.overflow", 0) for counts in counts_since)
-        if not times:
-            continue
         has_overflowed_now = bool(subject.counts.get(f"{name}.overflow"))
-        if has_overflowed_now or _lacks_sums(outputs[name], window):
+        if has_overflowed_now or _lacks_sums(outputs[name], pipeline.window(name)):
             outcomes.append(_overflow_outcome(name, times))
     return outcomes
 

@@ -11,11 +11,14 @@ import click
 from jobs.cli.format import print_changes, print_evolved, print_nulls
 from jobs.cli.options import TIMES, Instant, common, ordered
 from jobs.cli.spark import read_session, write_session
+from jobs.cli.validation import preload_expectations, validate_option, validate_written
 from jobs.console import Printer, open_console
-from windowing.errors import ExpectationsFailed
+from windowing.errors import ExpectationsFailed, UsageError
 from windowing.report.text import count, interval
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from jobs.backfill import BackfillPlan
     from jobs.reconcile import Checked
     from windowing.report.rule import RunReport
@@ -47,8 +50,15 @@ Progress = Callable[[int, int], None]
     flag_value="check",
     help="Reprocess a copy and report what differs; exit 3 if anything does.",
 )
+@validate_option
 def backfill(
-    pipeline: "Pipeline", *, as_json: bool, start: datetime, end: datetime, how: str | None
+    pipeline: "Pipeline",
+    *,
+    as_json: bool,
+    start: datetime,
+    end: datetime,
+    how: str | None,
+    validate: bool,
 ) -> None:
     """Reprocess a range of event time as if all had been on time.
 
@@ -57,7 +67,17 @@ def backfill(
     interrupted.
     """
     ordered(start, end)
-    act = {None: _backfill, "plan": _plan, "check": _check}[how]
+    if validate and how is not None:
+        raise UsageError(
+            "--validate needs a backfill that writes; leave it out, or leave out --dry-run and "
+            "--check, which write nothing"
+        )
+    act = {
+        (None, False): _backfill,
+        (None, True): _backfill_and_validate,
+        ("plan", False): _plan,
+        ("check", False): _check,
+    }[how, validate]
     act(Printer(as_json=as_json), pipeline, start, end)
 
 
@@ -95,6 +115,24 @@ def _check(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetim
 
 def _backfill(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetime) -> None:
     session = write_session(pipeline)
+    report = _backfill_range(printer, session, pipeline, start, end)
+    printer.finish(report.as_json())
+
+
+def _backfill_and_validate(
+    printer: Printer, pipeline: "Pipeline", start: datetime, end: datetime
+) -> None:
+    preload_expectations()
+    session = write_session(pipeline)
+    report = _backfill_range(printer, session, pipeline, start, end)
+    validate_written(printer, session, pipeline)
+    printer.finish(report.as_json())
+
+
+def _backfill_range(
+    printer: Printer, session: "SparkSession", pipeline: "Pipeline", start: datetime, end: datetime
+) -> "RunReport":
+    """Reprocesses the range and prints what that changed."""
     from jobs.backfill import backfill as backfill_range
 
     with _progress(f"{pipeline.name} {interval(start, end)}") as progress:
@@ -105,7 +143,7 @@ def _backfill(printer: Printer, pipeline: "Pipeline", start: datetime, end: date
     )
     print_nulls(printer, report)
     print_changes(printer, report)
-    printer.finish(report.as_json())
+    return report
 
 
 def _describe_reprocessed(report: "RunReport | Checked") -> str:

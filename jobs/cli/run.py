@@ -8,6 +8,7 @@ import click
 from jobs.cli.format import print_changes, print_evolved, print_nulls
 from jobs.cli.options import TIMES, Instant, common
 from jobs.cli.spark import write_session
+from jobs.cli.validation import preload_expectations, validate_option, validate_written
 from jobs.console import Printer
 from windowing.errors import UsageError
 from windowing.grid.zone import micros
@@ -23,7 +24,8 @@ _COUNTS = ("read", "accepted", "late", "duplicate", "quarantined")
 @click.command()
 @common
 @click.option("--arrival", type=Instant(), help=f"Use this time instead of the host clock. {TIMES}")
-def run(pipeline: "Pipeline", *, as_json: bool, arrival: datetime | None) -> None:
+@validate_option
+def run(pipeline: "Pipeline", *, as_json: bool, arrival: datetime | None, validate: bool) -> None:
     """Process everything that is new in the source, then stop.
 
     Prints how many rows had each outcome, the watermark, and how many rows of each output changed.
@@ -31,13 +33,21 @@ def run(pipeline: "Pipeline", *, as_json: bool, arrival: datetime | None) -> Non
     """
     if arrival is not None:
         _refuse_future(pipeline, arrival)
-    report = _find_nothing_new(pipeline, arrival) or _run_once(pipeline, arrival)
     printer = Printer(as_json=as_json)
-    print_evolved(printer, pipeline, report)
-    if report.run is None:
-        printer.line(f"{pipeline.name}: nothing new; watermark {instant(report.watermark)}")
-    else:
-        _print_report(printer, f"{pipeline.name}, run {report.run}", report)
+    report = _find_nothing_new(pipeline, arrival)
+    if report is not None:
+        _print_report(printer, pipeline, report)
+        printer.finish(report.as_json())
+        return
+    if validate:
+        preload_expectations()
+    session = write_session(pipeline)
+    from jobs.run import run as run_once
+
+    report = run_once(session, pipeline, arrival)
+    _print_report(printer, pipeline, report)
+    if validate:
+        validate_written(printer, session, pipeline)
     printer.finish(report.as_json())
 
 
@@ -48,13 +58,6 @@ def _find_nothing_new(pipeline: "Pipeline", arrival: datetime | None) -> "RunRep
 
     probe(pipeline)
     return find_nothing_new(pipeline, micros(arrival or datetime.now(UTC)))
-
-
-def _run_once(pipeline: "Pipeline", arrival: datetime | None) -> "RunReport":
-    session = write_session(pipeline)
-    from jobs.run import run as run_once
-
-    return run_once(session, pipeline, arrival)
 
 
 def _refuse_future(pipeline: "Pipeline", arrival: datetime) -> None:
@@ -70,8 +73,13 @@ def _refuse_future(pipeline: "Pipeline", arrival: datetime) -> None:
         )
 
 
-def _print_report(printer: Printer, title: str, report: "RunReport") -> None:
+def _print_report(printer: Printer, pipeline: "Pipeline", report: "RunReport") -> None:
+    print_evolved(printer, pipeline, report)
+    if report.run is None:
+        printer.line(f"{pipeline.name}: nothing new; watermark {instant(report.watermark)}")
+        return
     counts = [getattr(report, name) for name in _COUNTS]
+    title = f"{pipeline.name}, run {report.run}"
     printer.table([*_COUNTS, "watermark"], [[*counts, instant(report.watermark)]], title)
     print_nulls(printer, report)
     print_changes(printer, report)

@@ -11,24 +11,30 @@ from windowing.errors import ExpectationsFailed
 from windowing.report.text import count
 
 if TYPE_CHECKING:
+    from expectations.outcome import Validation
     from windowing.spec.pipeline import Pipeline
 
 
 @click.command()
 @common
-def validate(pipeline: "Pipeline", *, as_json: bool) -> None:
+@click.option(
+    "--again",
+    is_flag=True,
+    help="Evaluate all expectations, also if the outcomes are recorded already.",
+)
+def validate(pipeline: "Pipeline", *, as_json: bool, again: bool) -> None:
     """Evaluate the expectations of the newest run; exit 3 if it fails.
 
     A run fails if a critical expectation does. Outcomes are recorded in the table _quality and
-    shown in Data Docs, whose path is printed.
+    shown in Data Docs, whose path is printed. Outcomes that are recorded already, as `run
+    --validate` does, are printed as they are.
     """
-    from expectations.library import preload
+    from jobs.preflight.lock_file import probe
+    from jobs.preflight.validated import find_validation
 
-    preload()
-    session = write_session(pipeline)
-    from jobs.validate import validate as validate_newest
-
-    found = validate_newest(session, pipeline)
+    probe(pipeline)
+    recorded = None if again else find_validation(pipeline)
+    found = recorded or _evaluate(pipeline)
     printer = Printer(as_json=as_json)
     if not found.run:
         printer.line(f"{pipeline.name}: nothing is evaluated, because there is no run yet")
@@ -46,6 +52,16 @@ def validate(pipeline: "Pipeline", *, as_json: bool) -> None:
     if not found.passed:
         failed = [o for o in found.outcomes if o.severity == "critical" and not o.success]
         raise ExpectationsFailed(_describe_failure(pipeline, found.run, failed))
+
+
+def _evaluate(pipeline: "Pipeline") -> "Validation":
+    from expectations.library import preload
+
+    preload()
+    session = write_session(pipeline)
+    from jobs.validate import validate as validate_newest
+
+    return validate_newest(session, pipeline)
 
 
 def _describe_failure(pipeline: "Pipeline", run: int, failed: list[Any]) -> str:

@@ -105,7 +105,7 @@ ROWS = (
     ["run"],
     ["backfill", *RANGE],
     ["backfill", *RANGE, "--check"],
-    ["validate"],
+    ["validate", "--again"],
     ["maintain"],
     ["show", "hourly"],
     ["late"],
