@@ -73,9 +73,11 @@ def _steps_after(writer: str) -> tuple[Step, ...]:
     )
 
 
-LIVE = (Step("run", timeout=timedelta(hours=12)), *_steps_after("run"))
+VALIDATING = ("--validate", "--json")
+"""Options of a writer that also validates, because its session is warm; `validate` reports that."""
+LIVE = (Step("run", options=VALIDATING, timeout=timedelta(hours=12)), *_steps_after("run"))
 BACKFILL = (
-    Step("backfill", params=("from", "to"), timeout=timedelta(days=3)),
+    Step("backfill", params=("from", "to"), options=VALIDATING, timeout=timedelta(days=3)),
     *_steps_after("backfill"),
 )
 MAINTAIN = (Step("maintain", timeout=timedelta(hours=12)),)

@@ -56,7 +56,7 @@ def test_date_times_are_passed_on_with_their_offset() -> None:
     )
     assert line == (
         "exec tidemark backfill spec.yaml --from 2013-03-10T00:00:00-05:00 "
-        "--to 2013-03-11T00:00:00+00:00 --json"
+        "--to 2013-03-11T00:00:00+00:00 --validate --json"
     )
 
 
@@ -67,6 +67,7 @@ def test_paths_are_one_word_to_the_shell(path: str) -> None:
         path,
         "run",
         path,
+        "--validate",
         "--json",
     ]
 

@@ -38,7 +38,7 @@ def test_a_green_run_publishes_and_tells_rows_per_output(
     assert (done.state, done.tasks) == ("success", GREEN)
     spec = specs / "shop.yaml"
     assert cli.calls == [
-        f"run {spec} --json",
+        f"run {spec} --validate --json",
         f"validate {spec} --json",
         f"publish {spec} --json",
         f"report {spec}",
@@ -127,7 +127,7 @@ def test_a_backfill_passes_its_range_and_publishes(cli: FakeCli, specs: Path, ou
     assert done.state == "success"
     assert cli.calls[0] == (
         f"backfill {specs / 'shop.yaml'} --from 2013-01-01T00:00:00+00:00 "
-        "--to 2013-02-01T00:00:00+00:00 --json"
+        "--to 2013-02-01T00:00:00+00:00 --validate --json"
     )
     assert len(events(done.run_id)) == 2
 
