@@ -47,8 +47,8 @@ _LOST_RACE = "Failed to commit transaction"
 
 _READ_BY_SPARK = {"deletionVectors", "columnMapping"}
 """Features that change which rows and columns the files of a table contain."""
-_GROUPED = {"deletionVectors", "columnMapping", "timestampNtz"}
-"""Features with which delta-rs groups the rows of a table as Spark does."""
+_QUERIED = {"deletionVectors", "columnMapping", "timestampNtz"}
+"""Features with which a query of delta-rs finds the rows of a table that Spark finds."""
 
 
 class TableError(Exception):
@@ -123,10 +123,36 @@ def count_rows(path: str, version: int) -> int:
             if count is None:
                 raise TableError(path, f"version {version} has a file without statistics")
             rows += int(count)
+        # Asked for them, delta-rs refuses tables with features that don't matter for a count.
+        if "deletionVectors" not in (table.protocol().reader_features or ()):
+            return rows
         for batch in table.deletion_vectors():
             for selected in pa.record_batch(batch).column("selection_vector").to_pylist():
                 rows -= selected.count(False)
     return rows
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large the newest version of a table is."""
+
+    rows: int
+    files: int
+    bytes: int
+
+
+def measure_table(path: str) -> Size | None:
+    """The size of any table, from its log and its deletion vectors; None where there is none.
+
+    TableError where the log has no statistics of a file.
+    """
+    table = _open_table(path)
+    if table is None:
+        return None
+    with _errors_explained(path):
+        added = pa.table(table.get_add_actions(flatten=True))
+    sizes = added.column("size_bytes").to_pylist() if added.num_rows else []
+    return Size(count_rows(path, table.version()), len(sizes), sum(sizes))
 
 
 @dataclass(frozen=True)
@@ -144,33 +170,45 @@ def count_groups(path: str, by: Sequence[str], column: str) -> list[Group]:
     `filled` counts those with a value in `column`. No more rows than one batch are in memory.
     TableError where the table has a feature that only Spark can read.
     """
-    with _errors_explained(path):
-        table = DeltaTable(path)
-        unknown = {*(table.protocol().reader_features or ())} - _GROUPED
-        if unknown:
-            raise TableError(path, f"the table feature {min(unknown)} is not supported")
-        # Only text is read here: delta-rs takes Spark's INT96 times as nanoseconds, which wrap.
-        names = ", ".join(_quote(name) for name in by)
-        counts = f"count(*) as n, count({_quote(column)}) as filled"
-        query = f"select {names}, {counts} from counted group by {names}"
-        rows = _run_query(path, table, query)
+    names = ", ".join(_quote(name) for name in by)
+    counts = f"count(*) as n, count({_quote(column)}) as filled"
     found = []
-    for row in rows:
+    for row in _run_query(path, f"select {names}, {counts} from this group by {names}"):
         values = tuple(row[name] for name in by)
         found.append(Group(values, row["n"], row["filled"]))
     return found
 
 
-def _run_query(path: str, table: DeltaTable, query: str) -> list[dict[str, Any]]:
-    """The rows of a query about `table`, which it calls counted."""
-    engine = QueryBuilder().register("counted", table)
-    try:
-        rows: list[dict[str, Any]] = pa.table(engine.execute(query).read_all()).to_pylist()
-    except DeltaError:
-        raise
-    except Exception as error:
-        # What fails while rows are read is raised as an Exception of no class of its own.
-        raise TableError(path, str(error)) from error
+def find_greatest(path: str, by: Sequence[str]) -> tuple[int | None, ...] | None:
+    """The greatest values of the whole numbers in the columns `by`, the first one counts most.
+
+    A null is less than every number. None where the newest version has no row; TableError where it
+    has a feature that only Spark can read.
+    """
+    names = ", ".join(_quote(name) for name in by)
+    order = ", ".join(f"{_quote(name)} desc nulls last" for name in by)
+    rows = _run_query(path, f"select {names} from this order by {order} limit 1")
+    return tuple(rows[0][name] for name in by) if rows else None
+
+
+def _run_query(path: str, query: str) -> list[dict[str, Any]]:
+    """The rows of a query about the newest version of the table at `path`, which it calls this.
+
+    It must not read times: delta-rs takes Spark's INT96 as nanoseconds, which wrap around.
+    """
+    with _errors_explained(path):
+        table = DeltaTable(path)
+        unknown = {*(table.protocol().reader_features or ())} - _QUERIED
+        if unknown:
+            raise TableError(path, f"the table feature {min(unknown)} is not supported")
+        engine = QueryBuilder().register("this", table)
+        try:
+            rows: list[dict[str, Any]] = pa.table(engine.execute(query).read_all()).to_pylist()
+        except DeltaError:
+            raise
+        except Exception as error:
+            # What fails while rows are read is raised as an Exception of no class of its own.
+            raise TableError(path, str(error)) from error
     return rows
 
 

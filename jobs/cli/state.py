@@ -22,6 +22,7 @@ from windowing.errors import UsageError
 from windowing.report.text import size
 
 if TYPE_CHECKING:
+    from windowing.report.rows import StateTable
     from windowing.spec.pipeline import Pipeline
 
 
@@ -55,10 +56,13 @@ def state(
     chosen = None if window is None else window_of(pipeline, window)
     wanted_keys = keys_of(pipeline, keys)
     ordered(start, end)
-    session = command_session()
-    from jobs.show import Wanted, show_partials, state_tables
+    tables = _read_tables(pipeline)
+    partials = None
+    if chosen is not None:
+        from jobs.show import Wanted, show_partials
 
-    tables = state_tables(session, pipeline)
+        wanted = Wanted(wanted_keys, start, end, not reverse, limit)
+        partials = show_partials(command_session(), pipeline, chosen, wanted, as_of)
     printer = Printer(as_json=as_json)
     result: dict[str, object] = {"pipeline": pipeline.name, "tables": [t.as_json() for t in tables]}
     if tables:
@@ -70,12 +74,23 @@ def state(
         printer.table(columns, rows)
     else:
         printer.line(f"{pipeline.name}: no state, because there is no run yet")
-    if chosen is not None:
-        wanted = Wanted(wanted_keys, start, end, not reverse, limit)
-        found = show_partials(session, pipeline, chosen, wanted, as_of)
+    if chosen is not None and partials is not None:
         if tables:
-            cells = [[row[column] for column in found.columns] for row in found.rows]
-            printer.data(found.columns, cells, f"state of {chosen.name}")
-            printer.line(how_many(found))
-        result["partials"] = found.as_json()
+            cells = [[row[column] for column in partials.columns] for row in partials.rows]
+            printer.data(partials.columns, cells, f"state of {chosen.name}")
+            printer.line(how_many(partials))
+        result["partials"] = partials.as_json()
     printer.finish(result)
+
+
+def _read_tables(pipeline: "Pipeline") -> "tuple[StateTable, ...]":
+    """The state tables; a session is started only where one of them can't be read without."""
+    from windowing.control import TableError
+    from windowing.report.state import measure_state_tables
+
+    try:
+        return measure_state_tables(pipeline)
+    except TableError:
+        from jobs.show import state_tables
+
+        return state_tables(command_session(), pipeline)

@@ -1,4 +1,4 @@
-"""Control tables: what is read, committed and refused. Only the last test needs Spark."""
+"""Control tables: what is read, committed and refused. Only two tests need Spark."""
 
 import json
 from pathlib import Path
@@ -149,6 +149,54 @@ def test_rows_are_counted_as_spark_counts_them(tmp_path: Path, spark: SparkSessi
     ]
     # 15 multiples of 7; then 1, and 92 to 99 without 98, which is a multiple.
     assert counted == by_spark == [0, 100, 85, 77]
+
+
+def test_rows_are_counted_where_a_column_has_a_wider_type(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    path = tmp_path / "table"
+    spark.range(10).selectExpr("cast(id as int) n").write.format("delta").save(str(path))
+    spark.sql(f"alter table delta.`{path}` set tblproperties ('delta.enableTypeWidening' = 'true')")
+    spark.sql(f"alter table delta.`{path}` alter column n type bigint")
+    version = control.read_version(str(path))
+    assert control.count_rows(str(path), version) == 10
+    assert control.measure_table(str(path)) == control.Size(10, *_files_and_bytes(path))
+    with pytest.raises(control.TableError, match="typeWidening is not supported"):
+        control.find_greatest(str(path), ("n",))
+
+
+def _files_and_bytes(path: Path) -> tuple[int, int]:
+    """Of a table without older versions."""
+    files = list(path.glob("*.parquet"))
+    return len(files), sum(file.stat().st_size for file in files)
+
+
+def test_groups_and_the_greatest_numbers_are_found(tmp_path: Path) -> None:
+    path = str(tmp_path / "table")
+    columns = [(name, pa.string()) for name in ("sort", 'the "why"', "by")]
+    schema = pa.schema([*columns, ("run", pa.int64()), ("batch", pa.int64())])
+    control.create_table(path, schema)
+    assert control.count_groups(path, ("sort",), "by") == []
+    assert control.find_greatest(path, ("run", "batch")) is None
+    values = [("a", None, "x", 1, 9), ("a", None, None, 2, None), ("b", "w", None, 2, 4)]
+    rows = [dict(zip(schema.names, row, strict=True)) for row in values]
+    control.append_rows(path, schema, [*rows, {"sort": "b", "batch": 99}], after=0)
+    found = control.count_groups(path, ("sort", 'the "why"'), "by")
+    assert set(found) == {
+        control.Group(("a", None), 2, 1),
+        control.Group(("b", "w"), 1, 0),
+        control.Group(("b", None), 1, 0),
+    }
+    assert control.find_greatest(path, ("run", "batch")) == (2, 4)
+
+
+def test_a_table_that_lost_a_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    control.append_rows(str(path), SCHEMA, [row(1)], after=-1)
+    [file] = path.glob("*.parquet")
+    file.unlink()
+    with pytest.raises(control.TableError):
+        control.count_groups(str(path), ("note",), "note")
 
 
 def test_a_version_that_is_not_there_is_refused(tmp_path: Path) -> None:

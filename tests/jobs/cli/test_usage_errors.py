@@ -109,7 +109,7 @@ ROWS = (
     ["maintain"],
     ["show", "hourly"],
     ["late"],
-    ["state"],
+    ["state", "--window", "hourly"],
 )
 FEW = (
     ["doctor"],
