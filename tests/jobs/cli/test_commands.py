@@ -171,6 +171,22 @@ def test_tables_show_windows_half_open_and_no_control_characters(trips: Cli) -> 
     assert "\x1b" not in text
 
 
+def test_where_nothing_was_refused_late_starts_no_jvm(
+    empty: Cli, trips: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(jobs.session, "spark_session")
+    words = ("--outcome", "late", "--outcome", "duplicate", "--key", "EWR")
+    assert empty.json("late", *words) == {
+        "pipeline": "trips",
+        "counts": {"late": 0, "duplicate": 0},
+        "total": 0,
+        "rows": [],
+    }
+    assert empty("late").stdout == "trips: 0 late, 0 partial, 0 duplicate, 0 quarantined\n"
+    for outcome in ("late", "partial"):
+        assert "spark_session" in trips("late", "--outcome", outcome, code=1).stderr
+
+
 def test_late_lists_refused_rows_with_reasons(trips: Cli) -> None:
     found = trips.json("late")
     assert found["counts"] == {"late": 1, "partial": 0, "duplicate": 1, "quarantined": 1}

@@ -108,7 +108,7 @@ ROWS = (
     ["validate", "--again"],
     ["maintain"],
     ["show", "hourly"],
-    ["late"],
+    ["late", "--as-of", "1"],
     ["state", "--window", "hourly"],
 )
 FEW = (
