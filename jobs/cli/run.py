@@ -7,7 +7,7 @@ import click
 
 from jobs.cli.format import print_changes, print_evolved, print_nulls
 from jobs.cli.options import TIMES, Instant, common
-from jobs.cli.spark import write_session
+from jobs.cli.spark import light_write_session, write_session
 from jobs.cli.validation import preload_expectations, validate_option, validate_written
 from jobs.console import Printer
 from windowing.errors import UsageError
@@ -15,6 +15,8 @@ from windowing.grid.zone import micros
 from windowing.report.text import instant
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from windowing.report.rule import RunReport
     from windowing.spec.pipeline import Pipeline
 
@@ -41,7 +43,7 @@ def run(pipeline: "Pipeline", *, as_json: bool, arrival: datetime | None, valida
         return
     if validate:
         preload_expectations()
-    session = write_session(pipeline)
+    session = _open_session(pipeline)
     from jobs.run import run as run_once
 
     report = run_once(session, pipeline, arrival)
@@ -58,6 +60,14 @@ def _find_nothing_new(pipeline: "Pipeline", arrival: datetime | None) -> "RunRep
 
     probe(pipeline)
     return find_nothing_new(pipeline, micros(arrival or datetime.now(UTC)))
+
+
+def _open_session(pipeline: "Pipeline") -> "SparkSession":
+    """The session that suits what is new; Busy before it starts, if another process writes."""
+    from jobs.preflight.little_new import has_little_to_do
+
+    open_session = light_write_session if has_little_to_do(pipeline) else write_session
+    return open_session(pipeline)
 
 
 def _refuse_future(pipeline: "Pipeline", arrival: datetime) -> None:
