@@ -2,14 +2,19 @@
 
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyspark
 from py4j.java_gateway import java_import
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from jobs.preflight.exact_session import EXACT
@@ -82,29 +87,85 @@ _FREQUENT_CLASSES = (
 """Classes that PySpark looks up by their last name alone, several hundred times in a run."""
 _UNUSED_DEFAULTS = ("mapred-default.xml", "yarn-default.xml")
 """Files of Hadoop defaults for services that no session here uses."""
+_PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
+"""The variables by which PySpark finds a JVM that runs already."""
 JVM = "-Duser.timezone=UTC -XX:+UseParallelGC -Dlog4j2.disableJmx=true"
+
+
+@dataclass(frozen=True)
+class Jvm:
+    """A JVM that this process has started; `variables` let other processes of the user join it."""
+
+    process: subprocess.Popen[bytes]
+    variables: Mapping[str, str]
 
 
 def spark_session(app_name: str = "tidemark", **conf: str) -> SparkSession:
     """A session that reads and writes Delta; `conf` adds to the settings above or replaces them.
 
-    `SPARK_MASTER` in the environment names a cluster; without it the session is local. Raises
-    UsageError when the Delta JARs are missing, or when JAVA_HOME names a directory without Java.
+    `SPARK_MASTER` in the environment names a cluster; without it the session is local. Where the
+    environment names a JVM that `start_jvm` of another process has started, the session is a new
+    one in that JVM. Raises UsageError when the Delta JARs are missing, or when JAVA_HOME names a
+    directory without Java.
     """
+    builder = SparkSession.builder
+    for name, value in _prepare(app_name, conf).items():
+        builder = builder.config(name, value)
+    joined = _join_running_context()
+    spark = builder.getOrCreate()
+    _import_frequent_classes(spark)
+    if not joined and _master().startswith("local"):
+        _drop_unused_defaults(spark)
+    return spark
+
+
+def start_jvm(app_name: str = "tidemark", **conf: str) -> Jvm:
+    """A JVM with the settings of `spark_session`, and no session yet.
+
+    It ends when its standard input is closed, which happens when this process ends. Another process
+    has the same JVM once its environment contains `variables`. Raises what `spark_session` does.
+    """
+    settings = SparkConf(loadDefaults=False).setAll(list(_prepare(app_name, conf).items()))
+    gateway: Any = launch_gateway(settings)  # type: ignore[no-untyped-call]
+    port, secret = gateway.java_parameters.port, gateway.java_parameters.auth_token
+    return Jvm(gateway.proc, {_PORT: str(port), _SECRET: secret})
+
+
+def _prepare(app_name: str, conf: Mapping[str, str]) -> dict[str, str]:
+    """All settings of a session; sets what Spark reads from the environment of this process."""
     jars = _find_jars()
     _check_java_home()
     os.environ["TZ"] = "UTC"
     time.tzset()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    master = os.environ.get("SPARK_MASTER", "local[*]")
-    builder = SparkSession.builder.appName(app_name).master(master)
-    for name, value in {**_settings(master, jars), **conf}.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
-    _import_frequent_classes(spark)
-    if master.startswith("local"):
-        _drop_unused_defaults(spark)
-    return spark
+    master = _master()
+    names = {"spark.app.name": app_name, "spark.master": master}
+    return {**names, **_settings(master, jars), **conf}
+
+
+def _master() -> str:
+    return os.environ.get("SPARK_MASTER", "local[*]")
+
+
+def _join_running_context() -> bool:
+    """Whether there is a JVM that another process has started, and it has a context.
+
+    Then a new session of that context is the one that PySpark finds. It shares the context's static
+    settings, and neither settings nor temporary views with other sessions.
+    """
+    if _PORT not in os.environ or SparkContext._active_spark_context is not None:
+        return False
+    SparkContext._ensure_initialized()
+    java: Any = SparkContext._jvm
+    sessions = getattr(java, "org.apache.spark.sql.classic.SparkSession")
+    if not sessions.getDefaultSession().isDefined():
+        return False
+    session = sessions.getDefaultSession().get().newSession()
+    context = java.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(
+        session.sparkContext()
+    )
+    SparkSession(SparkContext(jsc=context, conf=SparkConf(_jconf=context.getConf())), session)
+    return True
 
 
 def _find_jars() -> list[str]:
