@@ -1,6 +1,25 @@
-"""`python -m jobs` is `tidemark`."""
+"""`tidemark`, which is `python -m jobs`: a command line in the warm engine, or in this process."""
 
-from jobs.cli.main import main
+import sys
+
+from jobs.engine.client import run_in_engine
+from windowing.errors import UsageError
+
+
+def main() -> None:
+    """Runs the command line and ends this process with its exit code."""
+    try:
+        code = run_in_engine(sys.argv[1:])
+    except UsageError as error:
+        print(f"tidemark: {error}", file=sys.stderr)
+        code = error.exit_code
+    if code is None:
+        # These imports take longer than a command that the engine runs.
+        from jobs.cli.main import main as run_here
+
+        run_here(prog_name="tidemark")
+    sys.exit(code)
+
 
 if __name__ == "__main__":
-    main(prog_name="tidemark")
+    main()

@@ -14,6 +14,7 @@ import click
 
 from jobs.cli.backfill import backfill
 from jobs.cli.doctor import doctor
+from jobs.cli.engine import engine
 from jobs.cli.erase import erase
 from jobs.cli.errors import Failure, describe_usage_error, explain_error
 from jobs.cli.explain import explain
@@ -132,6 +133,6 @@ def main() -> None:
 
 _WRITE = (run, backfill, validate, publish)
 _READ = (explain, show, late, state, report, check)
-_OPERATE = (maintain, doctor, recover, reset, erase, setup)
+_OPERATE = (maintain, doctor, recover, reset, erase, setup, engine)
 for command in (*_WRITE, *_READ, *_OPERATE):
     main.add_command(command)

@@ -1,0 +1,166 @@
+"""Starts and ends the engine, and asks how it does."""
+
+import fcntl
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from jobs.engine.client import ask_engine
+from jobs.engine.fingerprint import code_fingerprint, differing, surroundings
+from jobs.engine.place import Place, find_place, make_place
+from windowing.errors import TidemarkError, UsageError
+
+IDLE_MINUTES = 15
+_POLL_SECONDS = 0.05
+_GIVE_UP_SECONDS = 180.0
+
+
+@dataclass(frozen=True)
+class Status:
+    """An engine that is up.
+
+    `used_here` is false where commands of this process would not be sent to it, and `because` says
+    why.
+    """
+
+    pid: int
+    state: str
+    is_ending: bool
+    commands: int
+    idle_minutes: float
+    log: str
+    used_here: bool
+    because: str
+
+    def as_json(self) -> dict[str, object]:
+        """The status as plain JSON values."""
+        return asdict(self)
+
+
+def engine_status() -> Status | None:
+    """The engine of this user and environment; None where none is up."""
+    place = find_place()
+    answer = None if place is None else ask_engine(place, {"ask": "status"})
+    return None if place is None or answer is None else _read_status(place, answer)
+
+
+def start_engine(idle_minutes: int = IDLE_MINUTES) -> Status:
+    """The engine, once it is warm; one that is up already stays as it is.
+
+    An engine whose code has changed is ended first. Raises TidemarkError if none gets warm.
+    """
+    place = make_place()
+    known = _find_usable(place)
+    if known is not None:
+        return known
+    process = _spawn_engine(place, idle_minutes)
+    for _ in range(round(_GIVE_UP_SECONDS / _POLL_SECONDS)):
+        status = engine_status()
+        if status is not None and status.state != "starting":
+            return status
+        if process.poll() is not None:
+            raise TidemarkError(f"no engine could be started: {_last_words(place)}")
+        time.sleep(_POLL_SECONDS)
+    process.terminate()
+    raise TidemarkError(
+        f"the engine was not warm after {_GIVE_UP_SECONDS:.0f} seconds, so it was ended; "
+        f"{place.log} contains what it printed"
+    )
+
+
+def _spawn_engine(place: Place, idle_minutes: int) -> "subprocess.Popen[bytes]":
+    with place.log.open("wb") as log:
+        return subprocess.Popen(
+            # Without -P a directory `jobs` where the engine is started would be imported instead.
+            [sys.executable, "-P", "-m", "jobs", "engine", "serve", "--idle", str(idle_minutes)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=place.path,
+            start_new_session=True,
+        )
+
+
+def stop_engine() -> bool:
+    """Whether an engine was up; it has ended, after the command that it was running."""
+    place = find_place()
+    if place is None or ask_engine(place, {"ask": "stop"}) is None:
+        return False
+    _wait_for_end(place)
+    return True
+
+
+def hold_place(place: Place) -> int:
+    """The descriptor of the lock that makes this process the only engine of the place.
+
+    Raises UsageError where another process has it.
+    """
+    descriptor = os.open(place.lock, os.O_RDWR | os.O_CREAT, 0o600)
+    if _is_free(descriptor):
+        return descriptor
+    os.close(descriptor)
+    raise UsageError("an engine is up already, or is being started; `tidemark engine stop` ends it")
+
+
+def _find_usable(place: Place) -> Status | None:
+    """The engine that is up, unless it loaded other code: that one is ended, once it is idle."""
+    answer = ask_engine(place, {"ask": "status"})
+    if answer is None:
+        return None
+    status = _read_status(place, answer)
+    if answer["code"] == code_fingerprint(os.environ):
+        return status
+    ask_engine(place, {"ask": "stop"})
+    if status.state == "running a command":
+        raise TidemarkError("the engine of the code before is still running a command")
+    _wait_for_end(place)
+    return None
+
+
+def _read_status(place: Place, answer: Mapping[str, Any]) -> Status:
+    because = ""
+    others = differing(answer["surroundings"], surroundings(os.environ))
+    if others:
+        because = f"it was started with another {', '.join(others)}"
+    if answer["code"] != code_fingerprint(os.environ):
+        because = "the code, the packages or Spark's settings have changed since it was started"
+    return Status(
+        pid=answer["pid"],
+        state=answer["state"],
+        is_ending=answer["is_ending"],
+        commands=answer["commands"],
+        idle_minutes=answer["idle_minutes"],
+        log=str(place.log),
+        used_here=not because,
+        because=because,
+    )
+
+
+def _wait_for_end(place: Place) -> None:
+    descriptor = os.open(place.lock, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        while not _is_free(descriptor):
+            time.sleep(_POLL_SECONDS)
+    finally:
+        os.close(descriptor)
+
+
+def _is_free(descriptor: int) -> bool:
+    """Whether nobody else has the lock; it is held from now on, until the descriptor is closed."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _last_words(place: Place) -> str:
+    lines = place.log.read_text(errors="replace").splitlines()
+    told = [line for line in lines if line.startswith("tidemark: ")]
+    if told:
+        return told[-1].removeprefix("tidemark: ")
+    return f"{place.log} contains what it printed"
