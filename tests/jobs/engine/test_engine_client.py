@@ -1,0 +1,150 @@
+"""Which command lines go to an engine, what starts one, and how a changed one is recognized."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jobs.cli.main import main
+from jobs.engine import client, control
+from jobs.engine.client import COMMANDS, run_in_engine
+from jobs.engine.fingerprint import code_fingerprint, differing, surroundings
+from windowing.errors import TidemarkError, UsageError
+
+WITHOUT = {"engine", "setup", "test"}
+HEAVY = {"click", "pydantic", "rich", "pyspark", "py4j", "pyarrow", "jobs.cli"}
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """The command lines that are sent; no engine is up."""
+    found: list[tuple[str, ...]] = []
+    monkeypatch.setattr(client, "_ask", lambda words: found.append(tuple(words)))
+    for name in ("TIDEMARK_ENGINE", "TIDEMARK_DEBUG"):
+        monkeypatch.delenv(name, raising=False)
+    return found
+
+
+def test_every_command_of_a_pipeline_goes_to_the_engine(asked: list[tuple[str, ...]]) -> None:
+    assert set(main.commands) - WITHOUT == COMMANDS
+    for name in main.commands:
+        run_in_engine([name, "spec.yaml"])
+    assert {words[0] for words in asked} == COMMANDS
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[], ["--help"], ["--debug", "run", "a"], ["run", "a", "--debug"], ["run", "-h"], ["rum", "a"]],
+)
+def test_what_needs_no_engine_is_not_sent(asked: list[tuple[str, ...]], words: list[str]) -> None:
+    assert run_in_engine(words) is None
+    assert asked == []
+
+
+@pytest.mark.parametrize("name", ["TIDEMARK_DEBUG", "TIDEMARK_ENGINE"])
+def test_variables_keep_a_command_in_its_process(
+    asked: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "off")
+    assert run_in_engine(["run", "spec.yaml"]) is None
+    assert asked == []
+
+
+def test_a_closed_stream_keeps_a_command_in_its_process(
+    asked: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert run_in_engine(["run", "spec.yaml"]) is None
+    assert asked == []
+
+
+def test_auto_starts_an_engine_and_asks_it(
+    asked: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIDEMARK_ENGINE", "auto")
+    monkeypatch.setattr(control, "start_engine", lambda: asked.append(("started",)))
+    run_in_engine(["run", "spec.yaml"])
+    assert asked == [("run", "spec.yaml"), ("started",), ("run", "spec.yaml")]
+
+
+def test_where_no_engine_can_be_started_the_command_runs_without(
+    asked: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> None:
+        raise TidemarkError("no JVM")
+
+    monkeypatch.setenv("TIDEMARK_ENGINE", "auto")
+    monkeypatch.setattr(control, "start_engine", refuse)
+    assert run_in_engine(["run", "spec.yaml"]) is None
+    assert len(asked) == 1
+
+
+def test_another_word_is_refused_with_those_that_are_allowed(
+    asked: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIDEMARK_ENGINE", "on")
+    with pytest.raises(UsageError, match="is 'on'; `auto` starts an engine"):
+        run_in_engine(["run", "spec.yaml"])
+    command = [sys.executable, "-m", "jobs", "run", "spec.yaml"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("tidemark: TIDEMARK_ENGINE is 'on'; ")
+
+
+def test_a_client_imports_little() -> None:
+    code = "import sys, jobs.__main__; print(*sys.modules)"
+    command = [sys.executable, "-c", code]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "jobs.engine.client" in loaded.split()
+    assert HEAVY.isdisjoint(loaded.split())
+
+
+def test_a_changed_file_is_other_code(tmp_path: Path) -> None:
+    jar = tmp_path / "delta.jar"
+    jar.write_text("one")
+    environ = {**os.environ, "TIDEMARK_JARS": str(tmp_path)}
+    before = code_fingerprint(environ)
+    assert code_fingerprint(environ) == before
+    os.utime(jar, ns=(1, 1))
+    touched = code_fingerprint(environ)
+    assert touched != before
+    jar.unlink()
+    assert code_fingerprint(environ) not in (before, touched)
+
+
+def test_code_is_also_settings_of_spark_and_java(tmp_path: Path) -> None:
+    java, settings = tmp_path / "java", tmp_path / "spark.conf"
+    java.write_text("")
+    java.chmod(0o700)
+    settings.write_text("")
+    environ = {
+        "PATH": str(tmp_path),
+        "PYSPARK_SUBMIT_ARGS": f"--properties-file {settings} pyspark-shell",
+    }
+    found = {code_fingerprint(environ)}
+    for file in (java, settings):
+        os.utime(file, ns=(1, 1))
+        found.add(code_fingerprint(environ))
+    assert len(found) == 3
+
+
+def test_the_projects_own_files_are_code() -> None:
+    from jobs.engine.fingerprint import _loaded_files
+
+    here = Path(__file__).parents[3]
+    files = set(_loaded_files({}))
+    for name in ("jobs/cli/main.py", "windowing/delta.py", "expectations/law.py"):
+        assert str(here / name) in files
+
+
+def test_surroundings_are_what_is_read_at_the_start() -> None:
+    before = surroundings({"JAVA_HOME": "/a", "COLUMNS": "80", "TIDEMARK_PIPELINES": "x"})
+    after = surroundings({"JAVA_HOME": "/b", "COLUMNS": "90", "LANG": "C"})
+    assert differing(before, after) == ["JAVA_HOME", "LANG"]
+    mask = os.umask(0o027)
+    try:
+        assert differing(before, surroundings({"JAVA_HOME": "/a"})) == ["umask"]
+    finally:
+        os.umask(mask)

@@ -1,0 +1,304 @@
+"""An engine that keeps a sleeping process instead of Spark: whom it serves, and what ends it."""
+
+import os
+import pty
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from jobs.engine import control
+from jobs.engine.place import find_place
+from tests.support.fake_engine import ALONE
+
+ROOT = Path(__file__).parents[3]
+PATIENCE = 20.0
+FOR_LONG = 600.0
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    """Returns as soon as it holds; fails where it never does."""
+    until = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process, and it has not ended."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return text.rpartition(")")[2].split()[0] != "Z"
+
+
+@dataclass
+class Lab:
+    """A place of its own for an engine, and the processes that were started there."""
+
+    home: Path
+    engines: "list[subprocess.Popen[str]]" = field(default_factory=list)
+
+    def engine(
+        self, idle: float = FOR_LONG, most: int = 1000, code: str = ""
+    ) -> "subprocess.Popen[str]":
+        """An engine that is up."""
+        words = ["serve", str(idle), str(most), *([code] if code else [])]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        process = self.start(*words, **quiet)
+        self.engines.append(process)
+        eventually(lambda: (found := control.engine_status()) is not None and found.state == "idle")
+        return process
+
+    def start(self, *words: str, **more: object) -> "subprocess.Popen[str]":
+        """A process of the fake engine, or of a client."""
+        command = [sys.executable, "-m", "tests.support.fake_engine", *words]
+        how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **more}
+        return subprocess.Popen(command, **how)  # type: ignore[call-overload,no-any-return]
+
+    def ask(self, *words: str, **more: object) -> tuple[int, str, str]:
+        """Exit code, stdout and stderr of a client."""
+        process = self.start("ask", *words, **more)
+        out, err = process.communicate(timeout=PATIENCE)
+        return process.returncode, out, err
+
+    def kept(self) -> int:
+        """The process that the engine keeps."""
+        code, out, _ = self.ask("run", "kept")
+        assert code == 0
+        return int(out)
+
+    def sleeping(self) -> "tuple[subprocess.Popen[str], Path, int]":
+        """A client whose command sleeps until a file is deleted, that file, and the command."""
+        mark = self.home / "mark"
+        client = self.start("ask", "run", "sleep", str(mark))
+        eventually(lambda: mark.exists() and mark.read_text() != "")
+        return client, mark, int(mark.read_text())
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+    runtime = tmp_path / "runtime"
+    runtime.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.delenv("TIDEMARK_ENGINE", raising=False)
+    lab = Lab(tmp_path)
+    yield lab
+    for engine in lab.engines:
+        engine.terminate()
+        engine.wait(PATIENCE)
+
+
+def test_a_command_has_directory_environment_and_streams_of_its_client(lab: Lab) -> None:
+    lab.engine()
+    given = {"cwd": "/", "env": {**os.environ, "TIDEMARK_WORD": "given"}}
+    assert lab.ask("run", "place", **given) == (0, "/ given False\n", "to stderr\n")
+    client = lab.start("ask", "run", "read", stdin=subprocess.PIPE)
+    assert client.communicate("a line\n", timeout=PATIENCE)[0] == "read a line\n"
+
+
+def test_a_command_finds_the_terminal_of_its_client(lab: Lab) -> None:
+    lab.engine()
+    ours, theirs = pty.openpty()
+    client = lab.start("ask", "run", "place", stdout=theirs)
+    os.close(theirs)
+    assert client.wait(PATIENCE) == 0
+    assert os.read(ours, 1000).decode().strip().endswith("True")
+    os.close(ours)
+
+
+@pytest.mark.parametrize("code", [0, 2, 3, 4, 75])
+def test_the_exit_code_is_that_of_the_command_and_all_stays_warm(lab: Lab, code: int) -> None:
+    lab.engine()
+    before = lab.kept()
+    assert lab.ask("run", "exit", str(code)) == (code, "", "")
+    assert lab.kept() == before
+
+
+def test_after_an_unexpected_error_all_is_made_anew(lab: Lab) -> None:
+    lab.engine()
+    before = lab.kept()
+    code, out, err = lab.ask("run", "fail")
+    assert (code, out) == (1, "")
+    assert err.endswith("ValueError: unforeseen\n")
+    assert not is_alive(before)
+    eventually(lambda: lab.ask("run", "exit", "0")[0] == 0)
+    assert lab.kept() != before
+
+
+def test_nothing_of_a_command_is_left_for_the_next(lab: Lab) -> None:
+    lab.engine()
+    assert lab.ask("run", "leak")[0] == 0
+    assert lab.ask("run", "place")[1] == f"{Path.cwd()} None False\n"
+
+
+def test_while_a_command_runs_others_run_without_the_engine(lab: Lab) -> None:
+    lab.engine()
+    client, mark, _ = lab.sleeping()
+    assert lab.ask("run", "kept")[0] == ALONE
+    mark.unlink()
+    assert client.wait(PATIENCE) == 0
+    assert lab.kept()
+
+
+def test_ctrl_c_interrupts_the_command_and_all_is_made_anew(lab: Lab) -> None:
+    lab.engine()
+    before = lab.kept()
+    client, _, command = lab.sleeping()
+    client.send_signal(signal.SIGINT)
+    assert client.communicate(timeout=PATIENCE) == ("interrupted\n", "")
+    assert client.returncode == 130
+    assert not is_alive(command)
+    assert not is_alive(before), "the lock is free when the client ends"
+    eventually(lambda: lab.ask("run", "exit", "0")[0] == 0)
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+def test_a_client_that_is_killed_ends_its_command(lab: Lab, end: signal.Signals) -> None:
+    lab.engine()
+    before = lab.kept()
+    client, _, command = lab.sleeping()
+    client.send_signal(end)
+    assert client.wait(PATIENCE) == -end
+    eventually(lambda: not is_alive(command) and not is_alive(before))
+    eventually(lambda: lab.ask("run", "exit", "0")[0] == 0)
+
+
+def test_a_command_that_is_killed_is_reported_and_all_is_made_anew(lab: Lab) -> None:
+    lab.engine()
+    before = lab.kept()
+    client, _, command = lab.sleeping()
+    os.kill(command, signal.SIGKILL)
+    _, err = client.communicate(timeout=PATIENCE)
+    assert client.returncode == 1
+    assert err.startswith("tidemark: the engine ended while it ran this command; ")
+    assert not is_alive(before)
+    eventually(lambda: lab.ask("run", "exit", "0")[0] == 0)
+
+
+def test_an_engine_that_is_killed_is_reported_and_the_next_command_runs_alone(lab: Lab) -> None:
+    engine = lab.engine()
+    client, _, command = lab.sleeping()
+    (kept,) = [pid for pid in children(engine.pid) if pid != command]
+    engine.kill()
+    # A JVM ends by itself soon after its engine; this process needs help.
+    assert client.poll() is None
+    os.kill(kept, signal.SIGKILL)
+    _, err = client.communicate(timeout=PATIENCE)
+    assert (client.returncode, err) == (
+        1,
+        "tidemark: the engine ended while it ran this command; "
+        "rerun it, and what was interrupted is resumed\n",
+    )
+    eventually(lambda: not is_alive(command))
+    assert lab.ask("run", "kept")[0] == ALONE
+
+
+def test_a_stale_socket_of_a_crash_is_replaced(lab: Lab) -> None:
+    engine = lab.engine()
+    kept = lab.kept()
+    engine.kill()
+    engine.wait(PATIENCE)
+    os.kill(kept, signal.SIGKILL)
+    assert lab.ask("run", "kept")[0] == ALONE
+    lab.engine()
+    assert lab.kept() != kept
+
+
+def test_an_engine_of_other_code_is_not_used_and_ends(lab: Lab) -> None:
+    engine = lab.engine(code="of another version")
+    status = control.engine_status()
+    assert status is not None
+    assert not status.used_here
+    assert lab.ask("run", "kept")[0] == ALONE
+    assert engine.wait(PATIENCE) == 0
+
+
+def test_an_engine_of_another_environment_is_not_used_and_stays(lab: Lab) -> None:
+    engine = lab.engine()
+    there = {**os.environ, "SPARK_MASTER": "local[1]"}
+    assert lab.ask("run", "kept", env=there)[0] == ALONE
+    assert engine.poll() is None
+    assert lab.kept()
+
+
+def test_an_idle_engine_ends_with_all_it_keeps(lab: Lab) -> None:
+    engine = lab.engine(idle=1.5)
+    kept = lab.kept()
+    assert engine.wait(PATIENCE) == 0
+    assert not is_alive(kept)
+
+
+def test_an_engine_is_not_idle_while_a_command_runs(lab: Lab) -> None:
+    engine = lab.engine(idle=0.5)
+    client, mark, _ = lab.sleeping()
+    time.sleep(1.0)
+    assert engine.poll() is None
+    mark.unlink()
+    assert client.wait(PATIENCE) == 0
+    assert engine.wait(PATIENCE) == 0
+
+
+def test_after_so_many_commands_all_is_made_anew(lab: Lab) -> None:
+    lab.engine(most=2)
+    before = lab.kept()
+    assert lab.kept() == before
+    eventually(lambda: not is_alive(before))
+    eventually(lambda: lab.ask("run", "exit", "0")[0] == 0)
+
+
+def test_stopping_waits_for_the_command(lab: Lab) -> None:
+    engine = lab.engine()
+    client, mark, _ = lab.sleeping()
+    stopping = lab.start("stop")
+    eventually(lambda: (s := control.engine_status()) is not None and s.is_ending)
+    assert stopping.poll() is None
+    mark.unlink()
+    assert client.wait(PATIENCE) == 0
+    assert stopping.wait(PATIENCE) == 0
+    assert engine.poll() == 0
+    assert not control.stop_engine()
+
+
+def test_a_second_engine_is_refused(lab: Lab) -> None:
+    lab.engine()
+    second = lab.start("serve", "600", "1000")
+    _, err = second.communicate(timeout=PATIENCE)
+    assert "an engine is up already" in err
+
+
+def test_only_this_user_reaches_the_socket(lab: Lab) -> None:
+    lab.engine()
+    place = find_place()
+    assert place is not None
+    modes = [
+        stat.S_IMODE(path.stat().st_mode)
+        for path in (place.path.parent, place.path, place.path / "socket")
+    ]
+    assert modes == [0o700, 0o700, 0o600]
+
+
+def test_a_client_that_sends_nonsense_or_nothing_harms_nobody(lab: Lab) -> None:
+    lab.engine()
+    place = find_place()
+    assert place is not None
+    for sent in (b"", b"\xff\xff\xff\xff", b"\x00\x00\x00\x02[]", b"\x00\x00\x00\x09{}"):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.connect(place.socket)
+            connection.sendall(sent)
+    assert lab.kept()
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started and that live."""
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(child) for child in listed.split()]

@@ -1,0 +1,108 @@
+"""An engine without Spark, and a client of it, as processes of their own.
+
+python -m tests.support.fake_engine serve IDLE_SECONDS MOST_COMMANDS [CODE]
+python -m tests.support.fake_engine ask WORDS...
+python -m tests.support.fake_engine stop
+
+What it keeps warm is a process that sleeps.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from jobs.engine.client import run_in_engine
+from jobs.engine.control import hold_place, stop_engine
+from jobs.engine.fingerprint import code_fingerprint, surroundings
+from jobs.engine.place import make_place
+from jobs.engine.server import Engine, Terms, end_on_signals, listen
+
+ALONE = 99
+"""The exit code of a client that no engine serves."""
+
+
+class Sleeper:
+    """A process that is kept; commands print it, and do what their second word says."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        self._process = subprocess.Popen(["sleep", "600"])
+
+    def prime(self) -> None:
+        """Nothing needs to be warmed."""
+
+    def process_id(self) -> int:
+        return self._process.pid if self._process else 0
+
+    def perform(self, words: Sequence[str]) -> object:
+        act, *more = words[1:]
+        if act == "kept":
+            print(self.process_id())
+        elif act == "place":
+            print(os.getcwd(), os.environ.get("TIDEMARK_WORD"), sys.stdout.isatty())
+            print("to stderr", file=sys.stderr)
+        elif act == "read":
+            print(f"read {sys.stdin.readline().strip()}")
+        elif act == "leak":
+            os.environ["TIDEMARK_WORD"] = "leaked"
+            os.chdir("/")
+        elif act == "exit":
+            sys.exit(int(more[0]))
+        elif act == "fail":
+            raise ValueError("unforeseen")
+        elif act == "sleep":
+            self._sleep(Path(more[0]))
+        return None
+
+    def _sleep(self, mark: Path) -> None:
+        """Writes its process to `mark`, and waits until that is deleted."""
+        mark.write_text(str(os.getpid()))
+        try:
+            while mark.exists():
+                time.sleep(0.02)
+        except KeyboardInterrupt:
+            print("interrupted")
+            sys.exit(130)
+
+    def tidy(self) -> bool:
+        return True
+
+    def stop(self) -> None:
+        if self._process:
+            self._process.kill()
+            self._process.wait()
+
+
+def serve(idle_seconds: str, most_commands: str, code: str = "") -> None:
+    """Is the engine."""
+    terms = Terms(
+        code or code_fingerprint(os.environ),
+        surroundings(os.environ),
+        float(idle_seconds),
+        int(most_commands),
+    )
+    place = make_place()
+    hold_place(place)
+    end_on_signals()
+    Engine(listen(place.socket), Sleeper(), terms).serve()
+
+
+def ask(*words: str) -> int:
+    """The exit code of a client."""
+    code = run_in_engine(words)
+    return ALONE if code is None else code
+
+
+def stop() -> int:
+    """0 once the engine has ended."""
+    return 0 if stop_engine() else ALONE
+
+
+if __name__ == "__main__":
+    acts = {"serve": serve, "ask": ask, "stop": stop}
+    sys.exit(acts[sys.argv[1]](*sys.argv[2:]))
