@@ -73,7 +73,7 @@ def start_engine(idle_minutes: int = IDLE_MINUTES) -> Status:
 
 
 def _spawn_engine(place: Place, idle_minutes: int) -> "subprocess.Popen[bytes]":
-    with place.log.open("wb") as log:
+    with place.log.open("ab") as log:
         return subprocess.Popen(
             # Without -P a directory `jobs` where the engine is started would be imported instead.
             [sys.executable, "-P", "-m", "jobs", "engine", "serve", "--idle", str(idle_minutes)],

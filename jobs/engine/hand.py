@@ -77,14 +77,22 @@ def fork_hand(work: Callable[[socket.socket], int]) -> Hand:
 def run_command(
     command: Command, perform: Callable[[Sequence[str]], object], reports: socket.socket
 ) -> int:
-    """The exit code of the command, which is reported once all of its output is written."""
-    _take_place(command, reports)
+    """The exit code of the command, which is reported once all of its output is written.
+
+    From then on this process prints where the engine does, and Ctrl-C does not reach it.
+    """
+    log = os.dup(2)
+    _take_place(command, (reports.fileno(), log))
     code = _exit_code(perform, command.words)
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except OSError:
             code = code or _UNEXPECTED
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Whoever reads the output waits for its end.
+    for number in range(_FIRST_FREE):
+        os.dup2(log, number)
     send_frame(reports, {"exit": code})
     return code
 
@@ -106,11 +114,11 @@ def _work_and_exit(
         os._exit(status)
 
 
-def _take_place(command: Command, reports: socket.socket) -> None:
+def _take_place(command: Command, kept: Sequence[int]) -> None:
     """Makes this process like the one that the command was typed in."""
     for number, stream in enumerate(command.streams):
         os.dup2(stream, number)
-    _close_others(reports.fileno())
+    _close_others(kept)
     os.environ.clear()
     os.environ.update(command.environ)
     time.tzset()
@@ -118,7 +126,7 @@ def _take_place(command: Command, reports: socket.socket) -> None:
     _open_streams()
 
 
-def _close_others(kept: int) -> None:
+def _close_others(kept: Sequence[int]) -> None:
     """Redirects the engine's open files to the null device.
 
     Its socket and the input of its JVM then close when the engine ends. The numbers stay taken,
@@ -126,7 +134,7 @@ def _close_others(kept: int) -> None:
     """
     null = os.open(os.devnull, os.O_RDWR)
     for number in map(int, os.listdir("/proc/self/fd")):
-        if number < _FIRST_FREE or number in (kept, null):
+        if number < _FIRST_FREE or number in (*kept, null):
             continue
         try:
             os.fstat(number)

@@ -43,6 +43,9 @@ class Body(Protocol):
     def tidy(self) -> bool:
         """Whether it can serve another command, of which this one leaves no trace; in that fork."""
 
+    def is_up(self) -> bool:
+        """Whether it has not ended by itself."""
+
     def process_id(self) -> int:
         """The process that outlives a crash of the engine for a moment, and keeps its locks."""
 
@@ -77,6 +80,7 @@ class Engine:
         self._code: int | None = None
         self._is_priming = self._is_ending = False
         self._commands = self._commands_of_body = 0
+        self._idle_since = clock()
 
     def serve(self) -> None:
         """Returns when the engine has ended, and what it kept with it."""
@@ -92,10 +96,11 @@ class Engine:
             self._body.stop()
 
     def _await_events(self) -> None:
-        until = None if self._hand else self._terms.idle_seconds
-        found = self._events.select(until)
-        if not found and not self._hand:
+        left = self._idle_since + self._terms.idle_seconds - self._clock()
+        if not self._hand and left <= 0:
             self._is_ending = True
+            return
+        found = self._events.select(None if self._hand else left)
         for key, _ in found:
             # What came first may have made an end of what the others are about.
             if key.fd in self._events.get_map():
@@ -154,6 +159,9 @@ class Engine:
         if differing(frame.body["surroundings"], self._terms.surroundings):
             return {"answer": "other surroundings"}
         if self._hand or self._is_ending:
+            return {"answer": self._state()}
+        if not self._body.is_up():
+            self._renew()
             return {"answer": self._state()}
         return {"answer": "accepted", "process": self._body.process_id()}
 
@@ -227,6 +235,7 @@ class Engine:
             if self._events.get_map().get(watched):
                 self._events.unregister(watched)
         status, self._hand = self._hand.close(), None
+        self._idle_since = self._clock()
         was_priming, self._is_priming = self._is_priming, False
         if self._listener not in self._events.get_map():
             self._events.register(self._listener, selectors.EVENT_READ, self._meet_client)

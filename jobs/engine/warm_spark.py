@@ -77,6 +77,10 @@ class WarmSpark:
         _delete_objects(java)
         return is_roomy
 
+    def is_up(self) -> bool:
+        """Whether the JVM runs."""
+        return self._jvm is not None and self._jvm.process.poll() is None
+
     def process_id(self) -> int:
         """The process of the JVM; 0 where there is none."""
         return self._jvm.process.pid if self._jvm else 0

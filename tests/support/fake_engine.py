@@ -20,6 +20,7 @@ from jobs.engine.fingerprint import code_fingerprint, surroundings
 from jobs.engine.place import make_place
 from jobs.engine.server import Engine, Terms, end_on_signals, listen
 
+UNTIDY_SECONDS = 2.0
 ALONE = 99
 """The exit code of a client that no engine serves."""
 
@@ -29,12 +30,16 @@ class Sleeper:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._untidy_seconds = 0.0
 
     def start(self) -> None:
         self._process = subprocess.Popen(["sleep", "600"])
 
     def prime(self) -> None:
         """Nothing needs to be warmed."""
+
+    def is_up(self) -> bool:
+        return self._process is not None and self._process.poll() is None
 
     def process_id(self) -> int:
         return self._process.pid if self._process else 0
@@ -53,6 +58,9 @@ class Sleeper:
             os.chdir("/")
         elif act == "exit":
             sys.exit(int(more[0]))
+        elif act == "untidy":
+            print("done")
+            self._untidy_seconds = UNTIDY_SECONDS
         elif act == "fail":
             raise ValueError("unforeseen")
         elif act == "sleep":
@@ -70,6 +78,7 @@ class Sleeper:
             sys.exit(130)
 
     def tidy(self) -> bool:
+        time.sleep(self._untidy_seconds)
         return True
 
     def stop(self) -> None:

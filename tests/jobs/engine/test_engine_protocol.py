@@ -16,7 +16,7 @@ import pytest
 
 from jobs.engine import control
 from jobs.engine.place import find_place
-from tests.support.fake_engine import ALONE
+from tests.support.fake_engine import ALONE, UNTIDY_SECONDS
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 20.0
@@ -254,6 +254,32 @@ def test_after_so_many_commands_all_is_made_anew(lab: Lab) -> None:
     assert lab.kept() == before
     eventually(lambda: not is_alive(before))
     eventually(lambda: lab.ask("run", "exit", "0")[0] == 0)
+
+
+def test_what_has_ended_by_itself_is_made_anew(lab: Lab) -> None:
+    lab.engine()
+    before = lab.kept()
+    os.kill(before, signal.SIGKILL)
+    eventually(lambda: not is_alive(before))
+    assert lab.ask("run", "kept")[0] == ALONE
+    eventually(lambda: lab.ask("run", "exit", "0")[0] == 0)
+    assert lab.kept() != before
+
+
+def test_the_output_ends_with_the_command_though_the_engine_is_tidied_up(lab: Lab) -> None:
+    lab.engine()
+    before = time.monotonic()
+    client = lab.start("ask", "run", "untidy")
+    assert client.communicate(timeout=PATIENCE) == ("done\n", "")
+    assert time.monotonic() - before < UNTIDY_SECONDS
+    assert lab.kept(), "it waited until the engine was ready"
+    assert time.monotonic() - before >= UNTIDY_SECONDS
+
+
+def test_asking_for_the_status_keeps_no_engine_up(lab: Lab) -> None:
+    engine = lab.engine(idle=1.0)
+    eventually(lambda: control.engine_status() is None)
+    assert engine.wait(PATIENCE) == 0
 
 
 def test_stopping_waits_for_the_command(lab: Lab) -> None:
