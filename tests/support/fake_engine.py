@@ -21,6 +21,7 @@ from jobs.engine.place import make_place
 from jobs.engine.server import Engine, Terms, end_on_signals, listen
 
 UNTIDY_SECONDS = 2.0
+STOPPING_SECONDS = 0.3
 ALONE = 99
 """The exit code of a client that no engine serves."""
 
@@ -82,7 +83,9 @@ class Sleeper:
         return True
 
     def stop(self) -> None:
-        if self._process:
+        if self._process and self.is_up():
+            # A JVM needs a moment, too.
+            time.sleep(STOPPING_SECONDS)
             self._process.kill()
             self._process.wait()
 

@@ -1,11 +1,13 @@
 """Which command lines go to an engine, what starts one, and how a changed one is recognized."""
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from jobs.cli.main import main
 from jobs.engine import client, control
@@ -148,3 +150,46 @@ def test_surroundings_are_what_is_read_at_the_start() -> None:
         assert differing(before, surroundings({"JAVA_HOME": "/a"})) == ["umask"]
     finally:
         os.umask(mask)
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No engine was ever started."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+
+
+@pytest.mark.parametrize("command", ["start", "stop", "status"])
+def test_commands_of_the_engine_explain_themselves(command: str) -> None:
+    result = CliRunner().invoke(main, ["engine", command, "-h"], prog_name="tidemark")
+    assert result.exit_code == 0
+    assert all(option in result.stdout for option in ("--json", "--debug"))
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence", "found"),
+    [
+        ("status", "no engine is up; `tidemark engine start` starts one", {"up": False}),
+        ("stop", "no engine was up", {"up": False, "was_up": False}),
+    ],
+)
+def test_without_an_engine_they_say_so(
+    nowhere: None, command: str, sentence: str, found: dict[str, bool]
+) -> None:
+    result = CliRunner().invoke(main, ["engine", command, "--json"], prog_name="tidemark")
+    assert (result.exit_code, result.stderr) == (0, f"{sentence}\n")
+    assert json.loads(result.stdout) == found
+
+
+def test_an_engine_that_never_waits_is_refused(nowhere: None) -> None:
+    result = CliRunner().invoke(main, ["engine", "start", "--idle", "0"], prog_name="tidemark")
+    assert result.exit_code == 2
+    assert "0 is not in the range 1<=x<=1440" in result.stderr
+
+
+def test_where_spark_does_not_start_no_engine_does(
+    nowhere: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    result = CliRunner().invoke(main, ["engine", "start"], prog_name="tidemark")
+    assert result.exit_code == 1
+    assert f"no engine could be started: JAVA_HOME is {tmp_path}" in result.stderr

@@ -190,8 +190,10 @@ def test_an_engine_that_is_killed_is_reported_and_the_next_command_runs_alone(la
     client, _, command = lab.sleeping()
     (kept,) = [pid for pid in children(engine.pid) if pid != command]
     engine.kill()
+    engine.wait(PATIENCE)
+    time.sleep(0.5)
+    assert client.poll() is None, "what the engine kept may have the lock"
     # A JVM ends by itself soon after its engine; this process needs help.
-    assert client.poll() is None
     os.kill(kept, signal.SIGKILL)
     _, err = client.communicate(timeout=PATIENCE)
     assert (client.returncode, err) == (
