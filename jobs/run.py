@@ -12,6 +12,8 @@ from jobs.microbatch.stream import Run
 from jobs.preflight import lock
 from jobs.preflight.diagnose import prepare_run
 from jobs.preflight.exact_session import in_exact_session
+from jobs.preflight.run_size import estimate_run_size
+from jobs.preflight.small_session import session_of_size
 from jobs.recompute.resume import reprocess_source_changes, resume_from
 from jobs.recompute.spec_evolution import pending_spec_changes
 from windowing.crash import crashpoint
@@ -35,7 +37,9 @@ def run(spark: SparkSession, pipeline: Pipeline, arrival: datetime | None = None
         crashpoint("run.prepared")
         clock_us = micros(arrival or datetime.now(UTC))
         arrival_us = max(clock_us, past.last_arrival or clock_us)
-        stream = Run(spark, pipeline, past, arrival_us)
+        size = estimate_run_size(pipeline, past)
+        new_rows = None if size is None else size.new_rows
+        stream = Run(session_of_size(spark, size), pipeline, past, arrival_us, new_rows)
         stream.drain()
         found = replace(stream.close(), evolved=pending_spec_changes(pipeline, before))
         # Rows that changed in the source are reprocessed afterwards, as backfills of their ranges.

@@ -69,16 +69,20 @@ LOCAL = {
     "spark.buffer.pageSize": "4m",
 }
 """Settings of a local session; a cluster has settings of its own for them."""
-LIGHT = {
+QUICK = {
     "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
+}
+"""Settings of a short session: the JVM compiles quickly rather than well.
+
+A cold run of 1,000 rows spent half of its CPU time on compiling. With a million rows such a JVM
+makes a run take longer.
+"""
+LIGHT = {
+    **QUICK,
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-"""Settings of a short session that reads few rows: queries are interpreted.
-
-The JVM compiles quickly rather than well. A cold run of 1,000 rows spent half of its CPU time on
-compiling. With a million rows these settings make a run take 1.8 times as long.
-"""
+"""Settings of a short session that reads few rows: queries are interpreted, too."""
 _FREQUENT_CLASSES = (
     "org.apache.spark.sql.functions",
     "org.apache.spark.api.python.PythonUtils",

@@ -40,6 +40,8 @@ _PROPERTIES = {
 """The properties that a control table is created with."""
 
 
+_MILLISECOND = 1_000
+"""Delta cuts the times of its statistics to milliseconds."""
 _SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
 _LOST_RACE = "Failed to commit transaction"
 """How the message begins when another commit has the version that was to be made."""
@@ -215,6 +217,35 @@ def _run_query(path: str, query: str) -> list[dict[str, Any]]:
 def _quote(name: str) -> str:
     escaped = name.replace('"', '""')
     return f'"{escaped}"'
+
+
+def count_bytes_between(path: str, column: str, low_us: int, high_us: int) -> int:
+    """How large the files are that may have a `column` from `low_us` to `high_us`, both inside.
+
+    It is known from the statistics in the log of any table. A file without them counts.
+    """
+    with _errors_explained(path):
+        files = pa.table(DeltaTable(path).get_add_actions(flatten=True))
+    lows = _read_times(files, f"min.{column}")
+    highs = _read_times(files, f"max.{column}")
+    bytes_found = 0
+    for size, first, last in zip(files.column("size_bytes").to_pylist(), lows, highs, strict=True):
+        is_before = last is not None and last + _MILLISECOND < low_us
+        is_after = first is not None and first > high_us
+        if not is_before and not is_after:
+            bytes_found += int(size)
+    return bytes_found
+
+
+def _read_times(files: pa.Table, statistic: str) -> list[int | None]:
+    """The times of a statistic in microseconds, for each file; None where it has none."""
+    if statistic not in files.column_names:
+        return [None] * files.num_rows
+    times = files.column(statistic)
+    if not pa.types.is_timestamp(times.type):
+        return [None] * files.num_rows
+    found: list[int | None] = times.cast(pa.timestamp("us")).cast(pa.int64()).to_pylist()
+    return found
 
 
 def create_table(path: str, schema: pa.Schema) -> None:

@@ -205,10 +205,11 @@ def widen_names(spark: SparkSession, path: str, schema: T.StructType) -> None:
         return
     if not exists(spark, path) or setting(spark, path, _MAPPING) in ("name", "id"):
         return
-    _set_property(spark, path, _MAPPING, "name")
+    set_property(spark, path, _MAPPING, "name")
 
 
-def _set_property(spark: SparkSession, path: str, name: str, value: str) -> None:
+def set_property(spark: SparkSession, path: str, name: str, value: str) -> None:
+    """Sets one property of the table at `path`, in a commit of its own."""
     spark.sql(f"alter table delta.`{path}` set tblproperties ('{name}' = '{value}')")
 
 
@@ -223,10 +224,10 @@ def follow_types(spark: SparkSession, path: str, wanted: Mapping[str, T.DataType
         kind = wanted.get(field.name, field.dataType)
         behind |= _changed_leaves(f"`{field.name}`", field.dataType, kind)
     if behind and setting(spark, path, _WIDENING) != "true":
-        _set_property(spark, path, _WIDENING, "true")
+        set_property(spark, path, _WIDENING, "true")
     if any("timestamp_ntz" in kind.simpleString() for kind in behind.values()):
         # Delta enables this one by itself for new tables only.
-        _set_property(spark, path, "delta.feature.timestampNtz", "supported")
+        set_property(spark, path, "delta.feature.timestampNtz", "supported")
     for name, kind in behind.items():
         spark.sql(f"alter table delta.`{path}` alter column {name} type {kind.simpleString()}")
 

@@ -7,7 +7,7 @@ import click
 
 from jobs.cli.format import print_changes, print_evolved, print_nulls
 from jobs.cli.options import TIMES, Instant, common
-from jobs.cli.spark import light_write_session, write_session
+from jobs.cli.spark import light_write_session, quick_write_session, write_session
 from jobs.cli.validation import preload_expectations, validate_option, validate_written
 from jobs.console import Printer
 from windowing.errors import UsageError
@@ -64,10 +64,14 @@ def _find_nothing_new(pipeline: "Pipeline", arrival: datetime | None) -> "RunRep
 
 def _open_session(pipeline: "Pipeline") -> "SparkSession":
     """The session that suits what is new; Busy before it starts, if another process writes."""
-    from jobs.preflight.little_new import has_little_to_do
+    from jobs.preflight.run_size import estimate_next_run
 
-    open_session = light_write_session if has_little_to_do(pipeline) else write_session
-    return open_session(pipeline)
+    size = estimate_next_run(pipeline)
+    if size is not None and size.is_tiny:
+        return light_write_session(pipeline)
+    if size is not None and size.is_small:
+        return quick_write_session(pipeline)
+    return write_session(pipeline)
 
 
 def _refuse_future(pipeline: "Pipeline", arrival: datetime) -> None:

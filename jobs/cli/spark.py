@@ -45,6 +45,16 @@ def light_write_session(pipeline: "Pipeline") -> "SparkSession":
     return write_session(pipeline, **LIGHT)
 
 
+def quick_write_session(pipeline: "Pipeline") -> "SparkSession":
+    """The session of a command that writes few rows, and may read more.
+
+    Raises Busy as `write_session` does.
+    """
+    from jobs.session import QUICK
+
+    return write_session(pipeline, **QUICK)
+
+
 def command_session(**conf: str) -> "SparkSession":
     """The session; its JVM ends with this process.
 

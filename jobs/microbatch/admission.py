@@ -70,8 +70,10 @@ def admit_rows(batch: RunContext, rows: DataFrame) -> Admitted:
     wider = source.add_computed_columns(rows, pipeline)
     with_digest = with_row_digest(wider, earlier_types(batch.spark, pipeline))
     marked = add_event_time(batch, source.mark_unanswered(with_digest, pipeline))
-    facts = _collect_facts(marked, pipeline)
     checked = marked.where(~F.col(UNANSWERED)).drop(UNANSWERED)
+    if _is_judged_at_once(pipeline):
+        return _judge_all(batch, checked, wider, {}, suspicious=False)
+    facts = _collect_facts(marked, pipeline)
     lost = keep_null_counts(facts)
     late_before = suspicious_before(pipeline, batch.stamp.judged_us)
     low = facts["low"]
@@ -81,6 +83,30 @@ def admit_rows(batch: RunContext, rows: DataFrame) -> Admitted:
         within = None if low is None else Range(low, facts["high"])
         counts = {**_count_without_judging(facts), **lost}
         return Admitted(accept_valid_rows(checked), wider.columns, wider.schema, counts, within)
+    return _judge_all(batch, checked, wider, lost, suspicious=suspicious)
+
+
+def _is_judged_at_once(pipeline: Pipeline) -> bool:
+    """Whether nothing has to be known of a batch before its rows are compared with others.
+
+    Rows with ids are always compared. Sessions are read only where a row may be late, and values
+    that expressions lose are counted before rows are left out.
+    """
+    may_lose_values = source.find_lost_values(pipeline) or source.may_leave_unanswered(pipeline)
+    has_ids = pipeline.source.event_id is not None
+    return has_ids and not pipeline.chained and not may_lose_values
+
+
+def _judge_all(
+    batch: RunContext,
+    checked: DataFrame,
+    wider: DataFrame,
+    lost: Mapping[str, int],
+    *,
+    suspicious: bool,
+) -> Admitted:
+    """The rows of a batch, each compared with others of the batch and with what is stored."""
+    pipeline = batch.pipeline
     remembered = read_memory(batch, checked, suspicious=suspicious)
     judged = judge_rows(checked, pipeline, lateness_law(batch), remembered)
     # Counts, state and outputs all read these rows, so they are computed once.

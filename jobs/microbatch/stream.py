@@ -55,12 +55,19 @@ class Run:
     """One run between its batches; its story grows by the intent and the done of each batch."""
 
     def __init__(
-        self, spark: SparkSession, pipeline: Pipeline, story: LedgerHistory, arrival_us: int
+        self,
+        spark: SparkSession,
+        pipeline: Pipeline,
+        story: LedgerHistory,
+        arrival_us: int,
+        new_rows: int | None = None,
     ) -> None:
+        """`new_rows` is how many rows there are to read; None where that is not known."""
         self.spark = spark
         self.pipeline = pipeline
         self.story = story
         self.arrival_us = arrival_us
+        self.new_rows = new_rows
         self.source_id = delta.table_id(spark, pipeline.source.table)
         # A run that was interrupted is finished under its own number.
         open_number = story.open_run.run if story.open_run else None
@@ -97,7 +104,7 @@ class Run:
         """
         if number <= self.story.last_batch:
             return
-        if self.story.intent(number) is None and rows.isEmpty():
+        if self.story.intent(number) is None and self._is_empty(rows):
             position = self._read_position(number)
             self._record_steps(self._new_entry(SKIP, number, run=None, **position))
             return
@@ -114,6 +121,14 @@ class Run:
         versions = self._read_versions()
         self._record_steps(replace(intent, step=DONE, counts=counts, versions=versions, note=note))
         crashpoint("batch.done")
+
+    def _is_empty(self, rows: DataFrame) -> bool:
+        """Whether a batch has no rows at all."""
+        is_first = not self.story.done(self.number)
+        if is_first and self.new_rows:
+            # The first batch of a run begins with the rows that were counted.
+            return False
+        return bool(rows.isEmpty())
 
     def close(self, told_us: int | None = None) -> RunReport:
         """Ends the run: the watermark advances, and windows close by it.

@@ -6,7 +6,7 @@ number that doesn't fit would become null without an error. The caller's own ses
 settings, also while a command runs.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -53,13 +53,15 @@ def in_exact_session(
 
 
 def exact_session(spark: SparkSession) -> SparkSession:
-    """`spark` where it has the `EXACT` settings already, else a copy of it that has them.
-
-    The copy shares context, catalog and temporary views with `spark`, not its settings.
-    """
+    """`spark` where it has the `EXACT` settings already, else a copy of it that has them."""
     if all(spark.conf.get(name, _UNSET) == value for name, value in EXACT.items()):
         return spark
+    return copy_session(spark, EXACT)
+
+
+def copy_session(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    """A session with other `settings` that shares context, catalog and views with `spark`."""
     copy = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
-    for name, value in EXACT.items():
+    for name, value in settings.items():
         copy.conf.set(name, value)
     return copy

@@ -43,6 +43,9 @@ def test_a_random_schedule_gives_the_oracles_tables(
 ) -> None:
     drawn = schedule(seed)
     plain, elsewhere = session(spark), session(spark, **ELSEWHERE)
+    if seed % 2:
+        # Outputs of small files are rewritten, unless they were created like this.
+        plain.conf.set("spark.databricks.delta.properties.defaults.enableDeletionVectors", "true")
     lab = Lab(
         plain,
         tmp_path,

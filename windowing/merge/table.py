@@ -1,6 +1,9 @@
 """Writes one table of windows in one commit.
 
 The commit is an append when no stored row changes, else one MERGE with literal bounds.
+
+A MERGE rewrites the files that contain a changed row, as long as these are small. From the first
+one on for which they are not, the rows of that table are marked by deletion vectors instead.
 """
 
 from collections.abc import Mapping
@@ -11,13 +14,21 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing import delta
+from windowing import control, delta
 from windowing.columns import OP, RUN, START
 from windowing.crash import crashpoint
+from windowing.files import local_path
 from windowing.grid.frame import instant
 from windowing.grid.zone import moment
 from windowing.merge.frame import BEGUN, DELETE, INSERT, LOST, OVERFLOW, UPDATE
 from windowing.merge.rule import Target
+
+_DELETION_VECTORS = "delta.enableDeletionVectors"
+_REWRITTEN_BYTES = 4 * 1024 * 1024
+"""How much of a table a MERGE may rewrite.
+
+A deletion vector costs every MERGE some ten more Spark jobs, and every later read two.
+"""
 
 
 @dataclass(frozen=True)
@@ -49,7 +60,6 @@ def recreate_table(spark: SparkSession, target: Target, schema: T.StructType) ->
 def _build_properties(target: Target, schema: T.StructType) -> dict[str, str]:
     return {
         **delta.properties(schema),
-        "delta.enableDeletionVectors": "true",
         "delta.enableChangeDataFeed": str(target.change_feed).lower(),
         "delta.deletedFileRetentionDuration": "interval 30 days",
     }
@@ -114,6 +124,8 @@ def _merge_changes(
 
     Only rows that differ are in its source, and the literal bounds prune the target's files.
     """
+    if _is_much_to_rewrite(spark, target, extent):
+        delta.set_property(spark, target.path, _DELETION_VECTORS, "true")
     conditions = []
     if extent is not None:
         low, high = (f"timestamp_ltz'{moment(us).isoformat(sep=' ')}'" for us in extent)
@@ -129,6 +141,24 @@ def _merge_changes(
         .whenNotMatchedInsert(f"s.`{OP}` = '{INSERT}'", values=new)
         .execute()
     )
+
+
+def _is_much_to_rewrite(
+    spark: SparkSession, target: Target, extent: tuple[int, int] | None
+) -> bool:
+    """Whether a MERGE of the rows that begin in `extent` may rewrite too many bytes.
+
+    Not where the table has deletion vectors already.
+    """
+    _, all_bytes = delta.size(spark, target.path)
+    if all_bytes <= _REWRITTEN_BYTES:
+        return False
+    if delta.setting(spark, target.path, _DELETION_VECTORS) == "true":
+        return False
+    if extent is None:
+        return True
+    found = control.count_bytes_between(str(local_path(target.path)), START, *extent)
+    return found > _REWRITTEN_BYTES
 
 
 def read_stored(spark: SparkSession, target: Target, low_us: int, high_us: int) -> DataFrame:

@@ -56,12 +56,16 @@ def mark_unanswered(wider: DataFrame, pipeline: Pipeline) -> DataFrame:
     is_event = _is_event(wider, pipeline)
     if is_event is None:
         return wider.withColumn(UNANSWERED, F.lit(False))
-    expressions = _expressions_of_where(pipeline)
-    if not any(may_lose(expression) for expression in expressions):
+    if not may_leave_unanswered(pipeline):
         return wider.where(is_event).withColumn(UNANSWERED, F.lit(False))
-    stored = _stored_columns(expressions, pipeline)
+    stored = _stored_columns(_expressions_of_where(pipeline), pipeline)
     marked = wider.withColumn(UNANSWERED, is_event.isNull() & _have_values(stored))
     return marked.where(F.coalesce(is_event, F.col(UNANSWERED)))
+
+
+def may_leave_unanswered(pipeline: Pipeline) -> bool:
+    """Whether `source.where` can lose its answer although all its columns have values."""
+    return any(may_lose(expression) for expression in _expressions_of_where(pipeline))
 
 
 def find_lost_values(pipeline: Pipeline) -> dict[str, Column]:

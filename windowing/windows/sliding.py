@@ -18,7 +18,7 @@ from windowing.panes.frame import Range
 from windowing.panes.rule import Shape, grid_shape, longest_span
 from windowing.spec.kinds import CHANGES, Sliding, Tumbling
 
-_NEXT, _BLOCK = "__next", "__in"
+_NEXT, _BLOCK, _CHANGE = "__next", "__in", "__change"
 
 
 def placed(
@@ -126,13 +126,16 @@ def _merge_by_change(panes: DataFrame, keys: Sequence[str], kept: Sequence[Part]
     values = {name: F.coalesce(F.col(name), F.lit(0)) for name in names}
     added = [value.alias(name) for name, value in values.items()]
     subtracted = [(-value).alias(name) for name, value in values.items()]
-    enters = panes.select(*keys, F.col(LOW).alias(FROM), *added)
-    leaves = panes.select(*keys, (F.col(HIGH) + 1).alias(FROM), *subtracted)
+    enters = F.struct(F.col(LOW).alias(FROM), *added)
+    leaves = F.struct((F.col(HIGH) + 1).alias(FROM), *subtracted)
+    # In one pass; a union of both would read the panes twice.
+    changes = panes.select(*keys, F.explode(F.array(enters, leaves)).alias(_CHANGE))
+    changes = changes.select(*keys, f"{_CHANGE}.*")
     order = Window.partitionBy(*keys).orderBy(FROM)
     running = order.rowsBetween(Window.unboundedPreceding, 0)
     sums = [F.sum(name).over(running).alias(name) for name in names]
     following_change = F.lead(FROM).over(order).alias(_NEXT)
-    summed = enters.unionByName(leaves).select(*keys, FROM, *sums, following_change)
+    summed = changes.select(*keys, FROM, *sums, following_change)
     # Several changes at one number give several rows; only the last of them has all the changes.
     lasting = summed.where((F.col(ROWS) > 0) & (F.col(_NEXT) > F.col(FROM)))
     return lasting.withColumn(TO, F.col(_NEXT) - 1).drop(_NEXT)

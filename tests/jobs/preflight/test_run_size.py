@@ -1,4 +1,4 @@
-"""Whether a run has little to do, and with which settings its session then starts."""
+"""How much a run has to read, and with which settings its session then starts."""
 
 import json
 from collections.abc import Callable
@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 
 import jobs.cli.spark
 from jobs.cli.main import main
-from jobs.preflight import little_new
-from jobs.preflight.little_new import has_little_to_do
-from jobs.session import LIGHT
+from jobs.preflight import run_size
+from jobs.preflight.run_size import RunSize, estimate_next_run
+from jobs.session import LIGHT, QUICK
 from tests.oracle import Event, Tumbling
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, ends_at
 from tests.support.pipeline_under_test import FEW, Lab
@@ -43,33 +43,52 @@ def lab(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lab:
     return make_lab(spark, tmp_path_factory.mktemp("little"))
 
 
-def test_new_rows_are_counted(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert has_little_to_do(lab.pipeline)
-    monkeypatch.setattr(little_new, "_FEW_ROWS", 3)
-    assert has_little_to_do(lab.pipeline)
-    monkeypatch.setattr(little_new, "_FEW_ROWS", 2)
-    assert not has_little_to_do(lab.pipeline)
+def test_new_rows_are_counted(lab: Lab) -> None:
+    size = estimate_next_run(lab.pipeline)
+    assert size is not None
+    assert size.new_rows == 3
+    assert 1_000 < size.stored_bytes < 1_000_000
 
 
-def test_tables_are_measured(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(little_new, "_SMALL_BYTES", 1_000)
-    assert not has_little_to_do(lab.pipeline)
+@pytest.mark.parametrize(
+    ("size", "classes"),
+    [
+        (RunSize(20_000, 4_000_000), ["small", "tiny"]),
+        (RunSize(20_001, 0), []),
+        (RunSize(0, 4_000_001), ["small"]),
+        (RunSize(20_000, 64_000_000), ["small"]),
+        (RunSize(20_000, 64_000_001), []),
+    ],
+)
+def test_limits_are_inside(size: RunSize, classes: list[str]) -> None:
+    found = {"small": size.is_small, "tiny": size.is_tiny}
+    assert [name for name, is_in_it in found.items() if is_in_it] == classes
 
 
 def test_another_spec_may_rebuild_everything(lab: Lab) -> None:
     windows = {**lab.spec()["windows"], "daily": {"kind": "tumbling", "size": "1 day"}}
-    assert not has_little_to_do(load_pipeline({**lab.spec(), "windows": windows}))
+    assert estimate_next_run(load_pipeline({**lab.spec(), "windows": windows})) is None
 
 
 def test_a_table_of_the_catalog_is_not_known(lab: Lab) -> None:
     source = {**lab.spec()["source"], "table": "db.events"}
-    assert not has_little_to_do(load_pipeline({**lab.spec(), "source": source}))
+    assert estimate_next_run(load_pipeline({**lab.spec(), "source": source})) is None
 
 
-def test_before_the_first_run_nothing_is_known(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_first_run_reads_the_whole_source(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, (HOURLY,), shows=FEW)
     lab.land([event("first", 1)])
-    assert not has_little_to_do(lab.pipeline)
+    lab.land([event("second", 2), event("third", 3)])
+    assert estimate_next_run(lab.pipeline) == RunSize(new_rows=3, stored_bytes=0)
+
+
+def test_a_long_log_is_read_as_far_as_it_matters(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_size, "FEW_ROWS", 1)
+    size = estimate_next_run(lab.pipeline)
+    assert size is not None
+    # The commit of two rows is the first one that is new.
+    assert size.new_rows == 2
+    assert not size.is_small
 
 
 def land_without_statistics(lab: Lab) -> None:
@@ -102,14 +121,25 @@ def test_whatever_is_in_doubt_takes_the_usual_session(
     spark: SparkSession, tmp_path: Path, change: Callable[[Lab], None]
 ) -> None:
     lab = make_lab(spark, tmp_path)
-    assert has_little_to_do(lab.pipeline)
+    assert estimate_next_run(lab.pipeline) is not None
     change(lab)
-    assert not has_little_to_do(lab.pipeline)
+    assert estimate_next_run(lab.pipeline) is None
 
 
-@pytest.mark.parametrize(("few", "settings"), [(3, LIGHT), (2, {})])
+@pytest.mark.parametrize(
+    ("size", "settings"),
+    [
+        (RunSize(1, 0), LIGHT),
+        (RunSize(1, 4_000_001), QUICK),
+        (RunSize(20_001, 0), {}),
+        (None, {}),
+    ],
+)
 def test_the_command_starts_as_it_will_be_used(
-    lab: Lab, few: int, settings: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    lab: Lab,
+    size: RunSize | None,
+    settings: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked = []
 
@@ -118,6 +148,6 @@ def test_the_command_starts_as_it_will_be_used(
         raise UsageError("no session here")
 
     monkeypatch.setattr(jobs.cli.spark, "command_session", refuse)
-    monkeypatch.setattr(little_new, "_FEW_ROWS", few)
+    monkeypatch.setattr(run_size, "estimate_next_run", lambda pipeline: size)
     CliRunner().invoke(main, ["run", str(lab.root / "lab.yaml")], prog_name="tidemark")
     assert asked == [settings]

@@ -1,0 +1,245 @@
+"""What small runs cost, warm in one session and cold as commands, beside bare Spark.
+
+    python -m bench.small_runs [--history 1000000] [--rounds 3] [--to FILE]
+
+Prints a table and writes the figures as JSON. Times are medians. A round measures each contender
+once, so that a busy machine slows all of them.
+"""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import yaml
+from pyspark.sql import DataFrame, SparkSession
+
+from bench.meter import Cost, metered
+from bench.standard_runs import (
+    HOURLY,
+    ROLLING,
+    land,
+    make_pipeline,
+    make_spec,
+    many_events,
+    one_event,
+)
+from jobs.console import Printer
+from jobs.run import run
+from jobs.session import spark_session
+
+RESULTS = Path(__file__).parent / "results" / "small_runs.json"
+COMMAND = Path(sys.executable).with_name("tidemark")
+BARE = (
+    "import sys; from jobs.session import spark_session; "
+    "print(spark_session().read.format('delta').load(sys.argv[1]).count())"
+)
+_WARM_UP = 4
+_ROWS = 1_000
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured figure, and what it should be at most; `floor` is the least that is asked."""
+
+    name: str
+    value: float
+    target: float
+    floor: float
+
+    @property
+    def verdict(self) -> str:
+        """Whether it reaches the target, or the floor at least."""
+        if self.value <= self.target:
+            return "target"
+        return "floor" if self.value <= self.floor else "missed"
+
+
+def main() -> int:
+    """Prints and stores the figures."""
+    parser = argparse.ArgumentParser(description="what small runs cost")
+    parser.add_argument("--history", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--to", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    root = Path(tempfile.mkdtemp(prefix="small-runs-"))
+    try:
+        # Cold commands come first, while this process has no JVM that takes memory and time.
+        figures = _measure_commands(root / "cold", options.rounds)
+        spark = spark_session("small-runs")
+        figures += _measure_standard_run(spark, root / "standard", options.history)
+        figures += _measure_single_events(spark, root / "single", options.rounds)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+    _store(figures, options.to, options.history)
+    rows = [
+        [figure.name, f"{figure.value:,.2f}", figure.target, figure.floor, figure.verdict]
+        for figure in figures
+    ]
+    Printer(as_json=False).table(["figure", "value", "target", "floor", "reached"], rows)
+    return 0
+
+
+def _measure_standard_run(spark: SparkSession, root: Path, history: int) -> list[Figure]:
+    """Two windows with ids, 1,000 new rows of which 100 are late, the last of some warm runs."""
+    pipeline = make_pipeline(root, {**HOURLY, **ROLLING}, event_id="id")
+    land(spark, root, many_events(0, history, low=0, hours=120))
+    run(spark, pipeline)
+    cost = Cost()
+    for number in range(_WARM_UP + 1):
+        low = (120 + number) * 3600
+        land(spark, root, many_events(history + number * _ROWS, _ROWS, low, late=7200))
+        with metered(spark, root / "lake") as meter:
+            meter.start()
+            report = run(spark, pipeline)
+            cost = meter.stop()
+        if report.accepted != _ROWS or not report.windows["rolling"].updated:
+            raise SystemExit(f"the standard run did something else: {report}")
+    return [
+        Figure("standard run: Spark jobs", cost.jobs, 25, 45),
+        Figure("standard run: calls over the bridge", cost.calls, 2_500, 5_000),
+        Figure("standard run: generated classes", cost.classes, 20, 80),
+    ]
+
+
+def _measure_single_events(spark: SparkSession, root: Path, rounds: int) -> list[Figure]:
+    """One event that adds a window, and one that corrects one, beside two bare appends."""
+    pipeline = make_pipeline(root, HOURLY)
+    land(spark, root, one_event(0))
+    land(spark, root, one_event(3600))
+    run(spark, pipeline)
+    append_twice(spark, root)
+    adds: list[float] = []
+    corrects: list[float] = []
+    appends: list[float] = []
+    for number in range(_WARM_UP + rounds):
+        land(spark, root, one_event(7200 + 3600 * number))
+        appends.append(_time(lambda: append_twice(spark, root)))
+        adds.append(_time(lambda: run(spark, pipeline)))
+        land(spark, root, one_event(1 + number))
+        append_twice(spark, root)
+        corrects.append(_time(lambda: run(spark, pipeline)))
+    bare = statistics.median(appends[_WARM_UP:])
+    return [
+        Figure(
+            "one event that adds a window, to two bare appends",
+            statistics.median(adds[_WARM_UP:]) / bare,
+            1.5,
+            2.5,
+        ),
+        Figure(
+            "one event that corrects a window, to two bare appends",
+            statistics.median(corrects[_WARM_UP:]) / bare,
+            2.5,
+            4,
+        ),
+    ]
+
+
+def append_twice(spark: SparkSession, root: Path) -> None:
+    """The least that a run could do: a stream that appends its batch to two tables."""
+
+    def write(rows: DataFrame, number: int) -> None:
+        for name in ("first", "second"):
+            rows.write.format("delta").mode("append").save(str(root / name))
+
+    stream = spark.readStream.format("delta").load(str(root / "events")).writeStream
+    stream = stream.option("checkpointLocation", str(root / "appended"))
+    stream.trigger(availableNow=True).foreachBatch(write).start().awaitTermination()
+
+
+def _measure_commands(root: Path, rounds: int) -> list[Figure]:
+    """Cold commands on 1,000 new rows, and with nothing new, beside a bare Spark process."""
+    root.mkdir(parents=True)
+    spec = root / "p.yaml"
+    spec.write_text(yaml.safe_dump(make_spec(root, {**HOURLY, **ROLLING})))
+    _land_in_a_process(root, 0)
+    _run_command("run", spec)
+    bare: list[float] = []
+    nothing: list[float] = []
+    cold: list[float] = []
+    all_four: list[float] = []
+    for number in range(1, rounds + 1):
+        bare.append(_time(lambda: _run_process(sys.executable, "-c", BARE, root / "events")))
+        nothing.append(_time(lambda: _run_command("run", spec)))
+        _land_in_a_process(root, 2 * number - 1)
+        cold.append(_time(lambda: _run_command("run", spec)))
+        _land_in_a_process(root, 2 * number)
+        all_four.append(
+            _time(lambda: _run_command("run", spec, "--validate"))
+            + _time(lambda: _run_command("validate", spec))
+            + _time(lambda: _run_command("publish", spec))
+            + _time(lambda: _run_command("report", spec))
+        )
+    least = statistics.median(bare)
+    return [
+        Figure(
+            "run with nothing new, to a bare process", statistics.median(nothing) / least, 0.1, 0.2
+        ),
+        Figure(
+            "cold run of 1,000 rows, to a bare process", statistics.median(cold) / least, 1.5, 2
+        ),
+        Figure(
+            "the four commands of a DAG run, to a bare process",
+            statistics.median(all_four) / least,
+            2,
+            3,
+        ),
+    ]
+
+
+def _land_in_a_process(root: Path, number: int) -> None:
+    """Appends the rows of arrival `number` from a process of its own, whose JVM ends with it."""
+    query = many_events(number * _ROWS, _ROWS, low=number * 3600, late=7200 if number else 0)
+    code = (
+        "import sys; from pathlib import Path; from bench.standard_runs import land; "
+        "from jobs.session import spark_session; "
+        "land(spark_session(), Path(sys.argv[1]), sys.argv[2])"
+    )
+    _run_process(sys.executable, "-c", code, root, query)
+
+
+def _run_command(name: str, *arguments: Path | str) -> None:
+    _run_process(COMMAND, name, *arguments)
+
+
+def _run_process(*command: Path | str) -> None:
+    here = Path(__file__).parents[1]
+    # Commands must not find a warm engine here.
+    environment = {**os.environ, "TIDEMARK_ENGINE": "off"}
+    parts = [str(part) for part in command]
+    ended = subprocess.run(
+        parts, check=False, cwd=here, env=environment, capture_output=True, text=True
+    )
+    if ended.returncode:
+        raise SystemExit(f"{command[:3]} ended with {ended.returncode}: {ended.stderr[-500:]}")
+
+
+def _time(action: Callable[[], object]) -> float:
+    before = time.monotonic()
+    action()
+    return time.monotonic() - before
+
+
+def _store(figures: Sequence[Figure], to: Path, history: int) -> None:
+    to.parent.mkdir(parents=True, exist_ok=True)
+    found = {
+        "command": f"python -m bench.small_runs --history {history}",
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "figures": [{**asdict(figure), "reached": figure.verdict} for figure in figures],
+    }
+    to.write_text(json.dumps(found, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+"""How much a run has to read, as far as logs tell before any JVM starts.
+
+Only settings are chosen by it, never results: with all of them a run computes the same.
+
+    ledger + log of the source + logs of the tables -> new rows, stored bytes
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from jobs.preflight.spec_changes import spec_difference
+from windowing import control
+from windowing.files import local_path, newest_version
+from windowing.ledger.rule import LedgerHistory
+from windowing.ledger.table import read_history
+from windowing.source.commits import read_commit, total
+from windowing.spec.pipeline import Pipeline
+
+FEW_ROWS = 20_000
+SMALL_BYTES = 64_000_000
+TINY_BYTES = 4_000_000
+"""Of all tables of a pipeline together, as they are compressed."""
+
+
+@dataclass(frozen=True)
+class RunSize:
+    """The rows that the source has gained since the last run, and the bytes that are stored."""
+
+    new_rows: int
+    stored_bytes: int
+
+    @property
+    def is_small(self) -> bool:
+        """Whether one task can read the new rows and all that is stored."""
+        return self.new_rows <= FEW_ROWS and self.stored_bytes <= SMALL_BYTES
+
+    @property
+    def is_tiny(self) -> bool:
+        """Whether so little is read that no query is worth compiling."""
+        return self.new_rows <= FEW_ROWS and self.stored_bytes <= TINY_BYTES
+
+
+def estimate_next_run(pipeline: Pipeline) -> RunSize | None:
+    """The size of the next run; None where that isn't known.
+
+    It is not known where a step was left open, where the spec has changed, and where a commit of
+    the source has no statistics or rewrites rows.
+    """
+    try:
+        return estimate_run_size(pipeline, read_history(pipeline))
+    except (control.TableError, OSError):
+        # The run itself says what is wrong.
+        return None
+
+
+def estimate_run_size(pipeline: Pipeline, past: LedgerHistory) -> RunSize | None:
+    """The size of the run that follows `past`; None where that isn't known.
+
+    TableError and OSError where a log can't be read.
+    """
+    if past.is_open or (past.entries and spec_difference(pipeline, past)):
+        return None
+    new_rows = _count_new_rows(pipeline, past)
+    if new_rows is None:
+        return None
+    return RunSize(new_rows, _count_stored_bytes(pipeline, past))
+
+
+def _count_new_rows(pipeline: Pipeline, past: LedgerHistory) -> int | None:
+    """The rows of the commits that the stream has not read to their end."""
+    if "/" not in pipeline.source.table:
+        # The table is a name of Spark's catalog, which only Spark can look up.
+        return None
+    table = local_path(pipeline.source.table)
+    newest = newest_version(table)
+    if newest is None:
+        return None
+    rows: list[int | None] = []
+    for version in range(past.next_version or 0, newest + 1):
+        rows.append(_count_rows_of_commit(table, version))
+        so_far = total(rows)
+        if so_far is None or so_far > FEW_ROWS:
+            # A long log is not read further than it matters.
+            return so_far
+    return total(rows)
+
+
+def _count_rows_of_commit(table: Path, version: int) -> int | None:
+    file = table / "_delta_log" / f"{version:020}.json"
+    if not file.exists():
+        return None
+    commit = read_commit(version, file.read_text(encoding="utf-8"), event_time="")
+    # Rows that a commit removed have to be read, too, and are counted nowhere.
+    return None if commit.rewrites else commit.rows
+
+
+def _count_stored_bytes(pipeline: Pipeline, past: LedgerHistory) -> int:
+    bytes_found = 0
+    for name in past.versions:
+        size = control.measure_table(str(local_path(pipeline.table(name))))
+        bytes_found += 0 if size is None else size.bytes
+    return bytes_found

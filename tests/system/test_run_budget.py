@@ -1,0 +1,84 @@
+"""What three standard runs may cost: Spark jobs, Delta commits and calls over the bridge.
+
+The limits are what the runs needed when they were set, so a later change can't add a job unseen.
+Who makes a run cheaper lowers them.
+"""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from bench.meter import Cost, metered
+from bench.standard_runs import HOURLY, ROLLING, land, make_pipeline, many_events, one_event
+from jobs.preflight.exact_session import copy_session
+from jobs.run import run
+from windowing.report.rule import RunReport
+from windowing.spec.pipeline import Pipeline
+
+USUAL = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.constraintPropagation.enabled": "true",
+}
+"""What a session of users has, and that of the tests has not."""
+
+
+@pytest.fixture
+def usual(spark: SparkSession) -> SparkSession:
+    """A session with the settings that users have."""
+    return copy_session(spark, USUAL)
+
+
+def run_metered(spark: SparkSession, root: Path, pipeline: Pipeline) -> tuple[RunReport, Cost]:
+    """One run, and what it needed."""
+    with metered(spark, root / "lake") as meter:
+        meter.start()
+        report = run(spark, pipeline)
+        return report, meter.stop()
+
+
+def assert_within(cost: Cost, limit: Cost) -> None:
+    """Fails where one of the three costs is over its limit."""
+    over = []
+    for name in ("jobs", "commits", "calls"):
+        needed, allowed = getattr(cost, name), getattr(limit, name)
+        if needed > allowed:
+            over.append(f"{needed} {name}, allowed are {allowed}")
+    assert not over
+
+
+@pytest.mark.alone
+def test_an_event_that_adds_a_window(usual: SparkSession, tmp_path: Path) -> None:
+    pipeline = make_pipeline(tmp_path, HOURLY)
+    land(usual, tmp_path, one_event(0))
+    run(usual, pipeline)
+    land(usual, tmp_path, one_event(3600))
+    report, cost = run_metered(usual, tmp_path, pipeline)
+    assert (report.windows["hourly"].inserted, report.windows["hourly"].updated) == (1, 0)
+    assert_within(cost, Cost(jobs=12, commits=6, calls=1_864))
+
+
+@pytest.mark.alone
+def test_a_late_event_that_corrects_a_window(usual: SparkSession, tmp_path: Path) -> None:
+    pipeline = make_pipeline(tmp_path, HOURLY)
+    land(usual, tmp_path, f"{one_event(0)} union all {one_event(7200)}")
+    run(usual, pipeline)
+    land(usual, tmp_path, one_event(1))
+    report, cost = run_metered(usual, tmp_path, pipeline)
+    assert (report.windows["hourly"].inserted, report.windows["hourly"].updated) == (0, 1)
+    assert_within(cost, Cost(jobs=16, commits=6, calls=1_917))
+
+
+@pytest.mark.alone
+def test_a_thousand_events_with_ids_in_two_windows(usual: SparkSession, tmp_path: Path) -> None:
+    pipeline = make_pipeline(tmp_path, {**HOURLY, **ROLLING}, event_id="id")
+    land(usual, tmp_path, many_events(0, 10_000, low=0))
+    run(usual, pipeline)
+    land(usual, tmp_path, many_events(10_000, 1_000, low=3600, late=3600))
+    report, cost = run_metered(usual, tmp_path, pipeline)
+    assert report.accepted == 1_000
+    for name in ("hourly", "rolling"):
+        assert report.windows[name].inserted > 0
+        assert report.windows[name].updated > 0
+    assert_within(cost, Cost(jobs=33, commits=8, calls=3_744))
