@@ -7,10 +7,10 @@ PY := .venv/bin/python
 export TZ := UTC
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test test-deep test-wheel seeded torture soak lint bench pictures airflow wheel clean lock schema
+.PHONY: help setup demo test test-deep test-wheel seeded torture soak lint bench bench-quick pictures airflow wheel clean lock schema
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 setup: .venv/.ready .venv-airflow/.ready ## both environments and the Delta JARs, once
 
@@ -41,6 +41,9 @@ lint: setup ## ruff, mypy, import contracts
 
 bench: setup ## ratios against Spark's own window() and a batch recompute
 	@$(PY) -m bench
+
+bench-quick: setup ## what small runs cost, beside bare Spark (five minutes)
+	@$(PY) -m bench.small_runs
 
 pictures: setup ## draws the windows of the documentation anew, from what the engine writes
 	@$(PY) -m docs.draw
