@@ -1,5 +1,9 @@
 """The session of a run that reads few rows."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
 from pyspark.sql import SparkSession
 
 from jobs.preflight.exact_session import copy_session
@@ -14,8 +18,29 @@ SMALL = {
 """Settings with which every query is planned once and runs in one task after each shuffle."""
 
 
+@dataclass(frozen=True)
+class _Copy:
+    """A session with the settings `SMALL`, and the other settings that it was made with."""
+
+    session: SparkSession
+    settings: Mapping[str, str]
+
+
+# Spark keeps a listener for every session that has started a stream, and never drops it. So one
+# copy serves all runs of a session.
+_copies: WeakKeyDictionary[SparkSession, _Copy] = WeakKeyDictionary()
+
+
 def session_of_size(spark: SparkSession, size: RunSize | None) -> SparkSession:
-    """`spark`, or for a run that is known to be small a copy of it with the settings `SMALL`."""
+    """`spark`, or for a run that is known to be small a copy of it with the settings `SMALL`.
+
+    The copy is the same for all runs of a session, as long as its settings stay.
+    """
     if size is None or not size.is_small:
         return spark
-    return copy_session(spark, SMALL)
+    settings = spark.conf.getAll
+    known = _copies.get(spark)
+    if known is None or known.settings != settings:
+        known = _Copy(copy_session(spark, SMALL), settings)
+        _copies[spark] = known
+    return known.session
