@@ -219,19 +219,25 @@ def _quote(name: str) -> str:
     return f'"{escaped}"'
 
 
-def count_bytes_between(path: str, column: str, low_us: int, high_us: int) -> int:
+def count_bytes_between(path: str, column: str, low_us: int, high_us: int) -> int | None:
     """How large the files are that may have a `column` from `low_us` to `high_us`, both inside.
 
-    It is known from the statistics in the log of any table. A file without them counts.
+    It is known from the statistics in the log of any table. A file without them counts. None where
+    the log is one that only Spark can read.
     """
-    with _errors_explained(path):
-        files = pa.table(DeltaTable(path).get_add_actions(flatten=True))
+    try:
+        with _errors_explained(path):
+            files = pa.table(DeltaTable(local_path(path)).get_add_actions(flatten=True))
+    except TableError:
+        return None
+    if not files.num_rows:
+        return 0
     lows = _read_times(files, f"min.{column}")
     highs = _read_times(files, f"max.{column}")
     bytes_found = 0
     for size, first, last in zip(files.column("size_bytes").to_pylist(), lows, highs, strict=True):
         is_before = last is not None and last + _MILLISECOND < low_us
-        is_after = first is not None and first > high_us
+        is_after = first is not None and first - _MILLISECOND > high_us
         if not is_before and not is_after:
             bytes_found += int(size)
     return bytes_found

@@ -36,14 +36,9 @@ def write_shown(
     """
     target = output_table(batch.pipeline, window)
     shown = merges.filter_having(new, window.shown.having)
-    if delta.is_new(batch.spark, target.path):
+    stored = _read_stored(batch, window, target, within)
+    if stored is None:
         return write_output(batch, window, target, merges.compute_inserts(shown, target))
-    if isinstance(window, Global):
-        stored = delta.read(batch.spark, target.path)
-    else:
-        low_us = within.low_us - longest_span(window)
-        high_us = within.high_us + longest_span(window)
-        stored = outputs.read_stored(batch.spark, target, low_us, high_us)
     if window.shown.having is None:
         return write_output(
             batch, window, target, merges.compute_corrections(shown, stored, target)
@@ -55,6 +50,19 @@ def write_shown(
     return write_output(
         batch, window, target, merges.compute_replacements(shown, recomputed, target)
     )
+
+
+def _read_stored(
+    batch: RunContext, window: Aligned | Global, target: Target, within: Range
+) -> DataFrame | None:
+    """The stored rows that windows touched `within` may correct; None where there can't be any."""
+    if delta.is_new(batch.spark, target.path):
+        return None
+    if isinstance(window, Global):
+        return delta.read(batch.spark, target.path)
+    low_us = within.low_us - longest_span(window)
+    high_us = within.high_us + longest_span(window)
+    return outputs.read_stored(batch.spark, target, low_us, high_us)
 
 
 def write_output(

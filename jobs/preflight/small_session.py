@@ -1,6 +1,5 @@
 """The session of a run that reads few rows."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -20,10 +19,10 @@ SMALL = {
 
 @dataclass(frozen=True)
 class _Copy:
-    """A session with the settings `SMALL`, and the other settings that it was made with."""
+    """A session with the settings `SMALL`, and a hash of the settings that it was made with."""
 
     session: SparkSession
-    settings: Mapping[str, str]
+    settings: int
 
 
 # Spark keeps a listener for every session that has started a stream, and never drops it. So one
@@ -38,7 +37,8 @@ def session_of_size(spark: SparkSession, size: RunSize | None) -> SparkSession:
     """
     if size is None or not size.is_small:
         return spark
-    settings = spark.conf.getAll
+    # Their names and values would be some two hundred calls to the JVM.
+    settings = int(spark._jsparkSession.conf().getAll().hashCode())
     known = _copies.get(spark)
     if known is None or known.settings != settings:
         known = _Copy(copy_session(spark, SMALL), settings)

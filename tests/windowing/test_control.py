@@ -204,3 +204,23 @@ def test_a_version_that_is_not_there_is_refused(tmp_path: Path) -> None:
     control.append_rows(path, SCHEMA, [row(1)], after=-1)
     with pytest.raises(control.TableError):
         control.count_rows(path, 7)
+
+
+def test_files_are_measured_that_may_have_a_time(tmp_path: Path, spark: SparkSession) -> None:
+    """Three files of one second each; the statistics of Delta are cut to milliseconds."""
+    path = str(tmp_path / "table")
+    for second in (-2, 0, 2):
+        micros = f"{second} * 1000000 + id * 100123"
+        rows = spark.sql(f"select timestamp_micros({micros}) as at from range(10)").coalesce(1)
+        rows.write.format("delta").mode("append").save(path)
+    sizes = {
+        span: control.count_bytes_between(path, "at", *span)
+        for span in [(-(10**7), 10**7), (901_107, 901_107), (903_108, 1_997_000), (0, 2_000_000)]
+    }
+    everything = sizes[-(10**7), 10**7]
+    assert everything
+    assert sizes[903_108, 1_997_000] == 0
+    assert 0 < (sizes[901_107, 901_107] or 0) < everything
+    assert (sizes[901_107, 901_107] or 0) < (sizes[0, 2_000_000] or 0) < everything
+    assert control.count_bytes_between(path, "other", 0, 0) == everything
+    assert control.count_bytes_between(str(tmp_path / "none"), "at", 0, 0) is None

@@ -17,7 +17,6 @@ from pyspark.sql import types as T
 from windowing import control, delta
 from windowing.columns import OP, RUN, START
 from windowing.crash import crashpoint
-from windowing.files import local_path
 from windowing.grid.frame import instant
 from windowing.grid.zone import moment
 from windowing.merge.frame import BEGUN, DELETE, INSERT, LOST, OVERFLOW, UPDATE
@@ -157,14 +156,16 @@ def _is_much_to_rewrite(
         return False
     if extent is None:
         return True
-    found = control.count_bytes_between(str(local_path(target.path)), START, *extent)
-    return found > _REWRITTEN_BYTES
+    found = control.count_bytes_between(target.path, START, *extent)
+    return found is None or found > _REWRITTEN_BYTES
 
 
-def read_stored(spark: SparkSession, target: Target, low_us: int, high_us: int) -> DataFrame:
+def read_stored(spark: SparkSession, target: Target, low_us: int, high_us: int) -> DataFrame | None:
     """The rows of a table whose window begins from `low_us` to `high_us`, both inside.
 
-    The bounds prune files.
+    The bounds prune files. None where no file can have such a row.
     """
+    if control.count_bytes_between(target.path, START, low_us, high_us) == 0:
+        return None
     begins_within = F.col(START).between(instant(low_us), instant(high_us))
     return delta.read(spark, target.path).where(begins_within)

@@ -11,7 +11,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from windowing import delta
+from windowing import control, delta
 from windowing.columns import BATCH, FIRST, GENERATION, JUDGED, LAST, OP, PANE, RUN
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant
@@ -94,10 +94,14 @@ def swap_partials(path: str, old: DataFrame, new: DataFrame, identity: Sequence[
 def panes_before(
     spark: SparkSession, pipeline: Pipeline, table: str, stamp: Stamp, within: Range
 ) -> DataFrame | None:
-    """The stored panes of other batches that begin `within`; None if there is no state yet."""
-    if not delta.exists(spark, pipeline.table(table)):
+    """The stored panes of other batches that begin `within`; None if there can't be one."""
+    path = pipeline.table(table)
+    if not delta.exists(spark, path):
         return None
-    rows = delta.read(spark, pipeline.table(table))
+    # The log answers this in milliseconds. To Spark it is a job, and another plan to make.
+    if control.count_bytes_between(path, PANE, within.low_us, within.high_us) == 0:
+        return None
+    rows = delta.read(spark, path)
     begins_within = F.col(PANE).between(instant(within.low_us), instant(within.high_us))
     return rows.where(begins_within & stamp.foreign)
 

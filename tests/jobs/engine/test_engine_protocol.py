@@ -91,8 +91,11 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.delenv("TIDEMARK_ENGINE", raising=False)
+    # Where nohup started the tests, their processes would ignore it as well.
+    hangup = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     lab = Lab(tmp_path)
     yield lab
+    signal.signal(signal.SIGHUP, hangup)
     for engine in lab.engines:
         engine.terminate()
         engine.wait(PATIENCE)
