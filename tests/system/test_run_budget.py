@@ -1,8 +1,8 @@
 """What three standard runs may cost: Spark jobs, Delta commits and calls over the bridge.
 
 The limits are what the runs needed when they were set, so a later change can't add a job unseen.
-Who makes a run cheaper lowers them. After the rest of the suite each run needs one job and eight calls
-more than alone; the limits are those.
+Who makes a run cheaper lowers them. After the rest of the suite each run needs one job and eight
+calls more than alone; the limits are those.
 """
 
 from pathlib import Path
