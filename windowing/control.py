@@ -225,10 +225,8 @@ def count_bytes_between(path: str, column: str, low_us: int, high_us: int) -> in
     It is known from the statistics in the log of any table. A file without them counts. None where
     the log is one that only Spark can read.
     """
-    try:
-        with _errors_explained(path):
-            files = pa.table(DeltaTable(local_path(path)).get_add_actions(flatten=True))
-    except TableError:
+    files = _list_files(path)
+    if files is None:
         return None
     if not files.num_rows:
         return 0
@@ -241,6 +239,23 @@ def count_bytes_between(path: str, column: str, low_us: int, high_us: int) -> in
         if not is_before and not is_after:
             bytes_found += int(size)
     return bytes_found
+
+
+def count_bytes(path: str) -> int | None:
+    """How large all files of any table are; None where the log is one that only Spark can read."""
+    files = _list_files(path)
+    if files is None:
+        return None
+    return sum(files.column("size_bytes").to_pylist()) if files.num_rows else 0
+
+
+def _list_files(path: str) -> pa.Table | None:
+    """The files of the newest version of a table, with their statistics; None as above."""
+    try:
+        with _errors_explained(path):
+            return pa.table(DeltaTable(local_path(path)).get_add_actions(flatten=True))
+    except TableError:
+        return None
 
 
 def _read_times(files: pa.Table, statistic: str) -> list[int | None]:

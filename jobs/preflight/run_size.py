@@ -56,14 +56,19 @@ def estimate_next_run(pipeline: Pipeline) -> RunSize | None:
 def estimate_run_size(pipeline: Pipeline, past: LedgerHistory) -> RunSize | None:
     """The size of the run that follows `past`; None where that isn't known.
 
-    TableError and OSError where a log can't be read.
+    Nothing is refused here, because only settings depend on it.
     """
     if past.is_open or (past.entries and spec_difference(pipeline, past)):
         return None
-    new_rows = _count_new_rows(pipeline, past)
-    if new_rows is None:
+    try:
+        new_rows = _count_new_rows(pipeline, past)
+        stored_bytes = _count_stored_bytes(pipeline, past)
+    except (OSError, ValueError):
+        # A commit that can't be read, or is no JSON.
         return None
-    return RunSize(new_rows, _count_stored_bytes(pipeline, past))
+    if new_rows is None or stored_bytes is None:
+        return None
+    return RunSize(new_rows, stored_bytes)
 
 
 def _count_new_rows(pipeline: Pipeline, past: LedgerHistory) -> int | None:
@@ -94,9 +99,6 @@ def _count_rows_of_commit(table: Path, version: int) -> int | None:
     return None if commit.rewrites else commit.rows
 
 
-def _count_stored_bytes(pipeline: Pipeline, past: LedgerHistory) -> int:
-    bytes_found = 0
-    for name in past.versions:
-        size = control.measure_table(str(local_path(pipeline.table(name))))
-        bytes_found += 0 if size is None else size.bytes
-    return bytes_found
+def _count_stored_bytes(pipeline: Pipeline, past: LedgerHistory) -> int | None:
+    """The bytes of all tables; None where the log of one is for Spark alone."""
+    return total(control.count_bytes(pipeline.table(name)) for name in past.versions)

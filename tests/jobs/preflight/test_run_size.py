@@ -116,7 +116,21 @@ def interrupt(lab: Lab) -> None:
     lab.land([event("fifth", 5)])
 
 
-@pytest.mark.parametrize("change", [land_without_statistics, rewrite, lose_commit, interrupt])
+def damage_commit(lab: Lab) -> None:
+    """A commit of the source that is no JSON any more."""
+    (lab.root / "source" / "_delta_log" / f"{2:020}.json").write_text("{not json")
+
+
+def damage_output(lab: Lab) -> None:
+    """An output whose log only tells that something is wrong."""
+    for commit in (lab.root / "lake" / "lab" / "hourly" / "_delta_log").glob("*.json"):
+        commit.write_text("{not json")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [land_without_statistics, rewrite, lose_commit, interrupt, damage_commit, damage_output],
+)
 def test_whatever_is_in_doubt_takes_the_usual_session(
     spark: SparkSession, tmp_path: Path, change: Callable[[Lab], None]
 ) -> None:
