@@ -8,7 +8,7 @@ from json import dumps
 
 from expectations.table import read_outcomes
 from jobs.preflight.lock_file import held_here
-from windowing import control
+from windowing import control, table_figures
 from windowing.crash import crashpoint
 from windowing.errors import ExpectationsFailed, UsageError
 from windowing.files import local_path
@@ -103,7 +103,7 @@ def _count_rows(
         name = window.name
         if name in entry.versions:
             path = str(local_path(pipeline.table(name)))
-            rows = control.count_rows(path, versions[name])
+            rows = table_figures.count_rows(path, versions[name])
             outputs[name] = {"version": versions[name], "rows": rows}
     return outputs
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobs.preflight.spec_changes import spec_difference
-from windowing import control
+from windowing import control, table_figures
 from windowing.files import local_path, newest_version
 from windowing.ledger.rule import LedgerHistory
 from windowing.ledger.table import read_history
@@ -101,4 +101,4 @@ def _count_rows_of_commit(table: Path, version: int) -> int | None:
 
 def _count_stored_bytes(pipeline: Pipeline, past: LedgerHistory) -> int | None:
     """The bytes of all tables; None where the log of one is for Spark alone."""
-    return total(control.count_bytes(pipeline.table(name)) for name in past.versions)
+    return total(table_figures.count_bytes(pipeline.table(name)) for name in past.versions)

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing import control, delta
+from windowing import delta, table_figures
 from windowing.columns import OP, RUN, START
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant
@@ -156,7 +156,7 @@ def _is_much_to_rewrite(
         return False
     if extent is None:
         return True
-    found = control.count_bytes_between(target.path, START, *extent)
+    found = table_figures.count_bytes_between(target.path, START, *extent)
     return found is None or found > _REWRITTEN_BYTES
 
 
@@ -165,7 +165,7 @@ def read_stored(spark: SparkSession, target: Target, low_us: int, high_us: int) 
 
     The bounds prune files. None where no file can have such a row.
     """
-    if control.count_bytes_between(target.path, START, low_us, high_us) == 0:
+    if table_figures.count_bytes_between(target.path, START, low_us, high_us) == 0:
         return None
     begins_within = F.col(START).between(instant(low_us), instant(high_us))
     return delta.read(spark, target.path).where(begins_within)

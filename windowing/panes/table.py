@@ -11,7 +11,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from windowing import control, delta
+from windowing import delta, table_figures
 from windowing.columns import BATCH, FIRST, GENERATION, JUDGED, LAST, OP, PANE, RUN
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant
@@ -99,7 +99,7 @@ def panes_before(
     if not delta.exists(spark, path):
         return None
     # The log answers this in milliseconds. To Spark it is a job, and another plan to make.
-    if control.count_bytes_between(path, PANE, within.low_us, within.high_us) == 0:
+    if table_figures.count_bytes_between(path, PANE, within.low_us, within.high_us) == 0:
         return None
     rows = delta.read(spark, path)
     begins_within = F.col(PANE).between(instant(within.low_us), instant(within.high_us))

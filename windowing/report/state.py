@@ -1,6 +1,6 @@
 """The state tables of a pipeline with their sizes, read without Spark."""
 
-from windowing import control
+from windowing import table_figures
 from windowing.columns import BATCH, RUN
 from windowing.files import local_path
 from windowing.panes.rule import state_names
@@ -16,11 +16,11 @@ def measure_state_tables(pipeline: Pipeline) -> tuple[StateTable, ...]:
     found = []
     for table, windows in state_names(pipeline).items():
         path = str(local_path(pipeline.table(table)))
-        size = control.measure_table(path)
+        size = table_figures.measure_table(path)
         if size is None:
             continue
         # There is none in a table without rows.
-        run, batch = control.find_greatest(path, (RUN, BATCH)) or (None, None)
+        run, batch = table_figures.find_greatest(path, (RUN, BATCH)) or (None, None)
         measured = StateTable(table, windows, size.rows, size.files, size.bytes, run, batch)
         found.append(measured)
     return tuple(found)

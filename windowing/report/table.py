@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from windowing import control
+from windowing import control, table_figures
 from windowing.files import local_path
 from windowing.ledger.nulls import read_null_counts
 from windowing.ledger.rule import (
@@ -236,7 +236,7 @@ def _read_output(
 
 def _count_rows(path: str, version: int, open_session: OpenSession) -> int:
     try:
-        return control.count_rows(path, version)
+        return table_figures.count_rows(path, version)
     except control.TableError:
         from windowing import delta
 
@@ -268,25 +268,25 @@ def _read_refusals(pipeline: Pipeline, open_session: OpenSession) -> list[Refusa
     return found
 
 
-def _count_groups(path: str, open_session: OpenSession) -> list[control.Group]:
+def _count_groups(path: str, open_session: OpenSession) -> list[table_figures.Group]:
     """The refused rows by outcome and reason, and how many of them were accepted later.
 
     A column of the source whose type was widened makes a table that only Spark can read.
     """
     try:
-        return control.count_groups(path, ("outcome", "reason"), "resolved_by")
+        return table_figures.count_groups(path, ("outcome", "reason"), "resolved_by")
     except control.TableError:
         return _count_groups_by_spark(path, open_session())
 
 
-def _count_groups_by_spark(path: str, spark: "SparkSession") -> list[control.Group]:
+def _count_groups_by_spark(path: str, spark: "SparkSession") -> list[table_figures.Group]:
     from pyspark.sql import functions as F
 
     from windowing import delta
 
     grouped = delta.read(spark, path).groupBy("outcome", "reason")
     counted = grouped.agg(F.count("*"), F.count("resolved_by")).collect()
-    return [control.Group((row[0], row[1]), row[2], row[3]) for row in counted]
+    return [table_figures.Group((row[0], row[1]), row[2], row[3]) for row in counted]
 
 
 def _read_checks(pipeline: Pipeline) -> list[Check]:
