@@ -1,4 +1,4 @@
-"""Control tables: what is read, committed and refused. Two tests need Spark."""
+"""Control tables: what is read, committed and refused."""
 
 import json
 from pathlib import Path
