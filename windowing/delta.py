@@ -43,6 +43,38 @@ def read(spark: SparkSession, path: str, version: int | None = None) -> DataFram
     return reader.load(path) if "/" in path else reader.table(quote_name(path))
 
 
+def read_streamed_batch(spark: SparkSession, rows: DataFrame) -> DataFrame:
+    """The rows of a batch that `foreachBatch` passed on, read again as a table is read.
+
+    Spark passes rows on one by one with all their columns. A read of the batch's files leaves out
+    the columns that a query does not need. `rows` as they are where the batch is not simply files.
+    """
+    relation = _find_relation_of_batch(spark)
+    if relation is None:
+        return rows
+    found = DataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
+    return found if found.schema == rows.schema else rows
+
+
+def _find_relation_of_batch(spark: SparkSession) -> Any:
+    """The files that the stream which calls this thread has chosen for its batch; None as above."""
+    number = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
+    query = spark._jsparkSession.streams().get(number) if number else None
+    if query is None:
+        return None
+    # The sink, a renaming of all columns, and the files.
+    plan = query.streamingQuery().lastExecution().logical()
+    for expected in ("WriteToMicroBatchDataSourceV1", "Project", "LogicalRelation"):
+        if plan.getClass().getSimpleName() != expected:
+            return None
+        if expected != "LogicalRelation":
+            plan = plan.children().head()
+    relation = plan.relation()
+    files = getattr(relation, "location", None)
+    is_batch = files is not None and files().getClass().getSimpleName() == "TahoeBatchFileIndex"
+    return relation if is_batch else None
+
+
 def snapshot(spark: SparkSession, path: str) -> Any:
     """The newest version of the table at `path`, as an object of Delta."""
     directory = _find_directory(spark, path)

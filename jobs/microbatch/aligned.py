@@ -1,6 +1,6 @@
 """The panes that a micro-batch adds for grid and global windows, and the windows they touch."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,7 +11,7 @@ from jobs.microbatch import empty_windows
 from jobs.microbatch.context import RunContext
 from jobs.microbatch.outputs import Step, write_shown
 from windowing.aggregates.algebra import Algebra, Part
-from windowing.columns import JUDGED, PANE, TOUCHED
+from windowing.columns import FROM, JUDGED, PANE, TO, TOUCHED
 from windowing.merge import frame as merges
 from windowing.merge.rule import bound_columns
 from windowing.panes import frame as partials
@@ -25,13 +25,17 @@ from windowing.windows.gaps import shows_empty_windows
 
 @dataclass(frozen=True)
 class PaneBatch:
-    """The panes that a batch adds to one family, and the windows they touch."""
+    """The panes that a batch adds to one family, and the windows they touch.
+
+    `joined` are the names of the windows that may contain a stored pane beside a fresh one.
+    """
 
     batch: RunContext
     family: Family
     within: Range
     algebras: Mapping[str, Algebra]
     fresh: DataFrame
+    joined: frozenset[str]
 
     def check(self) -> dict[str, int]:
         """How many empty windows the batch adds to each output.
@@ -62,15 +66,10 @@ class PaneBatch:
 
     def _write_output(self, window: Aligned | Global) -> dict[str, int]:
         own = {a.name: self.algebras[a.name] for a in window.aggregates}
-        kept = partials.parts_of(own.values())
         if isinstance(window, Global):
-            new = self._compute_global(kept)
-            within = self.within
-        else:
-            new, within = self._compute_aligned(window, kept)
-        identity = [*self.batch.keys, *bound_columns(window)]
-        valued = merges.lower_partials(new, identity, window.aggregates, own)
-        return write_shown(self.batch, window, valued, within)
+            return write_shown(self.batch, window, self._compute_global(window, own), self.within)
+        new, within = self._compute_aligned(window, own)
+        return write_shown(self.batch, window, new, within)
 
     def _mark_fresh(self) -> DataFrame:
         """The fresh panes as they are stored, marked as touched."""
@@ -85,36 +84,72 @@ class PaneBatch:
         not_touched = F.lit(0).cast("bigint").alias(TOUCHED)
         return fresh.unionByName(others.select(*columns, not_touched))
 
-    def _compute_aligned(self, window: Aligned, kept: list[Part]) -> tuple[DataFrame, Range]:
+    def _compute_aligned(
+        self, window: Aligned, algebras: Mapping[str, Algebra]
+    ) -> tuple[DataFrame, Range]:
         """Every window that a fresh pane is in, and the times that the windows touched span.
 
         Where the output shows empty windows, those that the fresh panes add are among them.
         """
         batch = self.batch
         table = self.family.table
+        kept = partials.parts_of(algebras.values())
         wide = aligned.reach(window, self.within)
-        before = state.panes_before(batch.spark, batch.pipeline, table, batch.stamp, wide)
-        others = None
-        if before is not None:
-            others = aligned.beside(before, self.fresh, window, batch.keys, self.within)
         lateness = batch.pipeline.watermark.allowed_lateness_us
-        panes = self._add_fresh(others, kept)
-        runs = aligned.stretches(panes, window, batch.keys, kept, lateness, wide)
+        if window.name in self.joined:
+            before = state.panes_before(batch.spark, batch.pipeline, table, batch.stamp, wide)
+            others = aligned.beside(before, self.fresh, window, batch.keys, self.within)
+            panes = self._add_fresh(others, kept)
+            runs = aligned.stretches(panes, window, batch.keys, kept, lateness, wide)
+        else:
+            panes = self._add_fresh(None, kept)
+            compute = self._choose_merge(window, kept)
+            runs = compute(panes, window, batch.keys, kept, lateness, wide)
         touched = runs.where(F.col(TOUCHED) > 0)
-        if not shows_empty_windows(window):
-            return aligned.windows(touched, window, wide), self.within
-        fresh = self._mark_fresh()
-        gaps, wide = empty_windows.empty_window_ranges(batch, window, table, fresh, self.within)
-        empties = aligned.empties(gaps, touched, window, batch.keys, kept)
-        return aligned.windows(touched.unionByName(empties), window, wide), wide
+        changed = self.within
+        if shows_empty_windows(window):
+            fresh = self._mark_fresh()
+            gaps, wide = empty_windows.empty_window_ranges(batch, window, table, fresh, self.within)
+            touched = touched.unionByName(aligned.empties(gaps, touched, window, batch.keys, kept))
+            changed = wide
+        # The windows of a stretch have the same values, which are computed once.
+        columns = [*batch.keys, FROM, TO]
+        valued = merges.lower_partials(touched, columns, window.aggregates, algebras)
+        return aligned.windows(valued, window, wide), changed
 
-    def _compute_global(self, kept: list[Part]) -> DataFrame:
+    def _choose_merge(self, window: Aligned, kept: list[Part]) -> Callable[..., DataFrame]:
+        """How the fresh panes alone become windows."""
+        if not aligned.has_one_pane(window, self.family.cuts):
+            return aligned.stretches
+        if not all(part.is_same_alone for part in kept):
+            return aligned.stretches
+        return aligned.single_panes
+
+    def _compute_global(self, window: Global, algebras: Mapping[str, Algebra]) -> DataFrame:
         """The window of every key that has a fresh pane."""
         batch = self.batch
+        kept = partials.parts_of(algebras.values())
         keys = list(batch.keys)
         before = state.panes_of(batch.spark, batch.pipeline, self.family.table, batch.stamp)
         others = None
         if before is not None:
             fresh_keys = self.fresh.select(*keys).distinct()
             others = before.join(fresh_keys, keys, "left_semi")
-        return whole.windows(self._add_fresh(others, kept), batch.keys, kept)
+        found = whole.windows(self._add_fresh(others, kept), batch.keys, kept)
+        identity = [*batch.keys, *bound_columns(window)]
+        return merges.lower_partials(found, identity, window.aggregates, algebras)
+
+
+def find_joined(batch: RunContext, family: Family, within: Range) -> frozenset[str]:
+    """The names of the windows that may contain a stored pane beside one that begins `within`.
+
+    It has to be asked before the panes of the batch are stored themselves.
+    """
+    found = []
+    for window in family.windows:
+        if isinstance(window, Global):
+            continue
+        wide = aligned.reach(window, within)
+        if state.has_panes(batch.spark, batch.pipeline, family.table, wide):
+            found.append(window.name)
+    return frozenset(found)

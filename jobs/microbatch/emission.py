@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from jobs.microbatch import empty_windows
 from jobs.microbatch.context import Closing, RunContext
-from jobs.microbatch.outputs import Step, derive_output, write_output
+from jobs.microbatch.outputs import Step, derive_output, insert_output, write_output
 from jobs.microbatch.parallel import run_parallel
 from windowing import delta
 from windowing.aggregates.algebra import Algebra, Part
@@ -89,7 +89,7 @@ def _write_shown(
     batch = closing.batch
     target = output_table(batch.pipeline, window)
     if delta.is_new(batch.spark, target.path):
-        return write_output(batch, window, target, merges.compute_inserts(shown, target))
+        return insert_output(batch, window, target, shown)
     stored = delta.read(batch.spark, target.path)
     old = _select_affected(closing, window, pool, within, stored)
     if shows_empty_windows(window):

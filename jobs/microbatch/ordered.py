@@ -14,7 +14,7 @@ from pyspark.sql import types as T
 
 from jobs.microbatch.admission import Admitted
 from jobs.microbatch.context import RunContext
-from jobs.microbatch.outputs import Step, write_output
+from jobs.microbatch.outputs import Step, insert_output, write_output
 from windowing import delta
 from windowing.aggregates.algebra import Algebra
 from windowing.columns import TIME
@@ -99,7 +99,7 @@ def recompute_keys(
     identity = [*keys, *bound_columns(window), *closed_by]
     valued = merges.lower_partials(new, identity, window.aggregates, algebras)
     if stored is None:
-        return write_output(batch, window, target, merges.compute_inserts(valued, target))
+        return insert_output(batch, window, target, valued)
     old = region.windows_in_regions(stored, regions, keys)
     return write_output(batch, window, target, merges.compute_replacements(valued, old, target))
 

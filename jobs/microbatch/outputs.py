@@ -38,7 +38,7 @@ def write_shown(
     shown = merges.filter_having(new, window.shown.having)
     stored = _read_stored(batch, window, target, within)
     if stored is None:
-        return write_output(batch, window, target, merges.compute_inserts(shown, target))
+        return insert_output(batch, window, target, shown)
     if window.shown.having is None:
         return write_output(
             batch, window, target, merges.compute_corrections(shown, stored, target)
@@ -60,9 +60,11 @@ def _read_stored(
         return None
     if isinstance(window, Global):
         return delta.read(batch.spark, target.path)
-    low_us = within.low_us - longest_span(window)
-    high_us = within.high_us + longest_span(window)
-    return outputs.read_stored(batch.spark, target, low_us, high_us)
+    # A window that contains an event begins less than its length before it.
+    span_us = longest_span(window) - 1
+    return outputs.read_stored(
+        batch.spark, target, within.low_us - span_us, within.high_us + span_us
+    )
 
 
 def write_output(
@@ -73,6 +75,21 @@ def write_output(
     Of a complete table, which users do not read, only the sums that overflowed are counted.
     """
     counts = outputs.write_changes(batch.spark, target, changed, batch.stamp.run)
+    return _name_counts(batch, window, target, counts)
+
+
+def insert_output(
+    batch: RunContext, window: Window, target: Target, new: DataFrame
+) -> dict[str, int]:
+    """Writes the windows `new`, none of which is stored; returns counts as `write_output` does."""
+    inserts = merges.compute_inserts(new, target)
+    counts = outputs.insert_rows(target, inserts, batch.stamp.run)
+    return _name_counts(batch, window, target, counts)
+
+
+def _name_counts(
+    batch: RunContext, window: Window, target: Target, counts: outputs.Changes
+) -> dict[str, int]:
     if target.path != batch.pipeline.table(window.name):
         if not counts.overflow:
             return {}
@@ -97,7 +114,7 @@ def derive_output(closing: Closing, window: Window) -> dict[str, int]:
     affected = _select_affected(closing, windows, lows)
     new = _select_shown(closing, window, affected)
     if delta.is_new(batch.spark, target.path):
-        return write_output(batch, window, target, merges.compute_inserts(new, target))
+        return insert_output(batch, window, target, new)
     old = _select_affected(closing, delta.read(batch.spark, target.path), lows)
     return write_output(batch, window, target, merges.compute_replacements(new, old, target))
 

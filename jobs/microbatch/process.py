@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from jobs.microbatch.admission import Admitted, admit_rows
-from jobs.microbatch.aligned import PaneBatch
+from jobs.microbatch.aligned import PaneBatch, find_joined
 from jobs.microbatch.context import RunContext
 from jobs.microbatch.ordered import EventBatch, events_of
 from jobs.microbatch.parallel import run_parallel
@@ -113,7 +113,10 @@ def partial_of(
     kept = partials.parts_of(algebras.values())
     if isinstance(subject, Family):
         panes = partials.aggregate_panes(admitted.accepted, batch.keys, subject, kept, within)
-        return PaneBatch(batch, subject, within, algebras, panes.localCheckpoint(eager=True))
+        fresh = panes.localCheckpoint(eager=True)
+        return PaneBatch(
+            batch, subject, within, algebras, fresh, find_joined(batch, subject, within)
+        )
     events = admitted_to(admitted.accepted, subject.name)
     fragments = partials.aggregate_fragments(events, batch.keys, subject.gap_us, kept)
     return FragmentBatch(batch, subject, within, algebras, fragments.localCheckpoint(eager=True))

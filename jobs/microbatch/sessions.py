@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from jobs.microbatch.context import RunContext
-from jobs.microbatch.outputs import Step, write_output
+from jobs.microbatch.outputs import Step, insert_output, write_output
 from windowing import delta
 from windowing.aggregates.algebra import Algebra, Part
 from windowing.columns import END, FIRST, LAST, START, TOUCHED
@@ -55,10 +55,8 @@ class FragmentBatch:
         identity = [*batch.keys, *bound_columns(window)]
         valued = merges.lower_partials(new, identity, window.aggregates, self.algebras)
         if old is None:
-            changes = merges.compute_inserts(valued, target)
-        else:
-            changes = merges.compute_replacements(valued, old, target)
-        return write_output(batch, window, target, changes)
+            return insert_output(batch, window, target, valued)
+        return write_output(batch, window, target, merges.compute_replacements(valued, old, target))
 
 
 def correct_sessions(

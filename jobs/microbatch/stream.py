@@ -16,7 +16,7 @@ from jobs.microbatch.context import Closing, RunContext
 from jobs.microbatch.emission import emit_outputs
 from jobs.microbatch.process import process_batch
 from jobs.microbatch.source_changes import note_of
-from jobs.preflight import checkpoint
+from jobs.preflight import checkpoint, run_size
 from jobs.preflight.source_errors import explain_source_error
 from jobs.preflight.spec_changes import made_by
 from jobs.preflight.tables import known_versions
@@ -115,12 +115,21 @@ class Run:
         # the same rows.
         stamp = Stamp(self.number, number, GENERATION, intent.watermark_in)
         batch = RunContext(self.spark, self.pipeline, stamp, intent.arrival or self.arrival_us)
-        counts = process_batch(batch, keep_inserts(rows))
+        counts = process_batch(batch, keep_inserts(self._choose_reading(rows)))
         note = note_of(batch, rows, self.story)
         crashpoint("batch.processed")
         versions = self._read_versions()
         self._record_steps(replace(intent, step=DONE, counts=counts, versions=versions, note=note))
         crashpoint("batch.done")
+
+    def _choose_reading(self, rows: DataFrame) -> DataFrame:
+        """`rows` as the stream passes them on, or for a large run as a table is read.
+
+        Choosing the files of a table is a Spark job for each query, and takes longer than few rows.
+        """
+        if self.new_rows is not None and self.new_rows <= run_size.FEW_ROWS:
+            return rows
+        return delta.read_streamed_batch(self.spark, rows)
 
     def _is_empty(self, rows: DataFrame) -> bool:
         """Whether a batch has no rows at all."""

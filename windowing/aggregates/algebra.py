@@ -9,7 +9,7 @@ the same part share it. Merging is associative and commutative: exactly, or with
 docs/aggregates.md states.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, WindowSpec
@@ -19,6 +19,7 @@ from pyspark.sql import types as T
 from windowing.columns import ROWS
 
 Step = Callable[[Column], Column]
+Join = Callable[[Column, Column], Column]
 INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 FRACTIONS = (T.FloatType, T.DoubleType)
 NUMERIC = ("sum", "avg", "variance", "stddev", "quantile")
@@ -29,14 +30,20 @@ def _keep_unchanged(merged: Column) -> Column:
     return merged
 
 
+def add(a: Column, b: Column) -> Column:
+    """The join of sums."""
+    return a + b
+
+
 @dataclass(frozen=True)
 class Part:
     """One stored column of a partial.
 
     `merge` is an aggregate function of partials, and `fold` is what is left to do with its result.
-    `invertible` parts may be subtracted again without loss. `beside` is added to the result: it
-    consists of aggregate functions of other parts, and applies its argument to each of them, which
-    adds the window that it is computed over.
+    `invertible` parts may be subtracted again without loss. `join` merges two partials; it is None
+    where that is not possible, or would depend on the order of merging. `beside` is added to the
+    result: it consists of aggregate functions of other parts, and applies its argument to each of
+    them, which adds the window that it is computed over.
     """
 
     name: str
@@ -45,6 +52,22 @@ class Part:
     invertible: bool = False
     fold: Step = _keep_unchanged
     beside: Callable[[Step], Column] | None = None
+    join: Join | None = None
+
+    @property
+    def is_same_alone(self) -> bool:
+        """Whether merging a single partial gives that partial."""
+        is_kept = self.fold is _keep_unchanged and self.beside is None
+        return is_kept and self.merge in (F.sum, F.min, F.max)
+
+    def join_values(self, values: Sequence[Column]) -> Column:
+        """The part of several partials, each of which may be null, for a part that has a join."""
+        if self.join is None:
+            raise TypeError(f"{self.name} has no join")
+        found = values[0]
+        for value in values[1:]:
+            found = F.coalesce(self.join(found, value), found, value)
+        return found
 
     def merged(self) -> Column:
         """The part of a group of partials, for `agg`."""
@@ -92,9 +115,9 @@ class Algebra:
 
 def rows_part() -> Part:
     """The number of events: kept by every pane, fragment and window."""
-    return Part(ROWS, F.count(F.lit(1)), F.sum, invertible=True)
+    return Part(ROWS, F.count(F.lit(1)), F.sum, invertible=True, join=add)
 
 
 def count_part(i: Input) -> Part:
     """The number of events whose value is not null."""
-    return Part(f"{i.name}__n", F.count(i.value), F.sum, invertible=True)
+    return Part(f"{i.name}__n", F.count(i.value), F.sum, invertible=True, join=add)

@@ -3,37 +3,42 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from windowing.aggregates.algebra import Algebra, Input, Part, Step
+from windowing.aggregates.algebra import Algebra, Input, Join, Part, Step
+
+_Pick = tuple[Step, Join]
+_LEAST: _Pick = (F.min, F.least)
+_GREATEST: _Pick = (F.max, F.greatest)
+"""What picks one of many values, and one of two."""
 
 
 def least(i: Input) -> Algebra:
     """The least value."""
-    return _pick_value(f"{i.name}__min", i.value, F.min)
+    return _pick_value(f"{i.name}__min", i.value, _LEAST)
 
 
 def greatest(i: Input) -> Algebra:
     """The greatest value."""
-    return _pick_value(f"{i.name}__max", i.value, F.max)
+    return _pick_value(f"{i.name}__max", i.value, _GREATEST)
 
 
 def first(i: Input) -> Algebra:
     """The value of the first event that has one."""
-    return _pick_ranked(f"{i.name}__first", _placed_value(i), F.min)
+    return _pick_ranked(f"{i.name}__first", _placed_value(i), _LEAST)
 
 
 def last(i: Input) -> Algebra:
     """The value of the last event that has one."""
-    return _pick_ranked(f"{i.name}__last", _placed_value(i), F.max)
+    return _pick_ranked(f"{i.name}__last", _placed_value(i), _GREATEST)
 
 
 def min_by(i: Input) -> Algebra:
     """The value, null or not, where `by` is least; among equals that of the first event."""
-    return _pick_ranked(f"{i.name}__min_by", _ranked_value(i), F.min)
+    return _pick_ranked(f"{i.name}__min_by", _ranked_value(i), _LEAST)
 
 
 def max_by(i: Input) -> Algebra:
     """The value, null or not, where `by` is greatest; among equals that of the last event."""
-    return _pick_ranked(f"{i.name}__max_by", _ranked_value(i), F.max)
+    return _pick_ranked(f"{i.name}__max_by", _ranked_value(i), _GREATEST)
 
 
 def collect(i: Input) -> Algebra:
@@ -49,14 +54,14 @@ def collect(i: Input) -> Algebra:
     return Algebra((part,), F.transform(name, lambda x: x["value"]))
 
 
-def _pick_value(name: str, value: Column, pick: Step) -> Algebra:
-    part = Part(name, pick(value), pick)
+def _pick_value(name: str, value: Column, pick: _Pick) -> Algebra:
+    part = Part(name, pick[0](value), pick[0], join=pick[1])
     return Algebra((part,), F.col(name))
 
 
-def _pick_ranked(name: str, ranked: Column, pick: Step) -> Algebra:
+def _pick_ranked(name: str, ranked: Column, pick: _Pick) -> Algebra:
     """Picks among structs that order their values; structs are compared field by field."""
-    part = Part(name, pick(ranked), pick)
+    part = Part(name, pick[0](ranked), pick[0], join=pick[1])
     return Algebra((part,), F.col(name)["value"])
 
 

@@ -19,7 +19,8 @@ def count_distinct(i: Input) -> Algebra:
     Merged sketches keep the smallest hashes, so the estimate does not depend on merge order.
     """
     name = f"{i.name}__theta"
-    part = Part(name, F.theta_sketch_agg(_hashable_value(i)), F.theta_union_agg)
+    lifted = F.theta_sketch_agg(_hashable_value(i))
+    part = Part(name, lifted, F.theta_union_agg, join=F.theta_union)
     estimate = F.theta_sketch_estimate(F.col(name))
     return Algebra((part,), F.coalesce(estimate, F.lit(0)).cast("bigint"))
 

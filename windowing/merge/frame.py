@@ -142,11 +142,12 @@ def _new_or_old_value(name: str) -> Column:
 
 
 def compute_inserts(new: DataFrame, target: Target) -> DataFrame:
-    """`compute_corrections` against an empty table."""
-    op = F.lit(INSERT).alias(OP)
+    """The rows of a table that has no row yet, and whether a sum of theirs is lost.
+
+    -> [row, revision, overflow]
+    """
     revision = F.lit(0).cast("bigint").alias(REVISION)
-    begun = F.col(START).alias(BEGUN)
-    return new.select(op, *target.shown, revision, begun, OVERFLOW)
+    return new.select(*target.shown, revision, OVERFLOW)
 
 
 def _values_differ(columns: Sequence[str]) -> Column:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from delta.tables import DeltaTable
-from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -83,6 +83,20 @@ def write_changes(spark: SparkSession, target: Target, changed: DataFrame, run: 
         delta.append(due.select(*target.columns).sortWithinPartitions(START), target.path)
     crashpoint("output.corrected")
     return counts
+
+
+def insert_rows(target: Target, new: DataFrame, run: int) -> Changes:
+    """Appends `new` [row, revision, overflow] to the table; stores nothing where it has no row.
+
+    The rows are counted while they are written, so that they are computed once and kept nowhere.
+    """
+    observed = Observation()
+    counted = new.withColumn(RUN, F.lit(run).cast("bigint")).observe(
+        observed, F.count("*").alias("n"), F.count_if(OVERFLOW).alias("lost")
+    )
+    delta.append(counted.select(*target.columns).sortWithinPartitions(START), target.path)
+    crashpoint("output.corrected")
+    return Changes(inserted=observed.get["n"], overflow=observed.get["lost"])
 
 
 def _summarize_by_op(changed: DataFrame) -> dict[str, Row]:

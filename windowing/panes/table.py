@@ -91,19 +91,20 @@ def swap_partials(path: str, old: DataFrame, new: DataFrame, identity: Sequence[
     merge.execute()
 
 
-def panes_before(
-    spark: SparkSession, pipeline: Pipeline, table: str, stamp: Stamp, within: Range
-) -> DataFrame | None:
-    """The stored panes of other batches that begin `within`; None if there can't be one."""
+def has_panes(spark: SparkSession, pipeline: Pipeline, table: str, within: Range) -> bool:
+    """Whether a stored pane may begin `within`; the log answers without a Spark job."""
     path = pipeline.table(table)
     if not delta.exists(spark, path):
-        return None
-    # The log answers this in milliseconds. To Spark it is a job, and another plan to make.
-    if table_figures.count_bytes_between(path, PANE, within.low_us, within.high_us) == 0:
-        return None
-    rows = delta.read(spark, path)
+        return False
+    return table_figures.count_bytes_between(path, PANE, within.low_us, within.high_us) != 0
+
+
+def panes_before(
+    spark: SparkSession, pipeline: Pipeline, table: str, stamp: Stamp, within: Range
+) -> DataFrame:
+    """The stored panes of other batches that begin `within`."""
     begins_within = F.col(PANE).between(instant(within.low_us), instant(within.high_us))
-    return rows.where(begins_within & stamp.foreign)
+    return delta.read(spark, pipeline.table(table)).where(begins_within & stamp.foreign)
 
 
 def panes_of(spark: SparkSession, pipeline: Pipeline, table: str, stamp: Stamp) -> DataFrame | None:

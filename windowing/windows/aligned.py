@@ -18,7 +18,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from windowing.aggregates.algebra import Part
-from windowing.columns import END, FROM, JUDGED, PANE, ROWS, START, TO, TOUCHED
+from windowing.columns import END, FROM, HIGH, JUDGED, LOW, PANE, ROWS, START, TO, TOUCHED
+from windowing.grid.rule import Grid
 from windowing.grid.zone import longest_jump_us
 from windowing.panes.frame import Range
 from windowing.panes.rule import grid_shape, longest_span
@@ -43,9 +44,10 @@ def kind(window: Aligned) -> ModuleType:
 def reach(window: Aligned, within: Range) -> Range:
     """`within`, widened so that it contains the start of every pane that a recomputation needs.
 
-    Those share a window with an event of `within`, or with the window next to such a window.
+    Those share a window with an event of `within`, or with the window next to such a window. Two
+    instants of a window are less than its length apart.
     """
-    wide = _windows_apart(window) * longest_span(window)
+    wide = _windows_apart(window) * longest_span(window) - 1
     return Range(within.low_us - wide, within.high_us + wide)
 
 
@@ -72,6 +74,30 @@ def stretches(
     of_kind = kind(window)
     placed = of_kind.placed(panes, window, lateness_us, within)
     found: DataFrame = of_kind.stretches(placed, window, keys, kept)
+    return found
+
+
+def has_one_pane(window: Aligned, cuts: Sequence[Grid]) -> bool:
+    """Whether a window is exactly one of the panes that are cut by `cuts`."""
+    return isinstance(window, Tumbling) and tuple(cuts) == (window.grid,)
+
+
+def single_panes(
+    panes: DataFrame,
+    window: Aligned,
+    keys: Sequence[str],
+    kept: Sequence[Part],
+    lateness_us: int | None,
+    within: Range,
+) -> DataFrame:
+    """`stretches` of windows that `has_one_pane`, where no two of `panes` are the same one.
+
+    There is nothing to merge, so nothing is sorted or sent between tasks.
+    """
+    placed = kind(window).placed(panes, window, lateness_us, within)
+    bounds = [F.col(LOW).alias(FROM), F.col(HIGH).alias(TO)]
+    names = [part.name for part in kept]
+    found: DataFrame = placed.select(*keys, *bounds, *names, TOUCHED)
     return found
 
 

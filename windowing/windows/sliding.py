@@ -19,6 +19,10 @@ from windowing.panes.rule import Shape, grid_shape, longest_span
 from windowing.spec.kinds import CHANGES, Sliding, Tumbling
 
 _NEXT, _BLOCK, _CHANGE = "__next", "__in", "__change"
+_SIDE, _OPENS, _ENDS, _ONLY = "__side", "o", "e", "w"
+"""Whether a pane is in the windows from a number on, up to it, or only in that one."""
+_MANY = 16
+"""From so many windows for each pane on, blocks take less time than a merge for each window."""
 
 
 def placed(
@@ -49,8 +53,10 @@ def stretches(
     overlapping = form.size > form.slide
     if overlapping and all(part.invertible for part in kept):
         return _merge_by_change(placed_panes, keys, kept)
+    windows_per_pane = -(-form.size // form.slide)  # rounded up
+    if windows_per_pane >= _MANY and all(part.join is not None for part in kept):
+        return _merge_by_block(placed_panes, keys, kept, windows_per_pane)
     if window.shown.emit == CHANGES:
-        windows_per_pane = -(-form.size // form.slide)  # rounded up
         return _merge_by_point(placed_panes, keys, kept, windows_per_pane)
     return _merge_by_window(placed_panes, keys, kept)
 
@@ -162,3 +168,70 @@ def _merge_by_point(
     pairs = points.join(placed_panes, [*keys, _BLOCK]).where(contained)
     merges = [part.merged() for part in kept]
     return pairs.groupBy(*keys, FROM, TO).agg(*merges, F.max(TOUCHED).alias(TOUCHED))
+
+
+def _merge_by_block(
+    panes: DataFrame, keys: Sequence[str], kept: Sequence[Part], wide: int
+) -> DataFrame:
+    """Two running merges over blocks of `wide` window numbers, one in each direction.
+
+    For parts that can't be subtracted. A pane is in at most `wide` windows, so it ends in the block
+    in which it began or in the next one:
+
+    - In the block of its first window it is in every later window of the block.
+    - In the block of its last window it is in every earlier window of the block.
+    - A pane that lies inside of one block, because it was late for some windows, is merged into
+      each of its windows.
+
+    So a window is one merge from the left, one from the right, and such panes. There are two rows
+    for each pane, however many windows contain it.
+    """
+    parts = [*kept, Part(TOUCHED, F.lit(1), F.max, join=F.greatest)]
+    points = panes.withColumn(_CHANGE, F.explode(_list_points(wide)))
+    points = points.select(*keys, *(part.name for part in parts), f"{_CHANGE}.*")
+    merged = []
+    for part in parts:
+        for side in (_OPENS, _ENDS, _ONLY):
+            value = F.when(F.col(_SIDE) == side, F.col(part.name))
+            merged.append(part.merge(value).alias(f"{part.name}__{side}"))
+    # Grouping and both running merges then need no other shuffle.
+    spread = points.repartition(*keys) if keys else points.coalesce(1)
+    grouped = spread.groupBy(*keys, FROM).agg(*merged).withColumn(_BLOCK, div(F.col(FROM), wide))
+    in_block = Window.partitionBy(*keys, _BLOCK)
+    from_left = in_block.orderBy(FROM).rowsBetween(Window.unboundedPreceding, 0)
+    from_right = in_block.orderBy(F.col(FROM).desc()).rowsBetween(Window.unboundedPreceding, -1)
+    found = []
+    for part in parts:
+        opened = part.merge(F.col(f"{part.name}__{_OPENS}")).over(from_left)
+        not_ended = part.merge(F.col(f"{part.name}__{_ENDS}")).over(from_right)
+        only = F.col(f"{part.name}__{_ONLY}")
+        found.append(part.join_values([opened, not_ended, only]).alias(part.name))
+    following = F.lead(FROM).over(Window.partitionBy(*keys).orderBy(FROM)).alias(_NEXT)
+    # At the last point of a key its last pane ends, so no row of it is left there.
+    lasting = grouped.select(*keys, FROM, *found, following).where(F.col(ROWS) > 0)
+    return lasting.withColumn(TO, F.col(_NEXT) - 1).drop(_NEXT)
+
+
+def _list_points(wide: int) -> Column:
+    """The window numbers at which a pane is merged or left out, and how: [number, side].
+
+    `_ENDS` is at the first window that does not contain the pane. That is in the block of its last
+    window, because no pane both crosses into a block and reaches that block's end.
+    """
+    low, high = F.col(LOW), F.col(HIGH)
+    first_block, last_block = div(low, wide), div(high, wide)
+    begins_block = low == first_block * wide
+    ends_block = high == last_block * wide + (wide - 1)
+
+    def point(number: Column, side: str | None) -> Column:
+        return F.struct(number.alias(FROM), F.lit(side).cast("string").alias(_SIDE))
+
+    opens, is_left_out = point(low, _OPENS), point(high + 1, None)
+    ends = point(high + 1, _ENDS)
+    each = F.transform(F.sequence(low, high), lambda number: point(number, _ONLY))
+    return (
+        F.when(first_block < last_block, F.array(opens, ends))
+        .when(ends_block, F.array(opens, is_left_out))
+        .when(begins_block, F.array(point(low, None), ends))
+        .otherwise(F.concat(each, F.array(is_left_out)))
+    )

@@ -1,0 +1,118 @@
+"""The batch of a stream, read as a table is read, has the rows that the stream passes on."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from windowing import delta
+
+PROPERTIES = {
+    "plain": {},
+    "deletion vectors": {"delta.enableDeletionVectors": "true"},
+    "mapped columns": {"delta.columnMapping.mode": "name"},
+}
+MADE = "user string, `at time` timestamp, n bigint, day date"
+
+
+class Reader:
+    """A stream over a table that keeps what it read in each way, batch by batch."""
+
+    def __init__(self, spark: SparkSession, table: Path, *options: str) -> None:
+        self.spark = spark
+        self.table = table
+        self.options = dict.fromkeys(options, "true")
+        self.passed_on: list[list[str]] = []
+        self.read_again: list[list[str]] = []
+        self.plans: list[str] = []
+
+    def drain(self) -> None:
+        reader = self.spark.readStream.format("delta").options(**self.options)
+        stream = reader.load(str(self.table)).writeStream.foreachBatch(self._take)
+        home = str(self.table) + "-checkpoint"
+        stream.option("checkpointLocation", home).trigger(availableNow=True).start()
+        for query in self.spark.streams.active:
+            query.awaitTermination()
+
+    def _take(self, rows: DataFrame, number: int) -> None:
+        found = delta.read_streamed_batch(self.spark, rows)
+        self.passed_on.append(show(rows))
+        self.read_again.append(show(found))
+        plan = found._jdf.queryExecution().optimizedPlan().toString()
+        self.plans.append("files" if "Relation [" in plan else "rows")
+
+
+def show(rows: DataFrame) -> list[str]:
+    return sorted(str(row) for row in rows.collect())
+
+
+def land(spark: SparkSession, table: Path, first: int, partitions: tuple[str, ...] = ()) -> None:
+    rows = spark.range(first, first + 20).select(
+        F.concat(F.lit("u"), F.col("id") % 3).alias("user"),
+        F.timestamp_seconds("id").alias("at time"),
+        F.col("id").alias("n"),
+        F.date_add(F.lit("2026-01-01").cast("date"), (F.col("id") % 2).cast("int")).alias("day"),
+    )
+    rows.repartition(3).write.format("delta").mode("append").partitionBy(*partitions).save(
+        str(table)
+    )
+
+
+@pytest.mark.parametrize("kind", PROPERTIES)
+def test_a_batch_has_the_same_rows_read_as_a_table(
+    spark: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    table = tmp_path / "events"
+    properties = {"delta.columnMapping.mode": "name", **PROPERTIES[kind]}
+    described = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
+    spark.sql(f"create table delta.`{table}` ({MADE}) using delta tblproperties ({described})")
+    land(spark, table, 0)
+    spark.sql(f"delete from delta.`{table}` where n % 5 = 0")
+    reader = Reader(spark, table)
+    reader.drain()
+    land(spark, table, 100)
+    land(spark, table, 200)
+    reader.drain()
+    assert [len(rows) for rows in reader.passed_on] == [16, 40]
+    assert reader.read_again == reader.passed_on
+    assert reader.plans == ["files", "files"]
+
+
+def test_a_batch_of_a_partitioned_table_has_the_same_rows(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = tmp_path / "events"
+    spark.sql(
+        f"create table delta.`{table}` ({MADE}) using delta partitioned by (day) "
+        "tblproperties ('delta.columnMapping.mode' = 'name')"
+    )
+    land(spark, table, 0, ("day",))
+    reader = Reader(spark, table)
+    reader.drain()
+    assert len(reader.passed_on[0]) == 20
+    assert reader.read_again == reader.passed_on
+    assert reader.plans == ["files"]
+
+
+def test_a_batch_of_a_change_feed_stays_as_it_is_passed_on(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = tmp_path / "events"
+    spark.sql(
+        f"create table delta.`{table}` ({MADE}) using delta tblproperties "
+        "('delta.enableChangeDataFeed' = 'true', 'delta.columnMapping.mode' = 'name')"
+    )
+    land(spark, table, 0)
+    reader = Reader(spark, table, "readChangeFeed")
+    reader.drain()
+    spark.sql(f"update delta.`{table}` set n = n + 1000 where n < 5")
+    reader.drain()
+    assert reader.read_again == reader.passed_on
+    assert [len(rows) for rows in reader.passed_on] == [20, 10]
+    assert "files" not in reader.plans[1:]
+
+
+def test_rows_outside_of_a_stream_stay_as_they_are(spark: SparkSession) -> None:
+    rows = spark.range(3)
+    assert delta.read_streamed_batch(spark, rows) is rows
