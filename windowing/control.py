@@ -19,11 +19,12 @@ import pyarrow.parquet as pq
 from deltalake import (
     CommitProperties,
     DeltaTable,
+    PostCommitHookProperties,
     Schema,
     Transaction,
     write_deltalake,
 )
-from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from windowing.errors import Busy
 from windowing.files import local_path
@@ -39,9 +40,15 @@ _PROPERTIES = {
 """The properties that a control table is created with."""
 
 
+_LARGE_BYTES = 1_000_000
+"""From this size on, a file is not rewritten any more. A ledger has one such file in 7,000 runs."""
 _SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
 _LOST_RACE = "Failed to commit transaction"
 """How the message begins when another commit has the version that was to be made."""
+
+
+_NO_CLEANUP = PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False)
+"""Expired commits are deleted by compactions only, because that lists every file of the log."""
 
 
 _READ_BY_SPARK = {"deletionVectors", "columnMapping"}
@@ -67,21 +74,38 @@ class Snapshot:
     rows: tuple[Row, ...]
 
 
+@dataclass(frozen=True)
+class Contents:
+    """The files of a table at `version`, each with its rows; -1 and no files without a table."""
+
+    version: int
+    files: tuple[pa.Table, ...]
+
+
 def read_snapshot(path: str) -> Snapshot:
     """Every row of the newest version of the table at `path`."""
+    found = read_contents(path)
+    rows: list[Row] = []
+    for file in found.files:
+        rows += to_rows(file)
+    return Snapshot(found.version, tuple(rows))
+
+
+def read_contents(path: str) -> Contents:
+    """The files of the newest version of the table at `path`, in no order.
+
+    Rows are values of Arrow here, and `to_rows` makes plain ones of them. That takes 30 times as
+    long as reading them, so whoever needs a few of many rows selects them before.
+    """
     table = open_table(path)
     if table is None:
-        return Snapshot(-1, ())
+        return Contents(-1, ())
     unsupported = _READ_BY_SPARK & {*(table.protocol().reader_features or ())}
     if unsupported:
         raise TableError(path, f"the table feature {min(unsupported)} is not supported")
-    rows: list[Row] = []
     with errors_explained(path):
-        for uri in table.file_uris():
-            # Spark writes INT96 by default. As nanoseconds, such times would end in the year 2262.
-            file = pq.ParquetFile(local_path(uri), coerce_int96_timestamp_unit="us")
-            rows += _to_rows(file.read())
-    return Snapshot(table.version(), tuple(rows))
+        files = tuple(_read_file(local_path(uri)) for uri in table.file_uris())
+    return Contents(table.version(), files)
 
 
 def read_version(path: str) -> int:
@@ -117,9 +141,9 @@ def append_rows(path: str, schema: pa.Schema, rows: Sequence[Row], after: int) -
     The table is created if `after` is -1. Busy if another commit came first.
     """
     table = open_table(path)
-    if table is None:
+    if table is None and after == -1:
         table = _create_table(path, schema)
-    elif table.version() != after:
+    elif table is None or table.version() != after:
         raise _superseded(path)
     _commit_append(table, path, schema, rows)
     return table.version()
@@ -156,15 +180,66 @@ def replace_rows(path: str, schema: pa.Schema, rows: Sequence[Row], predicate: s
             predicate=predicate,
             schema_mode="merge",
             commit_properties=_once(),
+            post_commithook_properties=_NO_CLEANUP,
         )
 
 
 def open_table(path: str) -> DeltaTable | None:
     """The newest version of the table at `path`; None where there is none."""
+    # DeltaTable.is_deltatable lists every file of the log.
+    if not (local_path(path) / "_delta_log").is_dir():
+        return None
     with errors_explained(path):
-        if not DeltaTable.is_deltatable(path):
+        try:
+            return DeltaTable(path)
+        except TableNotFoundError:
             return None
-        return DeltaTable(path)
+
+
+def compact_files(path: str, most: int) -> bool:
+    """Rewrites small files as one, in one commit, where the table has more than `most` files.
+
+    Returns whether it did. No row changes, and older versions stay readable. The log gets a log
+    checkpoint, so opening the table costs the same however many commits it has had, and commits
+    that are older than the table's own retention are deleted. Where another commit comes first, the
+    files stay as they are.
+    """
+    table = open_table(path)
+    if table is None or len(table.file_uris()) <= most:
+        return False
+    try:
+        with errors_explained(path):
+            if any(_has_int96(local_path(uri)) for uri in table.file_uris()):
+                _rewrite(table)
+            else:
+                table.optimize.compact(target_size=_LARGE_BYTES, commit_properties=_once())
+            table.create_checkpoint()
+            table.cleanup_metadata()
+    except Busy:
+        return False
+    return True
+
+
+def _has_int96(path: Path) -> bool:
+    """Whether a file has times that delta-rs would rewrite as nanoseconds; Spark writes such."""
+    columns = pq.read_metadata(path).schema
+    return any(columns.column(n).physical_type == "INT96" for n in range(len(columns)))
+
+
+def _rewrite(table: DeltaTable) -> None:
+    """Replaces all rows by themselves, read by Arrow, in one commit."""
+    schema = pa.schema(table.schema().to_arrow())
+    parts = []
+    for uri in table.file_uris():
+        found = _open_file(local_path(uri)).read()
+        columns = [
+            found[field.name].cast(field.type)
+            if field.name in found.column_names
+            else pa.nulls(found.num_rows, field.type)
+            for field in schema
+        ]
+        parts.append(pa.table(columns, schema=schema))
+    write_deltalake(table, pa.concat_tables(parts), mode="overwrite", commit_properties=_once())
 
 
 def _create_table(path: str, schema: pa.Schema) -> DeltaTable:
@@ -189,6 +264,7 @@ def _commit_append(
             # Columns that someone added stay, and are null.
             schema_mode="merge",
             commit_properties=_once(*transactions),
+            post_commithook_properties=_NO_CLEANUP,
         )
 
 
@@ -227,12 +303,23 @@ def _to_arrow(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
 
 
-def _to_rows(found: pa.Table) -> list[Row]:
-    """Rows as plain values."""
+def _read_file(path: Path) -> pa.Table:
+    """The rows of one file, with times as whole microseconds."""
+    found = _open_file(path).read(use_threads=False)
     for place, field in enumerate(found.schema):
         if pa.types.is_timestamp(field.type):
             in_micros = found.column(place).cast(pa.timestamp("us", field.type.tz))
             found = found.set_column(place, field.name, in_micros.cast(pa.int64()))
+    return found
+
+
+def _open_file(path: Path) -> pq.ParquetFile:
+    # Spark writes INT96 by default. As nanoseconds, such times would end in the year 2262.
+    return pq.ParquetFile(path, coerce_int96_timestamp_unit="us")
+
+
+def to_rows(found: pa.Table) -> list[Row]:
+    """Rows of `read_contents` as plain values."""
     maps = [field.name for field in found.schema if pa.types.is_map(field.type)]
     rows: list[Row] = []
     for row in found.to_pylist():

@@ -1,6 +1,8 @@
 """Control tables: what is read, committed and refused."""
 
 import json
+import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +53,12 @@ def test_an_append_after_an_older_version_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Busy, match="another writer committed first"):
         control.append_rows(path, SCHEMA, [row(3)], after=first)
     assert [each["run"] for each in control.read_snapshot(path).rows] == [2, 1]
+
+
+def test_an_append_to_a_table_that_was_deleted_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Busy, match="another writer committed first"):
+        control.append_rows(str(tmp_path / "table"), SCHEMA, [row(1)], after=3)
+    assert not (tmp_path / "table").exists()
 
 
 def test_of_two_commits_at_the_same_version_one_is_refused(
@@ -117,6 +125,112 @@ def test_times_that_spark_wrote_as_int96_keep_their_century(tmp_path: Path) -> N
     table = DeltaTable(path)
     table.create_write_transaction([added], "append", table.schema(), [])
     assert list(control.read_snapshot(str(path)).rows) == rows
+    control.append_rows(str(path), SCHEMA, [row(3)], after=1)
+    assert control.compact_files(str(path), most=1)
+    assert in_order(str(path)) == [*rows, row(3)]
+
+
+def write_rows(path: str, many: int) -> int:
+    """As many files as rows; returns the newest version."""
+    version = -1
+    for run in range(many):
+        version = control.append_rows(path, SCHEMA, [row(run, FIRST_US + run, read=run)], version)
+    return version
+
+
+def in_order(path: str) -> list[dict[str, Any]]:
+    """The rows of the newest version."""
+    return sorted(map(dict, control.read_snapshot(path).rows), key=lambda each: each["run"])
+
+
+def test_compaction_makes_few_files_of_many_and_changes_no_row(tmp_path: Path) -> None:
+    path = str(tmp_path / "table")
+    version = write_rows(path, 5)
+    before = in_order(path)
+    assert not control.compact_files(path, most=5)
+    assert control.read_version(path) == version
+    assert control.compact_files(path, most=4)
+    found = control.read_contents(path)
+    assert (found.version, len(found.files)) == (version + 1, 1)
+    assert in_order(path) == before
+    control.append_rows(path, SCHEMA, [row(9)], after=version + 1)
+    assert len(in_order(path)) == 6
+
+
+def test_older_versions_can_be_read_after_a_compaction(tmp_path: Path) -> None:
+    """Their readers have opened them before, or travel in time."""
+    path = str(tmp_path / "table")
+    version = write_rows(path, 4)
+    opened_before = DeltaTable(path)
+    control.compact_files(path, most=1)
+    for table in (opened_before, DeltaTable(path, version=version)):
+        assert table.to_pyarrow_table().num_rows == 4
+
+
+def test_a_table_opens_from_its_log_checkpoint_after_a_compaction(tmp_path: Path) -> None:
+    """Neither its rows nor the numbers that applications committed are in older commits alone."""
+    path = str(tmp_path / "table")
+    for number in (1, 2, 3):
+        control.append_once(path, SCHEMA, [row(number)], "runs", number)
+    control.compact_files(path, most=1)
+    newest = control.read_version(path)
+    for version in range(newest):
+        (tmp_path / "table" / "_delta_log" / f"{version:020}.json").unlink()
+    control.append_once(path, SCHEMA, [row(3)], "runs", 3)
+    assert control.read_version(path) == newest
+    control.append_once(path, SCHEMA, [row(4)], "runs", 4)
+    assert [each["run"] for each in in_order(path)] == [1, 2, 3, 4]
+
+
+def test_a_compaction_deletes_commits_that_are_older_than_the_table_keeps(tmp_path: Path) -> None:
+    path = str(tmp_path / "table")
+    write_rows(path, 3)
+    control.compact_files(path, most=1)
+    log = tmp_path / "table" / "_delta_log"
+    days_40 = time.time() - 40 * 86_400
+    for file in log.iterdir():
+        os.utime(file, (days_40, days_40))
+    newest = control.read_version(path)
+    control.append_rows(path, SCHEMA, [row(3)], after=newest)
+    assert (log / f"{0:020}.json").exists()
+    control.compact_files(path, most=1)
+    assert not (log / f"{0:020}.json").exists()
+    assert [each["run"] for each in in_order(path)] == [0, 1, 2, 3]
+
+
+def test_a_compaction_that_comes_second_leaves_the_files_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "table")
+    version = write_rows(path, 3)
+    commit = control._once
+
+    def overtaken() -> Any:
+        monkeypatch.undo()
+        control.replace_rows(path, SCHEMA, [row(2, read=7)], "run = 2")
+        return commit()
+
+    monkeypatch.setattr(control, "_once", overtaken)
+    assert not control.compact_files(path, most=1)
+    assert control.read_version(path) == version + 1
+    assert in_order(path)[2] == row(2, read=7)
+
+
+def test_a_compaction_that_ends_before_its_log_checkpoint_is_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "table")
+    write_rows(path, 3)
+    before = in_order(path)
+
+    def killed(_: DeltaTable) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(DeltaTable, "create_checkpoint", killed)
+    with pytest.raises(KeyboardInterrupt):
+        control.compact_files(path, most=1)
+    assert in_order(path) == before
+    assert not control.compact_files(path, most=1)
 
 
 def test_a_log_contains_statistics_of_run_numbers_only(tmp_path: Path) -> None:
