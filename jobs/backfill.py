@@ -87,7 +87,8 @@ def backfill(
     # A wrong range is refused before the lock is taken; the ledger isn't needed to see that.
     chunks_of(pipeline, start, end, LedgerHistory())
     with lock.writer(spark, pipeline):
-        left = prepare_run(spark, pipeline)
+        left = read_history(pipeline)
+        prepare_run(spark, pipeline, left)
         began = finish_open_run(spark, pipeline, resume_from(spark, pipeline, left))
     past = began
     read_version(pipeline, past)

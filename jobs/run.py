@@ -18,6 +18,7 @@ from jobs.recompute.resume import reprocess_source_changes, resume_from
 from jobs.recompute.spec_evolution import pending_spec_changes
 from windowing.crash import crashpoint
 from windowing.grid.zone import micros
+from windowing.ledger.table import read_excerpt
 from windowing.report.rule import RunReport, add_corrections
 from windowing.spec.pipeline import Pipeline
 
@@ -32,7 +33,8 @@ def run(spark: SparkSession, pipeline: Pipeline, arrival: datetime | None = None
     """
     with lock.writer(spark, pipeline):
         crashpoint("run.locked")
-        before = prepare_run(spark, pipeline)
+        before = read_excerpt(pipeline)
+        prepare_run(spark, pipeline, before)
         past = resume_from(spark, pipeline, before)
         crashpoint("run.prepared")
         clock_us = micros(arrival or datetime.now(UTC))

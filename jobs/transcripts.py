@@ -173,7 +173,8 @@ class Stage:
             return
         if rows:
             self._append_to_source(rows)
-        past = prepare_run(self.spark, self.pipeline)
+        past = read_history(self.pipeline)
+        prepare_run(self.spark, self.pipeline, past)
         arrival_us = micros(step.arrival)
         run = Run(self.spark, self.pipeline, past, max(arrival_us, past.last_arrival or arrival_us))
         if rows:

@@ -23,6 +23,7 @@ POINTS = {
     "run.emitted": "outputs that wait for the watermark are corrected",
     "run.marked": "_watermarks has the run, which is not closed",
     "run.closed": "the run is closed",
+    "ledger.compacted": "the files of one table, ledger or watermarks, are rewritten as few",
     "backfill.staged": "the rows of a chunk are read, nothing is written",
     "backfill.intended": "the ledger has the intent of a chunk",
     "state.swapped": "one table of state, or of refused rows, has the rows of the chunk",

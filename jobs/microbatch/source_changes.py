@@ -16,7 +16,7 @@ from windowing import delta
 from windowing.columns import TIME
 from windowing.grid.frame import between
 from windowing.grid.zone import FIRST_US, LAST_US
-from windowing.ledger.rule import LedgerHistory
+from windowing.ledger.rule import LedgerExcerpt
 from windowing.panes.rule import SEEN
 from windowing.source import frame as source
 from windowing.source.rule import CHANGE, FEED, Span, merge_spans, pending_changes
@@ -24,7 +24,7 @@ from windowing.source.rule import CHANGE, FEED, Span, merge_spans, pending_chang
 _HOUR_US = 3_600_000_000
 
 
-def note_of(batch: RunContext, rows: DataFrame, past: LedgerHistory) -> str | None:
+def note_of(batch: RunContext, rows: DataFrame, past: LedgerExcerpt) -> str | None:
     """The ranges to reprocess for the updates and deletes of a batch, as JSON for the ledger.
 
     Each range is [low, high) in microseconds; None where nothing was updated or deleted.
@@ -39,7 +39,7 @@ def note_of(batch: RunContext, rows: DataFrame, past: LedgerHistory) -> str | No
 
 
 def _find_changed_spans(
-    batch: RunContext, rows: DataFrame, past: LedgerHistory
+    batch: RunContext, rows: DataFrame, past: LedgerExcerpt
 ) -> tuple[Span, ...]:
     """The event times of updated and deleted rows, before and after the change, as few spans.
 
@@ -55,7 +55,7 @@ def _find_changed_spans(
     return merge_spans(spans)
 
 
-def _select_changed(batch: RunContext, rows: DataFrame, past: LedgerHistory) -> DataFrame:
+def _select_changed(batch: RunContext, rows: DataFrame, past: LedgerExcerpt) -> DataFrame:
     """Updated and deleted rows, and inserted rows whose event id was somewhere else before."""
     changed = rows.where(F.col(CHANGE) != "insert")
     event_id = batch.pipeline.source.event_id
@@ -70,7 +70,7 @@ def _select_changed(batch: RunContext, rows: DataFrame, past: LedgerHistory) -> 
     return changed.unionByName(moved)
 
 
-def _read_unsettled_ids(batch: RunContext, past: LedgerHistory) -> list[DataFrame]:
+def _read_unsettled_ids(batch: RunContext, past: LedgerExcerpt) -> list[DataFrame]:
     """The accepted ids in ranges that the source has changed and no backfill has reprocessed yet.
 
     One frame for each such range: [__id].

@@ -34,11 +34,16 @@ from windowing.ledger.rule import (
     OPEN,
     SKIP,
     LedgerEntry,
-    LedgerHistory,
+    LedgerExcerpt,
     add_counts,
     sum_entry_counts,
 )
-from windowing.ledger.table import correct_watermark, record_entries, record_watermark
+from windowing.ledger.table import (
+    compact_ledger,
+    correct_watermark,
+    record_entries,
+    record_watermark,
+)
 from windowing.panes.frame import Range
 from windowing.panes.rule import NO_BATCH
 from windowing.panes.table import Stamp
@@ -58,7 +63,7 @@ class Run:
         self,
         spark: SparkSession,
         pipeline: Pipeline,
-        story: LedgerHistory,
+        story: LedgerExcerpt,
         arrival_us: int,
         new_rows: int | None = None,
     ) -> None:
@@ -172,6 +177,7 @@ class Run:
         crashpoint("run.marked")
         self._record_steps(closed)
         crashpoint("run.closed")
+        compact_ledger(self.pipeline, self.story)
         return run_report(self.number, len(done), counts, after, names)
 
     def _advance_watermark(self, done: tuple[LedgerEntry, ...], told_us: int | None) -> int | None:

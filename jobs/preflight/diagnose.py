@@ -16,8 +16,7 @@ from windowing.admit.table import REFUSED
 from windowing.doctor.rule import Finding, advice, of_stream, of_tables
 from windowing.errors import StateRefused
 from windowing.files import local_path
-from windowing.ledger.rule import LedgerHistory
-from windowing.ledger.table import read_history
+from windowing.ledger.rule import LedgerExcerpt
 from windowing.panes.rule import state_names
 from windowing.source import table as source
 from windowing.spec.pipeline import Pipeline
@@ -40,12 +39,11 @@ A run that is killed at that time leaves a newer version than the ledger has rec
 """
 
 
-def prepare_run(spark: SparkSession, pipeline: Pipeline) -> LedgerHistory:
-    """The ledger's story, once source and spec are consistent with it; else its error is raised.
+def prepare_run(spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt) -> None:
+    """Raises the error of a run where source and spec are not consistent with the ledger's story.
 
     Before the first run that reads rows, ledger and outputs are created or follow the spec.
     """
-    past = read_history(pipeline)
     # The first problem ends the run, so the checks after it are not made.
     for problem in find_problems(spark, pipeline, past):
         raise problem
@@ -53,11 +51,10 @@ def prepare_run(spark: SparkSession, pipeline: Pipeline) -> LedgerHistory:
         tables.ensure_tables(spark, pipeline)
     else:
         tables.follow_source_types(spark, pipeline)
-    return past
 
 
 def find_problems(
-    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
+    spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt
 ) -> Iterator[StateRefused]:
     """Whatever is not consistent with the ledger's story, each as the error of a run.
 
@@ -73,14 +70,14 @@ def find_problems(
 
 
 def source_problems(
-    spark: SparkSession, pipeline: Pipeline, found: T.StructType, past: LedgerHistory
+    spark: SparkSession, pipeline: Pipeline, found: T.StructType, past: LedgerExcerpt
 ) -> Iterator[StateRefused]:
     """Whatever of the source is not consistent with spec and story. SpecError is raised.
 
     `found` is the source's schema.
     """
     # A spec that differs may read other columns, so the columns are checked as for a first run.
-    read_by = LedgerHistory() if spec_difference(pipeline, past) else past
+    read_by = LedgerExcerpt() if spec_difference(pipeline, past) else past
     yield from _yield_refusal(lambda: source.check(pipeline, found, read_by))
     source.check_feed(spark, pipeline)
     yield from _yield_refusal(lambda: source.check_identity(spark, pipeline, past))
@@ -94,7 +91,7 @@ def _yield_refusal(check: Callable[[], None]) -> Iterator[StateRefused]:
 
 
 def examine_tables(
-    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
+    spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt
 ) -> tuple[Finding, ...]:
     """Everything of checkpoint and tables that is not consistent with the ledger; only reads."""
     if not past.entries:
@@ -136,12 +133,10 @@ def _find_left_behind(spark: SparkSession, pipeline: Pipeline) -> tuple[Finding,
 
 
 def _find_unknown_tables(
-    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
+    spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt
 ) -> tuple[Finding, ...]:
     """Tables that have the name of a window and contain rows, but are in no entry of the ledger."""
-    recorded: set[str] = set()
-    for entry in past.entries:
-        recorded.update(entry.versions)
+    recorded = past.recorded_tables
     found = []
     for window in pipeline.windows:
         path = pipeline.table(window.name)

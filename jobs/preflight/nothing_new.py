@@ -14,8 +14,8 @@ from windowing import control
 from windowing.admit.rule import Quiet, advance_idle_watermark
 from windowing.doctor.rule import of_stream
 from windowing.files import committed_us, local_path, newest_version
-from windowing.ledger.rule import LedgerHistory
-from windowing.ledger.table import read_history
+from windowing.ledger.rule import LedgerExcerpt
+from windowing.ledger.table import read_excerpt
 from windowing.report.rule import RunReport, run_report
 from windowing.source.rule import CLOCK_SKEW_US, pending_changes
 from windowing.spec.pipeline import Pipeline
@@ -32,7 +32,7 @@ def find_nothing_new(pipeline: Pipeline, clock_us: int) -> RunReport | None:
         # The table is a name of Spark's catalog, which only Spark can look up.
         return None
     try:
-        past = read_history(pipeline)
+        past = read_excerpt(pipeline)
     except control.TableError:
         return None
     if not _is_at_rest(pipeline, past):
@@ -46,7 +46,7 @@ def find_nothing_new(pipeline: Pipeline, clock_us: int) -> RunReport | None:
     return replace(report, published=past.is_published)
 
 
-def _is_at_rest(pipeline: Pipeline, past: LedgerHistory) -> bool:
+def _is_at_rest(pipeline: Pipeline, past: LedgerExcerpt) -> bool:
     """Whether no step is left open, the spec is the one that made the state, and nothing waits."""
     if past.made_by is None or past.is_open or past.open_batch is not None:
         return False
@@ -55,7 +55,7 @@ def _is_at_rest(pipeline: Pipeline, past: LedgerHistory) -> bool:
     return next(pending_changes(past), None) is None
 
 
-def _is_source_read(pipeline: Pipeline, past: LedgerHistory) -> bool:
+def _is_source_read(pipeline: Pipeline, past: LedgerExcerpt) -> bool:
     """Whether the source is the table that was read so far, at the version that was read last."""
     table = local_path(pipeline.source.table)
     version = newest_version(table)
@@ -81,7 +81,7 @@ def _is_same_table(pipeline: Pipeline, table: Path, source_id: str | None) -> bo
     return metadata.table_id == source_id
 
 
-def _are_tables_as_recorded(pipeline: Pipeline, past: LedgerHistory) -> bool:
+def _are_tables_as_recorded(pipeline: Pipeline, past: LedgerExcerpt) -> bool:
     """Whether checkpoint and tables are as the last step has left them."""
     if of_stream(checkpoint.read_stream(pipeline), past):
         return False
@@ -89,12 +89,12 @@ def _are_tables_as_recorded(pipeline: Pipeline, past: LedgerHistory) -> bool:
         if newest_version(local_path(pipeline.table(name))) != version:
             return False
     # A table that the ledger does not name may be somebody else's.
-    recorded = {name for entry in past.entries for name in entry.versions}
+    recorded = past.recorded_tables
     unknown = [window.name for window in pipeline.windows if window.name not in recorded]
     return not any(local_path(pipeline.table(name)).exists() for name in unknown)
 
 
-def _moves_watermark(pipeline: Pipeline, past: LedgerHistory, clock_us: int) -> bool:
+def _moves_watermark(pipeline: Pipeline, past: LedgerExcerpt, clock_us: int) -> bool:
     """Whether the watermark of a quiet source advances by the clock."""
     arrival_us = max(clock_us, past.last_arrival or clock_us)
     quiet = None if past.quiet_since is None else Quiet(*past.quiet_since)

@@ -11,8 +11,8 @@ from pathlib import Path
 from jobs.preflight.spec_changes import spec_difference
 from windowing import control, table_figures
 from windowing.files import local_path, newest_version
-from windowing.ledger.rule import LedgerHistory
-from windowing.ledger.table import read_history
+from windowing.ledger.rule import LedgerExcerpt
+from windowing.ledger.table import read_excerpt
 from windowing.source.commits import read_commit, total
 from windowing.spec.pipeline import Pipeline
 
@@ -47,13 +47,13 @@ def estimate_next_run(pipeline: Pipeline) -> RunSize | None:
     the source has no statistics or rewrites rows.
     """
     try:
-        return estimate_run_size(pipeline, read_history(pipeline))
+        return estimate_run_size(pipeline, read_excerpt(pipeline))
     except (control.TableError, OSError):
         # The run itself says what is wrong.
         return None
 
 
-def estimate_run_size(pipeline: Pipeline, past: LedgerHistory) -> RunSize | None:
+def estimate_run_size(pipeline: Pipeline, past: LedgerExcerpt) -> RunSize | None:
     """The size of the run that follows `past`; None where that isn't known.
 
     Nothing is refused here, because only settings depend on it.
@@ -71,7 +71,7 @@ def estimate_run_size(pipeline: Pipeline, past: LedgerHistory) -> RunSize | None
     return RunSize(new_rows, stored_bytes)
 
 
-def _count_new_rows(pipeline: Pipeline, past: LedgerHistory) -> int | None:
+def _count_new_rows(pipeline: Pipeline, past: LedgerExcerpt) -> int | None:
     """The rows of the commits that the stream has not read to their end."""
     if "/" not in pipeline.source.table:
         # The table is a name of Spark's catalog, which only Spark can look up.
@@ -99,6 +99,6 @@ def _count_rows_of_commit(table: Path, version: int) -> int | None:
     return None if commit.rewrites else commit.rows
 
 
-def _count_stored_bytes(pipeline: Pipeline, past: LedgerHistory) -> int | None:
+def _count_stored_bytes(pipeline: Pipeline, past: LedgerExcerpt) -> int | None:
     """The bytes of all tables; None where the log of one is for Spark alone."""
     return total(table_figures.count_bytes(pipeline.table(name)) for name in past.versions)

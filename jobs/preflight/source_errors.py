@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from windowing import delta
 from windowing.doctor.rule import advice
 from windowing.errors import StateRefused
-from windowing.ledger.rule import LedgerHistory
+from windowing.ledger.rule import LedgerExcerpt
 from windowing.report.text import instant
 from windowing.source.table import commits
 from windowing.spec.pipeline import Pipeline
@@ -61,7 +61,7 @@ _USE_FEED = (
 
 @contextmanager
 def source_errors_explained(
-    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
+    spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt
 ) -> Iterator[None]:
     """Raises StateRefused for what Delta refuses to read of the source inside the block."""
     try:
@@ -74,7 +74,7 @@ def source_errors_explained(
 
 
 def explain_source_error(
-    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory, error: BaseException
+    spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt, error: BaseException
 ) -> BaseException:
     """The error to raise for `error`, with which the stream of a run or one of its batches ended.
 
@@ -111,7 +111,7 @@ def _find_meaning(spark: SparkSession, pipeline: Pipeline, text: str) -> tuple[s
     return None
 
 
-def describe_rewrites(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> str:
+def describe_rewrites(spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt) -> str:
     """The commits not read yet that removed rows, with the event times these may be of.
 
     For example: version 3 (UPDATE, 10:00 to 11:00), version 5 (DELETE).

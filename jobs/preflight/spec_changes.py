@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from windowing.doctor.rule import advice
 from windowing.errors import StateRefused
-from windowing.ledger.rule import EVOLVE_INTENT, OPEN, LedgerHistory
+from windowing.ledger.rule import LedgerExcerpt
 from windowing.panes.rule import buffered_columns as buffered
 from windowing.report.text import left_open
 from windowing.spec.fingerprint import AGGREGATE, Evolution, evolution, parts, parts_like
@@ -42,14 +42,14 @@ def _list_columns(pipeline: Pipeline) -> Iterator[str | None]:
     yield from buffered(pipeline)
 
 
-def spec_difference(pipeline: Pipeline, past: LedgerHistory) -> Evolution:
+def spec_difference(pipeline: Pipeline, past: LedgerExcerpt) -> Evolution:
     """How the spec differs from the one that made the state; empty before there is any state."""
     made = past.made_by
     before = loads(made.note or "{}")["parts"] if made else parts(pipeline)
     return evolution(before, parts_like(before, pipeline))
 
 
-def check_source_types(pipeline: Pipeline, found: "T.StructType", past: LedgerHistory) -> None:
+def check_source_types(pipeline: Pipeline, found: "T.StructType", past: LedgerExcerpt) -> None:
     """StateRefused where a column of the source has another type than when state was made.
 
     `found` is the source's schema.
@@ -71,7 +71,7 @@ def check_source_types(pipeline: Pipeline, found: "T.StructType", past: LedgerHi
             )
 
 
-def check_spec_change(pipeline: Pipeline, past: LedgerHistory) -> None:
+def check_spec_change(pipeline: Pipeline, past: LedgerExcerpt) -> None:
     """StateRefused where a live pipeline can't follow a change of its spec.
 
     Windows and aggregates may be added and removed while no step is left open. Whatever keeps its
@@ -102,14 +102,13 @@ def _spec_refused(pipeline: Pipeline, problem: str) -> StateRefused:
     return StateRefused("SPEC_CHANGED", f"{where}: {problem}; {advice(pipeline)}")
 
 
-def _find_reused_names(pipeline: Pipeline, past: LedgerHistory, found: Evolution) -> Iterator[str]:
+def _find_reused_names(pipeline: Pipeline, past: LedgerExcerpt, found: Evolution) -> Iterator[str]:
     """Windows added under a name that another window had before; the table of that one remains."""
     added = [name for name in found.added if AGGREGATE not in name]
     if not added:
         return
-    notes = {e.note for e in past.entries if e.step in (OPEN, EVOLVE_INTENT) and e.note}
     earlier = []
-    for note in notes:
+    for note in past.makers:
         before = loads(note)["parts"]
         earlier.append(evolution(before, parts_like(before, pipeline)))
     for name in added:

@@ -14,7 +14,7 @@ from windowing.aggregates.algebra import Algebra
 from windowing.columns import CLOSED_BY, END, INDEX, LAST, REVISION, RUN, START, TIME, kept_name
 from windowing.doctor.rule import advice
 from windowing.errors import SpecError, StateRefused
-from windowing.ledger.rule import LedgerHistory
+from windowing.ledger.rule import LedgerExcerpt
 from windowing.ledger.table import create_ledger
 from windowing.merge.rule import Target, complete_table, output_table
 from windowing.merge.table import create_table, recreate_table
@@ -182,13 +182,10 @@ def existing_tables(spark: SparkSession, pipeline: Pipeline) -> tuple[str, ...]:
 
 
 def tables_of_dropped_windows(
-    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
+    spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt
 ) -> tuple[str, ...]:
     """The names of the tables that windows of an earlier spec have left."""
-    recorded: set[str] = set()
-    for entry in past.entries:
-        recorded.update(entry.versions)
-    others = recorded - set(existing_tables(spark, pipeline))
+    others = past.recorded_tables - set(existing_tables(spark, pipeline))
     return tuple(sorted(name for name in others if delta.exists(spark, pipeline.table(name))))
 
 

@@ -27,16 +27,14 @@ from windowing.ledger.rule import (
     BACKFILL_INTENT,
     GENERATION,
     LedgerEntry,
-    LedgerHistory,
+    LedgerExcerpt,
 )
-from windowing.ledger.table import record_entries
+from windowing.ledger.table import Past, record_entries
 from windowing.source.rule import pending_changes
 from windowing.spec.pipeline import Pipeline
 
 
-def finish_open_chunk(
-    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
-) -> LedgerHistory:
+def finish_open_chunk(spark: SparkSession, pipeline: Pipeline, past: Past) -> Past:
     """Finishes the chunk that a killed backfill left open, and returns the history since.
 
     The history is returned as it is when there is no such chunk.
@@ -79,10 +77,10 @@ def _compose_note(chunk: TimeRange) -> str:
 def repair_chunk(
     spark: SparkSession,
     pipeline: Pipeline,
-    past: LedgerHistory,
+    past: Past,
     staged: Staged,
     begun: LedgerEntry | None,
-) -> tuple[LedgerHistory, LedgerEntry]:
+) -> tuple[Past, LedgerEntry]:
     """Rebuilds one chunk between its intent and its done entry.
 
     `begun` is the intent of a chunk that was interrupted; None for a chunk that begins now. Returns
@@ -111,7 +109,7 @@ def repair_chunk(
 
 
 def _compose_intent(
-    batch: RunContext, past: LedgerHistory, chunk: TimeRange, events: DataFrame
+    batch: RunContext, past: LedgerExcerpt, chunk: TimeRange, events: DataFrame
 ) -> LedgerEntry:
     """The intent of a chunk that begins now, with the counts that its done entry is compared by."""
     before = totals.count_accepted_before(batch, chunk, events)
@@ -128,7 +126,7 @@ def _compose_intent(
 
 
 def _write_chunk(
-    batch: RunContext, staged: Staged, events: DataFrame, past: LedgerHistory, label: str
+    batch: RunContext, staged: Staged, events: DataFrame, past: LedgerExcerpt, label: str
 ) -> dict[str, int]:
     """Swaps state and ids of the chunk, corrects outputs and resolves refused rows as `label`.
 

@@ -15,6 +15,7 @@ from jobs.recompute.staging import stage_chunk
 from jobs.recompute.time_range import TimeRange
 from windowing.grid.zone import micros
 from windowing.ledger.rule import LedgerEntry, LedgerHistory
+from windowing.ledger.table import Past, read_history
 from windowing.source.rule import pending_changes
 from windowing.spec.pipeline import Pipeline
 
@@ -24,11 +25,13 @@ def resume_all(spark: SparkSession, pipeline: Pipeline) -> LedgerHistory:
 
     Spec, source, ledger and tables are consistent then; StateRefused where they are not.
     """
-    return resume_from(spark, pipeline, prepare_run(spark, pipeline))
+    past = read_history(pipeline)
+    prepare_run(spark, pipeline, past)
+    return resume_from(spark, pipeline, past)
 
 
-def resume_from(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> LedgerHistory:
-    """The same as `resume_all`, from the history that `prepare_run` returned."""
+def resume_from(spark: SparkSession, pipeline: Pipeline, past: Past) -> Past:
+    """The same as `resume_all`, from the history that `prepare_run` has found consistent."""
     past = apply_spec_change(spark, pipeline, past)
     return finish_open_chunk(spark, pipeline, past)
 
@@ -40,14 +43,14 @@ def finish_open_run(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
         unfinished = Run(spark, pipeline, past, arrival)
         unfinished.drain()
         unfinished.close()
-        past = unfinished.story
+        past = read_history(pipeline)
     past, _ = reprocess_source_changes(spark, pipeline, past)
     return past
 
 
 def reprocess_source_changes(
-    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
-) -> tuple[LedgerHistory, tuple[LedgerEntry, ...]]:
+    spark: SparkSession, pipeline: Pipeline, past: Past
+) -> tuple[Past, tuple[LedgerEntry, ...]]:
     """Reprocesses every range that the source's changes touched.
 
     Returns the history since, and the done entries of the backfills that did it.

@@ -31,8 +31,15 @@ from windowing.crash import crashpoint
 from windowing.doctor.rule import advice
 from windowing.errors import StateRefused
 from windowing.grid.zone import micros
-from windowing.ledger.rule import EVOLVE_DONE, EVOLVE_INTENT, GENERATION, LedgerEntry, LedgerHistory
-from windowing.ledger.table import record_entries
+from windowing.ledger.rule import (
+    EVOLVE_DONE,
+    EVOLVE_INTENT,
+    GENERATION,
+    LedgerEntry,
+    LedgerExcerpt,
+    LedgerHistory,
+)
+from windowing.ledger.table import Past, read_history, record_entries
 from windowing.panes.rule import BACKFILLED
 from windowing.panes.table import Stamp
 from windowing.source import table as source
@@ -42,9 +49,7 @@ from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
 
 
-def apply_spec_change(
-    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
-) -> LedgerHistory:
+def apply_spec_change(spark: SparkSession, pipeline: Pipeline, past: Past) -> Past:
     """The history once state and outputs are what the spec requires.
 
     An added window contains what was accepted so far, and the table of a removed window stays.
@@ -73,8 +78,9 @@ def apply_spec_change(
         # The watermark does not move, so no window closes by this.
         closing = Closing(batch, past.watermark, past.watermark, None)
         rebuilt = rebuild_everything(closing, events, past.read_version)
-        missed = _count_partly_late(batch, events, past, begun)
-        accepted = count_accepted(batch) - past.total("accepted")
+        recorded = read_history(pipeline)
+        missed = _count_partly_late(batch, events, recorded, begun)
+        accepted = count_accepted(batch) - recorded.total("accepted")
         counts = {**rebuilt, **missed, "accepted": accepted}
     crashpoint("evolve.filled")
     done = replace(
@@ -89,7 +95,7 @@ def apply_spec_change(
     return past
 
 
-def pending_spec_changes(pipeline: Pipeline, past: LedgerHistory) -> tuple[str, ...]:
+def pending_spec_changes(pipeline: Pipeline, past: LedgerExcerpt) -> tuple[str, ...]:
     """Windows and aggregates added or removed by the spec but not applied yet."""
     if past.open_evolution is not None:
         begun = loads(past.open_evolution.note or "{}")
@@ -98,7 +104,7 @@ def pending_spec_changes(pipeline: Pipeline, past: LedgerHistory) -> tuple[str, 
     return (*found.added, *found.removed)
 
 
-def _read_accepted_events(batch: RunContext, past: LedgerHistory) -> DataFrame | None:
+def _read_accepted_events(batch: RunContext, past: LedgerExcerpt) -> DataFrame | None:
     """The events accepted so far; None while nothing has been read.
 
     StateRefused where the spec would refuse one of them, or requires another type of a column.
@@ -130,7 +136,7 @@ def _spec_change_refused(pipeline: Pipeline, problem: str) -> StateRefused:
     return StateRefused("SPEC_CHANGED", f"{where}: {problem}, or {advice(pipeline)}")
 
 
-def _record_intent(batch: RunContext, past: LedgerHistory) -> tuple[LedgerHistory, LedgerEntry]:
+def _record_intent(batch: RunContext, past: Past) -> tuple[Past, LedgerEntry]:
     """The history with the intent of this spec, and the intent."""
     if past.open_evolution is not None:
         return past, past.open_evolution
@@ -158,7 +164,7 @@ def _select_windows(parts: Iterable[str]) -> list[str]:
 
 
 def _count_partly_late(
-    batch: RunContext, events: DataFrame, past: LedgerHistory, begun: LedgerEntry
+    batch: RunContext, events: DataFrame, recorded: LedgerHistory, begun: LedgerEntry
 ) -> dict[str, int]:
     """How many events each added window missed, less what the ledger records already.
 
@@ -177,7 +183,7 @@ def _count_partly_late(
         if conditions:
             is_late = reduce(lambda left, right: left | right, conditions)
             missed = events.where(is_late).count()
-        counts[f"partial.{name}"] = missed - past.total(f"partial.{name}")
+        counts[f"partial.{name}"] = missed - recorded.total(f"partial.{name}")
     return counts
 
 

@@ -18,7 +18,7 @@ from jobs.recompute.refused import refused_after
 from jobs.recompute.time_range import TimeRange, range_to_read
 from windowing.crash import crashpoint
 from windowing.grid.zone import micros
-from windowing.ledger.rule import GENERATION, LedgerHistory
+from windowing.ledger.rule import GENERATION, LedgerExcerpt, LedgerHistory
 from windowing.panes.rule import BACKFILLED
 from windowing.panes.table import Stamp
 from windowing.source.rule import was_rewritten
@@ -43,7 +43,7 @@ class Staged:
 
 
 def context_of_chunk(
-    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory, arrival_us: int | None = None
+    spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt, arrival_us: int | None = None
 ) -> RunContext:
     """What the rows of a chunk are admitted by and stamped with."""
     # Arrival never goes back, even where the host clock does.
@@ -62,7 +62,7 @@ def context_of_chunk(
 def stage_chunk(
     spark: SparkSession,
     pipeline: Pipeline,
-    past: LedgerHistory,
+    past: LedgerExcerpt,
     chunk: TimeRange,
     arrival_us: int | None = None,
 ) -> Staged:

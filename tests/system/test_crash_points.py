@@ -36,7 +36,9 @@ OF_READERS = [name for name in POINTS if name.startswith(("validate.", "publish.
 ELSEWHERE = [
     name
     for name in POINTS
-    if name.startswith(("recover.", "reset.", "evolve.", "erase.", "maintain.", "check."))
+    if name.startswith(
+        ("recover.", "reset.", "evolve.", "erase.", "maintain.", "check.", "ledger.")
+    )
 ]
 """See the tests of these commands."""
 

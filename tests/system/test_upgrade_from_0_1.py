@@ -12,7 +12,7 @@ from jobs.preflight.diagnose import examine_tables
 from jobs.read import read
 from tests.support.long_lived_pipeline import BASE, MINUTE
 from tests.support.release_lake import restored
-from windowing.ledger.table import read_history
+from windowing.ledger.table import compact_ledger, read_excerpt, read_history
 
 DATA = Path(__file__).parents[1] / "data"
 LAKES = sorted(DATA.glob("lake-*.tar.xz"))
@@ -23,7 +23,12 @@ LAKES = sorted(DATA.glob("lake-*.tar.xz"))
 def test_the_lake_of_a_release_goes_on(file: Path, spark: SparkSession, tmp_path: Path) -> None:
     life = restored(spark, file, tmp_path)
     lab = life.lab
-    assert examine_tables(spark, lab.pipeline, read_history(lab.pipeline)) == ()
+    whole, excerpt = read_history(lab.pipeline), read_excerpt(lab.pipeline)
+    assert examine_tables(spark, lab.pipeline, excerpt) == ()
+    compact_ledger(lab.pipeline, excerpt, most_files=1)
+    assert read_history(lab.pipeline) == whole
+    for name in ("next_seq", "watermark", "last_arrival", "quiet_since", "versions", "made_by"):
+        assert getattr(excerpt, name) == getattr(whole, name)
     lab.check()
     assert {w.name: read(spark, lab.pipeline, w.name).count() for w in lab.windows} == {
         w.name: len(lab.table(w.name)) for w in lab.windows

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from json import JSONDecodeError, loads
 
-from windowing.ledger.rule import LedgerHistory
+from windowing.ledger.rule import LedgerExcerpt
 from windowing.spec.pipeline import Pipeline
 
 RECOVER = "recover"
@@ -80,7 +80,7 @@ class Stream:
         return max(self.commits, default=-1)
 
 
-def of_stream(stream: Stream, past: LedgerHistory) -> tuple[Finding, ...]:
+def of_stream(stream: Stream, past: LedgerExcerpt) -> tuple[Finding, ...]:
     """Where the checkpoint is inconsistent with the ledger.
 
     There is no finding where the next run can continue, or retry what an interrupted one began.
@@ -93,7 +93,7 @@ def of_stream(stream: Stream, past: LedgerHistory) -> tuple[Finding, ...]:
     return tuple(_compare_positions(stream, past))
 
 
-def _lost_checkpoint(past: LedgerHistory) -> tuple[Finding, ...]:
+def _lost_checkpoint(past: LedgerExcerpt) -> tuple[Finding, ...]:
     last, began = past.last_batch, past.open_batch
     if last < 0 and began is None:
         return ()
@@ -102,7 +102,7 @@ def _lost_checkpoint(past: LedgerHistory) -> tuple[Finding, ...]:
     return (Finding("CHECKPOINT_LOST", found),)
 
 
-def _unusable_checkpoint(stream: Stream, past: LedgerHistory) -> Finding | None:
+def _unusable_checkpoint(stream: Stream, past: LedgerExcerpt) -> Finding | None:
     """The finding that makes it needless to compare batches, if there is one."""
     last = past.last_batch
     if stream.damaged:
@@ -120,7 +120,7 @@ def _unusable_checkpoint(stream: Stream, past: LedgerHistory) -> Finding | None:
     return None
 
 
-def _compare_positions(stream: Stream, past: LedgerHistory) -> Iterator[Finding]:
+def _compare_positions(stream: Stream, past: LedgerExcerpt) -> Iterator[Finding]:
     """Whether the stream stands where the ledger does, and its batches end at the same offsets."""
     last, began = past.last_batch, past.open_batch
     # Spark writes the commit of a batch after the ledger's done entry, so it may lack the last one.

@@ -54,14 +54,17 @@ class LedgerEntry:
 
 
 @dataclass(frozen=True)
-class LedgerHistory:
-    """The entries of the ledger, oldest first, and what they mean.
+class LedgerExcerpt:
+    """The entries of the ledger that a run needs, oldest first, and what they mean.
 
-    `version` is that of the table which contains them; -1 where there is none.
+    Everything that is asked here has the same answer as by the whole ledger, also after later
+    entries were appended. `version` is that of the table; -1 where there is none. `files` is in how
+    many files of it the entries were read.
     """
 
     entries: tuple[LedgerEntry, ...] = ()
     version: int = field(default=-1, compare=False)
+    files: int = field(default=0, compare=False)
 
     @property
     def next_seq(self) -> int:
@@ -146,6 +149,17 @@ class LedgerHistory:
         """By table the newest version that the ledger has recorded."""
         entries = reversed(self._entries_of(DONE, *FINISHED, MAINTAIN_DONE))
         return next((e.versions for e in entries if e.versions), {})
+
+    @property
+    def recorded_tables(self) -> frozenset[str]:
+        """Every table that the ledger has ever recorded a version of."""
+        return frozenset(name for entry in self.entries for name in entry.versions)
+
+    @property
+    def makers(self) -> frozenset[str]:
+        """The different notes that name a spec which state was made by, the newest one included."""
+        makers = self._entries_of(OPEN, EVOLVE_INTENT)
+        return frozenset(entry.note for entry in makers if entry.note)
 
     @property
     def next_version(self) -> int | None:
@@ -253,6 +267,28 @@ class LedgerHistory:
         return seen is not None and (seen.versions, seen.run) == (entry.versions, entry.run)
 
     @property
+    def newest(self) -> LedgerEntry | None:
+        """The newest entry that names output versions, such as that of a closed run."""
+        return _newest_of(self._entries_of(*FINISHED))
+
+    def _find_unfinished(self, intent: str, *ends: str) -> LedgerEntry | None:
+        """The newest entry of the step `intent`, if none of the steps `ends` follows it."""
+        begun = self._entries_of(intent)
+        ended = self._entries_of(*ends)
+        if not begun:
+            return None
+        is_finished = bool(ended) and ended[-1].seq >= begun[-1].seq
+        return None if is_finished else begun[-1]
+
+    def _entries_of(self, *steps: str) -> tuple[LedgerEntry, ...]:
+        return tuple(entry for entry in self.entries if entry.step in steps)
+
+
+@dataclass(frozen=True)
+class LedgerHistory(LedgerExcerpt):
+    """Every entry of the ledger, oldest first, and what else they mean."""
+
+    @property
     def since_published(self) -> tuple[LedgerEntry, ...]:
         """The finished steps, oldest first, that came after the published versions."""
         published = self.published
@@ -263,11 +299,6 @@ class LedgerHistory:
         seen = [entry.seq for entry in finished if entry.versions == published.versions]
         last_seen = max(seen, default=published.seq)
         return tuple(entry for entry in finished if entry.seq > last_seen)
-
-    @property
-    def newest(self) -> LedgerEntry | None:
-        """The newest entry that names output versions, such as that of a closed run."""
-        return _newest_of(self._entries_of(*FINISHED))
 
     @property
     def settled(self) -> "LedgerHistory":
@@ -318,18 +349,6 @@ class LedgerHistory:
         others = self._entries_of(BACKFILL_DONE, EVOLVE_DONE, ERASE_DONE)
         counted = [*batches.values(), *others]
         return sum(entry.counts.get(name, 0) for entry in counted)
-
-    def _find_unfinished(self, intent: str, *ends: str) -> LedgerEntry | None:
-        """The newest entry of the step `intent`, if none of the steps `ends` follows it."""
-        begun = self._entries_of(intent)
-        ended = self._entries_of(*ends)
-        if not begun:
-            return None
-        is_finished = bool(ended) and ended[-1].seq >= begun[-1].seq
-        return None if is_finished else begun[-1]
-
-    def _entries_of(self, *steps: str) -> tuple[LedgerEntry, ...]:
-        return tuple(entry for entry in self.entries if entry.step in steps)
 
 
 def _newest_of(entries: tuple[LedgerEntry, ...]) -> LedgerEntry | None:

@@ -1,18 +1,26 @@
-"""The `_ledger` and `_watermarks` tables: read whole, appended to one step at a time."""
+"""The `_ledger` and `_watermarks` tables: read, appended to one step at a time, and compacted."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from windowing import control
+from windowing.crash import crashpoint
 from windowing.errors import Busy
 from windowing.files import local_path
-from windowing.ledger.rule import COUNTS, LedgerEntry, LedgerHistory
+from windowing.ledger.rule import COUNTS, LedgerEntry, LedgerExcerpt, LedgerHistory
+from windowing.ledger.selection import select_entries
 from windowing.spec.pipeline import Pipeline
 
 LEDGER, WATERMARKS = "_ledger", "_watermarks"
+MOST_FILES = 24
+"""From how many files of the ledger a run compacts. Most runs add three, and reading one costs half
+a millisecond.
+"""
+
+Past = TypeVar("Past", bound=LedgerExcerpt)
 
 _TIME = pa.timestamp("us", "UTC")
 _BY_NAME = pa.map_(pa.string(), pa.int64())
@@ -54,15 +62,29 @@ def create_ledger(pipeline: Pipeline) -> None:
 
 def read_history(pipeline: Pipeline) -> LedgerHistory:
     """All entries of the ledger; an empty story before the first run."""
-    snapshot = control.read_snapshot(_path(pipeline, LEDGER))
-    entries = [_to_entry(row) for row in snapshot.rows]
-    in_order = sorted(entries, key=lambda entry: entry.seq)
-    return LedgerHistory(tuple(in_order), snapshot.version)
+    found = control.read_contents(_path(pipeline, LEDGER))
+    return LedgerHistory(_to_entries(found.files), found.version, len(found.files))
 
 
-def record_entries(
-    pipeline: Pipeline, before: LedgerHistory, entries: Iterable[LedgerEntry]
-) -> LedgerHistory:
+def read_excerpt(pipeline: Pipeline) -> LedgerExcerpt:
+    """The entries that a run needs, at about the same cost however many runs there have been."""
+    found = control.read_contents(_path(pipeline, LEDGER))
+    return LedgerExcerpt(_to_entries(select_entries(found.files)), found.version, len(found.files))
+
+
+def compact_ledger(pipeline: Pipeline, past: LedgerExcerpt, most_files: int = MOST_FILES) -> None:
+    """Rewrites ledger and watermarks as few files, if `past` was read from more than `most_files`.
+
+    No row changes, and whoever has read either table before may append to it.
+    """
+    if past.files <= most_files:
+        return
+    for name in (LEDGER, WATERMARKS):
+        control.compact_files(_path(pipeline, name), most=1)
+        crashpoint("ledger.compacted")
+
+
+def record_entries(pipeline: Pipeline, before: Past, entries: Iterable[LedgerEntry]) -> Past:
     """Appends `entries` in one commit, numbered from the end of `before`.
 
     Returns the longer story. Busy where the ledger has an entry that `before` does not contain.
@@ -71,20 +93,21 @@ def record_entries(
     for seq, entry in enumerate(entries, start=before.next_seq):
         numbered.append(replace(entry, seq=seq))
     path = _path(pipeline, LEDGER)
-    after = _find_version(pipeline, before)
-    version = control.append_rows(path, _LEDGER_SCHEMA, [_to_row(e) for e in numbered], after)
-    return LedgerHistory((*before.entries, *numbered), version)
+    rows = [_to_row(entry) for entry in numbered]
+    try:
+        version = control.append_rows(path, _LEDGER_SCHEMA, rows, before.version)
+    except Busy:
+        newest = _find_version(pipeline, before)
+        version = control.append_rows(path, _LEDGER_SCHEMA, rows, newest)
+    return replace(before, entries=(*before.entries, *numbered), version=version)
 
 
-def _find_version(pipeline: Pipeline, before: LedgerHistory) -> int:
+def _find_version(pipeline: Pipeline, before: LedgerExcerpt) -> int:
     """The newest version of the ledger, whose last entry is that of `before`.
 
-    Maintenance makes versions without an entry.
+    Compaction and maintenance make versions without an entry.
     """
-    newest = control.read_version(_path(pipeline, LEDGER))
-    if newest == before.version:
-        return newest
-    now = read_history(pipeline)
+    now = read_excerpt(pipeline)
     if now.next_seq != before.next_seq:
         raise Busy(
             f"{pipeline.name}: another writer has recorded a step in {pipeline.table(LEDGER)}; "
@@ -126,6 +149,12 @@ def _watermark_row(run: int, closed: LedgerEntry, max_event_us: int | None) -> M
 
 def _to_row(entry: LedgerEntry) -> Mapping[str, Any]:
     return {field.name: getattr(entry, field.name) for field in fields(entry)}
+
+
+def _to_entries(files: Iterable[pa.Table]) -> tuple[LedgerEntry, ...]:
+    """The rows of all files as entries, oldest first."""
+    entries = [_to_entry(row) for file in files for row in control.to_rows(file)]
+    return tuple(sorted(entries, key=lambda entry: entry.seq))
 
 
 def _to_entry(row: Mapping[str, Any]) -> LedgerEntry:

@@ -9,7 +9,7 @@ from typing import Any
 
 from windowing.grid.zone import moment, within_calendar
 from windowing.ledger.nulls import WHERE
-from windowing.ledger.rule import LedgerHistory
+from windowing.ledger.rule import LedgerExcerpt
 
 NONE = "-"
 """How a table shows a value that isn't there."""
@@ -61,7 +61,7 @@ def describe_range(note: str | None) -> str:
     return interval(moment_or_none(fields["from_us"]), moment_or_none(fields["to_us"]))
 
 
-def left_open(past: LedgerHistory) -> tuple[str, ...]:
+def left_open(past: LedgerExcerpt) -> tuple[str, ...]:
     """What was begun and not finished, and what finishes it.
 
     A maintenance is not among it, because no number changes while it runs.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from json import loads
 from typing import Any
 
-from windowing.ledger.rule import BACKFILL_DONE, DONE, LedgerEntry, LedgerHistory
+from windowing.ledger.rule import BACKFILL_DONE, DONE, LedgerEntry, LedgerExcerpt
 
 CHANGE = "_change_type"
 FEED = (CHANGE, "_commit_version", "_commit_timestamp")
@@ -52,7 +52,7 @@ def merge_spans(spans: Iterable[Span], most: int = MOST) -> tuple[Span, ...]:
     return tuple(found)
 
 
-def pending_changes(past: LedgerHistory) -> Iterator[tuple[int, int, int]]:
+def pending_changes(past: LedgerExcerpt) -> Iterator[tuple[int, int, int]]:
     """(batch, from, to) of every range that no backfill has reprocessed since, oldest first."""
     noted: dict[int, Any] = {}
     done = set()
@@ -68,7 +68,7 @@ def pending_changes(past: LedgerHistory) -> Iterator[tuple[int, int, int]]:
                 yield batch, low, high
 
 
-def was_rewritten(past: LedgerHistory) -> bool:
+def was_rewritten(past: LedgerExcerpt) -> bool:
     """Whether the source was seen to change its past, by this spec or an earlier one."""
     return any("ranges" in _read_note(e) for e in past.entries if e.step == DONE)
 

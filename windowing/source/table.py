@@ -12,7 +12,7 @@ from windowing.doctor.rule import advice
 from windowing.errors import SourceMissing, SpecError, StateRefused, UsageError
 from windowing.expressions.compile import compile_condition
 from windowing.grid.zone import moment
-from windowing.ledger.rule import LedgerEntry, LedgerHistory
+from windowing.ledger.rule import LedgerEntry, LedgerExcerpt
 from windowing.panes.frame import part_names
 from windowing.source.commits import Commit, read_commit
 from windowing.source.frame import shape_rows
@@ -108,7 +108,7 @@ def earlier_types(spark: SparkSession, pipeline: Pipeline) -> Mapping[str, tuple
     return earlier
 
 
-def check(pipeline: Pipeline, found: T.StructType, story: LedgerHistory) -> None:
+def check(pipeline: Pipeline, found: T.StructType, story: LedgerExcerpt) -> None:
     """Checks that the source has the columns that the spec names, of types that fit.
 
     Raises SpecError where it has not, or StateRefused where batches were read before, because then
@@ -141,7 +141,7 @@ def check_feed(spark: SparkSession, pipeline: Pipeline) -> None:
     raise SpecError("source.changes", f"{wrong}; {how}", pipeline.file)
 
 
-def check_identity(spark: SparkSession, pipeline: Pipeline, story: LedgerHistory) -> None:
+def check_identity(spark: SparkSession, pipeline: Pipeline, story: LedgerExcerpt) -> None:
     """Checks that the source is the table that was read so far.
 
     Raises StateRefused where it is another one, or has lost versions that were read.
