@@ -214,7 +214,6 @@ def compact_files(path: str, most: int) -> bool:
             else:
                 table.optimize.compact(target_size=_LARGE_BYTES, commit_properties=_once())
             table.create_checkpoint()
-            table.cleanup_metadata()
     except Busy:
         return False
     return True
