@@ -6,24 +6,18 @@ Prints a table and writes the figures as JSON. Times are medians. A round measur
 once, so that a busy machine slows all of them.
 """
 
-import argparse
-import json
-import os
-import platform
-import shutil
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 import yaml
 from pyspark.sql import DataFrame, SparkSession
 
+from bench.figures import Figure, Result, at_most, report_result
 from bench.meter import Cost, metered
+from bench.processes import run_process, run_python
 from bench.standard_runs import (
     HOURLY,
     ROLLING,
@@ -33,11 +27,17 @@ from bench.standard_runs import (
     many_events,
     one_event,
 )
-from jobs.console import Printer
+from bench.themes import (
+    add_rounds,
+    add_size,
+    describe_command,
+    make_parser,
+    temporary_directory,
+)
 from jobs.run import run
 from jobs.session import spark_session
 
-RESULTS = Path(__file__).parent / "results" / "small_runs.json"
+THEME = "small_runs"
 COMMAND = Path(sys.executable).with_name("tidemark")
 BARE = (
     "import sys; from jobs.session import spark_session; "
@@ -47,45 +47,20 @@ _WARM_UP = 4
 _ROWS = 1_000
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One measured figure, and what it should be at most; `floor` is the least that is asked."""
-
-    name: str
-    value: float
-    target: float
-    floor: float
-
-    @property
-    def verdict(self) -> str:
-        """Whether it reaches the target, or the floor at least."""
-        if self.value <= self.target:
-            return "target"
-        return "floor" if self.value <= self.floor else "missed"
-
-
 def main() -> int:
     """Prints and stores the figures."""
-    parser = argparse.ArgumentParser(description="what small runs cost")
-    parser.add_argument("--history", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--to", type=Path, default=RESULTS)
+    parser = make_parser(THEME, "what small runs cost")
+    add_size(parser, "--history", 1_000_000, "rows that the standard run finds")
+    add_rounds(parser)
     options = parser.parse_args()
-    root = Path(tempfile.mkdtemp(prefix="small-runs-"))
-    try:
+    command = describe_command(THEME, options)
+    with temporary_directory(THEME) as root:
         # Cold commands come first, while this process has no JVM that takes memory and time.
         figures = _measure_commands(root / "cold", options.rounds)
         spark = spark_session("small-runs")
         figures += _measure_standard_run(spark, root / "standard", options.history)
         figures += _measure_single_events(spark, root / "single", options.rounds)
-    finally:
-        shutil.rmtree(root, ignore_errors=True)
-    _store(figures, options.to, options.history)
-    rows = [
-        [figure.name, f"{figure.value:,.2f}", figure.target, figure.floor, figure.verdict]
-        for figure in figures
-    ]
-    Printer(as_json=False).table(["figure", "value", "target", "floor", "reached"], rows)
+    report_result(Result(THEME, command, tuple(figures)), options.to)
     return 0
 
 
@@ -105,9 +80,9 @@ def _measure_standard_run(spark: SparkSession, root: Path, history: int) -> list
         if report.accepted != _ROWS or not report.windows["rolling"].updated:
             raise SystemExit(f"the standard run did something else: {report}")
     return [
-        Figure("standard run: Spark jobs", cost.jobs, 25, 45),
-        Figure("standard run: calls over the bridge", cost.calls, 2_500, 5_000),
-        Figure("standard run: generated classes", cost.classes, 20, 80),
+        at_most("standard run: Spark jobs", cost.jobs, 25, 45),
+        at_most("standard run: calls over the bridge", cost.calls, 2_500, 5_000),
+        at_most("standard run: generated classes", cost.classes, 20, 80),
     ]
 
 
@@ -130,13 +105,13 @@ def _measure_single_events(spark: SparkSession, root: Path, rounds: int) -> list
         corrects.append(_time(lambda: run(spark, pipeline)))
     bare = statistics.median(appends[_WARM_UP:])
     return [
-        Figure(
+        at_most(
             "one event that adds a window, to two bare appends",
             statistics.median(adds[_WARM_UP:]) / bare,
             1.5,
             2.5,
         ),
-        Figure(
+        at_most(
             "one event that corrects a window, to two bare appends",
             statistics.median(corrects[_WARM_UP:]) / bare,
             2.5,
@@ -169,7 +144,7 @@ def _measure_commands(root: Path, rounds: int) -> list[Figure]:
     cold: list[float] = []
     all_four: list[float] = []
     for number in range(1, rounds + 1):
-        bare.append(_time(lambda: _run_process(sys.executable, "-c", BARE, root / "events")))
+        bare.append(_time(lambda: run_python(BARE, root / "events")))
         nothing.append(_time(lambda: _run_command("run", spec)))
         _land_in_a_process(root, 2 * number - 1)
         cold.append(_time(lambda: _run_command("run", spec)))
@@ -182,13 +157,13 @@ def _measure_commands(root: Path, rounds: int) -> list[Figure]:
         )
     least = statistics.median(bare)
     return [
-        Figure(
+        at_most(
             "run with nothing new, to a bare process", statistics.median(nothing) / least, 0.1, 0.2
         ),
-        Figure(
+        at_most(
             "cold run of 1,000 rows, to a bare process", statistics.median(cold) / least, 1.5, 2
         ),
-        Figure(
+        at_most(
             "the four commands of a DAG run, to a bare process",
             statistics.median(all_four) / least,
             2,
@@ -205,40 +180,17 @@ def _land_in_a_process(root: Path, number: int) -> None:
         "from jobs.session import spark_session; "
         "land(spark_session(), Path(sys.argv[1]), sys.argv[2])"
     )
-    _run_process(sys.executable, "-c", code, root, query)
+    run_python(code, root, query)
 
 
 def _run_command(name: str, *arguments: Path | str) -> None:
-    _run_process(COMMAND, name, *arguments)
-
-
-def _run_process(*command: Path | str) -> None:
-    here = Path(__file__).parents[1]
-    # Commands must not find a warm engine here.
-    environment = {**os.environ, "TIDEMARK_ENGINE": "off"}
-    parts = [str(part) for part in command]
-    ended = subprocess.run(
-        parts, check=False, cwd=here, env=environment, capture_output=True, text=True
-    )
-    if ended.returncode:
-        raise SystemExit(f"{command[:3]} ended with {ended.returncode}: {ended.stderr[-500:]}")
+    run_process(COMMAND, name, *arguments)
 
 
 def _time(action: Callable[[], object]) -> float:
     before = time.monotonic()
     action()
     return time.monotonic() - before
-
-
-def _store(figures: Sequence[Figure], to: Path, history: int) -> None:
-    to.parent.mkdir(parents=True, exist_ok=True)
-    found = {
-        "command": f"python -m bench.small_runs --history {history}",
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "figures": [{**asdict(figure), "reached": figure.verdict} for figure in figures],
-    }
-    to.write_text(json.dumps(found, indent=2) + "\n")
 
 
 if __name__ == "__main__":
