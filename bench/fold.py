@@ -19,7 +19,7 @@ import psutil
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from bench.__main__ import START_US
+from bench.contenders import START_US
 from jobs.console import Printer
 from jobs.session import spark_session
 from windowing.columns import BASE, END, INDEX, ORDER, START, TIME
