@@ -39,8 +39,8 @@ soak: setup ## thousands of batches through one pipeline: run times and files ea
 lint: setup ## ruff, mypy, import contracts
 	@bin/lint
 
-bench: setup ## ratios against Spark's own window() and a batch recompute
-	@$(PY) -m bench
+bench: setup ## figures of small and large runs against their targets, then the charts (an hour; BEFORE=...)
+	@$(PY) -m bench $(if $(BEFORE),--before "$(BEFORE)")
 
 bench-quick: setup ## what small runs cost, beside bare Spark (five minutes)
 	@$(PY) -m bench.small_runs
