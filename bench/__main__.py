@@ -26,11 +26,14 @@ THEMES: Mapping[str, Mapping[str, str]] = {
     "late_runs": {"full": "", "small": "--events 10000 --rounds 1"},
     "session_runs": {"full": "", "small": "--events 2000 --arrivals 2 --rounds 1"},
     "many_runs": {
-        "full": "--runs 200 --maintain-every 50",
+        "full": "--runs 100 --maintain-every 25",
         "small": "--runs 12 --maintain-every 5 --rounds 1",
     },
     "memory": {"full": "--events 10000000", "small": "--events 20000"},
-    "crossover": {"full": "", "small": "--histories 10000 20000 --rounds 1"},
+    "crossover": {
+        "full": "--histories 100000 1000000 10000000",
+        "small": "--histories 10000 20000 --rounds 1",
+    },
 }
 """The themes in the order in which they are measured, with the sizes that fit an hour, and small
 ones."""
