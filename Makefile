@@ -7,7 +7,7 @@ PY := .venv/bin/python
 export TZ := UTC
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test test-deep test-wheel seeded torture soak lint bench bench-quick pictures airflow wheel clean lock schema
+.PHONY: help setup demo test test-deep test-deep-part test-wheel seeded torture soak lint bench bench-quick pictures airflow wheel clean lock schema
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -23,6 +23,9 @@ test: setup ## lint, unit, property, Spark, Delta, Airflow and Great Expectation
 test-deep: setup ## rare orders of commands, other systems' examples, then 500 random schedules against plain loops (hours)
 	@$(PY) -m pytest -q -m deep tests -p no:cacheprovider
 	@TIDEMARK_SCHEDULES=$${TIDEMARK_SCHEDULES:-500} $(PY) -m pytest -q tests/system/test_random_schedules.py -p no:cacheprovider
+
+test-deep-part: setup ## of the rare orders and examples those that begin within MINUTES=25; each commit begins elsewhere
+	@$(PY) -m pytest -q -m deep tests -p no:cacheprovider --begin-within $${MINUTES:-25} --begin-at "$$(git rev-parse HEAD || echo none)"
 
 test-wheel: setup ## builds the package, installs it outside the checkout and follows the tutorial there (minutes)
 	@UV=$(CURDIR)/$(UV) $(PY) -m pytest -q -m wheel tests/wheel -p no:cacheprovider

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from jobs.session import spark_session
 from jobs.transcripts import TINY
 from tests.support.run_beside import ALONE, MARK, Beside
+from tests.support.time_budget import TimeBudget, add_options, turn_files
 from windowing import delta
 
 SETTINGS = {
@@ -20,10 +21,18 @@ SETTINGS = {
     # The suite runs long enough for the optimizing compiler to pay.
     "spark.driver.defaultJavaOptions": "",
 }
+BUDGET = pytest.StashKey[TimeBudget]()
+BESIDE = pytest.StashKey[Beside]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How much of a long suite begins, and with which file."""
+    add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The markers that set a test's turn."""
+    """The markers that set a test's turn, and the time that there is."""
+    config.stash[BUDGET] = TimeBudget(config.getoption("begin_within"))
     config.addinivalue_line(
         "markers",
         f"{MARK}: takes a session, a directory, parameters and what this makes, so it can run "
@@ -32,16 +41,41 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"{ALONE}: nothing else may use the JVM meanwhile")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that can run beside the others come last.
 
     Behind them come those that must not have any beside them.
     """
-    items.sort(key=_turn)
+    word = config.getoption("begin_at")
+    items[:] = sorted(items if word is None else turn_files(items, word), key=_turn)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Counts what was chosen."""
+    session.config.stash[BUDGET].chosen = len(session.items)
 
 
 def _turn(item: pytest.Item) -> int:
     return 2 if item.get_closest_marker(ALONE) else 1 if item.get_closest_marker(MARK) else 0
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """None begins any more when the time is over; those that were run already have begun."""
+    if item.config.stash[BUDGET].is_spent and not _has_begun(item):
+        item.config.stash[BUDGET].skip()
+
+
+def _has_begun(item: pytest.Item) -> bool:
+    running = item.config.stash.get(BESIDE, None)
+    return isinstance(item, pytest.Function) and running is not None and running.keeps(item)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says how much of the suite there was time for."""
+    said = terminalreporter.config.stash[BUDGET].summary()
+    if said is not None:
+        terminalreporter.write_line(said)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -83,6 +117,8 @@ def beside(request: pytest.FixtureRequest) -> Iterator[Beside | None]:
         if isinstance(item, pytest.Function) and item.get_closest_marker(MARK)
     ]
     running = Beside(request.getfixturevalue("spark"), marked) if marked else None
+    if running is not None:
+        request.config.stash[BESIDE] = running
     yield running
     if running is not None:
         running.stop()

@@ -76,15 +76,19 @@ class Beside:
     def _made(self, make: Callable[[SparkSession, Path], Any]) -> Any:
         return make(self._spark, Path(self._homes.enter_context(TemporaryDirectory())))
 
+    def keeps(self, test: pytest.Function) -> bool:
+        """Whether the test has begun here; if not, it is not begun here from now on."""
+        end = self._ends.get(test.nodeid)
+        return end is not None and not end.cancel()
+
     def ended(self, test: pytest.Function) -> bool:
         """Whether the test was run here, once it has ended; what it raised is raised.
 
         From now on it is not begun here.
         """
-        end = self._ends.get(test.nodeid)
-        if end is None or end.cancel():
+        if not self.keeps(test):
             return False
-        end.result()
+        self._ends[test.nodeid].result()
         return True
 
     def stop(self) -> None:
