@@ -3,6 +3,8 @@
 Its files and commands are taken from the page, and its outputs are what the commands print.
 """
 
+import subprocess
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,9 +38,19 @@ exit 1
 """
 
 
-@pytest.mark.timeout(3600)
-def test_the_tutorial_prints_what_it_shows(tmp_path: Path) -> None:
+@pytest.fixture(params=["auto", pytest.param("off", marks=pytest.mark.deep)], ids=["warm", "cold"])
+def reader(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The environment of a reader whose commands share a JVM, or start one each."""
     reader = checkout(tmp_path / "bin", ROOT)
+    reader |= {"TIDEMARK_ENGINE": request.param, "XDG_RUNTIME_DIR": str(tmp_path)}
+    # With it commands use no engine.
+    del reader["TIDEMARK_DEBUG"]
+    yield reader
+    subprocess.run([tmp_path / "bin" / "tidemark", "engine", "stop"], env=reader, check=True)
+
+
+@pytest.mark.timeout(3600)
+def test_the_tutorial_prints_what_it_shows(reader: dict[str, str], tmp_path: Path) -> None:
     here = tmp_path / "orders"
     here.mkdir()
     for step, printed in play(TUTORIAL, here, reader):
