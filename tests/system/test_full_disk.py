@@ -31,7 +31,9 @@ def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     return new
 
 
-@pytest.mark.parametrize("place", ["batch.intended", "state.stored"])
+@pytest.mark.parametrize(
+    "place", [pytest.param("batch.intended", marks=pytest.mark.deep), "state.stored"]
+)
 @pytest.mark.alone
 def test_a_disk_that_is_full_from_some_place_on_fails_the_run_and_nothing_else(
     place: str, life: Life

@@ -43,7 +43,9 @@ CHUNK = {"paid": 3, "share": 1}
 
 
 @pytest.mark.beside
-@pytest.mark.parametrize("event_id", ["id", None], ids=["judged", "plain"])
+@pytest.mark.parametrize(
+    "event_id", ["id", pytest.param(None, marks=pytest.mark.deep)], ids=["judged", "plain"]
+)
 def test_what_expressions_lose_is_counted_and_shown(
     spark: SparkSession, tmp_path: Path, event_id: str | None
 ) -> None:

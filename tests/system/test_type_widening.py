@@ -126,6 +126,7 @@ def test_refused_rows_stay_refused_when_the_spec_gains_a_window(widening: Wideni
     assert widening.rows("daily") == [("a", 0, 2, 3), ("b", 0, 1, 4)]
 
 
+@pytest.mark.deep
 def test_refused_rows_beyond_the_range_of_a_backfill_stay_refused(widening: Widening) -> None:
     """The pane of the range contains the late event, the range does not."""
     # A backfill reads the version that the last run has read, which has to be a widened one.
