@@ -4,9 +4,9 @@ Any windows, any split of any events, copies, quiet times, clocks that are behin
 Between runs the source's schema changes, windows come and go, and maintenance tidies up. Some
 commands work in a session with other settings.
 
-The usual schedules are the first twenty of at most three steps. TIDEMARK_SCHEDULES=500 runs more of
-them, whatever their length; TIDEMARK_FIRST_SEED with it begins elsewhere. The number in brackets is
-the seed.
+The usual schedules are the first twenty of at most three steps. Some that together have what all
+have are in the quick suite, the others are deep. TIDEMARK_SCHEDULES=500 runs more, whatever
+their length; TIDEMARK_FIRST_SEED with it begins elsewhere. The number in brackets is the seed.
 """
 
 import os
@@ -32,9 +32,42 @@ def short(seed: int) -> bool:
     return schedule(seed).cost <= 3
 
 
+def traits(seed: int) -> set[object]:
+    """What its schedule has: windows, emissions, clocks and steps."""
+    drawn = schedule(seed)
+    windows = drawn.windows
+    return {
+        *((type(w), getattr(w, "max_duration", None) is None) for w in windows),
+        *(w.emit for w in windows),
+        *(("shown", w.empty, w.having is None) for w in windows),
+        ("late", drawn.lateness is None, drawn.lateness == 0),
+        ("idle", drawn.idle_after is None),
+        *((type(step), step.elsewhere) for step in drawn.steps),
+        *(step.alters for step in drawn.steps if isinstance(step, Run)),
+    }
+
+
+def covering(seeds: tuple[int, ...]) -> tuple[int, ...]:
+    """Some of the seeds whose schedules have every trait of all; each adds the most that it can."""
+    missing = set[object]().union(*map(traits, seeds))
+    chosen: list[int] = []
+    while missing:
+        chosen.append(max(seeds, key=lambda seed: len(missing & traits(seed))))
+        missing -= traits(chosen[-1])
+    return tuple(chosen)
+
+
 USUAL = tuple(islice(filter(short, count()), 20))
+QUICK = covering(USUAL)
 FIRST, MANY = int(os.environ.get("TIDEMARK_FIRST_SEED", "0")), os.environ.get("TIDEMARK_SCHEDULES")
-SEEDS = range(FIRST, FIRST + int(MANY)) if MANY else USUAL
+SEEDS = (
+    range(FIRST, FIRST + int(MANY))
+    if MANY
+    else [
+        pytest.param(seed, marks=() if seed in QUICK else pytest.mark.deep, id=str(seed))
+        for seed in USUAL
+    ]
+)
 
 
 @pytest.mark.beside
@@ -154,6 +187,12 @@ def test_the_usual_schedules_hold_every_kind_emission_and_lateness() -> None:
     assert {s.lateness is None for s in drawn} == {True, False}
     assert 0 in {s.lateness for s in drawn}
     assert any(s.idle_after for s in drawn)
+
+
+def test_the_quick_schedules_have_what_the_usual_have() -> None:
+    assert len(QUICK) < len(USUAL) / 2
+    quick, usual = (set[object]().union(*map(traits, seeds)) for seeds in (QUICK, USUAL))
+    assert quick == usual
 
 
 def test_much_happens_in_the_usual_schedules() -> None:
