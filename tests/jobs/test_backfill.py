@@ -18,7 +18,7 @@ from jobs.preflight import lock
 from jobs.recompute.plan import CHUNK_US
 from jobs.reconcile import COPY, check_range
 from jobs.reset import reset
-from tests.oracle import Count, Cumulate, Event, Session, Sliding, Tumbling
+from tests.oracle import Count, Cumulate, Event, Session, Sliding, Tumbling, Window
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, Life, ends_at
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from windowing.crash import armed
@@ -115,7 +115,7 @@ def test_what_was_ahead_of_the_clock_when_it_was_staged_is_not_lost(
 
 LONG_AGO = BASE - 700 * DAY
 """Before the clock of the host, so that a backfill accepts such events."""
-WAITING = (
+WAITING: tuple[Window, ...] = (
     Tumbling("closed", HOUR, emit="on_close"),
     Tumbling("filled", HOUR, emit="on_close", empty=True),
     Sliding("rolling", HOUR, 20 * MINUTE, emit="on_close", empty=True),
@@ -126,12 +126,25 @@ WAITING = (
 )
 
 
+def named(windows: tuple[Window, ...], *names: str) -> tuple[Window, ...]:
+    """The windows with these names."""
+    return tuple(window for window in windows if window.name in names)
+
+
 @pytest.mark.beside
-@pytest.mark.parametrize("key", ["a", "c"], ids=["of a key it brought", "of another key"])
+@pytest.mark.parametrize(
+    ("key", "windows"),
+    [
+        ("c", named(WAITING, "closed", "filled", "visits")),
+        pytest.param("a", WAITING, marks=pytest.mark.deep),
+        pytest.param("c", WAITING, marks=pytest.mark.deep),
+    ],
+    ids=["of another key", "of a key it brought, every kind", "of another key, every kind"],
+)
 def test_what_a_backfill_brought_before_any_watermark_is_shown_once_it_is_passed(
-    key: str, spark: SparkSession, tmp_path: Path
+    key: str, windows: tuple[Window, ...], spark: SparkSession, tmp_path: Path
 ) -> None:
-    lab = Lab(spark, tmp_path, WAITING, shows=FEW, max_future=HOUR)
+    lab = Lab(spark, tmp_path, windows, shows=FEW, max_future=HOUR)
     ahead = [
         Event(name, LONG_AGO + hour * HOUR, hour, f"{name}{hour}", hour)
         for name in "ab"
@@ -146,7 +159,7 @@ def test_what_a_backfill_brought_before_any_watermark_is_shown_once_it_is_passed
     lab.check()
 
 
-PASSED_LATER = (
+PASSED_LATER: tuple[Window, ...] = (
     *WAITING,
     Tumbling("open", HOUR, empty=True),
     Tumbling("busy", HOUR, emit="on_close", having=("count", ">=", 1)),
@@ -173,12 +186,18 @@ def at_once(lab: Lab, key: str, hour: int) -> list[Event]:
 
 @pytest.mark.beside
 @pytest.mark.parametrize(
-    "lateness", [pytest.param(None, marks=pytest.mark.deep), 0], ids=["never late", "late at once"]
+    ("lateness", "windows"),
+    [
+        (0, named(PASSED_LATER, "closed", "filled", "days")),
+        pytest.param(0, PASSED_LATER, marks=pytest.mark.deep),
+        pytest.param(None, PASSED_LATER, marks=pytest.mark.deep),
+    ],
+    ids=["late at once", "late at once, every kind", "never late, every kind"],
 )
 def test_the_first_watermark_passes_a_part_of_what_a_backfill_brought_and_is_killed(
-    lateness: int | None, spark: SparkSession, tmp_path: Path
+    lateness: int | None, windows: tuple[Window, ...], spark: SparkSession, tmp_path: Path
 ) -> None:
-    lab = Lab(spark, tmp_path, PASSED_LATER, lateness, shows=FEW, max_future=HOUR)
+    lab = Lab(spark, tmp_path, windows, lateness, shows=FEW, max_future=HOUR)
     brought_before_any_watermark(lab)
     lab.check()
     first = at_once(lab, "c", 4)
@@ -266,11 +285,14 @@ def intents(life: Life) -> int:
 
 
 @pytest.mark.beside
+@pytest.mark.parametrize(
+    "windows", [WINDOWS[:1], pytest.param(WINDOWS, marks=pytest.mark.deep)], ids=["grid", "both"]
+)
 def test_a_backfill_of_many_chunks_goes_on_where_it_was_killed(
-    spark: SparkSession, tmp_path: Path
+    windows: tuple[Window, ...], spark: SparkSession, tmp_path: Path
 ) -> None:
     days = CHUNK_US // DAY
-    life = Life(Lab(spark, tmp_path, WINDOWS, lateness=HOUR, shows=FEW))
+    life = Life(Lab(spark, tmp_path, windows, lateness=HOUR, shows=FEW))
     life.lab.run([event("0", 0), event("far", (days + 2) * 24 * 60, "d")])
     life.lab.run([event(f"late-{d}", d * 24 * 60 + 1, "d") for d in (1, days + 1)])
     wide = (BASE, BASE + (days + 3) * DAY)
@@ -294,8 +316,13 @@ def files(life: Life) -> set[Path]:
     return {path for path in life.root.rglob("*.json") if "_checkpoint" not in path.parts}
 
 
+@pytest.mark.parametrize(
+    "killed", [False, pytest.param(True, marks=pytest.mark.deep)], ids=["at once", "when killed"]
+)
 def test_a_check_says_what_a_backfill_would_change_and_changes_nothing(
-    spark: SparkSession, tmp_path: Path
+    killed: bool,  # noqa: FBT001
+    spark: SparkSession,
+    tmp_path: Path,
 ) -> None:
     lab = Lab(spark, tmp_path, WINDOWS[:1], lateness=HOUR, shows=FEW)
     life = Life(lab)
@@ -305,7 +332,8 @@ def test_a_check_says_what_a_backfill_would_change_and_changes_nothing(
     before = files(life)
     span = (BASE, BASE + 2 * HOUR)
     start, end = moment(span[0]), moment(span[1])
-    ends_at(Crasher("check.cloned"), lambda: check_range(lab.spark, lab.pipeline, start, end))
+    if killed:
+        ends_at(Crasher("check.cloned"), lambda: check_range(lab.spark, lab.pipeline, start, end))
     spec = str(lab.root / "lab.yaml")
     words = ["backfill", spec, "--from", start.isoformat(), "--to", end.isoformat()]
     said = CliRunner().invoke(main, [*words, "--check", "--json"], prog_name="tidemark")
