@@ -10,6 +10,7 @@ from math import sqrt
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -54,11 +55,8 @@ def _events(spark: SparkSession, values: list[int], split: str) -> DataFrame:
         rng.randrange(PIECES) if split == "random" else n * PIECES // len(values)
         for n in range(len(values))
     ]
-    return (
-        spark.createDataFrame([*zip(values, at, range(len(values)), strict=True)], SCHEMA)
-        .coalesce(2)
-        .cache()
-    )
+    columns = pa.table({"value": values, "piece": at, TIME: range(len(values))})
+    return spark.createDataFrame(columns, SCHEMA).coalesce(2).cache()
 
 
 def _merged(events: DataFrame, aggregates: list[Aggregate]) -> dict[str, list[Any]]:
@@ -66,11 +64,10 @@ def _merged(events: DataFrame, aggregates: list[Aggregate]) -> dict[str, list[An
     of = algebras_of(PIPELINE, aggregates, SCHEMA)
     kept = list({p.name: p for a in of.values() for p in a.parts}.values())
     lifts = [p.lift.alias(p.name) for p in kept]
+    pieces = events.groupBy("piece").agg(*lifts).cache()
     found = {}
     for order, levels in LEVELS.items():
-        partials = events.groupBy(F.lit(0).alias("piece") if not levels else F.col("piece")).agg(
-            *lifts
-        )
+        partials = pieces if levels else events.groupBy(F.lit(0).alias("piece")).agg(*lifts)
         for level in levels:
             partials = partials.groupBy(level(F.col("piece")).alias("piece")).agg(
                 *(p.merged() for p in kept)
@@ -97,7 +94,10 @@ def _zipf(distinct: int) -> list[int]:
     return Random(3).choices(range(distinct), [1 / n for n in range(1, distinct + 1)], k=EVENTS)
 
 
-@pytest.mark.parametrize("distinct", [4_000, 5_000, 20_000, 200_000])
+@pytest.mark.parametrize(
+    "distinct",
+    [4_000, 5_000, *(pytest.param(n, marks=pytest.mark.deep) for n in (20_000, 200_000))],
+)
 def test_count_distinct_is_the_same_in_every_merge_order_and_near(
     spark: SparkSession, distinct: int
 ) -> None:
@@ -110,7 +110,10 @@ def test_count_distinct_is_the_same_in_every_merge_order_and_near(
     assert off <= (0 if distinct <= 4_096 else 3 / sqrt(4_096))
 
 
-@pytest.mark.parametrize("shape", ["uniform", "long-tailed", "sorted"])
+@pytest.mark.parametrize(
+    "shape",
+    [*(pytest.param(s, marks=pytest.mark.deep) for s in ("uniform", "long-tailed")), "sorted"],
+)
 def test_quantiles_are_near_in_rank(spark: SparkSession, shape: str) -> None:
     values = _values(shape)
     events = _events(spark, values, "range" if shape == "sorted" else "random")
@@ -134,7 +137,9 @@ def _rank_error(ranked: list[int], found: int, p: float) -> float:
     return max(low - p, p - high, 0.0)
 
 
-@pytest.mark.parametrize("shape", ["few", "long-tailed", "flat"])
+@pytest.mark.parametrize(
+    "shape", ["few", pytest.param("long-tailed", marks=pytest.mark.deep), "flat"]
+)
 def test_top_k_is_exact_for_few_values_and_near_for_many(spark: SparkSession, shape: str) -> None:
     values = _values(shape)
     found = _merged(_events(spark, values, "random"), [Aggregate("a", "top_k", "value", 100)])
