@@ -25,17 +25,26 @@ CANARIES = ("zz-shop-4711", "4712471247", "4713.4713")
 """A key, an id and a price, which no one should find anywhere but in tables."""
 LAND = """
 import sys
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
-from jobs.session import LIGHT, spark_session
 
-rows = "('zz-shop-4711', 4712471247, '2013-01-01 10:05:00', 4713.4713), ('zz-shop-4711', 2, '2013-01-01 10:20:00', 4.0)"
-rows += ", ('b', 3, '2013-01-01 11:10:00', 1.0)"
-spark = spark_session()
-query = f"select shop, id, timestamp(at) at, price from values {rows} as rows (shop, id, at, price)"
-spark.sql(query).coalesce(1).write.format("delta").save(sys.argv[1])
-spark.stop()
+import deltalake
+import pyarrow as pa
+
+from jobs.session import LIGHT
+
+kinds = {"id": pa.int64(), "at": pa.timestamp("us", "UTC"), "price": pa.decimal128(8, 4)}
+columns = {
+    "shop": ["zz-shop-4711", "zz-shop-4711", "b"],
+    "id": [4712471247, 2, 3],
+    "at": [datetime(2013, 1, 1, *time, tzinfo=UTC) for time in ((10, 5), (10, 20), (11, 10))],
+    "price": [Decimal("4713.4713"), Decimal(4), Decimal(1)],
+}
+schema = pa.schema([("shop", pa.string()), *kinds.items()])
+deltalake.write_deltalake(sys.argv[1], pa.Table.from_pydict(columns, schema=schema))
 Path(sys.argv[2]).write_text("".join(f"{name} {value}\\n" for name, value in LIGHT.items()))
-"""  # noqa: E501
+"""
 
 
 @pytest.fixture
@@ -85,6 +94,7 @@ def kept_of(run_id: str) -> str:
     return "\n".join([*results, *rendered, *logs])
 
 
+@pytest.mark.deep
 def test_a_broken_expectation_turns_the_run_red_and_publishes_nothing(
     landed: Path, outcome: Callable[..., Outcome]
 ) -> None:
