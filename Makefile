@@ -22,9 +22,11 @@ test: setup ## lint, unit, property, Spark, Delta, Airflow and Great Expectation
 
 test-deep: setup ## rare orders of commands, other systems' examples, then 500 random schedules against plain loops (hours)
 	@$(PY) -m pytest -q -m deep tests -p no:cacheprovider
+	@.venv-airflow/bin/python -m pytest -q -m deep tests/dags -p no:cacheprovider
 	@TIDEMARK_SCHEDULES=$${TIDEMARK_SCHEDULES:-500} $(PY) -m pytest -q tests/system/test_random_schedules.py -p no:cacheprovider
 
 test-deep-part: setup ## of the rare orders and examples those that begin within MINUTES=25; each commit begins elsewhere
+	@.venv-airflow/bin/python -m pytest -q -m deep tests/dags -p no:cacheprovider
 	@$(PY) -m pytest -q -m deep tests -p no:cacheprovider --begin-within $${MINUTES:-25} --begin-at "$$(git rev-parse HEAD || echo none)"
 
 test-wheel: setup ## builds the package, installs it outside the checkout and follows the tutorial there (minutes)
