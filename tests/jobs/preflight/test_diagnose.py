@@ -5,8 +5,9 @@ The next run is refused with a code, and the repair that its message names is ex
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -138,11 +139,20 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], object]]] = {
     ),
 }
 """What happens to a checkpoint, and the code of the refusal."""
-GOES_ON = ("another digit", "no files", "nothing")
+GOES_ON = ("another digit", "no newest batch", "nothing")
 """After these, one of each code, a run follows; the repair rebuilds the same checkpoint for all."""
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+def quick_and_rare(cases: Iterable[str], rare: Collection[str]) -> list[Any]:
+    """The cases; those that are rare are deep."""
+    return [pytest.param(c, marks=pytest.mark.deep if c in rare else ()) for c in cases]
+
+
+RARE_DAMAGES = ("a checksum alone", "empty metadata", "half an offset", "empty offset", "no files")
+"""Of their codes the others have cases that end the same way."""
+
+
+@pytest.mark.parametrize("damage", quick_and_rare(DAMAGES, RARE_DAMAGES))
 def test_a_broken_checkpoint_is_refused_and_made_anew(damage: str, life: Life) -> None:
     code, does = DAMAGES[damage]
     does(life.root / CHECKPOINT)
@@ -156,7 +166,10 @@ def test_a_broken_checkpoint_is_refused_and_made_anew(damage: str, life: Life) -
 
 @pytest.mark.parametrize(
     ("code", "change"),
-    [("CHECKPOINT_OLDER", older), ("CHECKPOINT_FOREIGN", of_another)],
+    [
+        pytest.param("CHECKPOINT_OLDER", older, marks=pytest.mark.deep),
+        ("CHECKPOINT_FOREIGN", of_another),
+    ],
     ids=["older", "foreign"],
 )
 def test_a_checkpoint_of_another_time_or_query_is_refused_and_made_anew(
@@ -189,7 +202,9 @@ def test_a_checkpoint_lost_half_way_through_a_run_is_made_so_that_the_run_is_fin
     life.check()
 
 
-@pytest.mark.parametrize("place", ["recover.drafted", "recover.moved"])
+@pytest.mark.parametrize(
+    "place", [pytest.param("recover.drafted", marks=pytest.mark.deep), "recover.moved"]
+)
 def test_a_repair_that_ends_half_way_is_asked_for_again(place: str, life: Life) -> None:
     shorten(newest(life.root / CHECKPOINT / "offsets"))
     ends_at(Crasher(place), lambda: recover(life.lab.spark, life.lab.pipeline))
@@ -240,7 +255,10 @@ LOSSES: dict[str, tuple[str, Callable[[Life], object]]] = {
 """What is lost, and the code with which the next run is refused."""
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+RARE_LOSSES = ("ledger and checkpoint", "ids", "values")
+
+
+@pytest.mark.parametrize("loss", quick_and_rare(LOSSES, RARE_LOSSES))
 def test_what_no_ledger_can_tell_is_refused(loss: str, life: Life) -> None:
     shutil.rmtree(life.lab.root / "kept", ignore_errors=True)
     code, does = LOSSES[loss]
