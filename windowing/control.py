@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -104,7 +105,7 @@ def read_contents(path: str) -> Contents:
     if unsupported:
         raise TableError(path, f"the table feature {min(unsupported)} is not supported")
     with errors_explained(path):
-        files = tuple(_read_file(local_path(uri)) for uri in table.file_uris())
+        files = tuple(_read_file(file) for file in _list_files(table))
     return Contents(table.version(), files)
 
 
@@ -209,7 +210,7 @@ def compact_files(path: str, most: int) -> bool:
         return False
     try:
         with errors_explained(path):
-            if any(_has_int96(local_path(uri)) for uri in table.file_uris()):
+            if any(_has_int96(file) for file in _list_files(table)):
                 _rewrite(table)
             else:
                 table.optimize.compact(target_size=_LARGE_BYTES, commit_properties=_once())
@@ -229,8 +230,8 @@ def _rewrite(table: DeltaTable) -> None:
     """Replaces all rows by themselves, read by Arrow, in one commit."""
     schema = pa.schema(table.schema().to_arrow())
     parts = []
-    for uri in table.file_uris():
-        found = _open_file(local_path(uri)).read()
+    for file in _list_files(table):
+        found = _open_file(file).read()
         columns = [
             found[field.name].cast(field.type)
             if field.name in found.column_names
@@ -310,6 +311,11 @@ def _read_file(path: Path) -> pa.Table:
             in_micros = found.column(place).cast(pa.timestamp("us", field.type.tz))
             found = found.set_column(place, field.name, in_micros.cast(pa.int64()))
     return found
+
+
+def _list_files(table: DeltaTable) -> list[Path]:
+    """The data files of a version. Its URIs are percent-encoded, where a space is `%20`."""
+    return [local_path(unquote(uri)) for uri in table.file_uris()]
 
 
 def _open_file(path: Path) -> pq.ParquetFile:

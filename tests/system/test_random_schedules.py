@@ -68,16 +68,29 @@ SEEDS = (
         for seed in USUAL
     ]
 )
+LARGE = SEEDS if MANY else QUICK[:1]
+"""The schedules whose runs are carried through as large ones."""
 
 
 @pytest.mark.beside
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_random_schedule_gives_the_oracles_tables(
+    seed: int, spark: SparkSession, tmp_path: Path
+) -> None:
+    play_schedule(seed, spark, tmp_path)
+
+
+@pytest.mark.parametrize("seed", LARGE)
+def test_runs_of_many_rows_give_the_oracles_tables(
     seed: int, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if seed % 4 > 1:
-        # Every run works as one of many rows does.
-        monkeypatch.setattr(run_size, "FEW_ROWS", 0)
+    """Few rows are carried through a run as many are."""
+    monkeypatch.setattr(run_size, "FEW_ROWS", 0)
+    play_schedule(seed, spark, tmp_path)
+
+
+def play_schedule(seed: int, spark: SparkSession, tmp_path: Path) -> None:
+    """Plays the schedule of `seed` and compares every table with the oracle's."""
     drawn = schedule(seed)
     plain, elsewhere = session(spark), session(spark, **ELSEWHERE)
     if seed % 2:

@@ -36,6 +36,13 @@ def test_a_table_that_is_not_there_has_no_rows_and_no_version(tmp_path: Path) ->
     assert control.read_version(str(tmp_path / "none")) == -1
 
 
+@pytest.mark.parametrize("name", ["my lake", "100%", "lac d'été", "a#b?c"])
+def test_a_directory_may_have_any_name(tmp_path: Path, name: str) -> None:
+    path = str(tmp_path / name / "table")
+    control.append_rows(path, SCHEMA, [row(1)], after=-1)
+    assert [found["run"] for found in control.read_snapshot(path).rows] == [1]
+
+
 def test_rows_are_read_as_they_were_appended(tmp_path: Path) -> None:
     path = str(tmp_path / "table")
     version = control.append_rows(path, SCHEMA, [row(1, FIRST_US, read=3)], after=-1)
