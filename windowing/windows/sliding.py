@@ -215,8 +215,8 @@ def _merge_by_block(
 def _list_points(wide: int) -> Column:
     """The window numbers at which a pane is merged or left out, and how: [number, side].
 
-    `_ENDS` is at the first window that does not contain the pane. That is in the block of its last
-    window, because no pane both crosses into a block and reaches that block's end.
+    `_ENDS` is at the first window that does not contain the pane. Where that begins a block, it
+    changes nothing: the pane is in all later windows of the block before, so `_OPENS` has it.
     """
     low, high = F.col(LOW), F.col(HIGH)
     first_block, last_block = div(low, wide), div(high, wide)
@@ -226,12 +226,10 @@ def _list_points(wide: int) -> Column:
     def point(number: Column, side: str | None) -> Column:
         return F.struct(number.alias(FROM), F.lit(side).cast("string").alias(_SIDE))
 
-    opens, is_left_out = point(low, _OPENS), point(high + 1, None)
     ends = point(high + 1, _ENDS)
     each = F.transform(F.sequence(low, high), lambda number: point(number, _ONLY))
     return (
-        F.when(first_block < last_block, F.array(opens, ends))
-        .when(ends_block, F.array(opens, is_left_out))
+        F.when((first_block < last_block) | ends_block, F.array(point(low, _OPENS), ends))
         .when(begins_block, F.array(point(low, None), ends))
-        .otherwise(F.concat(each, F.array(is_left_out)))
+        .otherwise(F.concat(each, F.array(point(high + 1, None))))
     )
