@@ -176,7 +176,8 @@ class Stage:
         past = read_history(self.pipeline)
         prepare_run(self.spark, self.pipeline, past)
         arrival_us = micros(step.arrival)
-        run = Run(self.spark, self.pipeline, past, max(arrival_us, past.last_arrival or arrival_us))
+        arrived_us = max(arrival_us, past.last_arrival or arrival_us)
+        run = Run(self.spark, self.pipeline, past, arrived_us, len(rows))
         if rows:
             run.drain()
         if step.watermark is None:

@@ -10,8 +10,8 @@ from tests.torture.__main__ import COMBINATIONS, PLACES, Tally, round_plan
 from tests.torture.soak import said
 from windowing.crash import POINTS
 
-ELSEWHERE = ("evolve", "erase", "recover", "reset", "check")
-"""Commands that are killed in tests of their own."""
+ELSEWHERE = ("evolve", "erase", "recover", "reset", "check", "ledger")
+"""What is killed in tests of its own: rare commands, and what a run does every eighth time."""
 
 
 def test_every_combination_is_met_once_in_turn() -> None:

@@ -43,23 +43,27 @@ def read(spark: SparkSession, path: str, version: int | None = None) -> DataFram
     return reader.load(path) if "/" in path else reader.table(quote_name(path))
 
 
-def read_streamed_batch(spark: SparkSession, rows: DataFrame) -> DataFrame:
-    """The rows of a batch that `foreachBatch` passed on, read again as a table is read.
+def read_streamed_batch(spark: SparkSession, stream: SparkSession, rows: DataFrame) -> DataFrame:
+    """The rows of a batch that a stream of the session `stream` passed on, as a table is read.
 
     Spark passes rows on one by one with all their columns. A read of the batch's files leaves out
-    the columns that a query does not need. `rows` as they are where the batch is not simply files.
+    the columns that a query does not need. Where the batch is not simply files, it is `rows` as
+    they are passed on. In both cases queries of them have the settings of `spark`.
     """
-    relation = _find_relation_of_batch(spark)
-    if relation is None:
-        return rows
-    found = DataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
-    return found if found.schema == rows.schema else rows
+    relation = _find_relation_of_batch(stream)
+    if relation is not None:
+        found = DataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
+        if found.schema == rows.schema:
+            return found
+    passed_on = rows._jdf.queryExecution().toRdd()
+    of_spark = spark._jsparkSession.internalCreateDataFrame(passed_on, rows._jdf.schema(), False)
+    return DataFrame(of_spark, spark)
 
 
-def _find_relation_of_batch(spark: SparkSession) -> Any:
+def _find_relation_of_batch(stream: SparkSession) -> Any:
     """The files that the stream which calls this thread has chosen for its batch; None as above."""
-    number = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
-    query = spark._jsparkSession.streams().get(number) if number else None
+    number = stream.sparkContext.getLocalProperty("sql.streaming.queryId")
+    query = stream._jsparkSession.streams().get(number) if number else None
     if query is None:
         return None
     # The sink, a renaming of all columns, and the files.

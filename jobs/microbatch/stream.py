@@ -17,6 +17,7 @@ from jobs.microbatch.emission import emit_outputs
 from jobs.microbatch.process import process_batch
 from jobs.microbatch.source_changes import note_of
 from jobs.preflight import checkpoint, run_size
+from jobs.preflight.small_session import small_copy
 from jobs.preflight.source_errors import explain_source_error
 from jobs.preflight.spec_changes import made_by
 from jobs.preflight.tables import known_versions
@@ -87,7 +88,7 @@ class Run:
         """
         failures: Failures = []
         home = self.pipeline.table(checkpoint.CHECKPOINT)
-        writer = source.read_stream(self.spark, self.pipeline).writeStream
+        writer = source.read_stream(self._stream_session, self.pipeline).writeStream
         writer = writer.option("checkpointLocation", home).trigger(availableNow=True)
         query = writer.foreachBatch(_keep_errors(self.batch, failures)).start()
         try:
@@ -120,21 +121,31 @@ class Run:
         # the same rows.
         stamp = Stamp(self.number, number, GENERATION, intent.watermark_in)
         batch = RunContext(self.spark, self.pipeline, stamp, intent.arrival or self.arrival_us)
-        counts = process_batch(batch, keep_inserts(self._choose_reading(rows)))
-        note = note_of(batch, rows, self.story)
+        read = self._choose_reading(rows)
+        counts = process_batch(batch, keep_inserts(read))
+        note = note_of(batch, read, self.story)
         crashpoint("batch.processed")
         versions = self._read_versions()
         self._record_steps(replace(intent, step=DONE, counts=counts, versions=versions, note=note))
         crashpoint("batch.done")
+
+    @property
+    def _reads_few(self) -> bool:
+        return self.new_rows is not None and self.new_rows <= run_size.FEW_ROWS
+
+    @property
+    def _stream_session(self) -> SparkSession:
+        """The session that finds out which files there are to read, which are few in any run."""
+        return self.spark if self._reads_few else small_copy(self.spark)
 
     def _choose_reading(self, rows: DataFrame) -> DataFrame:
         """`rows` as the stream passes them on, or for a large run as a table is read.
 
         Choosing the files of a table is a Spark job for each query, and takes longer than few rows.
         """
-        if self.new_rows is not None and self.new_rows <= run_size.FEW_ROWS:
+        if self._reads_few:
             return rows
-        return delta.read_streamed_batch(self.spark, rows)
+        return delta.read_streamed_batch(self.spark, self._stream_session, rows)
 
     def _is_empty(self, rows: DataFrame) -> bool:
         """Whether a batch has no rows at all."""

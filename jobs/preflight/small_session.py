@@ -31,12 +31,12 @@ _copies: WeakKeyDictionary[SparkSession, _Copy] = WeakKeyDictionary()
 
 
 def session_of_size(spark: SparkSession, size: RunSize | None) -> SparkSession:
-    """`spark`, or for a run that is known to be small a copy of it with the settings `SMALL`.
+    """`spark`, or for a run that is known to be small a copy of it with the settings `SMALL`."""
+    return small_copy(spark) if size is not None and size.is_small else spark
 
-    The copy is the same for all runs of a session, as long as its settings stay.
-    """
-    if size is None or not size.is_small:
-        return spark
+
+def small_copy(spark: SparkSession) -> SparkSession:
+    """A copy of `spark` with the settings `SMALL`, the same one as long as its settings stay."""
     # Their names and values would be some two hundred calls to the JVM.
     settings = int(spark._jsparkSession.conf().getAll().hashCode())
     known = _copies.get(spark)

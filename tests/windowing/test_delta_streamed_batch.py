@@ -21,6 +21,7 @@ class Reader:
 
     def __init__(self, spark: SparkSession, table: Path, *options: str) -> None:
         self.spark = spark
+        self.stream = spark.newSession()
         self.table = table
         self.options = dict.fromkeys(options, "true")
         self.passed_on: list[list[str]] = []
@@ -28,18 +29,19 @@ class Reader:
         self.plans: list[str] = []
 
     def drain(self) -> None:
-        reader = self.spark.readStream.format("delta").options(**self.options)
+        reader = self.stream.readStream.format("delta").options(**self.options)
         stream = reader.load(str(self.table)).writeStream.foreachBatch(self._take)
         home = str(self.table) + "-checkpoint"
-        stream.option("checkpointLocation", home).trigger(availableNow=True).start()
-        for query in self.spark.streams.active:
-            query.awaitTermination()
+        stream.option("checkpointLocation", home).trigger(
+            availableNow=True
+        ).start().awaitTermination()
 
     def _take(self, rows: DataFrame, number: int) -> None:
-        found = delta.read_streamed_batch(self.spark, rows)
+        found = delta.read_streamed_batch(self.spark, self.stream, rows)
         self.passed_on.append(show(rows))
         self.read_again.append(show(found))
         plan = found._jdf.queryExecution().optimizedPlan().toString()
+        assert found.sparkSession is self.spark
         self.plans.append("files" if "Relation [" in plan else "rows")
 
 
@@ -115,4 +117,4 @@ def test_a_batch_of_a_change_feed_stays_as_it_is_passed_on(
 
 def test_rows_outside_of_a_stream_stay_as_they_are(spark: SparkSession) -> None:
     rows = spark.range(3)
-    assert delta.read_streamed_batch(spark, rows) is rows
+    assert show(delta.read_streamed_batch(spark, spark, rows)) == show(rows)
