@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bench.figures import Figure, Result, Times, Took, at_most, report_result
 from bench.processes import ROOT, run_process
-from bench.rounds import compare_times
+from bench.rounds import compare_times, order_of_round
 from bench.themes import (
     add_rounds,
     add_size,
@@ -68,10 +68,8 @@ def measure_in_turn(
 ) -> dict[str, list[Took]]:
     """Every place in every round; each round begins with another one."""
     took: dict[str, list[Took]] = {name: [] for name in places}
-    names = list(places)
     for number in range(rounds):
-        begin = number % len(names)
-        for name in names[begin:] + names[:begin]:
+        for name in order_of_round(places, number):
             took[name].append(measure(places[name]))
     return took
 

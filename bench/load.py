@@ -4,15 +4,14 @@ python -m bench.load [--events 5000000]
 """
 
 import argparse
-import shutil
 import sys
-import tempfile
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from bench.contenders import DAY_US, START_US, Lake
 from bench.rounds import time_action
+from bench.themes import temporary_directory
 from jobs.console import Printer
 from jobs.run import run
 from jobs.session import spark_session
@@ -33,8 +32,7 @@ def main() -> int:
     parser.add_argument("--events", type=int, default=5_000_000)
     events = parser.parse_args().events
     spark = spark_session("load", **{"spark.driver.memory": "4g"})
-    root = Path(tempfile.mkdtemp(prefix="load-"))
-    try:
+    with temporary_directory("load") as root:
         land_events(spark, root, events)
         reports: list[RunReport] = []
         took = time_action(lambda: reports.append(load_three_windows(spark, root)))
@@ -46,8 +44,6 @@ def main() -> int:
         for name, change in reports[0].windows.items():
             figures[name] = change.inserted
         Printer(as_json=False).facts(figures)
-    finally:
-        shutil.rmtree(root, ignore_errors=True)
     return 0
 
 

@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import psutil
@@ -57,14 +57,23 @@ def time_in_turn(
 
     Each begins without cached tables and without the garbage of the one before it.
     """
-    names = list(contenders)
-    begin = first % len(names)
     took = {}
-    for name in names[begin:] + names[:begin]:
+    for name in order_of_round(contenders, first):
         spark.catalog.clearCache()
         spark._jvm.System.gc()  # type: ignore[union-attr]
         took[name] = time_action(contenders[name])
-    return {name: took[name] for name in names}
+    return {name: took[name] for name in contenders}
+
+
+def order_of_round(names: Iterable[str], number: int) -> list[str]:
+    """The names, beginning with another one in each round.
+
+    >>> order_of_round("abc", 4)
+    ['b', 'c', 'a']
+    """
+    listed = list(names)
+    begin = number % len(listed)
+    return listed[begin:] + listed[:begin]
 
 
 def gather_times(phase: str, rounds: Sequence[Mapping[str, Took]]) -> list[Times]:

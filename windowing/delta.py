@@ -68,11 +68,12 @@ def _find_relation_of_batch(stream: SparkSession) -> Any:
         return None
     # The sink, a renaming of all columns, and the files.
     plan = query.streamingQuery().lastExecution().logical()
-    for expected in ("WriteToMicroBatchDataSourceV1", "Project", "LogicalRelation"):
-        if plan.getClass().getSimpleName() != expected:
+    for above in ("WriteToMicroBatchDataSourceV1", "Project"):
+        if plan.getClass().getSimpleName() != above:
             return None
-        if expected != "LogicalRelation":
-            plan = plan.children().head()
+        plan = plan.children().head()
+    if plan.getClass().getSimpleName() != "LogicalRelation":
+        return None
     relation = plan.relation()
     files = getattr(relation, "location", None)
     is_batch = files is not None and files().getClass().getSimpleName() == "TahoeBatchFileIndex"

@@ -1,6 +1,6 @@
 """The panes that a micro-batch adds for grid and global windows, and the windows they touch."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -102,9 +102,15 @@ class PaneBatch:
             panes = self._add_fresh(others, kept)
             runs = aligned.stretches(panes, window, batch.keys, kept, lateness, wide)
         else:
-            panes = self._add_fresh(None, kept)
-            compute = self._choose_merge(window, kept)
-            runs = compute(panes, window, batch.keys, kept, lateness, wide)
+            runs = aligned.stretches_of_different_panes(
+                self._add_fresh(None, kept),
+                window,
+                self.family.cuts,
+                batch.keys,
+                kept,
+                lateness,
+                wide,
+            )
         touched = runs.where(F.col(TOUCHED) > 0)
         changed = self.within
         if shows_empty_windows(window):
@@ -116,14 +122,6 @@ class PaneBatch:
         columns = [*batch.keys, FROM, TO]
         valued = merges.lower_partials(touched, columns, window.aggregates, algebras)
         return aligned.windows(valued, window, wide), changed
-
-    def _choose_merge(self, window: Aligned, kept: list[Part]) -> Callable[..., DataFrame]:
-        """How the fresh panes alone become windows."""
-        if not aligned.has_one_pane(window, self.family.cuts):
-            return aligned.stretches
-        if not all(part.is_same_alone for part in kept):
-            return aligned.stretches
-        return aligned.single_panes
 
     def _compute_global(self, window: Global, algebras: Mapping[str, Algebra]) -> DataFrame:
         """The window of every key that has a fresh pane."""

@@ -8,6 +8,7 @@ from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cached_property
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
@@ -133,7 +134,7 @@ class Run:
     def _reads_few(self) -> bool:
         return self.new_rows is not None and self.new_rows <= run_size.FEW_ROWS
 
-    @property
+    @cached_property
     def _stream_session(self) -> SparkSession:
         """The session that finds out which files there are to read, which are few in any run."""
         return self.spark if self._reads_few else small_copy(self.spark)

@@ -133,7 +133,7 @@ def _count_if_lost(value: str | Column, each: Step) -> Column:
 def _add_halves(i: Input) -> tuple[Column, Column]:
     """The sum of 64-bit integers from its two halves, and whether it is a 64-bit integer itself.
 
-    Decimals would do both, but take twenty times as long.
+    Decimals would do both, but every window would make several of them.
     """
     low = F.col(f"{i.name}__low")
     upper = F.col(f"{i.name}__high") + F.shiftright(low, _HALF)

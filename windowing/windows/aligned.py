@@ -82,18 +82,21 @@ def has_one_pane(window: Aligned, cuts: Sequence[Grid]) -> bool:
     return isinstance(window, Tumbling) and tuple(cuts) == (window.grid,)
 
 
-def single_panes(
+def stretches_of_different_panes(
     panes: DataFrame,
     window: Aligned,
+    cuts: Sequence[Grid],
     keys: Sequence[str],
     kept: Sequence[Part],
     lateness_us: int | None,
     within: Range,
 ) -> DataFrame:
-    """`stretches` of windows that `has_one_pane`, where no two of `panes` are the same one.
+    """`stretches` of panes that are cut by `cuts`, where no two are the same pane of a key.
 
-    There is nothing to merge, so nothing is sorted or sent between tasks.
+    Where a window is one pane there is nothing to merge then, so no row is sent between tasks.
     """
+    if not has_one_pane(window, cuts) or not all(part.is_same_alone for part in kept):
+        return stretches(panes, window, keys, kept, lateness_us, within)
     placed = kind(window).placed(panes, window, lateness_us, within)
     bounds = [F.col(LOW).alias(FROM), F.col(HIGH).alias(TO)]
     names = [part.name for part in kept]

@@ -121,9 +121,13 @@ def test_single_panes_are_the_windows_that_merging_them_gives(spark: SparkSessio
     panes = list(once.values())
     assert aligned.has_one_pane(window, [Grid(MINUTE)])
     assert all(part.is_same_alone for part in kept())
-    arguments = (frame_of(spark, panes), window, ["key"], kept(), 0, WITHIN)
-    found = windows_of(aligned.windows(aligned.single_panes(*arguments), window, WITHIN))
-    assert found == windows_of(aligned.windows(aligned.stretches(*arguments), window, WITHIN))
+    rows = frame_of(spark, panes)
+    runs = aligned.stretches_of_different_panes(
+        rows, window, [Grid(MINUTE)], ["key"], kept(), 0, WITHIN
+    )
+    found = windows_of(aligned.windows(runs, window, WITHIN))
+    merged = aligned.stretches(rows, window, ["key"], kept(), 0, WITHIN)
+    assert found == windows_of(aligned.windows(merged, window, WITHIN))
     assert found == loop_over_windows(panes, 1, 1)
 
 
