@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -160,6 +161,7 @@ def _join_running_context() -> bool:
     if _PORT not in os.environ or SparkContext._active_spark_context is not None:
         return False
     SparkContext._ensure_initialized()
+    _number_proxies_apart()
     java: Any = SparkContext._jvm
     sessions = getattr(java, "org.apache.spark.sql.classic.SparkSession")
     if not sessions.getDefaultSession().isDefined():
@@ -170,6 +172,16 @@ def _join_running_context() -> bool:
     )
     SparkSession(SparkContext(jsc=context, conf=SparkConf(_jconf=context.getConf())), session)
     return True
+
+
+def _number_proxies_apart() -> None:
+    """Gives the objects that the JVM calls back numbers which no other process has given.
+
+    Every process numbers them from 0. The JVM would drop the object of an earlier process, and tell
+    this one to forget its own of the same number, such as the function of a running stream.
+    """
+    gateway: Any = SparkContext._gateway
+    gateway.gateway_property.pool.next_id = secrets.randbits(62)
 
 
 def _find_jars() -> list[str]:
