@@ -15,7 +15,7 @@ from windowing.control import TableError, errors_explained, open_table
 from windowing.files import local_path
 
 _MILLISECOND = 1_000
-"""Delta cuts the times of its statistics to milliseconds."""
+"""Delta cuts the times of its statistics to milliseconds: they are up to one too early."""
 
 _QUERIED = {"deletionVectors", "columnMapping", "timestampNtz"}
 """Features with which a query of delta-rs finds the rows of a table that Spark finds."""
@@ -146,7 +146,7 @@ def count_bytes_between(path: str, column: str, low_us: int, high_us: int) -> in
     bytes_found = 0
     for size, first, last in zip(files.column("size_bytes").to_pylist(), lows, highs, strict=True):
         is_before = last is not None and last + _MILLISECOND < low_us
-        is_after = first is not None and first - _MILLISECOND > high_us
+        is_after = first is not None and first > high_us
         if not is_before and not is_after:
             bytes_found += int(size)
     return bytes_found

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from jobs.microbatch import empty_windows
 from jobs.microbatch.context import RunContext
-from jobs.microbatch.outputs import Step, write_shown
+from jobs.microbatch.outputs import Preparation, Step, prepare_shown
 from windowing.aggregates.algebra import Algebra, Part
 from windowing.columns import FROM, JUDGED, PANE, TO, TOUCHED
 from windowing.merge import frame as merges
@@ -21,6 +21,7 @@ from windowing.panes.rule import Family
 from windowing.spec.kinds import ON_CHANGE, Aligned, Global
 from windowing.windows import aligned, whole
 from windowing.windows.gaps import shows_empty_windows
+from windowing.windows.reach import span_windows
 
 
 @dataclass(frozen=True)
@@ -58,18 +59,17 @@ class PaneBatch:
         table = self.family.table
         state.store_partials(self.fresh, batch.pipeline, table, batch.stamp, PANE)
 
-    def outputs(self) -> list[Step]:
-        """One step for each output with `emit: on_change`: it recomputes the windows touched."""
-        showing = [w for w in self.family.windows if w.shown.emit == ON_CHANGE]
-        # All other outputs are written at the end of the run.
-        return [partial(self._write_output, window) for window in showing]
+    def outputs(self) -> list[Preparation]:
+        """One for each output with `emit: on_change`: it recomputes the windows touched."""
+        return [partial(self._prepare_output, window) for window in _select_shown_now(self.family)]
 
-    def _write_output(self, window: Aligned | Global) -> dict[str, int]:
+    def _prepare_output(self, window: Aligned | Global) -> Step:
         own = {a.name: self.algebras[a.name] for a in window.aggregates}
         if isinstance(window, Global):
-            return write_shown(self.batch, window, self._compute_global(window, own), self.within)
+            new = self._compute_global(window, own)
+            return prepare_shown(self.batch, window, new, self.within)
         new, within = self._compute_aligned(window, own)
-        return write_shown(self.batch, window, new, within)
+        return prepare_shown(self.batch, window, new, within)
 
     def _mark_fresh(self) -> DataFrame:
         """The fresh panes as they are stored, marked as touched."""
@@ -138,16 +138,23 @@ class PaneBatch:
         return merges.lower_partials(found, identity, window.aggregates, algebras)
 
 
-def find_joined(batch: RunContext, family: Family, within: Range) -> frozenset[str]:
-    """The names of the windows that may contain a stored pane beside one that begins `within`.
+def _select_shown_now(family: Family) -> list[Aligned | Global]:
+    """The windows whose outputs a batch writes; all others are written at the end of the run."""
+    return [window for window in family.windows if window.shown.emit == ON_CHANGE]
 
-    It has to be asked before the panes of the batch are stored themselves.
+
+def find_joined(batch: RunContext, family: Family, within: Range) -> frozenset[str]:
+    """The names of the windows that may contain a stored pane beside one with events `within`.
+
+    Only windows that a batch writes are among them. It has to be asked before the panes of the
+    batch are stored themselves.
     """
     found = []
-    for window in family.windows:
+    for window in _select_shown_now(family):
         if isinstance(window, Global):
             continue
-        wide = aligned.reach(window, within)
-        if state.has_panes(batch.spark, batch.pipeline, family.table, wide):
+        start_us, end_us = span_windows(window, within.low_us, within.high_us)
+        inside = Range(start_us, end_us - 1)
+        if state.has_panes(batch.spark, batch.pipeline, family.table, inside):
             found.append(window.name)
     return frozenset(found)

@@ -14,7 +14,7 @@ from pyspark.sql import types as T
 
 from jobs.microbatch.admission import Admitted
 from jobs.microbatch.context import RunContext
-from jobs.microbatch.outputs import Step, insert_output, write_output
+from jobs.microbatch.outputs import Preparation, Step, insert_output, prepare_output
 from windowing import delta
 from windowing.aggregates.algebra import Algebra
 from windowing.columns import TIME
@@ -48,17 +48,17 @@ class EventBatch:
             self.fresh, self.batch.pipeline, EVENTS, self.batch.stamp, "event_time"
         )
 
-    def outputs(self) -> list[Step]:
-        """One step for each window."""
-        return [partial(self._write_output, window) for window in self.batch.pipeline.ordered]
+    def outputs(self) -> list[Preparation]:
+        """One for each window."""
+        return [partial(self._prepare_output, window) for window in self.batch.pipeline.ordered]
 
-    def _write_output(self, window: OrderDependent) -> dict[str, int]:
+    def _prepare_output(self, window: OrderDependent) -> Step:
         batch = self.batch
         new = _select_admitted(batch, window, batch.stamp.on(self.fresh))
         ends = [F.min(TIME).alias("__t0"), F.max(TIME).alias("__t1")]
         reached = new.groupBy(*batch.keys).agg(*ends)
         before = state.events_before(batch.spark, batch.pipeline, batch.stamp)
-        return recompute_keys(batch, window, reached, before, self.fresh, self.schema)
+        return prepare_keys(batch, window, reached, before, self.fresh, self.schema)
 
 
 def events_of(batch: RunContext, admitted: Admitted) -> EventBatch:
@@ -67,19 +67,19 @@ def events_of(batch: RunContext, admitted: Admitted) -> EventBatch:
     return EventBatch(batch, admitted.within or Range(0, 0), admitted.schema, fresh)
 
 
-def recompute_keys(
+def prepare_keys(
     batch: RunContext,
     window: OrderDependent,
     reached: DataFrame,
     before: DataFrame | None,
     fresh: DataFrame | None,
     schema: T.StructType,
-) -> dict[str, int]:
-    """Recomputes the windows that events in `reached` may change, and writes those that differ.
+) -> Step:
+    """Recomputes the windows that events in `reached` may change; returns what writes them.
 
     `reached` has for each key the first and the last time of these events, [keys, __t0, __t1], both
     inclusive. `before` are stored events, `fresh` those of this batch; None where there are none.
-    Returns the counts of the rows written.
+    Rows that do not differ from those stored are not written.
     """
     keys = batch.keys
     target = complete_table(batch.pipeline, window)
@@ -89,7 +89,7 @@ def recompute_keys(
     regions = region.regions(reached, stored, window, keys).localCheckpoint(eager=True)
     events = _join_events(batch, before, fresh, regions)
     if events is None:
-        return {}
+        return dict[str, int]
     found = _select_admitted(batch, window, events).join(regions, [*keys])
     in_region = (F.col(TIME) >= F.col("__low")) & (F.col(TIME) < F.col("__high"))
     algebras = partials.algebras_of(batch.pipeline, window.aggregates, schema)
@@ -99,9 +99,10 @@ def recompute_keys(
     identity = [*keys, *bound_columns(window), *closed_by]
     valued = merges.lower_partials(new, identity, window.aggregates, algebras)
     if stored is None:
-        return insert_output(batch, window, target, valued)
+        return partial(insert_output, batch, window, target, valued)
     old = region.windows_in_regions(stored, regions, keys)
-    return write_output(batch, window, target, merges.compute_replacements(valued, old, target))
+    replacements = merges.compute_replacements(valued, old, target)
+    return prepare_output(batch, window, target, replacements)
 
 
 def _join_events(

@@ -8,6 +8,7 @@ complete table, changed by the run or passed by W -> windows to show -> output
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -19,17 +20,23 @@ from windowing.merge import frame as merges
 from windowing.merge import table as outputs
 from windowing.merge.rule import Target, complete_table, output_table
 from windowing.panes.frame import Range
-from windowing.panes.rule import EVENTS, fragments_table, longest_span
+from windowing.panes.rule import EVENTS, fragments_table
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import ON_CLOSE, Aligned, Global, Session, Window
+from windowing.windows.reach import span_windows
 
 Step = Callable[[], dict[str, int]]
+"""Writes to one output; returns its counts by their names in the ledger."""
+
+Preparation = Callable[[], Step]
+"""Computes what changes in one output from the state of other batches; returns what writes it."""
+
 _LOW = "__low"
 
 
-def write_shown(
+def prepare_shown(
     batch: RunContext, window: Aligned | Global, new: DataFrame, within: Range
-) -> dict[str, int]:
+) -> Step:
     """Writes the recomputed windows `new` of an output of grid or global windows.
 
     Windows that fail `having` are not shown. `within` are the event times that touched `new`.
@@ -38,18 +45,16 @@ def write_shown(
     shown = merges.filter_having(new, window.shown.having)
     stored = _read_stored(batch, window, target, within)
     if stored is None:
-        return insert_output(batch, window, target, shown)
+        return partial(insert_output, batch, window, target, shown)
     if window.shown.having is None:
-        return write_output(
-            batch, window, target, merges.compute_corrections(shown, stored, target)
-        )
+        corrections = merges.compute_corrections(shown, stored, target)
+        return prepare_output(batch, window, target, corrections)
     # A window that stopped qualifying is in `new` and not in `shown`; its stored row is deleted.
     same_row = [F.col(f"s.`{c}`").eqNullSafe(F.col(f"n.`{c}`")) for c in target.identity]
     identities = new.select(*target.identity)
     recomputed = stored.alias("s").join(identities.alias("n"), same_row, "left_semi")
-    return write_output(
-        batch, window, target, merges.compute_replacements(shown, recomputed, target)
-    )
+    replacements = merges.compute_replacements(shown, recomputed, target)
+    return prepare_output(batch, window, target, replacements)
 
 
 def _read_stored(
@@ -60,22 +65,31 @@ def _read_stored(
         return None
     if isinstance(window, Global):
         return delta.read(batch.spark, target.path)
-    # A window that contains an event begins less than its length before it.
-    span_us = longest_span(window) - 1
-    return outputs.read_stored(
-        batch.spark, target, within.low_us - span_us, within.high_us + span_us
-    )
+    start_us, end_us = span_windows(window, within.low_us, within.high_us)
+    return outputs.read_stored(batch.spark, target, start_us, end_us - 1)
+
+
+def prepare_output(batch: RunContext, window: Window, target: Target, changed: DataFrame) -> Step:
+    """Computes the rows in `changed`; what is returned writes them.
+
+    Of a complete table, which users do not read, only the sums that overflowed are counted.
+    """
+    computed = outputs.compute_changes(changed, batch.stamp.run)
+    return partial(_write_computed, batch, window, target, computed)
+
+
+def _write_computed(
+    batch: RunContext, window: Window, target: Target, computed: outputs.ComputedChanges
+) -> dict[str, int]:
+    counts = outputs.write_changes(batch.spark, target, computed)
+    return _name_counts(batch, window, target, counts)
 
 
 def write_output(
     batch: RunContext, window: Window, target: Target, changed: DataFrame
 ) -> dict[str, int]:
-    """Writes the rows in `changed`; returns counts by their names in the ledger.
-
-    Of a complete table, which users do not read, only the sums that overflowed are counted.
-    """
-    counts = outputs.write_changes(batch.spark, target, changed, batch.stamp.run)
-    return _name_counts(batch, window, target, counts)
+    """Writes the rows in `changed` at once; returns counts as what `prepare_output` returns."""
+    return prepare_output(batch, window, target, changed)()
 
 
 def insert_output(

@@ -3,7 +3,8 @@
 rows -> admitted -> refused tables, ids, panes and fragments (state) -> windows -> outputs
 
 Each write is one commit and carries the batch in its transaction, so a retried batch repeats
-nothing. Outputs are recomputed from state, so a repeated MERGE changes nothing.
+nothing. Outputs are recomputed from state, so a repeated MERGE changes nothing. They are written
+when all state is.
 """
 
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from jobs.microbatch.admission import Admitted, admit_rows
 from jobs.microbatch.aligned import PaneBatch, find_joined
 from jobs.microbatch.context import RunContext
 from jobs.microbatch.ordered import EventBatch, events_of
+from jobs.microbatch.outputs import Step
 from jobs.microbatch.parallel import run_parallel
 from jobs.microbatch.sessions import FragmentBatch
 from windowing.admit import table as refused_rows
@@ -48,21 +50,24 @@ def process_batch(batch: RunContext, rows: DataFrame) -> dict[str, int]:
     # Limits are checked before the first write, so that a refused batch has written nothing.
     for checked in run_parallel([part.check for part in parts]):
         counts |= checked
-    _store_state(batch, admitted, parts)
-    steps = [step for part in parts for step in part.outputs()]
-    for changed in run_parallel(steps):
+    for changed in run_parallel(_store_state(batch, admitted, parts)):
         counts |= changed
     return counts
 
 
-def _store_state(batch: RunContext, admitted: Admitted, parts: list[_Contribution]) -> None:
-    """Writes refused rows, ids and state; each table in a commit of its own."""
-    writes: list[Callable[[], None]] = [
+def _store_state(batch: RunContext, admitted: Admitted, parts: list[_Contribution]) -> list[Step]:
+    """Writes refused rows, ids and state, each table in a commit of its own.
+
+    Meanwhile what changes in the outputs is computed; the steps that are returned write it. It
+    follows from the batch and the state of other batches, so neither waits for the other.
+    """
+    steps: list[Callable[[], Step | None]] = [
         partial(keep_refused, batch, admitted),
         partial(keep_accepted_ids, batch, admitted),
     ]
-    writes += [part.store for part in parts]
-    run_parallel(writes)
+    steps += [part.store for part in parts]
+    steps += [preparation for part in parts for preparation in part.outputs()]
+    return [step for step in run_parallel(steps) if step is not None]
 
 
 def list_contributions(batch: RunContext, admitted: Admitted) -> list[_Contribution]:

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from jobs.microbatch.context import RunContext
-from jobs.microbatch.outputs import Step, insert_output, write_output
+from jobs.microbatch.outputs import Preparation, Step, insert_output, prepare_output
 from windowing import delta
 from windowing.aggregates.algebra import Algebra, Part
 from windowing.columns import END, FIRST, LAST, START, TOUCHED
@@ -42,11 +43,11 @@ class FragmentBatch:
         table = fragments_table(self.window)
         state.store_partials(self.fresh, batch.pipeline, table, batch.stamp, FIRST)
 
-    def outputs(self) -> list[Step]:
-        """One step: it writes the sessions of fresh fragments and deletes absorbed ones."""
-        return [self._write_output]
+    def outputs(self) -> list[Preparation]:
+        """One: it computes the sessions of fresh fragments and which ones they absorb."""
+        return [self._prepare_output]
 
-    def _write_output(self) -> dict[str, int]:
+    def _prepare_output(self) -> Step:
         batch = self.batch
         window = self.window
         target = complete_table(batch.pipeline, window)
@@ -55,8 +56,9 @@ class FragmentBatch:
         identity = [*batch.keys, *bound_columns(window)]
         valued = merges.lower_partials(new, identity, window.aggregates, self.algebras)
         if old is None:
-            return insert_output(batch, window, target, valued)
-        return write_output(batch, window, target, merges.compute_replacements(valued, old, target))
+            return partial(insert_output, batch, window, target, valued)
+        replacements = merges.compute_replacements(valued, old, target)
+        return prepare_output(batch, window, target, replacements)
 
 
 def correct_sessions(

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from jobs.microbatch.context import Closing, RunContext
 from jobs.microbatch.emission import changes
 from jobs.microbatch.empty_windows import check_limit, widen_to_growth
-from jobs.microbatch.ordered import recompute_keys
+from jobs.microbatch.ordered import prepare_keys
 from jobs.microbatch.outputs import rederive_output, write_output
 from jobs.recompute.swap import replace_range
 from jobs.recompute.time_range import TimeRange, WholeHistory, widen_to_panes, widen_to_windows
@@ -269,7 +269,7 @@ def rebuild_events(batch: RunContext, chunk: TimeRange, events: DataFrame) -> di
     counts: dict[str, int] = {}
     for window in pipeline.ordered:
         stored = delta.read(batch.spark, pipeline.table(EVENTS))
-        counts |= recompute_keys(batch, window, reached, stored, None, schema)
+        counts |= prepare_keys(batch, window, reached, stored, None, schema)()
     return counts
 
 

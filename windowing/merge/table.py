@@ -64,19 +64,32 @@ def _build_properties(target: Target, schema: T.StructType) -> dict[str, str]:
     }
 
 
-def write_changes(spark: SparkSession, target: Target, changed: DataFrame, run: int) -> Changes:
-    """Applies `changed` [op, row] to the table; stores nothing when there is nothing to change."""
+@dataclass(frozen=True)
+class ComputedChanges:
+    """What is to change in a table: `rows` [op, row] that are computed, and counts by operation."""
+
+    rows: DataFrame
+    by_op: Mapping[str, Row]
+
+
+def compute_changes(changed: DataFrame, run: int) -> ComputedChanges:
+    """Computes `changed` [op, row] for `write_changes`; stores nothing."""
     stamped = changed.withColumn(RUN, F.lit(run).cast("bigint"))
     # The rows were compared with the table that is about to change, so they are computed once.
     frozen = stamped.localCheckpoint(eager=True)
-    by_op = _summarize_by_op(frozen)
+    return ComputedChanges(frozen, _summarize_by_op(frozen))
+
+
+def write_changes(spark: SparkSession, target: Target, changed: ComputedChanges) -> Changes:
+    """Applies `changed` to the table; stores nothing when there is nothing to change."""
+    by_op = changed.by_op
     counts = Changes(
         inserted=_count_rows(by_op, INSERT),
         updated=_count_rows(by_op, UPDATE),
         deleted=_count_rows(by_op, DELETE),
         overflow=sum(row["lost"] for row in by_op.values()),
     )
-    due = frozen.where(F.col(OP) != LOST) if LOST in by_op else frozen
+    due = changed.rows.where(F.col(OP) != LOST) if LOST in by_op else changed.rows
     if counts.updated or counts.deleted:
         _merge_changes(spark, target, due, _find_extent(by_op))
     elif counts.inserted:

@@ -32,13 +32,27 @@ def windows_touched(
             case Nearby(far_us=far_us):
                 return moment(low_us - far_us), moment(high_us + far_us)
             case OnGrid(window=aligned):
-                return _windows_on_grid(aligned, low_us, high_us)
+                start_us, end_us = _windows_on_grid(aligned, low_us, high_us)
+                return moment(start_us), moment(end_us)
             case Onward():
                 return None
             case other:
                 assert_never(other)
     except (OverflowError, IndexError):
         return None
+
+
+def span_windows(window: Aligned, low_us: int, high_us: int) -> tuple[int, int]:
+    """From the first start to the last end of the windows that contain an instant of a range.
+
+    `low_us` and `high_us` are both inside, and the end of the last window is not. Where the windows
+    lie beyond the calendar the answer is wider.
+    """
+    try:
+        return _windows_on_grid(window, low_us, high_us)
+    except (OverflowError, IndexError):
+        far_us = longest_span(window)
+        return low_us - far_us, high_us + far_us
 
 
 def reach_of(pipeline: Pipeline, name: str, low: int, high: int) -> tuple[datetime, datetime]:
@@ -63,7 +77,7 @@ def reach_of(pipeline: Pipeline, name: str, low: int, high: int) -> tuple[dateti
             assert_never(other)
 
 
-def _windows_on_grid(window: Aligned, low_us: int, high_us: int) -> tuple[datetime, datetime]:
+def _windows_on_grid(window: Aligned, low_us: int, high_us: int) -> tuple[int, int]:
     """From the start of the first to the end of the last window that contains a time."""
     match window:
         case Cumulate(grid=grid):
@@ -74,15 +88,15 @@ def _windows_on_grid(window: Aligned, low_us: int, high_us: int) -> tuple[dateti
             assert_never(window)
 
 
-def _windows_around(form: Shape, low_us: int, high_us: int) -> tuple[datetime, datetime]:
+def _windows_around(form: Shape, low_us: int, high_us: int) -> tuple[int, int]:
     first = (index(form.grid, low_us) + form.slide - form.size) // form.slide
     last = index(form.grid, high_us) // form.slide
     start_us = boundary(form.grid, first * form.slide)
     end_us = boundary(form.grid, last * form.slide + form.size)
-    return moment(start_us), moment(end_us)
+    return start_us, end_us
 
 
-def _periods_around(periods: Grid, low_us: int, high_us: int) -> tuple[datetime, datetime]:
+def _periods_around(periods: Grid, low_us: int, high_us: int) -> tuple[int, int]:
     start_us = boundary(periods, index(periods, low_us))
     end_us = boundary(periods, index(periods, high_us) + 1)
-    return moment(start_us), moment(end_us)
+    return start_us, end_us

@@ -33,7 +33,7 @@ def write(part: PaneBatch) -> dict[str, int]:
     """Stores the panes, then writes the outputs."""
     part.store()
     counts: dict[str, int] = {}
-    for changed in run_parallel(part.outputs()):
+    for changed in run_parallel(run_parallel(part.outputs())):
         counts |= changed
     return counts
 

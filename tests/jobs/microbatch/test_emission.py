@@ -114,7 +114,7 @@ def test_a_session_that_grows_beyond_w_disappears_until_w_passes_it_again(
         part = partial_of(batch, lake.admit(batch, *events), window)
         assert isinstance(part, FragmentBatch)
         part.store()
-        assert [step() for step in part.outputs()] == [{}]
+        assert [prepare()() for prepare in part.outputs()] == [{}]
 
     accept(lake.batch(0), ("e1", "a", 0, 1), ("e2", "a", 5, 2))
     assert emit_outputs(lake.closing(1, None, 15, (0, 5))) == wrote("visits", 1)

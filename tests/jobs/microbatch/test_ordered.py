@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from jobs.microbatch.context import RunContext
-from jobs.microbatch.ordered import EventBatch, events_of, recompute_keys
+from jobs.microbatch.ordered import EventBatch, events_of, prepare_keys
 from jobs.microbatch.parallel import run_parallel
 from tests.support.small_lake import Row, SmallLake, just_after, rows_of, small_lake, us
 from windowing.source import table as source
@@ -32,7 +32,7 @@ def write(part: EventBatch) -> dict[str, int]:
     assert part.check() == {}
     part.store()
     counts: dict[str, int] = {}
-    for changed in run_parallel(part.outputs()):
+    for changed in run_parallel(run_parallel(part.outputs())):
         counts |= changed
     return counts
 
@@ -208,7 +208,7 @@ def test_keys_are_recomputed_from_the_last_boundary_before_the_change(
     reached = spark.createDataFrame([("a", us(5), us(5))], "key string, __t0 long, __t1 long")
     stored = lake.read("_events")
     schema = source.schema(spark, lake.pipeline)
-    counts = recompute_keys(batch, lake.pipeline.ordered[0], reached, stored, None, schema)
+    counts = prepare_keys(batch, lake.pipeline.ordered[0], reached, stored, None, schema)()
     # Only overflows of a complete table are counted.
     assert counts == {}
     assert lake.rows("_windows_pairs") == [
@@ -218,5 +218,5 @@ def test_keys_are_recomputed_from_the_last_boundary_before_the_change(
         ("b", *wrong[0]),
         ("b", *wrong[1]),
     ]
-    none = recompute_keys(batch, lake.pipeline.ordered[0], reached, None, None, schema)
+    none = prepare_keys(batch, lake.pipeline.ordered[0], reached, None, None, schema)()
     assert none == {}

@@ -31,8 +31,8 @@ def write(part: FragmentBatch) -> dict[str, int]:
     """Stores the fragments, then writes the output."""
     assert part.check() == {}
     part.store()
-    (step,) = part.outputs()
-    return step()
+    (prepare,) = part.outputs()
+    return prepare()()
 
 
 def wrote(inserted: int, updated: int = 0, deleted: int = 0) -> dict[str, int]:

@@ -45,7 +45,7 @@ def write(
     schema = f"{OP} string, {SHOWN}, {REVISION} bigint, {BEGUN} timestamp, {OVERFLOW} boolean"
     # One file for each call, because a file without a row left is removed and not marked.
     changed = spark.createDataFrame(rows, schema).coalesce(1)
-    return outputs.write_changes(spark, target, changed, run)
+    return outputs.write_changes(spark, target, outputs.compute_changes(changed, run))
 
 
 def correct_two(spark: SparkSession, target: Target) -> outputs.Changes:
