@@ -6,11 +6,10 @@ A MERGE rewrites the files that contain a changed row, as long as these are smal
 one on for which they are not, the rows of that table are marked by deletion vectors instead.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from delta.tables import DeltaTable
-from pyspark.sql import Column, DataFrame, Observation, Row, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -66,36 +65,56 @@ def _build_properties(target: Target, schema: T.StructType) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class ComputedChanges:
-    """What is to change in a table: `rows` [op, row] that are computed, and counts by operation."""
+    """What is to change in a table: `rows` [op, row], which are computed, and how many there are.
+
+    `lost` is how many of them are not written because only a sum left its type. `extent` are the
+    first and the last start, stored or new, of the rows to update or delete, in microseconds; None
+    where there is none.
+    """
 
     rows: DataFrame
-    by_op: Mapping[str, Row]
+    counts: Changes
+    lost: int
+    extent: tuple[int, int] | None
 
 
 def compute_changes(changed: DataFrame, run: int) -> ComputedChanges:
     """Computes `changed` [op, row] for `write_changes`; stores nothing."""
+    observed = Observation()
     stamped = changed.withColumn(RUN, F.lit(run).cast("bigint"))
     # The rows were compared with the table that is about to change, so they are computed once.
-    frozen = stamped.localCheckpoint(eager=True)
-    return ComputedChanges(frozen, _summarize_by_op(frozen))
+    frozen = stamped.observe(observed, *_summarize_changes()).localCheckpoint(eager=True)
+    found = observed.get
+    extent = None if found["low"] is None else (found["low"], found["high"])
+    counts = Changes(found["inserted"], found["updated"], found["deleted"], found["overflow"])
+    return ComputedChanges(frozen, counts, found["lost"], extent)
+
+
+def _summarize_changes() -> list[Column]:
+    """The counts and the extent of `ComputedChanges` by their names."""
+    stored = f"{OP} in ('{UPDATE}', '{DELETE}')"
+    expressions = {
+        "inserted": f"count_if({OP} = '{INSERT}')",
+        "updated": f"count_if({OP} = '{UPDATE}')",
+        "deleted": f"count_if({OP} = '{DELETE}')",
+        "overflow": f"count_if({OVERFLOW})",
+        "lost": f"count_if({OP} = '{LOST}')",
+        "low": f"unix_micros(min(if({stored}, least({START}, {BEGUN}), null)))",
+        "high": f"unix_micros(max(if({stored}, greatest({START}, {BEGUN}), null)))",
+    }
+    # As text each is one call to the JVM.
+    return [F.expr(f"{text} as {name}") for name, text in expressions.items()]
 
 
 def write_changes(spark: SparkSession, target: Target, changed: ComputedChanges) -> Changes:
     """Applies `changed` to the table; stores nothing when there is nothing to change."""
-    by_op = changed.by_op
-    counts = Changes(
-        inserted=_count_rows(by_op, INSERT),
-        updated=_count_rows(by_op, UPDATE),
-        deleted=_count_rows(by_op, DELETE),
-        overflow=sum(row["lost"] for row in by_op.values()),
-    )
-    due = changed.rows.where(F.col(OP) != LOST) if LOST in by_op else changed.rows
-    if counts.updated or counts.deleted:
-        _merge_changes(spark, target, due, _find_extent(by_op))
-    elif counts.inserted:
+    due = changed.rows.where(F.col(OP) != LOST) if changed.lost else changed.rows
+    if changed.counts.updated or changed.counts.deleted:
+        _merge_changes(spark, target, due, changed.extent)
+    elif changed.counts.inserted:
         delta.append(due.select(*target.columns).sortWithinPartitions(START), target.path)
     crashpoint("output.corrected")
-    return counts
+    return changed.counts
 
 
 def insert_rows(target: Target, new: DataFrame, run: int) -> Changes:
@@ -110,37 +129,6 @@ def insert_rows(target: Target, new: DataFrame, run: int) -> Changes:
     delta.append(counted.select(*target.columns).sortWithinPartitions(START), target.path)
     crashpoint("output.corrected")
     return Changes(inserted=observed.get["n"], overflow=observed.get["lost"])
-
-
-def _summarize_by_op(changed: DataFrame) -> dict[str, Row]:
-    """For each operation that occurs: `n` rows, `lost` sums, and the ends of the rows' starts.
-
-    `low` and `high` are the first and the last start, stored or new, in microseconds.
-    """
-    low = F.min(F.least(START, BEGUN))
-    high = F.max(F.greatest(START, BEGUN))
-    lost = F.sum(F.col(OVERFLOW).cast("bigint"))
-    summary = changed.groupBy(OP).agg(
-        F.count("*").alias("n"),
-        F.unix_micros(low).alias("low"),
-        F.unix_micros(high).alias("high"),
-        lost.alias("lost"),
-    )
-    return {row[OP]: row for row in summary.collect()}
-
-
-def _count_rows(by_op: Mapping[str, Row], op: str) -> int:
-    return by_op[op]["n"] if op in by_op else 0
-
-
-def _find_extent(by_op: Mapping[str, Row]) -> tuple[int, int] | None:
-    """The first and the last start of the rows to update or delete; None where none has one."""
-    rows = [by_op[op] for op in (UPDATE, DELETE) if op in by_op]
-    lows = [row["low"] for row in rows if row["low"] is not None]
-    highs = [row["high"] for row in rows if row["high"] is not None]
-    if not lows:
-        return None
-    return min(lows), max(highs)
 
 
 def _merge_changes(
