@@ -1,4 +1,6 @@
-"""Measures every theme in a process of its own, prints one table, and draws the charts.
+"""Measures every theme in a process of its own, and prints one table.
+
+It also draws the charts, and writes the tables of the documentation.
 
     python -m bench [THEME ...] [--sizes full | small] [--before PATH] [--to DIRECTORY]
 
@@ -15,6 +17,7 @@ from pathlib import Path
 
 from bench.charts import draw_charts
 from bench.figures import RESULTS, Figure, print_figures, read_result
+from bench.pages import write_tables
 from bench.processes import ROOT
 from jobs.console import Printer
 
@@ -31,7 +34,7 @@ THEMES: Mapping[str, Mapping[str, str]] = {
     },
     "memory": {"full": "--events 10000000", "small": "--events 20000"},
     "crossover": {
-        "full": "--histories 100000 1000000 10000000",
+        "full": "--histories 100000 1000000 10000000 50000000",
         "small": "--histories 10000 20000 --rounds 1",
     },
 }
@@ -47,10 +50,12 @@ def main() -> int:
     parser.add_argument("themes", nargs="*", choices=[*THEMES, []], metavar="THEME")
     parser.add_argument("--sizes", choices=("full", "small"), default="full")
     parser.add_argument("--before", type=Path, metavar="PATH", help="a checkout of an older commit")
-    parser.add_argument("--to", type=Path, default=RESULTS, metavar="DIRECTORY")
+    parser.add_argument("--to", type=Path, metavar="DIRECTORY")
     options = parser.parse_args()
     printer = Printer(as_json=False)
-    directory = options.to.resolve()
+    # Figures of small sizes mean nothing, so they must not replace those that are committed.
+    usual = RESULTS if options.sizes == "full" else ROOT / "build" / "bench"
+    directory = (options.to or usual).resolve()
     figures: list[Figure] = []
     failed: list[str] = []
     for theme in options.themes or THEMES:
@@ -69,6 +74,8 @@ def main() -> int:
     print_figures(figures)
     for file in draw_charts(directory):
         printer.line(f"drew {file.name}")
+    if directory == RESULTS and not failed:
+        write_tables()
     for theme in failed:
         printer.line(f"{theme} failed, so its figures are missing")
     return 1 if failed else 0

@@ -11,11 +11,13 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
@@ -38,6 +40,7 @@ from windowing.spec.pipeline import Pipeline
 
 ROOT = Path(__file__).parents[2]
 AIRFLOW = ROOT / ".venv-airflow" / "bin" / "airflow"
+TIDEMARK = ROOT / ".venv" / "bin" / "tidemark"
 HOME = ROOT / "build" / "demo"
 """The directory of the demo unless --home names another."""
 MARK = ".demo"
@@ -76,9 +79,13 @@ def print_rows(title: str, rows: DataFrame, columns: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Demo:
-    """One demo: its directory with a copy of the spec, a lake and Airflow, and its session."""
+    """One demo: its directory with a copy of the spec, a lake and Airflow, and its session.
+
+    `variables` are the environment of its commands.
+    """
 
     home: Path
+    variables: Mapping[str, str]
     spark: SparkSession
     pipeline: Pipeline
 
@@ -87,7 +94,28 @@ class Demo:
         return read(self.spark, self.pipeline, window)
 
 
-def run_airflow(home: Path, *words: str) -> None:
+@contextmanager
+def variables_for_commands() -> Iterator[dict[str, str]]:
+    """The environment of the demo's commands, in which they share a warm engine of their own.
+
+    It is made before there is a session, because that sets variables of its own, and commands use
+    an engine only where those are the same. The engine ends with the demo.
+    """
+    with TemporaryDirectory(prefix="tidemark-") as place:
+        variables = {"TIDEMARK_ENGINE": "auto", **os.environ, "XDG_RUNTIME_DIR": place}
+        try:
+            yield variables
+        finally:
+            _run_engine(variables, "stop")
+
+
+def _run_engine(variables: Mapping[str, str], word: str) -> None:
+    """Starts or stops the engine; without one, each task starts a JVM of its own."""
+    command = [str(TIDEMARK), "engine", word]
+    subprocess.run(command, env=variables, capture_output=True, check=False)
+
+
+def run_airflow(home: Path, variables: Mapping[str, str], *words: str) -> None:
     """Runs one Airflow command; its output goes to a log, whose end is printed when it fails."""
     settings = {
         "AIRFLOW_HOME": str(home / "airflow"),
@@ -95,13 +123,13 @@ def run_airflow(home: Path, *words: str) -> None:
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
         "TIDEMARK_PIPELINES": str(home / "pipelines"),
-        "TIDEMARK_BIN": str(ROOT / ".venv" / "bin" / "tidemark"),
+        "TIDEMARK_BIN": str(TIDEMARK),
     }
     log = home / "airflow.log"
     with log.open("a", encoding="utf-8") as file:
         done = subprocess.run(
             [AIRFLOW, *words],
-            env={**os.environ, **settings},
+            env={**variables, **settings},
             stdout=file,
             stderr=subprocess.STDOUT,
             check=False,
@@ -118,8 +146,16 @@ def main() -> int:
         description="the demo of Tidemark: real flights, Airflow, Spark, Delta"
     )
     parser.add_argument("--home", type=Path, default=HOME)
+    home = parser.parse_args().home.resolve()
     begun = time.monotonic()
-    demo = prepare_demo(parser.parse_args().home.resolve())
+    with variables_for_commands() as variables:
+        play(prepare_demo(home, variables))
+    CONSOLE.print(f"\n{time.monotonic() - begun:.0f} seconds in all.")
+    return 0
+
+
+def play(demo: Demo) -> None:
+    """Plays the arrivals, then the backfill, and prints what there is then."""
     all_flights = load_flights()
     ranges = zip(CUTS, CUTS[1:], strict=False)
     for number, (start, end) in enumerate(ranges, 1):
@@ -128,11 +164,9 @@ def main() -> int:
         play_arrival(demo, all_flights, number, Arrival(start, end, repeated))
     play_backfill(demo)
     print_results(demo)
-    CONSOLE.print(f"\n{time.monotonic() - begun:.0f} seconds in all.")
-    return 0
 
 
-def prepare_demo(home: Path) -> Demo:
+def prepare_demo(home: Path, variables: Mapping[str, str]) -> Demo:
     """Makes an empty lake, a copy of the shipped spec and Airflow's embedded database."""
     CONSOLE.rule("Tidemark: windows that stay right")
     _refuse_other_directory(home)
@@ -147,13 +181,18 @@ def prepare_demo(home: Path) -> Demo:
     (home / MARK).touch()
     shutil.copy(ROOT / "pipelines" / "departures.yaml", spec)
     pipeline = load_pipeline(spec)
-    CONSOLE.print("Airflow's embedded database (SQLite, nothing listens) is made ready ...")
-    # Airflow's database and Spark's session are made at the same time.
-    with ThreadPoolExecutor(1) as others, redirected_stdio():
-        migrated = others.submit(run_airflow, home, "db", "migrate")
+    CONSOLE.print(
+        "Airflow's embedded database (SQLite, nothing listens) and a warm engine, which the tasks "
+        "share, are made ready ..."
+    )
+    # They and Spark's session are made at the same time.
+    with ThreadPoolExecutor(2) as others, redirected_stdio():
+        migrated = others.submit(run_airflow, home, variables, "db", "migrate")
+        started = others.submit(_run_engine, variables, "start")
         session = spark_session("demo", **{"spark.driver.memory": "1g"})
     migrated.result()
-    return Demo(home, session, pipeline)
+    started.result()
+    return Demo(home, variables, session, pipeline)
 
 
 def _refuse_other_directory(home: Path) -> None:
@@ -180,7 +219,9 @@ def play_arrival(demo: Demo, all_flights: pd.DataFrame, number: int, new: Arriva
         f"{landed} rows landed{again}. "
         "Airflow runs the DAG: run -> validate -> publish -> announce, report ..."
     )
-    took = measure_seconds(lambda: run_airflow(demo.home, "dags", "test", "departures"))
+    took = measure_seconds(
+        lambda: run_airflow(demo.home, demo.variables, "dags", "test", "departures")
+    )
     CONSOLE.print(f"The DAG run succeeded after {took:.0f} s.")
     print_outcomes(demo)
     if before is not None:

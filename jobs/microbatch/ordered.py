@@ -89,7 +89,7 @@ def prepare_keys(
     regions = region.regions(reached, stored, window, keys).localCheckpoint(eager=True)
     events = _join_events(batch, before, fresh, regions)
     if events is None:
-        return dict[str, int]
+        return _write_nothing
     found = _select_admitted(batch, window, events).join(regions, [*keys])
     in_region = (F.col(TIME) >= F.col("__low")) & (F.col(TIME) < F.col("__high"))
     algebras = partials.algebras_of(batch.pipeline, window.aggregates, schema)
@@ -103,6 +103,10 @@ def prepare_keys(
     old = region.windows_in_regions(stored, regions, keys)
     replacements = merges.compute_replacements(valued, old, target)
     return prepare_output(batch, window, target, replacements)
+
+
+def _write_nothing() -> dict[str, int]:
+    return {}
 
 
 def _join_events(

@@ -1,4 +1,4 @@
-"""Writes the rows of outputs that differ from what is stored.
+"""Computes which rows of outputs differ from what is stored, and writes them.
 
 Most outputs are written from the windows that a batch recomputed. Outputs filtered by
 `emit: on_close` or `having` are computed at the end of a run from the complete table,
@@ -29,7 +29,10 @@ Step = Callable[[], dict[str, int]]
 """Writes to one output; returns its counts by their names in the ledger."""
 
 Preparation = Callable[[], Step]
-"""Computes what changes in one output from the state of other batches; returns what writes it."""
+"""Computes what changes in one output; returns what writes it.
+
+It reads no state of its own batch, so that may be stored before, meanwhile or afterwards.
+"""
 
 _LOW = "__low"
 
@@ -37,7 +40,7 @@ _LOW = "__low"
 def prepare_shown(
     batch: RunContext, window: Aligned | Global, new: DataFrame, within: Range
 ) -> Step:
-    """Writes the recomputed windows `new` of an output of grid or global windows.
+    """Computes what the recomputed windows `new` change in an output of grid or global windows.
 
     Windows that fail `having` are not shown. `within` are the event times that touched `new`.
     """

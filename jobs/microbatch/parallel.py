@@ -1,6 +1,7 @@
 """Runs independent steps in threads.
 
-Each step commits to its own table, so their order does not matter.
+Each step commits to at most one table, which no other one writes. What a step reads of a table that
+another one appends to is of other batches, so their order does not matter.
 """
 
 from collections.abc import Callable, Sequence

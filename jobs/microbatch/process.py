@@ -50,16 +50,19 @@ def process_batch(batch: RunContext, rows: DataFrame) -> dict[str, int]:
     # Limits are checked before the first write, so that a refused batch has written nothing.
     for checked in run_parallel([part.check for part in parts]):
         counts |= checked
-    for changed in run_parallel(_store_state(batch, admitted, parts)):
+    for changed in run_parallel(_store_and_prepare(batch, admitted, parts)):
         counts |= changed
     return counts
 
 
-def _store_state(batch: RunContext, admitted: Admitted, parts: list[_Contribution]) -> list[Step]:
+def _store_and_prepare(
+    batch: RunContext, admitted: Admitted, parts: list[_Contribution]
+) -> list[Step]:
     """Writes refused rows, ids and state, each table in a commit of its own.
 
-    Meanwhile what changes in the outputs is computed; the steps that are returned write it. It
-    follows from the batch and the state of other batches, so neither waits for the other.
+    Meanwhile it computes what changes in the outputs; the steps that are returned write it. That
+    follows from the batch and the state of other batches (`Stamp.foreign`), so neither waits for
+    the other.
     """
     steps: list[Callable[[], Step | None]] = [
         partial(keep_refused, batch, admitted),

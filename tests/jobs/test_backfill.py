@@ -131,13 +131,14 @@ def named(windows: tuple[Window, ...], *names: str) -> tuple[Window, ...]:
     return tuple(window for window in windows if window.name in names)
 
 
+@pytest.mark.deep
 @pytest.mark.beside
 @pytest.mark.parametrize(
     ("key", "windows"),
     [
         ("c", named(WAITING, "closed", "filled", "visits")),
-        pytest.param("a", WAITING, marks=pytest.mark.deep),
-        pytest.param("c", WAITING, marks=pytest.mark.deep),
+        ("a", WAITING),
+        ("c", WAITING),
     ],
     ids=["of another key", "of a key it brought, every kind", "of another key, every kind"],
 )
@@ -184,13 +185,14 @@ def at_once(lab: Lab, key: str, hour: int) -> list[Event]:
     return lab.land([Event(key, LONG_AGO + hour * HOUR, 1, f"{key} at {hour}")])
 
 
+@pytest.mark.deep
 @pytest.mark.beside
 @pytest.mark.parametrize(
     ("lateness", "windows"),
     [
         (0, named(PASSED_LATER, "closed", "filled", "days")),
-        pytest.param(0, PASSED_LATER, marks=pytest.mark.deep),
-        pytest.param(None, PASSED_LATER, marks=pytest.mark.deep),
+        (0, PASSED_LATER),
+        (None, PASSED_LATER),
     ],
     ids=["late at once", "late at once, every kind", "never late, every kind"],
 )
@@ -225,6 +227,7 @@ def test_windows_that_come_before_any_watermark_show_what_a_backfill_brought(
     lab.check()
 
 
+@pytest.mark.deep
 @pytest.mark.beside
 def test_a_pipeline_that_started_over_meanwhile_is_not_written_to(
     spark: SparkSession, tmp_path: Path
@@ -284,10 +287,9 @@ def intents(life: Life) -> int:
     return sum(entry.step == "backfill_intent" for entry in entries)
 
 
+@pytest.mark.deep
 @pytest.mark.beside
-@pytest.mark.parametrize(
-    "windows", [WINDOWS[:1], pytest.param(WINDOWS, marks=pytest.mark.deep)], ids=["grid", "both"]
-)
+@pytest.mark.parametrize("windows", [WINDOWS[:1], WINDOWS], ids=["grid", "both"])
 def test_a_backfill_of_many_chunks_goes_on_where_it_was_killed(
     windows: tuple[Window, ...], spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -109,6 +109,7 @@ def test_state_shrinks_and_no_number_changes(life: Life) -> None:
     life.run()
 
 
+@pytest.mark.deep
 @pytest.mark.beside
 def test_what_was_late_for_some_windows_stays_so_when_a_backfill_makes_them_anew(
     spark: SparkSession, tmp_path: Path
@@ -129,7 +130,10 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize("places", PLACES, ids=", ".join)
+RARE = [pytest.param(places, marks=pytest.mark.deep) for places in PLACES[1:]]
+
+
+@pytest.mark.parametrize("places", [PLACES[0], *RARE], ids=", ".join)
 def test_maintenance_that_ends_anywhere_harms_nothing(
     places: tuple[str, str], life: Life, small: Life
 ) -> None:
@@ -143,6 +147,7 @@ def test_maintenance_that_ends_anywhere_harms_nothing(
     life.run()
 
 
+@pytest.mark.deep
 def test_a_run_that_was_left_open_is_finished_first(small: Life) -> None:
     events = small.lab.land(small.batch())
     ends_at(Crasher("batch.processed"), small.lab.go)
@@ -256,6 +261,7 @@ def days_pass(life: Life, days: int) -> None:
     life.forget()
 
 
+@pytest.mark.deep
 def test_logs_of_state_and_ledger_forget_commits_of_days_ago_and_those_of_other_tables_do_not(
     small: Life,
 ) -> None:
@@ -285,6 +291,7 @@ def test_the_command_says_what_it_did(small: Life) -> None:
     assert {"rolling", "_ledger", "_panes_20m"} <= json.loads(result.stdout)["tables"].keys()
 
 
+@pytest.mark.deep
 @pytest.mark.beside
 def test_a_version_that_was_published_long_ago_can_be_read(
     spark: SparkSession, tmp_path: Path

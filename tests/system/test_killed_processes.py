@@ -24,9 +24,10 @@ from windowing.errors import Busy
 from windowing.grid.zone import moment
 
 SEED = 11
-KILLS = (("python", "run"), ("jvm", "backfill"), ("group", "run"))
-"""Each whom and each step once; who is killed, and in what."""
+KILLS = (("python", "run"), ("group", "run"))
+"""Who is killed, and in what."""
 RARE_KILLS = (
+    ("jvm", "backfill"),
     ("python", "backfill"),
     ("jvm", "run"),
     ("group", "backfill"),

@@ -115,8 +115,13 @@ CHANGES = {
 }  # fmt: skip
 
 
+RARE = ("delete and come back, elsewhere or where it was", "come and go, and lose its time")
+
+
 @pytest.mark.beside(lab=changing)
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    "change", [pytest.param(c, marks=pytest.mark.deep) if c in RARE else c for c in CHANGES]
+)
 def test_outputs_follow_what_the_source_holds(change: str, lab: Changing) -> None:
     for statement in CHANGES[change]:
         lab.sql(statement)
@@ -238,6 +243,7 @@ def test_an_event_moves_far_back_and_copies_that_lost_are_changed(
     lab.holds_what_the_source_does()
 
 
+@pytest.mark.deep
 @pytest.mark.beside
 def test_ids_may_be_computed(spark: SparkSession, tmp_path: Any) -> None:
     lab = Changing(spark, tmp_path, WINDOWS[:1], shows=FEW)
@@ -268,6 +274,7 @@ def test_an_event_comes_back_elsewhere_while_its_deletion_is_not_finished(
     assert validate(spark, lab.pipeline).passed
 
 
+@pytest.mark.deep
 @pytest.mark.beside
 def test_whatever_finishes_a_run_makes_its_corrections_and_readers_see_none_without(
     spark: SparkSession, tmp_path: Any

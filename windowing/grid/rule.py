@@ -129,7 +129,10 @@ def grid_runs(grid: Grid, low_us: int, high_us: int) -> tuple[Run, ...]:
 
 
 def boundary(grid: Grid, k: int) -> int:
-    """The instant of boundary `k`, in microseconds since 1970."""
+    """The instant of boundary `k`, in microseconds since 1970.
+
+    Raises OverflowError where it lies beyond the calendar.
+    """
     grid = grid.plain
     if grid.per > 1:
         period, nth = divmod(k, grid.per)
@@ -138,8 +141,10 @@ def boundary(grid: Grid, k: int) -> int:
     else:
         local = _local_time(grid, k)
     near = grid_runs(grid, local - MARGIN_US, local + MARGIN_US)
-    run_of_k = next(run for run in near if run.last is None or run.first <= k <= run.last)
-    return run_of_k.instant(k)
+    for run in near:
+        if run.last is None or run.first <= k <= run.last:
+            return run.instant(k)
+    raise OverflowError(f"boundary {k} lies beyond the calendar")
 
 
 def index(grid: Grid, t_us: int) -> int:

@@ -30,7 +30,7 @@ def panes_of(lake: SmallLake, batch: RunContext, *events: Row) -> PaneBatch:
 
 
 def write(part: PaneBatch) -> dict[str, int]:
-    """Stores the panes, then writes the outputs."""
+    """Stores the panes, then computes and writes the outputs, as a retry may."""
     part.store()
     counts: dict[str, int] = {}
     for changed in run_parallel(run_parallel(part.outputs())):
@@ -52,6 +52,20 @@ def grids(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Smal
     """
     windows = {"tens": TENS, "twenties": TWENTIES}
     return small_lake(spark, tmp_path_factory.mktemp("grids"), windows)
+
+
+@pytest.mark.beside
+def test_windows_are_joined_that_contain_a_stored_pane_too(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The pane of 0 is stored, and [0, 20) contains 10 too; no window contains 0 and 20."""
+    lake = small_lake(spark, tmp_path, {"tens": TENS, "twenties": TWENTIES})
+    first = panes_of(lake, lake.batch(0), ("e1", "a", 9, 1))
+    assert first.joined == frozenset()
+    first.store()
+    assert panes_of(lake, lake.batch(1), ("e2", "a", 10, 1)).joined == {"twenties"}
+    assert panes_of(lake, lake.batch(1), ("e3", "a", 20, 1)).joined == frozenset()
+    assert panes_of(lake, lake.batch(1), ("e4", "a", 2, 1)).joined == {"tens", "twenties"}
 
 
 def test_an_event_is_in_one_pane_and_in_every_window_over_it(grids: SmallLake) -> None:

@@ -28,11 +28,12 @@ def events(lake: SmallLake, batch: RunContext, *rows: Row) -> EventBatch:
 
 
 def write(part: EventBatch) -> dict[str, int]:
-    """Stores the events, then writes the tables of windows."""
+    """Computes the windows before the events are stored, and writes them afterwards."""
     assert part.check() == {}
+    steps = run_parallel(part.outputs())
     part.store()
     counts: dict[str, int] = {}
-    for changed in run_parallel(run_parallel(part.outputs())):
+    for changed in run_parallel(steps):
         counts |= changed
     return counts
 

@@ -28,11 +28,12 @@ def fragments_of(lake: SmallLake, batch: RunContext, *events: Row) -> FragmentBa
 
 
 def write(part: FragmentBatch) -> dict[str, int]:
-    """Stores the fragments, then writes the output."""
+    """Computes the sessions before the fragments are stored, and writes them afterwards."""
     assert part.check() == {}
-    part.store()
     (prepare,) = part.outputs()
-    return prepare()()
+    step = prepare()
+    part.store()
+    return step()
 
 
 def wrote(inserted: int, updated: int = 0, deleted: int = 0) -> dict[str, int]:

@@ -127,7 +127,7 @@ PROGRAM = """
 import json, sys
 from pathlib import Path
 from pyspark.sql import SparkSession
-from jobs.session import JARS
+from jobs.session import JARS, LIGHT
 from tests.jobs.preflight.test_exact_session import ELSEWHERE, work
 jars = ":".join(map(str, JARS.glob("*.jar")))
 builder = SparkSession.builder.master("local[2]").config("spark.driver.extraClassPath", jars)
@@ -135,7 +135,8 @@ for name, value in {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false",
-    "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", **ELSEWHERE}.items():
+    "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", **LIGHT,
+    **ELSEWHERE}.items():
     builder = builder.config(name, value)
 spark = builder.getOrCreate()
 print(json.dumps(work(spark, spark, Path(sys.argv[1]), "string")))

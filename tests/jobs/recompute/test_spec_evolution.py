@@ -141,6 +141,7 @@ def test_a_window_that_is_gone_leaves_its_table_and_an_aggregate_a_column_of_nul
     assert visits.where("mean is not null or n is null").isEmpty()
 
 
+@pytest.mark.deep
 def test_what_evolved_can_be_backfilled_validated_and_published(life: Life) -> None:
     life.lab.backfill(BASE - 600 * MINUTE, BASE + 60 * life.runs * MINUTE)
     check(life, ("visits",))

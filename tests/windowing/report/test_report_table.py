@@ -1,5 +1,6 @@
 """The facts of the report page without a session, beside those that Spark finds in the tables."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -59,15 +60,14 @@ def refuse() -> SparkSession:
     raise AssertionError("a session was opened")
 
 
-@pytest.fixture
-def lake(spark: SparkSession, tmp_path: Path) -> Lake:
-    """Two runs, a backfill and a validation."""
-    pipeline = load_pipeline(
+def make_pipeline(root: Path) -> Pipeline:
+    """A pipeline whose lake and source lie in `root`."""
+    return load_pipeline(
         {
             "name": "trips",
-            "lake": str(tmp_path),
+            "lake": str(root),
             "source": {
-                "table": str(tmp_path / "source"),
+                "table": str(root / "source"),
                 "event_time": "at",
                 "key": ["place"],
                 "event_id": "id",
@@ -81,6 +81,13 @@ def lake(spark: SparkSession, tmp_path: Path) -> Lake:
         }
     )
 
+
+@pytest.fixture(scope="module")
+def lived(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a pipeline with two runs, a backfill and a validation."""
+    root = tmp_path_factory.mktemp("lived")
+    pipeline = make_pipeline(root)
+
     def land(*rows: tuple[str, str | None, datetime | None, int]) -> None:
         frame = spark.createDataFrame(list(rows), ROWS).coalesce(1)
         delta.append(frame, pipeline.source.table)
@@ -93,7 +100,14 @@ def lake(spark: SparkSession, tmp_path: Path) -> Lake:
     run(spark, pipeline, LAKE_READ)
     backfill(spark, pipeline, at(2), at(3))
     validate(spark, pipeline)
-    return Lake(spark, pipeline)
+    return root
+
+
+@pytest.fixture
+def lake(spark: SparkSession, lived: Path, tmp_path: Path) -> Lake:
+    """A copy of its own, which a test may change."""
+    shutil.copytree(lived, tmp_path, dirs_exist_ok=True)
+    return Lake(spark, make_pipeline(tmp_path))
 
 
 def as_counted(facts: Facts) -> set[tuple[Any, ...]]:

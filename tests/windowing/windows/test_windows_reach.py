@@ -7,8 +7,9 @@ import pytest
 
 from tests.windowing.spec.specs import with_window
 from windowing.grid.zone import micros
+from windowing.spec.kinds import Cumulate, Sliding, Tumbling
 from windowing.spec.load import load_pipeline
-from windowing.windows.reach import reach_of, windows_touched
+from windowing.windows.reach import reach_of, span_windows, windows_touched
 
 LOW = datetime(2024, 5, 15, 10, 30, tzinfo=UTC)
 HIGH = datetime(2024, 5, 15, 12, 15, tzinfo=UTC)
@@ -41,6 +42,39 @@ def test_windows_that_contain_an_event_lie_between_two_times(
 ) -> None:
     window = load_pipeline(with_window(kind, **fields)).windows[0]
     assert windows_touched(window, LOW, HIGH) == (first, last)
+
+
+ALIGNED = [case for case in BOUNDED if case[0] in ("tumbling", "sliding", "cumulate")]
+
+
+@pytest.mark.parametrize(("kind", "fields", "first", "last"), ALIGNED)
+def test_windows_on_a_grid_span_what_their_boundaries_say(
+    kind: str, fields: dict[str, Any], first: datetime, last: datetime
+) -> None:
+    window = load_pipeline(with_window(kind, **fields)).windows[0]
+    assert isinstance(window, Tumbling | Sliding | Cumulate)
+    assert span_windows(window, micros(LOW), micros(HIGH)) == (micros(first), micros(last))
+
+
+def test_an_event_on_a_boundary_is_not_near_the_window_before() -> None:
+    window = load_pipeline(with_window("tumbling", offset="15 minutes")).windows[0]
+    assert isinstance(window, Tumbling)
+    on_boundary = micros(on_day(10, 15))
+    hour = micros(on_day(11)) - micros(on_day(10))
+    assert span_windows(window, on_boundary, on_boundary) == (on_boundary, on_boundary + hour)
+    before = on_boundary - 1
+    assert span_windows(window, before, before) == (on_boundary - hour, on_boundary)
+
+
+def test_windows_beyond_the_calendar_span_more_than_they_need() -> None:
+    fields = {"size": "4000 days", "slide": "1 day", "zone": "America/New_York"}
+    window = load_pipeline(with_window("sliding", **fields)).windows[0]
+    assert isinstance(window, Sliding)
+    early = micros(datetime(5, 1, 1, tzinfo=UTC))
+    first, last = span_windows(window, early, early)
+    days = 24 * 3_600_000_000
+    assert first <= early - 4000 * days
+    assert last >= early + 4000 * days
 
 
 @pytest.mark.parametrize(("kind", "fields"), ENDLESS)
