@@ -24,13 +24,10 @@ import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from jobs.backfill import backfill
 from jobs.console import Printer, redirected_stdio
 from jobs.local.flights import Arrival, land_arrival, load_flights
-from jobs.publish import publish
 from jobs.read import read
 from jobs.session import spark_session
-from jobs.validate import validate
 from windowing import delta
 from windowing.ledger.table import read_history
 from windowing.report.frame import records
@@ -43,6 +40,7 @@ AIRFLOW = ROOT / ".venv-airflow" / "bin" / "airflow"
 TIDEMARK = ROOT / ".venv" / "bin" / "tidemark"
 HOME = ROOT / "build" / "demo"
 """The directory of the demo unless --home names another."""
+LOG = "commands.log"
 MARK = ".demo"
 """The file that marks the directory of a demo, so that no other directory is deleted."""
 DAY = timedelta(days=1)
@@ -116,7 +114,7 @@ def _run_engine(variables: Mapping[str, str], word: str) -> None:
 
 
 def run_airflow(home: Path, variables: Mapping[str, str], *words: str) -> None:
-    """Runs one Airflow command; its output goes to a log, whose end is printed when it fails."""
+    """Runs one Airflow command."""
     settings = {
         "AIRFLOW_HOME": str(home / "airflow"),
         "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
@@ -125,19 +123,21 @@ def run_airflow(home: Path, variables: Mapping[str, str], *words: str) -> None:
         "TIDEMARK_PIPELINES": str(home / "pipelines"),
         "TIDEMARK_BIN": str(TIDEMARK),
     }
-    log = home / "airflow.log"
+    run_command(home, {**variables, **settings}, AIRFLOW, *words)
+
+
+def run_command(home: Path, variables: Mapping[str, str], *words: str | Path) -> None:
+    """Runs one command; its output goes to a log, whose end is printed when it fails."""
+    log = home / LOG
     with log.open("a", encoding="utf-8") as file:
         done = subprocess.run(
-            [AIRFLOW, *words],
-            env={**variables, **settings},
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            check=False,
+            list(words), env=variables, stdout=file, stderr=subprocess.STDOUT, check=False
         )
     if done.returncode:
         last_lines = log.read_text(encoding="utf-8").splitlines()[-25:]
         CONSOLE.print("\n".join(last_lines), style="red", markup=False)
-        sys.exit(f"airflow {' '.join(words)} ended with {done.returncode}; its log is {log}")
+        command = " ".join([Path(words[0]).name, *map(str, words[1:])])
+        sys.exit(f"{command} ended with {done.returncode}; its log is {log}")
 
 
 def main() -> int:
@@ -170,7 +170,7 @@ def prepare_demo(home: Path, variables: Mapping[str, str]) -> Demo:
     """Makes an empty lake, a copy of the shipped spec and Airflow's embedded database."""
     CONSOLE.rule("Tidemark: windows that stay right")
     _refuse_other_directory(home)
-    for name in ("lake", "pipelines", "airflow.log"):
+    for name in ("lake", "pipelines", LOG):
         path = home / name
         if path.is_dir():
             shutil.rmtree(path)
@@ -277,10 +277,10 @@ def play_backfill(demo: Demo) -> None:
     )
     print_rows("Late for a window", unresolved.orderBy("departed_at").limit(8), unresolved.columns)
     flights_before = _count_flights(demo)
-    took = measure_seconds(lambda: _run_backfill(demo))
-    flights_after = _count_flights(demo)
     low, high = FIRST.isoformat(), (FIRST + 2 * DAY).isoformat()
-    CONSOLE.print(f"tidemark backfill --from {low} --to {high}, validate, publish: {took:.0f} s.")
+    took = measure_seconds(lambda: _run_backfill(demo, low, high))
+    flights_after = _count_flights(demo)
+    CONSOLE.print(f"tidemark backfill --from {low} --to {high} --validate, publish: {took:.0f} s.")
     CONSOLE.print(
         f"The hourly windows contain {flights_after} flights now; "
         f"before the backfill it was {flights_before}."
@@ -291,11 +291,12 @@ def _count_flights(demo: Demo) -> Any:
     return demo.rows("hourly").agg(F.sum("flights")).collect()[0][0]
 
 
-def _run_backfill(demo: Demo) -> None:
-    """What the backfill DAG does, in this process: backfill, validate, publish."""
-    backfill(demo.spark, demo.pipeline, FIRST, FIRST + 2 * DAY)
-    validate(demo.spark, demo.pipeline)
-    publish(demo.pipeline)
+def _run_backfill(demo: Demo, low: str, high: str) -> None:
+    """What the backfill DAG does: backfill and validate, publish."""
+    spec = demo.home / "pipelines" / "departures.yaml"
+    span = ("--from", low, "--to", high)
+    run_command(demo.home, demo.variables, TIDEMARK, "backfill", spec, *span, "--validate")
+    run_command(demo.home, demo.variables, TIDEMARK, "publish", spec)
 
 
 def print_results(demo: Demo) -> None:
