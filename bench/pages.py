@@ -14,15 +14,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.figures import RESULTS, Bound, Figure, Result, Times, read_result
+from bench.figures import RESULTS, Figure, Result, Times, read_result
 from bench.processes import ROOT
 
 PAGES = (ROOT / "README.md", ROOT / "docs" / "performance.md")
 TABLE = re.compile(
-    r"(?P<begin><!-- (?P<kind>figures|times) (?P<theme>\w+) -->\n)(?P<table>.*?)(?=<!-- end -->)",
+    r"(?P<begin><!-- (?P<kind>figures|times) (?P<theme>\w+) -->\n).*?(?=<!-- end -->)",
     re.DOTALL,
 )
-_WORDS = {Bound.AT_MOST: "at most", Bound.AT_LEAST: "at least"}
 
 
 def main() -> int:
@@ -60,7 +59,7 @@ def _describe_figure(figure: Figure) -> tuple[str, ...]:
         value = f"**{value}**"
     beside = f" ({figure.beside})" if figure.beside else ""
     limits = (f"{figure.target:,g}", f"{figure.floor:,g}")
-    return (figure.name + beside, value, _WORDS[figure.bound], *limits)
+    return (figure.name + beside, value, figure.bound.value, *limits)
 
 
 def make_times_table(result: Result) -> str:
@@ -78,12 +77,12 @@ def _list_cpu_seconds(times: Sequence[Times], phase: str, contenders: Sequence[s
 
 
 def format_value(value: float) -> str:
-    """A number with as many digits as it is worth.
+    """A number with as many digits as it is worth; a count has all of them.
 
-    >>> format_value(26.0), format_value(56.44), format_value(2.384), format_value(0.0765)
+    >>> format_value(26), format_value(56.44), format_value(2.384), format_value(0.0765)
     ('26', '56.4', '2.38', '0.08')
     """
-    if value >= 100 or value == round(value):
+    if value >= 100 or isinstance(value, int):
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 

@@ -26,6 +26,7 @@ from tests.jobs.recompute.test_spec_evolution import become
 from tests.oracle import Event, Session, Sliding, Tumbling
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, Life, ends_at
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab, become_older
+from tests.support.rare_cases import quick_and_rare
 from windowing import delta, table_retention
 from windowing.admit.frame import DUPLICATE, LATE, PARTIAL, QUARANTINED
 from windowing.admit.table import REFUSED
@@ -130,10 +131,7 @@ PLACES = [
 ]
 
 
-RARE = [pytest.param(places, marks=pytest.mark.deep) for places in PLACES[1:]]
-
-
-@pytest.mark.parametrize("places", [PLACES[0], *RARE], ids=", ".join)
+@pytest.mark.parametrize("places", quick_and_rare(PLACES, PLACES[1:]), ids=", ".join)
 def test_maintenance_that_ends_anywhere_harms_nothing(
     places: tuple[str, str], life: Life, small: Life
 ) -> None:

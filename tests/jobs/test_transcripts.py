@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from jobs.cli.main import main
 from jobs.transcripts import play_transcript
+from tests.support.rare_cases import quick_and_rare
 from windowing.report.difference import lines
 from windowing.transcripts.load import load_plays
 
@@ -72,9 +73,7 @@ def is_rare(file: str) -> bool:
 
 
 @pytest.mark.beside
-@pytest.mark.parametrize(
-    "file", [pytest.param(f, marks=pytest.mark.deep) if is_rare(f) else f for f in PLAYS]
-)
+@pytest.mark.parametrize("file", quick_and_rare(PLAYS, [*filter(is_rare, PLAYS)]))
 def test_a_transcript_agrees(file: str, spark: SparkSession) -> None:
     differences = [
         (missed.line, line)

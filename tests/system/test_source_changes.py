@@ -19,6 +19,7 @@ from jobs.validate import validate
 from tests import oracle
 from tests.support.long_lived_pipeline import MINUTE, Crasher, ends_at
 from tests.support.pipeline_under_test import ARRIVAL, FEW, SCHEMA, Lab, us
+from tests.support.rare_cases import quick_and_rare
 from windowing import delta
 from windowing.errors import SpecError, StateRefused, UsageError
 from windowing.grid.zone import micros, moment
@@ -119,9 +120,7 @@ RARE = ("delete and come back, elsewhere or where it was", "come and go, and los
 
 
 @pytest.mark.beside(lab=changing)
-@pytest.mark.parametrize(
-    "change", [pytest.param(c, marks=pytest.mark.deep) if c in RARE else c for c in CHANGES]
-)
+@pytest.mark.parametrize("change", quick_and_rare(CHANGES, RARE))
 def test_outputs_follow_what_the_source_holds(change: str, lab: Changing) -> None:
     for statement in CHANGES[change]:
         lab.sql(statement)

@@ -5,9 +5,8 @@ The next run is refused with a code, and the repair that its message names is ex
 
 import json
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -22,6 +21,7 @@ from jobs.run import run
 from tests import oracle
 from tests.support.long_lived_pipeline import MINUTE, Crash, Crasher, Life, ends_at
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
+from tests.support.rare_cases import quick_and_rare
 from windowing.errors import StateRefused
 from windowing.grid.zone import moment
 from windowing.ledger.rule import LedgerHistory
@@ -141,11 +141,6 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], object]]] = {
 """What happens to a checkpoint, and the code of the refusal."""
 GOES_ON = ("another digit", "no newest batch", "nothing")
 """After these, one of each code, a run follows; the repair rebuilds the same checkpoint for all."""
-
-
-def quick_and_rare(cases: Iterable[str], rare: Collection[str]) -> list[Any]:
-    """The cases; those that are rare are deep."""
-    return [pytest.param(c, marks=pytest.mark.deep if c in rare else ()) for c in cases]
 
 
 RARE_DAMAGES = ("a checksum alone", "empty metadata", "half an offset", "empty offset", "no files")
