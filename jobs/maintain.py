@@ -22,7 +22,7 @@ from jobs.preflight.exact_session import in_exact_session
 from jobs.publish import unpublished_validated
 from jobs.recompute.resume import finish_open_run, resume_all
 from jobs.reconcile import drop_leftover_copy
-from windowing import delta, table_retention
+from windowing import delta, own_tables, table_retention
 from windowing.crash import crashpoint
 from windowing.grid.zone import micros, moment
 from windowing.ledger.rule import (
@@ -118,7 +118,7 @@ def _maintain_tables(batch: RunContext, past: LedgerHistory) -> Maintenance:
     names = [*tables.table_versions(spark, pipeline), LEDGER, WATERMARKS]
     if delta.exists(spark, pipeline.table(QUALITY)):
         names.append(QUALITY)
-    before = {name: delta.size(spark, pipeline.table(name)) for name in names}
+    before = {name: own_tables.size(spark, pipeline.table(name)) for name in names}
     merged = compact_state(batch)
     expired = expire_rows(batch, past.watermark)
     in_use = [
@@ -127,7 +127,7 @@ def _maintain_tables(batch: RunContext, past: LedgerHistory) -> Maintenance:
         if entry is not None
     ]
     run_parallel([partial(_maintain_files, batch, name, in_use) for name in names])
-    after = {name: delta.size(spark, pipeline.table(name)) for name in names}
+    after = {name: own_tables.size(spark, pipeline.table(name)) for name in names}
     done = replace(
         past.entries[-1],
         step=MAINTAIN_DONE,
@@ -148,7 +148,7 @@ def _maintain_files(batch: RunContext, name: str, in_use: Sequence[LedgerEntry])
     """Runs OPTIMIZE, VACUUM and log cleanup on one table; keeps the versions of `in_use`."""
     path = batch.pipeline.table(name)
     table = DeltaTable.forPath(batch.spark, path)
-    if delta.size(batch.spark, path)[0] > 1:
+    if own_tables.size(batch.spark, path)[0] > 1:
         table.optimize().executeCompaction()
     crashpoint("maintain.optimized")
     kept = _retention_of_files(batch, name, in_use)

@@ -180,7 +180,7 @@ def replace_rows(path: str, schema: pa.Schema, rows: Sequence[Row], predicate: s
             mode="overwrite",
             predicate=predicate,
             schema_mode="merge",
-            commit_properties=_once(),
+            commit_properties=commit_once(),
             post_commithook_properties=_NO_CLEANUP,
         )
 
@@ -213,7 +213,7 @@ def compact_files(path: str, most: int) -> bool:
             if any(_has_int96(file) for file in _list_files(table)):
                 _rewrite(table)
             else:
-                table.optimize.compact(target_size=_LARGE_BYTES, commit_properties=_once())
+                table.optimize.compact(target_size=_LARGE_BYTES, commit_properties=commit_once())
             table.create_checkpoint()
     except Busy:
         return False
@@ -239,7 +239,9 @@ def _rewrite(table: DeltaTable) -> None:
             for field in schema
         ]
         parts.append(pa.table(columns, schema=schema))
-    write_deltalake(table, pa.concat_tables(parts), mode="overwrite", commit_properties=_once())
+    write_deltalake(
+        table, pa.concat_tables(parts), mode="overwrite", commit_properties=commit_once()
+    )
 
 
 def _create_table(path: str, schema: pa.Schema) -> DeltaTable:
@@ -263,12 +265,12 @@ def _commit_append(
             mode="append",
             # Columns that someone added stay, and are null.
             schema_mode="merge",
-            commit_properties=_once(*transactions),
+            commit_properties=commit_once(*transactions),
             post_commithook_properties=_NO_CLEANUP,
         )
 
 
-def _once(*transactions: Transaction) -> CommitProperties:
+def commit_once(*transactions: Transaction) -> CommitProperties:
     """A commit that fails where another one has the next version, instead of taking a later one."""
     return CommitProperties(app_transactions=list(transactions), max_commit_retries=0)
 

@@ -151,14 +151,6 @@ def size(spark: SparkSession, path: str) -> tuple[int, int]:
     return int(newest.numOfFiles()), int(newest.sizeInBytes())
 
 
-def is_new(spark: SparkSession, path: str) -> bool:
-    """Whether the table was created and never written to.
-
-    A clone has files although it was never written to.
-    """
-    return version(spark, path) <= 0 and size(spark, path)[0] == 0
-
-
 def create(
     spark: SparkSession, path: str, schema: T.StructType, properties: Mapping[str, str]
 ) -> None:

@@ -13,9 +13,7 @@ from deltalake.exceptions import DeltaError
 
 from windowing.control import TableError, errors_explained, open_table
 from windowing.files import local_path
-
-_MILLISECOND = 1_000
-"""Delta cuts the times of its statistics to milliseconds: they are up to one too early."""
+from windowing.plain_table import MILLISECOND, read_times
 
 _QUERIED = {"deletionVectors", "columnMapping", "timestampNtz"}
 """Features with which a query of delta-rs finds the rows of a table that Spark finds."""
@@ -141,11 +139,11 @@ def count_bytes_between(path: str, column: str, low_us: int, high_us: int) -> in
         return None
     if not files.num_rows:
         return 0
-    lows = _read_times(files, f"min.{column}")
-    highs = _read_times(files, f"max.{column}")
+    lows = read_times(files, f"min.{column}")
+    highs = read_times(files, f"max.{column}")
     bytes_found = 0
     for size, first, last in zip(files.column("size_bytes").to_pylist(), lows, highs, strict=True):
-        is_before = last is not None and last + _MILLISECOND < low_us
+        is_before = last is not None and last + MILLISECOND < low_us
         is_after = first is not None and first > high_us
         if not is_before and not is_after:
             bytes_found += int(size)
@@ -167,14 +165,3 @@ def _list_files(path: str) -> pa.Table | None:
             return pa.table(DeltaTable(local_path(path)).get_add_actions(flatten=True))
     except TableError:
         return None
-
-
-def _read_times(files: pa.Table, statistic: str) -> list[int | None]:
-    """The times of a statistic in microseconds, for each file; None where it has none."""
-    if statistic not in files.column_names:
-        return [None] * files.num_rows
-    times = files.column(statistic)
-    if not pa.types.is_timestamp(times.type):
-        return [None] * files.num_rows
-    found: list[int | None] = times.cast(pa.timestamp("us")).cast(pa.int64()).to_pylist()
-    return found

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from jobs.microbatch.context import RunContext
-from windowing import delta
+from windowing import own_tables
 from windowing.admit.digest import with_row_digest
 from windowing.admit.frame import (
     ACCEPTED,
@@ -57,6 +57,11 @@ class Admitted:
     schema: T.StructType
     counts: Mapping[str, int]
     within: Range | None
+
+    @property
+    def read(self) -> int:
+        """How many events there are, so there is no more state of them."""
+        return self.counts["read"]
 
     @property
     def accepted(self) -> DataFrame:
@@ -176,7 +181,7 @@ def read_memory(batch: RunContext, checked: DataFrame, *, suspicious: bool) -> M
     stored = {}
     if suspicious:
         for window in pipeline.chained:
-            sessions = delta.read(batch.spark, complete_table(pipeline, window).path)
+            sessions = own_tables.read(batch.spark, complete_table(pipeline, window).path)
             stored[window.name] = sessions.select(*batch.keys, START, END, LAST)
     return Memory(ids, stored)
 

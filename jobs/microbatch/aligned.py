@@ -17,7 +17,7 @@ from windowing.merge.rule import bound_columns
 from windowing.panes import frame as partials
 from windowing.panes import table as state
 from windowing.panes.frame import Range
-from windowing.panes.rule import Family
+from windowing.panes.rule import Family, windows_of_pane
 from windowing.spec.kinds import ON_CHANGE, Aligned, Global
 from windowing.windows import aligned, whole
 from windowing.windows.gaps import shows_empty_windows
@@ -28,7 +28,8 @@ from windowing.windows.reach import span_windows
 class PaneBatch:
     """The panes that a batch adds to one family, and the windows they touch.
 
-    `joined` are the names of the windows that may contain a stored pane beside a fresh one.
+    `joined` are the names of the windows that may contain a stored pane beside a fresh one. There
+    are at `most` so many fresh panes.
     """
 
     batch: RunContext
@@ -37,6 +38,7 @@ class PaneBatch:
     algebras: Mapping[str, Algebra]
     fresh: DataFrame
     joined: frozenset[str]
+    most: int
 
     def check(self) -> dict[str, int]:
         """How many empty windows the batch adds to each output.
@@ -57,7 +59,7 @@ class PaneBatch:
         """Appends the panes to state."""
         batch = self.batch
         table = self.family.table
-        state.store_partials(self.fresh, batch.pipeline, table, batch.stamp, PANE)
+        state.store_partials(self.fresh, batch.pipeline, table, batch.stamp, PANE, self.most)
 
     def outputs(self) -> list[Preparation]:
         """One for each output with `emit: on_change`: it recomputes the windows touched."""
@@ -67,9 +69,11 @@ class PaneBatch:
         own = {a.name: self.algebras[a.name] for a in window.aggregates}
         if isinstance(window, Global):
             new = self._compute_global(window, own)
-            return prepare_shown(self.batch, window, new, self.within)
+            return prepare_shown(self.batch, window, new, self.within, self.most)
         new, within = self._compute_aligned(window, own)
-        return prepare_shown(self.batch, window, new, within)
+        # How many empty windows there are depends on what is stored.
+        most = None if shows_empty_windows(window) else self.most * windows_of_pane(window)
+        return prepare_shown(self.batch, window, new, within, most)
 
     def _mark_fresh(self) -> DataFrame:
         """The fresh panes as they are stored, marked as touched."""

@@ -15,7 +15,7 @@ from jobs.microbatch import empty_windows
 from jobs.microbatch.context import Closing, RunContext
 from jobs.microbatch.outputs import Step, derive_output, insert_output, write_output
 from jobs.microbatch.parallel import run_parallel
-from windowing import delta
+from windowing import delta, own_tables
 from windowing.aggregates.algebra import Algebra, Part
 from windowing.columns import BATCH, END, JUDGED, PANE, RUN, START, TOUCHED
 from windowing.grid.frame import instant
@@ -65,7 +65,7 @@ def _emit_aligned(closing: Closing, family: Family, window: Aligned) -> dict[str
     schema = source.schema(batch.spark, pipeline)
     algebras = partials.algebras_of(pipeline, window.aggregates, schema)
     kept = partials.parts_of(algebras.values())
-    found, within = _select_pool(closing, delta.read(batch.spark, path), window)
+    found, within = _select_pool(closing, own_tables.read(batch.spark, path), window)
     columns = [*batch.keys, PANE, JUDGED, TOUCHED, *(p.name for p in kept)]
     pool = found.select(*columns).localCheckpoint(eager=True)
     lateness = pipeline.watermark.allowed_lateness_us
@@ -88,9 +88,9 @@ def _write_shown(
     """Writes the rows `shown` in place of the stored rows of the windows that were affected."""
     batch = closing.batch
     target = output_table(batch.pipeline, window)
-    if delta.is_new(batch.spark, target.path):
+    if own_tables.is_new(batch.spark, target.path):
         return insert_output(batch, window, target, shown)
-    stored = delta.read(batch.spark, target.path)
+    stored = own_tables.read(batch.spark, target.path)
     old = _select_affected(closing, window, pool, within, stored)
     if shows_empty_windows(window):
         shown = shown.localCheckpoint(eager=True)

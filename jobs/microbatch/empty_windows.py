@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from jobs.microbatch.context import Closing, RunContext
-from windowing import delta
+from windowing import own_tables
 from windowing.aggregates.algebra import rows_part
 from windowing.columns import BATCH, FROM, HIGH, LOW, PANE, RUN, TO, TOUCHED
 from windowing.errors import StateRefused
@@ -152,7 +152,7 @@ def closing_gaps(closing: Closing, window: Filled, table: str) -> tuple[DataFram
     batch = closing.batch
     lateness = batch.pipeline.watermark.allowed_lateness_us
     after_us = closing.after_us or 0
-    panes = delta.read(batch.spark, batch.pipeline.table(table))
+    panes = own_tables.read(batch.spark, batch.pipeline.table(table))
     wide = widen_to_growth(panes, Range(after_us, after_us))
     extents = window_extents(panes, window, batch.keys, lateness, wide)
     first_shown = _select_first_shown(closing, window, panes, extents, wide)

@@ -15,7 +15,7 @@ from pyspark.sql import types as T
 from jobs.microbatch.admission import Admitted
 from jobs.microbatch.context import RunContext
 from jobs.microbatch.outputs import Preparation, Step, insert_output, prepare_output
-from windowing import delta
+from windowing import own_tables
 from windowing.aggregates.algebra import Algebra
 from windowing.columns import TIME
 from windowing.merge import frame as merges
@@ -31,12 +31,16 @@ from windowing.windows import ordered, record, region
 
 @dataclass(frozen=True)
 class EventBatch:
-    """The events that a batch adds to the event buffer, and the windows they change."""
+    """The events that a batch adds to the event buffer, and the windows they change.
+
+    There are at `most` so many fresh ones.
+    """
 
     batch: RunContext
     within: Range
     schema: T.StructType
     fresh: DataFrame
+    most: int
 
     def check(self) -> dict[str, int]:
         """No limit applies to this kind."""
@@ -44,8 +48,9 @@ class EventBatch:
 
     def store(self) -> None:
         """Appends the events to state."""
+        batch = self.batch
         state.store_partials(
-            self.fresh, self.batch.pipeline, EVENTS, self.batch.stamp, "event_time"
+            self.fresh, batch.pipeline, EVENTS, batch.stamp, "event_time", self.most
         )
 
     def outputs(self) -> list[Preparation]:
@@ -64,7 +69,8 @@ class EventBatch:
 def events_of(batch: RunContext, admitted: Admitted) -> EventBatch:
     """The batch's accepted events, reduced to the columns of the event buffer."""
     fresh = buffer.buffer_events(admitted.accepted, batch.pipeline).localCheckpoint(eager=True)
-    return EventBatch(batch, admitted.within or Range(0, 0), admitted.schema, fresh)
+    within = admitted.within or Range(0, 0)
+    return EventBatch(batch, within, admitted.schema, fresh, admitted.read)
 
 
 def prepare_keys(
@@ -84,8 +90,8 @@ def prepare_keys(
     keys = batch.keys
     target = complete_table(batch.pipeline, window)
     stored = None
-    if not delta.is_new(batch.spark, target.path):
-        stored = delta.read(batch.spark, target.path)
+    if not own_tables.is_new(batch.spark, target.path):
+        stored = own_tables.read(batch.spark, target.path)
     regions = region.regions(reached, stored, window, keys).localCheckpoint(eager=True)
     events = _join_events(batch, before, fresh, regions)
     if events is None:

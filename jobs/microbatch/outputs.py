@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from jobs.microbatch.context import Closing, RunContext
-from windowing import delta
+from windowing import delta, own_tables
 from windowing.columns import BATCH, CLOSED_BY, END, EVENT_TIME, FIRST, RUN, START
 from windowing.merge import frame as merges
 from windowing.merge import table as outputs
@@ -38,17 +38,22 @@ _LOW = "__low"
 
 
 def prepare_shown(
-    batch: RunContext, window: Aligned | Global, new: DataFrame, within: Range
+    batch: RunContext,
+    window: Aligned | Global,
+    new: DataFrame,
+    within: Range,
+    most: int | None = None,
 ) -> Step:
     """Computes what the recomputed windows `new` change in an output of grid or global windows.
 
-    Windows that fail `having` are not shown. `within` are the event times that touched `new`.
+    Windows that fail `having` are not shown. `within` are the event times that touched `new`. There
+    are at `most` so many of them; None where that is not known.
     """
     target = output_table(batch.pipeline, window)
     shown = merges.filter_having(new, window.shown.having)
     stored = _read_stored(batch, window, target, within)
     if stored is None:
-        return partial(insert_output, batch, window, target, shown)
+        return partial(insert_output, batch, window, target, shown, most)
     if window.shown.having is None:
         corrections = merges.compute_corrections(shown, stored, target)
         return prepare_output(batch, window, target, corrections)
@@ -64,10 +69,10 @@ def _read_stored(
     batch: RunContext, window: Aligned | Global, target: Target, within: Range
 ) -> DataFrame | None:
     """The stored rows that windows touched `within` may correct; None where there can't be any."""
-    if delta.is_new(batch.spark, target.path):
+    if own_tables.is_new(batch.spark, target.path):
         return None
     if isinstance(window, Global):
-        return delta.read(batch.spark, target.path)
+        return own_tables.read(batch.spark, target.path)
     start_us, end_us = span_windows(window, within.low_us, within.high_us)
     return outputs.read_stored(batch.spark, target, start_us, end_us - 1)
 
@@ -96,11 +101,14 @@ def write_output(
 
 
 def insert_output(
-    batch: RunContext, window: Window, target: Target, new: DataFrame
+    batch: RunContext, window: Window, target: Target, new: DataFrame, most: int | None = None
 ) -> dict[str, int]:
-    """Writes the windows `new`, none of which is stored; returns counts as `write_output` does."""
+    """Writes the windows `new`, none of which is stored; returns counts as `write_output` does.
+
+    There are at `most` so many; None where that is not known.
+    """
     inserts = merges.compute_inserts(new, target)
-    counts = outputs.insert_rows(target, inserts, batch.stamp.run)
+    counts = outputs.insert_rows(target, inserts, batch.stamp.run, most)
     return _name_counts(batch, window, target, counts)
 
 
@@ -126,13 +134,13 @@ def derive_output(closing: Closing, window: Window) -> dict[str, int]:
     """
     batch = closing.batch
     target = output_table(batch.pipeline, window)
-    windows = delta.read(batch.spark, complete_table(batch.pipeline, window).path)
+    windows = own_tables.read(batch.spark, complete_table(batch.pipeline, window).path)
     lows = _find_changed_from(closing, window, windows)
     affected = _select_affected(closing, windows, lows)
     new = _select_shown(closing, window, affected)
-    if delta.is_new(batch.spark, target.path):
+    if own_tables.is_new(batch.spark, target.path):
         return insert_output(batch, window, target, new)
-    old = _select_affected(closing, delta.read(batch.spark, target.path), lows)
+    old = _select_affected(closing, own_tables.read(batch.spark, target.path), lows)
     return write_output(batch, window, target, merges.compute_replacements(new, old, target))
 
 
@@ -140,9 +148,9 @@ def rederive_output(closing: Closing, window: Window) -> dict[str, int]:
     """Updates the output of `window` from its complete table; all windows are compared."""
     batch = closing.batch
     target = output_table(batch.pipeline, window)
-    windows = delta.read(batch.spark, complete_table(batch.pipeline, window).path)
+    windows = own_tables.read(batch.spark, complete_table(batch.pipeline, window).path)
     new = _select_shown(closing, window, windows)
-    old = delta.read(batch.spark, target.path)
+    old = own_tables.read(batch.spark, target.path)
     return write_output(batch, window, target, merges.compute_replacements(new, old, target))
 
 
@@ -179,7 +187,7 @@ def _find_changed_from(closing: Closing, window: Window, windows: DataFrame) -> 
     if not delta.exists(batch.spark, path):
         return changed.groupBy(*keys).agg(first_of_key)
     # Rows that a backfill or compaction wrote have a negative batch.
-    rows = delta.read(batch.spark, path).where(this_run & (F.col(BATCH) >= 0))
+    rows = own_tables.read(batch.spark, path).where(this_run & (F.col(BATCH) >= 0))
     events = rows.select(*keys, F.col(time).alias(_LOW))
     return events.unionByName(changed).groupBy(*keys).agg(first_of_key)
 

@@ -105,7 +105,7 @@ def keep_accepted_ids(batch: RunContext, admitted: Admitted) -> None:
         DIGEST,
     )
     rows = ids.withColumnRenamed(DIGEST, "digest")
-    state.store_partials(rows, batch.pipeline, SEEN, batch.stamp, "event_id")
+    state.store_partials(rows, batch.pipeline, SEEN, batch.stamp, "event_id", admitted.read)
     crashpoint("batch.remembered")
 
 
@@ -122,9 +122,9 @@ def partial_of(
     if isinstance(subject, Family):
         panes = partials.aggregate_panes(admitted.accepted, batch.keys, subject, kept, within)
         fresh = panes.localCheckpoint(eager=True)
-        return PaneBatch(
-            batch, subject, within, algebras, fresh, find_joined(batch, subject, within)
-        )
+        joined = find_joined(batch, subject, within)
+        return PaneBatch(batch, subject, within, algebras, fresh, joined, admitted.read)
     events = admitted_to(admitted.accepted, subject.name)
     fragments = partials.aggregate_fragments(events, batch.keys, subject.gap_us, kept)
-    return FragmentBatch(batch, subject, within, algebras, fragments.localCheckpoint(eager=True))
+    fresh = fragments.localCheckpoint(eager=True)
+    return FragmentBatch(batch, subject, within, algebras, fresh, admitted.read)

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from jobs.microbatch.context import RunContext
 from jobs.microbatch.outputs import Preparation, Step, insert_output, prepare_output
-from windowing import delta
+from windowing import own_tables
 from windowing.aggregates.algebra import Algebra, Part
 from windowing.columns import END, FIRST, LAST, START, TOUCHED
 from windowing.grid.frame import instant
@@ -25,13 +25,17 @@ from windowing.windows import session
 
 @dataclass(frozen=True)
 class FragmentBatch:
-    """The fragments that a batch adds for one session window, and the sessions they touch."""
+    """The fragments that a batch adds for one session window, and the sessions they touch.
+
+    There are at `most` so many fresh ones.
+    """
 
     batch: RunContext
     window: Session
     within: Range
     algebras: Mapping[str, Algebra]
     fresh: DataFrame
+    most: int
 
     def check(self) -> dict[str, int]:
         """No limit applies to this kind."""
@@ -41,7 +45,7 @@ class FragmentBatch:
         """Appends the fragments to state."""
         batch = self.batch
         table = fragments_table(self.window)
-        state.store_partials(self.fresh, batch.pipeline, table, batch.stamp, FIRST)
+        state.store_partials(self.fresh, batch.pipeline, table, batch.stamp, FIRST, self.most)
 
     def outputs(self) -> list[Preparation]:
         """One: it computes the sessions of fresh fragments and which ones they absorb."""
@@ -56,7 +60,7 @@ class FragmentBatch:
         identity = [*batch.keys, *bound_columns(window)]
         valued = merges.lower_partials(new, identity, window.aggregates, self.algebras)
         if old is None:
-            return partial(insert_output, batch, window, target, valued)
+            return partial(insert_output, batch, window, target, valued, self.most)
         replacements = merges.compute_replacements(valued, old, target)
         return prepare_output(batch, window, target, replacements)
 
@@ -70,13 +74,15 @@ def correct_sessions(
     """
     path = complete_table(batch.pipeline, window).path
     marked = fresh.withColumn(TOUCHED, F.lit(1).cast("bigint"))
-    if delta.is_new(batch.spark, path):
+    if own_tables.is_new(batch.spark, path):
         return session.windows(marked, batch.keys, window.gap_us, kept), None
+    last_us = within.high_us + window.gap_us
     early = instant(within.low_us)
-    late = instant(within.high_us + window.gap_us)
+    late = instant(last_us)
     # Touching includes equality: exactly one gap after the last event is still the same session.
     near = (F.col(END) >= early) & (F.col(START) <= late)
-    stored = delta.read(batch.spark, path).where(near)
+    bounds = {END: (within.low_us, None), START: (None, last_us)}
+    stored = own_tables.read(batch.spark, path, bounds).where(near)
     old = session.sessions_touched(stored, fresh, batch.keys, window.gap_us)
     old = old.localCheckpoint(eager=True)
     extent = old.agg(F.min(F.unix_micros(START)), F.max(F.unix_micros(LAST))).first()

@@ -11,7 +11,7 @@ from pyspark.sql import types as T
 
 from jobs.preflight import checkpoint, tables
 from jobs.preflight.spec_changes import check_source_types, check_spec_change, spec_difference
-from windowing import delta
+from windowing import delta, own_tables
 from windowing.admit.table import REFUSED
 from windowing.doctor.rule import Finding, advice, of_stream, of_tables
 from windowing.errors import StateRefused
@@ -122,7 +122,7 @@ def _find_left_behind(spark: SparkSession, pipeline: Pipeline) -> tuple[Finding,
             state.append(name)
     others = []
     for name in _list_tables(pipeline):
-        if not name.startswith("_") and delta.size(spark, pipeline.table(name))[0]:
+        if not name.startswith("_") and own_tables.size(spark, pipeline.table(name))[0]:
             others.append(name)
     if state:
         names = join_names(sorted([*state, *others]))
@@ -142,7 +142,7 @@ def _find_unknown_tables(
         path = pipeline.table(window.name)
         if window.name in recorded or not delta.exists(spark, path):
             continue
-        if delta.size(spark, path)[0]:
+        if own_tables.size(spark, path)[0]:
             found.append(window.name)
     if not found:
         return ()
@@ -175,7 +175,7 @@ def _read_version(spark: SparkSession, pipeline: Pipeline, name: str) -> int | N
     path = pipeline.table(name)
     if not delta.exists(spark, path):
         return None
-    return delta.version(spark, path)
+    return own_tables.version(path)
 
 
 def _find_foreign_operations(

@@ -27,6 +27,8 @@ EXACT = {
     "spark.sql.caseSensitive": "false",
     # A replaced range would keep what the new rows do not touch.
     "spark.sql.sources.partitionOverwriteMode": "STATIC",
+    # Times as nanoseconds, Spark's default, end in the year 2262 for other readers.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # A MERGE would add columns to outputs.
     "spark.databricks.delta.schema.autoMerge.enabled": "false",
     # Published versions stay readable, though Delta would refuse those past its retention.
@@ -34,7 +36,7 @@ EXACT = {
 }
 """The settings that results depend on.
 
-All are Spark's or Delta's defaults, except the first two and the last.
+All are Spark's or Delta's defaults, except the first two, that of Parquet's times and the last.
 """
 
 _UNSET = ""

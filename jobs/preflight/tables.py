@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing import delta
+from windowing import delta, own_tables
 from windowing.admit.table import REFUSED
 from windowing.aggregates.algebra import Algebra
 from windowing.columns import CLOSED_BY, END, INDEX, LAST, REVISION, RUN, START, TIME, kept_name
@@ -84,7 +84,7 @@ def find_retyped_columns(spark: SparkSession, pipeline: Pipeline) -> list[str]:
 def _read_stored_types(spark: SparkSession, target: Target) -> dict[str, T.DataType]:
     if not delta.exists(spark, target.path):
         return {}
-    fields = delta.read(spark, target.path).schema.fields
+    fields = own_tables.schema(spark, target.path).fields
     return {field.name: field.dataType for field in fields}
 
 
@@ -95,7 +95,7 @@ def _fit_columns(spark: SparkSession, target: Target, schema: T.StructType) -> N
     """
     stored = _read_stored_types(spark, target)
     differs = any(stored.get(f.name, f.dataType) != f.dataType for f in schema.fields)
-    if differs and delta.size(spark, target.path)[0] == 0:
+    if differs and own_tables.size(spark, target.path)[0] == 0:
         recreate_table(spark, target, schema)
         return
     missing = [field for field in schema.fields if field.name not in stored]
@@ -192,18 +192,5 @@ def tables_of_dropped_windows(
 def table_versions(spark: SparkSession, pipeline: Pipeline) -> dict[str, int]:
     """The newest version of every table in `names`, by name."""
     return {
-        name: delta.version(spark, pipeline.table(name))
-        for name in existing_tables(spark, pipeline)
-    }
-
-
-def known_versions(spark: SparkSession, pipeline: Pipeline) -> dict[str, int]:
-    """The same, without listing the logs again.
-
-    It is right only while the caller has held the lock since the tables were examined, because
-    nobody else has written since then.
-    """
-    return {
-        name: delta.known_version(spark, pipeline.table(name))
-        for name in existing_tables(spark, pipeline)
+        name: own_tables.version(pipeline.table(name)) for name in existing_tables(spark, pipeline)
     }

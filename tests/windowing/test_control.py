@@ -210,14 +210,14 @@ def test_a_compaction_that_comes_second_leaves_the_files_as_they_are(
 ) -> None:
     path = str(tmp_path / "table")
     version = write_rows(path, 3)
-    commit = control._once
+    commit = control.commit_once
 
     def overtaken() -> Any:
         monkeypatch.undo()
         control.replace_rows(path, SCHEMA, [row(2, read=7)], "run = 2")
         return commit()
 
-    monkeypatch.setattr(control, "_once", overtaken)
+    monkeypatch.setattr(control, "commit_once", overtaken)
     assert not control.compact_files(path, most=1)
     assert control.read_version(path) == version + 1
     assert in_order(path)[2] == row(2, read=7)

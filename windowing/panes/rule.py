@@ -137,6 +137,14 @@ def grid_shape(window: Tumbling | Sliding) -> Shape:
     return Shape(steps, size=window.size_us // step_us, slide=begins.step_us // step_us)
 
 
+def windows_of_pane(window: Aligned) -> int:
+    """In how many windows a pane is at most."""
+    if isinstance(window, Cumulate):
+        return window.grid.per
+    shape = grid_shape(window)
+    return -(-shape.size // shape.slide)  # rounded up
+
+
 def longest_span(window: Aligned) -> int:
     """An upper bound of the window's length in microseconds, clock jumps included."""
     follows_a_clock = window.grid.zone is not None or window.grid.months > 0

@@ -11,7 +11,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from windowing import delta, table_figures
+from windowing import delta, own_tables, table_figures
 from windowing.columns import BATCH, FIRST, GENERATION, JUDGED, LAST, OP, PANE, RUN
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant
@@ -62,12 +62,16 @@ class Stamp:
 
 
 def store_partials(
-    rows: DataFrame, pipeline: Pipeline, table: str, stamp: Stamp, sort: str
+    rows: DataFrame, pipeline: Pipeline, table: str, stamp: Stamp, sort: str, most: int
 ) -> None:
-    """Appends stamped state rows; a retry of the same batch writes nothing."""
+    """Appends stamped state rows, at `most` so many; a retry of the same batch writes nothing."""
     transaction = (f"{pipeline.name}:{table}:{stamp.generation}", stamp.batch)
-    stamped = stamp.on(rows).sortWithinPartitions(sort)
-    delta.append(stamped, pipeline.table(table), transaction)
+    stamped = stamp.on(rows)
+    path = pipeline.table(table)
+    if most <= own_tables.FEW_ROWS:
+        own_tables.append_few(stamped, path, sort, transaction)
+    else:
+        delta.append(stamped.sortWithinPartitions(sort), path, transaction)
     crashpoint("state.stored")
 
 
@@ -104,7 +108,9 @@ def panes_before(
 ) -> DataFrame:
     """The stored panes of other batches that begin `within`."""
     begins_within = F.col(PANE).between(instant(within.low_us), instant(within.high_us))
-    return delta.read(spark, pipeline.table(table)).where(begins_within & stamp.foreign)
+    bounds = {PANE: (within.low_us, within.high_us)}
+    panes = own_tables.read(spark, pipeline.table(table), bounds)
+    return panes.where(begins_within & stamp.foreign)
 
 
 def panes_of(spark: SparkSession, pipeline: Pipeline, table: str, stamp: Stamp) -> DataFrame | None:
@@ -112,7 +118,7 @@ def panes_of(spark: SparkSession, pipeline: Pipeline, table: str, stamp: Stamp) 
     path = pipeline.table(table)
     if not delta.exists(spark, path):
         return None
-    return delta.read(spark, path).where(stamp.foreign)
+    return own_tables.read(spark, path).where(stamp.foreign)
 
 
 def events_before(spark: SparkSession, pipeline: Pipeline, stamp: Stamp) -> DataFrame | None:
@@ -124,7 +130,8 @@ def fragments_before(
     spark: SparkSession, pipeline: Pipeline, session: Session, stamp: Stamp, within: Range
 ) -> DataFrame:
     """The stored fragments of other batches that lie `within`."""
-    rows = delta.read(spark, pipeline.table(fragments_table(session)))
+    bounds = {FIRST: (within.low_us, within.high_us), LAST: (within.low_us, within.high_us)}
+    rows = own_tables.read(spark, pipeline.table(fragments_table(session)), bounds)
     begins_within = F.col(FIRST) >= instant(within.low_us)
     ends_within = F.col(LAST) <= instant(within.high_us)
     return rows.where(begins_within & ends_within & stamp.foreign)
@@ -141,7 +148,7 @@ def ids_before(
     """
     if not delta.exists(spark, pipeline.table(SEEN)):
         return None
-    seen = delta.read(spark, pipeline.table(SEEN)).where(stamp.foreign)
+    seen = own_tables.read(spark, pipeline.table(SEEN)).where(stamp.foreign)
     horizon = pipeline.watermark.dedupe_horizon_us
     if horizon is not None and stamp.judged_us is not None:
         not_expired = F.unix_micros("event_time") + F.lit(horizon) > F.lit(stamp.judged_us)

@@ -15,7 +15,7 @@ from windowing.aggregates.algebra import Part
 from windowing.columns import FROM, HIGH, JUDGED, LOW, PANE, ROWS, TO, TOUCHED
 from windowing.grid.frame import boundary, div, index
 from windowing.panes.frame import Range
-from windowing.panes.rule import Shape, grid_shape, longest_span
+from windowing.panes.rule import Shape, grid_shape, longest_span, windows_of_pane
 from windowing.spec.kinds import CHANGES, Sliding, Tumbling
 
 _NEXT, _BLOCK, _CHANGE = "__next", "__in", "__change"
@@ -53,7 +53,7 @@ def stretches(
     overlapping = form.size > form.slide
     if overlapping and all(part.invertible for part in kept):
         return _merge_by_change(placed_panes, keys, kept)
-    windows_per_pane = -(-form.size // form.slide)  # rounded up
+    windows_per_pane = windows_of_pane(window)
     if windows_per_pane >= _MANY and all(part.join is not None for part in kept):
         return _merge_by_block(placed_panes, keys, kept, windows_per_pane)
     if window.shown.emit == CHANGES:

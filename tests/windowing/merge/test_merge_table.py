@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from tests.support.small_lake import at, rows_of
-from windowing import delta
+from windowing import delta, own_tables
 from windowing.columns import OP, REVISION, START
 from windowing.merge import table as outputs
 from windowing.merge.frame import BEGUN, OVERFLOW
@@ -74,18 +74,41 @@ FEED = [
 ]
 
 
-@pytest.mark.parametrize(("limit", "is_marked"), [(1_000_000, False), (0, True)])
+def limit_rewriting(monkeypatch: pytest.MonkeyPatch, here: int, by_spark: int) -> None:
+    """How many bytes this process may rewrite, and how many Spark may."""
+    monkeypatch.setattr(outputs, "_REWRITTEN_HERE_BYTES", here)
+    monkeypatch.setattr(outputs, "_REWRITTEN_BYTES", by_spark)
+
+
+def last_engine(target: Target) -> str:
+    """The program that made the newest commit."""
+    newest = max((Path(target.path) / "_delta_log").glob("*.json"))
+    actions = [json.loads(line) for line in newest.read_text().splitlines()]
+    (info,) = [action["commitInfo"] for action in actions if "commitInfo" in action]
+    return "Spark" if "Spark" in info["engineInfo"] else "delta-rs"
+
+
+@pytest.mark.parametrize(
+    ("here", "by_spark", "engine", "is_marked"),
+    [
+        pytest.param(1_000_000, 0, "delta-rs", False, id="rewritten-here"),
+        pytest.param(0, 1_000_000, "Spark", False, id="rewritten-by-spark"),
+        pytest.param(0, 0, "Spark", True, id="marked"),
+    ],
+)
 def test_small_files_are_rewritten_and_rows_of_large_ones_are_marked(
     spark: SparkSession,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    limit: int,
+    here: int,
+    by_spark: int,
+    engine: str,
     is_marked: object,
 ) -> None:
     target = make_output(spark, tmp_path / "hourly")
-    monkeypatch.setattr(outputs, "_REWRITTEN_BYTES", limit)
+    limit_rewriting(monkeypatch, here, by_spark)
     assert correct_two(spark, target) == outputs.Changes(inserted=1, updated=1, deleted=1)
-    assert marks_rows(target) is is_marked
+    assert (last_engine(target), marks_rows(target)) == (engine, is_marked)
     stored = delta.read(spark, target.path)
     assert rows_of(stored, "key", START, "n") == CORRECTED
     newest = delta.version(spark, target.path)
@@ -98,11 +121,14 @@ def test_only_the_files_that_a_change_can_touch_count(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = make_output(spark, tmp_path / "hourly")
-    files, all_bytes = delta.size(spark, target.path)
-    two_files = 2 * all_bytes // files
-    monkeypatch.setattr(outputs, "_REWRITTEN_BYTES", two_files + files)
+    files, all_bytes = own_tables.size(spark, target.path)
+    two_files = 2 * all_bytes // files + files
+    limit_rewriting(monkeypatch, 0, two_files)
     correct_two(spark, target)
     assert not marks_rows(target)
+    limit_rewriting(monkeypatch, two_files, two_files)
+    write(spark, target, [("U", hour, 6, 1) for hour in (0, 1)], run=2)
+    assert last_engine(target) == "delta-rs"
     write(spark, target, [("U", hour, 7, 1) for hour in (0, 1, 2)], run=3)
     assert marks_rows(target)
     found = delta.read(spark, target.path).where(F.col("n") == 7)
@@ -114,7 +140,7 @@ def test_a_table_that_marks_rows_goes_on_to(
 ) -> None:
     target = make_output(spark, tmp_path / "hourly")
     with monkeypatch.context() as small:
-        small.setattr(outputs, "_REWRITTEN_BYTES", 0)
+        limit_rewriting(small, 0, 0)
         correct_two(spark, target)
     before = delta.version(spark, target.path)
     write(spark, target, [("U", 0, 7, 1)], run=3)
