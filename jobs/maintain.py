@@ -159,6 +159,8 @@ def _maintain_files(batch: RunContext, name: str, in_use: Sequence[LedgerEntry])
     has_short_log = name in (*state_names(batch.pipeline), LEDGER)
     if has_short_log and table_retention.has_older_commits(path, datetime.now(UTC) - LOG_KEPT):
         table_retention.shorten_log(batch.spark, path, LOG_KEPT)
+    elif not has_short_log:
+        table_retention.clean_log(batch.spark, path, datetime.now(UTC))
 
 
 def _retention_of_files(batch: RunContext, name: str, in_use: Sequence[LedgerEntry]) -> timedelta:

@@ -54,6 +54,8 @@ DEFAULTS = {
     # warm run compiled some 500 again. The cache belongs to the JVM, so it can only be set when
     # that starts.
     "spark.sql.codegen.cache.maxEntries": "5000",
+    # Spark lists more files than that in a job, before it reads them.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
     # VACUUM lists the files of a table in up to this many tasks of a few milliseconds; the default
     # is 10,000.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
@@ -65,6 +67,8 @@ LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "4g",
+    # Few rows are collected, however large each of them is.
+    "spark.driver.maxResultSize": "0",
     # Every sort, aggregation and broadcast begins with a zeroed page of this size. With few cores
     # Spark would choose 64 MB.
     "spark.buffer.pageSize": "4m",

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from errno import ENOENT
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -48,8 +49,12 @@ _LOST_RACE = "Failed to commit transaction"
 """How the message begins when another commit has the version that was to be made."""
 
 
-_NO_CLEANUP = PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False)
-"""Expired commits are deleted by compactions only, because that lists every file of the log."""
+KEEPS_COMMITS = PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False)
+"""A commit that deletes no older ones.
+
+That would list every file of the log, and delta-rs would also delete a version that has expired by
+its age alone, although it was the newest one until now.
+"""
 
 
 _READ_BY_SPARK = {"deletionVectors", "columnMapping"}
@@ -181,7 +186,7 @@ def replace_rows(path: str, schema: pa.Schema, rows: Sequence[Row], predicate: s
             predicate=predicate,
             schema_mode="merge",
             commit_properties=commit_once(),
-            post_commithook_properties=_NO_CLEANUP,
+            post_commithook_properties=KEEPS_COMMITS,
         )
 
 
@@ -210,7 +215,7 @@ def compact_files(path: str, most: int) -> bool:
         return False
     try:
         with errors_explained(path):
-            if any(_has_int96(file) for file in _list_files(table)):
+            if any(has_int96(file) for file in _list_files(table)):
                 _rewrite(table)
             else:
                 table.optimize.compact(target_size=_LARGE_BYTES, commit_properties=commit_once())
@@ -220,7 +225,7 @@ def compact_files(path: str, most: int) -> bool:
     return True
 
 
-def _has_int96(path: Path) -> bool:
+def has_int96(path: Path) -> bool:
     """Whether a file has times that delta-rs would rewrite as nanoseconds; Spark writes such."""
     columns = pq.read_metadata(path).schema
     return any(columns.column(n).physical_type == "INT96" for n in range(len(columns)))
@@ -266,7 +271,7 @@ def _commit_append(
             # Columns that someone added stay, and are null.
             schema_mode="merge",
             commit_properties=commit_once(*transactions),
-            post_commithook_properties=_NO_CLEANUP,
+            post_commithook_properties=KEEPS_COMMITS,
         )
 
 
@@ -283,18 +288,26 @@ def errors_explained(path: str) -> Iterator[None]:
     """
     try:
         yield
-    except OSError as error:
-        # delta-rs gives the number in the text alone.
-        number = _SYSTEM_ERROR.search(str(error))
-        if number is None or isinstance(error, FileNotFoundError):
-            raise TableError(path, str(error)) from error
-        raise OSError(int(number[1]), os.strerror(int(number[1])), path) from error
     except CommitFailedError as error:
         if str(error).startswith(_LOST_RACE):
             raise _superseded(path) from error
-        raise TableError(path, str(error)) from error
-    except (DeltaError, pa.ArrowException) as error:
-        raise TableError(path, str(error)) from error
+        raise _explain(path, error) from error
+    except (OSError, DeltaError, pa.ArrowException) as error:
+        raise _explain(path, error) from error
+    except BaseException as error:
+        # A failed assertion of delta-rs is no Exception, and its class has no name to import.
+        if type(error).__name__ == "PanicException":
+            raise TableError(path, str(error)) from error
+        raise
+
+
+def _explain(path: str, error: Exception) -> TableError | OSError:
+    # delta-rs gives the number of a system's error in the text alone.
+    found = _SYSTEM_ERROR.search(str(error))
+    number = int(found[1]) if found else None
+    if number is None or number == ENOENT:
+        return TableError(path, str(error))
+    return OSError(number, os.strerror(number), path)
 
 
 def _superseded(path: str) -> Busy:

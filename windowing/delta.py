@@ -141,16 +141,6 @@ def setting(spark: SparkSession, path: str, name: str) -> str | None:
     return str(found.get()) if found.isDefined() else None
 
 
-def size(spark: SparkSession, path: str) -> tuple[int, int]:
-    """Files and bytes of the newest version of the table at `path`."""
-    newest = snapshot(spark, path)
-    checksum = newest.checksumOpt()
-    if checksum.isDefined():
-        # Without the checksum file Delta runs a Spark job to count.
-        return int(checksum.get().numFiles()), int(checksum.get().tableSizeBytes())
-    return int(newest.numOfFiles()), int(newest.sizeInBytes())
-
-
 def create(
     spark: SparkSession, path: str, schema: T.StructType, properties: Mapping[str, str]
 ) -> None:
@@ -184,9 +174,9 @@ def properties(schema: T.StructType) -> dict[str, str]:
     found = {
         # Statistics of keys are left out, so that no log contains the values of one.
         "delta.dataSkippingStatsColumns": ",".join(pruned),
-        # A log checkpoint costs a small table a Spark job. Delta's own 10 would be one every
-        # tenth run.
-        "delta.checkpointInterval": "50",
+        # Whoever opens a table reads the commits since the last checkpoint of its log. That is
+        # Delta's own interval; that of delta-rs is 100.
+        "delta.checkpointInterval": "10",
     }
     if any(_ODD.search(name) for name in _field_names(schema)):
         found[_MAPPING] = "name"

@@ -4,6 +4,7 @@ Both ways give the same rows. Whatever is asked of a table's log is answered wit
 """
 
 import json
+import re
 from collections.abc import Mapping
 
 import pyarrow as pa
@@ -14,7 +15,18 @@ from windowing import delta, plain_table
 from windowing.files import local_path, newest_version
 from windowing.plain_table import Bounds, Clauses, File, PlainTable
 
-FEW_ROWS = plain_table.FEW_ROWS
+_AS_STORED = {
+    # A setting of the session could turn dates before 1900 into those of another calendar.
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+}
+"""Options with which Spark reads Parquet files as they are."""
+_FEW_ROWS = 200_000
+_FEW_LARGE_ROWS = 20_000
+_known: dict[str, int] = {}
+"""By path, the newest version of each table that this process has made or looked at."""
+_PATTERN = re.compile(r"[*?{}\[\]\\]")
+"""What Spark takes for a pattern in the path of a file, but Delta does not in that of a table."""
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
 """How settings of a session begin that give new tables properties."""
 
@@ -27,10 +39,9 @@ def read(spark: SparkSession, path: str, within: Bounds | None = None) -> DataFr
     """
     plain = plain_table.find_plain(path)
     files = None if plain is None else plain_table.list_files(plain, within or {})
-    if plain is None or not files or len(files) > plain_table.MOST_FILES:
+    if plain is None or not files or len(files) > plain_table.MOST_FILES or _PATTERN.search(path):
         return delta.read(spark, path)
-    # The name of a directory may contain what would be a pattern.
-    reader = spark.read.schema(_schema_of(plain)).option("__globPaths__", "false")
+    reader = spark.read.schema(_schema_of(plain)).options(**_AS_STORED)
     return reader.parquet(*(file.path for file in files))
 
 
@@ -47,7 +58,21 @@ def _schema_of(plain: PlainTable) -> T.StructType:
 def version(path: str) -> int:
     """The newest version of the table at `path`; -1 when there is none."""
     newest = newest_version(local_path(path))
-    return -1 if newest is None else newest
+    _known[path] = -1 if newest is None else newest
+    return _known[path]
+
+
+def known_version(path: str) -> int:
+    """The newest version of the table that this process has made or looked at.
+
+    What another program commits meanwhile is not among them, so the next look finds it.
+    """
+    known = _known.get(path)
+    newest = version(path)
+    # A table that was deleted and made again begins anew.
+    if known is not None and known < newest:
+        _known[path] = known
+    return _known[path]
 
 
 def size(spark: SparkSession, path: str) -> tuple[int, int]:
@@ -77,6 +102,17 @@ def is_new(spark: SparkSession, path: str) -> bool:
     return version(path) <= 0 and size(spark, path)[0] == 0
 
 
+def is_few(rows: DataFrame, most: int | None) -> bool:
+    """Whether `rows`, at `most` so many, fit into the memory of this process.
+
+    None stands for a number that is not known. A sketch, a list or a struct may take as much memory
+    as many numbers.
+    """
+    large = (T.ArrayType, T.BinaryType, T.MapType, T.StructType)
+    has_large = any(isinstance(field.dataType, large) for field in rows.schema.fields)
+    return most is not None and most <= (_FEW_LARGE_ROWS if has_large else _FEW_ROWS)
+
+
 def create(
     spark: SparkSession, path: str, columns: T.StructType, properties: Mapping[str, str]
 ) -> None:
@@ -91,15 +127,30 @@ def create(
 
 def _is_simple(spark: SparkSession, columns: T.StructType, properties: Mapping[str, str]) -> bool:
     """Whether a new table is plain, and no setting of the session gives it other properties."""
-    if not properties.keys() <= plain_table.PROPERTIES or any(f.metadata for f in columns.fields):
+    if not properties.keys() <= plain_table.PROPERTIES:
+        return False
+    if not plain_table.is_simple_schema(columns.json()):
         return False
     return _DEFAULTS not in str(spark._jsparkSession.conf().getAll())
+
+
+def append_many(
+    rows: DataFrame, path: str, transaction: tuple[str, int] | None = None, *, widen: bool = False
+) -> None:
+    """`delta.append`: Spark commits the rows."""
+    delta.append(rows, path, transaction, widen=widen)
+    remember_commit(rows.sparkSession, path)
+
+
+def remember_commit(spark: SparkSession, path: str) -> None:
+    """Has to be called after each commit to the table at `path` by Spark."""
+    _known[path] = delta.known_version(spark, path)
 
 
 def append_few(
     rows: DataFrame, path: str, sort: str, transaction: tuple[str, int] | None = None
 ) -> None:
-    """`delta.append` of few rows, which are sorted by the column `sort`.
+    """`append_many` of few rows, which are sorted by the column `sort`.
 
     Where the table is not plain, or has other columns, Spark commits them.
     """
@@ -110,20 +161,28 @@ def append_few(
         properties = delta.properties(columns)
         if _is_simple(spark, columns, properties):
             plain_table.create(path, columns.json(), properties)
+    # It is opened before the rows are collected, so that nothing can be committed in between.
     plain = plain_table.find_plain(path)
-    if plain is None or {*plain.schema.names} != {*rows.columns}:
-        delta.append(rows.sortWithinPartitions(sort), path, transaction)
+    if plain is None or not _has_columns(plain, rows.schema):
+        append_many(rows.sortWithinPartitions(sort), path, transaction)
     elif transaction is None or not plain_table.has_committed(plain, *transaction):
-        plain_table.append(plain, collect(rows).sort_by(sort), transaction)
+        _known[path] = plain_table.append(plain, collect(rows).sort_by(sort), transaction)
 
 
-def append_collected(spark: SparkSession, rows: pa.Table, path: str, sort: str) -> None:
-    """`append_few` of rows that are in the memory of this process."""
+def append_counted(rows: DataFrame, path: str, sort: str, flag: str) -> tuple[int, int] | None:
+    """Appends few rows in one commit, without their column `flag`; nothing where there is none.
+
+    Returns how many rows there are, and for how many `flag` is true. None where Spark has to append
+    them, and nothing is done.
+    """
     plain = plain_table.find_plain(path)
-    if plain is None or {*plain.schema.names} != {*rows.column_names}:
-        delta.append(spark.createDataFrame(rows).sortWithinPartitions(sort), path)
-    else:
-        plain_table.append(plain, rows.sort_by(sort))
+    if plain is None or not _has_columns(plain, rows.drop(flag).schema):
+        return None
+    collected = collect(rows)
+    if collected.num_rows:
+        stored = collected.drop_columns([flag]).sort_by(sort)
+        _known[path] = plain_table.append(plain, stored)
+    return collected.num_rows, collected[flag].to_pylist().count(True)
 
 
 def merge_few(changed: DataFrame, path: str, clauses: Clauses, most_bytes: int) -> bool:
@@ -133,12 +192,18 @@ def merge_few(changed: DataFrame, path: str, clauses: Clauses, most_bytes: int) 
     are rewritten.
     """
     plain = plain_table.find_plain(path)
-    if plain is None or {*plain.schema.names, clauses.op} != {*changed.columns}:
+    if plain is None or not _has_columns(plain, changed.drop(clauses.op).schema):
         return False
     if not plain_table.can_merge(plain, clauses, most_bytes):
         return False
-    plain_table.merge(plain, collect(changed), clauses)
+    _known[path] = plain_table.merge(plain, collect(changed), clauses)
     return True
+
+
+def _has_columns(plain: PlainTable, columns: T.StructType) -> bool:
+    """Whether the table has just these columns, of the same types, in any order."""
+    stored = {field.name: _nullable(field.dataType) for field in _schema_of(plain).fields}
+    return stored == {field.name: _nullable(field.dataType) for field in columns.fields}
 
 
 def collect(rows: DataFrame) -> pa.Table:

@@ -6,26 +6,30 @@ one to find an earlier transaction, and several for a MERGE. delta-rs needs some
 each, so it does this for few rows. For every other table Spark does.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from deltalake import (
     DeltaTable,
-    PostCommitHookProperties,
     Schema,
     Transaction,
     WriterProperties,
     write_deltalake,
 )
 
-from windowing.control import TableError, commit_once, errors_explained, open_table
+from windowing.control import (
+    KEEPS_COMMITS,
+    TableError,
+    commit_once,
+    errors_explained,
+    has_int96,
+    open_table,
+)
 from windowing.files import local_path
 
-FEW_ROWS = 200_000
-"""How many rows are committed without Spark. They are in the memory of this process meanwhile."""
 MOST_FILES = 1_000
 """How many files are read by their names. For more, Spark chooses those it needs in a job."""
 
@@ -41,7 +45,11 @@ PROPERTIES = {
     "delta.logRetentionDuration",
 }
 """Properties that delta-rs follows, or that don't matter to a writer."""
-_CHECKPOINT_INTERVAL = 50
+_TIMES_KEPT = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration")
+_MORE_THAN_A_TYPE = re.compile(r'"nullable":false|"metadata":\{(?!\}|"comment":"[^"]*"\})')
+_ANY_TIME = "interval 30 days"
+_SIMPLE_TIME = re.compile(r"interval \d+ (hour|day|week)s?")
+"""How a time is written that delta-rs reads as Spark does. It takes others for its own default."""
 MILLISECOND = 1_000
 """Delta cuts the times of its statistics to milliseconds: they are up to one too early."""
 _INSTANT = 'Timestamp(Microsecond, Some("UTC"))'
@@ -134,10 +142,18 @@ def _is_plain(table: DeltaTable) -> bool:
         features <= _FEATURES
         and settings.keys() <= PROPERTIES
         and settings.get("delta.enableDeletionVectors", "false") == "false"
+        and all(_SIMPLE_TIME.fullmatch(settings.get(name, _ANY_TIME)) for name in _TIMES_KEPT)
         and not metadata.partition_columns
-        # Columns that are generated, collated, or of a type that was widened, have more.
-        and all(f.metadata.keys() <= {"comment"} for f in table.schema().fields)
+        and is_simple_schema(str(table.schema().to_json()))
     )
+
+
+def is_simple_schema(schema_json: str) -> bool:
+    """Whether columns, as a log has them, are no more than names and types.
+
+    Those that are generated, collated, of a type that was widened, or never null are more.
+    """
+    return not _MORE_THAN_A_TYPE.search(schema_json)
 
 
 def list_files(plain: PlainTable, bounds: Bounds) -> list[File] | None:
@@ -194,10 +210,10 @@ def has_committed(plain: PlainTable, application: str, number: int) -> bool:
     return last is not None and last >= number
 
 
-def append(plain: PlainTable, rows: pa.Table, transaction: tuple[str, int] | None = None) -> None:
-    """Appends `rows`, which have the columns of the table, in one commit.
+def append(plain: PlainTable, rows: pa.Table, transaction: tuple[str, int] | None = None) -> int:
+    """Appends `rows`, which have the columns of the table, in one commit after its version.
 
-    The commit carries the `transaction`. Busy if another commit comes first.
+    The commit carries the `transaction`. Returns its version. Busy if another commit comes first.
     """
     carried = [Transaction(*transaction)] if transaction is not None else []
     with errors_explained(plain.path):
@@ -206,15 +222,17 @@ def append(plain: PlainTable, rows: pa.Table, transaction: tuple[str, int] | Non
             _fit_types(rows, plain.schema),
             mode="append",
             commit_properties=commit_once(*carried),
-            post_commithook_properties=_after_commit(plain),
+            post_commithook_properties=KEEPS_COMMITS,
             writer_properties=_COMPRESSION,
         )
+    return plain.table.version()
 
 
-def merge(plain: PlainTable, changed: pa.Table, clauses: Clauses) -> None:
+def merge(plain: PlainTable, changed: pa.Table, clauses: Clauses) -> int:
     """Applies `changed`, the columns of the table and an operation, in one commit.
 
-    The files that contain a changed row are rewritten. Busy if another commit comes first.
+    The files that contain a changed row are rewritten. Returns the version of the commit. Busy if
+    another commit comes first.
     """
     values = {f"{_quote(name)}": f"s.{_quote(name)}" for name in plain.schema.names}
     op = f"s.{_quote(clauses.op)}"
@@ -228,13 +246,14 @@ def merge(plain: PlainTable, changed: pa.Table, clauses: Clauses) -> None:
                 target_alias="t",
                 writer_properties=_COMPRESSION,
                 commit_properties=commit_once(),
-                post_commithook_properties=_after_commit(plain),
+                post_commithook_properties=KEEPS_COMMITS,
             )
             .when_matched_delete(f"{op} = '{clauses.delete}'")
             .when_matched_update(values)
             .when_not_matched_insert(values, f"{op} = '{clauses.insert}'")
             .execute()
         )
+    return plain.table.version()
 
 
 def _match_conditions(clauses: Clauses) -> list[str]:
@@ -261,11 +280,8 @@ def can_merge(plain: PlainTable, clauses: Clauses, most_bytes: int) -> bool:
     files = list_files(plain, bounds)
     if files is None or sum(file.bytes for file in files) > most_bytes:
         return False
-    for file in files:
-        columns = pq.read_metadata(file.path).schema
-        if any(columns.column(n).physical_type == "INT96" for n in range(len(columns))):
-            return False
-    return True
+    with errors_explained(plain.path):
+        return not any(has_int96(Path(file.path)) for file in files)
 
 
 def _is_compared_alike(kind: pa.DataType) -> bool:
@@ -276,15 +292,6 @@ def _fit_types(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The columns of `schema` in its order and with its types."""
     columns = [rows[field.name].cast(field.type) for field in schema]
     return pa.table(columns, schema=schema)
-
-
-def _after_commit(plain: PlainTable) -> PostCommitHookProperties:
-    """A checkpoint of the log when one is due, and then the removal of expired commits.
-
-    The removal lists every file of the log, so it is not done after each commit.
-    """
-    is_due = (plain.version + 1) % _CHECKPOINT_INTERVAL == 0
-    return PostCommitHookProperties(create_checkpoint=is_due, cleanup_expired_logs=is_due)
 
 
 def _quote(name: str) -> str:

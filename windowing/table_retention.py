@@ -46,6 +46,18 @@ def shorten_log(spark: SparkSession, path: str, kept: timedelta) -> None:
     delta.log_of(spark, path).checkpoint()
 
 
+def clean_log(spark: SparkSession, path: str, now: datetime) -> None:
+    """Writes a log checkpoint and deletes the commit files that the table need not keep.
+
+    Nothing is done where no commit is older than the table keeps its log. Commits that are not
+    Spark's delete none by themselves.
+    """
+    log = delta.log_of(spark, path)
+    kept = timedelta(milliseconds=log.deltaRetentionMillis(delta.snapshot(spark, path).metadata()))
+    if has_older_commits(path, now - kept):
+        log.checkpoint()
+
+
 def has_past(spark: SparkSession, path: str) -> bool:
     """Whether files of the table at `path` contain more than its newest version.
 

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from jobs.microbatch import empty_windows
 from jobs.microbatch.context import RunContext
-from jobs.microbatch.outputs import Preparation, Step, prepare_shown
+from jobs.microbatch.outputs import Preparation, Recomputed, Step, prepare_shown
 from windowing.aggregates.algebra import Algebra, Part
 from windowing.columns import FROM, JUDGED, PANE, TO, TOUCHED
 from windowing.merge import frame as merges
@@ -69,11 +69,8 @@ class PaneBatch:
         own = {a.name: self.algebras[a.name] for a in window.aggregates}
         if isinstance(window, Global):
             new = self._compute_global(window, own)
-            return prepare_shown(self.batch, window, new, self.within, self.most)
-        new, within = self._compute_aligned(window, own)
-        # How many empty windows there are depends on what is stored.
-        most = None if shows_empty_windows(window) else self.most * windows_of_pane(window)
-        return prepare_shown(self.batch, window, new, within, most)
+            return prepare_shown(self.batch, window, Recomputed(new, self.within, self.most))
+        return prepare_shown(self.batch, window, self._compute_aligned(window, own))
 
     def _mark_fresh(self) -> DataFrame:
         """The fresh panes as they are stored, marked as touched."""
@@ -88,10 +85,8 @@ class PaneBatch:
         not_touched = F.lit(0).cast("bigint").alias(TOUCHED)
         return fresh.unionByName(others.select(*columns, not_touched))
 
-    def _compute_aligned(
-        self, window: Aligned, algebras: Mapping[str, Algebra]
-    ) -> tuple[DataFrame, Range]:
-        """Every window that a fresh pane is in, and the times that the windows touched span.
+    def _compute_aligned(self, window: Aligned, algebras: Mapping[str, Algebra]) -> Recomputed:
+        """Every window that a fresh pane is in.
 
         Where the output shows empty windows, those that the fresh panes add are among them.
         """
@@ -125,7 +120,14 @@ class PaneBatch:
         # The windows of a stretch have the same values, which are computed once.
         columns = [*batch.keys, FROM, TO]
         valued = merges.lower_partials(touched, columns, window.aggregates, algebras)
-        return aligned.windows(valued, window, wide), changed
+        # They will be inserted in order. There are fewer stretches to sort than windows.
+        in_order = window.name not in self.joined
+        if in_order:
+            valued = valued.sortWithinPartitions(FROM)
+        rows = aligned.windows(valued, window, wide)
+        # How many empty windows there are depends on what is stored.
+        most = None if shows_empty_windows(window) else self.most * windows_of_pane(window)
+        return Recomputed(rows, changed, most, in_order)
 
     def _compute_global(self, window: Global, algebras: Mapping[str, Algebra]) -> DataFrame:
         """The window of every key that has a fresh pane."""

@@ -8,6 +8,7 @@ complete table, changed by the run or passed by W -> windows to show -> output
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from pyspark.sql import DataFrame
@@ -37,31 +38,40 @@ It reads no state of its own batch, so that may be stored before, meanwhile or a
 _LOW = "__low"
 
 
-def prepare_shown(
-    batch: RunContext,
-    window: Aligned | Global,
-    new: DataFrame,
-    within: Range,
-    most: int | None = None,
-) -> Step:
-    """Computes what the recomputed windows `new` change in an output of grid or global windows.
+@dataclass(frozen=True)
+class Recomputed:
+    """Windows that were computed again, and `within` which event times they were touched.
 
-    Windows that fail `having` are not shown. `within` are the event times that touched `new`. There
-    are at `most` so many of them; None where that is not known.
+    There are at `most` so many of them; None where that is not known. `in_order` says whether they
+    come in order of their start.
     """
+
+    rows: DataFrame
+    within: Range
+    most: int | None = None
+    in_order: bool = False
+
+
+def prepare_shown(batch: RunContext, window: Aligned | Global, recomputed: Recomputed) -> Step:
+    """Computes what recomputed windows change in an output of grid or global windows.
+
+    Windows that fail `having` are not shown.
+    """
+    new = recomputed.rows
     target = output_table(batch.pipeline, window)
     shown = merges.filter_having(new, window.shown.having)
-    stored = _read_stored(batch, window, target, within)
+    stored = _read_stored(batch, window, target, recomputed.within)
     if stored is None:
-        return partial(insert_output, batch, window, target, shown, most)
+        insert = insert_ordered_output if recomputed.in_order else insert_output
+        return partial(insert, batch, window, target, shown, recomputed.most)
     if window.shown.having is None:
         corrections = merges.compute_corrections(shown, stored, target)
         return prepare_output(batch, window, target, corrections)
     # A window that stopped qualifying is in `new` and not in `shown`; its stored row is deleted.
     same_row = [F.col(f"s.`{c}`").eqNullSafe(F.col(f"n.`{c}`")) for c in target.identity]
     identities = new.select(*target.identity)
-    recomputed = stored.alias("s").join(identities.alias("n"), same_row, "left_semi")
-    replacements = merges.compute_replacements(shown, recomputed, target)
+    old = stored.alias("s").join(identities.alias("n"), same_row, "left_semi")
+    replacements = merges.compute_replacements(shown, old, target)
     return prepare_output(batch, window, target, replacements)
 
 
@@ -107,6 +117,14 @@ def insert_output(
 
     There are at `most` so many; None where that is not known.
     """
+    in_order = new.sortWithinPartitions(START)
+    return insert_ordered_output(batch, window, target, in_order, most)
+
+
+def insert_ordered_output(
+    batch: RunContext, window: Window, target: Target, new: DataFrame, most: int | None = None
+) -> dict[str, int]:
+    """`insert_output` of windows that are in order of their start already."""
     inserts = merges.compute_inserts(new, target)
     counts = outputs.insert_rows(target, inserts, batch.stamp.run, most)
     return _name_counts(batch, window, target, counts)

@@ -21,7 +21,7 @@ from jobs.preflight import checkpoint, run_size
 from jobs.preflight.small_session import small_copy
 from jobs.preflight.source_errors import explain_source_error
 from jobs.preflight.spec_changes import made_by
-from jobs.preflight.tables import table_versions
+from jobs.preflight.tables import known_versions
 from windowing import delta
 from windowing.admit.rule import Quiet, advance_idle_watermark, advance_watermark, later_watermark
 from windowing.crash import crashpoint
@@ -262,7 +262,7 @@ class Run:
         return replace(entry, **more)  # type: ignore[arg-type]
 
     def _read_versions(self) -> dict[str, int]:
-        return table_versions(self.spark, self.pipeline)
+        return known_versions(self.spark, self.pipeline)
 
     def _record_steps(self, *entries: LedgerEntry) -> None:
         self.story = record_entries(self.pipeline, self.story, entries)

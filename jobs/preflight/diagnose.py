@@ -11,7 +11,7 @@ from pyspark.sql import types as T
 
 from jobs.preflight import checkpoint, tables
 from jobs.preflight.spec_changes import check_source_types, check_spec_change, spec_difference
-from windowing import delta, own_tables
+from windowing import control, delta, own_tables
 from windowing.admit.table import REFUSED
 from windowing.doctor.rule import Finding, advice, of_stream, of_tables
 from windowing.errors import StateRefused
@@ -175,6 +175,8 @@ def _read_version(spark: SparkSession, pipeline: Pipeline, name: str) -> int | N
     path = pipeline.table(name)
     if not delta.exists(spark, path):
         return None
+    # The log is read, and not only listed, so that a damaged one is found.
+    control.read_version(path)
     return own_tables.version(path)
 
 

@@ -29,6 +29,10 @@ EXACT = {
     "spark.sql.sources.partitionOverwriteMode": "STATIC",
     # Times as nanoseconds, Spark's default, end in the year 2262 for other readers.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Dates before 1900 would be written as those of another calendar, which only Spark reads back.
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    # Delta would read an older version than the newest, which this process may have committed.
+    "spark.databricks.delta.stalenessLimit": "0",
     # A MERGE would add columns to outputs.
     "spark.databricks.delta.schema.autoMerge.enabled": "false",
     # Published versions stay readable, though Delta would refuse those past its retention.

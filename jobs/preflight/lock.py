@@ -1,6 +1,8 @@
 """One writer for each pipeline, by a record lock on a file.
 
-The JVM that commits holds the lock, so that the lock lives and dies with that process.
+The JVM holds the lock, so that the lock lives and dies with that process. Few rows are committed by
+this process, each time to a table that it opened before it asked the JVM for them: a process whose
+JVM has ended gets none, or finds another commit first.
 """
 
 from collections.abc import Iterator

@@ -189,6 +189,17 @@ def tables_of_dropped_windows(
     return tuple(sorted(name for name in others if delta.exists(spark, pipeline.table(name))))
 
 
+def known_versions(spark: SparkSession, pipeline: Pipeline) -> dict[str, int]:
+    """The newest version of every table that this process has made or looked at, by name.
+
+    While the caller holds the lock nobody else may write. Who does so is found by the next run.
+    """
+    return {
+        name: own_tables.known_version(pipeline.table(name))
+        for name in existing_tables(spark, pipeline)
+    }
+
+
 def table_versions(spark: SparkSession, pipeline: Pipeline) -> dict[str, int]:
     """The newest version of every table in `names`, by name."""
     return {

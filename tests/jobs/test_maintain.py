@@ -263,9 +263,9 @@ def days_pass(life: Life, days: int) -> None:
 def test_logs_of_state_and_ledger_forget_commits_of_days_ago_and_those_of_other_tables_do_not(
     small: Life,
 ) -> None:
+    before = {log.parent.parent.name for log in small.root.glob(FIRST)}
     days_pass(small, 5)
     ends_at(Crasher("maintain.done"), lambda: maintain(small.lab.spark, small.lab.pipeline))
-    before = {log.parent.parent.name for log in small.root.glob(FIRST)}
     days_pass(small, 5)
     small.run()
     tend(small)

@@ -3,6 +3,7 @@
 The next run finishes it.
 """
 
+import os
 import resource
 
 import pytest
@@ -12,6 +13,11 @@ from tests.support.killed_process import jvm_of
 from tests.support.long_lived_pipeline import MINUTE, WINDOWS, Life
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from windowing.crash import armed
+
+_FULL = {
+    "jvm": r"(?i)file too large|Py4J|STREAM_FAILED|WRITE",
+    "python": r"File too large: '.*/lake/lab/_",
+}
 
 
 @pytest.fixture(scope="module")
@@ -32,30 +38,34 @@ def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
 
 
 @pytest.mark.parametrize(
-    "place", [pytest.param("batch.intended", marks=pytest.mark.deep), "state.stored"]
+    ("place", "who"),
+    [
+        pytest.param("batch.intended", "jvm", marks=pytest.mark.deep),
+        ("state.stored", "jvm"),
+        ("batch.judged", "python"),
+        pytest.param("state.stored", "python", marks=pytest.mark.deep),
+    ],
 )
 @pytest.mark.alone
 def test_a_disk_that_is_full_from_some_place_on_fails_the_run_and_nothing_else(
-    place: str, life: Life
+    place: str, who: str, life: Life
 ) -> None:
-    events, jvm = life.lab.land(life.batch()), jvm_of(life.lab.spark)
+    """Both processes write: the JVM its stream, and this one few rows."""
+    process = jvm_of(life.lab.spark) if who == "jvm" else os.getpid()
+    events = life.lab.land(life.batch())
     filled = []
 
     def fill(name: str) -> None:
         if name == place and not filled:
-            filled.append(resource.prlimit(jvm, resource.RLIMIT_FSIZE))
-            resource.prlimit(jvm, resource.RLIMIT_FSIZE, (64, filled[0][1]))
+            filled.append(resource.prlimit(process, resource.RLIMIT_FSIZE))
+            resource.prlimit(process, resource.RLIMIT_FSIZE, (64, filled[0][1]))
 
     try:
-        with (
-            armed(fill),
-            pytest.raises(Exception, match=r"(?i)file too large|Py4J|STREAM_FAILED|WRITE"),
-        ):
+        with armed(fill), pytest.raises(Exception, match=_FULL[who]):
             life.lab.go()
     finally:
-        resource.prlimit(
-            jvm, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
-        )
+        unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        resource.prlimit(process, resource.RLIMIT_FSIZE, unlimited)
     assert filled
     life.lab.go()
     life.lab.truth.run(events, ARRIVAL)

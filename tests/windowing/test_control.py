@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction
 
 from windowing import control
@@ -29,6 +30,25 @@ SCHEMA = pa.schema(
 def row(run: int, at_us: int | None = 0, **counts: int) -> dict[str, Any]:
     """One row of SCHEMA."""
     return {"run": run, "at": at_us, "counts": counts, "note": f"run {run}"}
+
+
+@pytest.mark.parametrize("kind", [DeltaError, CommitFailedError, OSError])
+def test_an_error_of_the_system_keeps_its_number(kind: type[Exception]) -> None:
+    """delta-rs has it in the text alone, whatever the class of its error."""
+    full = pytest.raises(OSError, match="No space left on device")
+    with full as found, control.errors_explained("/lake/p/_seen"):
+        raise kind("Generic LocalFileSystem error: write failed (os error 28)")
+    assert (found.value.errno, found.value.filename) == (28, "/lake/p/_seen")
+
+
+def test_a_lost_file_and_a_panic_are_errors_of_the_table() -> None:
+    class PanicException(BaseException):
+        """As delta-rs raises it where an assertion of its own fails."""
+
+    for error in (DeltaError("part-0 (os error 2)"), PanicException("index out of bounds")):
+        with pytest.raises(control.TableError) as found, control.errors_explained("/lake/p"):
+            raise error
+        assert found.value.reason == str(error)
 
 
 def test_a_table_that_is_not_there_has_no_rows_and_no_version(tmp_path: Path) -> None:

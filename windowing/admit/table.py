@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from windowing import delta
+from windowing import own_tables
 from windowing.admit.frame import ACCEPTED, DUPLICATE, LATE, PARTIAL, QUARANTINED
 from windowing.columns import DIGEST, MISSED, OUTCOME, TIME, WHY, kept_name
 from windowing.grid.frame import instant
@@ -60,4 +60,4 @@ def store_refused(
         if table != "_late":
             stored = stored.drop("missed")
         transaction = (f"{pipeline.name}:{table}:{stamp.generation}", stamp.batch)
-        delta.append(stored, pipeline.table(table), transaction, widen=True)
+        own_tables.append_many(stored, pipeline.table(table), transaction, widen=True)

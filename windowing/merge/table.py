@@ -121,10 +121,10 @@ def write_changes(spark: SparkSession, target: Target, changed: ComputedChanges)
         _merge_changes(spark, target, replace(changed, rows=due))
     elif changed.counts.inserted:
         inserts = due.select(*target.columns)
-        if changed.counts.inserted <= own_tables.FEW_ROWS:
+        if own_tables.is_few(inserts, changed.counts.inserted):
             own_tables.append_few(inserts, target.path, START)
         else:
-            delta.append(inserts.sortWithinPartitions(START), target.path)
+            own_tables.append_many(inserts.sortWithinPartitions(START), target.path)
     crashpoint("output.corrected")
     return changed.counts
 
@@ -132,31 +132,28 @@ def write_changes(spark: SparkSession, target: Target, changed: ComputedChanges)
 def insert_rows(target: Target, new: DataFrame, run: int, most: int | None) -> Changes:
     """Appends `new` [row, revision, overflow] to the table; stores nothing where it has no row.
 
+    Large files keep the order of the rows; in order of their start they make later reads cheap.
     There are at `most` so many; None where that is not known.
     """
     stamped = new.withColumn(RUN, F.lit(run).cast("bigint"))
-    if most is not None and most <= own_tables.FEW_ROWS:
-        counts = _insert_few(target, stamped)
-    else:
+    found = None
+    if own_tables.is_few(stamped, most):
+        rows = stamped.select(*target.columns, OVERFLOW)
+        found = own_tables.append_counted(rows, target.path, START, OVERFLOW)
+    if found is None:
         counts = _insert_many(target, stamped)
+    else:
+        inserted, overflow = found
+        counts = Changes(inserted, overflow=overflow)
     crashpoint("output.corrected")
     return counts
-
-
-def _insert_few(target: Target, new: DataFrame) -> Changes:
-    collected = own_tables.collect(new.select(*target.columns, OVERFLOW))
-    lost = collected[OVERFLOW].to_pylist().count(True)
-    if collected.num_rows:
-        rows = collected.select(list(target.columns))
-        own_tables.append_collected(new.sparkSession, rows, target.path, START)
-    return Changes(inserted=collected.num_rows, overflow=lost)
 
 
 def _insert_many(target: Target, new: DataFrame) -> Changes:
     """Counts the rows while they are written, so that they are computed once and kept nowhere."""
     observed = Observation()
     counted = new.observe(observed, F.count("*").alias("n"), F.count_if(OVERFLOW).alias("lost"))
-    delta.append(counted.select(*target.columns).sortWithinPartitions(START), target.path)
+    own_tables.append_many(counted.select(*target.columns), target.path)
     return Changes(inserted=observed.get["n"], overflow=observed.get["lost"])
 
 
@@ -166,9 +163,9 @@ def _merge_changes(spark: SparkSession, target: Target, changed: ComputedChanges
     Only rows that differ are in its source, and the literal bounds prune the target's files.
     """
     extent = changed.extent
-    if changed.counts.written <= own_tables.FEW_ROWS:
+    rows = changed.rows.select(*target.columns, OP)
+    if own_tables.is_few(rows, changed.counts.written):
         clauses = Clauses(target.identity, OP, INSERT, DELETE, START, extent)
-        rows = changed.rows.select(*target.columns, OP)
         if own_tables.merge_few(rows, target.path, clauses, _REWRITTEN_HERE_BYTES):
             return
     if _is_much_to_rewrite(spark, target, extent):
@@ -188,6 +185,7 @@ def _merge_changes(spark: SparkSession, target: Target, changed: ComputedChanges
         .whenNotMatchedInsert(f"s.`{OP}` = '{INSERT}'", values=new)
         .execute()
     )
+    own_tables.remember_commit(spark, target.path)
 
 
 def _is_much_to_rewrite(

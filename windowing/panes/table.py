@@ -68,10 +68,10 @@ def store_partials(
     transaction = (f"{pipeline.name}:{table}:{stamp.generation}", stamp.batch)
     stamped = stamp.on(rows)
     path = pipeline.table(table)
-    if most <= own_tables.FEW_ROWS:
+    if own_tables.is_few(stamped, most):
         own_tables.append_few(stamped, path, sort, transaction)
     else:
-        delta.append(stamped.sortWithinPartitions(sort), path, transaction)
+        own_tables.append_many(stamped.sortWithinPartitions(sort), path, transaction)
     crashpoint("state.stored")
 
 

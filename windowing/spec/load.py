@@ -17,7 +17,7 @@ from windowing.spec.aggregates import parse_aggregate
 from windowing.spec.expressions.parse import parse_expression
 from windowing.spec.kinds import Aggregate, Expression, Window
 from windowing.spec.pipeline import EventTime, Pipeline, Retention, Source, Watermark
-from windowing.spec.places import resolve_directory, resolve_table
+from windowing.spec.places import resolve_lake, resolve_table
 from windowing.spec.reserved import check_computed_columns, check_output_columns, check_windows
 from windowing.spec.retention import check_state
 from windowing.spec.schedule import check_schedule
@@ -100,7 +100,7 @@ def _build_pipeline(written: PipelineDocument, base: str | None, file: str | Non
         check_name("expectations.suite", suite)
     pipeline = Pipeline(
         name=written.name,
-        lake=resolve_directory("lake", written.lake, base),
+        lake=resolve_lake("lake", written.lake, base),
         source=source,
         watermark=watermark,
         windows=windows,

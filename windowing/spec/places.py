@@ -10,6 +10,8 @@ from windowing.spec.words import quote_value
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/", re.ASCII)
 _FILE = re.compile(r"file:(?://(?:localhost)?(?=/))?(/(?!/).*)", re.IGNORECASE | re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:\{([^{}]*)\}|([A-Za-z_]\w*))", re.ASCII)
+_NO_LAKE = re.compile(r"[\[\]|^\\]|%[0-9A-Fa-f]{2}")
+"""What delta-rs, which commits to tables of a lake, can't have in the path of one."""
 _CATALOG = re.compile(r"[\w-]+(\.[\w-]+){0,3}")
 
 
@@ -32,6 +34,19 @@ def resolve_directory(field: str, text: str, base: str | None) -> str:
         )
     # normpath keeps two leading slashes, which POSIX allows to mean something else than one.
     return "/" + os.path.normpath(os.path.join(base or "/", path)).lstrip("/")
+
+
+def resolve_lake(field: str, text: str, base: str | None) -> str:
+    """`resolve_directory` for the directory of a pipeline's own tables."""
+    path = resolve_directory(field, text, base)
+    found = _NO_LAKE.search(path)
+    if found:
+        raise SpecError(
+            field,
+            f"{quote_value(path)} holds {found[0]!r}, which the path of a lake can't; "
+            "use a directory without it",
+        )
+    return path
 
 
 def resolve_table(field: str, text: str, base: str | None) -> str:

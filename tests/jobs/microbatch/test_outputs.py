@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.microbatch.outputs import derive_output, prepare_shown, rederive_output, write_output
+from jobs.microbatch.outputs import (
+    Recomputed,
+    derive_output,
+    prepare_shown,
+    rederive_output,
+    write_output,
+)
 from tests.support.small_lake import Row, SmallLake, at, just_after, small_lake, span
 from windowing import delta
 from windowing.merge.rule import complete_table
@@ -63,7 +69,7 @@ def test_only_rows_that_differ_are_written_and_their_revision_rises_by_one(
         ("new", 1, 1, False),
     )
     window = lake.pipeline.aligned[0]
-    assert prepare_shown(lake.batch(6), window, new, span(0, 9))() == wrote(1, 2)
+    assert prepare_shown(lake.batch(6), window, Recomputed(new, span(0, 9)))() == wrote(1, 2)
     expected = [
         ("emptied", 0, 10, 1, None, 1, 7),
         ("kept", 0, 10, 1, 5, 0, 1),
@@ -73,7 +79,7 @@ def test_only_rows_that_differ_are_written_and_their_revision_rises_by_one(
     ]
     assert lake.rows("tens") == expected
     before = lake.version("tens")
-    assert prepare_shown(lake.batch(7), window, new, span(0, 9))() == wrote(0)
+    assert prepare_shown(lake.batch(7), window, Recomputed(new, span(0, 9)))() == wrote(0)
     assert lake.version("tens") == before
 
 
@@ -85,7 +91,7 @@ def test_the_change_feed_has_both_images_of_a_correction(
     lake.fill("tens", *STORED)
     since = lake.version("tens") + 1
     new = valued(lake, ("same", 1, 5, False), ("other", 2, 9, False))
-    prepare_shown(lake.batch(6), lake.pipeline.aligned[0], new, span(0, 9))()
+    prepare_shown(lake.batch(6), lake.pipeline.aligned[0], Recomputed(new, span(0, 9)))()
     reader = spark.read.format("delta").option("readChangeFeed", "true")
     feed = reader.option("startingVersion", since).load(lake.pipeline.table("tens"))
     rows = feed.select("key", "total", "revision", "_change_type").collect()
@@ -101,10 +107,10 @@ def test_a_sum_that_is_lost_is_counted_each_time_and_written_once(
 ) -> None:
     lake = small_lake(spark, tmp_path, {"tens": TENS})
     window = lake.pipeline.aligned[0]
-    lost = valued(lake, ("a", 2, None, True), ("b", 1, 1, False))
-    assert prepare_shown(lake.batch(0), window, lost, span(0, 9))() == wrote(2, overflow=1)
+    lost = Recomputed(valued(lake, ("a", 2, None, True), ("b", 1, 1, False)), span(0, 9))
+    assert prepare_shown(lake.batch(0), window, lost)() == wrote(2, overflow=1)
     before = lake.version("tens")
-    assert prepare_shown(lake.batch(1), window, lost, span(0, 9))() == wrote(0, overflow=1)
+    assert prepare_shown(lake.batch(1), window, lost)() == wrote(0, overflow=1)
     assert lake.version("tens") == before
     assert lake.rows("tens") == [("a", 0, 10, 2, None, 0, 1), ("b", 0, 10, 1, 1, 0, 1)]
 

@@ -1,0 +1,99 @@
+"""A pipeline's tables written by Spark and by this process in turn."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from windowing import delta, own_tables, plain_table
+
+SCHEMA = "key string, event_time timestamp, n bigint"
+
+
+def rows_of(spark: SparkSession, *numbers: int) -> DataFrame:
+    """Rows of state, one for each number."""
+    rows = [(f"k{n}", datetime(2026, 1, 1, 0, n, tzinfo=UTC), n) for n in numbers]
+    return spark.createDataFrame(rows, SCHEMA)
+
+
+def append_few(spark: SparkSession, path: str, batch: int, *numbers: int) -> None:
+    """Appends rows in this process."""
+    own_tables.append_few(rows_of(spark, *numbers), path, "event_time", ("app", batch))
+
+
+def append_many(spark: SparkSession, path: str, batch: int, *numbers: int) -> None:
+    """Appends rows in Spark."""
+    own_tables.append_many(rows_of(spark, *numbers), path, ("app", batch))
+
+
+def numbers_in(frame: DataFrame) -> list[int]:
+    """The numbers of all rows in order."""
+    return sorted(row["n"] for row in frame.collect())
+
+
+def test_a_batch_is_stored_once_whoever_commits_it(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "state")
+    append_few(spark, path, 0, 1)
+    append_many(spark, path, 0, 1)
+    append_many(spark, path, 1, 2)
+    append_few(spark, path, 1, 2)
+    append_few(spark, path, 2, 3)
+    append_many(spark, path, 2, 3)
+    append_few(spark, path, 3, 4)
+    assert numbers_in(delta.read(spark, path)) == [1, 2, 3, 4]
+    assert plain_table.find_plain(path) is not None
+
+
+@pytest.mark.parametrize("name", ["state", "my lake {a,b}*", "100%"])
+def test_rows_are_read_as_delta_reads_them(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    path = str(tmp_path / name / "state")
+    append_few(spark, path, 0, 1, 2)
+    append_many(spark, path, 1, 3, 4)
+    spark.sql(f"alter table delta.`{path}` add columns (later double)")
+    append_few(spark, path, 2, 5)
+    read = own_tables.read(spark, path)
+    assert read.schema == delta.read(spark, path).schema
+    assert sorted(map(str, read.collect())) == sorted(map(str, delta.read(spark, path).collect()))
+    assert numbers_in(read) == [1, 2, 3, 4, 5]
+
+
+def test_files_beyond_the_bounds_are_not_read(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "state")
+    for batch in range(4):
+        append_few(spark, path, batch, batch)
+    third = int(datetime(2026, 1, 1, 0, 2, tzinfo=UTC).timestamp() * 1_000_000)
+    from_third = own_tables.read(spark, path, {"event_time": (third, None)})
+    assert numbers_in(from_third) == [2, 3]
+
+
+def test_rows_of_other_types_are_not_cast(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "state")
+    append_few(spark, path, 0, 1)
+    text = rows_of(spark, 2).selectExpr("key", "event_time", "cast(n as string) as n")
+    with pytest.raises(AnalysisException, match="DELTA_FAILED_TO_MERGE_FIELDS"):
+        own_tables.append_few(text, path, "event_time", ("app", 1))
+    assert numbers_in(delta.read(spark, path)) == [1]
+
+
+def test_a_foreign_commit_is_not_taken_for_an_own_one(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "state")
+    append_few(spark, path, 0, 1)
+    assert own_tables.known_version(path) == 1
+    spark.sql(f"delete from delta.`{path}`")
+    assert own_tables.known_version(path) == 1
+    assert own_tables.version(path) == own_tables.known_version(path) == 2
+    append_many(spark, path, 1, 2)
+    assert own_tables.known_version(path) == 3
+
+
+def test_local_times_stay_local_where_spark_commits(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "state")
+    local = spark.sql("select timestamp_ntz'2026-01-01 00:00' as event_time, 1L as n")
+    properties = {"delta.enableDeletionVectors": "true"}
+    own_tables.create(spark, path, local.schema, properties)
+    assert plain_table.find_plain(path) is None
+    own_tables.append_few(local, path, "event_time")
+    assert delta.read(spark, path).dtypes == [("event_time", "timestamp_ntz"), ("n", "bigint")]
+    assert numbers_in(own_tables.read(spark, path)) == [1]
