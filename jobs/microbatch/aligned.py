@@ -23,6 +23,9 @@ from windowing.windows import aligned, whole
 from windowing.windows.gaps import shows_empty_windows
 from windowing.windows.reach import span_windows
 
+_FEW_PANES = 50_000
+"""So many are sent to each task that reads stored windows, to keep only those near them."""
+
 
 @dataclass(frozen=True)
 class PaneBatch:
@@ -125,9 +128,12 @@ class PaneBatch:
         if in_order:
             valued = valued.sortWithinPartitions(FROM)
         rows = aligned.windows(valued, window, wide)
-        # How many empty windows there are depends on what is stored.
-        most = None if shows_empty_windows(window) else self.most * windows_of_pane(window)
-        return Recomputed(rows, changed, most, in_order)
+        if shows_empty_windows(window):
+            # How many there are depends on what is stored, and they contain no pane.
+            return Recomputed(rows, changed, in_order=in_order)
+        most = self.most * windows_of_pane(window)
+        few_panes = self.fresh if self.most <= _FEW_PANES else None
+        return Recomputed(rows, changed, most, in_order, few_panes)
 
     def _compute_global(self, window: Global, algebras: Mapping[str, Algebra]) -> DataFrame:
         """The window of every key that has a fresh pane."""

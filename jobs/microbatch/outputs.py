@@ -24,6 +24,7 @@ from windowing.panes.frame import Range
 from windowing.panes.rule import EVENTS, fragments_table
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import ON_CLOSE, Aligned, Global, Session, Window
+from windowing.windows import aligned
 from windowing.windows.reach import span_windows
 
 Step = Callable[[], dict[str, int]]
@@ -36,6 +37,8 @@ It reads no state of its own batch, so that may be stored before, meanwhile or a
 """
 
 _LOW = "__low"
+_MANY_BYTES = 1_000_000
+"""From so many stored bytes on, it pays to leave out rows before they are compared."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +46,15 @@ class Recomputed:
     """Windows that were computed again, and `within` which event times they were touched.
 
     There are at `most` so many of them; None where that is not known. `in_order` says whether they
-    come in order of their start.
+    come in order of their start. `panes` are few fresh panes, one of which is in each of the
+    windows; None where they are many, or other windows are among the rows.
     """
 
     rows: DataFrame
     within: Range
     most: int | None = None
     in_order: bool = False
+    panes: DataFrame | None = None
 
 
 def prepare_shown(batch: RunContext, window: Aligned | Global, recomputed: Recomputed) -> Step:
@@ -60,7 +65,7 @@ def prepare_shown(batch: RunContext, window: Aligned | Global, recomputed: Recom
     new = recomputed.rows
     target = output_table(batch.pipeline, window)
     shown = merges.filter_having(new, window.shown.having)
-    stored = _read_stored(batch, window, target, recomputed.within)
+    stored = _read_stored(batch, window, target, recomputed)
     if stored is None:
         insert = insert_ordered_output if recomputed.in_order else insert_output
         return partial(insert, batch, window, target, shown, recomputed.most)
@@ -76,15 +81,23 @@ def prepare_shown(batch: RunContext, window: Aligned | Global, recomputed: Recom
 
 
 def _read_stored(
-    batch: RunContext, window: Aligned | Global, target: Target, within: Range
+    batch: RunContext, window: Aligned | Global, target: Target, recomputed: Recomputed
 ) -> DataFrame | None:
-    """The stored rows that windows touched `within` may correct; None where there can't be any."""
+    """The stored rows that the windows may correct; None where there can't be any."""
     if own_tables.is_new(batch.spark, target.path):
         return None
     if isinstance(window, Global):
         return own_tables.read(batch.spark, target.path)
+    within = recomputed.within
     start_us, end_us = span_windows(window, within.low_us, within.high_us)
-    return outputs.read_stored(batch.spark, target, start_us, end_us - 1)
+    there = outputs.count_stored_bytes(target, start_us, end_us - 1)
+    if there == 0:
+        return None
+    stored = outputs.read_stored(batch.spark, target, start_us, end_us - 1)
+    if recomputed.panes is None or (there is not None and there < _MANY_BYTES):
+        return stored
+    # Otherwise Spark may send all stored rows to each task, to compare few with them.
+    return aligned.windows_of(stored, recomputed.panes, window, batch.keys, within)
 
 
 def prepare_output(batch: RunContext, window: Window, target: Target, changed: DataFrame) -> Step:

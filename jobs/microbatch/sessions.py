@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from jobs.microbatch.context import RunContext
@@ -84,10 +84,12 @@ def correct_sessions(
     bounds = {END: (within.low_us, None), START: (None, last_us)}
     stored = own_tables.read(batch.spark, path, bounds).where(near)
     old = session.sessions_touched(stored, fresh, batch.keys, window.gap_us)
-    old = old.localCheckpoint(eager=True)
-    extent = old.agg(F.min(F.unix_micros(START)), F.max(F.unix_micros(LAST))).first()
-    if extent is not None and extent[0] is not None:
-        times = Range(extent[0], extent[1])
+    observed = Observation()
+    ends = [F.min(F.unix_micros(START)).alias("low"), F.max(F.unix_micros(LAST)).alias("high")]
+    old = old.observe(observed, *ends).localCheckpoint(eager=True)
+    extent = observed.get
+    if extent["low"] is not None:
+        times = Range(extent["low"], extent["high"])
         before = state.fragments_before(batch.spark, batch.pipeline, window, batch.stamp, times)
         members = session.fragments_of_sessions(before, old, batch.keys)
         others = members.withColumn(TOUCHED, F.lit(0).cast("bigint"))

@@ -20,11 +20,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.maintain import maintain
+from jobs.microbatch import outputs
 from jobs.preflight import run_size
 from tests.jobs.preflight.test_exact_session import ELSEWHERE
 from tests.oracle import Event, Oracle
 from tests.support.pipeline_under_test import Lab
 from tests.support.random_schedules import KINDS, Backfill, Maintain, Respec, Run, Step, schedule
+from windowing import own_tables
 
 
 def short(seed: int) -> bool:
@@ -84,8 +86,20 @@ def test_a_random_schedule_gives_the_oracles_tables(
 def test_runs_of_many_rows_give_the_oracles_tables(
     seed: int, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Few rows are carried through a run as many are."""
+    """Few rows are carried through a run as many are, and Spark commits them."""
     monkeypatch.setattr(run_size, "FEW_ROWS", 0)
+    monkeypatch.setattr(own_tables, "_FEW_ROWS", 0)
+    monkeypatch.setattr(own_tables, "_FEW_LARGE_ROWS", 0)
+    monkeypatch.setattr(outputs, "_MANY_BYTES", 0)
+    play_schedule(seed, spark, tmp_path)
+
+
+@pytest.mark.parametrize("seed", LARGE)
+def test_runs_over_many_rows_give_the_oracles_tables(
+    seed: int, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few stored rows are read as many are."""
+    monkeypatch.setattr(outputs, "_MANY_BYTES", 0)
     play_schedule(seed, spark, tmp_path)
 
 

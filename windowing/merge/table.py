@@ -206,12 +206,18 @@ def _is_much_to_rewrite(
     return found is None or found > _REWRITTEN_BYTES
 
 
-def read_stored(spark: SparkSession, target: Target, low_us: int, high_us: int) -> DataFrame | None:
+def count_stored_bytes(target: Target, low_us: int, high_us: int) -> int | None:
+    """How large the files are that may have windows which begin from `low_us` to `high_us`.
+
+    Both are inside. None where only Spark can tell.
+    """
+    return table_figures.count_bytes_between(target.path, START, low_us, high_us)
+
+
+def read_stored(spark: SparkSession, target: Target, low_us: int, high_us: int) -> DataFrame:
     """The rows of a table whose window begins from `low_us` to `high_us`, both inside.
 
-    The bounds prune files. None where no file can have such a row.
+    The bounds prune files.
     """
-    if table_figures.count_bytes_between(target.path, START, low_us, high_us) == 0:
-        return None
     begins_within = F.col(START).between(instant(low_us), instant(high_us))
     return own_tables.read(spark, target.path, {START: (low_us, high_us)}).where(begins_within)

@@ -232,14 +232,35 @@ def beside(
 ) -> DataFrame:
     """The stored panes that share a window with a fresh pane of the same key, and a few more.
 
-    With `emit: changes` also those that share one with the next window. Panes are joined by blocks
-    of steps, so stored panes of a block that need not be read may be among them.
+    With `emit: changes` also those that share one with the next window.
+    """
+    return _keep_near(before, PANE, fresh, window, keys, within)
+
+
+def windows_of(
+    stored: DataFrame, fresh: DataFrame, window: Aligned, keys: Sequence[str], within: Range
+) -> DataFrame:
+    """The stored windows that contain a fresh pane of the same key, and a few more."""
+    return _keep_near(stored, START, fresh, window, keys, within)
+
+
+def _keep_near(
+    rows: DataFrame,
+    time: str,
+    fresh: DataFrame,
+    window: Aligned,
+    keys: Sequence[str],
+    within: Range,
+) -> DataFrame:
+    """The `rows` of the same key whose `time` is near a fresh pane.
+
+    They are joined by blocks of steps, so a few that need not be read may be among them.
     """
     of_kind, wide = kind(window), reach(window, within)
     block = of_kind.block(window, F.unix_micros(PANE), wide)
     near = F.explode(F.array(*(block + distance for distance in _block_distances(window))))
     wanted = fresh.select(*keys, near.alias("__block")).distinct()
-    placed = before.withColumn("__block", block)
+    placed = rows.withColumn("__block", of_kind.block(window, F.unix_micros(time), wide))
     return placed.join(wanted, [*keys, "__block"], "left_semi").drop("__block")
 
 
