@@ -27,6 +27,9 @@ ELSEWHERE = {
     "spark.sql.caseSensitive": "true",
     "spark.sql.sources.partitionOverwriteMode": "DYNAMIC",
     "spark.databricks.delta.schema.autoMerge.enabled": "true",
+    "spark.databricks.delta.stalenessLimit": "1h",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
+    "spark.sql.parquet.outputTimestampType": "INT96",
 }
 """Every setting that results depend on, with another value."""
 HOUR_US = 3_600_000_000
