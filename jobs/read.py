@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from windowing import delta
+from windowing import delta, own_tables
 from windowing.errors import UsageError
 from windowing.ledger.rule import LedgerEntry, LedgerHistory
 from windowing.ledger.table import read_history
@@ -61,7 +61,7 @@ def whole_of(
         return None
     path = complete_table(pipeline, pipeline.window(window)).path
     name = path.removeprefix(f"{pipeline.root}/")
-    return delta.read(spark, path, None if versions is None else versions.get(name))
+    return _read_version(spark, path, None if versions is None else versions.get(name))
 
 
 def _output_rows(
@@ -75,7 +75,15 @@ def _output_rows(
         raise UsageError(
             f"{pipeline.name} has not run yet, so {window} has no table; `tidemark run` first"
         )
-    return delta.read(spark, path, version)
+    return _read_version(spark, path, version)
+
+
+def _read_version(spark: SparkSession, path: str, version: int | None) -> DataFrame:
+    """A version of a table; the newest one for None, also where Delta may read an older one.
+
+    The caller's session may have `spark.databricks.delta.stalenessLimit`.
+    """
+    return delta.read(spark, path, own_tables.version(path) if version is None else version)
 
 
 def _published_entry(pipeline: Pipeline, past: LedgerHistory, window: str) -> LedgerEntry:
