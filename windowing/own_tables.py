@@ -57,8 +57,7 @@ def _schema_of(plain: PlainTable) -> T.StructType:
 
 def version(path: str) -> int:
     """The newest version of the table at `path`; -1 when there is none."""
-    newest = newest_version(local_path(path))
-    _known[path] = -1 if newest is None else newest
+    _known[path] = _find_newest(path)
     return _known[path]
 
 
@@ -67,12 +66,15 @@ def known_version(path: str) -> int:
 
     What another program commits meanwhile is not among them, so the next look finds it.
     """
-    known = _known.get(path)
-    newest = version(path)
+    newest = _find_newest(path)
     # A table that was deleted and made again begins anew.
-    if known is not None and known < newest:
-        _known[path] = known
+    _known[path] = min(_known.get(path, newest), newest)
     return _known[path]
+
+
+def _find_newest(path: str) -> int:
+    newest = newest_version(local_path(path))
+    return -1 if newest is None else newest
 
 
 def size(spark: SparkSession, path: str) -> tuple[int, int]:

@@ -50,7 +50,7 @@ _MORE_THAN_A_TYPE = re.compile(r'"nullable":false|"metadata":\{(?!\}|"comment":"
 _ANY_TIME = "interval 30 days"
 _SIMPLE_TIME = re.compile(r"interval \d+ (hour|day|week)s?")
 """How a time is written that delta-rs reads as Spark does. It takes others for its own default."""
-MILLISECOND = 1_000
+_MILLISECOND = 1_000
 """Delta cuts the times of its statistics to milliseconds: they are up to one too early."""
 _INSTANT = 'Timestamp(Microsecond, Some("UTC"))'
 _COMPRESSION = WriterProperties(compression="ZSTD", compression_level=3)
@@ -170,9 +170,7 @@ def list_files(plain: PlainTable, bounds: Bounds) -> list[File] | None:
         lows = read_times(added, f"min.{column}")
         highs = read_times(added, f"max.{column}")
         for place, (first, last) in enumerate(zip(lows, highs, strict=True)):
-            is_before = low is not None and last is not None and last + MILLISECOND < low
-            is_after = high is not None and first is not None and first > high
-            may_match[place] &= not is_before and not is_after
+            may_match[place] &= may_overlap(first, last, low, high)
     directory = local_path(plain.path)
     found = []
     names, sizes = added.column("path").to_pylist(), added.column("size_bytes").to_pylist()
@@ -182,6 +180,16 @@ def list_files(plain: PlainTable, bounds: Bounds) -> list[File] | None:
         if matches:
             found.append(File(str(directory / name), int(size)))
     return found
+
+
+def may_overlap(first: int | None, last: int | None, low: int | None, high: int | None) -> bool:
+    """Whether a file with these least and greatest times may have one from `low` to `high`.
+
+    None stands for a time that is not known, or for no bound.
+    """
+    is_before = low is not None and last is not None and last + _MILLISECOND < low
+    is_after = high is not None and first is not None and first > high
+    return not is_before and not is_after
 
 
 def read_times(added: pa.Table, statistic: str) -> list[int | None]:

@@ -13,7 +13,7 @@ from deltalake.exceptions import DeltaError
 
 from windowing.control import TableError, errors_explained, open_table
 from windowing.files import local_path
-from windowing.plain_table import MILLISECOND, read_times
+from windowing.plain_table import may_overlap, read_times
 
 _QUERIED = {"deletionVectors", "columnMapping", "timestampNtz"}
 """Features with which a query of delta-rs finds the rows of a table that Spark finds."""
@@ -143,9 +143,7 @@ def count_bytes_between(path: str, column: str, low_us: int, high_us: int) -> in
     highs = read_times(files, f"max.{column}")
     bytes_found = 0
     for size, first, last in zip(files.column("size_bytes").to_pylist(), lows, highs, strict=True):
-        is_before = last is not None and last + MILLISECOND < low_us
-        is_after = first is not None and first > high_us
-        if not is_before and not is_after:
+        if may_overlap(first, last, low_us, high_us):
             bytes_found += int(size)
     return bytes_found
 
