@@ -20,7 +20,7 @@ from jobs.recompute.accepted import all_accepted_rows
 from jobs.recompute.resume import finish_open_run, resume_all
 from jobs.recompute.totals import count_accepted, count_partly_late
 from jobs.reconcile import drop_leftover_copy
-from windowing import delta, table_retention
+from windowing import delta, staged_files, table_retention
 from windowing.columns import END, MISSED, START, TIME
 from windowing.crash import crashpoint
 from windowing.errors import UsageError
@@ -86,6 +86,8 @@ def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Er
         removed_tables = tables.tables_of_dropped_windows(spark, pipeline, past)
         rows = delete_rows(batch, key, removed_tables)
         all_tables = (*tables.existing_tables(spark, pipeline), *removed_tables)
+        for name in all_tables:
+            staged_files.drop_staged(pipeline.table(name))
         stale = [
             name for name in all_tables if table_retention.has_past(spark, pipeline.table(name))
         ]

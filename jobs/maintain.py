@@ -22,7 +22,7 @@ from jobs.preflight.exact_session import in_exact_session
 from jobs.publish import unpublished_validated
 from jobs.recompute.resume import finish_open_run, resume_all
 from jobs.reconcile import drop_leftover_copy
-from windowing import delta, own_tables, table_retention
+from windowing import delta, own_tables, staged_files, table_retention
 from windowing.crash import crashpoint
 from windowing.grid.zone import micros, moment
 from windowing.ledger.rule import (
@@ -147,6 +147,7 @@ def _maintain_tables(batch: RunContext, past: LedgerHistory) -> Maintenance:
 def _maintain_files(batch: RunContext, name: str, in_use: Sequence[LedgerEntry]) -> None:
     """Runs OPTIMIZE, VACUUM and log cleanup on one table; keeps the versions of `in_use`."""
     path = batch.pipeline.table(name)
+    staged_files.drop_staged(path)
     table = DeltaTable.forPath(batch.spark, path)
     if own_tables.size(batch.spark, path)[0] > 1:
         table.optimize().executeCompaction()

@@ -52,7 +52,9 @@ def read_streamed_batch(spark: SparkSession, stream: SparkSession, rows: DataFra
     """
     relation = _find_relation_of_batch(stream)
     if relation is not None:
-        found = DataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
+        # Its own session says into how many tasks the files are split.
+        own = _in_session(relation, spark)
+        found = DataFrame(spark._jsparkSession.baseRelationToDataFrame(own), spark)
         if found.schema == rows.schema:
             return found
     passed_on = rows._jdf.queryExecution().toRdd()
@@ -78,6 +80,19 @@ def _find_relation_of_batch(stream: SparkSession) -> Any:
     files = getattr(relation, "location", None)
     is_batch = files is not None and files().getClass().getSimpleName() == "TahoeBatchFileIndex"
     return relation if is_batch else None
+
+
+def _in_session(relation: Any, spark: SparkSession) -> Any:
+    """The same files, read with the settings of `spark`."""
+    return relation.copy(
+        relation.location(),
+        relation.partitionSchema(),
+        relation.dataSchema(),
+        relation.bucketSpec(),
+        relation.fileFormat(),
+        relation.options(),
+        spark._jsparkSession,
+    )
 
 
 def snapshot(spark: SparkSession, path: str) -> Any:

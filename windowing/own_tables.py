@@ -11,7 +11,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from windowing import delta, plain_table
+from windowing import delta, plain_table, staged_files
+from windowing.errors import Busy
 from windowing.files import local_path, newest_version
 from windowing.plain_table import Bounds, Clauses, File, PlainTable
 
@@ -139,9 +140,22 @@ def _is_simple(spark: SparkSession, columns: T.StructType, properties: Mapping[s
 def append_many(
     rows: DataFrame, path: str, transaction: tuple[str, int] | None = None, *, widen: bool = False
 ) -> None:
-    """`delta.append`: Spark commits the rows."""
-    delta.append(rows, path, transaction, widen=widen)
-    remember_commit(rows.sparkSession, path)
+    """`delta.append`: Spark writes the rows.
+
+    It would write statistics of each row for the log, which the files of a plain table contain
+    already. So they are committed here.
+    """
+    plain = None if widen else _open_to_append(rows, path, transaction)
+    if plain is None:
+        delta.append(rows, path, transaction, widen=widen)
+        remember_commit(rows.sparkSession, path)
+    elif transaction is None or not plain_table.has_committed(plain, *transaction):
+        files = staged_files.write_files(rows, path)
+        # Another commit may have come first; what is appended depends on none.
+        plain = _open_to_append(rows, path, transaction)
+        if plain is None:
+            raise Busy(f"{path}: another writer changed the table; try again when it has finished")
+        _known[path] = plain_table.add_files(plain, files, transaction)
 
 
 def remember_commit(spark: SparkSession, path: str) -> None:
@@ -156,19 +170,29 @@ def append_few(
 
     Where the table is not plain, or has other columns, Spark commits them.
     """
+    # It is opened before the rows are collected, so that nothing can be committed in between.
+    plain = _open_to_append(rows, path, transaction)
+    if plain is None:
+        append_many(rows.sortWithinPartitions(sort), path, transaction)
+    elif transaction is None or not plain_table.has_committed(plain, *transaction):
+        _known[path] = plain_table.append(plain, collect(rows).sort_by(sort), transaction)
+
+
+def _open_to_append(
+    rows: DataFrame, path: str, transaction: tuple[str, int] | None
+) -> PlainTable | None:
+    """The plain table at `path`; None where Spark has to append `rows` to it.
+
+    A table of state begins with its first rows, and is created here.
+    """
     spark = rows.sparkSession
     if transaction is not None and not delta.exists(spark, path):
-        # A table of state begins with its first rows.
         columns = _as_stored(rows.schema)
         properties = delta.properties(columns)
         if _is_simple(spark, columns, properties):
             plain_table.create(path, columns.json(), properties)
-    # It is opened before the rows are collected, so that nothing can be committed in between.
     plain = plain_table.find_plain(path)
-    if plain is None or not _has_columns(plain, rows.schema):
-        append_many(rows.sortWithinPartitions(sort), path, transaction)
-    elif transaction is None or not plain_table.has_committed(plain, *transaction):
-        _known[path] = plain_table.append(plain, collect(rows).sort_by(sort), transaction)
+    return plain if plain is not None and _has_columns(plain, rows.schema) else None
 
 
 def append_counted(rows: DataFrame, path: str, sort: str, flag: str) -> tuple[int, int] | None:

@@ -24,6 +24,7 @@ from bench.rounds import read_cpu_seconds, time_in_turn
 BOTH = (TIDEMARK, RECOMPUTE)
 
 
+@pytest.mark.deep
 def test_contenders_agree_and_a_wrong_answer_is_found(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lake(spark, tmp_path / "source", tmp_path, keys=7)
     lake.land(0, 200, START_US, DAY_US // 6)

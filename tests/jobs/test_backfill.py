@@ -72,7 +72,11 @@ def meanwhile(life: Life, *new: Event) -> Iterator[list[str]]:
 
 @pytest.mark.parametrize(
     ("minutes", "times"),
-    [((320, 340), 1), pytest.param((330, 20), 2, marks=pytest.mark.deep), ((5, 15), 2)],
+    [
+        ((320, 340), 1),
+        pytest.param((330, 20), 2, marks=pytest.mark.deep),
+        pytest.param((5, 15), 2, marks=pytest.mark.deep),
+    ],
     ids=["at other times", "some of it late and in the range", "nothing but late rows"],
 )
 def test_runs_go_on_while_a_chunk_is_read(minutes: tuple[int, ...], times: int, life: Life) -> None:

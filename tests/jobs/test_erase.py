@@ -104,11 +104,21 @@ def without_canary(life: Life) -> None:
     assert validate(lab.spark, lab.pipeline).passed
 
 
+def leave_killed_write(life: Life, table: str) -> None:
+    """What is left where a process was killed while Spark wrote for a table."""
+    home = Path(life.lab.pipeline.table(table))
+    left = home / "staged-0" / "_temporary" / "0" / "_temporary" / "attempt_0"
+    left.mkdir(parents=True)
+    (left / "part-0.parquet").write_text(CANARY)
+
+
 def test_a_key_is_nowhere_any_more(life: Life) -> None:
     others = {window.name: without_rows_of_canary(life, window.name) for window in life.lab.windows}
     for table in ("_late", "_quarantine", "_duplicates"):
         assert rows_of_canary(life, table) > 0, table
     assert places(life, CANARY), "the canary can be found where it is"
+    for table in ("hourly", "_seen"):
+        leave_killed_write(life, table)
     assert rows_of_canary(life, "left") > 0
     for place in (
         "erase.intended",
@@ -153,6 +163,7 @@ def test_readers_that_see_an_older_run_come_first(life: Life) -> None:
         erase(life.lab.spark, life.lab.pipeline, {"key": CANARY})
 
 
+@pytest.mark.deep
 def test_a_run_that_came_between_is_published_before_an_erasure_is_finished(life: Life) -> None:
     lab = life.lab
     validate(lab.spark, lab.pipeline)

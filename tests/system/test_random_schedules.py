@@ -86,7 +86,7 @@ def test_a_random_schedule_gives_the_oracles_tables(
 def test_runs_of_many_rows_give_the_oracles_tables(
     seed: int, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Few rows are carried through a run as many are, and Spark commits them."""
+    """Few rows are carried through a run as many are, and Spark writes them."""
     monkeypatch.setattr(run_size, "FEW_ROWS", 0)
     monkeypatch.setattr(own_tables, "_FEW_ROWS", 0)
     monkeypatch.setattr(own_tables, "_FEW_LARGE_ROWS", 0)

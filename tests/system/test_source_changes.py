@@ -116,7 +116,11 @@ CHANGES = {
 }  # fmt: skip
 
 
-RARE = ("delete and come back, elsewhere or where it was", "come and go, and lose its time")
+RARE = (
+    "update, and an id under another key",
+    "delete and come back, elsewhere or where it was",
+    "come and go, and lose its time",
+)
 
 
 @pytest.mark.beside(lab=changing)
@@ -129,6 +133,7 @@ def test_outputs_follow_what_the_source_holds(change: str, lab: Changing) -> Non
     lab.holds_what_the_source_does()
 
 
+@pytest.mark.deep
 @pytest.mark.beside(lab=changing)
 def test_a_run_that_ends_before_its_corrections_are_made_is_finished_by_the_next(
     lab: Changing,

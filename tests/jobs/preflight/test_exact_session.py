@@ -137,7 +137,8 @@ builder = SparkSession.builder.master("local[2]").config("spark.driver.extraClas
 for name, value in {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "2", "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", **LIGHT,
     **ELSEWHERE}.items():
     builder = builder.config(name, value)
