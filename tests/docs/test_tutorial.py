@@ -5,7 +5,6 @@ Its files and commands are taken from the page, and its outputs are what the com
 
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,39 +38,24 @@ exit 1
 """
 
 
-@contextmanager
-def read_page(tmp_path: Path, engine: str) -> Iterator[dict[str, str]]:
+@pytest.fixture(params=["auto", pytest.param("off", marks=pytest.mark.deep)], ids=["warm", "cold"])
+def reader(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
     """The environment of a reader whose commands share a JVM, or start one each."""
     reader = checkout(tmp_path / "bin", ROOT)
-    reader |= {"TIDEMARK_ENGINE": engine, "XDG_RUNTIME_DIR": str(tmp_path)}
+    reader |= {"TIDEMARK_ENGINE": request.param, "XDG_RUNTIME_DIR": str(tmp_path)}
     # With it commands use no engine.
     del reader["TIDEMARK_DEBUG"]
     yield reader
     subprocess.run([tmp_path / "bin" / "tidemark", "engine", "stop"], env=reader, check=True)
 
 
-def test_the_quickstart_prints_what_it_shows(tmp_path: Path) -> None:
-    here = tmp_path / "orders"
-    here.mkdir()
-    with read_page(tmp_path, "auto") as reader:
-        compare(QUICKSTART, "quickstart.md", here, reader)
-
-
-@pytest.mark.deep
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("engine", ["auto", "off"], ids=["warm", "cold"])
-def test_the_tutorial_prints_what_it_shows(engine: str, tmp_path: Path) -> None:
+def test_the_tutorial_prints_what_it_shows(reader: dict[str, str], tmp_path: Path) -> None:
     here = tmp_path / "orders"
     here.mkdir()
-    with read_page(tmp_path, engine) as reader:
-        compare(TUTORIAL, "tutorial.md", here, reader)
-
-
-def compare(page: str, name: str, here: Path, reader: dict[str, str]) -> None:
-    """Plays a page; each step has to print what the page shows."""
-    for step, printed in play(page, here, reader):
+    for step, printed in play(TUTORIAL, here, reader):
         assert step.output is None or printed == comparable(step.output, here), (
-            f"docs/{name}, line {step.line}"
+            f"docs/tutorial.md, line {step.line}"
         )
 
 
