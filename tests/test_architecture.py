@@ -92,6 +92,7 @@ ARROW = ("windowing/ledger/selection.py",)
 # They read Delta tables without Spark.
 WITHOUT_SPARK = (
     "windowing/control.py",
+    "windowing/file_statistics.py",
     "windowing/plain_table.py",
     "windowing/table_figures.py",
 )
@@ -100,6 +101,7 @@ DELTA = (
     *WITHOUT_SPARK,
     "windowing/delta.py",
     "windowing/own_tables.py",
+    "windowing/staged_files.py",
     "windowing/table_retention.py",
 )
 # Paths of local files, and the names of the files of a log.

@@ -14,7 +14,7 @@ from pyspark.sql import types as T
 from windowing import delta, plain_table, staged_files
 from windowing.errors import Busy
 from windowing.files import local_path, newest_version
-from windowing.plain_table import Bounds, Clauses, File, PlainTable
+from windowing.plain_table import Bounds, Clauses, PlainTable
 
 _AS_STORED = {
     # A setting of the session could turn dates before 1900 into those of another calendar.
@@ -80,7 +80,8 @@ def _find_newest(path: str) -> int:
 
 def size(spark: SparkSession, path: str) -> tuple[int, int]:
     """Files and bytes of the newest version of the table at `path`."""
-    files = find_files(path)
+    plain = plain_table.find_plain(path)
+    files = None if plain is None else plain_table.list_files(plain, {})
     if files is not None:
         return len(files), sum(file.bytes for file in files)
     newest = delta.snapshot(spark, path)
@@ -89,12 +90,6 @@ def size(spark: SparkSession, path: str) -> tuple[int, int]:
         # Without the checksum file Delta runs a Spark job to count.
         return int(checksum.get().numFiles()), int(checksum.get().tableSizeBytes())
     return int(newest.numOfFiles()), int(newest.sizeInBytes())
-
-
-def find_files(path: str, within: Bounds | None = None) -> list[File] | None:
-    """The files that may have rows `within` the bounds; None where the table is not plain."""
-    plain = plain_table.find_plain(path)
-    return None if plain is None else plain_table.list_files(plain, within or {})
 
 
 def is_new(spark: SparkSession, path: str) -> bool:
@@ -147,15 +142,22 @@ def append_many(
     """
     plain = None if widen else _open_to_append(rows, path, transaction)
     if plain is None:
-        delta.append(rows, path, transaction, widen=widen)
-        remember_commit(rows.sparkSession, path)
+        _append_by_spark(rows, path, transaction, widen=widen)
     elif transaction is None or not plain_table.has_committed(plain, *transaction):
         files = staged_files.write_files(rows, path)
         # Another commit may have come first; what is appended depends on none.
-        plain = _open_to_append(rows, path, transaction)
+        plain = _find_fitting(path, rows.schema)
         if plain is None:
             raise Busy(f"{path}: another writer changed the table; try again when it has finished")
         _known[path] = plain_table.add_files(plain, files, transaction)
+
+
+def _append_by_spark(
+    rows: DataFrame, path: str, transaction: tuple[str, int] | None, *, widen: bool = False
+) -> None:
+    """`delta.append`."""
+    delta.append(rows, path, transaction, widen=widen)
+    remember_commit(rows.sparkSession, path)
 
 
 def remember_commit(spark: SparkSession, path: str) -> None:
@@ -173,7 +175,7 @@ def append_few(
     # It is opened before the rows are collected, so that nothing can be committed in between.
     plain = _open_to_append(rows, path, transaction)
     if plain is None:
-        append_many(rows.sortWithinPartitions(sort), path, transaction)
+        _append_by_spark(rows.sortWithinPartitions(sort), path, transaction)
     elif transaction is None or not plain_table.has_committed(plain, *transaction):
         _known[path] = plain_table.append(plain, collect(rows).sort_by(sort), transaction)
 
@@ -191,8 +193,13 @@ def _open_to_append(
         properties = delta.properties(columns)
         if _is_simple(spark, columns, properties):
             plain_table.create(path, columns.json(), properties)
+    return _find_fitting(path, rows.schema)
+
+
+def _find_fitting(path: str, columns: T.StructType) -> PlainTable | None:
+    """The plain table at `path` with just these columns; None where there is no such table."""
     plain = plain_table.find_plain(path)
-    return plain if plain is not None and _has_columns(plain, rows.schema) else None
+    return plain if plain is not None and _has_columns(plain, columns) else None
 
 
 def append_counted(rows: DataFrame, path: str, sort: str, flag: str) -> tuple[int, int] | None:
@@ -201,8 +208,8 @@ def append_counted(rows: DataFrame, path: str, sort: str, flag: str) -> tuple[in
     Returns how many rows there are, and for how many `flag` is true. None where Spark has to append
     them, and nothing is done.
     """
-    plain = plain_table.find_plain(path)
-    if plain is None or not _has_columns(plain, rows.drop(flag).schema):
+    plain = _find_fitting(path, rows.drop(flag).schema)
+    if plain is None:
         return None
     collected = collect(rows)
     if collected.num_rows:
@@ -217,10 +224,8 @@ def merge_few(changed: DataFrame, path: str, clauses: Clauses, most_bytes: int) 
     `changed` are the columns of the table and an operation. No more than `most_bytes` of its files
     are rewritten.
     """
-    plain = plain_table.find_plain(path)
-    if plain is None or not _has_columns(plain, changed.drop(clauses.op).schema):
-        return False
-    if not plain_table.can_merge(plain, clauses, most_bytes):
+    plain = _find_fitting(path, changed.drop(clauses.op).schema)
+    if plain is None or not plain_table.can_merge(plain, clauses, most_bytes):
         return False
     _known[path] = plain_table.merge(plain, collect(changed), clauses)
     return True

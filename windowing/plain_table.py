@@ -3,19 +3,20 @@
 A table is plain where its files contain just its rows and columns, and where it asks nothing of a
 writer but statistics and a change feed. Spark needs a job to choose the files of a table, another
 one to find an earlier transaction, and several for a MERGE. delta-rs needs some milliseconds for
-each, so it does this for few rows. For every other table Spark does.
+each, so it does this for few rows, and commits the files in which Spark has written many. For
+every other table Spark does.
 """
 
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import (
+    CommitProperties,
     DeltaTable,
     Schema,
     Transaction,
@@ -24,6 +25,7 @@ from deltalake import (
 )
 from deltalake.transaction import AddAction
 
+from windowing import file_statistics
 from windowing.control import (
     KEEPS_COMMITS,
     TableError,
@@ -33,7 +35,6 @@ from windowing.control import (
     open_table,
 )
 from windowing.files import local_path
-from windowing.grid.zone import EPOCH
 
 MOST_FILES = 1_000
 """How many files are read by their names. For more, Spark chooses those it needs in a job."""
@@ -229,13 +230,12 @@ def append(plain: PlainTable, rows: pa.Table, transaction: tuple[str, int] | Non
 
     The commit carries the `transaction`. Returns its version. Busy if another commit comes first.
     """
-    carried = [Transaction(*transaction)] if transaction is not None else []
     with errors_explained(plain.path):
         write_deltalake(
             plain.table,
             _fit_types(rows, plain.schema),
             mode="append",
-            commit_properties=commit_once(*carried),
+            commit_properties=_commit_with(transaction),
             post_commithook_properties=KEEPS_COMMITS,
             writer_properties=_COMPRESSION,
         )
@@ -249,22 +249,26 @@ def add_files(
 
     Files without rows are deleted. Their statistics are those that Delta would write.
     """
-    carried = [Transaction(*transaction)] if transaction is not None else []
+    pruned = _find_pruned(plain)
     # The table that is open here does not learn of the commit.
     number = plain.version + 1
     with errors_explained(plain.path):
-        added = [_describe_file(plain, file) for file in files]
+        added = [_describe_file(file, pruned) for file in files]
         plain.table.create_write_transaction(
             [action for action in added if action is not None],
             mode="append",
             schema=plain.table.schema(),
-            commit_properties=commit_once(*carried),
+            commit_properties=_commit_with(transaction),
             post_commithook_properties=KEEPS_COMMITS,
         )
     return number
 
 
-def _describe_file(plain: PlainTable, file: Path) -> AddAction | None:
+def _commit_with(transaction: tuple[str, int] | None) -> CommitProperties:
+    return commit_once() if transaction is None else commit_once(Transaction(*transaction))
+
+
+def _describe_file(file: Path, pruned: Mapping[str, pa.DataType]) -> AddAction | None:
     """What the log says of a file; None where it has no rows, and is deleted."""
     footer = pq.read_metadata(file)
     if not footer.num_rows:
@@ -277,64 +281,17 @@ def _describe_file(plain: PlainTable, file: Path) -> AddAction | None:
         partition_values={},
         modification_time=int(facts.st_mtime * 1_000),
         data_change=True,
-        stats=json.dumps(_read_statistics(footer, _list_pruned(plain))),
+        stats=json.dumps(file_statistics.read_statistics(footer, pruned)),
     )
 
 
-def _list_pruned(plain: PlainTable) -> list[str]:
+def _find_pruned(plain: PlainTable) -> dict[str, pa.DataType]:
     """The columns that have statistics in the log: times and whole numbers, of those allowed."""
+    schema = plain.schema
     allowed = plain.table.metadata().configuration.get(_PRUNED)
-    names = plain.schema.names if allowed is None else allowed.split(",")
-    kinds = {field.name: field.type for field in plain.schema}
-    return [name for name in names if name in kinds and _is_pruned(kinds[name])]
-
-
-def _is_pruned(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or kind == pa.timestamp("us", "UTC"))
-
-
-def _read_statistics(footer: pq.FileMetaData, pruned: Sequence[str]) -> dict[str, object]:
-    """The statistics of a file as a log has them.
-
-    What the footer does not tell is left out, and so are times in years that text can't express.
-    """
-    types = footer.schema.to_arrow_schema()
-    lows: dict[str, object] = {}
-    highs: dict[str, object] = {}
-    nulls: dict[str, int] = {}
-    for place in range(footer.num_columns):
-        name = footer.schema.column(place).path
-        if name not in pruned:
-            continue
-        chunks = [footer.row_group(n).column(place) for n in range(footer.num_row_groups)]
-        known = [chunk.statistics for chunk in chunks if chunk.statistics is not None]
-        if len(known) < len(chunks) or not all(each.has_null_count for each in known):
-            continue
-        nulls[name] = sum(each.null_count for each in known)
-        # A chunk of nulls alone has no least value.
-        valued = [each for each in known if each.num_values]
-        if not valued or not all(each.has_min_max for each in valued):
-            continue
-        try:
-            low = _log_value(min(each.min_raw for each in valued), types.field(name).type)
-            high = _log_value(max(each.max_raw for each in valued), types.field(name).type)
-        except OverflowError:
-            continue
-        lows[name], highs[name] = low, high
-    return {
-        "numRecords": footer.num_rows,
-        "minValues": lows,
-        "maxValues": highs,
-        "nullCount": nulls,
-    }
-
-
-def _log_value(value: int, kind: pa.DataType) -> object:
-    """A whole number as a log has it: a time is text, cut to milliseconds."""
-    if not pa.types.is_timestamp(kind):
-        return value
-    time = EPOCH + timedelta(microseconds=value)
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    names = schema.names if allowed is None else allowed.split(",")
+    fields = [field for field in schema if field.name in names]
+    return {field.name: field.type for field in fields if file_statistics.are_kept(field.type)}
 
 
 def merge(plain: PlainTable, changed: pa.Table, clauses: Clauses) -> int:

@@ -4,7 +4,7 @@ Delta's own commit of the same rows is what they are compared with.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -114,19 +114,27 @@ def test_a_write_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path) 
     assert sorted(Path(path).rglob("*")) == before
 
 
+def after_writing(monkeypatch: pytest.MonkeyPatch, act: Callable[[DataFrame], None]) -> None:
+    """Another program acts when the files are written, and before they are committed."""
+    write_files = staged_files.write_files
+
+    def write_and_act(rows: DataFrame, path: str) -> list[Path]:
+        files = write_files(rows, path)
+        act(rows)
+        return files
+
+    monkeypatch.setattr(staged_files, "write_files", write_and_act)
+
+
 def test_a_table_that_changes_meanwhile_is_not_written_to(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = str(tmp_path / "state")
     own_tables.append_many(make_rows(spark, SOME), path, ("app", 0))
-    write_files = staged_files.write_files
-
-    def write_and_change(rows: DataFrame, path: str) -> list[Path]:
-        files = write_files(rows, path)
-        delta.set_property(spark, path, "delta.enableDeletionVectors", "true")
-        return files
-
-    monkeypatch.setattr(staged_files, "write_files", write_and_change)
+    after_writing(
+        monkeypatch,
+        lambda _: delta.set_property(spark, path, "delta.enableDeletionVectors", "true"),
+    )
     with pytest.raises(Busy, match="another writer changed the table"):
         own_tables.append_many(make_rows(spark, SOME), path, ("app", 1))
     assert delta.read(spark, path).count() == 7
@@ -137,14 +145,7 @@ def test_another_commit_may_come_meanwhile(
 ) -> None:
     path = str(tmp_path / "state")
     own_tables.append_many(make_rows(spark, SOME), path, ("app", 0))
-    write_files = staged_files.write_files
-
-    def write_and_change(rows: DataFrame, path: str) -> list[Path]:
-        files = write_files(rows, path)
-        delta.append(rows, path)
-        return files
-
-    monkeypatch.setattr(staged_files, "write_files", write_and_change)
+    after_writing(monkeypatch, lambda rows: delta.append(rows, path))
     own_tables.append_many(make_rows(spark, SOME), path, ("app", 1))
     assert delta.read(spark, path).count() == 21
 
