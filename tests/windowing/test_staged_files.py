@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from windowing import delta, own_tables, plain_table, staged_files
+from windowing import delta, file_statistics, own_tables, plain_table, staged_files
 from windowing.errors import Busy
 
 ROWS = "select 'k' || id as key, {time} as event_time, {run} as run from range({count})"
@@ -94,13 +96,27 @@ def test_several_files_are_one_commit(spark: SparkSession, tmp_path: Path) -> No
     rows = spark.sql(ROWS.format(**{**SOME, "count": "90"})).repartition(3)
     own_tables.append_many(rows, path, ("app", 4))
     own_tables.append_many(rows, path, ("app", 4))
-    assert own_tables.version(path) == own_tables.known_version(path) == 1
+    # In this order, because a look at the table makes its version known.
+    assert own_tables.known_version(path) == own_tables.version(path) == 1
     assert sorted(added["numRecords"] for added in read_added(path)) == [30, 30, 30]
     assert delta.read(spark, path).count() == 90
     found = plain_table.find_plain(path)
     assert found is not None
     assert found.table.transaction_version("app") == 4
     assert {file.name for file in Path(path).iterdir() if file.is_dir()} == {"_delta_log"}
+
+
+def test_all_row_groups_of_a_file_count(tmp_path: Path) -> None:
+    file = tmp_path / "part-0.parquet"
+    whole_numbers = pa.table({"run": [3, 4, None, None, 1, 9, 5, None]})
+    pq.write_table(whole_numbers, file, row_group_size=2)
+    found = file_statistics.read_statistics(pq.read_metadata(file), {"run": pa.int64()})
+    assert found == {
+        "numRecords": 8,
+        "minValues": {"run": 1},
+        "maxValues": {"run": 9},
+        "nullCount": {"run": 3},
+    }
 
 
 def test_a_write_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
