@@ -1,5 +1,6 @@
 """The batch of a stream, read as a table is read, has the rows that the stream passes on."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ class Reader:
         self.passed_on: list[list[str]] = []
         self.read_again: list[list[str]] = []
         self.plans: list[str] = []
+        self.tasks: list[int] = []
 
     def drain(self) -> None:
         reader = self.stream.readStream.format("delta").options(**self.options)
@@ -42,6 +44,7 @@ class Reader:
         self.read_again.append(show(found))
         plan = found._jdf.queryExecution().optimizedPlan().toString()
         assert found.sparkSession is self.spark
+        self.tasks.append(found.rdd.getNumPartitions())
         self.plans.append("files" if "Relation [" in plan else "rows")
 
 
@@ -113,6 +116,28 @@ def test_a_batch_of_a_change_feed_stays_as_it_is_passed_on(
     assert reader.read_again == reader.passed_on
     assert [len(rows) for rows in reader.passed_on] == [20, 10]
     assert "files" not in reader.plans[1:]
+
+
+def test_the_session_of_the_queries_says_how_files_are_split(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = tmp_path / "events"
+    spark.sql(
+        f"create table delta.`{table}` ({MADE}) using delta "
+        "tblproperties ('delta.columnMapping.mode' = 'name')"
+    )
+    land(spark, table, 0)
+    tasks = []
+    for most_bytes in ("100000", "100m"):
+        own = spark.newSession()
+        own.conf.set("spark.sql.files.maxPartitionBytes", most_bytes)
+        own.conf.set("spark.sql.leafNodeDefaultParallelism", "1")
+        reader = Reader(own, table)
+        reader.drain()
+        shutil.rmtree(f"{table}-checkpoint")
+        tasks += reader.tasks
+    # There are three files, of some thousand bytes.
+    assert tasks == [3, 1]
 
 
 def test_rows_outside_of_a_stream_stay_as_they_are(spark: SparkSession) -> None:
