@@ -163,7 +163,6 @@ def test_readers_that_see_an_older_run_come_first(life: Life) -> None:
         erase(life.lab.spark, life.lab.pipeline, {"key": CANARY})
 
 
-@pytest.mark.deep
 def test_a_run_that_came_between_is_published_before_an_erasure_is_finished(life: Life) -> None:
     lab = life.lab
     validate(lab.spark, lab.pipeline)
