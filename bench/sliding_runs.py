@@ -44,7 +44,9 @@ from jobs.session import spark_session
 THEME = "sliding_runs"
 CHART = "overlap"
 KEYS = 5_000
-WARM_UP_EVENTS = 10_000
+WARM_UP_EVENTS = 100_000
+WARM_UP_ROUNDS = 2
+"""As in large runs, so that the rounds of the median do not measure the JVM's compilers."""
 ARRIVAL_US = DAY_US // 100
 OVERLAPS = (1, 12, 60)
 OVERLAP_PART = 4
@@ -78,7 +80,7 @@ def main() -> int:
 def measure_sliding_runs(
     spark: SparkSession, root: Path, command: str, events: int, rounds: int
 ) -> Result:
-    """First loads of each aggregate, then the line of overlaps, after both ran on few rows."""
+    """First loads of each aggregate, then the line of overlaps, after both ran on fewer rows."""
     warm_up = Lake(spark, root / "few", root / "warm_up", KEYS)
     warm_up.land(0, min(events, WARM_UP_EVENTS), START_US, DAY_US)
     lake = Lake(spark, root / "source", root, KEYS)
@@ -87,7 +89,7 @@ def measure_sliding_runs(
     figures: list[Figure] = []
     for name, (aggregates, target, floor) in ASKED.items():
         work = make_work(60, aggregates)
-        measure_loads(warm_up.written_in(name), work, rounds=1)
+        measure_loads(warm_up.written_in(name), work, WARM_UP_ROUNDS)
         phase = f"first load of {describe_count(events)}, 1 hour every minute, {name}"
         times += gather_times(phase, measure_loads(lake.written_in(name), work, rounds))
         figures.append(make_window_figure(times, phase, target, floor))

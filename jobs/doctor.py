@@ -13,6 +13,7 @@ from jobs.preflight.exact_session import in_exact_session
 from windowing.doctor.rule import RECOVER, Finding
 from windowing.errors import StateRefused
 from windowing.ledger.table import read_history
+from windowing.source import table as source
 from windowing.spec.pipeline import Pipeline
 
 _MAX_ATTEMPTS = 5
@@ -65,7 +66,8 @@ def diagnose(spark: SparkSession, pipeline: Pipeline) -> tuple[StateRefused, ...
     """
     past = read_history(pipeline)
     for _ in range(_MAX_ATTEMPTS):
-        found = tuple(find_problems(spark, pipeline, past))
+        schema = source.schema(spark, pipeline)
+        found = tuple(find_problems(spark, pipeline, schema, past))
         before = past
         past = read_history(pipeline)
         if not found or past == before:

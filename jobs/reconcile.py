@@ -39,6 +39,7 @@ from windowing.report.difference import CLOSE, Difference
 from windowing.report.frame import records
 from windowing.report.rule import Changed, vars_of
 from windowing.report.text import left_open
+from windowing.source import table as source
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 
@@ -150,7 +151,7 @@ def _require_finished(spark: SparkSession, pipeline: Pipeline) -> LedgerHistory:
     Raises StateRefused as `run` does, and UsageError where a check can't compare anything.
     """
     past = read_history(pipeline)
-    for refused in find_problems(spark, pipeline, past):
+    for refused in find_problems(spark, pipeline, source.schema(spark, pipeline), past):
         raise refused
     if past.read_version is None:
         raise UsageError(

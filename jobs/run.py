@@ -34,14 +34,15 @@ def run(spark: SparkSession, pipeline: Pipeline, arrival: datetime | None = None
     with lock.writer(spark, pipeline):
         crashpoint("run.locked")
         before = read_excerpt(pipeline)
-        prepare_run(spark, pipeline, before)
+        schema = prepare_run(spark, pipeline, before)
         past = resume_from(spark, pipeline, before)
         crashpoint("run.prepared")
         clock_us = micros(arrival or datetime.now(UTC))
         arrival_us = max(clock_us, past.last_arrival or clock_us)
         size = estimate_run_size(pipeline, past)
         new_rows = None if size is None else size.new_rows
-        stream = Run(session_of_size(spark, size), pipeline, past, arrival_us, new_rows)
+        of_size = session_of_size(spark, size)
+        stream = Run(of_size, pipeline, past, arrival_us, schema, new_rows)
         stream.drain()
         found = replace(stream.close(), evolved=pending_spec_changes(pipeline, before))
         # Rows that changed in the source are reprocessed afterwards, as backfills of their ranges.

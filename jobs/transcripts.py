@@ -174,10 +174,10 @@ class Stage:
         if rows:
             self._append_to_source(rows)
         past = read_history(self.pipeline)
-        prepare_run(self.spark, self.pipeline, past)
+        schema = prepare_run(self.spark, self.pipeline, past)
         arrival_us = micros(step.arrival)
         arrived_us = max(arrival_us, past.last_arrival or arrival_us)
-        run = Run(self.spark, self.pipeline, past, arrived_us, len(rows))
+        run = Run(self.spark, self.pipeline, past, arrived_us, schema, len(rows))
         if rows:
             run.drain()
         if step.watermark is None:

@@ -145,9 +145,12 @@ def committed(spark: SparkSession, path: str, version: int) -> int | None:
     return committed_us(home(spark, path), version)
 
 
-def table_id(spark: SparkSession, path: str) -> str:
-    """The id that a table created later at the same path does not have."""
-    return str(snapshot(spark, path).metadata().id())
+def known_table_id(spark: SparkSession, path: str) -> str:
+    """The id that a table created later at the same path does not have.
+
+    It is that of the newest version that this JVM has seen or made. The log is not read again.
+    """
+    return str(log_of(spark, path).unsafeVolatileSnapshot().metadata().id())
 
 
 def setting(spark: SparkSession, path: str, name: str) -> str | None:

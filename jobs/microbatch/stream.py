@@ -12,6 +12,7 @@ from functools import cached_property
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
 
 from jobs.microbatch.context import Closing, RunContext
 from jobs.microbatch.emission import emit_outputs
@@ -67,15 +68,20 @@ class Run:
         pipeline: Pipeline,
         story: LedgerExcerpt,
         arrival_us: int,
+        schema: T.StructType,
         new_rows: int | None = None,
     ) -> None:
-        """`new_rows` is how many rows there are to read; None where that is not known."""
+        """`schema` is the source's, which was read for this run.
+
+        `new_rows` is how many rows there are to read; None where that is not known.
+        """
         self.spark = spark
         self.pipeline = pipeline
         self.story = story
         self.arrival_us = arrival_us
+        self.schema = schema
         self.new_rows = new_rows
-        self.source_id = delta.table_id(spark, pipeline.source.table)
+        self.source_id = delta.known_table_id(spark, pipeline.source.table)
         # A run that was interrupted is finished under its own number.
         open_number = story.open_run.run if story.open_run else None
         self.number = open_number or story.last_run + 1
@@ -244,7 +250,7 @@ class Run:
         }
 
     def _describe_maker(self) -> str:
-        return made_by(self.pipeline, source.schema(self.spark, self.pipeline))
+        return made_by(self.pipeline, self.schema)
 
     def _new_entry(self, step: str, batch: int | None, **more: object) -> LedgerEntry:
         entry = LedgerEntry(

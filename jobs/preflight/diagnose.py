@@ -39,29 +39,31 @@ A run that is killed at that time leaves a newer version than the ledger has rec
 """
 
 
-def prepare_run(spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt) -> None:
-    """Raises the error of a run where source and spec are not consistent with the ledger's story.
+def prepare_run(spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt) -> T.StructType:
+    """The source's schema, once source, spec and ledger's story are found consistent.
 
-    Before the first run that reads rows, ledger and outputs are created or follow the spec.
+    Raises the error of a run where they are not. Before the first run that reads rows, ledger and
+    outputs are created or follow the spec.
     """
+    found = source.schema(spark, pipeline)
     # The first problem ends the run, so the checks after it are not made.
-    for problem in find_problems(spark, pipeline, past):
+    for problem in find_problems(spark, pipeline, found, past):
         raise problem
     if past.made_by is None:
         tables.ensure_tables(spark, pipeline)
     else:
         tables.follow_source_types(spark, pipeline)
+    return found
 
 
 def find_problems(
-    spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt
+    spark: SparkSession, pipeline: Pipeline, found: T.StructType, past: LedgerExcerpt
 ) -> Iterator[StateRefused]:
     """Whatever is not consistent with the ledger's story, each as the error of a run.
 
-    Each check runs when its problem is asked for, so a run that stops at the first one does not
-    wait for the others. SourceMissing and SpecError are raised.
+    `found` is the source's schema. Each check runs when its problem is asked for, so a run that
+    stops at the first one does not wait for the others. SpecError is raised.
     """
-    found = source.schema(spark, pipeline)
     yield from source_problems(spark, pipeline, found, past)
     for finding in examine_tables(spark, pipeline, past):
         yield refusal_of(pipeline, finding)

@@ -16,6 +16,7 @@ from jobs.recompute.time_range import TimeRange
 from windowing.grid.zone import micros
 from windowing.ledger.rule import LedgerEntry, LedgerHistory
 from windowing.ledger.table import Past, read_history
+from windowing.source import table as source
 from windowing.source.rule import pending_changes
 from windowing.spec.pipeline import Pipeline
 
@@ -40,7 +41,8 @@ def finish_open_run(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
     """The history once an open run is closed and the source's changes are reprocessed."""
     if past.open_run is not None:
         arrival = max(micros(datetime.now(UTC)), past.last_arrival or 0)
-        unfinished = Run(spark, pipeline, past, arrival)
+        schema = source.schema(spark, pipeline)
+        unfinished = Run(spark, pipeline, past, arrival, schema)
         unfinished.drain()
         unfinished.close()
         past = read_history(pipeline)

@@ -38,7 +38,7 @@ exit 1
 """
 
 
-@pytest.fixture(params=["auto", pytest.param("off", marks=pytest.mark.deep)], ids=["warm", "cold"])
+@pytest.fixture(params=["auto", "off"], ids=["warm", "cold"])
 def reader(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
     """The environment of a reader whose commands share a JVM, or start one each."""
     reader = checkout(tmp_path / "bin", ROOT)
@@ -49,6 +49,7 @@ def reader(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str,
     subprocess.run([tmp_path / "bin" / "tidemark", "engine", "stop"], env=reader, check=True)
 
 
+@pytest.mark.deep
 @pytest.mark.timeout(3600)
 def test_the_tutorial_prints_what_it_shows(reader: dict[str, str], tmp_path: Path) -> None:
     here = tmp_path / "orders"

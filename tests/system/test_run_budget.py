@@ -68,7 +68,7 @@ def test_a_late_event_that_corrects_a_window(usual: SparkSession, tmp_path: Path
     land(usual, tmp_path, one_event(1))
     report, cost = run_metered(usual, tmp_path, pipeline)
     assert (report.windows["hourly"].inserted, report.windows["hourly"].updated) == (0, 1)
-    assert_within(cost, Cost(jobs=16, commits=6, calls=1_950))
+    assert_within(cost, Cost(jobs=11, commits=6, calls=1_950))
 
 
 @pytest.mark.alone
@@ -82,4 +82,4 @@ def test_a_thousand_events_with_ids_in_two_windows(usual: SparkSession, tmp_path
     for name in ("hourly", "rolling"):
         assert report.windows[name].inserted > 0
         assert report.windows[name].updated > 0
-    assert_within(cost, Cost(jobs=33, commits=8, calls=3_750))
+    assert_within(cost, Cost(jobs=19, commits=8, calls=3_750))

@@ -372,6 +372,7 @@ STAGES: list[Callable[[str], dict[str, Any]]] = [
 """Clicks per user and minute, and from them percentiles over users per hour."""
 
 
+@pytest.mark.deep
 @pytest.mark.beside
 def test_a_pipeline_reads_another_and_corrections_flow_through_both(
     spark: SparkSession, tmp_path: Any

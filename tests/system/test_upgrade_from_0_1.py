@@ -18,6 +18,7 @@ DATA = Path(__file__).parents[1] / "data"
 LAKES = sorted(DATA.glob("lake-*.tar.xz"))
 
 
+@pytest.mark.deep
 @pytest.mark.beside
 @pytest.mark.parametrize("file", LAKES, ids=lambda file: file.name)
 def test_the_lake_of_a_release_goes_on(file: Path, spark: SparkSession, tmp_path: Path) -> None:

@@ -144,10 +144,11 @@ def check_feed(spark: SparkSession, pipeline: Pipeline) -> None:
 def check_identity(spark: SparkSession, pipeline: Pipeline, story: LedgerExcerpt) -> None:
     """Checks that the source is the table that was read so far.
 
+    It looks at the version of the source that this JVM has seen last, by reading its columns.
     Raises StateRefused where it is another one, or has lost versions that were read.
     """
     table = pipeline.source.table
-    table_id = delta.table_id(spark, table)
+    table_id = delta.known_table_id(spark, table)
     version = delta.known_version(spark, table)
     before = story.source
     if before is None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from jobs import doctor
 from jobs.cli.main import main
@@ -305,13 +306,13 @@ def test_a_diagnosis_beside_a_run_looks_again(life: Life, monkeypatch: pytest.Mo
     looked = []
 
     def beside_a_run(
-        spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
+        spark: SparkSession, pipeline: Pipeline, found: StructType, past: LedgerHistory
     ) -> Iterator[StateRefused]:
         if pipeline == life.lab.pipeline:  # others run beside this test
             looked.append(past)
             if len(looked) == 1:
                 life.run()
-        yield from problems(spark, pipeline, past)
+        yield from problems(spark, pipeline, found, past)
 
     for module in (doctor, diagnose):
         monkeypatch.setattr(module, "find_problems", beside_a_run)

@@ -147,6 +147,7 @@ print(json.dumps(work(spark, spark, Path(sys.argv[1]), "string")))
 """
 
 
+@pytest.mark.deep
 def test_a_process_on_another_clock_gives_the_same(tmp_path: Path) -> None:
     """The user's own program makes the session, and neither Python nor the JVM is in UTC."""
     project = Path(__file__).parents[3]
