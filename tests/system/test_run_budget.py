@@ -2,7 +2,7 @@
 
 The limits are what the runs needed when they were set, so a later change can't add a job unseen.
 Who makes a run cheaper lowers them. After the rest of the suite each run needs one job and eight
-calls more than alone, so the limits leave two jobs and some calls of room.
+calls more than alone, so the limits leave one or two jobs and some calls of room.
 """
 
 from pathlib import Path

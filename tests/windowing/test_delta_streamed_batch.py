@@ -1,6 +1,7 @@
 """The batch of a stream, read as a table is read, has the rows that the stream passes on."""
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,12 @@ from pyspark.sql import functions as F
 
 from windowing import delta
 
-PROPERTIES = {
+MAPPED = {"delta.columnMapping.mode": "name"}
+"""What a table needs for a column whose name has a space."""
+PROPERTIES: dict[str, dict[str, str]] = {
     "plain": {},
     "deletion vectors": {"delta.enableDeletionVectors": "true"},
-    "mapped columns": {"delta.columnMapping.mode": "name"},
+    "mapped columns": MAPPED,
 }
 MADE = "user string, `at time` timestamp, n bigint, day date"
 
@@ -52,6 +55,20 @@ def show(rows: DataFrame) -> list[str]:
     return sorted(str(row) for row in rows.collect())
 
 
+def create(
+    spark: SparkSession,
+    table: Path,
+    partitions: tuple[str, ...] = (),
+    properties: Mapping[str, str] = MAPPED,
+) -> None:
+    described = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
+    partitioned = f"partitioned by ({', '.join(partitions)})" if partitions else ""
+    spark.sql(
+        f"create table delta.`{table}` ({MADE}) using delta {partitioned} "
+        f"tblproperties ({described})"
+    )
+
+
 def land(spark: SparkSession, table: Path, first: int, partitions: tuple[str, ...] = ()) -> None:
     rows = spark.range(first, first + 20).select(
         F.concat(F.lit("u"), F.col("id") % 3).alias("user"),
@@ -69,9 +86,7 @@ def test_a_batch_has_the_same_rows_read_as_a_table(
     spark: SparkSession, tmp_path: Path, kind: str
 ) -> None:
     table = tmp_path / "events"
-    properties = {"delta.columnMapping.mode": "name", **PROPERTIES[kind]}
-    described = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
-    spark.sql(f"create table delta.`{table}` ({MADE}) using delta tblproperties ({described})")
+    create(spark, table, properties=MAPPED | PROPERTIES[kind])
     land(spark, table, 0)
     spark.sql(f"delete from delta.`{table}` where n % 5 = 0")
     reader = Reader(spark, table)
@@ -88,10 +103,7 @@ def test_a_batch_of_a_partitioned_table_has_the_same_rows(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     table = tmp_path / "events"
-    spark.sql(
-        f"create table delta.`{table}` ({MADE}) using delta partitioned by (day) "
-        "tblproperties ('delta.columnMapping.mode' = 'name')"
-    )
+    create(spark, table, ("day",))
     land(spark, table, 0, ("day",))
     reader = Reader(spark, table)
     reader.drain()
@@ -104,10 +116,7 @@ def test_a_batch_of_a_change_feed_stays_as_it_is_passed_on(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     table = tmp_path / "events"
-    spark.sql(
-        f"create table delta.`{table}` ({MADE}) using delta tblproperties "
-        "('delta.enableChangeDataFeed' = 'true', 'delta.columnMapping.mode' = 'name')"
-    )
+    create(spark, table, properties=MAPPED | {"delta.enableChangeDataFeed": "true"})
     land(spark, table, 0)
     reader = Reader(spark, table, "readChangeFeed")
     reader.drain()
@@ -122,10 +131,7 @@ def test_the_session_of_the_queries_says_how_files_are_split(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     table = tmp_path / "events"
-    spark.sql(
-        f"create table delta.`{table}` ({MADE}) using delta "
-        "tblproperties ('delta.columnMapping.mode' = 'name')"
-    )
+    create(spark, table)
     land(spark, table, 0)
     tasks = []
     for most_bytes in ("100000", "100m"):

@@ -144,8 +144,8 @@ def check_feed(spark: SparkSession, pipeline: Pipeline) -> None:
 def check_identity(spark: SparkSession, pipeline: Pipeline, story: LedgerExcerpt) -> None:
     """Checks that the source is the table that was read so far.
 
-    It looks at the version of the source that this JVM has seen last, by reading its columns.
-    Raises StateRefused where it is another one, or has lost versions that were read.
+    It looks at the version at which this JVM has read the source's columns. Raises StateRefused
+    where it is another one, or has lost versions that were read.
     """
     table = pipeline.source.table
     table_id = delta.known_table_id(spark, table)
