@@ -25,9 +25,9 @@ test-deep: setup ## rare orders of commands, other systems' examples, then 500 r
 	@.venv-airflow/bin/python -m pytest -q -m deep tests/dags -p no:cacheprovider
 	@TIDEMARK_SCHEDULES=$${TIDEMARK_SCHEDULES:-500} $(PY) -m pytest -q tests/system/test_random_schedules.py -p no:cacheprovider
 
-test-deep-part: setup ## of the rare orders and examples those that begin within MINUTES=25; each commit begins elsewhere
+test-deep-part: setup ## of the rare orders and examples those that begin within MINUTES=40; each commit begins elsewhere
 	@.venv-airflow/bin/python -m pytest -q -m deep tests/dags -p no:cacheprovider
-	@$(PY) -m pytest -q -m deep tests -p no:cacheprovider --begin-within $${MINUTES:-25} --begin-at "$$(git rev-parse HEAD || echo none)"
+	@$(PY) -m pytest -q -m deep tests -p no:cacheprovider --begin-within $${MINUTES:-40} --begin-at "$$(git rev-parse HEAD || echo none)"
 
 test-wheel: setup ## builds the package, installs it outside the checkout and follows the tutorial there (minutes)
 	@UV=$(CURDIR)/$(UV) $(PY) -m pytest -q -m wheel tests/wheel -p no:cacheprovider

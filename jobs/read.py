@@ -50,6 +50,21 @@ def newest(spark: SparkSession, pipeline: Pipeline, window: str, past: LedgerHis
     return with_finality(rows, pipeline, window, past.watermark, complete_rows)
 
 
+def newest_few(
+    spark: SparkSession, pipeline: Pipeline, window: str, past: LedgerHistory
+) -> DataFrame:
+    """`newest` of an output of few rows, without the jobs in which Spark loads the table's log.
+
+    All files of the table are read, whatever a filter leaves out.
+    """
+    declared = pipeline.window(window)
+    complete_rows = None
+    if describe_window(declared).closed_by_event:
+        complete_rows = own_tables.read(spark, complete_table(pipeline, declared).path)
+    rows = own_tables.read(spark, pipeline.table(window))
+    return with_finality(rows, pipeline, window, past.watermark, complete_rows)
+
+
 def whole_of(
     spark: SparkSession, pipeline: Pipeline, window: str, versions: Mapping[str, int] | None
 ) -> DataFrame | None:

@@ -4,28 +4,40 @@ And what was counted survives a stop. No Spark.
 """
 
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 
-from tests.torture.__main__ import COMBINATIONS, PLACES, Tally, round_plan
+import pytest
+
+from tests.torture.family import FAMILIES, Family, lake_of
+from tests.torture.plan import COMBINATIONS, LANES, PLACES, plan_round
 from tests.torture.soak import said
+from tests.torture.tally import Tally, sum_tallies
 from windowing.crash import POINTS
 
 ELSEWHERE = ("evolve", "erase", "recover", "reset", "check", "ledger")
 """What is killed in tests of its own: rare commands, and what a run does every eighth time."""
+IN_A_LANE = len(COMBINATIONS) // len(LANES)
+
+
+def _plans(lane: str) -> list[dict]:
+    return [plan_round(n, "7", LANES[lane]) for n in range(IN_A_LANE)]
 
 
 def test_every_combination_is_met_once_in_turn() -> None:
-    plans = [round_plan(n, "7") for n in range(len(COMBINATIONS))]
+    plans = [plan for lane in LANES for plan in _plans(lane)]
     met = [(p["kill"]["place"], p["kill"]["whom"], p["family"]) for p in plans]
     assert sorted(met) == sorted(COMBINATIONS)
     assert {name for name in POINTS if name.split(".")[0] not in ELSEWHERE} == set(PLACES)
 
 
-def test_a_step_passes_the_places_it_is_killed_at() -> None:
-    steps = {
-        p["kill"]["place"]: p["step"]
-        for p in (round_plan(n, "7") for n in range(len(COMBINATIONS)))
-    }
+def test_no_family_is_in_two_lanes() -> None:
+    assert sorted(chain.from_iterable(LANES.values())) == sorted(FAMILIES)
+
+
+@pytest.mark.parametrize("lane", LANES)
+def test_a_step_passes_the_places_it_is_killed_at(lane: str) -> None:
+    steps = {p["kill"]["place"]: p["step"] for p in _plans(lane)}
     assert (steps["state.stored"], steps["state.swapped"], steps["output.corrected"]) == (
         "run",
         "backfill",
@@ -44,14 +56,51 @@ def test_a_step_passes_the_places_it_is_killed_at() -> None:
 
 
 def test_a_third_of_the_rounds_is_killed_twice() -> None:
-    assert sum(round_plan(n, "7")["heal"] is not None for n in range(300)) == 100
+    plans = [plan_round(n, "7", LANES["lane-1"]) for n in range(300)]
+    assert sum(plan["heal"] is not None for plan in plans) == 100
 
 
 def test_what_was_counted_is_kept(tmp_path: Path) -> None:
     tally = Tally("7", ["abc"], 3, 1.5, Counter(runs=9), Counter({"run.locked jvm clock": 1}))
     tally.save(tmp_path)
-    assert Tally.of(tmp_path) == tally
-    assert isinstance(Tally.of(tmp_path).done["nothing yet"], int)
+    assert Tally.load(tmp_path) == tally
+    assert isinstance(Tally.load(tmp_path).done["nothing yet"], int)
+
+
+def test_what_a_process_prints_is_counted() -> None:
+    tally = Tally("7")
+    printed = "landed 20\nhealed 1\nchecked 20\nran 1\nlanded 30\nrun.locked"
+    tally.count_lines(printed.splitlines())
+    assert tally.done == {
+        "events landed": 50,
+        "runs": 2,
+        "comparisons": 1,
+        "events compared": 20,
+    }
+
+
+def test_lanes_are_summed_in_the_time_of_the_longest() -> None:
+    lanes = [
+        Tally("7", ["abc"], 3, 1.5, Counter(runs=9), Counter({"run.locked jvm clock": 1})),
+        Tally("8", ["abc", "def"], 4, 2.5, Counter(runs=1), Counter({"run.locked jvm steps": 1})),
+    ]
+    assert sum_tallies(lanes) == Tally(
+        "7 and 8",
+        ["abc", "def"],
+        7,
+        2.5,
+        Counter(runs=10),
+        Counter({"run.locked jvm clock": 1, "run.locked jvm steps": 1}),
+    )
+
+
+def test_a_lake_that_is_given_up_is_followed_by_an_empty_one(tmp_path: Path) -> None:
+    family = Family(None, tmp_path, "ordered", "7")  # type: ignore[arg-type]
+    (lake_of(tmp_path, "ordered") / "source").mkdir(parents=True)
+    later = family.renew()
+    assert lake_of(tmp_path, "ordered") == later.lab.root == tmp_path / "ordered" / "2"
+    assert list((tmp_path / "ordered").rglob("*")) == [tmp_path / "ordered" / "2"]
+    assert later.batch(0) != Family(None, tmp_path / "other", "ordered", "7").batch(0)  # type: ignore[arg-type]
 
 
 def test_a_soak_compares_late_runs_with_early_ones() -> None:

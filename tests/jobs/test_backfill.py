@@ -33,16 +33,19 @@ HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 
 
-@pytest.fixture(scope="module")
-def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
+def lived(spark: SparkSession, root: Path) -> Life:
     """Two runs over an afternoon; what is more than an hour behind is late."""
-    lab = Lab(
-        spark, tmp_path_factory.mktemp("backfill"), WINDOWS, lateness=HOUR, delay=0, shows=FEW
-    )
+    lab = Lab(spark, root, WINDOWS, lateness=HOUR, delay=0, shows=FEW)
     (lab.root / "lab.yaml").write_text(json.dumps(lab.spec()))
     for run, minutes in enumerate([(0, 30, 300), (10, 100, 280, 310)]):
         lab.run(events(str(run), minutes))
     return Life(lab)
+
+
+@pytest.fixture(scope="module")
+def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
+    """The pipeline of those tests that do not run beside the others."""
+    return lived(spark, tmp_path_factory.mktemp("backfill"))
 
 
 def event(name: str, minute: int, key: str = "a") -> Event:
@@ -70,6 +73,7 @@ def meanwhile(life: Life, *new: Event) -> Iterator[list[str]]:
         yield staged
 
 
+@pytest.mark.beside(life=lived)
 @pytest.mark.parametrize(
     ("minutes", "times"),
     [
@@ -86,6 +90,7 @@ def test_runs_go_on_while_a_chunk_is_read(minutes: tuple[int, ...], times: int, 
     life.lab.check()
 
 
+@pytest.mark.beside(life=lived)
 def test_what_a_backfill_took_in_is_known_when_it_comes_again(life: Life) -> None:
     late = event("known", 25, "c")
     assert life.lab.run([late]).late == 1
@@ -254,6 +259,7 @@ def test_a_pipeline_that_started_over_meanwhile_is_not_written_to(
     lab.check()
 
 
+@pytest.mark.beside(life=lived)
 def test_a_session_that_grew_meanwhile_is_read_whole(life: Life) -> None:
     life.lab.run(events("chain", (300, 308, 316), "c"))
     with meanwhile(life, *events("chain", (323, 330), "c")) as staged:
@@ -262,6 +268,7 @@ def test_a_session_that_grew_meanwhile_is_read_whole(life: Life) -> None:
     life.lab.check()
 
 
+@pytest.mark.beside(life=lived)
 def test_a_swap_waits_for_whoever_holds_the_lock(life: Life) -> None:
     held, free = Signal(), Signal()
 

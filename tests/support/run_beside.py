@@ -5,7 +5,8 @@ A single run leaves part of two cores idle.
 They come last in the suite's order and are begun from the end; those that have not been when the
 suite comes to them run as any test does. What several of them share is an argument of the marker:
 `beside(life=lived)` gives them what `lived(spark, directory)` has made once; these keep their own
-order, since each goes on from what the one before it has left. Behind them come the tests marked
+order, since each goes on from what the one before it has left, and all of them run beside once one
+has begun. Behind them come the tests marked
 `alone`, which do to the JVM what no other test could bear.
 """
 
@@ -36,11 +37,23 @@ def shared(test: pytest.Function) -> Makers:
     return {} if mark is None else mark.kwargs
 
 
-def from_the_end(tests: Sequence[pytest.Function]) -> Iterator[pytest.Function]:
-    """The last test first; those that share something stand together, in their own order."""
+def from_the_end(
+    tests: Sequence[pytest.Function],
+) -> Iterator[tuple[pytest.Function, pytest.Function]]:
+    """The last test first; those that share something stand together, in their own order.
+
+    With each comes the first one of those that share something with it, or the test itself.
+    """
     for sharing, group in groupby(reversed(tests), key=shared):
         last_first = list(group)
-        yield from reversed(last_first) if sharing else last_first
+        if sharing:
+            yield from ((last_first[-1], test) for test in reversed(last_first))
+        else:
+            yield from ((test, test) for test in last_first)
+
+
+def _has_begun(end: "Future[None]") -> bool:
+    return end.running() or (end.done() and not end.cancelled())
 
 
 class Beside:
@@ -53,9 +66,11 @@ class Beside:
         self._spark, self._pool, self._homes = spark, ThreadPoolExecutor(1), ExitStack()
         self._shared = cache(self._made)
         self.took: dict[str, float] = {}
-        self._ends: dict[str, Future[None]] = {
-            test.nodeid: self._pool.submit(self._one, test) for test in from_the_end(tests)
-        }
+        self._ends: dict[str, Future[None]] = {}
+        self._firsts: dict[str, str] = {}
+        for first, test in from_the_end(tests):
+            self._firsts[test.nodeid] = first.nodeid
+            self._ends[test.nodeid] = self._pool.submit(self._one, test)
 
     def _one(self, test: pytest.Function) -> None:
         with TemporaryDirectory() as home:
@@ -77,9 +92,15 @@ class Beside:
         return make(self._spark, Path(self._homes.enter_context(TemporaryDirectory())))
 
     def keeps(self, test: pytest.Function) -> bool:
-        """Whether the test has begun here; if not, it is not begun here from now on."""
+        """Whether the test has begun here, or one before it of those that share something.
+
+        If not, it is not begun here from now on.
+        """
         end = self._ends.get(test.nodeid)
-        return end is not None and not end.cancel()
+        if end is None:
+            return False
+        first = self._ends[self._firsts[test.nodeid]]
+        return _has_begun(first) or not end.cancel()
 
     def ended(self, test: pytest.Function) -> bool:
         """Whether the test was run here, once it has ended; what it raised is raised.

@@ -80,7 +80,13 @@ def test_a_run_that_ends_at_an_earlier_place_when_it_is_repeated(life: Life) -> 
     life.run(Crasher("batch.processed"), Crasher("state.stored"), Crasher("batch.judged"))
 
 
-@pytest.mark.parametrize("places", apart(OF_BACKFILL, 3), ids=", ".join)
+@pytest.mark.parametrize(
+    "places",
+    [
+        pytest.param(places, marks=pytest.mark.deep if rare else (), id=", ".join(places))
+        for rare, places in enumerate(apart(OF_BACKFILL, 3))
+    ],
+)
 def test_a_backfill_that_ends_at_any_place_is_finished(places: tuple[str, ...], life: Life) -> None:
     life.backfill(*crashers(places, life))
 

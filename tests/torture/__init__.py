@@ -1,5 +1,6 @@
 """Kills, races and long lives by the hour: what `make torture` does.
 
-__main__ (plans rounds, starts processes, counts, can be stopped and goes on) -> worker (one
-process, which may be killed) -> family
+__main__ (plays two lanes, shows figures) -> rounds (starts processes and counts) -> worker (one
+process, which may be killed) -> family. Beside them plan (what is done in a round), tally (what
+was done so far), and soak (one pipeline that is never killed).
 """

@@ -4,11 +4,12 @@ Expected are plain loops over a sample of keys, sums over all.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from random import Random
+from shutil import rmtree
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -32,22 +33,26 @@ from windowing.ledger.table import WATERMARKS, read_history
 
 MINUTE = 60 * SECOND
 BASE = 1_767_571_200 * SECOND
+STEP = 10 * MINUTE
+"""By how much the event times of a batch are later than those of the one before."""
 DELAY = 10 * MINUTE
+LIFE = 60
+"""Batches after which a tortured lake is given up for a new one, so that comparing stays quick."""
 KEYS = 200
 SAMPLE = 6
 EVERY = Global("all")
 FAMILIES: dict[str, tuple[int, tuple[Window, ...]]] = {
     "clock": (
-        6000,
+        8000,
         (
             Tumbling("hourly", 60 * MINUTE),
             Sliding("rolling", 60 * MINUTE, 20 * MINUTE, emit="changes"),
             EVERY,
         ),
     ),
-    "steps": (6000, (Cumulate("daily", 1440 * MINUTE, step=360 * MINUTE, emit="on_close"), EVERY)),
+    "steps": (8000, (Cumulate("daily", 1440 * MINUTE, step=360 * MINUTE, emit="on_close"), EVERY)),
     "chains": (
-        6000,
+        8000,
         (Session("visits", 10 * MINUTE), Session("stays", 5 * MINUTE, emit="on_close"), EVERY),
     ),
     "ordered": (
@@ -59,6 +64,12 @@ FAMILIES: dict[str, tuple[int, tuple[Window, ...]]] = {
 SOAK = {"soak": (200, (Tumbling("hourly", 60 * MINUTE), Session("visits", 10 * MINUTE), EVERY))}
 """The pipeline that is not killed, but lives for long."""
 _ALL = {**FAMILIES, **SOAK}
+
+
+def lake_of(home: Path, name: str) -> Path:
+    """The directory of the family's newest lake: they are numbered from 1."""
+    numbers = [int(folder.name) for folder in (home / name).glob("*") if folder.name.isdecimal()]
+    return home / name / str(max(numbers, default=1))
 
 
 @dataclass(frozen=True)
@@ -73,25 +84,34 @@ class Family:
     @cached_property
     def lab(self) -> Lab:
         """The pipeline."""
-        return Lab(self.spark, self.home / self.name, _ALL[self.name][1], delay=DELAY, shows=FEW)
+        return Lab(self.spark, self._lake, _ALL[self.name][1], delay=DELAY, shows=FEW)
+
+    @cached_property
+    def _lake(self) -> Path:
+        return lake_of(self.home, self.name)
+
+    def renew(self) -> "Family":
+        """The same family with a lake that has no batch yet; the old one is deleted."""
+        old = self._lake
+        (old.parent / str(int(old.name) + 1)).mkdir()
+        rmtree(old)
+        return replace(self)
 
     def batch(self, n: int) -> list[Event]:
         """The events of batch `n`: around the newest ones.
 
         Some are of them hours late, some that no run can read.
         """
-        rng, size = Random(f"{self.seed}:{self.name}:{n}"), _ALL[self.name][0]
+        rng, size = Random(f"{self._words}:{n}"), _ALL[self.name][0]
         return [self._event(rng, n, i) for i in range(size)]
 
     def landed_with(self, n: int) -> list[Event]:
         """Batch `n` as it lands: with copies of events of the batch before."""
-        copies = (
-            Random(f"{self.seed}:{self.name}:{n}:copies").sample(self.batch(n - 1), 20) if n else []
-        )
+        copies = Random(f"{self._words}:{n}:copies").sample(self.batch(n - 1), 20) if n else []
         return [*self.batch(n), *copies]
 
     def _event(self, rng: Random, n: int, i: int) -> Event:
-        middle = BASE + n * 5 * MINUTE
+        middle = BASE + n * STEP
         t = middle + int(rng.triangular(-360, 5, 0) * MINUTE) // SECOND * SECOND
         return Event(
             f"k{int(KEYS * rng.random() ** 2)}",
@@ -102,13 +122,17 @@ class Family:
         )
 
     @property
+    def _words(self) -> str:
+        return f"{self.seed}:{self.name}:{self._lake.name}"
+
+    @property
     def batches(self) -> int:
         """How many have landed: each is one commit of the source."""
         return delta.version(self.spark, str(self.lab.root / "source")) + 1
 
-    def land(self) -> None:
-        """One batch more."""
-        self.lab.land(self.landed_with(self.batches))
+    def land(self) -> int:
+        """One batch more; returns how many events it has."""
+        return len(self.lab.land(self.landed_with(self.batches)))
 
     def check(self) -> int:
         """Ledger, watermark, sums over all keys, and every window of some keys.

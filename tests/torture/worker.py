@@ -26,7 +26,7 @@ from jobs.session import spark_session
 from jobs.transcripts import TINY
 from jobs.validate import validate
 from tests.support.killed_process import Killer, patiently
-from tests.torture.family import BASE, MINUTE, Family
+from tests.torture.family import BASE, LIFE, MINUTE, STEP, Family
 from windowing.crash import armed
 
 
@@ -37,7 +37,7 @@ def tell(word: str, n: int = 1) -> None:
 
 def steps(family: Family, rng: Random) -> dict[str, Callable[[], object]]:
     """What a process can be killed in."""
-    lab, end = family.lab, BASE + family.batches * 5 * MINUTE
+    lab, end = family.lab, BASE + family.batches * STEP
     start = rng.randrange(BASE - 360 * MINUTE, end)
 
     def judged() -> None:
@@ -61,15 +61,18 @@ def main(home: str, seed: str, plan: str) -> None:
     killer = {which: _killer(family, asked[which]) for which in ("heal", "kill")}
     with killer["heal"]:
         if not family.batches:
-            family.land()
+            tell("landed", family.land())
         patiently(family.lab.go)
         tell("healed")
     tell("checked", family.check())
+    if family.batches >= LIFE:
+        family = family.renew()
+        tell("renewed")
     for _ in range(asked["runs"]):
-        family.land()
+        tell("landed", family.land())
         patiently(family.lab.go)
         tell("ran")
-    family.land()
+    tell("landed", family.land())
     with killer["kill"]:
         steps(family, rng)[asked["step"]]()
         tell("survived")

@@ -33,13 +33,12 @@ WINDOWS = (oracle.Tumbling("hourly", 60 * MINUTE),)
 CHECKPOINT, LEDGER = "_checkpoint", "_ledger"
 
 
-@pytest.fixture(scope="module")
-def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
+def lived(spark: SparkSession, root: Path) -> Life:
     """A pipeline after three runs; `first` is a copy of it after the first one."""
     new = Life(
         Lab(
             spark,
-            tmp_path_factory.mktemp("doctor"),
+            root,
             WINDOWS,
             lateness=240 * MINUTE,
             delay=10 * MINUTE,
@@ -52,6 +51,12 @@ def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     new.run()
     new.run()
     return new
+
+
+@pytest.fixture(scope="module")
+def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
+    """The pipeline of those tests that do not run beside the others."""
+    return lived(spark, tmp_path_factory.mktemp("doctor"))
 
 
 def command(life: Life, *words: str) -> Result:
@@ -148,6 +153,7 @@ RARE_DAMAGES = ("a checksum alone", "empty metadata", "half an offset", "empty o
 """Of their codes the others have cases that end the same way."""
 
 
+@pytest.mark.beside(life=lived)
 @pytest.mark.parametrize("damage", quick_and_rare(DAMAGES, RARE_DAMAGES))
 def test_a_broken_checkpoint_is_refused_and_made_anew(damage: str, life: Life) -> None:
     code, does = DAMAGES[damage]
@@ -160,6 +166,7 @@ def test_a_broken_checkpoint_is_refused_and_made_anew(damage: str, life: Life) -
         life.run()
 
 
+@pytest.mark.beside(life=lived)
 @pytest.mark.parametrize(
     ("code", "change"),
     [
@@ -183,6 +190,7 @@ def test_a_checkpoint_of_another_time_or_query_is_refused_and_made_anew(
 RARE = [pytest.param(place, marks=pytest.mark.deep) for place in ("batch.intended", "run.emitted")]
 
 
+@pytest.mark.beside(life=lived)
 @pytest.mark.parametrize("place", ["state.stored", *RARE])
 def test_a_checkpoint_lost_half_way_through_a_run_is_made_so_that_the_run_is_finished(
     place: str, life: Life
@@ -198,6 +206,7 @@ def test_a_checkpoint_lost_half_way_through_a_run_is_made_so_that_the_run_is_fin
     life.check()
 
 
+@pytest.mark.beside(life=lived)
 @pytest.mark.parametrize(
     "place", [pytest.param("recover.drafted", marks=pytest.mark.deep), "recover.moved"]
 )
@@ -208,6 +217,7 @@ def test_a_repair_that_ends_half_way_is_asked_for_again(place: str, life: Life) 
     life.run()
 
 
+@pytest.mark.beside(life=lived)
 def test_a_commit_that_is_gone_makes_the_stream_repeat_a_batch_and_nothing_is_written_twice(
     life: Life,
 ) -> None:
@@ -254,6 +264,7 @@ LOSSES: dict[str, tuple[str, Callable[[Life], object]]] = {
 RARE_LOSSES = ("ledger and checkpoint", "ids", "values")
 
 
+@pytest.mark.beside(life=lived)
 @pytest.mark.parametrize("loss", quick_and_rare(LOSSES, RARE_LOSSES))
 def test_what_no_ledger_can_tell_is_refused(loss: str, life: Life) -> None:
     shutil.rmtree(life.lab.root / "kept", ignore_errors=True)
@@ -266,6 +277,7 @@ def test_what_no_ledger_can_tell_is_refused(loss: str, life: Life) -> None:
     life.put_back(kept)
 
 
+@pytest.mark.beside(life=lived)
 def test_optimizing_and_vacuuming_a_table_from_outside_is_no_change(life: Life) -> None:
     for statement in (
         "optimize {}",
@@ -277,6 +289,7 @@ def test_optimizing_and_vacuuming_a_table_from_outside_is_no_change(life: Life) 
     life.run()
 
 
+@pytest.mark.beside(life=lived)
 def test_a_pipeline_put_back_as_a_whole_goes_on_from_there(life: Life) -> None:
     life.put_back(life.copy("whole"))
     life.run()

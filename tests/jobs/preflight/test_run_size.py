@@ -95,7 +95,7 @@ def land_without_statistics(lab: Lab) -> None:
     """A commit that does not record how many rows it added."""
     lab.spark.conf.set("spark.databricks.delta.stats.collect", "false")
     try:
-        lab.land([event("fifth", 5)])
+        lab.land_by_spark([event("fifth", 5)])
     finally:
         lab.spark.conf.unset("spark.databricks.delta.stats.collect")
 
