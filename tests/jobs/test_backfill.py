@@ -259,6 +259,7 @@ def test_a_pipeline_that_started_over_meanwhile_is_not_written_to(
     lab.check()
 
 
+@pytest.mark.deep
 @pytest.mark.beside(life=lived)
 def test_a_session_that_grew_meanwhile_is_read_whole(life: Life) -> None:
     life.lab.run(events("chain", (300, 308, 316), "c"))

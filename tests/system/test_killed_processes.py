@@ -24,13 +24,14 @@ from windowing.errors import Busy
 from windowing.grid.zone import moment
 
 SEED = 11
-KILLS = (("python", "run"), ("group", "run"))
+KILLS = (("group", "run"),)
 """Who is killed, and in what."""
 RARE_KILLS = (
     ("jvm", "backfill"),
     ("python", "backfill"),
     ("jvm", "run"),
     ("group", "backfill"),
+    ("python", "run"),
     ("python", "run"),
     ("jvm", "run"),
 )

@@ -177,7 +177,7 @@ def test_a_source_without_a_feed_is_refused_before_anything_is_written(
 def test_a_refused_change_is_named_and_the_feed_heals_it(
     spark: SparkSession, tmp_path: Any
 ) -> None:
-    lab = Changing(spark, tmp_path, WINDOWS[:1])
+    lab = Changing(spark, tmp_path, WINDOWS[:1], shows=FEW)
     fed, spec = lab.pipeline, Lab.spec(lab)
     lab.pipeline = load_pipeline(spec)
     lab.land(oracle.Event("a", DAY + n * MINUTE, n, f"i{n}") for n in range(3))
