@@ -18,6 +18,7 @@ from jobs.recompute.resume import reprocess_source_changes, resume_from
 from jobs.recompute.spec_evolution import pending_spec_changes
 from windowing.crash import crashpoint
 from windowing.grid.zone import micros
+from windowing.kept_open import tables_kept_open
 from windowing.ledger.table import read_excerpt
 from windowing.report.rule import RunReport, add_corrections
 from windowing.spec.pipeline import Pipeline
@@ -31,7 +32,7 @@ def run(spark: SparkSession, pipeline: Pipeline, arrival: datetime | None = None
     stands for the host clock; the arrival never goes back, whatever it is. A failed run is finished
     by the next one. Raises SourceMissing, StateRefused, Busy and SpecError.
     """
-    with lock.writer(spark, pipeline):
+    with lock.writer(spark, pipeline), tables_kept_open():
         crashpoint("run.locked")
         before = read_excerpt(pipeline)
         schema = prepare_run(spark, pipeline, before)

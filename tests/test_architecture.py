@@ -93,6 +93,7 @@ ARROW = ("windowing/ledger/selection.py",)
 WITHOUT_SPARK = (
     "windowing/control.py",
     "windowing/file_statistics.py",
+    "windowing/kept_open.py",
     "windowing/plain_table.py",
     "windowing/table_figures.py",
 )

@@ -30,6 +30,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 
 from windowing.errors import Busy
 from windowing.files import local_path
+from windowing.kept_open import reuse_table
 
 Row = Mapping[str, Any]
 
@@ -103,7 +104,7 @@ def read_contents(path: str) -> Contents:
     Rows are values of Arrow here, and `to_rows` makes plain ones of them. That takes 30 times as
     long as reading them, so whoever needs a few of many rows selects them before.
     """
-    table = open_table(path)
+    table = open_to_read(path)
     if table is None:
         return Contents(-1, ())
     unsupported = _READ_BY_SPARK & {*(table.protocol().reader_features or ())}
@@ -116,7 +117,7 @@ def read_contents(path: str) -> Contents:
 
 def read_version(path: str) -> int:
     """The newest version of the table at `path`; -1 where there is none."""
-    table = open_table(path)
+    table = open_to_read(path)
     return -1 if table is None else table.version()
 
 
@@ -188,6 +189,11 @@ def replace_rows(path: str, schema: pa.Schema, rows: Sequence[Row], predicate: s
             commit_properties=commit_once(),
             post_commithook_properties=KEEPS_COMMITS,
         )
+
+
+def open_to_read(path: str) -> DeltaTable | None:
+    """`open_table` for callers that write nothing through what they get."""
+    return reuse_table(path, open_table)
 
 
 def open_table(path: str) -> DeltaTable | None:

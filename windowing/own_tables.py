@@ -38,7 +38,7 @@ def read(spark: SparkSession, path: str, within: Bounds | None = None) -> DataFr
     Spark takes a job to choose the files of a table, and another one for its protocol where the
     last commit is not Spark's own. So the files of a plain table are chosen here, by the bounds.
     """
-    plain = plain_table.find_plain(path)
+    plain = plain_table.find_plain_to_read(path)
     files = None if plain is None else plain_table.list_files(plain, within or {})
     if plain is None or not files or len(files) > plain_table.MOST_FILES or _PATTERN.search(path):
         return delta.read(spark, path)
@@ -48,7 +48,7 @@ def read(spark: SparkSession, path: str, within: Bounds | None = None) -> DataFr
 
 def schema(spark: SparkSession, path: str) -> T.StructType:
     """The columns of the table at `path`."""
-    plain = plain_table.find_plain(path)
+    plain = plain_table.find_plain_to_read(path)
     return delta.read(spark, path).schema if plain is None else _schema_of(plain)
 
 
@@ -80,7 +80,7 @@ def _find_newest(path: str) -> int:
 
 def size(spark: SparkSession, path: str) -> tuple[int, int]:
     """Files and bytes of the newest version of the table at `path`."""
-    plain = plain_table.find_plain(path)
+    plain = plain_table.find_plain_to_read(path)
     files = None if plain is None else plain_table.list_files(plain, {})
     if files is not None:
         return len(files), sum(file.bytes for file in files)

@@ -9,7 +9,7 @@ every other table Spark does.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +33,7 @@ from windowing.control import (
     errors_explained,
     has_int96,
     open_table,
+    open_to_read,
 )
 from windowing.files import local_path
 
@@ -128,10 +129,19 @@ def find_plain(path: str) -> PlainTable | None:
 
     A path is a local one here. A name of Spark's catalog is none.
     """
+    return _find_plain(path, open_table)
+
+
+def find_plain_to_read(path: str) -> PlainTable | None:
+    """`find_plain` for callers that write nothing through what they get."""
+    return _find_plain(path, open_to_read)
+
+
+def _find_plain(path: str, opens: Callable[[str], DeltaTable | None]) -> PlainTable | None:
     if "/" not in path:
         return None
     try:
-        table = open_table(path)
+        table = opens(path)
         if table is None or not _is_plain(table):
             return None
     except (TableError, OSError):

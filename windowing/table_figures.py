@@ -11,8 +11,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError
 
-from windowing.control import TableError, errors_explained, open_table
-from windowing.files import local_path
+from windowing.control import TableError, errors_explained, open_table, open_to_read
 from windowing.plain_table import may_overlap, read_times
 
 _QUERIED = {"deletionVectors", "columnMapping", "timestampNtz"}
@@ -160,6 +159,7 @@ def _list_files(path: str) -> pa.Table | None:
     """The files of the newest version of a table, with their statistics; None as above."""
     try:
         with errors_explained(path):
-            return pa.table(DeltaTable(local_path(path)).get_add_actions(flatten=True))
+            table = open_to_read(path)
+            return None if table is None else pa.table(table.get_add_actions(flatten=True))
     except TableError:
         return None
