@@ -74,8 +74,8 @@ def main() -> int:
 def measure_session_runs(
     spark: SparkSession, root: Path, command: str, events: int, arrivals: int, rounds: int
 ) -> Result:
-    """What all arrivals of a round take together, after a round of two that does not count."""
-    measure_round(spark, root / "warm_up", events, arrivals=2, first=0)
+    """What all arrivals of a round take together, after a round that does not count."""
+    measure_round(spark, root / "warm_up", events, arrivals, first=0)
     measured = [
         measure_round(spark, root / f"round{number}", events, arrivals, number)
         for number in range(rounds)
