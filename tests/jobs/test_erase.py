@@ -104,21 +104,13 @@ def without_canary(life: Life) -> None:
     assert validate(lab.spark, lab.pipeline).passed
 
 
-def leave_killed_write(life: Life, table: str) -> None:
-    """What is left where a process was killed while Spark wrote for a table."""
-    home = Path(life.lab.pipeline.table(table))
-    left = home / "staged-0" / "_temporary" / "0" / "_temporary" / "attempt_0"
-    left.mkdir(parents=True)
-    (left / "part-0.parquet").write_text(CANARY)
-
-
 def test_a_key_is_nowhere_any_more(life: Life) -> None:
     others = {window.name: without_rows_of_canary(life, window.name) for window in life.lab.windows}
     for table in ("_late", "_quarantine", "_duplicates"):
         assert rows_of_canary(life, table) > 0, table
     assert places(life, CANARY), "the canary can be found where it is"
     for table in ("hourly", "_seen"):
-        leave_killed_write(life, table)
+        life.leave_killed_write(table, CANARY)
     assert rows_of_canary(life, "left") > 0
     for place in (
         "erase.intended",

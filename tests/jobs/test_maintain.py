@@ -90,7 +90,9 @@ def published(life: Life) -> dict[str, list[str]]:
 
 def test_state_shrinks_and_no_number_changes(life: Life) -> None:
     before = {name: rows(life, name) for name in ("_panes_20m", "_fragments_visits", "_seen")}
+    left = [life.leave_killed_write(table) for table in ("_panes_20m", "visits")]
     done = tend(life)
+    assert not any(folder.exists() for folder in left)
     assert done["_panes_20m"].merged > 0 and done["_fragments_visits"].merged > 0
     assert {name: n - done[name].merged for name, n in before.items()} == {
         name: rows(life, name) for name in before

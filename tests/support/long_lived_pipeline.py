@@ -152,6 +152,14 @@ class Life:
             n: closed.counts.get(n, 0) for n in COUNTS
         }
 
+    def leave_killed_write(self, table: str, text: str = "") -> Path:
+        """What is left where a process was killed while Spark wrote `text` for a table."""
+        staged = local_path(self.lab.pipeline.table(table)) / "staged-0"
+        attempt = staged / "_temporary" / "0" / "_temporary" / "attempt_0"
+        attempt.mkdir(parents=True)
+        (attempt / "part-0.parquet").write_text(text)
+        return staged
+
     def copy(self, name: str) -> Path:
         """A copy of all that lies there now."""
         return Path(shutil.copytree(self.root, self.lab.root / name))

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -10,14 +11,12 @@ from pyspark.sql import functions as F
 
 from windowing import delta
 
-MAPPED = {"delta.columnMapping.mode": "name"}
-"""What a table needs for a column whose name has a space."""
-PROPERTIES: dict[str, dict[str, str]] = {
-    "plain": {},
-    "deletion vectors": {"delta.enableDeletionVectors": "true"},
-    "mapped columns": MAPPED,
+TABLES: dict[str, tuple[str, dict[str, str]]] = {
+    "plain": ("at", {}),
+    "deletion vectors": ("at", {"delta.enableDeletionVectors": "true"}),
+    "mapped columns": ("at time", {"delta.columnMapping.mode": "name"}),
 }
-MADE = "user string, `at time` timestamp, n bigint, day date"
+"""The name of the time column, and properties; a name with a space needs mapped columns."""
 
 
 class Reader:
@@ -59,20 +58,28 @@ def create(
     spark: SparkSession,
     table: Path,
     partitions: tuple[str, ...] = (),
-    properties: Mapping[str, str] = MAPPED,
+    properties: Mapping[str, str] = MappingProxyType({}),
+    time: str = "at",
 ) -> None:
+    columns = f"user string, `{time}` timestamp, n bigint, day date"
     described = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
     partitioned = f"partitioned by ({', '.join(partitions)})" if partitions else ""
+    with_properties = f"tblproperties ({described})" if described else ""
     spark.sql(
-        f"create table delta.`{table}` ({MADE}) using delta {partitioned} "
-        f"tblproperties ({described})"
+        f"create table delta.`{table}` ({columns}) using delta {partitioned} {with_properties}"
     )
 
 
-def land(spark: SparkSession, table: Path, first: int, partitions: tuple[str, ...] = ()) -> None:
+def land(
+    spark: SparkSession,
+    table: Path,
+    first: int,
+    partitions: tuple[str, ...] = (),
+    time: str = "at",
+) -> None:
     rows = spark.range(first, first + 20).select(
         F.concat(F.lit("u"), F.col("id") % 3).alias("user"),
-        F.timestamp_seconds("id").alias("at time"),
+        F.timestamp_seconds("id").alias(time),
         F.col("id").alias("n"),
         F.date_add(F.lit("2026-01-01").cast("date"), (F.col("id") % 2).cast("int")).alias("day"),
     )
@@ -81,18 +88,19 @@ def land(spark: SparkSession, table: Path, first: int, partitions: tuple[str, ..
     )
 
 
-@pytest.mark.parametrize("kind", PROPERTIES)
+@pytest.mark.parametrize("kind", TABLES)
 def test_a_batch_has_the_same_rows_read_as_a_table(
     spark: SparkSession, tmp_path: Path, kind: str
 ) -> None:
     table = tmp_path / "events"
-    create(spark, table, properties=MAPPED | PROPERTIES[kind])
-    land(spark, table, 0)
+    time, properties = TABLES[kind]
+    create(spark, table, properties=properties, time=time)
+    land(spark, table, 0, time=time)
     spark.sql(f"delete from delta.`{table}` where n % 5 = 0")
     reader = Reader(spark, table)
     reader.drain()
-    land(spark, table, 100)
-    land(spark, table, 200)
+    land(spark, table, 100, time=time)
+    land(spark, table, 200, time=time)
     reader.drain()
     assert [len(rows) for rows in reader.passed_on] == [16, 40]
     assert reader.read_again == reader.passed_on
@@ -116,7 +124,7 @@ def test_a_batch_of_a_change_feed_stays_as_it_is_passed_on(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     table = tmp_path / "events"
-    create(spark, table, properties=MAPPED | {"delta.enableChangeDataFeed": "true"})
+    create(spark, table, properties={"delta.enableChangeDataFeed": "true"})
     land(spark, table, 0)
     reader = Reader(spark, table, "readChangeFeed")
     reader.drain()
