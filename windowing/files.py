@@ -34,12 +34,17 @@ def newest_version(table: Path) -> int | None:
     return max((int(name[1]) for name in names if name is not None), default=None)
 
 
+def commit_file(table: Path, version: int) -> Path:
+    """Where the log of `table` has the commit that made `version`, if it is still there."""
+    return table / "_delta_log" / f"{version:020}.json"
+
+
 def committed_us(table: Path, version: int) -> int | None:
     """When `version` of `table` was written, microseconds by its writer's clock.
 
     It is None where the commit file was deleted or has no time.
     """
-    file = table / "_delta_log" / f"{version:020}.json"
+    file = commit_file(table, version)
     if not file.exists():
         return None
     with file.open(encoding="utf-8") as lines:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from deltalake import DeltaTable
 
-from windowing.files import local_path
+from windowing.files import commit_file, local_path
 
 Opener = Callable[[str], DeltaTable | None]
 """Opens the newest version of the table at a path; None where there is none."""
@@ -21,10 +21,10 @@ class _OpenTable:
     """A table that was opened, and how one sees that its version is still the newest."""
 
     def __init__(self, path: str, table: DeltaTable) -> None:
-        log = local_path(path) / "_delta_log"
+        home = local_path(path)
         self.table = table
-        self._commit = log / f"{table.version():020}.json"
-        self._next = log / f"{table.version() + 1:020}.json"
+        self._commit = commit_file(home, table.version())
+        self._next = commit_file(home, table.version() + 1)
         self._state = _describe_file(self._commit)
 
     def is_newest(self) -> bool:
@@ -39,7 +39,8 @@ def _describe_file(path: Path) -> tuple[int, int, int] | None:
         found = path.stat()
     except FileNotFoundError:
         return None
-    return (found.st_ino, found.st_mtime_ns, found.st_size)
+    # A copy may keep the time of the last write and get the same inode, but not the same ctime.
+    return (found.st_ino, found.st_ctime_ns, found.st_size)
 
 
 _kept_open: ContextVar[dict[str, _OpenTable] | None] = ContextVar("kept_open", default=None)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jobs.preflight.spec_changes import spec_difference
 from windowing import control, table_figures
-from windowing.files import local_path, newest_version
+from windowing.files import commit_file, local_path, newest_version
 from windowing.ledger.rule import LedgerExcerpt
 from windowing.ledger.table import read_excerpt
 from windowing.source.commits import read_commit, total
@@ -91,7 +91,7 @@ def _count_new_rows(pipeline: Pipeline, past: LedgerExcerpt) -> int | None:
 
 
 def _count_rows_of_commit(table: Path, version: int) -> int | None:
-    file = table / "_delta_log" / f"{version:020}.json"
+    file = commit_file(table, version)
     if not file.exists():
         return None
     commit = read_commit(version, file.read_text(encoding="utf-8"), event_time="")
