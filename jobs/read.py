@@ -1,6 +1,7 @@
 """Reads an output, published or newest, and derives which of its rows are closed or final."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -33,7 +34,8 @@ def read(
         return newest(spark, pipeline, window, past)
     entry = _published_entry(pipeline, past, window)
     try:
-        rows = _output_rows(spark, pipeline, window, entry.versions[window])
+        _check_output(spark, pipeline, window)
+        rows = _read_version(spark, pipeline.table(window), entry.versions[window])
         complete_rows = whole_of(spark, pipeline, window, entry.versions)
     except AnalysisException as error:
         raise UsageError(
@@ -45,23 +47,17 @@ def read(
 
 def newest(spark: SparkSession, pipeline: Pipeline, window: str, past: LedgerHistory) -> DataFrame:
     """What `read` returns of the newest version, for a caller that has read the ledger already."""
-    rows = _output_rows(spark, pipeline, window, None)
-    complete_rows = whole_of(spark, pipeline, window, None)
-    return with_finality(rows, pipeline, window, past.watermark, complete_rows)
+    _check_output(spark, pipeline, window)
+    return newest_by(partial(_read_version, spark, version=None), pipeline, window, past)
 
 
-def newest_few(
-    spark: SparkSession, pipeline: Pipeline, window: str, past: LedgerHistory
+def newest_by(
+    reads: Callable[[str], DataFrame], pipeline: Pipeline, window: str, past: LedgerHistory
 ) -> DataFrame:
-    """`newest` of an output of few rows, without the jobs in which Spark loads the table's log.
-
-    All files of the table are read, whatever a filter leaves out.
-    """
-    declared = pipeline.window(window)
-    complete_rows = None
-    if describe_window(declared).closed_by_event:
-        complete_rows = own_tables.read(spark, complete_table(pipeline, declared).path)
-    rows = own_tables.read(spark, pipeline.table(window))
+    """`newest` of an output that exists; `reads` gives the newest rows of the table at a path."""
+    complete = _complete_path(pipeline, window)
+    complete_rows = None if complete is None else reads(complete)
+    rows = reads(pipeline.table(window))
     return with_finality(rows, pipeline, window, past.watermark, complete_rows)
 
 
@@ -72,25 +68,29 @@ def whole_of(
 
     None for other kinds, whose finality follows from the rows of the output alone.
     """
-    if not describe_window(pipeline.window(window)).closed_by_event:
+    path = _complete_path(pipeline, window)
+    if path is None:
         return None
-    path = complete_table(pipeline, pipeline.window(window)).path
     name = path.removeprefix(f"{pipeline.root}/")
     return _read_version(spark, path, None if versions is None else versions.get(name))
 
 
-def _output_rows(
-    spark: SparkSession, pipeline: Pipeline, window: str, version: int | None
-) -> DataFrame:
+def _complete_path(pipeline: Pipeline, window: str) -> str | None:
+    """Where the complete table of a window lies whose finality needs it; None for other kinds."""
+    declared = pipeline.window(window)
+    if not describe_window(declared).closed_by_event:
+        return None
+    return complete_table(pipeline, declared).path
+
+
+def _check_output(spark: SparkSession, pipeline: Pipeline, window: str) -> None:
     names = [w.name for w in pipeline.windows]
     if window not in names:
         raise UsageError(f"{pipeline.name} has no window {window!r}; it has {', '.join(names)}")
-    path = pipeline.table(window)
-    if not delta.exists(spark, path):
+    if not delta.exists(spark, pipeline.table(window)):
         raise UsageError(
             f"{pipeline.name} has not run yet, so {window} has no table; `tidemark run` first"
         )
-    return _read_version(spark, path, version)
 
 
 def _read_version(spark: SparkSession, path: str, version: int | None) -> DataFrame:

@@ -16,9 +16,9 @@ from pyspark.sql import types as T
 from jobs.backfill import backfill
 from jobs.microbatch.stream import Run
 from jobs.preflight.diagnose import prepare_run
-from jobs.read import newest_few
+from jobs.read import newest_by
 from jobs.session import LIGHT
-from windowing import delta, own_tables, plain_table
+from windowing import delta, own_tables
 from windowing.admit.rule import advance_watermark, later_watermark
 from windowing.admit.table import REFUSED
 from windowing.errors import SpecError, TidemarkError
@@ -162,12 +162,7 @@ class Stage:
         self._append_to_source([])
 
     def _append_to_source(self, rows: Any) -> None:
-        path = self.pipeline.source.table
-        plain = plain_table.find_plain(path)
-        if plain is None:
-            delta.append(delta.rows(self.spark, rows, self.schema), path)
-        else:
-            plain_table.append(plain, delta.arrow_rows(rows, self.schema))
+        own_tables.append_values(self.spark, self.pipeline.source.table, rows, self.schema)
 
     def take(self, n: int) -> None:
         """Plays step `n`, counted from 0: one run, or one backfill."""
@@ -222,10 +217,12 @@ class Stage:
         path = self.pipeline.table(table)
         if table in REFUSED and not delta.exists(self.spark, path):
             return []
+        # Spark would take jobs to load the log of each new version.
+        reads = partial(own_tables.read, self.spark)
         if closing:
-            found = newest_few(self.spark, self.pipeline, table, read_history(self.pipeline))
+            found = newest_by(reads, self.pipeline, table, read_history(self.pipeline))
         else:
-            found = own_tables.read(self.spark, path)
+            found = reads(path)
         naive = [f.name for f in found.schema.fields if isinstance(f.dataType, T.TimestampNTZType)]
         aware = {name: F.col(f"`{name}`").cast("timestamp_ltz") for name in naive}
         return records(found.withColumns(aware), _MAX_ROWS)

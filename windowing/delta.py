@@ -173,17 +173,19 @@ def create(
 
 def rows(spark: SparkSession, values: Sequence[Mapping[str, Any]], schema: str) -> DataFrame:
     """A few rows made of values of this process, in one partition."""
+    columns = parse_columns(schema)
     # Rows that travel as Arrow need no Python worker, which takes a second to start.
-    return spark.createDataFrame(arrow_rows(values, schema), _parse_schema(schema)).coalesce(1)
+    return spark.createDataFrame(arrow_rows(values, columns), columns).coalesce(1)
 
 
-def arrow_rows(values: Sequence[Mapping[str, Any]], schema: str) -> pa.Table:
+def arrow_rows(values: Sequence[Mapping[str, Any]], columns: T.StructType) -> pa.Table:
     """The same rows in this process."""
-    arrow_schema = to_arrow_schema(_parse_schema(schema), timestamp_utc=True)
+    arrow_schema = to_arrow_schema(columns, timestamp_utc=True)
     return pa.Table.from_pylist([dict(value) for value in values], schema=arrow_schema)
 
 
-def _parse_schema(schema: str) -> T.StructType:
+def parse_columns(schema: str) -> T.StructType:
+    """The columns that Spark's text for a schema names."""
     parsed = T.DataType.fromDDL(schema)
     if not isinstance(parsed, T.StructType):
         raise TypeError(f"{schema!r} is not a list of columns")

@@ -5,7 +5,8 @@ Both ways give the same rows. Whatever is asked of a table's log is answered wit
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -178,6 +179,21 @@ def append_few(
         _append_by_spark(rows.sortWithinPartitions(sort), path, transaction)
     elif transaction is None or not plain_table.has_committed(plain, *transaction):
         _known[path] = plain_table.append(plain, collect(rows).sort_by(sort), transaction)
+
+
+def append_values(
+    spark: SparkSession, path: str, values: Sequence[Mapping[str, Any]], schema: str
+) -> None:
+    """Appends a few rows made of values of this process, in one commit.
+
+    Spark does it where the table is not plain, has other columns, or does not exist yet.
+    """
+    columns = delta.parse_columns(schema)
+    plain = _find_fitting(path, columns)
+    if plain is None:
+        _append_by_spark(delta.rows(spark, values, schema), path, None)
+    else:
+        _known[path] = plain_table.append(plain, delta.arrow_rows(values, columns))
 
 
 def _open_to_append(

@@ -9,7 +9,7 @@ every other table Spark does.
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +36,7 @@ from windowing.control import (
     open_to_read,
 )
 from windowing.files import local_path
+from windowing.kept_open import Opener
 
 MOST_FILES = 1_000
 """How many files are read by their names. For more, Spark chooses those it needs in a job."""
@@ -137,7 +138,7 @@ def find_plain_to_read(path: str) -> PlainTable | None:
     return _find_plain(path, open_to_read)
 
 
-def _find_plain(path: str, opens: Callable[[str], DeltaTable | None]) -> PlainTable | None:
+def _find_plain(path: str, opens: Opener) -> PlainTable | None:
     if "/" not in path:
         return None
     try:

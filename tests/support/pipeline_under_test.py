@@ -7,29 +7,26 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from math import isclose
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from jobs.backfill import backfill
 from jobs.preflight.nothing_new import find_nothing_new
-from jobs.read import newest
+from jobs.read import newest, newest_by
 from jobs.run import run
 from tests import oracle
 from tests.support.stored_rows import read_stored
-from windowing import delta, plain_table
+from windowing import delta, own_tables
 from windowing.grid.zone import micros, moment
 from windowing.ledger.rule import LedgerHistory
 from windowing.ledger.table import read_history
-from windowing.merge.rule import complete_table
 from windowing.report.rule import RunReport
-from windowing.spec.description import describe_window
 from windowing.spec.load import load_pipeline
-from windowing.windows.finality import with_finality
 
 SCHEMA = "id string, key string, ts timestamp, value bigint, seq bigint, attr bigint, mark boolean"
 AGGREGATES = {
@@ -136,11 +133,11 @@ class Lab:
         Two libraries write the table, as sources of users are written by several. Spark does every
         fourth commit, the first of them included, and whatever delta-rs can't.
         """
-        plain = plain_table.find_plain(str(self.root / "source"))
-        if plain is None or plain.version % 4 == 3:
+        path = str(self.root / "source")
+        if own_tables.version(path) % 4 == 3:
             return self.land_by_spark(events)
         new, rows = self._take(events)
-        plain_table.append(plain, pa.Table.from_pylist(rows, schema=plain.schema))
+        own_tables.append_values(self.spark, path, rows, self.schema)
         return new
 
     def land_by_spark(self, events: Iterable[oracle.Event]) -> list[oracle.Event]:
@@ -200,30 +197,21 @@ class Lab:
     def check(self) -> LedgerHistory:
         """Every output equals the oracle's table, and so does what is closed and final in it.
 
-        In turn, one of the outputs is read as its readers do, the others by another library.
+        In turn, one of the outputs is read as its readers do, the others by another library. The
+        ledger that is returned records the same watermark.
         """
         past = read_history(self.pipeline)
         for turn, window in enumerate(self.windows, self.checks):
-            as_readers_do = turn % len(self.windows) == 0
-            found = self._newest_by_spark if as_readers_do else self._newest_by_delta_rs
-            rows = [row.asDict() for row in found(window, past).collect()]
+            if turn % len(self.windows) == 0:
+                found = newest(self.spark, self.pipeline, window.name, past)
+            else:
+                reads = partial(read_stored, self.spark)
+                found = newest_by(reads, self.pipeline, window.name, past)
+            rows = [row.asDict() for row in found.collect()]
             assert _by_place(rows, _values) == self.expected(window), window
             assert _by_place(rows, _finality) == self.truth.closed_final(window.name), window
         self.checks += 1
         return past
-
-    def _newest_by_spark(self, window: oracle.Window, past: LedgerHistory) -> DataFrame:
-        return newest(self.spark, self.pipeline, window.name, past)
-
-    def _newest_by_delta_rs(self, window: oracle.Window, past: LedgerHistory) -> DataFrame:
-        declared = self.pipeline.window(window.name)
-        rows = read_stored(self.spark, self.pipeline.table(window.name))
-        complete_rows = (
-            read_stored(self.spark, complete_table(self.pipeline, declared).path)
-            if describe_window(declared).closed_by_event
-            else None
-        )
-        return with_finality(rows, self.pipeline, window.name, past.watermark, complete_rows)
 
     def expected(self, window: oracle.Window) -> dict[tuple[Any, ...], dict[str, Any]]:
         """What the output of `window` must hold, as `table` gives it."""

@@ -6,8 +6,8 @@ They come last in the suite's order and are begun from the end; those that have 
 suite comes to them run as any test does. What several of them share is an argument of the marker:
 `beside(life=lived)` gives them what `lived(spark, directory)` has made once; these keep their own
 order, since each goes on from what the one before it has left, and all of them run beside once one
-has begun. Behind them come the tests marked
-`alone`, which do to the JVM what no other test could bear.
+has begun. Behind them come the tests marked `alone`, which do to the JVM what no other test could
+bear.
 """
 
 from collections.abc import Callable, Iterator, Sequence

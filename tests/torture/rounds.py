@@ -70,37 +70,33 @@ def play_round(tally: Tally, home: Path, plan: dict[str, Any]) -> None:
 
 def play_race(tally: Tally, home: Path, family: str) -> None:
     """Two runs at once on what the last round has left; the pointer can be read all the while."""
-    lake = lake_of(home, family)
-    if not (lake / "source").exists():
-        return
-    run = _run_command(home, family)
-    tally.done += _play_at_once([run, run], home, lake, retry=False)
-    tally.done["races"] += 1
+    if _play_with_two_runs(tally, home, family):
+        tally.done["races"] += 1
 
 
 def play_crowd(tally: Tally, home: Path, family: str) -> None:
     """Two runs, a backfill, a maintenance and a publication at once; the pointer can be read."""
+    low, high = (moment(us).isoformat() for us in (BASE, BASE + 600 * MINUTE))
+    others = (
+        ("backfill", "--from", low, "--to", high),
+        ("maintain",),
+        ("publish", "--accept", "torture"),
+    )
+    if _play_with_two_runs(tally, home, family, *others):
+        tally.done["crowds"] += 1
+
+
+def _play_with_two_runs(tally: Tally, home: Path, family: str, *others: tuple[str, ...]) -> bool:
+    """Whether there is a lake; if so, two runs and `others`, which may be second, were played."""
     lake = lake_of(home, family)
     if not (lake / "source").exists():
-        return
-    run = _run_command(home, family)
-    spec = run[1]
-    low, high = (moment(us).isoformat() for us in (BASE, BASE + 600 * MINUTE))
-    commands = [
-        run,
-        run,
-        ("backfill", spec, "--from", low, "--to", high),
-        ("maintain", spec),
-        ("publish", spec, "--accept", "torture"),
-    ]
-    tally.done += _play_at_once(commands, home, lake, retry=True)
-    tally.done["crowds"] += 1
-
-
-def _run_command(home: Path, family: str) -> tuple[str, ...]:
-    file = lake_of(home, family) / "lab.yaml"
-    file.write_text(json.dumps(Family(None, home, family, "").lab.spec()))  # type: ignore[arg-type]
-    return ("run", str(file), "--arrival", moment(ARRIVAL).isoformat())
+        return False
+    spec = lake / "lab.yaml"
+    spec.write_text(json.dumps(Family(None, home, family, "").lab.spec()))  # type: ignore[arg-type]
+    run = ("run", "--arrival", moment(ARRIVAL).isoformat())
+    commands = [(name, str(spec), *words) for name, *words in (run, run, *others)]
+    tally.done += _play_at_once(commands, home, lake, retry=bool(others))
+    return True
 
 
 def _play_at_once(
