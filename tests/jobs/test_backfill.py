@@ -73,14 +73,11 @@ def meanwhile(life: Life, *new: Event) -> Iterator[list[str]]:
         yield staged
 
 
+@pytest.mark.deep
 @pytest.mark.beside(life=lived)
 @pytest.mark.parametrize(
     ("minutes", "times"),
-    [
-        ((320, 340), 1),
-        pytest.param((330, 20), 2, marks=pytest.mark.deep),
-        pytest.param((5, 15), 2, marks=pytest.mark.deep),
-    ],
+    [((320, 340), 1), ((330, 20), 2), ((5, 15), 2)],
     ids=["at other times", "some of it late and in the range", "nothing but late rows"],
 )
 def test_runs_go_on_while_a_chunk_is_read(minutes: tuple[int, ...], times: int, life: Life) -> None:
@@ -269,6 +266,7 @@ def test_a_session_that_grew_meanwhile_is_read_whole(life: Life) -> None:
     life.lab.check()
 
 
+@pytest.mark.deep
 @pytest.mark.beside(life=lived)
 def test_a_swap_waits_for_whoever_holds_the_lock(life: Life) -> None:
     held, free = Signal(), Signal()

@@ -21,7 +21,7 @@ from tests import oracle
 from tests.oracle import Event
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, Life, ends_at
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
-from windowing import delta
+from tests.support.stored_rows import list_stored
 from windowing.crash import armed
 from windowing.errors import UsageError
 from windowing.ledger.table import read_history
@@ -90,8 +90,8 @@ def counts_of_readers(lab: Lab) -> dict[str, int]:
 
 def rows_of_canary(life: Life, table: str) -> int:
     """How many rows of the canary a table contains."""
-    rows = delta.read(life.lab.spark, life.lab.pipeline.table(table))
-    return rows.where(f"key = '{CANARY}'").count()
+    rows = list_stored(life.lab.spark, life.lab.pipeline.table(table))
+    return sum(row["key"] == CANARY for row in rows)
 
 
 def without_canary(life: Life) -> None:
@@ -105,6 +105,13 @@ def without_canary(life: Life) -> None:
     assert validate(lab.spark, lab.pipeline).passed
 
 
+def command(life: Life, *words: str) -> Result:
+    """`tidemark erase` on the pipeline."""
+    return CliRunner().invoke(
+        main, ["erase", str(Path(life.lab.root / "lab.yaml")), *words], prog_name="tidemark"
+    )
+
+
 def test_a_key_is_nowhere_any_more(life: Life) -> None:
     others = {window.name: without_rows_of_canary(life, window.name) for window in life.lab.windows}
     for table in ("_late", "_quarantine", "_duplicates"):
@@ -113,14 +120,15 @@ def test_a_key_is_nowhere_any_more(life: Life) -> None:
     for table in ("hourly", "_seen"):
         life.leave_killed_write(table, CANARY)
     assert rows_of_canary(life, "left") > 0
-    for place in (
-        "erase.intended",
-        "erase.deleted",
-        "publish.noted",
-        "erase.vacuumed",
-        "erase.done",
-    ):
-        ends_at(Crasher(place), lambda: erase(life.lab.spark, life.lab.pipeline, {"key": CANARY}))
+    ends_at(
+        Crasher("erase.intended"), lambda: erase(life.lab.spark, life.lab.pipeline, {"key": CANARY})
+    )
+    result = command(life, "--key", CANARY, "--yes", "--json")
+    assert result.exit_code == 0, result.output
+    done = json.loads(result.stdout)
+    assert done["rows"]["hourly"] > 0
+    assert done["resumed"]
+    assert "This erase resumed one that was interrupted" in result.stderr
     again = Crasher("erase.vacuumed", nth=0)
     with armed(again):
         assert not erase(life.lab.spark, life.lab.pipeline, {"key": CANARY}).resumed
@@ -129,10 +137,7 @@ def test_a_key_is_nowhere_any_more(life: Life) -> None:
     without_canary(life)
     assert {w.name: life.lab.table(w.name) for w in life.lab.windows} == others
     assert places(life, CANARY) == []
-    ids = {
-        row["event_id"]
-        for row in delta.read(life.lab.spark, life.lab.pipeline.table("_seen")).collect()
-    }
+    ids = {row["event_id"] for row in list_stored(life.lab.spark, life.lab.pipeline.table("_seen"))}
     assert ids and not any(i.startswith("c") for i in ids)
 
 
@@ -204,13 +209,6 @@ def test_a_key_that_comes_again_where_state_is_gone_is_erased_again(
     assert {place[0] for place in lab.table("hourly")} == {"a"}
 
 
-def command(life: Life, *words: str) -> Result:
-    """`tidemark erase` on the pipeline."""
-    return CliRunner().invoke(
-        main, ["erase", str(Path(life.lab.root / "lab.yaml")), *words], prog_name="tidemark"
-    )
-
-
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -226,17 +224,22 @@ def test_wrong_questions(words: tuple[str, ...], sentence: str, life: Life) -> N
     assert sentence in result.stderr and result.stderr.count("\n") == 1
 
 
-def test_the_command_erases_what_is_published(life: Life) -> None:
+@pytest.mark.deep
+def test_an_erasure_that_ends_anywhere_is_finished(life: Life) -> None:
     lab = life.lab
     lab.land([Event(CANARY, BASE + 230 * MINUTE, 1, "at last")])
     lab.go()
     assert validate(lab.spark, lab.pipeline).passed
     publish(lab.pipeline)
-    ends_at(Crasher("erase.intended"), lambda: erase(lab.spark, lab.pipeline, {"key": CANARY}))
-    result = command(life, "--key", CANARY, "--yes", "--json")
-    assert result.exit_code == 0, result.output
-    done = json.loads(result.stdout)
-    assert done["rows"]["hourly"] == 1
-    assert done["resumed"]
-    assert "This erase resumed one that was interrupted" in result.stderr
+    for place in (
+        "erase.intended",
+        "erase.deleted",
+        "publish.noted",
+        "erase.vacuumed",
+        "erase.done",
+    ):
+        ends_at(Crasher(place), lambda: erase(lab.spark, lab.pipeline, {"key": CANARY}))
+    assert not erase(lab.spark, lab.pipeline, {"key": CANARY}).resumed
+    life.forget()
     without_canary(life)
+    assert places(life, CANARY) == []

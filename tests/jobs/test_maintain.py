@@ -26,7 +26,6 @@ from tests.jobs.recompute.test_spec_evolution import become
 from tests.oracle import Event, Session, Sliding, Tumbling
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, Life, ends_at
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab, become_older
-from tests.support.rare_cases import quick_and_rare
 from windowing import delta, table_retention
 from windowing.admit.frame import DUPLICATE, LATE, PARTIAL, QUARANTINED
 from windowing.admit.table import REFUSED
@@ -41,15 +40,19 @@ FIRST = f"*/_delta_log/{0:020}.json"
 CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 
 
-@pytest.fixture(scope="module")
-def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
+def lived(spark: SparkSession, root: Path) -> Life:
     """Four runs with windows of every family, some of their events partly late."""
-    home = tmp_path_factory.mktemp("maintain")
-    lab = Lab(spark, home, WINDOWS, lateness=60 * MINUTE, delay=10 * MINUTE, shows=FEW)
+    lab = Lab(spark, root, WINDOWS, lateness=60 * MINUTE, delay=10 * MINUTE, shows=FEW)
     new = Life(lab)
     for _ in range(4):
         new.run()
     return new
+
+
+@pytest.fixture(scope="module")
+def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
+    """The pipeline of those tests that do not run beside the others."""
+    return lived(spark, tmp_path_factory.mktemp("maintain"))
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +91,7 @@ def published(life: Life) -> dict[str, list[str]]:
     return outputs
 
 
+@pytest.mark.beside(life=lived)
 def test_state_shrinks_and_no_number_changes(life: Life) -> None:
     before = {name: rows(life, name) for name in ("_panes_20m", "_fragments_visits", "_seen")}
     left = [life.leave_killed_write(table) for table in ("_panes_20m", "visits")]
@@ -133,7 +137,8 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize("places", quick_and_rare(PLACES, PLACES[1:]), ids=", ".join)
+@pytest.mark.deep
+@pytest.mark.parametrize("places", PLACES, ids=", ".join)
 def test_maintenance_that_ends_anywhere_harms_nothing(
     places: tuple[str, str], life: Life, small: Life
 ) -> None:

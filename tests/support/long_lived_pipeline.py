@@ -10,11 +10,13 @@ from datetime import UTC
 from pathlib import Path
 from random import Random
 from threading import Lock
+from typing import Any
 
 import pytest
 
 from tests.oracle import Count, Event, Session, Sliding
 from tests.support.pipeline_under_test import ARRIVAL, SECOND, Lab, us
+from tests.support.stored_rows import list_stored
 from windowing import delta
 from windowing.crash import armed
 from windowing.files import local_path
@@ -135,22 +137,18 @@ class Life:
             name: outcomes.count(name) for name in COUNTS if name != "read"
         }
         for table, outcome in (("_quarantine", "quarantined"), ("_duplicates", "duplicate")):
-            path = self.lab.pipeline.table(table)
-            assert (
-                delta.read(self.lab.spark, path).count()
-                if delta.exists(self.lab.spark, path)
-                else 0
-            ) == outcomes.count(outcome)
-        marks = sorted(
-            delta.read(self.lab.spark, self.lab.pipeline.table(WATERMARKS)).collect(),
-            key=lambda row: row["run"],
-        )
+            assert len(self._stored(table)) == outcomes.count(outcome)
+        marks = sorted(self._stored(WATERMARKS), key=lambda row: row["run"])
         assert [row["run"] for row in marks] == list(range(1, past.last_run + 1))
         last, closed = marks[-1], past.closed
         assert micros(last["watermark"].replace(tzinfo=UTC)) == truth.watermark
         assert closed is not None and {n: last[n] for n in COUNTS} == {
             n: closed.counts.get(n, 0) for n in COUNTS
         }
+
+    def _stored(self, table: str) -> list[dict[str, Any]]:
+        path = self.lab.pipeline.table(table)
+        return list_stored(self.lab.spark, path) if delta.exists(self.lab.spark, path) else []
 
     def leave_killed_write(self, table: str, text: str = "") -> Path:
         """What is left where a process was killed while Spark wrote `text` for a table."""

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from jobs.backfill import backfill
 from jobs.preflight.nothing_new import find_nothing_new
 from jobs.read import newest, newest_by
 from jobs.run import run
 from tests import oracle
-from tests.support.stored_rows import read_stored
+from tests.support.stored_rows import list_stored, read_stored
 from windowing import delta, own_tables
 from windowing.grid.zone import micros, moment
 from windowing.ledger.rule import LedgerHistory
@@ -231,12 +230,8 @@ class Lab:
 
         They are by (key, start, end), and index where windows have one, as the oracle names them.
         """
-        stored = read_stored(self.spark, self.pipeline.table(name))
-        rows = [
-            row.asDict()
-            for row in (stored.where(F.col("key").isin(*keys)) if keys else stored).collect()
-        ]
-        return _by_place(rows, _values)
+        rows = list_stored(self.spark, self.pipeline.table(name))
+        return _by_place([row for row in rows if not keys or row["key"] in keys], _values)
 
 
 def _by_place(

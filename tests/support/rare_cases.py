@@ -7,5 +7,10 @@ import pytest
 
 
 def quick_and_rare(cases: Iterable[Any], rare: Collection[Any]) -> list[Any]:
-    """The cases; those that are rare are deep."""
-    return [pytest.param(c, marks=pytest.mark.deep) if c in rare else c for c in cases]
+    """The cases; those that are rare are deep. Each is one value, or a tuple of all of them."""
+    return [
+        pytest.param(*(c if isinstance(c, tuple) else (c,)), marks=pytest.mark.deep)
+        if c in rare
+        else c
+        for c in cases
+    ]

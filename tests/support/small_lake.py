@@ -16,7 +16,8 @@ from pyspark.sql import types as T
 from jobs.microbatch.admission import Admitted, admit_rows
 from jobs.microbatch.context import Closing, RunContext
 from jobs.preflight.tables import output_schema, tables_of_window
-from windowing import delta
+from tests.support.stored_rows import read_stored
+from windowing import delta, own_tables
 from windowing.merge.table import create_table
 from windowing.panes.frame import Range
 from windowing.panes.rule import NO_BATCH, Family, pane_families
@@ -133,7 +134,7 @@ class SmallLake:
 
     def read(self, table: str) -> DataFrame:
         """A table of the pipeline."""
-        return delta.read(self.spark, self.pipeline.table(table))
+        return read_stored(self.spark, self.pipeline.table(table))
 
     def rows(self, table: str, *names: str) -> list[Row]:
         """The named columns of a table, or all of them, as `rows_of` gives them."""
@@ -180,7 +181,7 @@ def small_lake(
         "retention": dict(retention or {}),
     }
     pipeline = load_pipeline(spec)
-    delta.append(delta.rows(spark, [], SCHEMA), pipeline.source.table)
+    own_tables.create(spark, pipeline.source.table, delta.parse_columns(SCHEMA), {})
     for window in pipeline.windows:
         if created is not None and window.name not in created:
             continue

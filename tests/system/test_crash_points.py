@@ -2,8 +2,8 @@
 
 No row lost, none counted twice, the oracle's tables.
 
-One pipeline lives through all of it. A batch, or a backfill, ends at up to three places one after
-the other before it comes to its end, so every place but the first few is also one of a run that
+One pipeline lives through all of it. A batch, or a backfill, ends at several places one after the
+other before it comes to its end, so every place but the first few is also one of a run that
 repeats; the tables are compared after each batch.
 """
 
@@ -69,24 +69,20 @@ def crashers(places: tuple[str, ...], life: Life) -> list[Crasher]:
     return [Crasher(place, life.rng.randint(1, SEVERAL.get(place, 1))) for place in places]
 
 
-@pytest.mark.parametrize("places", apart(OF_RUN, 5), ids=", ".join)
+@pytest.mark.parametrize("places", apart(OF_RUN, 3), ids=", ".join)
 def test_a_run_that_ends_at_any_place_is_finished_by_the_next(
     places: tuple[str, ...], life: Life
 ) -> None:
     life.run(*crashers(places, life))
 
 
+@pytest.mark.deep
 def test_a_run_that_ends_at_an_earlier_place_when_it_is_repeated(life: Life) -> None:
     life.run(Crasher("batch.processed"), Crasher("state.stored"), Crasher("batch.judged"))
 
 
-@pytest.mark.parametrize(
-    "places",
-    [
-        pytest.param(places, marks=pytest.mark.deep if rare else (), id=", ".join(places))
-        for rare, places in enumerate(apart(OF_BACKFILL, 3))
-    ],
-)
+@pytest.mark.deep
+@pytest.mark.parametrize("places", apart(OF_BACKFILL, 3), ids=", ".join)
 def test_a_backfill_that_ends_at_any_place_is_finished(places: tuple[str, ...], life: Life) -> None:
     life.backfill(*crashers(places, life))
 

@@ -30,7 +30,7 @@ from windowing.spec.kinds import Delta
 from windowing.spec.load import load_pipeline
 from windowing.windows import ordered
 
-pytestmark = pytest.mark.beside
+pytestmark = [pytest.mark.beside, pytest.mark.deep]
 HOUR, DAY = 60 * MINUTE, 1440 * MINUTE
 HOURLY = Tumbling("hourly", HOUR)
 
@@ -40,7 +40,6 @@ def at(minute: int, name: str, key: str = "a", *, mark: bool = False) -> Event:
     return Event(key, BASE + minute * MINUTE, 1, name, minute, mark=mark)
 
 
-@pytest.mark.deep
 def test_a_backfill_where_ids_were_forgotten_and_state_is_gone(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -63,7 +62,6 @@ def test_a_backfill_where_ids_were_forgotten_and_state_is_gone(
     lab.check()
 
 
-@pytest.mark.deep
 def test_a_copy_of_an_event_whose_id_was_forgotten_stays_one(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -80,9 +78,7 @@ def test_a_copy_of_an_event_whose_id_was_forgotten_stays_one(
     lab.check()
 
 
-@pytest.mark.parametrize(
-    "place", ["run.emitted", pytest.param("run.marked", marks=pytest.mark.deep)]
-)
+@pytest.mark.parametrize("place", ["run.emitted", "run.marked"])
 def test_a_quiet_run_that_was_ended_and_then_reads_an_event_closes_no_more_than_it_says(
     place: str, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -115,7 +111,6 @@ def test_readers_see_as_closed_what_a_run_that_read_nothing_has_closed(
         publish(lab.pipeline)
 
 
-@pytest.mark.deep
 def test_names_that_only_mapped_columns_can_have_come_later(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -132,7 +127,6 @@ def test_names_that_only_mapped_columns_can_have_come_later(
     ] == [(2, 1)]
 
 
-@pytest.mark.deep
 def test_a_source_gets_a_column_of_a_name_that_refused_rows_could_not_have(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -169,7 +163,6 @@ def _insert(spark: SparkSession, source: str, rows: list[tuple[object, ...]]) ->
         spark.sql(f"insert into {source} values ({', '.join([repr(key), time, *map(str, more)])})")
 
 
-@pytest.mark.deep
 def test_a_late_window_without_events_is_not_shown(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, (replace(HOURLY, empty=True), Global("all")), lateness=0, shows=FEW)
     lab.run([at(570, "e1"), at(720, "e2", "b")])
@@ -177,7 +170,6 @@ def test_a_late_window_without_events_is_not_shown(spark: SparkSession, tmp_path
     lab.check()
 
 
-@pytest.mark.deep
 @pytest.mark.parametrize("place", ["run.emitted"])
 def test_windows_without_events_that_come_late_come_once(
     place: str, spark: SparkSession, tmp_path: Path
@@ -193,7 +185,6 @@ def test_windows_without_events_that_come_late_come_once(
     lab.check()
 
 
-@pytest.mark.deep
 def test_a_late_marker_ends_nothing_when_state_is_made_anew_until_a_backfill_takes_it_in(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -117,6 +117,7 @@ LATER = tuple(
 )
 
 
+@pytest.mark.deep
 def test_refused_rows_stay_refused_when_the_spec_gains_a_window(widening: Widening) -> None:
     widening.land("e4", "b", "05:20:00", 4)
     assert widening.run().accepted == 1

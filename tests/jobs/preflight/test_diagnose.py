@@ -187,11 +187,9 @@ def test_a_checkpoint_of_another_time_or_query_is_refused_and_made_anew(
     life.run()
 
 
-RARE = [pytest.param(place, marks=pytest.mark.deep) for place in ("batch.intended", "run.emitted")]
-
-
+@pytest.mark.deep
 @pytest.mark.beside(life=lived)
-@pytest.mark.parametrize("place", ["state.stored", *RARE])
+@pytest.mark.parametrize("place", ["state.stored", "batch.intended", "run.emitted"])
 def test_a_checkpoint_lost_half_way_through_a_run_is_made_so_that_the_run_is_finished(
     place: str, life: Life
 ) -> None:
@@ -206,10 +204,9 @@ def test_a_checkpoint_lost_half_way_through_a_run_is_made_so_that_the_run_is_fin
     life.check()
 
 
+@pytest.mark.deep
 @pytest.mark.beside(life=lived)
-@pytest.mark.parametrize(
-    "place", [pytest.param("recover.drafted", marks=pytest.mark.deep), "recover.moved"]
-)
+@pytest.mark.parametrize("place", ["recover.drafted", "recover.moved"])
 def test_a_repair_that_ends_half_way_is_asked_for_again(place: str, life: Life) -> None:
     shorten(newest(life.root / CHECKPOINT / "offsets"))
     ends_at(Crasher(place), lambda: recover(life.lab.spark, life.lab.pipeline))
