@@ -5,7 +5,8 @@
 Each run reads ten new rows into hourly windows. Both lakes are measured in turn in one session,
 because the tenth run of a session is slower than a later one whatever the lake is. The last
 maintenance is paid in: each run before it carries its share. The late runs are the last ones before
-the next maintenance.
+the next maintenance. Beside each run a bare stream of Spark reads the same rows, since the log of
+the source grows for it, too.
 """
 
 import sys
@@ -18,6 +19,7 @@ from pyspark.sql import SparkSession
 from bench.contenders import Work, aggregate_events, digest_rows
 from bench.figures import Figure, Point, Result, Times, Took, at_most, report_result
 from bench.rounds import compare_times, gather_times, time_action, time_in_turn
+from bench.small_runs import append_twice
 from bench.standard_runs import HOURLY, land, make_pipeline, many_events
 from bench.themes import add_size, describe_command, make_parser, temporary_directory
 from jobs.maintain import maintain
@@ -30,6 +32,7 @@ CHART = "runs of a lake"
 ROWS = 10
 STEP_S = 900
 YOUNG = 10
+BARE = "a bare stream of the same rows"
 EVERY_NTH = 10
 """The chart has the mean of that many runs."""
 WORK = Work(
@@ -63,6 +66,10 @@ class Growing:
     def run(self) -> None:
         """One run of what has landed."""
         run(self.spark, self.pipeline)
+
+    def stream_bare(self) -> None:
+        """The least that reads what has landed: a stream that appends it to two tables."""
+        append_twice(self.spark, self.root)
 
     def check(self) -> None:
         """Ends the program where the output is not what a recompute gives."""
@@ -115,16 +122,24 @@ def measure_many_runs(
         young.run_next(number)
     late, early = f"run {runs:,}", f"run {YOUNG}"
     measured: list[dict[str, Took]] = []
+    bare: list[dict[str, Took]] = []
+    old.stream_bare()
+    young.stream_bare()
     for number in range(rounds):
         old.land_next(runs - rounds + number)
         young.land_next(YOUNG + number)
         turn = time_in_turn(spark, {late: old.run, early: young.run}, number)
         paid = pay_share(turn[late], maintained, maintain_every)
         measured.append({late: paid, early: turn[early]})
+        bare.append(time_in_turn(spark, {late: old.stream_bare, early: young.stream_bare}, number))
     old.check()
     young.check()
     phase = f"{ROWS} rows into a lake"
-    times = [*gather_times(phase, measured), Times("all rows", "maintenance", (maintained,))]
+    times = [
+        *gather_times(phase, measured),
+        *gather_times(BARE, bare),
+        Times("all rows", "maintenance", (maintained,)),
+    ]
     figure = make_age_figure(times, phase, late, early)
     return Result(THEME, command, (figure,), tuple(times), make_points(took))
 
@@ -135,10 +150,12 @@ def pay_share(run_took: Took, maintained: Took, runs: int) -> Took:
 
 
 def make_age_figure(times: Sequence[Times], phase: str, late: str, early: str) -> Figure:
-    """A late run beside an early one."""
+    """A late run beside an early one, and what a bare stream's growth was meanwhile."""
     ratio = compare_times(times, phase, late, early)
+    bare = compare_times(times, BARE, late, early)
     name = f"{late} of a lake, maintenance paid in, to {early}"
-    return at_most(name, ratio.cpu, 1.15, 1.3, ratio.beside)
+    beside = f"{ratio.beside}; {BARE}: {bare.cpu:.2f}, {bare.beside}"
+    return at_most(name, ratio.cpu, 1.15, 1.3, beside)
 
 
 def make_points(took: Sequence[Took]) -> tuple[Point, ...]:

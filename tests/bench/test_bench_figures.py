@@ -36,7 +36,7 @@ from bench.large_runs import (
 from bench.late_runs import SHARES as LATE_SHARES
 from bench.late_runs import make_late_figure
 from bench.late_runs import make_points as make_late_points
-from bench.many_runs import make_age_figure, pay_share
+from bench.many_runs import BARE, make_age_figure, pay_share
 from bench.many_runs import make_points as make_age_points
 from bench.memory import make_memory_figure, parse_peak_gib
 from bench.rounds import compare_times, gather_times
@@ -115,6 +115,7 @@ def ratio_figures(ours: float, peers: float) -> list[Figure]:
     cases = timed("p", ours=[ours], streaming=[peers], recompute=[peers])
     turns = [("all late", "all on time"), ("run 200", "run 10"), (NOW, BEFORE)]
     late, age, before = ([*timed("p", **{a: [ours], b: [peers]})] for a, b in turns)
+    age += timed(BARE, **{"run 200": [1.0], "run 10": [1.0]})
     return [
         *make_load_figures(large, SMALL),
         make_arrival_figure(large, SMALL, 3, 1.5),

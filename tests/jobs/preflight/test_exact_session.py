@@ -101,8 +101,9 @@ EXPECTED = [
 ]
 
 
+@pytest.mark.deep
 @pytest.mark.beside
-@pytest.mark.parametrize("kind", [pytest.param("string", marks=pytest.mark.deep), "timestamp_ntz"])
+@pytest.mark.parametrize("kind", ["string", "timestamp_ntz"])
 def test_a_session_with_other_settings_gives_the_same_and_keeps_them(
     kind: str, spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -1,0 +1,107 @@
+"""Tests beside other tests: which come first, what they share, and that none of them is lost."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.support.run_beside import Beside, from_the_end
+
+PATIENCE = 60
+"""Seconds until a test that waits for another one gives up."""
+
+
+@dataclass
+class Listed:
+    """As much of a test as is asked for: its name, its function and what it shares."""
+
+    nodeid: str
+    obj: Callable[..., None]
+    shares: dict[str, Any] = field(default_factory=dict)
+
+    def get_closest_marker(self, name: str) -> SimpleNamespace:
+        """The marker, whose arguments are what the test shares."""
+        assert name == "beside"
+        return SimpleNamespace(kwargs=self.shares)
+
+
+def suite(*tests: Listed) -> list[pytest.Function]:
+    """The tests in the order of the suite."""
+    return cast("list[pytest.Function]", list(tests))
+
+
+def lived(spark: SparkSession, root: Path) -> list[str]:
+    """What two tests share; it knows which of them came first."""
+    return [f"made in {'a directory' if root.is_dir() else 'nothing'}"]
+
+
+def test_the_last_comes_first_and_those_that_share_something_keep_their_order() -> None:
+    def nothing() -> None:
+        pass
+
+    shares = {"life": lived}
+    tests = suite(
+        Listed("one", nothing),
+        Listed("grows", nothing, shares),
+        Listed("shrinks", nothing, shares),
+        Listed("last", nothing),
+    )
+    assert [(first.nodeid, test.nodeid) for first, test in from_the_end(tests)] == [
+        ("last", "last"),
+        ("grows", "grows"),
+        ("grows", "shrinks"),
+        ("one", "one"),
+    ]
+
+
+def test_what_has_not_begun_is_left_to_the_suite_and_what_failed_fails_there(
+    spark: SparkSession,
+) -> None:
+    begun, free = Event(), Event()
+
+    def wait() -> None:
+        begun.set()
+        assert free.wait(PATIENCE)
+        raise ValueError("seen")
+
+    def never() -> None:
+        raise AssertionError("it was run beside, and by the suite")
+
+    earlier, later = suite(Listed("earlier", never), Listed("later", wait))
+    running = Beside(spark, [earlier, later])
+    assert begun.wait(PATIENCE)
+    assert not running.ended(earlier), "the suite came to it first"
+    free.set()
+    with pytest.raises(ValueError, match="seen"):
+        running.ended(later)
+    running.stop()
+
+
+def test_tests_that_share_something_stay_together_once_one_has_begun(spark: SparkSession) -> None:
+    begun, free = Event(), Event()
+
+    def grow(life: list[str]) -> None:
+        begun.set()
+        assert free.wait(PATIENCE)
+        life.append("grown")
+
+    def shrink(life: list[str], tmp_path: Path) -> None:
+        assert life == ["made in a directory", "grown"]
+        assert tmp_path.is_dir()
+
+    grows, shrinks = suite(
+        Listed("grows", grow, {"life": lived}), Listed("shrinks", shrink, {"life": lived})
+    )
+    running = Beside(spark, [grows, shrinks])
+    assert begun.wait(PATIENCE)
+    assert running.keeps(shrinks), "its pipeline is what the first one leaves"
+    free.set()
+    assert running.ended(grows)
+    assert running.ended(shrinks)
+    assert running.took.keys() == {"grows", "shrinks"}
+    running.stop()
