@@ -32,7 +32,7 @@ THEMES: Mapping[str, Mapping[str, str]] = {
         "full": "--runs 100 --maintain-every 25",
         "small": "--runs 12 --maintain-every 5 --rounds 1",
     },
-    "memory": {"full": "--events 10000000", "small": "--events 20000"},
+    "memory": {"full": "", "small": "--events 20000"},
     "crossover": {
         "full": "--histories 100000 1000000 10000000 50000000",
         "small": "--histories 10000 20000 --rounds 1",

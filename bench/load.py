@@ -31,7 +31,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="a first load into three windows")
     parser.add_argument("--events", type=int, default=5_000_000)
     events = parser.parse_args().events
-    spark = spark_session("load", **{"spark.driver.memory": "4g"})
+    spark = spark_session("load")
     with temporary_directory("load") as root:
         land_events(spark, root, events)
         reports: list[RunReport] = []

@@ -66,7 +66,8 @@ DEFAULTS = {
 LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.memory": "4g",
+    # With what the JVM needs beside its heap, its process stays within 4 GiB.
+    "spark.driver.memory": "3400m",
     # Few rows are collected, however large each of them is.
     "spark.driver.maxResultSize": "0",
     # Every sort, aggregation and broadcast begins with a zeroed page of this size. With few cores
