@@ -19,8 +19,7 @@ from pyspark.sql import SparkSession
 from bench.contenders import Work, aggregate_events, digest_rows
 from bench.figures import Figure, Point, Result, Times, Took, at_most, report_result
 from bench.rounds import compare_times, gather_times, time_action, time_in_turn
-from bench.small_runs import append_twice
-from bench.standard_runs import HOURLY, land, make_pipeline, many_events
+from bench.standard_runs import HOURLY, append_twice, land, make_pipeline, many_events
 from bench.themes import add_size, describe_command, make_parser, temporary_directory
 from jobs.maintain import maintain
 from jobs.run import run

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import yaml
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from bench.figures import Figure, Result, at_most, report_result
 from bench.meter import Cost, metered
@@ -21,6 +21,7 @@ from bench.processes import run_process, run_python
 from bench.standard_runs import (
     HOURLY,
     ROLLING,
+    append_twice,
     land,
     make_pipeline,
     make_spec,
@@ -118,18 +119,6 @@ def _measure_single_events(spark: SparkSession, root: Path, rounds: int) -> list
             4,
         ),
     ]
-
-
-def append_twice(spark: SparkSession, root: Path) -> None:
-    """The least that a run could do: a stream that appends its batch to two tables."""
-
-    def write(rows: DataFrame, number: int) -> None:
-        for name in ("first", "second"):
-            rows.write.format("delta").mode("append").save(str(root / name))
-
-    stream = spark.readStream.format("delta").load(str(root / "events")).writeStream
-    stream = stream.option("checkpointLocation", str(root / "appended"))
-    stream.trigger(availableNow=True).foreachBatch(write).start().awaitTermination()
 
 
 def _measure_commands(root: Path, rounds: int) -> list[Figure]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
@@ -34,6 +34,18 @@ def land(spark: SparkSession, root: Path, query: str) -> None:
     """Appends what a query gives as id, user, at and amount, in one commit of one file."""
     rows = spark.sql(query).coalesce(1)
     rows.write.format("delta").mode("append").save(str(root / "events"))
+
+
+def append_twice(spark: SparkSession, root: Path) -> None:
+    """The least that a run could do: a stream that appends its batch to two tables."""
+
+    def write(rows: DataFrame, number: int) -> None:
+        for name in ("first", "second"):
+            rows.write.format("delta").mode("append").save(str(root / name))
+
+    stream = spark.readStream.format("delta").load(str(root / "events")).writeStream
+    stream = stream.option("checkpointLocation", str(root / "appended"))
+    stream.trigger(availableNow=True).foreachBatch(write).start().awaitTermination()
 
 
 def one_event(second: int) -> str:

@@ -4,6 +4,7 @@ That is so also when the erase is interrupted.
 """
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +38,11 @@ LEFT = oracle.Tumbling("left", 30 * MINUTE)
 CANARY = "zz-canary-4711"
 
 
-@pytest.fixture(scope="module")
-def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
+def lived(spark: SparkSession, root: Path) -> Life:
     """Two published runs, with the canary on time, late, partly late, duplicate and quarantined."""
     lab = Lab(
         spark,
-        tmp_path_factory.mktemp("erase"),
+        root,
         (*WINDOWS, LEFT),
         lateness=60 * MINUTE,
         delay=10 * MINUTE,
@@ -59,6 +59,12 @@ def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     validate(spark, lab.pipeline)
     publish(lab.pipeline)
     return Life(lab)
+
+
+@pytest.fixture(scope="module")
+def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
+    """The pipeline of those tests that go on from one another."""
+    return lived(spark, tmp_path_factory.mktemp("erase"))
 
 
 def events_at(key: str, name: str, minutes: tuple[int | None, ...]) -> list[Event]:
@@ -112,33 +118,63 @@ def command(life: Life, *words: str) -> Result:
     )
 
 
-def test_a_key_is_nowhere_any_more(life: Life) -> None:
-    others = {window.name: without_rows_of_canary(life, window.name) for window in life.lab.windows}
+def check_erasure(life: Life, erase_canary: Callable[[], None]) -> None:
+    """The canary is there in every way, and nowhere after `erase_canary`; other keys stay."""
+    lab = life.lab
+    others = {window.name: without_rows_of_canary(life, window.name) for window in lab.windows}
     for table in ("_late", "_quarantine", "_duplicates"):
         assert rows_of_canary(life, table) > 0, table
     assert places(life, CANARY), "the canary can be found where it is"
     for table in ("hourly", "_seen"):
         life.leave_killed_write(table, CANARY)
     assert rows_of_canary(life, "left") > 0
-    ends_at(
-        Crasher("erase.intended"), lambda: erase(life.lab.spark, life.lab.pipeline, {"key": CANARY})
-    )
-    result = command(life, "--key", CANARY, "--yes", "--json")
-    assert result.exit_code == 0, result.output
-    done = json.loads(result.stdout)
-    assert done["rows"]["hourly"] > 0
-    assert done["resumed"]
-    assert "This erase resumed one that was interrupted" in result.stderr
+    erase_canary()
     again = Crasher("erase.vacuumed", nth=0)
     with armed(again):
-        assert not erase(life.lab.spark, life.lab.pipeline, {"key": CANARY}).resumed
+        assert not erase(lab.spark, lab.pipeline, {"key": CANARY}).resumed
     assert again.seen == 0, "tables that hold nothing of their past are left as they are"
     life.forget()
     without_canary(life)
-    assert {w.name: life.lab.table(w.name) for w in life.lab.windows} == others
+    assert {w.name: lab.table(w.name) for w in lab.windows} == others
     assert places(life, CANARY) == []
-    ids = {row["event_id"] for row in list_stored(life.lab.spark, life.lab.pipeline.table("_seen"))}
+    ids = {row["event_id"] for row in list_stored(lab.spark, lab.pipeline.table("_seen"))}
     assert ids and not any(i.startswith("c") for i in ids)
+
+
+def interrupt_erasure(life: Life, place: str) -> None:
+    """An erasure of the canary that ends at `place`."""
+    lab = life.lab
+    ends_at(Crasher(place), lambda: erase(lab.spark, lab.pipeline, {"key": CANARY}))
+
+
+def test_a_key_is_nowhere_any_more(life: Life) -> None:
+    """In hourly windows the canary has minutes 0 and 5, 100, 170, and 180 with 200."""
+
+    def erase_by_command() -> None:
+        interrupt_erasure(life, "erase.intended")
+        result = command(life, "--key", CANARY, "--yes", "--json")
+        assert result.exit_code == 0, result.output
+        done = json.loads(result.stdout)
+        assert done["rows"]["hourly"] == 4
+        assert done["resumed"]
+        assert "This erase resumed one that was interrupted" in result.stderr
+
+    check_erasure(life, erase_by_command)
+
+
+PLACES = ("erase.intended", "erase.deleted", "publish.noted", "erase.vacuumed", "erase.done")
+
+
+@pytest.mark.deep
+@pytest.mark.beside
+def test_an_erasure_that_ends_anywhere_is_finished(spark: SparkSession, tmp_path: Path) -> None:
+    life = lived(spark, tmp_path)
+
+    def interrupt_everywhere() -> None:
+        for place in PLACES:
+            interrupt_erasure(life, place)
+
+    check_erasure(life, interrupt_everywhere)
 
 
 def test_the_next_run_goes_on_and_the_key_may_come_again(life: Life) -> None:
@@ -167,7 +203,7 @@ def test_a_run_that_came_between_is_published_before_an_erasure_is_finished(life
     validate(lab.spark, lab.pipeline)
     publish(lab.pipeline)
     published = read_history(lab.pipeline).last_run
-    ends_at(Crasher("erase.vacuumed"), lambda: erase(lab.spark, lab.pipeline, {"key": CANARY}))
+    interrupt_erasure(life, "erase.vacuumed")
     lab.land(
         [
             Event("a", BASE + 220 * MINUTE, 1, "between"),
@@ -222,24 +258,3 @@ def test_wrong_questions(words: tuple[str, ...], sentence: str, life: Life) -> N
     result = command(life, *words)
     assert (result.exit_code, result.stdout) == (2, "")
     assert sentence in result.stderr and result.stderr.count("\n") == 1
-
-
-@pytest.mark.deep
-def test_an_erasure_that_ends_anywhere_is_finished(life: Life) -> None:
-    lab = life.lab
-    lab.land([Event(CANARY, BASE + 230 * MINUTE, 1, "at last")])
-    lab.go()
-    assert validate(lab.spark, lab.pipeline).passed
-    publish(lab.pipeline)
-    for place in (
-        "erase.intended",
-        "erase.deleted",
-        "publish.noted",
-        "erase.vacuumed",
-        "erase.done",
-    ):
-        ends_at(Crasher(place), lambda: erase(lab.spark, lab.pipeline, {"key": CANARY}))
-    assert not erase(lab.spark, lab.pipeline, {"key": CANARY}).resumed
-    life.forget()
-    without_canary(life)
-    assert places(life, CANARY) == []
