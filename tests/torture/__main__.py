@@ -5,7 +5,7 @@
 Two lanes are played beside each other, each with two pipelines of its own. Each round of a lane is
 a process that finishes what the last one left, compares all there is with what must be, lives on
 for a run, and is killed at a named place: itself, its JVM, or both. Every third round it is killed
-while it finishes, too. After every fourth, in turn, two runs race, or two runs, a backfill, a
+while it finishes, too. After every eighth, in turn, two runs race, or two runs, a backfill, a
 maintenance and a publication do, while somebody reads the pointer. The first difference ends it.
 """
 
@@ -54,9 +54,9 @@ def play_lane(lane: str, tally: Tally, home: Path, until: float, stop: Event) ->
     while time.monotonic() < until and not stop.is_set():
         plan = plan_round(tally.rounds, tally.seed, LANES[lane])
         play_round(tally, home, plan)
-        if tally.rounds % 8 == 3:
+        if tally.rounds % 16 == 7:
             play_race(tally, home, plan["family"])
-        if tally.rounds % 8 == 7:
+        if tally.rounds % 16 == 15:
             play_crowd(tally, home, plan["family"])
         tally.rounds += 1
         tally.seconds = before + time.monotonic() - began
