@@ -44,10 +44,10 @@ def kind(window: Aligned) -> ModuleType:
 def reach(window: Aligned, within: Range) -> Range:
     """`within`, widened so that it contains the start of every pane that a recomputation needs.
 
-    Those share a window with an event of `within`, or with the window next to such a window. Two
-    instants of a window are less than its length apart.
+    Those share a window with an event of `within`, or with the window next to such a window. The
+    ends of these windows are inside too, because they decide which panes were late.
     """
-    wide = _windows_apart(window) * longest_span(window) - 1
+    wide = _windows_apart(window) * longest_span(window)
     return Range(within.low_us - wide, within.high_us + wide)
 
 
