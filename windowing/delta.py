@@ -82,6 +82,25 @@ def _find_relation_of_batch(stream: SparkSession) -> Any:
     return relation if is_batch else None
 
 
+def list_batch_files(stream: SparkSession) -> list[Path] | None:
+    """The Parquet files whose rows are those of the batch that the stream has passed on.
+
+    None where they contain other rows too, name columns otherwise than the table does, or are not
+    on a local disk. It has to be asked by the thread that the stream calls.
+    """
+    relation = _find_relation_of_batch(stream)
+    if relation is None or relation.fileFormat().metadata().columnMappingMode().name() != "none":
+        return None
+    chosen = relation.location()
+    files = chosen.addFiles()
+    if any(files.apply(n).deletionVector() is not None for n in range(files.size())):
+        return None
+    uris = [str(uri) for uri in chosen.inputFiles()]
+    if not all(uri.startswith("file:/") for uri in uris):
+        return None
+    return [local_path(uri) for uri in uris]
+
+
 def _in_session(relation: Any, spark: SparkSession) -> Any:
     """The same files, read with the settings of `spark`."""
     return relation.copy(

@@ -3,8 +3,9 @@
 rows -> rows with an event time or a reason -> rows with an outcome, and their counts
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
@@ -32,6 +33,7 @@ from windowing.merge.rule import complete_table
 from windowing.panes import table as state
 from windowing.panes.frame import Range
 from windowing.source import frame as source
+from windowing.source.clean_files import find_clean_batch, find_demands
 from windowing.source.table import earlier_types
 from windowing.spec.duration import DAY
 from windowing.spec.pipeline import Pipeline
@@ -42,6 +44,28 @@ _FAR_US = 50 * 366 * DAY
 There is a limit because every year has clock changes, and each of them is a part of the query.
 """
 _OUTCOMES = (ACCEPTED, LATE, DUPLICATE, QUARANTINED)
+
+
+FindFiles = Callable[[], Sequence[Path] | None]
+"""Finds the files that contain the rows of a batch and no others; None where there are no such."""
+
+
+def find_no_files() -> None:
+    """The files of a batch that is not simply files."""
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What is known of a batch before admission.
+
+    It has so many events, of which some are quarantined. The times of the others are `within` a
+    range; None where there is none. `lost` counts the values that expressions lost.
+    """
+
+    read: int
+    quarantined: int
+    within: Range | None
+    lost: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -69,7 +93,9 @@ class Admitted:
         return self.rows.where(F.col(OUTCOME) == ACCEPTED)
 
 
-def admit_rows(batch: RunContext, rows: DataFrame) -> Admitted:
+def admit_rows(
+    batch: RunContext, rows: DataFrame, find_files: FindFiles = find_no_files
+) -> Admitted:
     """Gives every event of a batch one outcome, and counts the outcomes; nothing is written."""
     pipeline = batch.pipeline
     wider = source.add_computed_columns(rows, pipeline)
@@ -78,17 +104,15 @@ def admit_rows(batch: RunContext, rows: DataFrame) -> Admitted:
     checked = marked.where(~F.col(UNANSWERED)).drop(UNANSWERED)
     if _is_judged_at_once(pipeline):
         return _judge_all(batch, checked, wider, {}, suspicious=False)
-    facts = _collect_facts(marked, pipeline)
-    lost = keep_null_counts(facts)
+    facts = _read_facts(batch, wider.schema, find_files) or _collect_facts(marked, pipeline)
     late_before = suspicious_before(pipeline, batch.stamp.judged_us)
-    low = facts["low"]
-    suspicious = late_before is not None and low is not None and low < late_before
+    within = facts.within
+    suspicious = late_before is not None and within is not None and within.low_us < late_before
     if not suspicious and pipeline.source.event_id is None:
         # Nothing can be late or a duplicate, so rows need no comparison with others or with state.
-        within = None if low is None else Range(low, facts["high"])
-        counts = {**_count_without_judging(facts), **lost}
+        counts = {**_count_without_judging(facts), **facts.lost}
         return Admitted(accept_valid_rows(checked), wider.columns, wider.schema, counts, within)
-    return _judge_all(batch, checked, wider, lost, suspicious=suspicious)
+    return _judge_all(batch, checked, wider, facts.lost, suspicious=suspicious)
 
 
 def _is_judged_at_once(pipeline: Pipeline) -> bool:
@@ -117,18 +141,16 @@ def _judge_all(
     # Counts, state and outputs all read these rows, so they are computed once.
     judged = judged.localCheckpoint(eager=True)
     counts = _count_outcomes(judged, pipeline)
-    low = counts.pop("low")
-    high = counts.pop("high")
-    within = None if low is None else Range(low, high)
+    within = _make_range(counts.pop("low"), counts.pop("high"))
     return Admitted(judged, wider.columns, wider.schema, {**counts, **lost}, within)
 
 
-def _count_without_judging(facts: Row) -> dict[str, int]:
+def _count_without_judging(facts: _Facts) -> dict[str, int]:
     """The counts of a batch in which every event is accepted or quarantined."""
     return {
-        "read": facts["n"],
-        ACCEPTED: facts["n"] - facts["bad"],
-        QUARANTINED: facts["bad"],
+        "read": facts.read,
+        ACCEPTED: facts.read - facts.quarantined,
+        QUARANTINED: facts.quarantined,
         LATE: 0,
         DUPLICATE: 0,
     }
@@ -204,12 +226,23 @@ def keep_null_counts(row: Row) -> dict[str, int]:
     return {name_null_count(column): n for column, n in found.items()}
 
 
-def _collect_facts(marked: DataFrame, pipeline: Pipeline) -> Row:
-    """What is known of a batch before admission, in one action.
+def _read_facts(batch: RunContext, schema: T.StructType, find_files: FindFiles) -> _Facts | None:
+    """What is known of a batch from its files alone, which is that nothing is wrong with any row.
 
-    `n` events, `bad` of which are quarantined, `low` and `high` as the first and last time of the
-    others, and the counts of values that expressions lost.
+    None where they do not show that. `schema` is that of the source with its computed columns.
     """
+    demands = find_demands(batch.pipeline, schema, batch.arrival_us)
+    files = None if demands is None else find_files()
+    if demands is None or files is None:
+        return None
+    clean = find_clean_batch(files, demands)
+    if clean is None:
+        return None
+    return _Facts(clean.rows, 0, _make_range(clean.low_us, clean.high_us), {})
+
+
+def _collect_facts(marked: DataFrame, pipeline: Pipeline) -> _Facts:
+    """What is known of a batch before admission, in one action."""
     event = ~F.col(UNANSWERED)
     is_good = event & F.col(WHY).isNull()
     good_time = F.when(is_good, F.col(TIME))
@@ -217,10 +250,15 @@ def _collect_facts(marked: DataFrame, pipeline: Pipeline) -> Row:
     quarantined = F.count(F.when(event, F.col(WHY))).alias("bad")
     lost = count_lost_values(pipeline, event)
     unanswered = F.count_if(F.col(UNANSWERED)).alias(name_null_count(WHERE))
-    facts = marked.agg(events, quarantined, *_find_ends(good_time), *lost, unanswered).first()
-    if facts is None:
+    row = marked.agg(events, quarantined, *_find_ends(good_time), *lost, unanswered).first()
+    if row is None:
         raise TidemarkError("internal error: the rows of the batch could not be counted")
-    return facts
+    return _Facts(row["n"], row["bad"], _make_range(row["low"], row["high"]), keep_null_counts(row))
+
+
+def _make_range(low_us: int | None, high_us: int | None) -> Range | None:
+    """The times between both; None where there are none."""
+    return None if low_us is None or high_us is None else Range(low_us, high_us)
 
 
 def _find_ends(time: Column) -> list[Column]:

@@ -13,7 +13,7 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs.microbatch.admission import Admitted, admit_rows
+from jobs.microbatch.admission import Admitted, FindFiles, admit_rows, find_no_files
 from jobs.microbatch.aligned import PaneBatch, find_joined
 from jobs.microbatch.context import RunContext
 from jobs.microbatch.ordered import EventBatch, events_of
@@ -34,12 +34,14 @@ from windowing.spec.kinds import Session
 _Contribution = PaneBatch | FragmentBatch | EventBatch
 
 
-def process_batch(batch: RunContext, rows: DataFrame) -> dict[str, int]:
+def process_batch(
+    batch: RunContext, rows: DataFrame, find_files: FindFiles = find_no_files
+) -> dict[str, int]:
     """Carries one micro-batch through every stage; returns its counts by their ledger names.
 
     Among the counts are the first and last accepted event time, in microseconds.
     """
-    admitted = admit_rows(batch, rows)
+    admitted = admit_rows(batch, rows, find_files)
     crashpoint("batch.judged")
     counts = dict(admitted.counts)
     if admitted.within is None:

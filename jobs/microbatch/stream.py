@@ -9,6 +9,7 @@ from contextvars import copy_context
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
@@ -129,7 +130,7 @@ class Run:
         stamp = Stamp(self.number, number, GENERATION, intent.watermark_in)
         batch = RunContext(self.spark, self.pipeline, stamp, intent.arrival or self.arrival_us)
         read = self._choose_reading(rows)
-        counts = process_batch(batch, keep_inserts(read))
+        counts = process_batch(batch, keep_inserts(read), self._find_files)
         note = note_of(batch, read, self.story)
         crashpoint("batch.processed")
         versions = self._read_versions()
@@ -153,6 +154,13 @@ class Run:
         if self._reads_few:
             return rows
         return delta.read_streamed_batch(self.spark, self._stream_session, rows)
+
+    def _find_files(self) -> list[Path] | None:
+        """The files with the rows of the present batch and no others; None where there are none."""
+        if self.pipeline.source.changes == "feed":
+            # What was updated and deleted is among the rows, too.
+            return None
+        return delta.list_batch_files(self._stream_session)
 
     def _is_empty(self, rows: DataFrame) -> bool:
         """Whether a batch has no rows at all."""

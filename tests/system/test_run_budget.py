@@ -57,7 +57,7 @@ def test_an_event_that_adds_a_window(usual: SparkSession, tmp_path: Path) -> Non
     land(usual, tmp_path, one_event(3600))
     report, cost = run_metered(usual, tmp_path, pipeline)
     assert (report.windows["hourly"].inserted, report.windows["hourly"].updated) == (1, 0)
-    assert_within(cost, Cost(jobs=7, commits=6, calls=1_500))
+    assert_within(cost, Cost(jobs=6, commits=6, calls=1_450))
 
 
 @pytest.mark.alone
@@ -68,7 +68,7 @@ def test_a_late_event_that_corrects_a_window(usual: SparkSession, tmp_path: Path
     land(usual, tmp_path, one_event(1))
     report, cost = run_metered(usual, tmp_path, pipeline)
     assert (report.windows["hourly"].inserted, report.windows["hourly"].updated) == (0, 1)
-    assert_within(cost, Cost(jobs=11, commits=6, calls=1_950))
+    assert_within(cost, Cost(jobs=10, commits=6, calls=1_900))
 
 
 @pytest.mark.alone

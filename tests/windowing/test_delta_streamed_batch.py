@@ -31,6 +31,7 @@ class Reader:
         self.read_again: list[list[str]] = []
         self.plans: list[str] = []
         self.tasks: list[int] = []
+        self.files: list[list[Path] | None] = []
 
     def drain(self) -> None:
         reader = self.stream.readStream.format("delta").options(**self.options)
@@ -46,8 +47,14 @@ class Reader:
         self.read_again.append(show(found))
         plan = found._jdf.queryExecution().optimizedPlan().toString()
         assert found.sparkSession is self.spark
+        self.files.append(delta.list_batch_files(self.stream))
         self.tasks.append(found.rdd.getNumPartitions())
         self.plans.append("files" if "Relation [" in plan else "rows")
+
+
+def numbers_of(shown: list[str]) -> list[int]:
+    """The column `n` of rows as `show` gives them."""
+    return [int(row.split("n=")[1].split(",")[0]) for row in shown]
 
 
 def show(rows: DataFrame) -> list[str]:
@@ -105,6 +112,19 @@ def test_a_batch_has_the_same_rows_read_as_a_table(
     assert [len(rows) for rows in reader.passed_on] == [16, 40]
     assert reader.read_again == reader.passed_on
     assert reader.plans == ["files", "files"]
+    has_only_its_rows = {
+        # Files were rewritten by the delete.
+        "plain": [True, True],
+        # The files of the first batch contain deleted rows.
+        "deletion vectors": [False, True],
+        # They name columns otherwise.
+        "mapped columns": [False, False],
+    }
+    assert [files is not None for files in reader.files] == has_only_its_rows[kind]
+    for rows, files in zip(reader.passed_on, reader.files, strict=True):
+        if files is not None:
+            found = spark.read.parquet(*map(str, files))
+            assert sorted(row["n"] for row in found.collect()) == sorted(numbers_of(rows))
 
 
 def test_a_batch_of_a_partitioned_table_has_the_same_rows(
@@ -133,6 +153,7 @@ def test_a_batch_of_a_change_feed_stays_as_it_is_passed_on(
     assert reader.read_again == reader.passed_on
     assert [len(rows) for rows in reader.passed_on] == [20, 10]
     assert "files" not in reader.plans[1:]
+    assert reader.files[1:] == [None]
 
 
 def test_the_session_of_the_queries_says_how_files_are_split(
@@ -157,3 +178,4 @@ def test_the_session_of_the_queries_says_how_files_are_split(
 def test_rows_outside_of_a_stream_stay_as_they_are(spark: SparkSession) -> None:
     rows = spark.range(3)
     assert show(delta.read_streamed_batch(spark, spark, rows)) == show(rows)
+    assert delta.list_batch_files(spark) is None

@@ -106,23 +106,32 @@ def aggregate_fragments(
     return fragments.drop("__chain")
 
 
-def bad_value(aggregate: Aggregate, schema: T.StructType) -> dict[str, Column]:
-    """The columns of `aggregate` that can contain a bad value, and where they do.
+def column_that_may_be_bad(aggregate: Aggregate, schema: T.StructType) -> str | None:
+    """The column of `aggregate` that can contain a bad value; None where none can.
 
-    Bad values are NaN, infinity, and text where a number is needed. A bad value is bad in every
-    row, also where the aggregate's `where` is not true.
+    Bad values are NaN, infinity, and text where a number is needed.
     """
     column = aggregate.by if aggregate.by is not None else aggregate.column
     if column is None or aggregate.function not in (*NUMERIC, *_COMPARING):
-        return {}
+        return None
     kind = schema[column].dataType
+    is_number_as_text = isinstance(kind, T.StringType) and aggregate.function in NUMERIC
+    return column if isinstance(kind, FRACTIONS) or is_number_as_text else None
+
+
+def bad_value(aggregate: Aggregate, schema: T.StructType) -> dict[str, Column]:
+    """The column of `aggregate` that can contain a bad value, and where it does.
+
+    A bad value is bad in every row, also where the aggregate's `where` is not true.
+    """
+    column = column_that_may_be_bad(aggregate, schema)
+    if column is None:
+        return {}
     value = F.col(f"`{column}`")
-    if isinstance(kind, FRACTIONS):
+    if isinstance(schema[column].dataType, FRACTIONS):
         return {column: not_finite(value)}
-    if isinstance(kind, T.StringType) and aggregate.function in NUMERIC:
-        number = value.try_cast("double")
-        return {column: value.isNotNull() & (number.isNull() | not_finite(number))}
-    return {}
+    number = value.try_cast("double")
+    return {column: value.isNotNull() & (number.isNull() | not_finite(number))}
 
 
 def not_finite(value: Column) -> Column:

@@ -18,7 +18,8 @@ from windowing.spec.expressions.parse import may_lose
 from windowing.spec.kinds import Expression
 from windowing.spec.pipeline import Pipeline
 
-_UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+"""How long the units of numeric event times are, in microseconds."""
 _DATED = r"^\s*[+-]?\d{4}"
 """How a text that names a day begins; Spark would read a time of day alone as one of today."""
 _LOCAL = r"^\s*[+-]?\d+(-\d\d?(-\d\d?([T ](\d\d?:\d\d?(:\d\d?(\.\d*)?)?)?)?)?)?\s*$"
@@ -136,7 +137,7 @@ def read_event_time(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     time = F.lit(None).cast("bigint")
     naive = F.lit(None).cast("bigint")
     if event_time.unit:
-        time = _scale_number(value, kind, _UNITS[event_time.unit])
+        time = _scale_number(value, kind, UNITS[event_time.unit])
     elif isinstance(kind, T.TimestampType):
         time = F.unix_micros(value)
     elif isinstance(kind, T.StringType):
