@@ -5,6 +5,9 @@ import sys
 from jobs.engine.client import run_in_engine
 from windowing.errors import UsageError
 
+_INTERRUPTED = 130
+"""The exit code of what Ctrl-C has ended, as shells have it."""
+
 
 def main() -> None:
     """Runs the command line and ends this process with its exit code."""
@@ -13,6 +16,10 @@ def main() -> None:
     except UsageError as error:
         print(f"tidemark: {error}", file=sys.stderr)
         code = error.exit_code
+    except KeyboardInterrupt:
+        # The command itself handles this; it has not begun.
+        print("\ntidemark: interrupted before the command began", file=sys.stderr)
+        code = _INTERRUPTED
     if code is None:
         # These imports take longer than a command that the engine runs.
         from jobs.cli.main import main as run_here

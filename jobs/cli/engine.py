@@ -95,12 +95,13 @@ def serve(*, idle_minutes: int) -> None:
     from jobs.engine.fingerprint import code_fingerprint, surroundings
 
     code, given = code_fingerprint(os.environ), surroundings(os.environ)
-    from jobs.engine.control import hold_place
+    from jobs.engine.control import begin_log, hold_place
     from jobs.engine.place import make_place
     from jobs.engine.server import Engine, Terms, end_on_signals, listen
 
     place = make_place()
     hold_place(place)
+    begin_log(place)
     end_on_signals()
     from jobs.engine.warm_spark import WarmSpark
 

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from jobs.engine.client import ask_engine
@@ -57,13 +58,14 @@ def start_engine(idle_minutes: int = IDLE_MINUTES) -> Status:
     known = _find_usable(place)
     if known is not None:
         return known
+    known_bytes = _count_bytes(place.log)
     process = _spawn_engine(place, idle_minutes)
     for _ in range(round(_GIVE_UP_SECONDS / _POLL_SECONDS)):
         status = engine_status()
         if status is not None and status.state != "starting":
             return status
         if process.poll() is not None:
-            raise TidemarkError(f"no engine could be started: {_last_words(place)}")
+            raise TidemarkError(f"no engine could be started: {_last_words(place, known_bytes)}")
         time.sleep(_POLL_SECONDS)
     process.terminate()
     raise TidemarkError(
@@ -104,6 +106,12 @@ def hold_place(place: Place) -> int:
         return descriptor
     os.close(descriptor)
     raise UsageError("an engine is up already, or is being started; `tidemark engine stop` ends it")
+
+
+def begin_log(place: Place) -> None:
+    """Empties the log of the engine before. This process must hold the place."""
+    if place.log.exists():
+        os.truncate(place.log, 0)
 
 
 def _find_usable(place: Place) -> Status | None:
@@ -158,9 +166,19 @@ def _is_free(descriptor: int) -> bool:
     return True
 
 
-def _last_words(place: Place) -> str:
-    lines = place.log.read_text(errors="replace").splitlines()
+def _last_words(place: Place, known_bytes: int) -> str:
+    """Why the engine ended, from what was added to the log since it had so many bytes.
+
+    It has fewer where the engine has begun it anew.
+    """
+    printed = place.log.read_bytes()
+    since = printed[known_bytes:] if len(printed) >= known_bytes else printed
+    lines = since.decode(errors="replace").splitlines()
     told = [line for line in lines if line.startswith("tidemark: ")]
     if told:
         return told[-1].removeprefix("tidemark: ")
     return f"{place.log} contains what it printed"
+
+
+def _count_bytes(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,9 @@ from click.testing import CliRunner
 from jobs.cli.main import main
 from jobs.engine import client, control
 from jobs.engine.client import COMMANDS, run_in_engine
+from jobs.engine.control import start_engine
 from jobs.engine.fingerprint import code_fingerprint, differing, surroundings
+from jobs.engine.place import Place, make_place
 from windowing.errors import TidemarkError, UsageError
 
 WITHOUT = {"engine", "setup", "test"}
@@ -193,3 +196,58 @@ def test_where_spark_does_not_start_no_engine_does(
     result = CliRunner().invoke(main, ["engine", "start"], prog_name="tidemark")
     assert result.exit_code == 1
     assert f"no engine could be started: JAVA_HOME is {tmp_path}" in result.stderr
+
+
+def test_a_log_begins_with_its_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    place = make_place()
+    place.log.write_text("tidemark: of an engine before\n")
+    with place.log.open("ab") as printed:
+        printed.write(b"tidemark: why it ended\n")
+        printed.flush()
+        control.begin_log(place)
+        printed.write(b"of this engine\n")
+    assert place.log.read_text() == "of this engine\n"
+
+
+def test_a_start_that_fails_is_explained_by_its_own_last_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    place = make_place()
+    place.log.write_text("tidemark: an older reason\n")
+    ends_at_once = "print('tidemark: a newer reason')"
+    for code, reason in ((ends_at_once, "a newer reason"), ("", f"{place.log} contains what")):
+        with monkeypatch.context() as changed:
+            changed.setattr(control, "_spawn_engine", lambda place, _, code=code: run(place, code))
+            with pytest.raises(TidemarkError, match=f"could be started: {reason}"):
+                start_engine()
+
+
+def run(place: Place, code: str) -> "subprocess.Popen[bytes]":
+    """A process that is no engine and prints to the log of one."""
+    with place.log.open("ab") as log:
+        return subprocess.Popen([sys.executable, "-c", code], stdout=log, stderr=log)
+
+
+def test_ctrl_c_while_an_engine_starts_is_one_sentence(tmp_path: Path) -> None:
+    """A process of Python that waits in `start_engine` gets the signal of a terminal."""
+    code = (
+        "import sys, time; from jobs import __main__; from jobs.engine import control; "
+        "control.start_engine = lambda: print('starting', flush=True) or time.sleep(60); "
+        "sys.argv[1:] = ['run', 'spec.yaml']; __main__.main()"
+    )
+    environ = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path), "TIDEMARK_ENGINE": "auto"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "starting\n"
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert told == "\ntidemark: interrupted before the command began\n"
