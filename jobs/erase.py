@@ -10,9 +10,16 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from jobs.maintenance.erasure import delete_old_files, delete_rows, rewrite_marked_files, same_key
+from jobs.maintenance.erasure import (
+    Key,
+    delete_old_files,
+    delete_rows,
+    rewrite_marked_files,
+    same_key,
+)
 from jobs.microbatch.context import RunContext
 from jobs.preflight import lock, tables
+from jobs.preflight.diagnose import source_problems
 from jobs.preflight.exact_session import in_exact_session
 from jobs.preflight.source_errors import source_errors_explained
 from jobs.publish import repoint_published
@@ -25,11 +32,13 @@ from windowing.columns import END, MISSED, START, TIME
 from windowing.crash import crashpoint
 from windowing.errors import UsageError
 from windowing.ledger.rule import ERASE_DONE, ERASE_INTENT, GENERATION, LedgerEntry, LedgerHistory
-from windowing.ledger.table import record_entries
+from windowing.ledger.table import read_history, record_entries
 from windowing.merge.rule import output_table
 from windowing.panes.rule import NO_BATCH
 from windowing.panes.table import Stamp
+from windowing.source import table as source
 from windowing.source.rule import was_rewritten
+from windowing.source.table import literal
 from windowing.spec.description import describe_window
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
@@ -57,8 +66,9 @@ def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Er
     `key` has a value as text for each key column. Repeating an interrupted erase resumes it. Older
     versions can't be read afterwards, except where the newest version of a table needs all files
     there are. The source is not changed: a backfill accepts again what is still there. The ledger
-    records that something was erased, not what. Raises UsageError where a key column is missing, or
-    where an older run than the newest is published, and Busy and StateRefused as `run` does.
+    records that something was erased, not what. Raises UsageError where a key column is missing,
+    where a text does not name exactly one value of its column, or where an older run than the
+    newest is published, and Busy and StateRefused as `run` does.
     """
     missing = [column for column in pipeline.source.key if column not in key]
     if missing:
@@ -66,6 +76,7 @@ def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Er
             f"--key: erase needs a value for every key column of {pipeline.name}; "
             f"{join_names(missing)} is missing"
         )
+    values = _read_key(spark, pipeline, key)
     with lock.writer(spark, pipeline):
         past = finish_open_run(spark, pipeline, resume_all(spark, pipeline))
         drop_leftover_copy(spark, pipeline)
@@ -81,10 +92,10 @@ def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Er
             source_was_rewritten=was_rewritten(past),
         )
         resumed = past.open_erasure is not None
-        past, intent = _record_intent(batch, past, key)
+        past, intent = _record_intent(batch, past, values)
         # Tables of windows that a changed spec has removed still contain the key.
         removed_tables = tables.tables_of_dropped_windows(spark, pipeline, past)
-        rows = delete_rows(batch, key, removed_tables)
+        rows = delete_rows(batch, values, removed_tables)
         all_tables = (*tables.existing_tables(spark, pipeline), *removed_tables)
         for name in all_tables:
             staged_files.drop_staged(pipeline.table(name))
@@ -104,8 +115,22 @@ def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Er
         return Erased(rows, resumed)
 
 
+def _read_key(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Key:
+    """The texts of `key` as values of the source's columns. Nothing is written.
+
+    Raises the error of a run where the source is not the one that was read.
+    """
+    found = source.schema(spark, pipeline)
+    for problem in source_problems(spark, pipeline, found, read_history(pipeline)):
+        raise problem
+    return {
+        column: literal(spark, column, found[column].dataType, value)
+        for column, value in key.items()
+    }
+
+
 def _record_intent(
-    batch: RunContext, past: LedgerHistory, key: Mapping[str, str]
+    batch: RunContext, past: LedgerHistory, key: Key
 ) -> tuple[LedgerHistory, LedgerEntry]:
     """The story with an intent, and that intent; an interrupted erase has one already.
 
@@ -157,7 +182,7 @@ def _count_changes(batch: RunContext, past: LedgerHistory, intent: LedgerEntry) 
     return changes
 
 
-def _count_accepted(batch: RunContext, past: LedgerHistory, key: Mapping[str, str]) -> int:
+def _count_accepted(batch: RunContext, past: LedgerHistory, key: Key) -> int:
     """How many events of the key were accepted, as the source says; 0 if no output contains it."""
     if past.read_version is None:
         return 0
@@ -165,11 +190,11 @@ def _count_accepted(batch: RunContext, past: LedgerHistory, key: Mapping[str, st
         delta.read(batch.spark, output_table(batch.pipeline, w).path)
         for w in batch.pipeline.windows
     ]
-    if all(rows.where(same_key(batch, rows.schema, key)).isEmpty() for rows in outputs):
+    if all(rows.where(same_key(key)).isEmpty() for rows in outputs):
         return 0
     with source_errors_explained(batch.spark, batch.pipeline, past):
         events = all_accepted_rows(batch, past.read_version)
-        of_key = events.where(same_key(batch, events.schema, key))
+        of_key = events.where(same_key(key))
         return _without_erased_before(batch, of_key).count()
 
 

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial, reduce
 
 from delta.tables import DeltaTable
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from jobs.microbatch.context import RunContext
 from jobs.microbatch.parallel import run_parallel
@@ -17,8 +16,9 @@ from windowing.columns import kept_name
 from windowing.crash import crashpoint
 from windowing.panes.rule import SEEN, state_names
 from windowing.source import table as source
-from windowing.source.table import literal
 
+Key = Mapping[str, Column]
+"""The values of a key by column."""
 _CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 
 
@@ -46,7 +46,7 @@ def _vacuum_table(spark: SparkSession, path: str) -> None:
     crashpoint("erase.vacuumed")
 
 
-def delete_rows(batch: RunContext, key: Mapping[str, str], left: Sequence[str]) -> dict[str, int]:
+def delete_rows(batch: RunContext, key: Key, left: Sequence[str]) -> dict[str, int]:
     """Deletes the rows of the key from every table; returns by table how many there were.
 
     `left` are the tables of windows of earlier specs. Event ids are deleted first, because the
@@ -58,7 +58,7 @@ def delete_rows(batch: RunContext, key: Mapping[str, str], left: Sequence[str]) 
         found[SEEN] = _delete_ids(batch, key)
     kept_key = {kept_name(column): value for column, value in key.items()}
     state = [table for table in state_names(pipeline) if table != SEEN]
-    conditions: dict[str, Mapping[str, str]] = {
+    conditions: dict[str, Key] = {
         **dict.fromkeys(state, key),
         **dict.fromkeys(tables.output_names(pipeline), key),
         **dict.fromkeys(REFUSED, kept_key),
@@ -70,13 +70,13 @@ def delete_rows(batch: RunContext, key: Mapping[str, str], left: Sequence[str]) 
     return found
 
 
-def _delete_ids(batch: RunContext, key: Mapping[str, str]) -> int:
+def _delete_ids(batch: RunContext, key: Key) -> int:
     """Deletes the ids of the key's events, as far as the source still has these events."""
     path = batch.pipeline.table(SEEN)
     if not delta.exists(batch.spark, path):
         return 0
     events = source.read(batch.spark, batch.pipeline)
-    of_key = events.where(same_key(batch, events.schema, key))
+    of_key = events.where(same_key(key))
     id_text = F.col(f"`{batch.pipeline.source.event_id}`").cast("string")
     ids = of_key.select(id_text.alias("id")).distinct()
     seen = delta.read(batch.spark, path)
@@ -87,36 +87,29 @@ def _delete_ids(batch: RunContext, key: Mapping[str, str]) -> int:
     return n
 
 
-def _delete_key(batch: RunContext, table: str, key: Mapping[str, str]) -> int:
+def _delete_key(batch: RunContext, table: str, key: Key) -> int:
     path = batch.pipeline.table(table)
     if not delta.exists(batch.spark, path):
         return 0
-    rows = delta.read(batch.spark, path)
-    n = rows.where(same_key(batch, rows.schema, key)).count()
+    n = delta.read(batch.spark, path).where(same_key(key)).count()
     if n:
-        _merge_key_away(batch, path, rows, key)
+        _merge_key_away(batch, path, key)
     return n
 
 
-def _merge_key_away(batch: RunContext, path: str, rows: DataFrame, key: Mapping[str, str]) -> None:
+def _merge_key_away(batch: RunContext, path: str, key: Key) -> None:
     """Deletes by a MERGE with the key in its source.
 
     A DELETE would write its condition, and so the key, to the log of the table.
     """
-    values = []
-    for column, value in key.items():
-        kind = rows.schema[column].dataType
-        values.append(literal(batch.spark, column, kind, value).alias(column))
+    values = [value.alias(column) for column, value in key.items()]
     one = batch.spark.range(1).select(*values).localCheckpoint(eager=True)
     same = " and ".join(f"t.`{column}` = s.`{column}`" for column in key)
     target = DeltaTable.forPath(batch.spark, path).alias("t")
     target.merge(one.alias("s"), same).whenMatchedDelete().execute()
 
 
-def same_key(batch: RunContext, schema: T.StructType, key: Mapping[str, str]) -> Column:
-    """True for rows of the key. UsageError where a value is not one of its column's type."""
-    conditions = []
-    for column, value in key.items():
-        kind = schema[column].dataType
-        conditions.append(F.col(f"`{column}`") == literal(batch.spark, column, kind, value))
+def same_key(key: Key) -> Column:
+    """True for rows of the key."""
+    conditions = [F.col(f"`{column}`") == value for column, value in key.items()]
     return reduce(lambda left, right: left & right, conditions)

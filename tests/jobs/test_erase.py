@@ -21,7 +21,7 @@ from jobs.validate import validate
 from tests import oracle
 from tests.oracle import Event
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, Life, ends_at
-from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
+from tests.support.pipeline_under_test import ARRIVAL, FEW, SCHEMA, Lab
 from tests.support.stored_rows import list_stored
 from windowing.crash import armed
 from windowing.errors import UsageError
@@ -243,6 +243,21 @@ def test_a_key_that_comes_again_where_state_is_gone_is_erased_again(
     erase(spark, lab.pipeline, {"key": "b"})
     assert validate(spark, lab.pipeline).passed
     assert {place[0] for place in lab.table("hourly")} == {"a"}
+
+
+def test_a_key_that_can_be_none_is_refused_before_an_erasure_is_recorded(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    schema = SCHEMA.replace("key string", "key int")
+    lab = Lab(spark, tmp_path, WINDOWS[:1], shows=("n",), schema=schema)
+    lab.land([Event(7, BASE, 1, "x"), Event(8, BASE, 1, "y")])
+    lab.go()
+    before = read_history(lab.pipeline).entries
+    with pytest.raises(UsageError, match="'abc' is not a value of 'key', which is of type int"):
+        erase(spark, lab.pipeline, {"key": "abc"})
+    assert read_history(lab.pipeline).entries == before
+    assert erase(spark, lab.pipeline, {"key": "7"}).rows["hourly"] == 1
+    assert {place[0] for place in lab.table("hourly")} == {8}
 
 
 @pytest.mark.parametrize(

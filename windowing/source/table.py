@@ -1,6 +1,9 @@
 """The Delta source: its stream, its identity, and whether its columns still fit the spec."""
 
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -36,6 +39,29 @@ _READ_TYPES = {
     "number": _NUMBERS,
 }
 """The types of a column that bounds windows, by the name that its description gives them."""
+
+
+@dataclass(frozen=True)
+class _Written:
+    """How all of a value is written, and an example."""
+
+    pattern: re.Pattern[str]
+    example: str
+
+
+_DATE = r"[+-]?\d+-\d+-\d+"
+_CLOCK = r"\d+:\d+(:\d+(\.\d{1,6}0*)?)?"
+_OFFSET = r"Z|UTC|[+-][\d:]+"
+_IN_FULL: Mapping[type[T.DataType], _Written] = {
+    T.DateType: _Written(re.compile(_DATE), "2013-03-10"),
+    T.TimestampType: _Written(
+        re.compile(f"{_DATE}([T ]{_CLOCK} ?({_OFFSET})?)?"), "2013-03-10T05:00:00Z"
+    ),
+}
+"""By type whose values Spark also reads from texts that name only a part, or more than a value.
+
+The clock of a named zone may show one time twice, so a zone is an offset.
+"""
 
 _Problem = tuple[str, str]
 """A field and what is wrong with it."""
@@ -281,13 +307,28 @@ def commits(
 def literal(spark: SparkSession, column: str, kind: T.DataType, value: str) -> Column:
     """The text `value` as a value of a key column of type `kind`.
 
-    Raises UsageError where it can't be one.
+    Raises UsageError where it can't be one, and where it names one only in part or rounded.
     """
     if isinstance(kind, T.StringType):
         return F.lit(value)
     typed = F.lit(value).try_cast(kind)
-    fits = spark.range(1).select(typed.isNotNull()).first()
-    if not (fits and fits[0]):
-        wrong = f"{value!r} is not a value of {column!r}"
-        raise UsageError(f"--key: {wrong}, which is of type {kind.simpleString()}")
-    return typed
+    row = spark.range(1).select(typed.cast("string").alias("found")).first()
+    found = None if row is None else row["found"]
+    if found is not None and _names_exactly(value, kind, found):
+        return typed
+    wrong = f"--key: {value!r} is not a value of {column!r}, which is of type {kind.simpleString()}"
+    if type(kind) in _IN_FULL:
+        wrong += f"; write it in full, as in {_IN_FULL[type(kind)].example}"
+    raise UsageError(wrong)
+
+
+def _names_exactly(value: str, kind: T.DataType, found: str) -> bool:
+    """Whether the text `value` names the value that a cast has `found`, and nothing was dropped."""
+    if isinstance(kind, T.DecimalType):
+        try:
+            return Decimal(value.strip()) == Decimal(found)
+        except InvalidOperation:
+            return False
+    if type(kind) in _IN_FULL:
+        return _IN_FULL[type(kind)].pattern.fullmatch(value.strip()) is not None
+    return True
