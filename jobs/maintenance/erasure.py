@@ -11,8 +11,9 @@ from jobs.microbatch.context import RunContext
 from jobs.microbatch.parallel import run_parallel
 from jobs.preflight import tables
 from windowing import delta
+from windowing.admit.digest import with_row_digest
 from windowing.admit.table import REFUSED
-from windowing.columns import kept_name
+from windowing.columns import DIGEST, kept_name
 from windowing.crash import crashpoint
 from windowing.panes.rule import SEEN, state_names
 from windowing.source import table as source
@@ -71,20 +72,29 @@ def delete_rows(batch: RunContext, key: Key, left: Sequence[str]) -> dict[str, i
 
 
 def _delete_ids(batch: RunContext, key: Key) -> int:
-    """Deletes the ids of the key's events, as far as the source still has these events."""
+    """Deletes the ids accepted with the key's events, as far as the source still has these events.
+
+    An id is stored with the digest of its row. Where that is the row of another key, the id was
+    accepted with that one and stays, and the key's event was a duplicate.
+    """
     path = batch.pipeline.table(SEEN)
     if not delta.exists(batch.spark, path):
         return 0
-    events = source.read(batch.spark, batch.pipeline)
-    of_key = events.where(same_key(key))
-    id_text = F.col(f"`{batch.pipeline.source.event_id}`").cast("string")
-    ids = of_key.select(id_text.alias("id")).distinct()
-    seen = delta.read(batch.spark, path)
-    n = seen.join(ids, F.col("event_id") == F.col("id"), "left_semi").count()
+    rows = source.read(batch.spark, batch.pipeline)
+    digested = with_row_digest(rows, source.earlier_types(batch.spark, batch.pipeline))
+    # A key with a null is another one.
+    is_of_key = F.coalesce(same_key(key), F.lit(False))
+    row_id = F.col(f"`{batch.pipeline.source.event_id}`").cast("string").alias("event_id")
+    row_digest = F.col(DIGEST).alias("digest")
+    ids = digested.where(is_of_key).select(row_id).distinct()
+    of_others = digested.where(~is_of_key).select(row_id, row_digest)
+    seen = delta.read(batch.spark, path).join(ids, "event_id", "left_semi")
+    accepted = seen.join(of_others, ["event_id", "digest"], "left_anti")
+    accepted = accepted.select("event_id", "digest").localCheckpoint(eager=True)
     target = DeltaTable.forPath(batch.spark, path).alias("t")
-    merge = target.merge(ids.alias("s"), "t.event_id = s.id")
-    merge.whenMatchedDelete().execute()
-    return n
+    same = "t.event_id = s.event_id and t.digest <=> s.digest"
+    target.merge(accepted.distinct().alias("s"), same).whenMatchedDelete().execute()
+    return accepted.count()
 
 
 def _delete_key(batch: RunContext, table: str, key: Key) -> int:

@@ -260,6 +260,22 @@ def test_a_key_that_can_be_none_is_refused_before_an_erasure_is_recorded(
     assert {place[0] for place in lab.table("hourly")} == {8}
 
 
+def test_an_event_id_that_another_key_has_was_accepted_and_stays(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lab = Lab(spark, tmp_path, WINDOWS[:1], shows=("n",))
+    lab.land([Event("a", BASE, 1, "of a"), Event("b", BASE, 1, "of b")])
+    assert lab.go().accepted == 2
+    lab.land([Event("b", BASE, 1, "of a"), Event("a", BASE, 1, "of b")])
+    assert lab.go().duplicate == 2
+    assert erase(spark, lab.pipeline, {"key": "b"}).rows["_seen"] == 1
+    lab.land([Event("a", BASE, 1, "of a"), Event("b", BASE, 1, "of b")])
+    report = lab.go()
+    assert (report.accepted, report.duplicate) == (1, 1)
+    counted = {place[0]: row["count"] for place, row in lab.table("hourly").items()}
+    assert counted == {"a": 1, "b": 1}
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
