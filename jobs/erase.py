@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from expectations.law import law_of
 from jobs.maintenance.erasure import (
     Key,
     delete_old_files,
@@ -40,11 +41,15 @@ from windowing.source import table as source
 from windowing.source.rule import was_rewritten
 from windowing.source.table import literal
 from windowing.spec.description import describe_window
+from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
 
 _ERASED = "erased"
-"""The count of an intent: how many accepted events of the key are erased."""
+"""The count of an intent: how many accepted events of the key are erased.
+
+It is there only where neither state nor an output can tell how many are left.
+"""
 
 
 @dataclass(frozen=True)
@@ -134,7 +139,6 @@ def _record_intent(
 ) -> tuple[LedgerHistory, LedgerEntry]:
     """The story with an intent, and that intent; an interrupted erase has one already.
 
-    Where panes may have expired, the intent records how many events of the key were accepted.
     Raises UsageError where the published versions could not be kept without the key.
     """
     outdated = _outdated_publication(past)
@@ -144,9 +148,11 @@ def _record_intent(
             "would delete the versions that readers use; "
             "`tidemark publish` (or `--accept REASON`) first"
         )
-    if past.open_erasure is not None:
-        return past, past.open_erasure
-    counts = {_ERASED: _count_accepted(batch, past, key)} if batch.state_may_be_expired else {}
+    begun, counts = past.open_erasure, _count_erased(batch, past, key)
+    if begun is not None:
+        # The interrupted erase may have deleted what it has counted, and more may have come since.
+        most = {name: max(n, begun.counts.get(name, 0)) for name, n in counts.items()}
+        return past, replace(begun, counts=most)
     intent = LedgerEntry(
         ERASE_INTENT, generation=GENERATION, run=past.last_run, at=batch.arrival_us, counts=counts
     )
@@ -171,15 +177,48 @@ def _outdated_publication(past: LedgerHistory) -> LedgerEntry | None:
 
 
 def _count_changes(batch: RunContext, past: LedgerHistory, intent: LedgerEntry) -> dict[str, int]:
-    """By how much the totals of the ledger have to change to be those of the state now."""
+    """By how much the totals of the ledger have to change to be those of what is left.
+
+    What is left is counted, because an interrupted erase may have been of another key.
+    """
     partial = {window.name: 0 for window in batch.pipeline.windows} | count_partly_late(batch)
     changes = {f"partial.{name}": n - past.total(f"partial.{name}") for name, n in partial.items()}
-    # Where panes may have expired, state lacks some accepted events, so the intent has their count.
-    if _ERASED in intent.counts:
-        changes["accepted"] = -intent.counts[_ERASED]
-    else:
+    shown_in = _find_count_of_all(batch.pipeline)
+    if not batch.state_may_be_expired:
         changes["accepted"] = count_accepted(batch) - past.total("accepted")
+    elif shown_in is not None:
+        shown = _sum_count(batch, *shown_in) + partial[shown_in[0].name]
+        changes["accepted"] = shown - past.total("accepted")
+    else:
+        changes["accepted"] = -intent.counts.get(_ERASED, 0)
     return changes
+
+
+def _find_count_of_all(pipeline: Pipeline) -> tuple[Window, str] | None:
+    """A window and its column that adds up to the accepted events, as far as they count there.
+
+    None where no output has such a column, or its rows expire.
+    """
+    if pipeline.retention.output_us is not None:
+        return None
+    for window in pipeline.windows:
+        totals = law_of(window, pipeline.source.key).totals
+        if totals:
+            return window, totals[0]
+    return None
+
+
+def _sum_count(batch: RunContext, window: Window, column: str) -> int:
+    rows = delta.read(batch.spark, output_table(batch.pipeline, window).path)
+    total = F.coalesce(F.sum(F.col(f"`{column}`")), F.lit(0))
+    return int(rows.agg(total).collect()[0][0])
+
+
+def _count_erased(batch: RunContext, past: LedgerHistory, key: Key) -> dict[str, int]:
+    """The count of an intent, where it is needed."""
+    if not batch.state_may_be_expired or _find_count_of_all(batch.pipeline) is not None:
+        return {}
+    return {_ERASED: _count_accepted(batch, past, key)}
 
 
 def _count_accepted(batch: RunContext, past: LedgerHistory, key: Key) -> int:

@@ -223,26 +223,91 @@ def test_a_run_that_came_between_is_published_before_an_erasure_is_finished(life
     without_canary(life)
 
 
-@pytest.mark.deep
-@pytest.mark.beside
-def test_a_key_that_comes_again_where_state_is_gone_is_erased_again(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    lab = Lab(spark, tmp_path, WINDOWS[:1], lateness=0, ids=False, shows=("n",))
+FIVE_DAYS = 5 * 1440 * MINUTE
+
+
+def lab_with_old_events(spark: SparkSession, root: Path, shows: tuple[str, ...] = ("n",)) -> Lab:
+    """Three events of b whose panes maintenance deletes; a and c have a newer one each."""
+    lab = Lab(spark, root, WINDOWS[:1], lateness=0, ids=False, shows=shows)
     lab.pipeline = load_pipeline(lab.spec() | {"retention": {"state": "1 day"}})
-    five_days = 5 * 1440 * MINUTE
     lab.land([Event("b", BASE + n * MINUTE, 1) for n in range(3)])
     lab.go()
-    lab.land([Event("a", BASE + five_days, 1)])
+    lab.land([Event(key, BASE + FIVE_DAYS, 1) for key in "ac"])
     lab.go()
+    return lab
+
+
+def lab_without_old_panes(spark: SparkSession, root: Path, shows: tuple[str, ...] = ("n",)) -> Lab:
+    """The same after maintenance."""
+    lab = lab_with_old_events(spark, root, shows)
     maintain(spark, lab.pipeline)
+    return lab
+
+
+def check_total(lab: Lab, accepted: int) -> None:
+    """The ledger counts so many accepted events, and the outputs add up to it."""
+    assert read_history(lab.pipeline).total("accepted") == accepted
+    assert validate(lab.spark, lab.pipeline).passed
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("shows", [("n",), ("total",)], ids=["counted", "not counted"])
+def test_a_key_that_comes_again_where_state_is_gone_is_erased_again(
+    shows: tuple[str, ...], spark: SparkSession, tmp_path: Path
+) -> None:
+    lab = lab_without_old_panes(spark, tmp_path, shows)
     erase(spark, lab.pipeline, {"key": "b"})
-    assert validate(spark, lab.pipeline).passed
-    lab.land([Event("b", BASE + five_days + MINUTE, 1)])
+    check_total(lab, 2)
+    lab.land([Event("b", BASE + FIVE_DAYS + MINUTE, 1)])
     lab.go()
     erase(spark, lab.pipeline, {"key": "b"})
-    assert validate(spark, lab.pipeline).passed
-    assert {place[0] for place in lab.table("hourly")} == {"a"}
+    check_total(lab, 2)
+    assert {place[0] for place in lab.table("hourly")} == {"a", "c"}
+
+
+INTERRUPTED = [
+    ("erase.intended", 1),
+    pytest.param("erase.deleted", 2, marks=pytest.mark.deep),
+]
+"""After the intent, and after panes and output have lost the key."""
+
+
+@pytest.mark.parametrize(("place", "nth"), INTERRUPTED)
+def test_what_came_since_an_erasure_was_interrupted_is_erased_and_counted(
+    place: str, nth: int, spark: SparkSession, tmp_path: Path
+) -> None:
+    lab = lab_without_old_panes(spark, tmp_path)
+    ends_at(Crasher(place, nth), lambda: erase(spark, lab.pipeline, {"key": "b"}))
+    lab.land([Event("b", BASE + FIVE_DAYS + MINUTE, 1)])
+    lab.go()
+    assert erase(spark, lab.pipeline, {"key": "b"}).resumed
+    check_total(lab, 2)
+    assert {place[0] for place in lab.table("hourly")} == {"a", "c"}
+
+
+@pytest.mark.parametrize(("place", "nth"), INTERRUPTED)
+def test_an_erasure_that_another_key_has_finished_can_be_made_again(
+    place: str, nth: int, spark: SparkSession, tmp_path: Path
+) -> None:
+    lab = lab_without_old_panes(spark, tmp_path)
+    ends_at(Crasher(place, nth), lambda: erase(spark, lab.pipeline, {"key": "b"}))
+    left_of_b = 3 if place == "erase.intended" else 0
+    assert erase(spark, lab.pipeline, {"key": "a"}).resumed
+    check_total(lab, 1 + left_of_b)
+    assert not erase(spark, lab.pipeline, {"key": "b"}).resumed
+    check_total(lab, 1)
+    assert {place[0] for place in lab.table("hourly")} == {"c"}
+
+
+@pytest.mark.deep
+def test_what_expires_while_an_erasure_is_interrupted_is_not_erased(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lab = lab_with_old_events(spark, tmp_path)
+    ends_at(Crasher("erase.intended"), lambda: erase(spark, lab.pipeline, {"key": "a"}))
+    maintain(spark, lab.pipeline)
+    erase(spark, lab.pipeline, {"key": "a"})
+    check_total(lab, 4)
 
 
 def test_a_key_that_can_be_none_is_refused_before_an_erasure_is_recorded(
