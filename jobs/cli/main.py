@@ -57,7 +57,7 @@ class Tidemark(click.Group):
             code = _print_error(f"tidemark: {describe_usage_error(error)}", error.exit_code)
         except click.Abort:
             code = _print_error(
-                "tidemark: interrupted; the next run resumes where this one stopped", INTERRUPTED
+                "tidemark: interrupted; run the same command again to finish it", INTERRUPTED
             )
         except OSError as error:
             code = _report_unwritable(error)

@@ -113,7 +113,7 @@ def test_a_run_that_is_interrupted_says_so_and_the_next_one_finishes_it(life: Li
     # click ends the line that a terminal has begun with ^C.
     assert (process.returncode, err) == (
         130,
-        "\ntidemark: interrupted; the next run resumes where this one stopped\n",
+        "\ntidemark: interrupted; run the same command again to finish it\n",
     )
     patiently(lab.go)
     lab.truth.run(events, ARRIVAL)

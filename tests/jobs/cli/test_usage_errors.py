@@ -274,6 +274,30 @@ def test_a_suite_that_is_not_there_is_exit_2_before_anything_starts(
     assert "suites there are: departures, planes, did you mean 'departures'" in said(result)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run"],
+        ["backfill", *RANGE],
+        ["erase", "--key", "place=EWR", "--key", "day=1", "--yes"],
+        ["show", "hourly"],
+    ],
+    ids=["run", "backfill", "erase", "show"],
+)
+def test_an_interrupted_command_says_that_the_same_command_finishes_it(
+    words: list[str], spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def press_ctrl_c(**_: str) -> None:
+        raise KeyboardInterrupt
+
+    for module in ("spark", "show"):
+        monkeypatch.setattr(f"jobs.cli.{module}.command_session", press_ctrl_c)
+    result = tidemark(words[0], spec, *words[1:])
+    assert (result.exit_code, result.stdout) == (130, "")
+    # click ends the line that a terminal has begun with ^C.
+    assert result.stderr == "\ntidemark: interrupted; run the same command again to finish it\n"
+
+
 @pytest.fixture
 def no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """An environment in which two packages of the extra are not installed."""

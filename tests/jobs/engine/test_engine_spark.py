@@ -141,7 +141,7 @@ def test_ctrl_c_ends_a_run_as_it_does_alone_and_frees_the_lock(home: Path) -> No
     assert ended(process) == (
         130,
         "",
-        "\ntidemark: interrupted; the next run resumes where this one stopped\n",
+        "\ntidemark: interrupted; run the same command again to finish it\n",
     )
     # Busy would be raised here.
     probe(load_pipeline(home / "trips.yaml"))
