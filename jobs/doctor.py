@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from jobs.preflight import checkpoint, lock
-from jobs.preflight.diagnose import examine_tables, find_problems, refusal_of
+from jobs.preflight.control_errors import control_errors_explained
+from jobs.preflight.diagnose import (
+    examine_tables,
+    find_damaged_tables,
+    find_problems,
+    refusal_of,
+)
 from jobs.preflight.exact_session import in_exact_session
 from windowing.doctor.rule import RECOVER, Finding
 from windowing.errors import StateRefused
@@ -42,6 +48,8 @@ def recover(spark: SparkSession, pipeline: Pipeline) -> Repaired:
     """
     with lock.writer(spark, pipeline):
         past = read_history(pipeline)
+        for damaged in find_damaged_tables(pipeline, past):
+            raise damaged
         found = examine_tables(spark, pipeline, past)
         if not found:
             return Repaired((), None)
@@ -62,8 +70,17 @@ def diagnose(spark: SparkSession, pipeline: Pipeline) -> tuple[StateRefused, ...
     """Everything for which a run would be refused before it reads; writes nothing.
 
     It takes no lock. Another command may write between two of its reads and so cause a finding that
-    is none, so a finding counts only if the ledger is the same before and after.
+    is none, so a finding counts only if the ledger is the same before and after. Where the ledger
+    is damaged, nothing can be compared with it, and that is the only finding.
     """
+    try:
+        with control_errors_explained(pipeline):
+            return _find_lasting_problems(spark, pipeline)
+    except StateRefused as refused:
+        return (refused,)
+
+
+def _find_lasting_problems(spark: SparkSession, pipeline: Pipeline) -> tuple[StateRefused, ...]:
     past = read_history(pipeline)
     for _ in range(_MAX_ATTEMPTS):
         schema = source.schema(spark, pipeline)

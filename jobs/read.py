@@ -6,6 +6,7 @@ from functools import partial
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
+from jobs.preflight.control_errors import control_errors_explained
 from windowing import delta, own_tables
 from windowing.errors import UsageError
 from windowing.ledger.rule import LedgerEntry, LedgerHistory
@@ -27,9 +28,11 @@ def read(
     A window is closed when the watermark has reached its end, and final when only a backfill can
     still change it. `published` reads the version that was validated and published, otherwise the
     newest. Raises UsageError for a window that the pipeline doesn't have, before the first run,
-    before anything was published, and where the published version has been removed.
+    before anything was published, and where the published version has been removed; StateRefused
+    where the ledger is damaged.
     """
-    past = read_history(pipeline)
+    with control_errors_explained(pipeline):
+        past = read_history(pipeline)
     if not published:
         return newest(spark, pipeline, window, past)
     entry = _published_entry(pipeline, past, window)

@@ -90,13 +90,17 @@ def debug(command: F) -> F:
 def common(command: F) -> F:
     """Adds SPEC (a Pipeline), --json and --debug, and requires Spark once all of them are read.
 
-    So a wrong spec is reported first, also where Spark isn't installed.
+    So a wrong spec is reported first, also where Spark isn't installed. The command raises
+    StateRefused for a damaged control table, wherever it reads one.
     """
 
     @wraps(command)
     def start(*given: Any, **named: Any) -> Any:
         require_spark_extra()
-        return command(*given, **named)
+        from jobs.preflight.control_errors import control_errors_explained
+
+        with control_errors_explained(named["pipeline"]):
+            return command(*given, **named)
 
     spec = click.argument("pipeline", metavar="SPEC", type=Spec())
     return cast(F, spec(json_option(debug(start))))

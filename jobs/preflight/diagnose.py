@@ -4,12 +4,14 @@ The ledger's story is what the others are compared with.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 from jobs.preflight import checkpoint, tables
+from jobs.preflight.control_errors import control_errors_explained
 from jobs.preflight.spec_changes import check_source_types, check_spec_change, spec_difference
 from windowing import control, delta, own_tables
 from windowing.admit.table import REFUSED
@@ -65,8 +67,12 @@ def find_problems(
     stops at the first one does not wait for the others. SpecError is raised.
     """
     yield from source_problems(spark, pipeline, found, past)
-    for finding in examine_tables(spark, pipeline, past):
-        yield refusal_of(pipeline, finding)
+    damaged = tuple(find_damaged_tables(pipeline, past))
+    yield from damaged
+    # The history of a damaged table can't be read, so tables are compared when all can be read.
+    if not damaged:
+        for finding in examine_tables(spark, pipeline, past):
+            yield refusal_of(pipeline, finding)
     yield from _yield_refusal(lambda: check_source_types(pipeline, found, past))
     yield from _yield_refusal(lambda: check_spec_change(pipeline, past))
 
@@ -92,10 +98,24 @@ def _yield_refusal(check: Callable[[], None]) -> Iterator[StateRefused]:
         yield refusal
 
 
+def find_damaged_tables(pipeline: Pipeline, past: LedgerExcerpt) -> Iterator[StateRefused]:
+    """Tables of the ledger whose log can't be read, each as the error of a run."""
+    for name in past.versions:
+        yield from _yield_refusal(partial(_read_log, pipeline, name))
+
+
+def _read_log(pipeline: Pipeline, name: str) -> None:
+    with control_errors_explained(pipeline):
+        control.read_version(pipeline.table(name))
+
+
 def examine_tables(
     spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt
 ) -> tuple[Finding, ...]:
-    """Everything of checkpoint and tables that is not consistent with the ledger; only reads."""
+    """Everything of checkpoint and tables that is not consistent with the ledger; only reads.
+
+    No table is damaged.
+    """
     if not past.entries:
         left_behind = _find_left_behind(spark, pipeline)
         if left_behind:
@@ -177,8 +197,6 @@ def _read_version(spark: SparkSession, pipeline: Pipeline, name: str) -> int | N
     path = pipeline.table(name)
     if not delta.exists(spark, path):
         return None
-    # The log is read, and not only listed, so that a damaged one is found.
-    control.read_version(path)
     return own_tables.version(path)
 
 
