@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from windowing.control import TableError
 from windowing.doctor.rule import advice
 from windowing.errors import StateRefused
+from windowing.files import local_path
 from windowing.spec.pipeline import Pipeline
 
 
@@ -39,9 +41,24 @@ def control_errors_explained(pipeline: Pipeline) -> Iterator[None]:
     try:
         yield
     except TableError as error:
-        refusals = [refusal for words, refusal in _REFUSALS.items() if words in error.reason]
+        reason = _drop_location(error)
+        refusals = [refusal for words, refusal in _REFUSALS.items() if words in reason]
         refusal = refusals[0] if refusals else _DAMAGED
         raise refuse_table(pipeline, error.path, refusal) from error
+
+
+def _drop_location(error: TableError) -> str:
+    """The library's message without the table's path, which may contain any words."""
+    path = local_path(error.path)
+    places = [str(path), str(path.resolve())]
+    reason = error.reason
+    for place in places:
+        reason = reason.replace(place, "")
+    # Some messages contain the path as a URL.
+    reason = unquote(reason)
+    for place in places:
+        reason = reason.replace(place, "")
+    return reason
 
 
 def refuse_table(pipeline: Pipeline, table: str, refusal: Refusal) -> StateRefused:

@@ -8,19 +8,23 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 
 from jobs.cli.main import main
+from jobs.preflight.control_errors import control_errors_explained
 from jobs.read import read
 from jobs.run import run
 from tests.oracle import Event, Tumbling
 from tests.support.long_lived_pipeline import BASE, MINUTE
 from tests.support.pipeline_under_test import FEW, Lab
+from windowing import control
 from windowing.errors import StateRefused
 from windowing.spec.load import load_pipeline
 
+RUNS = pa.schema([("run", pa.int64())])
 DAMAGED = "is damaged or has lost files; restore it, then run again, or `tidemark reset "
 COMMANDS = (
     ["run"],
@@ -132,3 +136,45 @@ def test_every_table_with_a_damaged_log_is_a_finding(lab: Lab) -> None:
         assert text.startswith(f"{table_of(lab, name)} {DAMAGED}{lab.root / 'lab.yaml'}`")
     assert refused.value.code == "TABLE_CHANGED" and refused.value.message in texts
     assert recovery.exit_code == 4 and "TABLE_CHANGED" in recovery.stderr
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "star_schema",
+        "append-only",
+        "failed validation check",
+        "Cast error",
+        "100 % is not supported",
+    ],
+)
+@pytest.mark.parametrize("lost", ["a file", "a commit"])
+def test_the_path_of_the_lake_does_not_decide_what_is_wrong_with_a_table(
+    lost: str, folder: str, tmp_path: Path
+) -> None:
+    lake = tmp_path / folder
+    lake.mkdir()
+    # Where a symlink names the lake, the library names the directory itself.
+    (tmp_path / "link").symlink_to(lake)
+    pipeline = load_pipeline(
+        {
+            "name": "trips",
+            "lake": str(tmp_path / "link"),
+            "source": {"table": str(lake / "source"), "event_time": "at", "key": ["place"]},
+            "watermark": {"delay": "0 seconds"},
+            "aggregates": {"n": "count()"},
+            "windows": {"hourly": {"kind": "tumbling", "size": "1 hour"}},
+        }
+    )
+    for root in (lake, tmp_path / "link"):
+        path = root / "trips" / "_ledger"
+        control.append_rows(str(path), RUNS, [{"run": 1}], -1)
+        if lost == "a file":
+            next(path.glob("*.parquet")).unlink()
+        else:
+            control.append_rows(str(path), RUNS, [{"run": 2}], 1)
+            (path / "_delta_log" / f"{1:020}.json").unlink()
+        with pytest.raises(StateRefused) as refused, control_errors_explained(pipeline):
+            control.read_snapshot(str(path))
+        assert f"{path} is damaged or has lost files" in str(refused.value)
+        shutil.rmtree(path)
