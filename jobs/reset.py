@@ -43,8 +43,14 @@ class Holding:
 def holding(pipeline: Pipeline) -> Holding:
     """What `reset` would delete: the tables, all other entries, and the bytes of all files.
 
-    Raises UsageError where the directory is a symlink, or where nothing in it was made by a run.
+    Raises UsageError where the directory is a symlink, where nothing in it was made by a run, or
+    where it can't be read.
     """
+    with lock_file.write_errors_explained(pipeline):
+        return _find_holding(pipeline)
+
+
+def _find_holding(pipeline: Pipeline) -> Holding:
     root = local_path(pipeline.root)
     if root.is_symlink():
         raise UsageError(
@@ -72,15 +78,20 @@ def reset(pipeline: Pipeline) -> Holding:
 
     If it is killed, either nothing was deleted or the directory was already renamed; the next reset
     then deletes the rest. Raises Busy while another writer has the lock, and UsageError as
-    `holding` does.
+    `holding` does and for what can't be deleted.
     """
+    with lock_file.write_errors_explained(pipeline):
+        return _reset_directory(pipeline)
+
+
+def _reset_directory(pipeline: Pipeline) -> Holding:
     root = local_path(pipeline.root)
     _delete_renamed(root)
     if not root.is_dir():
         return holding(pipeline)
     # What can't be reset is refused before the lock is taken, and read again under the lock.
     holding(pipeline)
-    with lock_file.write_errors_explained(pipeline), lock_file.held_here(pipeline):
+    with lock_file.held_here(pipeline):
         found = holding(pipeline)
         os.replace(root, free_path_beside(root, f".{root.name}.reset-{{n}}"))
         crashpoint("reset.taken")

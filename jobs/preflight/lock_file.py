@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
+from typing import BinaryIO
 
 from jobs.preflight.control_errors import control_errors_explained
 from windowing.errors import Busy, UsageError
@@ -28,10 +29,10 @@ def lock_path(pipeline: Pipeline) -> Path:
 def held_here(pipeline: Pipeline) -> Iterator[None]:
     """Holds the pipeline's lock by this process itself, for commands that need no JVM.
 
-    Busy when another process holds it.
+    Busy when another process holds it; UsageError when the lake can't be written to.
     """
     path = lock_path(pipeline)
-    with one_block_here(pipeline, path.resolve()), path.open("a+b") as file:
+    with one_block_here(pipeline, path.resolve()), _open_file(pipeline, path) as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as held:
@@ -41,6 +42,11 @@ def held_here(pipeline: Pipeline) -> Iterator[None]:
             raise busy_error(pipeline)
         with control_errors_explained(pipeline):
             yield
+
+
+def _open_file(pipeline: Pipeline, path: Path) -> BinaryIO:
+    with write_errors_explained(pipeline):
+        return path.open("a+b")
 
 
 @contextmanager
@@ -61,11 +67,17 @@ def one_block_here(pipeline: Pipeline, path: Path) -> Iterator[None]:
 
 
 def probe(pipeline: Pipeline) -> None:
-    """Busy at once when another process holds the lock; needs no JVM, and keeps no lock."""
+    """Busy at once when another process holds the lock; needs no JVM, and keeps no lock.
+
+    UsageError when the lake can't be written to.
+    """
     path = lock_path(pipeline)
-    if not path.exists():
-        return
-    with write_errors_explained(pipeline), path.open("r+b") as file:
+    with write_errors_explained(pipeline):
+        # Where the directory may not be entered, even this is refused.
+        if not path.exists():
+            return
+        file = path.open("r+b")
+    with file:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as held:

@@ -3,7 +3,6 @@
 The next run finishes what they left, and nothing is lost or doubled.
 """
 
-import ctypes
 import json
 import os
 import signal
@@ -20,6 +19,7 @@ from jobs.run import run
 from tests.support.killed_process import light, patiently
 from tests.support.long_lived_pipeline import BASE, MINUTE, WINDOWS, Life
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
+from tests.support.unprivileged import as_anyone
 from windowing.errors import Busy
 from windowing.grid.zone import moment
 
@@ -163,12 +163,6 @@ def test_of_two_processes_one_does_it(life: Life) -> None:
     life.check()
 
 
-def as_anyone() -> None:
-    """File permissions count from here on, for root too."""
-    bounding_set_drop, override = 24, 1
-    ctypes.CDLL(None).prctl(bounding_set_drop, override, 0, 0, 0)
-
-
 def test_a_lake_that_can_not_be_written_to_is_one_sentence(life: Life) -> None:
     events = life.lab.land(life.batch())
     kept = {path: path.stat().st_mode for path in (life.root, *life.root.rglob("*"))}
@@ -180,7 +174,7 @@ def test_a_lake_that_can_not_be_written_to_is_one_sentence(life: Life) -> None:
             "jobs",
             "run",
             str(life.lab.root / "lab.yaml"),
-            preexec_fn=as_anyone if os.geteuid() == 0 else None,
+            preexec_fn=as_anyone(),
         )
         out, err = process.communicate(timeout=240)
     finally:
