@@ -1,18 +1,21 @@
 """Reads rows of an output, refused rows and state, for the commands `show`, `late` and `state`."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from delta.tables import DeltaTable
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from jobs.preflight.exact_session import in_exact_session
+from jobs.preflight.source_errors import FILE_GONE
 from jobs.read import whole_of
 from windowing import delta
 from windowing.admit.digest import EMPTIED
@@ -75,7 +78,7 @@ def show_windows(
 
     Reads the newest version, the published one, or with `as_of` the one of a run ("3") or of the
     table ("v7"). The result is empty before the first run. Raises UsageError for a run or version
-    that isn't there, and with `published` before anything was published.
+    that isn't there or has been removed, and with `published` before anything was published.
     """
     past = read_history(pipeline)
     path = pipeline.table(window.name)
@@ -92,10 +95,11 @@ def show_windows(
         run = past.published.run
     watermark_us = past.watermark_of(run) if published else past.watermark
     versions = _find_versions(past, window, number)
-    rows = delta.read(spark, path, number)
-    complete = whole_of(spark, pipeline, window.name, versions)
-    rows = with_finality(rows, pipeline, window.name, watermark_us, complete)
-    return Seen(choose_rows(rows, pipeline, wanted), Version(number, run, watermark_us))
+    with _removal_explained(window.name, as_of):
+        rows = delta.read(spark, path, number)
+        complete = whole_of(spark, pipeline, window.name, versions)
+        rows = with_finality(rows, pipeline, window.name, watermark_us, complete)
+        return Seen(choose_rows(rows, pipeline, wanted), Version(number, run, watermark_us))
 
 
 def _find_versions(past: LedgerHistory, window: Window, number: int) -> Mapping[str, int] | None:
@@ -171,7 +175,10 @@ def _parse_finished_run(past: LedgerHistory, text: str) -> int:
 def _read_as_of(
     spark: SparkSession, pipeline: Pipeline, table: str, as_of: str | None
 ) -> DataFrame | None:
-    """A table of refused rows or state, newest or as of a run; None where it did not exist."""
+    """A table of refused rows or state, newest or as of a run; None where it did not exist.
+
+    Its rows are read later, so the caller explains where they have been removed.
+    """
     path = pipeline.table(table)
     if as_of is None:
         if not delta.exists(spark, path):
@@ -180,14 +187,32 @@ def _read_as_of(
     past = read_history(pipeline)
     then = past.until_run(_parse_finished_run(past, as_of))
     version = then.entries[-1].versions.get(table)
-    if version is None:
-        return None
+    return None if version is None else delta.read(spark, path, version)
+
+
+@contextmanager
+def _removal_explained(table: str, as_of: str | None) -> Iterator[None]:
+    """UsageError where the version of `table` that `as_of` names can't be read any more.
+
+    Maintenance deletes old commits and files, and an erasure all files of older versions. Such a
+    file is missed only when rows are collected. The newest version (None) is never removed.
+    """
     try:
-        return delta.read(spark, path, version)
-    except AnalysisException as error:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        if as_of is None:
+            raise
+        if isinstance(error, AnalysisException):
+            cause = f"(log retention): {delta.reason(error)}"
+        elif FILE_GONE in str(error):
+            cause = "(its files were deleted by maintenance or an erasure)"
+        else:
+            raise
+        which = f"the version of {table} written by run {as_of}"
+        if as_of.startswith("v"):
+            which = f"version {as_of[1:]} of {table}"
         raise UsageError(
-            f"--as-of: the version of {table} written by run {as_of} has been removed "
-            f"(log retention): {delta.reason(error)}"
+            f"--as-of: {which} has been removed {cause}; name a later one, or leave out --as-of"
         ) from error
 
 
@@ -258,14 +283,15 @@ def show_refused(
     wanted = replace(wanted, keys=kept_keys)
     tables = [table for table, its in REFUSED.items() if set(its) & set(outcomes)]
     for table in tables:
-        stored = _read_as_of(spark, pipeline, table, as_of)
-        if stored is None:
-            continue
-        matching = _select_rows_during(_drop_emptied(stored), "event_time", wanted)
-        matching = matching.where(F.col("outcome").isin(*outcomes))
-        by_outcome = matching.groupBy("outcome").count().collect()
-        counts |= {row["outcome"]: row["count"] for row in by_outcome}
-        rows += _collect_in_order(matching, (RUN, BATCH, "event_time"), wanted).rows
+        with _removal_explained(table, as_of):
+            stored = _read_as_of(spark, pipeline, table, as_of)
+            if stored is None:
+                continue
+            matching = _select_rows_during(_drop_emptied(stored), "event_time", wanted)
+            matching = matching.where(F.col("outcome").isin(*outcomes))
+            by_outcome = matching.groupBy("outcome").count().collect()
+            counts |= {row["outcome"]: row["count"] for row in by_outcome}
+            rows += _collect_in_order(matching, (RUN, BATCH, "event_time"), wanted).rows
     ordered = sorted(rows, key=lambda row: (row[RUN], row[BATCH]), reverse=wanted.newest_first)
     return Refused(counts, tuple(ordered[: wanted.limit]))
 
@@ -300,9 +326,13 @@ def show_partials(
 
     [start, end) is a range of the start of panes, or of the event time of fragments and events.
     """
-    found = _read_as_of(spark, pipeline, state_of(pipeline, window), as_of)
-    if found is None:
-        return NO_ROWS
+    table = state_of(pipeline, window)
+    with _removal_explained(table, as_of):
+        found = _read_as_of(spark, pipeline, table, as_of)
+        return NO_ROWS if found is None else _choose_partials(found, pipeline, wanted)
+
+
+def _choose_partials(found: DataFrame, pipeline: Pipeline, wanted: Wanted) -> Rows:
     time = next(c for c in (PANE, FIRST, EVENT_TIME) if c in found.columns)
     rows = _select_rows_during(found, time, wanted)
     lengths = {}
