@@ -7,7 +7,9 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs.preflight.control_errors import control_errors_explained
+from jobs.preflight.diagnose import refusal_of
 from windowing import delta, own_tables
+from windowing.doctor.rule import of_tables
 from windowing.errors import UsageError
 from windowing.ledger.rule import LedgerEntry, LedgerHistory
 from windowing.ledger.table import read_history
@@ -29,15 +31,15 @@ def read(
     still change it. `published` reads the version that was validated and published, otherwise the
     newest. Raises UsageError for a window that the pipeline doesn't have, before the first run,
     before anything was published, and where the published version has been removed; StateRefused
-    where the ledger is damaged.
+    where the ledger is damaged or the table was lost.
     """
     with control_errors_explained(pipeline):
         past = read_history(pipeline)
     if not published:
         return newest(spark, pipeline, window, past)
+    _check_output(spark, pipeline, window, past)
     entry = _published_entry(pipeline, past, window)
     try:
-        _check_output(spark, pipeline, window)
         rows = _read_version(spark, pipeline.table(window), entry.versions[window])
         complete_rows = whole_of(spark, pipeline, window, entry.versions)
     except AnalysisException as error:
@@ -50,7 +52,7 @@ def read(
 
 def newest(spark: SparkSession, pipeline: Pipeline, window: str, past: LedgerHistory) -> DataFrame:
     """What `read` returns of the newest version, for a caller that has read the ledger already."""
-    _check_output(spark, pipeline, window)
+    _check_output(spark, pipeline, window, past)
     return newest_by(partial(_read_version, spark, version=None), pipeline, window, past)
 
 
@@ -86,13 +88,33 @@ def _complete_path(pipeline: Pipeline, window: str) -> str | None:
     return complete_table(pipeline, declared).path
 
 
-def _check_output(spark: SparkSession, pipeline: Pipeline, window: str) -> None:
+def explain_missing(
+    spark: SparkSession, pipeline: Pipeline, window: str, past: LedgerHistory
+) -> str | None:
+    """Why no run has made the table of an output yet; None where there is one.
+
+    Raises StateRefused where the table was lost.
+    """
+    if delta.exists(spark, pipeline.table(window)):
+        return None
+    if not past.entries:
+        return "there is no run yet"
+    if window in past.versions:
+        for lost in of_tables({window: past.versions[window]}, {}, {}):
+            raise refusal_of(pipeline, lost)
+    return f"{window} is new in the spec, and the next run fills it"
+
+
+def _check_output(
+    spark: SparkSession, pipeline: Pipeline, window: str, past: LedgerHistory
+) -> None:
     names = [w.name for w in pipeline.windows]
     if window not in names:
         raise UsageError(f"{pipeline.name} has no window {window!r}; it has {', '.join(names)}")
-    if not delta.exists(spark, pipeline.table(window)):
+    missing = explain_missing(spark, pipeline, window, past)
+    if missing is not None:
         raise UsageError(
-            f"{pipeline.name} has not run yet, so {window} has no table; `tidemark run` first"
+            f"{pipeline.name}: {window} has no table, because {missing}; `tidemark run` first"
         )
 
 

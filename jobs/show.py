@@ -16,7 +16,7 @@ from pyspark.sql import types as T
 
 from jobs.preflight.exact_session import in_exact_session
 from jobs.preflight.source_errors import FILE_GONE
-from jobs.read import whole_of
+from jobs.read import explain_missing, whole_of
 from windowing import delta
 from windowing.admit.digest import EMPTIED
 from windowing.admit.table import REFUSED
@@ -77,13 +77,15 @@ def show_windows(
     """The wanted rows of an output, with `is_closed` and `is_final` as of the version that is read.
 
     Reads the newest version, the published one, or with `as_of` the one of a run ("3") or of the
-    table ("v7"). The result is empty before the first run. Raises UsageError for a run or version
-    that isn't there or has been removed, and with `published` before anything was published.
+    table ("v7"). The result is empty before a run has made the output. Raises UsageError for a run
+    or version that isn't there or has been removed, and with `published` before anything was
+    published, and StateRefused where the table was lost.
     """
     past = read_history(pipeline)
     path = pipeline.table(window.name)
-    if not past.entries or not delta.exists(spark, path):
-        return Seen()
+    missing = explain_missing(spark, pipeline, window.name, past)
+    if missing is not None:
+        return Seen(missing=missing)
     if as_of is not None:
         past, number = _find_as_of(spark, past, pipeline, window, as_of)
     elif published:

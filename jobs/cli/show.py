@@ -80,7 +80,7 @@ def show(
     seen = show_windows(session, pipeline, chosen, wanted, published=published, as_of=as_of)
     printer = Printer(as_json=as_json)
     if seen.version is None:
-        printer.line(f"{pipeline.name}: no rows, because there is no run yet")
+        printer.line(f"{pipeline.name}: no rows, because {seen.missing}")
     else:
         watermark = instant_us(seen.version.watermark_us)
         title = f"{pipeline.name}.{window}, version {seen.version.number}, watermark {watermark}"

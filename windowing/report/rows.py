@@ -37,10 +37,14 @@ class Version:
 
 @dataclass(frozen=True)
 class Seen:
-    """Rows of an output and the version they are of; None before the first run."""
+    """Rows of an output and the version they are of.
+
+    Before a run has made the output there is no version, and `missing` is the reason.
+    """
 
     rows: Rows = NO_ROWS
     version: Version | None = None
+    missing: str | None = None
 
     def as_json(self) -> dict[str, object]:
         """Version and rows as plain JSON values."""
