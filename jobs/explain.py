@@ -14,9 +14,10 @@ from pyspark.sql import SparkSession
 
 from jobs.preflight.diagnose import source_problems
 from jobs.preflight.exact_session import in_exact_session
-from jobs.preflight.spec_changes import spec_difference
+from jobs.preflight.spec_changes import check_spec_change, spec_difference
 from windowing import delta
 from windowing.admit.rule import lateness_cuts
+from windowing.errors import StateRefused
 from windowing.grid.zone import moment
 from windowing.ledger.rule import LedgerHistory
 from windowing.ledger.table import read_history
@@ -72,7 +73,8 @@ class Plan:
     """The next run: `run` is its number, and `watermark` decides which of its rows are late.
 
     `tables` has the windows that each state table serves, `left_open` the steps that were
-    interrupted.
+    interrupted. `refused` is why the run would be refused for how its spec has changed; None where
+    it would not.
     """
 
     pipeline: str
@@ -83,6 +85,7 @@ class Plan:
     tables: Mapping[str, tuple[str, ...]]
     left_open: tuple[str, ...]
     spec: Evolution
+    refused: str | None
 
     def as_json(self) -> dict[str, object]:
         """The plan as plain JSON values."""
@@ -100,7 +103,7 @@ class Plan:
             },
             "state": {table: list(windows) for table, windows in self.tables.items()},
             "left_open": list(self.left_open),
-            "spec": plain(vars(self.spec)),
+            "spec": {**plain(vars(self.spec)), "refused": self.refused},
         }
 
 
@@ -130,7 +133,17 @@ def explain(spark: SparkSession, pipeline: Pipeline) -> Plan:
         tables=state_names(pipeline),
         left_open=left_open(past),
         spec=spec_difference(pipeline, past),
+        refused=_explain_refusal(pipeline, past),
     )
+
+
+def _explain_refusal(pipeline: Pipeline, past: LedgerHistory) -> str | None:
+    """Why the run would be refused for how its spec has changed; None where it would not."""
+    try:
+        check_spec_change(pipeline, past)
+    except StateRefused as refused:
+        return refused.message
+    return None
 
 
 def news(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory, version: int) -> News:

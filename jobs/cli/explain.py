@@ -68,11 +68,8 @@ def _plan_facts(plan: "Plan", *, feed: bool) -> dict[str, str]:
         if feed:
             effect = "the ranges they touch will be reprocessed"
         facts["rewrites"] = f"versions that change rows already in the source: {versions}; {effect}"
-    if plan.spec.changed:
-        facts["spec"] = (
-            f"{join_names(plan.spec.changed)} differ from the spec of the state, "
-            "so the run will be refused"
-        )
+    if plan.refused:
+        facts["spec"] = f"the run will be refused (SPEC_CHANGED): {plan.refused}"
     elif plan.spec:
         names = join_names((*plan.spec.added, *plan.spec.removed))
         facts["spec"] = f"{names} added or removed, so the run rebuilds state first"
