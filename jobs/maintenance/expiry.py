@@ -14,13 +14,14 @@ from jobs.microbatch.context import RunContext
 from windowing import delta
 from windowing.admit.digest import EMPTIED, digest_of
 from windowing.admit.table import REFUSED
-from windowing.columns import DIGEST, END, META, PANE, RUN, kept_name
+from windowing.columns import DIGEST, META, PANE, RUN, kept_name
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant
 from windowing.ledger.table import WATERMARKS
 from windowing.panes.rule import SEEN, pane_families
 from windowing.source import table as source
 from windowing.spec.kinds import Aligned, Global
+from windowing.windows.finality import is_expired
 from windowing.windows.gaps import shows_empty_windows
 
 
@@ -41,7 +42,7 @@ def expire_rows(batch: RunContext, watermark_us: int | None) -> dict[str, int]:
         old_ids = F.col("event_time") <= instant(watermark_us - horizon)
         found[SEEN] = _delete_old_rows(batch, SEEN, old_ids)
     if kept.output_us is not None:
-        old_windows = F.col(END) <= instant(watermark_us - kept.output_us)
+        old_windows = is_expired(pipeline, watermark_us)
         for window in pipeline.windows:
             if isinstance(window, Aligned):
                 found[window.name] = _delete_old_rows(batch, window.name, old_windows)

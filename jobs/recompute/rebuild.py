@@ -20,7 +20,7 @@ from jobs.recompute.time_range import TimeRange, WholeHistory, widen_to_panes, w
 from windowing import delta
 from windowing.admit.again import INSIDE
 from windowing.aggregates.algebra import Algebra, Part, rows_part
-from windowing.columns import CLOSED_BY, END, JUDGED, PANE, ROWS, START, TOUCHED
+from windowing.columns import CLOSED_BY, END, JUDGED, OP, PANE, ROWS, START, TOUCHED
 from windowing.grid.frame import between, instant
 from windowing.grid.zone import FIRST_US, LAST_US
 from windowing.ledger.rule import add_counts
@@ -42,6 +42,7 @@ from windowing.spec.kinds import (
     Session,
 )
 from windowing.windows import aligned, whole
+from windowing.windows.finality import is_expired
 from windowing.windows.gaps import shows_empty_windows, window_extents
 
 Sessions = Callable[[RunContext, Session, TimeRange, DataFrame], dict[str, int]]
@@ -135,7 +136,6 @@ def rebuild_panes(
     Returns the counts of the outputs.
     """
     batch = closing.batch
-    wide = widen_to_panes(family, chunk)
     rebuilt = _times_to_rebuild(batch, family, chunk)
     schema = source.read(batch.spark, batch.pipeline, chunk.version).schema
     algebras = partials.algebras_of(batch.pipeline, family.aggregates, schema)
@@ -148,7 +148,7 @@ def rebuild_panes(
         if isinstance(window, Global):
             counts |= _rebuild_global_window(batch, window, family, own)
         else:
-            counts |= _rebuild_overlapping_windows(closing, window, family, wide, own)
+            counts |= _rebuild_overlapping_windows(closing, window, family, chunk, own)
     return counts
 
 
@@ -175,13 +175,19 @@ def _rebuild_global_window(
 
 
 def _rebuild_overlapping_windows(
-    closing: Closing, window: Aligned, family: Family, wide: TimeRange, algebras: dict[str, Algebra]
+    closing: Closing,
+    window: Aligned,
+    family: Family,
+    chunk: TimeRange,
+    algebras: dict[str, Algebra],
 ) -> dict[str, int]:
     """Recomputes the grid windows that the chunk can change; returns the counts of their output.
 
-    `wide` is the chunk, widened to whole panes.
+    A window that `retention.output` does not keep any more gets no row, unless a user asked for its
+    range. The row that it may still have is corrected.
     """
     batch = closing.batch
+    wide = widen_to_panes(family, chunk)
     lateness = batch.pipeline.watermark.allowed_lateness_us
     target = output_table(batch.pipeline, window)
     kept = partials.parts_of(algebras.values())
@@ -195,11 +201,13 @@ def _rebuild_overlapping_windows(
         span = longest_span(window)
         reach = Range(ends.low_us - span, ends.high_us + span)
         near = state_rows
+        can_change = _can_change(window, wide, reach)
         compared = F.lit(True)
     else:
         reach = aligned.reach(window, within)
         near = between(state_rows, PANE, reach.low_us, reach.high_us)
-        compared = _can_change(window, wide, reach)
+        can_change = _can_change(window, wide, reach)
+        compared = can_change
     touched = near.withColumn(TOUCHED, F.lit(1).cast("bigint"))
     runs = aligned.stretches(touched, window, batch.keys, kept, lateness, reach)
     if shows_empty_windows(window):
@@ -209,7 +217,10 @@ def _rebuild_overlapping_windows(
     replacements = merges.compute_replacements(
         shown.where(compared), stored.where(compared), target
     )
-    return write_output(batch, window, target, replacements)
+    asked_for = can_change if chunk.is_asked_for else F.lit(False)
+    stays_expired = is_expired(batch.pipeline, closing.after_us) & ~asked_for
+    due = replacements.where(~((F.col(OP) == merges.INSERT) & stays_expired))
+    return write_output(batch, window, target, due)
 
 
 def _compute_shown_windows(

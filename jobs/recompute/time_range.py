@@ -28,6 +28,11 @@ class TimeRange:
     asked: tuple[int, int] | None = None
     """The whole range that a user asked for, of which this is a chunk."""
 
+    @property
+    def is_asked_for(self) -> bool:
+        """Whether a user asks for it."""
+        return self.batch is None
+
     def holds(self) -> Column:
         """True for events of the chunk."""
         return (F.col(TIME) >= F.lit(self.start_us)) & (F.col(TIME) < F.lit(self.end_us))
@@ -36,8 +41,13 @@ class TimeRange:
 class WholeHistory(TimeRange):
     """All events that there are.
 
-    State is overwritten whole, columns included.
+    State is overwritten whole, columns included. A changed spec requires it, not a user's range.
     """
+
+    @property
+    def is_asked_for(self) -> bool:
+        """Whether a user asks for it; never."""
+        return False
 
 
 def widen_to_panes(family: Family, chunk: TimeRange) -> TimeRange:

@@ -211,8 +211,16 @@ def test_retention_deletes_what_is_older(spark: SparkSession, tmp_path: Path) ->
     output = delta.read(spark, lab.pipeline.table("rolling")).collect()
     assert sorted({row["window_start"].day for row in output}) == [6, 7, 8, 9]
     assert validate(spark, lab.pipeline).passed
+    version = delta.version(spark, lab.pipeline.table("rolling"))
+    lab.windows = (*WINDOWS[:1], Tumbling("thirds", 20 * MINUTE))
+    lab.pipeline = load_pipeline(lab.spec() | {"retention": kept})
     lab.land(days[0])
-    assert lab.go().late == 3
+    again = lab.go()
+    assert "windows.thirds" in again.evolved
+    assert again.late == 3
+    assert delta.version(spark, lab.pipeline.table("rolling")) == version
+    thirds = delta.read(spark, lab.pipeline.table("thirds")).collect()
+    assert sorted(row["window_start"].day for row in thirds) == [7, 8, 9]
 
 
 @pytest.mark.deep

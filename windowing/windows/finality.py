@@ -1,6 +1,6 @@
-"""Which rows of an output are closed and which are final, by the watermark at their run."""
+"""Which rows of an output are closed, final or expired by a watermark."""
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windowing.columns import CLOSED_BY, END
@@ -39,3 +39,14 @@ def with_finality(
     final = F.coalesce(unchanged_since + F.lit(lateness) <= F.lit(watermark), F.lit(False))
     marked = rows.withColumns({"is_closed": closed, "is_final": final})
     return marked.select(*names, "is_closed", "is_final")
+
+
+def is_expired(pipeline: Pipeline, watermark_us: int | None) -> Column:
+    """True for rows of a grid window that `retention.output` does not keep at this watermark.
+
+    The watermark is in microseconds; None is minus infinity.
+    """
+    kept_us = pipeline.retention.output_us
+    if kept_us is None or watermark_us is None:
+        return F.lit(False)
+    return F.col(END) <= instant(watermark_us - kept_us)

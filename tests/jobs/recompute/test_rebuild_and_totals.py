@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from jobs.microbatch.context import Closing, RunContext
 from jobs.microbatch.process import keep_refused, list_contributions
 from jobs.recompute.rebuild import rebuild_range
-from jobs.recompute.time_range import TimeRange
+from jobs.recompute.time_range import TimeRange, WholeHistory
 from jobs.recompute.totals import (
     count_accepted,
     count_accepted_before,
@@ -119,6 +119,76 @@ def test_the_state_of_a_range_is_replaced_and_every_window_over_it_corrected(
         ("a", 1, just_after(12), 0, 2, 9, 1, 9),
         ("a", 13, just_after(25), 1, 2, 17, 1, 9),
     ]
+
+
+KEPT = {"output": "30 minutes"}
+
+
+def expiring_lake(spark: SparkSession, root: Path, **shown: object) -> SmallLake:
+    """Key a has 1, 12, 31 and 45. At W = 60 windows that end at 30 or before have expired.
+
+    The row of [0, 10) was deleted; that of [10, 20) waits for the next maintenance.
+    """
+    lake = small_lake(spark, root, {"tens": {**TENS, **shown}}, retention=KEPT)
+    store(lake, 0, None, *(("e", "a", t, 1) for t in (1, 12, 31, 45)))
+    lake.fill("tens", *(("a", start, start + 10, 1, 1, 0, 1) for start in (10, 30, 40)))
+    return lake
+
+
+def rebuild(lake: SmallLake, within: TimeRange, *events: Row) -> dict[str, int]:
+    """Rebuilds a range at W = 60; returns how many rows were written, by what was done."""
+    closing = Closing(backfilling(lake), us(60), us(60), None)
+    counts = rebuild_range(closing, within, accepted(lake, within, *events), no_sessions)
+    return {name.removeprefix("tens."): n for name, n in counts.items() if n}
+
+
+@pytest.mark.beside
+def test_rows_that_have_expired_do_not_return_when_everything_is_rebuilt(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Rebuilt with the same events nothing is written.
+
+    With other values the row of [10, 20), which is still there, is corrected, and [50, 60) is new.
+    """
+    lake = expiring_lake(spark, tmp_path)
+    whole = WholeHistory(us(1) or 0, (us(59) or 0) + 1, 0)
+    before = lake.version("tens")
+    assert rebuild(lake, whole, *(("e", "a", t, 1) for t in (1, 12, 31, 45))) == {}
+    assert lake.version("tens") == before
+    assert rebuild(
+        lake, whole, ("e", "a", 1, 1), ("e", "a", 12, 7), *(("e", "a", t, 1) for t in (31, 45, 59))
+    ) == {"inserted": 1, "updated": 1}
+    assert lake.rows("tens", "window_start", "total") == [(10, 7), (30, 1), (40, 1), (50, 1)]
+    assert lake.rows(PANES, "pane_start") == [(0,), (10,), (30,), (40,), (50,)]
+
+
+@pytest.mark.beside
+def test_empty_windows_that_have_expired_do_not_return_with_a_backfill_elsewhere(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """[0, 10) and the empty [20, 30) have expired. Only a backfill of their range shows them.
+
+    A change of the source in that range was asked for by nobody.
+    """
+    lake = expiring_lake(spark, tmp_path, empty=True)
+    before = lake.version("tens")
+    assert rebuild(lake, chunk(40, 50), ("e", "a", 45, 1)) == {}
+    changed = TimeRange(us(0) or 0, us(10) or 0, 0, batch=3)
+    assert rebuild(lake, changed, ("e", "a", 1, 5)) == {}
+    assert lake.version("tens") == before
+    assert rebuild(lake, chunk(20, 30)) == {"inserted": 1}
+    assert lake.rows("tens", "window_start", "n") == [(10, 1), (20, 0), (30, 1), (40, 1)]
+
+
+@pytest.mark.beside
+def test_a_backfill_of_a_range_that_has_expired_shows_its_windows(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """All windows over [0, 12) are shown as the events are now, until they expire again."""
+    lake = expiring_lake(spark, tmp_path)
+    found = rebuild(lake, chunk(0, 12), ("e", "a", 1, 5), ("e", "a", 12, 1))
+    assert found == {"inserted": 1}
+    assert lake.rows("tens", "window_start", "total") == [(0, 5), (10, 1), (30, 1), (40, 1)]
 
 
 @pytest.mark.beside
