@@ -70,7 +70,7 @@ def builtin_suite(window: Window, pipeline: Pipeline, facts: Facts) -> list[Batc
         _expect(ExpectWindowsToBeUnique, law, f"One row per {', '.join(law.identity)}"),
         *_place(window, law),
         *counts,
-        *_floor(window, law, facts),
+        *_floor(window, law, pipeline, facts),
         *(_conservation(window, law, facts) if pipeline.retention.output_us is None else []),
     ]
 
@@ -136,20 +136,22 @@ def _in_turn(law: Law) -> list[BatchExpectation]:
     ]
 
 
-def _floor(window: Window, law: Law, facts: Facts) -> list[BatchExpectation]:
-    """At least one row once events were accepted.
+def _floor(window: Window, law: Law, pipeline: Pipeline, facts: Facts) -> list[BatchExpectation]:
+    """At least one row once events were accepted, unless rows of this window expire.
 
     It doesn't apply where windows with events need not be shown, or where accepted events may be
     markers, because markers are in no window.
     """
     if not window.shown.whole or describe_window(window).marker is not None:
         return []
-    least = 1 if facts.counted(window.name) > 0 else 0
-    text = (
-        "Holds a window, since events were accepted"
-        if least
-        else "May be empty: no accepted event counts here"
-    )
+    least = 0
+    if facts.counted(window.name) == 0:
+        text = "May be empty: no accepted event counts here"
+    elif isinstance(window, Aligned) and pipeline.retention.output_us is not None:
+        text = "May be empty: its rows expire by retention.output"
+    else:
+        least = 1
+        text = "Holds a window, since events were accepted"
     return [_expect(ExpectWindowsOnceEventsWereAccepted, law, text, least=least)]
 
 

@@ -35,7 +35,18 @@ from tests.expectations.planted import (
     failed,
 )
 from windowing.merge import rule as merge
-from windowing.spec.kinds import CHANGES, ON_CLOSE, Aggregate, Having, OutputPolicy, Window
+from windowing.spec.kinds import (
+    CHANGES,
+    ON_CLOSE,
+    Aggregate,
+    Cumulate,
+    Having,
+    OutputPolicy,
+    Sliding,
+    Tumbling,
+    Window,
+)
+from windowing.spec.pipeline import Retention
 
 EVERYWHERE = {"window_columns_to_exist", NULLS, UNIQUE, COUNTS}
 SPANS = EVERYWHERE | {ORDER}
@@ -92,6 +103,15 @@ def test_only_outputs_that_show_every_window_have_to_hold_one_or_to_add_up(windo
         OutputPolicy(ON_CLOSE, empty_limit=1),
     ):
         assert asked(replace(window, shown=shown)) == ASKED[window.name] - {FLOOR, TOTAL}
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=lambda w: w.name)
+def test_an_output_whose_rows_expire_may_be_empty(window: Window) -> None:
+    """Rows of grid windows expire, and no others."""
+    expiring = replace(PIPELINE, retention=Retention(output_us=1))
+    least = [e.least for e in builtin_suite(window, expiring, FACTS) if hasattr(e, "least")]
+    expires = isinstance(window, Tumbling | Sliding | Cumulate)
+    assert least == ([0 if expires else 1] if FLOOR in ASKED[window.name] else [])
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=lambda w: w.name)

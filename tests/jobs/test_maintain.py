@@ -37,6 +37,7 @@ from windowing.spec.load import load_pipeline
 
 WINDOWS = (Sliding("rolling", 60 * MINUTE, 20 * MINUTE), Session("visits", 10 * MINUTE))
 FIRST = f"*/_delta_log/{0:020}.json"
+DAY = 1440 * MINUTE
 CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 
 
@@ -221,6 +222,23 @@ def test_retention_deletes_what_is_older(spark: SparkSession, tmp_path: Path) ->
     assert delta.version(spark, lab.pipeline.table("rolling")) == version
     thirds = delta.read(spark, lab.pipeline.table("thirds")).collect()
     assert sorted(row["window_start"].day for row in thirds) == [7, 8, 9]
+
+
+@pytest.mark.beside
+def test_a_pipeline_whose_last_row_has_expired_is_still_valid(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The source is quiet for 31 days, in which W follows the clock."""
+    lab = Lab(spark, tmp_path, (Tumbling("hourly", 60 * MINUTE),), idle_after=15 * MINUTE)
+    lab.pipeline = load_pipeline(lab.spec() | {"retention": {"output": "30 days"}})
+    lab.run(events_of_a(5))
+    assert validate(spark, lab.pipeline).passed
+    lab.run([], ARRIVAL + 31 * DAY)
+    expired = {t.name: t.expired for t in maintain(spark, lab.pipeline).tables}
+    assert expired["hourly"] == 1
+    lab.run([], ARRIVAL + 32 * DAY)
+    found = validate(spark, lab.pipeline)
+    assert found.passed, list(found.failed)
 
 
 @pytest.mark.deep
