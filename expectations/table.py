@@ -41,7 +41,7 @@ def record_outcomes(
     `basis` is a digest of what they follow from, or None where that is more than can be digested.
     """
     path = _path(pipeline)
-    before = control.read_snapshot(path)
+    before = control.read_contents(path)
     checked_at = _after_others(before)
     rows = []
     for place, outcome in enumerate(outcomes):
@@ -58,21 +58,20 @@ def record_outcomes(
     control.append_rows(path, _SCHEMA, rows, before.version)
 
 
-def _after_others(before: control.Snapshot) -> int:
+def _after_others(before: control.Contents) -> int:
     """The host clock in microseconds, but later than every check before.
 
     The last check counts, even after the host clock was set back.
     """
     now_us = micros(datetime.now(UTC))
-    newest_us = max((row["checked_at"] for row in before.rows), default=None)
+    newest_us = control.find_highest(before, "checked_at")
     return now_us if newest_us is None else max(now_us, newest_us + 1)
 
 
 def read_outcomes(pipeline: Pipeline, past: LedgerHistory) -> list[control.Row]:
     """What every validation of a step not older than what is published has found."""
     since = min(e.seq if e else -1 for e in (past.published, past.newest))
-    rows = control.read_snapshot(_path(pipeline)).rows
-    return [row for row in rows if row["seq"] >= since]
+    return control.select_rows(control.read_contents(_path(pipeline)), "seq", since)
 
 
 def read_validation(pipeline: Pipeline, subject: LedgerEntry, basis: str) -> tuple[Outcome, ...]:
@@ -80,7 +79,9 @@ def read_validation(pipeline: Pipeline, subject: LedgerEntry, basis: str) -> tup
 
     There are none where that was recorded with another `basis`, or without one.
     """
-    rows = [row for row in control.read_snapshot(_path(pipeline)).rows if row["seq"] == subject.seq]
+    found = control.read_contents(_path(pipeline))
+    since = control.select_rows(found, "seq", subject.seq)
+    rows = [row for row in since if row["seq"] == subject.seq]
     latest = max((row["checked_at"] for row in rows), default=None)
     newest = [row for row in rows if row["checked_at"] == latest]
     # Rows of earlier versions of Tidemark have no basis.

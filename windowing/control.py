@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import (
     CommitProperties,
@@ -113,6 +114,20 @@ def read_contents(path: str) -> Contents:
     with errors_explained(path):
         files = tuple(_read_file(file) for file in _list_files(table))
     return Contents(table.version(), files)
+
+
+def find_highest(found: Contents, column: str) -> int | None:
+    """The highest value of a column of whole numbers or times; None where there is no value."""
+    highest = [pc.max(file[column]).as_py() for file in found.files]
+    return max((value for value in highest if value is not None), default=None)
+
+
+def select_rows(found: Contents, column: str, least: int) -> list[Row]:
+    """The rows whose `column`, of whole numbers or times, is at least `least`, as plain values."""
+    rows: list[Row] = []
+    for file in found.files:
+        rows += to_rows(file.filter(pc.greater_equal(file[column], least)))
+    return rows
 
 
 def read_version(path: str) -> int:

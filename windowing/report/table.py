@@ -291,14 +291,16 @@ def _count_groups_by_spark(path: str, spark: "SparkSession") -> list[table_figur
 
 def _read_checks(pipeline: Pipeline) -> list[Check]:
     """The newest validation: the results written last of the newest step that was validated."""
-    rows = control.read_snapshot(_directory(pipeline, QUALITY)).rows
-    if not rows:
+    contents = control.read_contents(_directory(pipeline, QUALITY))
+    newest_step = control.find_highest(contents, "seq")
+    if newest_step is None:
         return []
-    newest = max((row["seq"], row["checked_at"]) for row in rows)
+    rows = control.select_rows(contents, "seq", newest_step)
+    latest = max(row["checked_at"] for row in rows)
     names = [field.name for field in fields(Check)]
     found = []
     for row in rows:
-        if (row["seq"], row["checked_at"]) == newest:
+        if row["checked_at"] == latest:
             found.append(Check(**{name: row[name] for name in names}))
     found.sort(key=lambda each: (each.success, each.severity, each.window, each.expectation))
     return found[:_SHOWN_CHECKS]

@@ -1,0 +1,103 @@
+"""What is read of `_quality`: a step's outcomes, without plain values of all those before it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from expectations.outcome import Outcome
+from expectations.table import QUALITY, read_outcomes, read_validation, record_outcomes
+from tests.expectations.planted import PIPELINE
+from windowing import control
+from windowing.ledger.rule import CLOSE, PUBLISH, LedgerEntry, LedgerHistory
+from windowing.report import table as report
+from windowing.spec.pipeline import Pipeline
+
+OLD, NEW = LedgerEntry(CLOSE, seq=3, run=1), LedgerEntry(CLOSE, seq=7, run=2)
+PUBLISHED = LedgerEntry(PUBLISH, seq=5, run=1)
+
+
+def outcome(number: int) -> Outcome:
+    return Outcome("hourly", "builtin", f"expects {number}", "critical", True, "", "")
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path) -> Pipeline:
+    """Fifty outcomes of an old step, then twice two of a new one."""
+    made = replace(PIPELINE, lake=str(tmp_path))
+    record_outcomes(made, OLD, [outcome(n) for n in range(50)], "old")
+    record_outcomes(made, NEW, [outcome(n) for n in (1, 2)], "new")
+    record_outcomes(made, NEW, [outcome(n) for n in (3, 4)], "newer")
+    return made
+
+
+@pytest.fixture
+def plain(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """The sequence number of every row that was made a plain value."""
+    made: list[int] = []
+    to_rows = control.to_rows
+
+    def noting(found: pa.Table) -> list[control.Row]:
+        rows = to_rows(found)
+        made.extend(row["seq"] for row in rows)
+        return rows
+
+    monkeypatch.setattr(control, "to_rows", noting)
+    yield made
+
+
+def test_the_newest_validation_of_a_step_is_found_among_its_own_rows(
+    pipeline: Pipeline, plain: list[int]
+) -> None:
+    assert read_validation(pipeline, NEW, "newer") == (outcome(3), outcome(4))
+    assert read_validation(pipeline, NEW, "new") == ()
+    assert set(plain) == {7}
+
+
+def test_an_older_step_has_its_own_validation(pipeline: Pipeline) -> None:
+    assert read_validation(pipeline, OLD, "old") == tuple(outcome(n) for n in range(50))
+
+
+def test_outcomes_are_those_since_the_publication(pipeline: Pipeline, plain: list[int]) -> None:
+    past = LedgerHistory((OLD, PUBLISHED, NEW))
+    found = [row["expectation"] for row in read_outcomes(pipeline, past)]
+    assert sorted(found) == ["expects 1", "expects 2", "expects 3", "expects 4"]
+    assert set(plain) == {7}
+
+
+def test_before_any_publication_all_outcomes_count(pipeline: Pipeline) -> None:
+    assert len(read_outcomes(pipeline, LedgerHistory((OLD, NEW)))) == 54
+
+
+def test_a_check_is_later_than_all_others_without_reading_their_rows(
+    pipeline: Pipeline, plain: list[int]
+) -> None:
+    """The clock was set back: what was checked last says year 2100."""
+    late_us = 4_102_444_800_000_000
+    path = str(Path(pipeline.lake) / pipeline.name / QUALITY)
+    (row, *_) = control.select_rows(control.read_contents(path), "seq", 7)
+    schema = pa.schema([("seq", pa.int64()), ("checked_at", pa.timestamp("us", "UTC"))])
+    last = {"seq": row["seq"], "checked_at": late_us}
+    control.append_rows(path, schema, [last], control.read_version(path))
+    plain.clear()
+    record_outcomes(pipeline, replace(NEW, seq=9), [outcome(5)], None)
+    assert plain == []
+    (newest,) = control.select_rows(control.read_contents(path), "seq", 9)
+    assert newest["checked_at"] == late_us + 1
+
+
+def test_a_report_shows_the_last_validation_of_the_newest_step(
+    pipeline: Pipeline, plain: list[int]
+) -> None:
+    found = report._read_checks(pipeline)
+    assert [check.expectation for check in found] == ["expects 3", "expects 4"]
+    assert set(plain) == {7}
+
+
+def test_a_pipeline_without_a_validation_has_no_outcomes(tmp_path: Path) -> None:
+    empty = replace(PIPELINE, lake=str(tmp_path))
+    assert read_validation(empty, NEW, "new") == ()
+    assert read_outcomes(empty, LedgerHistory((NEW,))) == []
+    assert report._read_checks(empty) == []
