@@ -20,10 +20,13 @@ from windowing.spec.pipeline import Pipeline
 
 UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 """How long the units of numeric event times are, in microseconds."""
-_DATED = r"^\s*[+-]?\d{4}"
+_DATED = r"^[\p{Cntrl} ]*[+-]?\d{4}"
 """How a text that names a day begins; Spark would read a time of day alone as one of today."""
-_LOCAL = r"^\s*[+-]?\d+(-\d\d?(-\d\d?([T ](\d\d?:\d\d?(:\d\d?(\.\d*)?)?)?)?)?)?\s*$"
-"""A text that ends without an offset or a zone."""
+_ZONED = r":[\s\S]*[A-Za-z+-]"
+"""A text that ends with `Z`, an offset or the name of a zone.
+
+Spark reads one only after seconds. The rest of a local time has no letter or sign after a colon.
+"""
 NAIVE = "__naive"
 """Local wall-clock time of a naive timestamp or text, microseconds.
 
@@ -142,9 +145,9 @@ def read_event_time(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
         time = F.unix_micros(value)
     elif isinstance(kind, T.StringType):
         parsed = F.when(value.rlike(_DATED), F.unix_micros(value.try_cast("timestamp_ltz")))
-        is_local = value.rlike(_LOCAL)
-        time = F.when(~is_local, parsed)
-        naive = F.when(is_local, parsed)
+        is_zoned = value.rlike(_ZONED)
+        time = F.when(is_zoned, parsed)
+        naive = F.when(~is_zoned, parsed)
     else:
         # The session's zone is UTC, so a naive timestamp keeps the digits of its clock.
         naive = F.unix_micros(value.cast("timestamp_ltz"))
