@@ -10,7 +10,7 @@ from json import loads
 from jobs.preflight.spec_changes import spec_difference
 from jobs.recompute.time_range import TimeRange
 from windowing.errors import UsageError
-from windowing.grid.zone import micros
+from windowing.grid.zone import FIRST_US, LAST_US, micros, moment
 from windowing.ledger.rule import (
     BACKFILL_DONE,
     ERASE_DONE,
@@ -20,6 +20,7 @@ from windowing.ledger.rule import (
     LedgerEntry,
     LedgerHistory,
 )
+from windowing.report.text import interval
 from windowing.spec.duration import DAY
 from windowing.spec.pipeline import Pipeline
 
@@ -85,8 +86,9 @@ def chunks_of(
 ) -> tuple[tuple[int, int], ...]:
     """The chunks [from, to) of a backfill of [start, end), in order, in microseconds.
 
-    A chunk may be longer than 31 days where it reaches before the first event accepted so far or
-    after the last. UsageError where the range has no chunks.
+    They end where the times end that an event can have. A chunk may be longer than 31 days where it
+    reaches before the first event accepted so far or after the last. UsageError where the range has
+    no chunks.
     """
     if pipeline.source.event_time.column is None:
         raise UsageError(
@@ -115,7 +117,10 @@ def _find_event_times(past: LedgerHistory) -> tuple[int, int] | None:
 
 
 def _check_bounds(start: datetime, end: datetime) -> tuple[int, int]:
-    """The bounds in microseconds; UsageError where they are no range."""
+    """The bounds in microseconds, within the times that an event can have.
+
+    UsageError where they are no range or enclose no such time.
+    """
     if start.tzinfo is None or end.tzinfo is None:
         raise UsageError(
             "a backfill's bounds are times with an offset, such as 2013-01-01T00:00:00+00:00"
@@ -125,7 +130,14 @@ def _check_bounds(start: datetime, end: datetime) -> tuple[int, int]:
             f"--from {start.isoformat()} is not before --to {end.isoformat()}; "
             "the range is [from, to)"
         )
-    return micros(start), micros(end)
+    low, high = max(micros(start), FIRST_US), min(micros(end), LAST_US + 1)
+    if low >= high:
+        possible = interval(moment(FIRST_US), moment(LAST_US + 1))
+        raise UsageError(
+            f"--from {start.isoformat()} and --to {end.isoformat()} enclose no time that an event "
+            f"can have; give a range that overlaps {possible}"
+        )
+    return low, high
 
 
 def read_version(pipeline: Pipeline, past: LedgerHistory) -> int:

@@ -15,6 +15,7 @@ from jobs.microbatch.emission import changes
 from jobs.microbatch.empty_windows import check_limit, widen_to_growth
 from jobs.microbatch.ordered import prepare_keys
 from jobs.microbatch.outputs import rederive_output, write_output
+from jobs.recompute.content import narrow_to_content
 from jobs.recompute.swap import replace_range
 from jobs.recompute.time_range import TimeRange, WholeHistory, widen_to_panes, widen_to_windows
 from windowing import delta
@@ -79,14 +80,17 @@ def check_limit_of_range(
     no other window gains any.
     """
     everything = isinstance(chunk, WholeHistory)
-    within = Range(chunk.start_us, chunk.end_us)
     for family in pane_families(batch.pipeline):
         for window in family.windows:
             if not shows_empty_windows(window):
                 continue
             if everything and window.name not in came:
                 continue
-            rebuilt = _times_to_rebuild(batch, family, chunk)
+            narrow = narrow_to_content(batch, family, chunk, events)
+            if narrow is None:
+                continue
+            within = Range(narrow.start_us, narrow.end_us)
+            rebuilt = _times_to_rebuild(batch, family, narrow)
             before, after = _panes_before_and_after(batch, family, rebuilt, events)
             check_limit(batch, window, None if everything else before, after, within)
 
@@ -136,7 +140,10 @@ def rebuild_panes(
     Returns the counts of the outputs.
     """
     batch = closing.batch
-    rebuilt = _times_to_rebuild(batch, family, chunk)
+    narrow = narrow_to_content(batch, family, chunk, events)
+    if narrow is None:
+        return {}
+    rebuilt = _times_to_rebuild(batch, family, narrow)
     schema = source.read(batch.spark, batch.pipeline, chunk.version).schema
     algebras = partials.algebras_of(batch.pipeline, family.aggregates, schema)
     kept = partials.parts_of(algebras.values())
@@ -148,7 +155,7 @@ def rebuild_panes(
         if isinstance(window, Global):
             counts |= _rebuild_global_window(batch, window, family, own)
         else:
-            counts |= _rebuild_overlapping_windows(closing, window, family, chunk, own)
+            counts |= _rebuild_overlapping_windows(closing, window, family, narrow, own)
     return counts
 
 

@@ -24,11 +24,12 @@ def moment(us: int) -> datetime:
 
     Beyond the years 1 to 9999 it is the nearer end of the calendar.
     """
-    return EPOCH + timedelta(microseconds=min(max(us, _BEGIN_US), _END_US))
+    return EPOCH + timedelta(microseconds=min(max(us, BEGIN_US), END_US))
 
 
-_BEGIN_US = micros(datetime(1, 1, 1, tzinfo=UTC))
-_END_US = micros(datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC))
+BEGIN_US = micros(datetime(1, 1, 1, tzinfo=UTC))
+END_US = micros(datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC))
+"""`BEGIN_US` and `END_US`: the first and the last microsecond of the years 1 to 9999."""
 
 FIRST_US = micros(datetime(4, 1, 1, tzinfo=UTC))
 LAST_US = micros(datetime(9997, 1, 1, tzinfo=UTC)) - 1
@@ -55,7 +56,7 @@ def offset_us(zone: str, us: int) -> int:
 
 def within_calendar(us: int) -> bool:
     """Whether `us` lies in the years 1 to 9999."""
-    return _BEGIN_US <= us <= _END_US
+    return BEGIN_US <= us <= END_US
 
 
 def transitions(zone: str, low_us: int, high_us: int) -> list[tuple[int, int]]:

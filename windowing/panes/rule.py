@@ -12,6 +12,7 @@ from math import gcd
 from typing import assert_never
 
 from windowing.grid.rule import Grid, boundary, index
+from windowing.grid.zone import BEGIN_US, END_US
 from windowing.spec.description import describe_window
 from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND
 from windowing.spec.kinds import (
@@ -109,13 +110,24 @@ def pane_grids(window: Aligned) -> tuple[Grid, ...]:
 
 
 def pane_start(family: Family, t_us: int) -> int:
-    """The last cut at or before the instant `t_us`."""
-    return max(boundary(g, index(g, t_us)) for g in family.cuts)
+    """The last cut at or before the instant `t_us`, or the calendar's beginning without one."""
+    return max(_cut(grid, t_us, 0, BEGIN_US) for grid in family.cuts)
 
 
 def pane_end(family: Family, t_us: int) -> int:
-    """The first cut after the instant `t_us`."""
-    return min(boundary(g, index(g, t_us) + 1) for g in family.cuts)
+    """The first cut after the instant `t_us`, or the calendar's end without one."""
+    return min(_cut(grid, t_us, 1, END_US) for grid in family.cuts)
+
+
+def _cut(grid: Grid, t_us: int, after: int, beyond_us: int) -> int:
+    """The boundary that lies `after` boundaries after the last one at or before `t_us`.
+
+    It is `beyond_us` where that lies beyond the calendar.
+    """
+    try:
+        return boundary(grid, index(grid, t_us) + after)
+    except (OverflowError, IndexError):
+        return beyond_us
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,23 @@
-"""Which chunks of a backfill are passed over when it is asked for again, and what ends it."""
+"""Which chunks a backfill has, which are passed over when it is repeated, and what ends it."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from json import dumps
 
 import pytest
 
-from jobs.recompute.plan import begun_before, must_be_the_same
+from jobs.recompute.plan import CHUNK_US, begun_before, chunks_of, must_be_the_same
 from jobs.recompute.time_range import TimeRange
 from windowing.errors import UsageError
+from windowing.grid.zone import micros
 from windowing.ledger.rule import (
     BACKFILL_DONE,
     BACKFILL_INTENT,
     CLOSE,
+    DONE,
     ERASE_INTENT,
+    MAX_TIME,
+    MIN_TIME,
     OPEN,
     LedgerEntry,
     LedgerHistory,
@@ -130,3 +135,24 @@ def test_what_makes_it_another_pipeline_ends_a_backfill(now: LedgerHistory, why:
     message = f"^p {why} while this backfill was running.*rerun the backfill$"
     with pytest.raises(UsageError, match=message):
         must_be_the_same(PIPELINE, BEGAN, now)
+
+
+def day(year: int, month: int = 1, day_of_month: int = 1) -> datetime:
+    return datetime(year, month, day_of_month, tzinfo=UTC)
+
+
+def test_the_chunks_end_where_the_times_of_events_do() -> None:
+    first, last = micros(day(2014)), micros(day(2014, 5))
+    past = LedgerHistory((LedgerEntry(DONE, counts={MIN_TIME: first, MAX_TIME: last}),))
+    chunks = chunks_of(PIPELINE, day(1), day(9999, 12, 31), past)
+    assert (chunks[0][0], chunks[-1][1]) == (micros(day(4)), micros(day(9997)))
+    assert 0 < chunks[0][1] - first <= CHUNK_US
+    assert 0 <= last - chunks[-1][0] < CHUNK_US
+    assert {high - low for low, high in chunks[1:-1]} == {CHUNK_US}
+
+
+@pytest.mark.parametrize(("start", "end"), [(day(1), day(4)), (day(9997), day(9999))])
+def test_a_range_in_which_no_event_can_lie_is_refused(start: datetime, end: datetime) -> None:
+    sentence = "enclose no time that an event can have; give a range that overlaps"
+    with pytest.raises(UsageError, match=sentence):
+        chunks_of(PIPELINE, start, end, LedgerHistory())

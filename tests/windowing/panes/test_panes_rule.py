@@ -23,7 +23,7 @@ from tests.windowing.cases import (
     tumbling,
 )
 from windowing.grid.rule import Grid, boundary, index
-from windowing.grid.zone import micros
+from windowing.grid.zone import micros, moment
 from windowing.panes.rule import (
     CHEAP,
     Family,
@@ -185,3 +185,13 @@ def test_global_windows_have_panes_of_their_own() -> None:
         ("_panes_1h", (hourly,)),
         ("_panes_global", (all_time,)),
     ]
+
+
+def test_a_pane_without_a_cut_on_the_calendar_ends_with_it() -> None:
+    decades = Family("_panes", (Grid(0, 120), Grid(DAY)), ())
+    first, last = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
+    assert moment(pane_start(decades, micros(first))) == first
+    assert moment(pane_end(decades, micros(last))) == datetime.max.replace(tzinfo=UTC)
+    only_decades = Family("_panes", (Grid(0, 120),), ())
+    assert moment(pane_start(only_decades, micros(first))) == first
+    assert moment(pane_end(only_decades, micros(last))) == datetime.max.replace(tzinfo=UTC)

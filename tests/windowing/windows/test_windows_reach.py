@@ -104,3 +104,24 @@ def test_a_backfill_reaches_one_window_beyond_the_panes_it_rebuilds() -> None:
     assert reach_of(pipeline, "w", micros(LOW), micros(HIGH)) == (on_day(9), on_day(14))
     # An end on a boundary needs no pane after it.
     assert reach_of(pipeline, "w", micros(LOW), micros(on_day(12))) == (on_day(9), on_day(13))
+
+
+FAR: list[tuple[str, dict[str, Any]]] = [
+    *ENDLESS,
+    ("tumbling", {"zone": "America/New_York"}),
+    ("tumbling", {"size": "10 years", "zone": "Asia/Kolkata"}),
+    ("sliding", {"zone": "Pacific/Kiritimati"}),
+    ("cumulate", {"max_size": "1 month", "step": "1 day"}),
+    ("session", {}),
+]
+
+
+@pytest.mark.parametrize(("kind", "fields"), FAR)
+def test_a_backfill_may_reach_to_both_ends_of_the_calendar(
+    kind: str, fields: dict[str, Any]
+) -> None:
+    pipeline = load_pipeline(with_window(kind, **fields))
+    low, high = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
+    first, last = reach_of(pipeline, "w", micros(low), micros(high))
+    assert first <= low
+    assert last >= high

@@ -1,0 +1,64 @@
+"""How much of a chunk has events, panes or windows: the rest need not be recomputed."""
+
+from dataclasses import replace
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from jobs.microbatch.context import RunContext
+from jobs.recompute.plan import CHUNK_US
+from jobs.recompute.time_range import TimeRange, WholeHistory
+from windowing import delta
+from windowing.columns import END, PANE, START, TIME
+from windowing.merge.rule import output_table
+from windowing.panes.rule import Family, longest_span
+from windowing.spec.kinds import Global
+
+
+def narrow_to_content(
+    batch: RunContext, family: Family, chunk: TimeRange, events: DataFrame
+) -> TimeRange | None:
+    """The chunk without the times before and after everything that a family of panes is about.
+
+    That is its panes, the windows of its outputs and `events`. Each change of a clock and each
+    month is a part of a query, so times without content would not be free. A chunk of at most 31
+    days, or of the whole history, stays as it is. None where all content lies outside the chunk;
+    where there is none at all, one microsecond is left, because tables are created by a rebuild.
+    """
+    if isinstance(chunk, WholeHistory) or chunk.end_us - chunk.start_us <= CHUNK_US:
+        return chunk
+    ends = _find_ends(batch, family, events)
+    if ends is None:
+        at_us = min(max(0, chunk.start_us), chunk.end_us - 1)
+        return replace(chunk, start_us=at_us, end_us=at_us + 1)
+    first, last = ends
+    spans = [longest_span(window) for window in family.windows if not isinstance(window, Global)]
+    # With `emit: changes` a window depends on the one before it.
+    far_us = 2 * max(spans, default=0)
+    start_us = max(first - far_us, chunk.start_us)
+    end_us = min(last + far_us + 1, chunk.end_us)
+    return replace(chunk, start_us=start_us, end_us=end_us) if start_us < end_us else None
+
+
+def _find_ends(batch: RunContext, family: Family, events: DataFrame) -> tuple[int, int] | None:
+    """The first and the last time of the content, in microseconds; None where there is none."""
+    content = [_times(events, F.col(TIME), F.col(TIME))]
+    panes = batch.pipeline.table(family.table)
+    if delta.exists(batch.spark, panes):
+        pane = F.unix_micros(PANE)
+        content.append(_times(delta.read(batch.spark, panes), pane, pane))
+    for window in family.windows:
+        # The windows of a global output have no bounds.
+        if not isinstance(window, Global):
+            stored = delta.read(batch.spark, output_table(batch.pipeline, window).path)
+            content.append(_times(stored, F.unix_micros(START), F.unix_micros(END)))
+    together = reduce(DataFrame.unionByName, content)
+    ends = together.agg(F.min("__first"), F.max("__last")).first()
+    if ends is None or ends[0] is None:
+        return None
+    return ends[0], ends[1]
+
+
+def _times(rows: DataFrame, first: Column, last: Column) -> DataFrame:
+    return rows.select(first.alias("__first"), last.alias("__last"))
