@@ -49,6 +49,8 @@ TINY = {
 
 There, compiling and planning a query again costs more than running it.
 """
+_WITH_FEED = {"delta.enableChangeDataFeed": "true"}
+"""The properties of the source, which a spec with `changes: feed` needs."""
 AT_ONCE = 3
 """How many transcripts are played at the same time."""
 _MAX_ROWS = 100_000
@@ -159,7 +161,7 @@ class Stage:
         source = replace(play.pipeline.source, table=str(home / "_source"))
         self.pipeline = replace(play.pipeline, lake=str(home), source=source)
         self.schema = ", ".join(f"`{name}` {kind}" for name, kind in play.columns.items())
-        self._append_to_source([])
+        own_tables.create(spark, source.table, delta.parse_columns(self.schema), _WITH_FEED)
 
     def _append_to_source(self, rows: Any) -> None:
         own_tables.append_values(self.spark, self.pipeline.source.table, rows, self.schema)

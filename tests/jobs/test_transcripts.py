@@ -100,3 +100,32 @@ def test_a_wrong_transcript_fails_where_it_is_wrong(spark: SparkSession, tmp_pat
     assert "after step 2" not in result.stdout
     assert result.stderr == "tidemark: 1 of 1 transcript failed: three mistakes\n"
     assert not (tmp_path / "nowhere").exists()
+
+
+FEED = """
+spec: trips.yaml
+name: read by its change feed
+steps:
+  - input: [{place: EWR, at: 2013-01-01 05:10, fare: 3}]
+    expect:
+      hourly: [{place: EWR, window_start: 2013-01-01 05:00, n: 1, total: 3}]
+  - input: [{place: EWR, at: 2013-01-01 05:20, fare: 4}, {place: EWR, at: 2013-01-01 06:10}]
+    expect:
+      hourly:
+        - {place: EWR, window_start: 2013-01-01 05:00, n: 2, total: 7}
+        - {place: EWR, window_start: 2013-01-01 06:00, n: 1}
+  - backfill: {from: 2013-01-01 05:00, to: 2013-01-01 07:00}
+    expect:
+      hourly:
+        - {place: EWR, window_start: 2013-01-01 05:00, n: 2, total: 7, revision: 1}
+        - {place: EWR, window_start: 2013-01-01 06:00, n: 1, revision: 0}
+"""
+
+
+def test_a_spec_that_reads_a_change_feed_is_played(spark: SparkSession, tmp_path: Path) -> None:
+    spec = SPEC.replace("key: [place]", "key: [place], changes: feed")
+    (tmp_path / "trips.yaml").write_text(spec)
+    (tmp_path / "feed.yaml").write_text(FEED)
+    (play,) = load_plays([str(tmp_path)])
+    verdict = play_transcript(spark, play)
+    assert verdict.agrees, verdict.missed
