@@ -10,6 +10,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+MOST_DIGITS = 38
+"""How many digits a decimal of Spark has at most."""
 _WIDE = Context(prec=100)
 _WHOLE = T.StructField("whole", T.DecimalType(38, 0))
 _REST = T.StructField("rest", T.DecimalType(38, 38))
@@ -44,6 +46,26 @@ def split_decimal(value: Column) -> Column:
     rest = F.pmod(value, F.lit(1)).cast("decimal(38,38)")
     whole_and_rest = F.struct(whole.alias("whole"), rest.alias("rest"))
     return F.when(value.isNotNull(), whole_and_rest)
+
+
+def loses_places(kind: T.DataType) -> bool:
+    """Whether Spark rounds the difference of two values of this type.
+
+    A difference needs a digit more than its values. Where they have 38 already, Spark leaves out
+    places, down to 6 of them.
+    """
+    return isinstance(kind, T.DecimalType) and kind.precision == MOST_DIGITS and kind.scale > 6
+
+
+def subtract_parts(minuend: Column, subtrahend: Column) -> Column:
+    """The difference of two PARTS as PARTS, exact where both have at most 37 places."""
+    rest = minuend["rest"] - subtrahend["rest"]
+    # The rest of the difference may be negative, and then one is borrowed from its whole part.
+    whole = minuend["whole"] - subtrahend["whole"] + F.floor(rest)
+    return F.struct(
+        whole.cast("decimal(38,0)").alias("whole"),
+        F.pmod(rest, F.lit(1)).cast("decimal(38,38)").alias("rest"),
+    )
 
 
 def _places_of(number: Decimal) -> int:

@@ -19,7 +19,13 @@ from pyspark.sql import types as T
 
 from windowing.aggregates.algebra import Part
 from windowing.columns import BASE, CLOSED_BY, END, INDEX, LAST, ORDER, START, TIME
-from windowing.expressions.exact_decimals import exactly
+from windowing.expressions.exact_decimals import (
+    MOST_DIGITS,
+    exactly,
+    loses_places,
+    split_decimal,
+    subtract_parts,
+)
 from windowing.grid.frame import div
 from windowing.spec.kinds import CappedSession, Count, Delta, EventDriven, Punctuation
 from windowing.windows.session import shift_moment
@@ -88,18 +94,37 @@ def _number_delta(events: DataFrame, window: Delta, keys: Sequence[str]) -> Data
         number, step = F.unix_micros(value), F.lit(window.delta_us)
     else:
         number, step = _exact_number(value, data_type), _delta_step(window, data_type)
+    subtract = subtract_parts if loses_places(data_type) else F.try_subtract
 
     def opens(now: Column, first: Column) -> Column:
         # A difference that overflows is null. It is beyond any step, so only its sign decides.
-        return F.coalesce(F.try_subtract(now, first) > step, now > first)
+        return F.coalesce(subtract(now, first) > step, now > first)
 
     opened = _fold_opens(events.withColumn(_FIRST, number), keys, opens)
     return opened.withColumn(_INDEX, F.col(_OPENS) - F.lit(1) + F.col(BASE))
 
 
 def _exact_number(value: Column, data_type: T.DataType) -> Column:
-    """Whole numbers as decimals, because their differences can't overflow."""
-    return value.cast("decimal(20,0)") if data_type.typeName() in _INTEGER_TYPES else value
+    """The value in a form whose differences are exact.
+
+    Whole numbers become decimals, whose differences can't overflow, and decimals become PARTS where
+    Spark would round their differences.
+    """
+    if data_type.typeName() in _INTEGER_TYPES:
+        return value.cast("decimal(20,0)")
+    if not loses_places(data_type):
+        return value
+    if _tens(data_type):
+        value = value / F.lit("0.1").cast("decimal(1,1)")
+    return split_decimal(value)
+
+
+def _tens(data_type: T.DataType) -> int:
+    """By which power of ten PARTS of values of this type are multiplied.
+
+    It is 1 where they have 38 places, because PARTS of that many places can't be subtracted.
+    """
+    return int(isinstance(data_type, T.DecimalType) and data_type.scale == MOST_DIGITS)
 
 
 def _delta_step(window: Delta, data_type: T.DataType) -> Column:
@@ -111,7 +136,11 @@ def _delta_step(window: Delta, data_type: T.DataType) -> Column:
     if isinstance(data_type, (T.FloatType, T.DoubleType)):
         return F.lit(window.delta).cast("decimal(38,9)")
     places = data_type.scale if isinstance(data_type, T.DecimalType) else 0
-    return exactly(Decimal(window.delta or 0), places, ROUND_FLOOR)
+    step = Decimal(window.delta or 0)
+    if not loses_places(data_type):
+        return exactly(step, places, ROUND_FLOOR)
+    tens = _tens(data_type)
+    return split_decimal(exactly(step.scaleb(tens), places - tens, ROUND_FLOOR))
 
 
 def _capped_sessions(
