@@ -40,6 +40,16 @@ META = ("outcome", "reason", "missed", "event_time", "run", "batch", "watermark"
 """The columns of a refused row besides those of its source row."""
 
 
+def quoted(column: str) -> str:
+    """The name in backticks, as Spark's expressions read a name of any characters.
+
+    >>> quoted("odd`name")
+    '`odd``name`'
+    """
+    doubled = column.replace("`", "``")
+    return f"`{doubled}`"
+
+
 def kept_name(column: str) -> str:
     """The name of a source column in the refused tables.
 

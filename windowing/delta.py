@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from windowing.columns import PRUNED
+from windowing.columns import PRUNED, quoted
 from windowing.files import committed_us, local_path
 
 _MAPPING = "delta.columnMapping.mode"
@@ -288,7 +288,7 @@ def follow_types(spark: SparkSession, path: str, wanted: Mapping[str, T.DataType
     behind: dict[str, T.DataType] = {}
     for field in read(spark, path).schema.fields:
         kind = wanted.get(field.name, field.dataType)
-        behind |= _changed_leaves(f"`{field.name}`", field.dataType, kind)
+        behind |= _changed_leaves(quoted(field.name), field.dataType, kind)
     if behind and setting(spark, path, _WIDENING) != "true":
         set_property(spark, path, _WIDENING, "true")
     if any("timestamp_ntz" in kind.simpleString() for kind in behind.values()):
@@ -310,7 +310,7 @@ def _changed_leaves(name: str, old: T.DataType, new: T.DataType) -> dict[str, T.
         found: dict[str, T.DataType] = {}
         for field in old.fields:
             kind = later.get(field.name, field.dataType)
-            found |= _changed_leaves(f"{name}.`{field.name}`", field.dataType, kind)
+            found |= _changed_leaves(f"{name}.{quoted(field.name)}", field.dataType, kind)
         return found
     return {} if old == new else {name: new}
 

@@ -14,7 +14,7 @@ from jobs.microbatch.context import RunContext
 from windowing import delta
 from windowing.admit.digest import EMPTIED, digest_of
 from windowing.admit.table import REFUSED
-from windowing.columns import DIGEST, META, PANE, RUN, kept_name
+from windowing.columns import DIGEST, META, PANE, RUN, kept_name, quoted
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant
 from windowing.ledger.table import WATERMARKS
@@ -97,7 +97,7 @@ def _empty_old_rows(batch: RunContext, table: str, old: Column) -> int:
     if n:
         spared = {*META, DIGEST, EMPTIED, *map(kept_name, batch.keys)}
         changes: dict[str, str | Column] = {
-            f"`{field.name}`": F.lit(None).cast(field.dataType)
+            quoted(field.name): F.lit(None).cast(field.dataType)
             for field in rows.schema.fields
             if field.name not in spared
         }

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from windowing import own_tables
 from windowing.admit.frame import ACCEPTED, DUPLICATE, LATE, PARTIAL, QUARANTINED
-from windowing.columns import DIGEST, MISSED, OUTCOME, TIME, WHY, kept_name
+from windowing.columns import DIGEST, MISSED, OUTCOME, TIME, WHY, kept_name, quoted
 from windowing.grid.frame import instant
 from windowing.panes.table import Stamp
 from windowing.spec.pipeline import Pipeline
@@ -30,7 +30,7 @@ def refused_rows(judged: DataFrame, columns: list[str], stamp: Stamp) -> DataFra
         watermark = F.lit(None).cast("timestamp_ltz")
     else:
         watermark = instant(stamp.judged_us)
-    source_columns = [F.col(f"`{name}`").alias(kept_name(name)) for name in columns]
+    source_columns = [F.col(quoted(name)).alias(kept_name(name)) for name in columns]
     refused = judged.where(partial | (F.col(OUTCOME) != ACCEPTED))
     return refused.select(
         *source_columns,

@@ -16,6 +16,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from windowing.columns import quoted
 from windowing.expressions.exact_decimals import PARTS, split_decimal
 from windowing.grid.zone import micros
 from windowing.spec.expressions.parse import print_expression
@@ -97,8 +98,7 @@ def named_column(node: Name, schema: T.StructType) -> Value:
         columns = join_names(sorted(schema.names))
         wrong = f"{quote_value(print_expression(node))} is no column of the source{hint}"
         raise Unfit(f"{wrong}; it has {columns}")
-    quoted = f"`{node.name.replace('`', '``')}`"
-    return Value(node, schema[node.name].dataType, F.col(quoted))
+    return Value(node, schema[node.name].dataType, F.col(quoted(node.name)))
 
 
 def constant_value(node: Literal) -> Value:

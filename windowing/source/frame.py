@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.columns import TIME, UNANSWERED, WHY
+from windowing.columns import TIME, UNANSWERED, WHY, quoted
 from windowing.expressions.compile import compile_column, compile_condition
 from windowing.grid.rule import Span, local_spans
 from windowing.grid.zone import FIRST_US, LAST_US
@@ -117,8 +117,7 @@ def _have_values(columns: Iterable[str]) -> Column:
     """True where none of the columns is null."""
     have_values = F.lit(True)
     for name in columns:
-        quoted = f"`{name.replace('`', '``')}`"
-        have_values = have_values & F.col(quoted).isNotNull()
+        have_values = have_values & F.col(quoted(name)).isNotNull()
     return have_values
 
 

@@ -11,6 +11,7 @@ from pyspark.sql import types as T
 
 from windowing import delta
 from windowing.aggregates.algebra import INTEGERS, NUMERIC
+from windowing.columns import quoted
 from windowing.doctor.rule import advice
 from windowing.errors import SourceMissing, SpecError, StateRefused, UsageError
 from windowing.expressions.compile import compile_condition
@@ -280,6 +281,10 @@ def _check_type(
 ) -> _Problem | None:
     if column not in types:
         return field, f"the source has no column {column!r}; it has {', '.join(sorted(types))}"
+    if "`" in column:
+        example = f'columns: {{{column.replace("`", "_")}: "{quoted(column)}"}}'
+        how = f"give it another name in source.columns, as in {example}, and use that"
+        return field, f"{column!r} has a backtick in its name; {how}"
     if isinstance(types[column], allowed):
         return None
     names = ", ".join(sorted({t.typeName() for t in allowed}))

@@ -1,0 +1,51 @@
+"""Columns of a source that have a backtick in their names."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.backfill import backfill
+from jobs.validate import validate
+from tests.system.test_bad_rows import Source
+from windowing import delta
+from windowing.errors import SpecError
+from windowing.report.frame import records
+
+pytestmark = pytest.mark.beside
+SCHEMA = "id string, key string, ts timestamp, value bigint, `a``b` string"
+
+
+def test_a_column_with_a_backtick_in_its_name_is_stored_with_refused_rows(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    source = Source(spark, tmp_path, SCHEMA)
+    time = "timestamp'2026-01-01 10:00'"
+    source.land(f"'1', 'a', {time}, 1, 'x'", f"'2', null, {time}, 1, 'y'")
+    report = source.run()
+    assert (report.accepted, report.quarantined) == (1, 1)
+    day = datetime(2026, 1, 1, tzinfo=UTC)
+    again = backfill(spark, source.pipeline, day, day.replace(day=2))
+    assert (again.read, again.accepted) == (1, 0)
+    assert validate(spark, source.pipeline).passed
+    (row,) = records(delta.read(spark, source.pipeline.table("_quarantine")), 10)
+    assert (row["a`b"], row["reason"]) == ("y", "key is null")
+
+
+@pytest.mark.parametrize("field", ["event_time", "event_id", "order_by"])
+def test_a_column_with_a_backtick_in_its_name_needs_another_name_to_be_used(
+    field: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    value: Any = ["a`b"] if field == "order_by" else "a`b"
+    source = Source(spark, tmp_path, SCHEMA, {field: value, "zone": "UTC"})
+    source.land("'1', 'a', timestamp'2026-01-01 10:00', 1, '2026-01-01'")
+    with pytest.raises(SpecError) as refused:
+        source.run()
+    assert refused.value.field == f"source.{field}"
+    advice = 'give it another name in source.columns, as in columns: {a_b: "`a``b`"}, and use that'
+    assert refused.value.message.endswith(advice)
+    source.source["columns"] = {"a_b": "`a``b`"}
+    source.source[field] = ["a_b"] if field == "order_by" else "a_b"
+    assert source.run().accepted == 1
