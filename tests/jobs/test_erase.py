@@ -166,7 +166,6 @@ PLACES = ("erase.intended", "erase.deleted", "publish.noted", "erase.vacuumed", 
 
 
 @pytest.mark.deep
-@pytest.mark.beside
 def test_an_erasure_that_ends_anywhere_is_finished(spark: SparkSession, tmp_path: Path) -> None:
     life = lived(spark, tmp_path)
 
