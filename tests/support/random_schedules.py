@@ -114,6 +114,21 @@ def schedule(seed: int, many: int = 3) -> Schedule:
     )
 
 
+def straggling(seed: int) -> Schedule:
+    """The schedule of a seed, after which a few events come alone, each in a run of its own.
+
+    They happen on round minutes, where windows begin, and most of them are late for some windows.
+    """
+    drawn, rng = schedule(seed), Random(f"straggling {seed}")
+    arrival = max(step.arrival for step in drawn.steps if isinstance(step, Run))
+    runs = []
+    for n in range(4):
+        t = BASE + rng.randrange(36) * 5 * MINUTE
+        alone = replace(event(rng, 1000 + n), t=t, id=f"straggler {n}", attr=rng.randrange(60))
+        runs.append(Run((alone,), arrival))
+    return replace(drawn, steps=(*drawn.steps, *runs))
+
+
 def _around(rng: Random, batch: list[Event], events: list[Event], *, quiet: bool) -> list[Step]:
     """A run over `batch` and copies, and what happens until the next one."""
     newest = max((e.t for e in batch if e.t is not None), default=BASE)
