@@ -15,6 +15,7 @@ from expectations.table import record_outcomes
 from jobs.microbatch.context import RunContext
 from jobs.preflight import lock
 from jobs.preflight.exact_session import in_exact_session
+from jobs.preflight.spec_changes import spec_difference
 from jobs.preflight.validated import (
     count_overflows,
     depends_on_state,
@@ -22,6 +23,7 @@ from jobs.preflight.validated import (
     name_site,
     recorded_facts,
 )
+from jobs.recompute.lost_sums import has_lost_sums
 from jobs.recompute.totals import count_accepted, count_partly_late
 from windowing import delta
 from windowing.crash import crashpoint
@@ -29,8 +31,15 @@ from windowing.ledger.rule import GENERATION, LedgerEntry, LedgerHistory
 from windowing.ledger.table import read_history
 from windowing.panes.rule import NO_BATCH
 from windowing.panes.table import Stamp
-from windowing.spec.kinds import Window
+from windowing.report.text import left_open
+from windowing.spec.kinds import Aligned, Window
 from windowing.spec.pipeline import Pipeline
+
+_IS_NULL = " and is null"
+_MAY_BE_NULL = (
+    "; a sum is null, and whether for that reason can't be computed again, "
+    "because state has expired or a step is not finished"
+)
 
 
 @in_exact_session
@@ -56,7 +65,7 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None
         expected = _read_facts(spark, pipeline, past)
         title = name_site(subject)
         verdict = evaluate(outputs, pipeline, expected, docs_of(pipeline), title, suites)
-        overflows = _list_overflows(outputs, pipeline, past, subject)
+        overflows = _list_overflows(_context_of(spark, pipeline, past), outputs, past, subject)
         outcomes = (*verdict.outcomes, *overflows)
         result = Validation(subject.run or 0, subject.seq, outcomes, str(verdict.docs_index))
         crashpoint("validate.evaluated")
@@ -73,43 +82,68 @@ def _read_facts(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) ->
     recorded = recorded_facts(pipeline, past)
     if not depends_on_state(past):
         return recorded
-    stamp = Stamp(past.last_run, NO_BATCH, GENERATION, None)
-    batch = RunContext(spark, pipeline, stamp, past.last_arrival or 0)
+    batch = _context_of(spark, pipeline, past)
     accepted = count_accepted(batch)
     partial = dict.fromkeys(recorded.partial, 0) | count_partly_late(batch)
     return replace(recorded, accepted=accepted, partial=partial)
 
 
+def _context_of(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> RunContext:
+    """The context of what reads state after the newest step."""
+    stamp = Stamp(past.last_run, NO_BATCH, GENERATION, None)
+    return RunContext(spark, pipeline, stamp, past.last_arrival or 0)
+
+
 def _list_overflows(
-    outputs: Mapping[str, DataFrame], pipeline: Pipeline, past: LedgerHistory, subject: LedgerEntry
+    batch: RunContext, outputs: Mapping[str, DataFrame], past: LedgerHistory, subject: LedgerEntry
 ) -> list[Outcome]:
     """A failed outcome for each output that lacks a sum, because it overflowed its type.
 
-    Overflows are counted since the published versions. An output that has all its sums again
-    passes.
+    Overflows are counted since the published versions. An output passes again once no null of its
+    sums is due to one.
     """
     outcomes: list[Outcome] = []
-    for name, times in count_overflows(pipeline, past, subject).items():
+    for name, times in count_overflows(batch.pipeline, past, subject).items():
         if name not in outputs:
             continue
-        has_overflowed_now = bool(subject.counts.get(f"{name}.overflow"))
-        if has_overflowed_now or _lacks_sums(outputs[name], pipeline.window(name)):
-            outcomes.append(_overflow_outcome(name, times))
+        reason = _find_lost_sums(batch, outputs[name], batch.pipeline.window(name), past, subject)
+        if reason is not None:
+            detail = f"{times} times since the last publication a window's sum left its type"
+            outcomes.append(_overflow_outcome(name, times, f"{detail}{reason}"))
     return outcomes
 
 
-def _overflow_outcome(name: str, times: int) -> Outcome:
-    detail = f"{times} times since the last publication a window's sum left its type and is null"
+def _find_lost_sums(
+    batch: RunContext, rows: DataFrame, window: Window, past: LedgerHistory, subject: LedgerEntry
+) -> str | None:
+    """The end of a sentence about sums that left their type; None where there is none."""
+    if subject.counts.get(f"{window.name}.overflow"):
+        return _IS_NULL
+    lacking = _select_lacking_sums(rows, window)
+    if lacking is None:
+        return None
+    if _can_state_tell(batch.pipeline, window, past):
+        return _IS_NULL if has_lost_sums(batch, window, lacking) else None
+    return None if lacking.isEmpty() else _MAY_BE_NULL
+
+
+def _can_state_tell(pipeline: Pipeline, window: Window, past: LedgerHistory) -> bool:
+    """Whether state has all that the newest output of `window` was computed from, and no more."""
+    if left_open(past) or spec_difference(pipeline, past):
+        return False
+    return not (isinstance(window, Aligned) and past.state_may_be_expired)
+
+
+def _overflow_outcome(name: str, times: int, detail: str) -> Outcome:
     return Outcome(name, "builtin", "sums_fit_their_type", "critical", False, str(times), detail)
 
 
-def _lacks_sums(rows: DataFrame, window: Window) -> bool:
-    """Whether a sum or an average of any window is null."""
+def _select_lacking_sums(rows: DataFrame, window: Window) -> DataFrame | None:
+    """The rows in which a sum or an average is null; None where the window has neither."""
     is_null = []
     for aggregate in window.aggregates:
         if aggregate.function in ("sum", "avg"):
             is_null.append(F.col(f"`{aggregate.name}`").isNull())
     if not is_null:
-        return False
-    lacking = rows.where(reduce(lambda left, right: left | right, is_null))
-    return not lacking.isEmpty()
+        return None
+    return rows.where(reduce(lambda left, right: left | right, is_null))

@@ -17,7 +17,7 @@ from jobs.microbatch.context import RunContext
 from jobs.microbatch.outputs import Preparation, Step, insert_output, prepare_output
 from windowing import own_tables
 from windowing.aggregates.algebra import Algebra
-from windowing.columns import TIME
+from windowing.columns import BASE, TIME
 from windowing.merge import frame as merges
 from windowing.merge.rule import bound_columns, complete_table
 from windowing.panes import events as buffer
@@ -109,6 +109,15 @@ def prepare_keys(
     old = region.windows_in_regions(stored, regions, keys)
     replacements = merges.compute_replacements(valued, old, target)
     return prepare_output(batch, window, target, replacements)
+
+
+def compute_windows_of_events(
+    batch: RunContext, window: OrderDependent, stored: DataFrame, algebras: Mapping[str, Algebra]
+) -> DataFrame:
+    """Every window of all `stored` events of the buffer: [keys, bounds, parts]."""
+    events = _select_admitted(batch, window, stored)
+    from_the_first = events.withColumn(BASE, F.lit(0).cast("bigint"))
+    return _compute_windows(batch, window, from_the_first, algebras)
 
 
 def _write_nothing() -> dict[str, int]:

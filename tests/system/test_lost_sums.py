@@ -1,0 +1,87 @@
+"""A sum that left its type fails the validation until it is back, whatever else is null.
+
+Each window kind has four keys: a's sum leaves its type and returns, b has no value, c is in order,
+and the sum of d leaves its type and stays away.
+"""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.validate import validate
+from tests.oracle import (
+    Count,
+    Cumulate,
+    Event,
+    Global,
+    Punctuation,
+    RecordSliding,
+    Session,
+    Sliding,
+    Tumbling,
+    Window,
+)
+from tests.support.long_lived_pipeline import BASE, MINUTE
+from tests.support.pipeline_under_test import FEW, Lab
+from windowing import delta
+
+MOST = 2**63 - 1
+WINDOWS: tuple[Window, ...] = (
+    Tumbling("hourly", 60 * MINUTE, empty=True),
+    Sliding("rolling", 60 * MINUTE, 20 * MINUTE, emit="changes"),
+    Cumulate("so_far", 60 * MINUTE, step=20 * MINUTE),
+    Global("ever"),
+    Session("visits", 10 * MINUTE),
+    Session("shifts", 10 * MINUTE, max_duration=60 * MINUTE),
+    RecordSliding("recent", 10 * MINUTE, MINUTE),
+    Count("tens", 10),
+    Punctuation("legs"),
+)
+
+
+def event(key: str, minute: float, value: int | None) -> Event:
+    at = BASE + int(minute * MINUTE)
+    return Event(key, at, value, f"{key}{minute}", int(minute * 10))
+
+
+def failed(lab: Lab) -> set[str]:
+    """The windows whose sums are reported; nothing else fails."""
+    found = validate(lab.spark, lab.pipeline).failed
+    assert {each.expectation for each in found} <= {"sums_fit_their_type"}
+    return {each.window for each in found}
+
+
+def null_sums(lab: Lab, window: Window) -> set[str]:
+    """The keys that lack a sum in an output."""
+    rows = delta.read(lab.spark, lab.pipeline.table(window.name)).where("total is null")
+    return {row["key"] for row in rows.select("key").distinct().collect()}
+
+
+@pytest.mark.beside
+@pytest.mark.parametrize(
+    "windows",
+    [WINDOWS[:1], pytest.param(WINDOWS[1:], marks=pytest.mark.deep)],
+    ids=["hourly", "of other kinds"],
+)
+def test_a_sum_that_is_back_in_its_type_is_no_longer_reported(
+    windows: tuple[Window, ...], spark: SparkSession, tmp_path: Path
+) -> None:
+    """In the second run a's minus 5 makes its sum 2^63 - 1 + 1 - 5, and b's null stays null."""
+    lab = Lab(spark, tmp_path, windows, shows=FEW)
+    names = {window.name for window in windows}
+    quiet = [event("b", 1, None), event("b", 190, None), event("c", 1, 2)]
+    lab.land([event("a", 2, MOST), event("a", 3, 1), *quiet])
+    lab.go()
+    assert failed(lab) == names
+    lab.land([event("a", 2.5, -5)])
+    lab.go()
+    for window in windows:
+        assert null_sums(lab, window) >= {"b"}
+    assert failed(lab) == set()
+    lab.land([event("d", 2, MOST), event("d", 3, 1)])
+    lab.go()
+    assert failed(lab) == names
+    lab.land([event("c", 4, 1)])
+    lab.go()
+    assert failed(lab) == names, "d still lacks its sums"
