@@ -264,13 +264,11 @@ def test_a_key_that_comes_again_where_state_is_gone_is_erased_again(
     assert {place[0] for place in lab.table("hourly")} == {"a", "c"}
 
 
-INTERRUPTED = [
-    ("erase.intended", 1),
-    pytest.param("erase.deleted", 2, marks=pytest.mark.deep),
-]
+INTERRUPTED = [("erase.intended", 1), ("erase.deleted", 2)]
 """After the intent, and after panes and output have lost the key."""
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("place", "nth"), INTERRUPTED)
 def test_what_came_since_an_erasure_was_interrupted_is_erased_and_counted(
     place: str, nth: int, spark: SparkSession, tmp_path: Path
@@ -284,6 +282,7 @@ def test_what_came_since_an_erasure_was_interrupted_is_erased_and_counted(
     assert {place[0] for place in lab.table("hourly")} == {"a", "c"}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("place", "nth"), INTERRUPTED)
 def test_an_erasure_that_another_key_has_finished_can_be_made_again(
     place: str, nth: int, spark: SparkSession, tmp_path: Path

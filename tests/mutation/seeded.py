@@ -128,8 +128,9 @@ BUGS = (
     Bug(
         "nobody looks at checkpoint and tables",
         "jobs/preflight/diagnose.py",
-        "    for finding in examine_tables(spark, pipeline, past):\n"
-        "        yield refusal_of(pipeline, finding)\n",
+        "    if not damaged:\n"
+        "        for finding in examine_tables(spark, pipeline, past):\n"
+        "            yield refusal_of(pipeline, finding)\n",
         "",
         (f"{DOCTOR}::test_what_no_ledger_can_tell_is_refused",),
     ),

@@ -59,11 +59,8 @@ def null_sums(lab: Lab, window: Window) -> set[str]:
 
 
 @pytest.mark.beside
-@pytest.mark.parametrize(
-    "windows",
-    [WINDOWS[:1], pytest.param(WINDOWS[1:], marks=pytest.mark.deep)],
-    ids=["hourly", "of other kinds"],
-)
+@pytest.mark.deep
+@pytest.mark.parametrize("windows", [WINDOWS[:1], WINDOWS[1:]], ids=["hourly", "of other kinds"])
 def test_a_sum_that_is_back_in_its_type_is_no_longer_reported(
     windows: tuple[Window, ...], spark: SparkSession, tmp_path: Path
 ) -> None:

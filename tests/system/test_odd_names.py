@@ -34,7 +34,14 @@ def test_a_column_with_a_backtick_in_its_name_is_stored_with_refused_rows(
     assert (row["a`b"], row["reason"]) == ("y", "key is null")
 
 
-@pytest.mark.parametrize("field", ["event_time", "event_id", "order_by"])
+@pytest.mark.parametrize(
+    "field",
+    [
+        "event_time",
+        pytest.param("event_id", marks=pytest.mark.deep),
+        pytest.param("order_by", marks=pytest.mark.deep),
+    ],
+)
 def test_a_column_with_a_backtick_in_its_name_needs_another_name_to_be_used(
     field: str, spark: SparkSession, tmp_path: Path
 ) -> None:

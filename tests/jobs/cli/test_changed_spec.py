@@ -107,7 +107,13 @@ REFUSED: dict[Callable[[Lab], None], str] = {
 """How the spec changes, and why the next run is refused."""
 
 
-@pytest.mark.parametrize("change", REFUSED, ids=lambda change: change.__name__)
+CASES = [
+    pytest.param(change, marks=() if change in (by_arrival, changed) else pytest.mark.deep)
+    for change in REFUSED
+]
+
+
+@pytest.mark.parametrize("change", CASES, ids=lambda change: change.__name__)
 def test_explain_reports_that_the_run_will_be_refused_and_why(
     change: Callable[[Lab], None], spark: SparkSession, tmp_path: Path
 ) -> None:

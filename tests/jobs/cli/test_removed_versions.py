@@ -39,6 +39,7 @@ def command(lab: Lab, name: str, *words: str) -> Result:
     return CliRunner().invoke(main, given, prog_name="tidemark")
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("words", "which"),
     [
@@ -63,6 +64,7 @@ def test_a_version_whose_files_were_erased_has_been_removed(
     )
 
 
+@pytest.mark.deep
 def test_the_newest_version_is_shown_after_an_erasure(lab: Lab) -> None:
     for words in (["show", "hourly"], ["show", "pairs"], ["late"], ["state"]):
         assert command(lab, *words).exit_code == 0, words

@@ -67,6 +67,7 @@ def test_a_backfill_of_all_times_reprocesses_all_events_and_can_be_resumed(
     assert set(found.windows) == {window.name for window in WINDOWS}
 
 
+@pytest.mark.deep
 def test_a_backfill_of_times_without_events_changes_nothing(
     spark: SparkSession, tmp_path: Path
 ) -> None:
