@@ -15,6 +15,7 @@ from windowing.ledger.rule import CLOSE, PUBLISH, LedgerEntry, LedgerHistory
 from windowing.report import table as report
 from windowing.spec.pipeline import Pipeline
 
+pytestmark = pytest.mark.alone  # It counts what this process makes plain values of.
 OLD, NEW = LedgerEntry(CLOSE, seq=3, run=1), LedgerEntry(CLOSE, seq=7, run=2)
 PUBLISHED = LedgerEntry(PUBLISH, seq=5, run=1)
 

@@ -308,6 +308,7 @@ def test_what_expires_while_an_erasure_is_interrupted_is_not_erased(
     check_total(lab, 4)
 
 
+@pytest.mark.deep
 def test_a_key_that_can_be_none_is_refused_before_an_erasure_is_recorded(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -323,6 +324,7 @@ def test_a_key_that_can_be_none_is_refused_before_an_erasure_is_recorded(
     assert {place[0] for place in lab.table("hourly")} == {8}
 
 
+@pytest.mark.deep
 def test_an_event_id_that_another_key_has_was_accepted_and_stays(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.beside
 SCHEMA = "id string, key string, ts timestamp, value bigint, `a``b` string"
 
 
+@pytest.mark.beside
 def test_a_column_with_a_backtick_in_its_name_is_stored_with_refused_rows(
     spark: SparkSession, tmp_path: Path
 ) -> None:

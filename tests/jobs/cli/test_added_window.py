@@ -21,6 +21,9 @@ from windowing.spec.load import load_pipeline
 NEW = "daily is new in the spec, and the next run fills it"
 
 
+pytestmark = pytest.mark.deep
+
+
 @pytest.fixture(scope="module")
 def lab(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lab:
     """A pipeline after one run that was published; then a window was added to its spec."""

@@ -131,6 +131,7 @@ def test_explain_reports_that_the_run_will_be_refused_and_why(
     assert as_json["spec"]["refused"] == refused.value.message
 
 
+@pytest.mark.deep
 def test_explain_reports_a_rebuild_where_the_run_makes_one(
     spark: SparkSession, tmp_path: Path
 ) -> None:
