@@ -1,0 +1,39 @@
+"""What the documentation says of the torture is what the kept tallies of its lanes add up to."""
+
+from collections import Counter
+from pathlib import Path
+
+from tests.torture.plan import COMBINATIONS, KINDS
+from tests.torture.tally import Tally, sum_tallies
+
+ROOT = Path(__file__).parents[2]
+KEPT = ROOT / "tests" / "torture" / "results"
+
+
+def test_the_figures_of_the_torture_are_those_of_the_kept_tallies() -> None:
+    total = sum_tallies(Tally.load(lane) for lane in sorted(KEPT.iterdir()))
+    done, of_kind = total.done, Counter[str]()
+    for combination, kills in total.kills.items():
+        of_kind[combination.split()[1]] += kills
+    assert set(of_kind) <= set(KINDS) and of_kind.total() == done["kills"]
+    kinds = ", ".join(str(of_kind[kind]) for kind in ("jvm", "python", "group"))
+    compared = f"{done['events compared']:,} in {done['comparisons']}"
+    expected = {
+        "rounds": f"{total.rounds}",
+        "kills: JVM, Python, process group": kinds,
+        "of these while interrupted work was being finished": f"{done['double']}",
+        "runs, also of processes that raced": f"{done['runs']:,}",
+        "events landed": f"{done['events landed']:,}",
+        "events compared with the oracle": compared,
+        "races of two runs": f"{done['races']}",
+        "crowds of two runs, a backfill, a maintenance and more": f"{done['crowds']}",
+        "commands that exited with 75, being second": f"{done['busy']}",
+        "reads of the pointer meanwhile, none of them torn": f"{done['pointer reads']:,}",
+        "combinations of place, kill and windows that were met": (
+            f"{len(total.kills)} of {len(COMBINATIONS)}"
+        ),
+    }
+    lines = (ROOT / "docs" / "reliability.md").read_text().splitlines()
+    rows = [line.split(" | ") for line in lines if line.startswith("| ")]
+    shown = {row[0].removeprefix("| "): row[1] for row in rows}
+    assert {what: shown[what] for what in expected} == expected
