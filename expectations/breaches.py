@@ -14,7 +14,7 @@ from pyspark.sql.window import Window as Over
 
 from expectations.boundaries import is_plain, off_grid, on_grid
 from expectations.law import Law
-from windowing.columns import END, INDEX, LAST, START
+from windowing.columns import END, INDEX, LAST, START, quoted
 from windowing.grid.frame import index as frame_index
 from windowing.grid.rule import Grid
 
@@ -35,10 +35,10 @@ def count_breaches(frame: DataFrame, law: Law) -> Breaches:
     """
     marks = _make_marks(law)
     judged = _with_previous(frame, law) if law.sequential else frame
-    identity = [_quote_name(name) for name in law.identity]
+    identity = [quoted(name) for name in law.identity]
     mark_columns = [mark.alias(_MARK + name) for name, mark in marks.items()]
     marked = judged.select(*identity, *mark_columns)
-    sums = [F.sum(_quote_name(_MARK + name)).alias(_MARK + name) for name in marks]
+    sums = [F.sum(quoted(_MARK + name)).alias(_MARK + name) for name in marks]
     if law.sequential:
         # The rules of sequential windows find duplicates themselves, by comparing neighbours.
         summed = marked.agg(_row_count(), *sums)
@@ -60,7 +60,7 @@ def _make_marks(law: Law) -> dict[str, Column]:
         # NULL is not true, so it counts as a breach.
         marks[name] = F.when(condition, F.lit(0)).otherwise(F.lit(1))
     for name in law.totals:
-        marks[f"total.{name}"] = F.col(_quote_name(name))
+        marks[f"total.{name}"] = F.col(quoted(name))
     return marks
 
 
@@ -72,9 +72,9 @@ def rules_of_law(law: Law) -> dict[str, Column]:
     neighbouring rows if the output doesn't show the windows between them.
     """
     start, end = F.unix_micros(START), F.unix_micros(END)
-    found = {"null": _combine_all(F.col(_quote_name(name)).isNotNull() for name in law.filled)}
+    found = {"null": _combine_all(F.col(quoted(name)).isNotNull() for name in law.filled)}
     if law.counts:
-        found["negative"] = _combine_all(F.col(_quote_name(name)) >= 0 for name in law.counts)
+        found["negative"] = _combine_all(F.col(quoted(name)) >= 0 for name in law.counts)
     if not law.bounded:
         found["endless"] = F.col(START).isNull() & F.col(END).isNull()
         return found
@@ -138,12 +138,12 @@ def _ordered_rules(law: Law, start: Column, end: Column) -> dict[str, Column]:
 def _with_previous(frame: DataFrame, law: Law) -> DataFrame:
     """`frame` with the bounds of the row before, which is NULL for the first row of a key."""
     order = (INDEX, START, END) if law.indexed else (START, LAST)
-    over = Over.partitionBy(*map(_quote_name, law.key)).orderBy(*order)
+    over = Over.partitionBy(*map(quoted, law.key)).orderBy(*order)
     return frame.withColumns({_PREVIOUS + bound: F.lag(bound).over(over) for bound in law.bounds})
 
 
 def _previous_value(bound: str) -> Column:
-    return F.col(_quote_name(_PREVIOUS + bound))
+    return F.col(quoted(_PREVIOUS + bound))
 
 
 def _sum_by_identity(marked: DataFrame, law: Law, sums: list[Column]) -> DataFrame:
@@ -151,8 +151,8 @@ def _sum_by_identity(marked: DataFrame, law: Law, sums: list[Column]) -> DataFra
 
     It groups by identity first, because grouping shows duplicates without sorting.
     """
-    groups = marked.groupBy(*map(_quote_name, law.identity)).agg(_row_count(), *sums)
-    rows = _quote_name(_MARK + "rows")
+    groups = marked.groupBy(*map(quoted, law.identity)).agg(_row_count(), *sums)
+    rows = quoted(_MARK + "rows")
     duplicates = F.sum(F.col(rows) - 1).alias(_MARK + "twice")
     return groups.agg(F.sum(rows).alias(_MARK + "rows"), duplicates, *sums)
 
@@ -163,7 +163,3 @@ def _row_count() -> Column:
 
 def _combine_all(conditions: Iterable[Column]) -> Column:
     return reduce(and_, conditions)
-
-
-def _quote_name(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -5,7 +5,6 @@ rows without a sum -> the state that they overlap -> their windows, computed aga
 """
 
 from collections.abc import Mapping
-from typing import assert_never
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -22,20 +21,7 @@ from windowing.panes import frame as partials
 from windowing.panes.frame import Range
 from windowing.panes.rule import state_of
 from windowing.source import table as source
-from windowing.spec.kinds import (
-    Aligned,
-    CappedSession,
-    Count,
-    Cumulate,
-    Delta,
-    Global,
-    Punctuation,
-    RecordSliding,
-    Session,
-    Sliding,
-    Tumbling,
-    Window,
-)
+from windowing.spec.kinds import Aligned, Global, Session, Window
 from windowing.windows import aligned, session, whole
 
 
@@ -64,17 +50,13 @@ def _compute_windows(
     stored = delta.read(batch.spark, batch.pipeline.table(state_of(batch.pipeline, window)))
     kept = partials.parts_of(algebras.values())
     touched = stored.withColumn(TOUCHED, F.lit(1).cast("bigint"))
-    match window:
-        case Tumbling() | Sliding() | Cumulate():
-            return _compute_grid_windows(batch, window, algebras, touched, wanted)
-        case Global():
-            return whole.windows(touched, batch.keys, kept)
-        case Session():
-            return session.windows(touched, batch.keys, window.gap_us, kept)
-        case CappedSession() | Count() | Delta() | Punctuation() | RecordSliding():
-            return compute_windows_of_events(batch, window, stored, algebras)
-        case _:
-            assert_never(window)
+    if isinstance(window, Aligned):
+        return _compute_grid_windows(batch, window, algebras, touched, wanted)
+    if isinstance(window, Global):
+        return whole.windows(touched, batch.keys, kept)
+    if isinstance(window, Session):
+        return session.windows(touched, batch.keys, window.gap_us, kept)
+    return compute_windows_of_events(batch, window, stored, algebras)
 
 
 def _compute_grid_windows(

@@ -81,17 +81,16 @@ def check_limit_of_range(
     """
     everything = isinstance(chunk, WholeHistory)
     for family in pane_families(batch.pipeline):
-        for window in family.windows:
-            if not shows_empty_windows(window):
-                continue
-            if everything and window.name not in came:
-                continue
-            narrow = narrow_to_content(batch, family, chunk, events)
-            if narrow is None:
-                continue
-            within = Range(narrow.start_us, narrow.end_us)
-            rebuilt = _times_to_rebuild(batch, family, narrow)
-            before, after = _panes_before_and_after(batch, family, rebuilt, events)
+        limited = [window for window in family.windows if shows_empty_windows(window)]
+        if everything:
+            limited = [window for window in limited if window.name in came]
+        narrow = narrow_to_content(batch, family, chunk, events) if limited else None
+        if narrow is None:
+            continue
+        within = Range(narrow.start_us, narrow.end_us)
+        rebuilt = _times_to_rebuild(batch, family, narrow)
+        before, after = _panes_before_and_after(batch, family, rebuilt, events)
+        for window in limited:
             check_limit(batch, window, None if everything else before, after, within)
 
 
@@ -208,13 +207,11 @@ def _rebuild_overlapping_windows(
         span = longest_span(window)
         reach = Range(ends.low_us - span, ends.high_us + span)
         near = state_rows
-        can_change = _can_change(window, wide, reach)
-        compared = F.lit(True)
     else:
         reach = aligned.reach(window, within)
         near = between(state_rows, PANE, reach.low_us, reach.high_us)
-        can_change = _can_change(window, wide, reach)
-        compared = can_change
+    can_change = _can_change(window, wide, reach)
+    compared = F.lit(True) if shows_empty_windows(window) else can_change
     touched = near.withColumn(TOUCHED, F.lit(1).cast("bigint"))
     runs = aligned.stretches(touched, window, batch.keys, kept, lateness, reach)
     if shows_empty_windows(window):

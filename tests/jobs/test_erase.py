@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from pyspark.sql import SparkSession
 
-from jobs.cli.main import main
 from jobs.erase import erase
 from jobs.maintain import maintain
 from jobs.publish import publish
@@ -20,6 +19,7 @@ from jobs.read import read
 from jobs.validate import validate
 from tests import oracle
 from tests.oracle import Event
+from tests.support.command_line import run_command
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, Life, ends_at
 from tests.support.pipeline_under_test import ARRIVAL, FEW, SCHEMA, Lab
 from tests.support.stored_rows import list_stored
@@ -113,9 +113,7 @@ def without_canary(life: Life) -> None:
 
 def command(life: Life, *words: str) -> Result:
     """`tidemark erase` on the pipeline."""
-    return CliRunner().invoke(
-        main, ["erase", str(Path(life.lab.root / "lab.yaml")), *words], prog_name="tidemark"
-    )
+    return run_command(life.lab, "erase", *words)
 
 
 def check_erasure(life: Life, erase_canary: Callable[[], None]) -> None:

@@ -57,14 +57,13 @@ class Demands:
     """What must be true of every row so that nothing is wrong with it.
 
     Columns that are `never_null` have a value, and fractions that are `finite` are neither NaN nor
-    infinite. The `time`, if it is in a column, is from `first_us` to `last_us`, both inside. Where
+    infinite. The `time`, if it is in a column, is from `FIRST_US` to `last_us`, both inside. Where
     it is in none, every row happens at `arrival_us`.
     """
 
     never_null: frozenset[str]
     finite: frozenset[str]
     time: Time | None
-    first_us: int
     last_us: int
     arrival_us: int
 
@@ -112,7 +111,6 @@ def find_demands(pipeline: Pipeline, schema: T.StructType, arrival_us: int) -> D
         never_null=frozenset({*source.key, *bounding, *times}),
         finite=frozenset(finite),
         time=time,
-        first_us=FIRST_US,
         last_us=min(LAST_US, arrival_us + pipeline.watermark.max_future_us),
         arrival_us=arrival_us,
     )
@@ -265,7 +263,7 @@ def _place_in_time(files: Sequence[_File], demands: Demands) -> CleanBatch | Non
     if len(known) < len(spans):
         return None
     low_us, high_us = min(low for low, _ in known), max(high for _, high in known)
-    if not demands.first_us <= low_us <= high_us <= demands.last_us:
+    if not FIRST_US <= low_us <= high_us <= demands.last_us:
         return None
     return CleanBatch(rows, low_us, high_us)
 

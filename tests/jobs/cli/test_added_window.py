@@ -5,14 +5,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 
-from jobs.cli.main import main
 from jobs.publish import publish
 from jobs.read import read
 from jobs.validate import validate
 from tests.oracle import Event, Tumbling
+from tests.support.command_line import run_command
 from tests.support.long_lived_pipeline import BASE, MINUTE
 from tests.support.pipeline_under_test import FEW, Lab
 from windowing.errors import StateRefused, UsageError
@@ -39,17 +38,11 @@ def lab(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lab:
     return found
 
 
-def command(lab: Lab, name: str, *words: str) -> Result:
-    """The command line on the pipeline."""
-    given = [name, str(lab.root / "lab.yaml"), *words]
-    return CliRunner().invoke(main, given, prog_name="tidemark")
-
-
 @pytest.mark.parametrize("more", [[], ["--published"], ["--as-of", "1"]], ids=" ".join)
 def test_show_reports_that_a_window_is_new(more: list[str], lab: Lab) -> None:
-    result = command(lab, "show", "daily", *more)
+    result = run_command(lab, "show", "daily", *more)
     assert (result.exit_code, result.stdout) == (0, f"lab: no rows, because {NEW}\n")
-    found = json.loads(command(lab, "show", "daily", *more, "--json").stdout)
+    found = json.loads(run_command(lab, "show", "daily", *more, "--json").stdout)
     assert (found["version"], found["total"]) == (None, 0)
 
 
@@ -64,14 +57,14 @@ def test_a_table_that_was_lost_is_not_taken_for_a_new_window(lab: Lab) -> None:
     table = lab.root / "lake" / "lab" / "hourly"
     table.rename(lab.root / "kept")
     try:
-        shown = command(lab, "show", "hourly")
+        shown = run_command(lab, "show", "hourly")
         with pytest.raises(StateRefused, match="TABLE_LOST: .*hourly does not exist any more"):
             read(lab.spark, lab.pipeline, "hourly", published=False)
     finally:
         shutil.move(lab.root / "kept", table)
     assert (shown.exit_code, shown.stdout) == (4, "")
     assert "TABLE_LOST" in shown.stderr and "hourly does not exist any more" in shown.stderr
-    assert command(lab, "show", "hourly").exit_code == 0
+    assert run_command(lab, "show", "hourly").exit_code == 0
 
 
 def test_before_the_first_run_nothing_can_be_read(spark: SparkSession, tmp_path: Path) -> None:

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 
-from jobs.cli.main import main
 from jobs.run import run
 from tests.oracle import Event, Tumbling
+from tests.support.command_line import run_command
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, ends_at
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from windowing.errors import StateRefused
@@ -42,12 +41,6 @@ def with_daily(spec: dict[str, Any]) -> dict[str, Any]:
 def events(*minutes: int) -> list[Event]:
     """An event of one key at each of these minutes."""
     return [Event("a", BASE + minute * MINUTE, 1, str(minute)) for minute in minutes]
-
-
-def command(lab: Lab, name: str, *words: str) -> Result:
-    """The command line on the pipeline."""
-    given = [name, str(lab.root / "lab.yaml"), *words]
-    return CliRunner().invoke(main, given, prog_name="tidemark")
 
 
 def by_arrival(lab: Lab) -> None:
@@ -119,8 +112,8 @@ def test_explain_reports_that_the_run_will_be_refused_and_why(
 ) -> None:
     lab = new_lab(spark, tmp_path)
     change(lab)
-    plan = command(lab, "explain")
-    as_json = json.loads(command(lab, "explain", "--json").stdout)
+    plan = run_command(lab, "explain")
+    as_json = json.loads(run_command(lab, "explain", "--json").stdout)
     with pytest.raises(StateRefused) as refused:
         run(spark, lab.pipeline, moment(ARRIVAL))
     assert refused.value.code == "SPEC_CHANGED" and REFUSED[change] in refused.value.message
@@ -139,8 +132,8 @@ def test_explain_reports_a_rebuild_where_the_run_makes_one(
     respecify(lab, lab.spec())
     lab.run(events(1))
     respecify(lab, with_daily(lab.spec()))
-    printed = " ".join(command(lab, "explain").stdout.split())
+    printed = " ".join(run_command(lab, "explain").stdout.split())
     assert "added or removed, so the run rebuilds state first" in printed
-    as_json = json.loads(command(lab, "explain", "--json").stdout)
+    as_json = json.loads(run_command(lab, "explain", "--json").stdout)
     assert as_json["spec"]["refused"] is None
     assert "windows.daily" in lab.go().evolved

@@ -4,13 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from jobs.cli.main import main
 from jobs.erase import erase
 from tests.oracle import Count, Event, Tumbling
+from tests.support.command_line import run_command
 from tests.support.long_lived_pipeline import BASE, MINUTE
 from tests.support.pipeline_under_test import FEW, Lab
 from windowing import delta
@@ -33,12 +32,6 @@ def lab(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lab:
     return found
 
 
-def command(lab: Lab, name: str, *words: str) -> Result:
-    """The command line on the pipeline."""
-    given = [name, str(lab.root / "lab.yaml"), *words]
-    return CliRunner().invoke(main, given, prog_name="tidemark")
-
-
 @pytest.mark.deep
 @pytest.mark.parametrize(
     ("words", "which"),
@@ -56,7 +49,7 @@ def command(lab: Lab, name: str, *words: str) -> Result:
 def test_a_version_whose_files_were_erased_has_been_removed(
     words: list[str], which: str, lab: Lab
 ) -> None:
-    result = command(lab, *words)
+    result = run_command(lab, *words)
     assert (result.exit_code, result.stdout) == (2, ""), result.output
     assert result.stderr == (
         f"tidemark: --as-of: {which} has been removed (its files were deleted by maintenance or "
@@ -67,7 +60,7 @@ def test_a_version_whose_files_were_erased_has_been_removed(
 @pytest.mark.deep
 def test_the_newest_version_is_shown_after_an_erasure(lab: Lab) -> None:
     for words in (["show", "hourly"], ["show", "pairs"], ["late"], ["state"]):
-        assert command(lab, *words).exit_code == 0, words
+        assert run_command(lab, *words).exit_code == 0, words
 
 
 def test_a_version_whose_commit_was_cleaned_up_has_been_removed(
@@ -82,7 +75,7 @@ def test_a_version_whose_commit_was_cleaned_up_has_been_removed(
     for commit in sorted((table / "_delta_log").glob("*.json"))[:-1]:
         commit.unlink()
     delta.forget(spark, table)
-    result = command(lab, "show", "hourly", "--as-of", "1")
+    result = run_command(lab, "show", "hourly", "--as-of", "1")
     assert (result.exit_code, result.stdout) == (2, ""), result.output
     which = "the version of hourly written by run 1"
     assert result.stderr.startswith(f"tidemark: --as-of: {which} has been removed (log retention)")

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 
-from jobs.cli.main import main
 from jobs.preflight.control_errors import control_errors_explained
 from jobs.read import read
 from jobs.run import run
 from tests.oracle import Event, Tumbling
+from tests.support.command_line import run_command
 from tests.support.long_lived_pipeline import BASE, MINUTE
 from tests.support.pipeline_under_test import FEW, Lab
 from windowing import control
@@ -73,12 +72,6 @@ def truncate_log(table: Path) -> None:
     newest.write_text(newest.read_text()[: newest.stat().st_size // 2])
 
 
-def command(lab: Lab, name: str, *words: str) -> Result:
-    """The command line on the pipeline."""
-    given = [name, str(lab.root / "lab.yaml"), *words]
-    return CliRunner().invoke(main, given, prog_name="tidemark")
-
-
 @pytest.mark.parametrize("damage", [lose_file, truncate_log])
 def test_every_command_that_reads_a_damaged_ledger_is_refused_as_a_run_is(
     damage: Callable[[Path], None], lab: Lab
@@ -87,7 +80,7 @@ def test_every_command_that_reads_a_damaged_ledger_is_refused_as_a_run_is(
     sentence = f"TABLE_CHANGED: {table_of(lab, '_ledger')} {DAMAGED}{lab.root / 'lab.yaml'}`"
     try:
         for name, *words in COMMANDS:
-            result = command(lab, name, *words)
+            result = run_command(lab, name, *words)
             assert result.exit_code == 4, (name, result.output)
             assert result.stderr.startswith(f"tidemark: {sentence}"), (name, result.stderr)
         for published in (False, True):
@@ -100,7 +93,7 @@ def test_every_command_that_reads_a_damaged_ledger_is_refused_as_a_run_is(
 
 def findings(lab: Lab) -> list[tuple[str, str]]:
     """Code and text of what the doctor finds; it exits with 4 where that is anything."""
-    result = command(lab, "doctor", "--json")
+    result = run_command(lab, "doctor", "--json")
     assert result.stdout, result.output
     found = json.loads(result.stdout)["findings"]
     assert result.exit_code == (4 if found else 0)
@@ -126,7 +119,7 @@ def test_every_table_with_a_damaged_log_is_a_finding(lab: Lab) -> None:
         found = findings(lab)
         with pytest.raises(StateRefused) as refused:
             run(lab.spark, lab.pipeline)
-        recovery = command(lab, "recover")
+        recovery = run_command(lab, "recover")
     finally:
         for name in names:
             restore(lab, name)

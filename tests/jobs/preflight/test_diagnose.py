@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from jobs import doctor
-from jobs.cli.main import main
 from jobs.doctor import recover
 from jobs.preflight import diagnose
 from jobs.preflight.nothing_new import find_nothing_new
 from jobs.run import run
 from tests import oracle
+from tests.support.command_line import run_command
 from tests.support.long_lived_pipeline import MINUTE, Crash, Crasher, Life, ends_at
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from tests.support.rare_cases import quick_and_rare
@@ -61,9 +61,7 @@ def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
 
 def command(life: Life, *words: str) -> Result:
     """The command line on the pipeline."""
-    return CliRunner().invoke(
-        main, [words[0], str(life.lab.root / "lab.yaml"), *words[1:]], prog_name="tidemark"
-    )
+    return run_command(life.lab, *words)
 
 
 def refused(life: Life, code: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from decimal import Decimal
 from functools import lru_cache
 
+from windowing.columns import quoted
 from windowing.errors import SpecError
 from windowing.spec.expressions.tree import Call, Literal, Name, Node
 from windowing.spec.kinds import Expression, Having
@@ -119,8 +120,8 @@ def parse_having(field: str, text: str, aggregates: Collection[str]) -> Having:
         match = _HAVING.fullmatch(text)
     if match is None:
         raise SpecError(field, f"{quote_value(text)} is not {HAVING_FORM}")
-    quoted, plain, operator, number = match.groups()
-    name = quoted or plain
+    in_backticks, plain, operator, number = match.groups()
+    name = in_backticks or plain
     if name not in aggregates:
         known = f"{suggest_name(name, aggregates)}; the window has {join_names(aggregates)}"
         raise SpecError(
@@ -169,10 +170,7 @@ def print_expression(node: Node) -> str:
 
 
 def _print_name(node: Name) -> str:
-    if not node.quoted:
-        return node.name
-    doubled = node.name.replace("`", "``")
-    return f"`{doubled}`"
+    return quoted(node.name) if node.quoted else node.name
 
 
 def _print_list(nodes: tuple[Node, ...]) -> str:
