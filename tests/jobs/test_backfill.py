@@ -87,6 +87,7 @@ def test_runs_go_on_while_a_chunk_is_read(minutes: tuple[int, ...], times: int, 
     life.lab.check()
 
 
+@pytest.mark.deep
 @pytest.mark.beside(life=lived)
 def test_what_a_backfill_took_in_is_known_when_it_comes_again(life: Life) -> None:
     late = event("known", 25, "c")

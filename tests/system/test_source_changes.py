@@ -118,6 +118,7 @@ CHANGES = {
 
 RARE = (
     "update, and an id under another key",
+    "delete, and upsert",
     "delete and come back, elsewhere or where it was",
     "come and go, and lose its time",
 )

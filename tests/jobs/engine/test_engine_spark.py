@@ -118,6 +118,7 @@ def test_answers_are_those_of_a_process_of_its_own(
     assert status(home)["commands"] == before + len(commands)
 
 
+@pytest.mark.deep
 def test_a_spec_that_changes_is_read_anew_and_a_table_that_is_made_again_too(home: Path) -> None:
     shown = ended(start(home, "show", "trips.yaml", "hourly", "--json"))
     (home / "trips.yaml").write_text(SPEC.replace("hourly", "bigger"))
