@@ -127,7 +127,8 @@ def main() -> None:
     """Event-time windows over Delta tables that stay right when events arrive late.
 
     SPEC is the YAML file of a pipeline. Exit codes: 0 done, 1 unexpected, 2 wrong usage or spec,
-    3 expectations failed, 4 state or source refused, 75 another writer holds the pipeline.
+    3 expectations failed, 4 state or source refused, 75 another writer holds the pipeline,
+    130 interrupted.
     """
 
 

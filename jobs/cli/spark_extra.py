@@ -28,5 +28,5 @@ def require_spark_extra() -> None:
     if missing:
         raise UsageError(
             f"this command needs Spark, and this Python has no {join_names(missing)}; "
-            "run `pip install 'tidemark[spark]'`"
+            "run `pip install 'WHEEL[spark]'` with the path of Tidemark's wheel"
         )

@@ -204,7 +204,8 @@ def test_without_spark_a_bad_spec_is_said_before_what_to_install(bare: Environme
     bad, good = bare.run("tidemark", "run", "bad.yaml"), bare.run("tidemark", "run", "good.yaml")
     assert (bad.returncode, good.returncode) == (2, 2)
     assert "bad.yaml: windows.hourly.size: 'an hour'" in bad.stderr
-    assert good.stderr.endswith("run `pip install 'tidemark[spark]'`\n")
+    to_do = "run `pip install 'WHEEL[spark]'` with the path of Tidemark's wheel\n"
+    assert good.stderr.endswith(to_do)
     assert len(good.stderr.splitlines()) == 1
 
 

@@ -316,7 +316,7 @@ def test_without_the_extra_a_command_says_what_to_install(command: str, spec: st
     assert result.exit_code == 2
     assert said(result) == (
         "tidemark: this command needs Spark, and this Python has no pyspark, delta; "
-        "run `pip install 'tidemark[spark]'`"
+        "run `pip install 'WHEEL[spark]'` with the path of Tidemark's wheel"
     )
 
 
