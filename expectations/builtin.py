@@ -71,7 +71,7 @@ def builtin_suite(window: Window, pipeline: Pipeline, facts: Facts) -> list[Batc
         *_place(window, law),
         *counts,
         *_floor(window, law, pipeline, facts),
-        *(_conservation(window, law, facts) if pipeline.retention.output_us is None else []),
+        *([] if _may_expire(window, pipeline, facts) else _conservation(window, law, facts)),
     ]
 
 
@@ -147,12 +147,17 @@ def _floor(window: Window, law: Law, pipeline: Pipeline, facts: Facts) -> list[B
     least = 0
     if facts.counted(window.name) == 0:
         text = "May be empty: no accepted event counts here"
-    elif isinstance(window, Aligned) and pipeline.retention.output_us is not None:
+    elif isinstance(window, Aligned) and _may_expire(window, pipeline, facts):
         text = "May be empty: its rows expire by retention.output"
     else:
         least = 1
         text = "Holds a window, since events were accepted"
     return [_expect(ExpectWindowsOnceEventsWereAccepted, law, text, least=least)]
+
+
+def _may_expire(window: Window, pipeline: Pipeline, facts: Facts) -> bool:
+    """Whether rows of the window expire, or may have expired by an earlier spec."""
+    return pipeline.retention.output_us is not None or window.name in facts.expiring
 
 
 def _conservation(window: Window, law: Law, facts: Facts) -> list[BatchExpectation]:

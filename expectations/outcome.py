@@ -12,12 +12,13 @@ class Facts:
     """What the ledger records after `run`.
 
     `accepted` counts the events accepted so far, `partial` those of them that are late for a
-    window, by the window's name.
+    window, by the window's name. Rows of the outputs `expiring` may have expired.
     """
 
     run: int
     accepted: int
     partial: Mapping[str, int] = field(default_factory=dict)
+    expiring: tuple[str, ...] = ()
 
     def counted(self, window: str) -> int:
         """How many accepted events count in every window of `window` to which they belong."""

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from expectations.law import law_of
 from jobs.maintenance.erasure import (
     Key,
     delete_old_files,
@@ -26,7 +25,12 @@ from jobs.preflight.source_errors import source_errors_explained
 from jobs.publish import repoint_published
 from jobs.recompute.accepted import all_accepted_rows
 from jobs.recompute.resume import finish_open_run, resume_all
-from jobs.recompute.totals import count_accepted, count_partly_late
+from jobs.recompute.totals import (
+    count_accepted,
+    count_accepted_by,
+    count_partly_late,
+    find_count_of_all,
+)
 from jobs.reconcile import drop_leftover_copy
 from windowing import delta, staged_files, table_retention
 from windowing.columns import END, MISSED, START, TIME
@@ -41,7 +45,6 @@ from windowing.source import table as source
 from windowing.source.rule import was_rewritten
 from windowing.source.table import literal
 from windowing.spec.description import describe_window
-from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
 
@@ -113,7 +116,8 @@ def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Er
         if past.published is not None:
             past = repoint_published(pipeline, past, versions)
         delete_old_files(batch, stale)
-        counts = _count_changes(batch, past, intent)
+        deleted = {f"{w.name}.deleted": rows.get(w.name, 0) for w in pipeline.windows}
+        counts = _count_changes(batch, past, intent) | deleted
         done = replace(intent, step=ERASE_DONE, versions=versions, counts=counts)
         record_entries(pipeline, past, [done])
         crashpoint("erase.done")
@@ -183,40 +187,19 @@ def _count_changes(batch: RunContext, past: LedgerHistory, intent: LedgerEntry) 
     """
     partial = {window.name: 0 for window in batch.pipeline.windows} | count_partly_late(batch)
     changes = {f"partial.{name}": n - past.total(f"partial.{name}") for name, n in partial.items()}
-    shown_in = _find_count_of_all(batch.pipeline)
+    shown_in = find_count_of_all(batch.pipeline, past)
     if not batch.state_may_be_expired:
         changes["accepted"] = count_accepted(batch) - past.total("accepted")
     elif shown_in is not None:
-        shown = _sum_count(batch, *shown_in) + partial[shown_in[0].name]
-        changes["accepted"] = shown - past.total("accepted")
+        changes["accepted"] = count_accepted_by(batch, shown_in) - past.total("accepted")
     else:
         changes["accepted"] = -intent.counts.get(_ERASED, 0)
     return changes
 
 
-def _find_count_of_all(pipeline: Pipeline) -> tuple[Window, str] | None:
-    """A window and its column that adds up to the accepted events, as far as they count there.
-
-    None where no output has such a column, or its rows expire.
-    """
-    if pipeline.retention.output_us is not None:
-        return None
-    for window in pipeline.windows:
-        totals = law_of(window, pipeline.source.key).totals
-        if totals:
-            return window, totals[0]
-    return None
-
-
-def _sum_count(batch: RunContext, window: Window, column: str) -> int:
-    rows = delta.read(batch.spark, output_table(batch.pipeline, window).path)
-    total = F.coalesce(F.sum(F.col(f"`{column}`")), F.lit(0))
-    return int(rows.agg(total).collect()[0][0])
-
-
 def _count_erased(batch: RunContext, past: LedgerHistory, key: Key) -> dict[str, int]:
     """The count of an intent, where it is needed."""
-    if not batch.state_may_be_expired or _find_count_of_all(batch.pipeline) is not None:
+    if not batch.state_may_be_expired or find_count_of_all(batch.pipeline, past) is not None:
         return {}
     return {_ERASED: _count_accepted(batch, past, key)}
 
@@ -234,10 +217,10 @@ def _count_accepted(batch: RunContext, past: LedgerHistory, key: Key) -> int:
     with source_errors_explained(batch.spark, batch.pipeline, past):
         events = all_accepted_rows(batch, past.read_version)
         of_key = events.where(same_key(key))
-        return _without_erased_before(batch, of_key).count()
+        return _without_erased_before(batch, past, of_key).count()
 
 
-def _without_erased_before(batch: RunContext, events: DataFrame) -> DataFrame:
+def _without_erased_before(batch: RunContext, past: LedgerHistory, events: DataFrame) -> DataFrame:
     """The events without those that an earlier erase of the same key has removed.
 
     The source still has them. An output with all tumbling windows shows which events were accepted
@@ -248,7 +231,10 @@ def _without_erased_before(batch: RunContext, events: DataFrame) -> DataFrame:
     witnesses = [
         w
         for w in pipeline.windows
-        if describe_window(w).divides_time and w.shown.whole and w.shown.empty_limit is None
+        if describe_window(w).divides_time
+        and w.shown.whole
+        and w.shown.empty_limit is None
+        and not past.rows_may_be_expired(w.name)
     ]
     # Rows of an output that expires are missing for that reason, too.
     if not witnesses or pipeline.retention.output_us is not None:

@@ -27,6 +27,7 @@ from windowing.crash import crashpoint
 from windowing.grid.zone import micros, moment
 from windowing.ledger.rule import (
     GENERATION,
+    KEPT_OUTPUT,
     KEPT_STATE,
     MAINTAIN_DONE,
     MAINTAIN_INTENT,
@@ -99,14 +100,17 @@ def maintain(spark: SparkSession, pipeline: Pipeline, now: datetime | None = Non
         clock_us = max(micros(now or datetime.now(UTC)), past.last_arrival or 0)
         stamp = Stamp(past.last_run, NO_BATCH, GENERATION, past.watermark)
         batch = RunContext(spark, pipeline, stamp, clock_us)
-        state_us = pipeline.retention.state_us
+        kept = {
+            KEPT_STATE: pipeline.retention.state_us,
+            KEPT_OUTPUT: pipeline.retention.output_us,
+        }
         intent = LedgerEntry(
             MAINTAIN_INTENT,
             generation=GENERATION,
             run=past.last_run,
             at=clock_us,
             arrival=clock_us,
-            counts={} if state_us is None else {KEPT_STATE: state_us},
+            counts={name: us for name, us in kept.items() if us is not None},
         )
         past = record_entries(pipeline, past, [intent])
         crashpoint("maintain.intended")

@@ -17,6 +17,7 @@ from jobs.cli.options import (
 )
 from jobs.cli.spark import command_session
 from jobs.console import Printer
+from windowing.columns import kept_name
 
 if TYPE_CHECKING:
     from windowing.report.rows import Refused
@@ -98,7 +99,7 @@ def _refused_cells(row: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
     reason = f"{row['reason']}: {missed}" if missed else row["reason"]
     return [
         row["outcome"],
-        *(row.get(n) for n in names),
+        *(row.get(kept_name(n)) for n in names),
         row["event_time"],
         row["run"],
         row["watermark"],

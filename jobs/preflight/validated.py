@@ -83,7 +83,8 @@ def recorded_facts(pipeline: Pipeline, past: LedgerHistory) -> Facts:
     """What the ledger records that the outputs must sum to."""
     settled = past.settled
     partial = {w.name: settled.total(f"partial.{w.name}") for w in pipeline.windows}
-    return Facts(run=settled.last_run, accepted=settled.total("accepted"), partial=partial)
+    expiring = tuple(w.name for w in pipeline.windows if past.rows_may_be_expired(w.name))
+    return Facts(settled.last_run, settled.total("accepted"), partial, expiring)
 
 
 def count_overflows(

@@ -98,7 +98,7 @@ def repair_chunk(
         crashpoint("backfill.intended")
     changed = _write_chunk(batch, staged, events, past, f"backfill {begun.seq}")
     partial = {name: n for name, n in begun.counts.items() if name.startswith("partial.")}
-    accepted = totals.count_accepted_since(batch, chunk, events, begun.counts)
+    accepted = totals.count_accepted_since(batch, past, chunk, events, begun.counts)
     counts = {**changed, **partial, "accepted": accepted}
     done = replace(
         begun, step=BACKFILL_DONE, counts=counts, versions=table_versions(spark, pipeline)
@@ -112,7 +112,7 @@ def _compose_intent(
     batch: RunContext, past: LedgerExcerpt, chunk: TimeRange, events: DataFrame
 ) -> LedgerEntry:
     """The intent of a chunk that begins now, with the counts that its done entry is compared by."""
-    before = totals.count_accepted_before(batch, chunk, events)
+    before = totals.count_accepted_before(batch, past, chunk, events)
     partial = totals.count_partly_late_in(batch, chunk)
     return LedgerEntry(
         BACKFILL_INTENT,

@@ -1,11 +1,13 @@
 """How many events of a range are accepted, before it is rebuilt and after, for the ledger."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from expectations.law import law_of
 from jobs.microbatch.context import RunContext
 from jobs.recompute.time_range import TimeRange, widen_to_panes
 from windowing import delta
@@ -13,42 +15,97 @@ from windowing.admit.again import INSIDE, LIVE
 from windowing.admit.frame import PARTIAL
 from windowing.columns import PANE, ROWS
 from windowing.grid.frame import between
+from windowing.ledger.rule import LedgerExcerpt
 from windowing.merge.rule import output_table
 from windowing.panes.rule import EVENTS, fragments_table, pane_families
+from windowing.spec.kinds import Window
+from windowing.spec.pipeline import Pipeline
+
+_BEFORE, _BY_OUTPUT, _BY_EVENTS = "before", "by_output", "by_events"
+"""Counts of a chunk's intent: how many events were accepted before, and what they were counted by.
+
+Without one of the last two they were counted in the state.
+"""
 
 
 def count_accepted_before(
-    batch: RunContext, chunk: TimeRange, events: DataFrame
+    batch: RunContext, past: LedgerExcerpt, chunk: TimeRange, events: DataFrame
 ) -> Mapping[str, int]:
     """How many of the events that the chunk is compared by were accepted before, as ledger counts.
 
-    `before` is their number in the state or, where that may have expired, among `events`; there
-    `by_events` is 1. Events of keys that no output shows are not counted, because they were erased.
+    They are counted in the state. Where that may have expired, they are those of an output that
+    counts all accepted events; without such an output they are the accepted ones among `events`.
     """
-    in_state = count_accepted_in(batch, chunk)
+    if not batch.state_may_be_expired:
+        return {_BEFORE: count_accepted_in(batch, chunk)}
+    shown_in = find_count_of_all(batch.pipeline, past)
+    if shown_in is not None:
+        return {_BEFORE: count_accepted_by(batch, shown_in), _BY_OUTPUT: 1}
     # Rows that the source has rewritten do not show what was accepted before. Of such a chunk the
     # state is counted where any is left.
     is_rewritten = chunk.batch is not None
-    if not batch.state_may_be_expired or (is_rewritten and in_state):
-        return {"before": in_state}
+    in_state = count_accepted_in(batch, chunk) if is_rewritten else 0
+    if in_state:
+        return {_BEFORE: in_state}
+    live = events.where(F.col(INSIDE) & F.col(LIVE))
+    if past.was_erased_from:
+        live = _only_shown_keys(batch, live)
+    return {_BEFORE: live.count(), _BY_EVENTS: 1}
+
+
+def count_accepted_since(
+    batch: RunContext,
+    past: LedgerExcerpt,
+    chunk: TimeRange,
+    events: DataFrame,
+    before: Mapping[str, int],
+) -> int:
+    """How many more events than `before` are accepted once the chunk is rebuilt."""
+    earlier = before.get(_BEFORE, 0)
+    if _BY_EVENTS in before:
+        return events.where(INSIDE).count() - earlier
+    shown_in = find_count_of_all(batch.pipeline, past) if _BY_OUTPUT in before else None
+    if shown_in is not None:
+        return count_accepted_by(batch, shown_in) - earlier
+    return count_accepted_in(batch, chunk) - earlier
+
+
+def _only_shown_keys(batch: RunContext, events: DataFrame) -> DataFrame:
+    """The events without those of keys that no output shows, because they were erased."""
     outputs = []
     for window in batch.pipeline.windows:
         path = output_table(batch.pipeline, window).path
         outputs.append(delta.read(batch.spark, path).select(*batch.keys))
     shown_keys = reduce(DataFrame.unionByName, outputs).distinct()
-    live = events.where(F.col(INSIDE) & F.col(LIVE))
-    shown = live.join(shown_keys, list(batch.keys), "left_semi")
-    return {"before": shown.count(), "by_events": 1}
+    return events.join(shown_keys, list(batch.keys), "left_semi")
 
 
-def count_accepted_since(
-    batch: RunContext, chunk: TimeRange, events: DataFrame, before: Mapping[str, int]
-) -> int:
-    """How many more events than `before` are accepted once the chunk is rebuilt."""
-    earlier = before.get("before", 0)
-    if "by_events" in before:
-        return events.where(INSIDE).count() - earlier
-    return count_accepted_in(batch, chunk) - earlier
+@dataclass(frozen=True)
+class CountOfAll:
+    """An output and its column that adds up to the accepted events, as far as they count there."""
+
+    window: Window
+    column: str
+
+
+def find_count_of_all(pipeline: Pipeline, past: LedgerExcerpt) -> CountOfAll | None:
+    """An output that adds up to the accepted events; None where there is none, or rows expire."""
+    if pipeline.retention.output_us is not None:
+        return None
+    for window in pipeline.windows:
+        totals = law_of(window, pipeline.source.key).totals
+        if totals and not past.rows_may_be_expired(window.name):
+            return CountOfAll(window, totals[0])
+    return None
+
+
+def count_accepted_by(batch: RunContext, shown_in: CountOfAll) -> int:
+    """How many events are accepted, as that output says and the late rows that it misses."""
+    window = shown_in.window
+    rows = delta.read(batch.spark, output_table(batch.pipeline, window).path)
+    total = F.coalesce(F.sum(F.col(f"`{shown_in.column}`")), F.lit(0))
+    shown = int(rows.agg(total).collect()[0][0])
+    return shown + count_partly_late(batch).get(window.name, 0)
 
 
 def count_accepted_in(batch: RunContext, chunk: TimeRange) -> int:

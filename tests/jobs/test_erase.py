@@ -26,6 +26,8 @@ from tests.support.stored_rows import list_stored
 from windowing.crash import armed
 from windowing.errors import UsageError
 from windowing.ledger.table import read_history
+from windowing.report.rule import Changed
+from windowing.report.table import Facts, read_facts
 from windowing.spec.load import load_pipeline
 
 WINDOWS = (
@@ -139,6 +141,11 @@ def check_erasure(life: Life, erase_canary: Callable[[], None]) -> None:
     assert ids and not any(i.startswith("c") for i in ids)
 
 
+def shown_by_report(life: Life) -> Facts:
+    """The facts of the report page."""
+    return read_facts(life.lab.pipeline, lambda: life.lab.spark)
+
+
 def interrupt_erasure(life: Life, place: str) -> None:
     """An erasure of the canary that ends at `place`."""
     lab = life.lab
@@ -150,12 +157,17 @@ def test_a_key_is_nowhere_any_more(life: Life) -> None:
 
     def erase_by_command() -> None:
         interrupt_erasure(life, "erase.intended")
+        assert shown_by_report(life).unfinished == ("an erasure",)
         result = command(life, "--key", CANARY, "--yes", "--json")
         assert result.exit_code == 0, result.output
         done = json.loads(result.stdout)
         assert done["rows"]["hourly"] == 4
         assert done["resumed"]
         assert "This erase resumed one that was interrupted" in result.stderr
+        facts = shown_by_report(life)
+        assert facts.unfinished == ()
+        (hourly,) = [output for output in facts.outputs if output.name == "hourly"]
+        assert hourly.changes[0] == ("erasure", Changed(deleted=4))
 
     check_erasure(life, erase_by_command)
 

@@ -1,13 +1,16 @@
-"""Columns of a source that have a backtick in their names."""
+"""Columns of a source that have a backtick in their names, or are called as tables are."""
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from jobs.backfill import backfill
+from jobs.cli.main import main
 from jobs.validate import validate
 from tests.system.test_bad_rows import Source
 from windowing import delta
@@ -57,3 +60,18 @@ def test_a_column_with_a_backtick_in_its_name_needs_another_name_to_be_used(
     source.source["columns"] = {"a_b": "`a``b`"}
     source.source[field] = ["a_b"] if field == "order_by" else "a_b"
     assert source.run().accepted == 1
+
+
+@pytest.mark.deep
+def test_late_shows_the_source_s_own_column_where_both_have_one_of_that_name(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    schema = "run string, key string, ts timestamp, value bigint"
+    source = Source(spark, tmp_path, schema, {"event_id": "run"})
+    source.land("'ride-7', null, timestamp'2026-01-01 10:00', 1")
+    source.run()
+    spec = tmp_path / "bad.yaml"
+    spec.write_text(json.dumps(source.spec()))
+    result = CliRunner().invoke(main, ["late", str(spec)], prog_name="tidemark")
+    assert result.exit_code == 0, result.output
+    assert "ride-7" in result.stdout

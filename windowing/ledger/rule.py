@@ -26,8 +26,11 @@ GENERATION = 1
 """Part of every transaction id and state row, so that a reset pipeline never meets its own past."""
 MIN_TIME, MAX_TIME = "min_event_time", "max_event_time"
 """Among the counts: a batch's first and last accepted event time, in microseconds."""
-KEPT_STATE = "kept_state"
-"""Among the counts: how long a maintenance keeps panes, if not forever, in microseconds."""
+KEPT_STATE, KEPT_OUTPUT = "kept_state", "kept_output"
+"""Among the counts: how long a maintenance keeps panes, or rows of outputs, if not forever.
+
+In microseconds.
+"""
 COUNTS = ("read", "accepted", "late", "duplicate", "quarantined")
 
 
@@ -231,6 +234,18 @@ class LedgerExcerpt:
                 if name == KEPT_STATE or name.startswith("_panes_"):
                     return True
         return False
+
+    def rows_may_be_expired(self, window: str) -> bool:
+        """Whether rows of that output may have expired, by this spec or an earlier one."""
+        for entry in self._entries_of(MAINTAIN_INTENT, MAINTAIN_DONE):
+            if KEPT_OUTPUT in entry.counts or window in entry.counts:
+                return True
+        return False
+
+    @property
+    def was_erased_from(self) -> bool:
+        """Whether an erasure was ever begun."""
+        return bool(self._entries_of(ERASE_INTENT, ERASE_DONE))
 
     @property
     def made_by(self) -> LedgerEntry | None:

@@ -181,6 +181,10 @@ def _list_unfinished(past: LedgerHistory) -> tuple[str, ...]:
         found.append(f"run {past.open_run.run}")
     if past.open_backfill is not None:
         found.append(f"the backfill of {describe_range(past.open_backfill.note)}")
+    if past.open_evolution is not None:
+        found.append("a change of the spec")
+    if past.open_erasure is not None:
+        found.append("an erasure")
     return tuple(found)
 
 
