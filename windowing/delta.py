@@ -14,18 +14,24 @@ from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from windowing.columns import PRUNED, quoted
-from windowing.files import committed_us, local_path
+from windowing.files import committed_us, local_path, newest_version
 
 _MAPPING = "delta.columnMapping.mode"
 _WIDENING = "delta.enableTypeWidening"
 _ODD = re.compile(r"[ ,;{}()\n\t=]")
 """What a column's name may contain only where Delta maps columns."""
+_ELSEWHERE = re.compile(r"(?!file:)[a-z][a-z0-9+.-]*:/")
+"""How the URI of a table begins that does not lie on a local disk."""
 
 
 def exists(spark: SparkSession, path: str) -> bool:
     """Whether a Delta table lies at `path` (a path, a URI, or a catalog name)."""
     if "/" not in path:
         return bool(spark.catalog.tableExists(quote_name(path)))
+    if not _ELSEWHERE.match(path):
+        # Delta would remember that a log without a commit is no table, also after it has become
+        # one without Spark.
+        return newest_version(local_path(path)) is not None
     table = getattr(spark._jvm, "io.delta.tables.DeltaTable")
     return bool(table.isDeltaTable(spark._jsparkSession, path))
 

@@ -27,8 +27,14 @@ _FEW_ROWS = 200_000
 _FEW_LARGE_ROWS = 20_000
 _known: dict[str, int] = {}
 """By path, the newest version of each table that this process has made or looked at."""
+_compared: dict[str, int] = {}
+"""By path, the version of each table whose rows this process has read last, or made since.
+
+What is to change in a table follows from that version.
+"""
 _PATTERN = re.compile(r"[*?{}\[\]\\]")
 """What Spark takes for a pattern in the path of a file, but Delta does not in that of a table."""
+_CHANGED = "{}: another writer changed the table; try again when it has finished"
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
 """How settings of a session begin that give new tables properties."""
 
@@ -40,6 +46,7 @@ def read(spark: SparkSession, path: str, within: Bounds | None = None) -> DataFr
     last commit is not Spark's own. So the files of a plain table are chosen here, by the bounds.
     """
     plain = plain_table.find_plain_to_read(path)
+    _note_compared(path, plain)
     files = None if plain is None else plain_table.list_files(plain, within or {})
     if plain is None or not files or len(files) > plain_table.MOST_FILES or _PATTERN.search(path):
         return delta.read(spark, path)
@@ -74,6 +81,27 @@ def known_version(path: str) -> int:
     return _known[path]
 
 
+def _note_compared(path: str, plain: PlainTable | None) -> None:
+    if plain is None:
+        _compared.pop(path, None)
+    else:
+        _compared[path] = plain.version
+
+
+def _note_commit(path: str, version: int) -> None:
+    _known[path] = version
+    _compared[path] = version
+
+
+def _check_unchanged(plain: PlainTable) -> None:
+    """Raises Busy where the table is at another version than the one that was read.
+
+    That is the commit of a writer whose JVM has died, so that it no longer holds the lock.
+    """
+    if plain.version != _compared.get(plain.path, plain.version):
+        raise Busy(_CHANGED.format(plain.path))
+
+
 def _find_newest(path: str) -> int:
     newest = newest_version(local_path(path))
     return -1 if newest is None else newest
@@ -98,7 +126,9 @@ def is_new(spark: SparkSession, path: str) -> bool:
 
     A clone has files although it was never written to.
     """
-    return version(path) <= 0 and size(spark, path)[0] == 0
+    newest = _find_newest(path)
+    _compared[path] = newest
+    return newest <= 0 and size(spark, path)[0] == 0
 
 
 def is_few(rows: DataFrame, most: int | None) -> bool:
@@ -149,8 +179,13 @@ def append_many(
         # Another commit may have come first; what is appended depends on none.
         plain = _find_fitting(path, rows.schema)
         if plain is None:
-            raise Busy(f"{path}: another writer changed the table; try again when it has finished")
-        _known[path] = plain_table.add_files(plain, files, transaction)
+            raise Busy(_CHANGED.format(path))
+        if transaction is None:
+            _check_unchanged(plain)
+        elif plain_table.has_committed(plain, *transaction):
+            # A writer whose JVM had died came to its commit all the same. VACUUM deletes the files.
+            return
+        _note_commit(path, plain_table.add_files(plain, files, transaction))
 
 
 def _append_by_spark(
@@ -163,7 +198,7 @@ def _append_by_spark(
 
 def remember_commit(spark: SparkSession, path: str) -> None:
     """Has to be called after each commit to the table at `path` by Spark."""
-    _known[path] = delta.known_version(spark, path)
+    _note_commit(path, delta.known_version(spark, path))
 
 
 def append_few(
@@ -178,7 +213,10 @@ def append_few(
     if plain is None:
         _append_by_spark(rows.sortWithinPartitions(sort), path, transaction)
     elif transaction is None or not plain_table.has_committed(plain, *transaction):
-        _known[path] = plain_table.append(plain, collect(rows).sort_by(sort), transaction)
+        collected = collect(rows).sort_by(sort)
+        if transaction is None:
+            _check_unchanged(plain)
+        _note_commit(path, plain_table.append(plain, collected, transaction))
 
 
 def append_values(
@@ -193,7 +231,7 @@ def append_values(
     if plain is None:
         _append_by_spark(delta.rows(spark, values, schema), path, None)
     else:
-        _known[path] = plain_table.append(plain, delta.arrow_rows(values, columns))
+        _note_commit(path, plain_table.append(plain, delta.arrow_rows(values, columns)))
 
 
 def _open_to_append(
@@ -230,7 +268,8 @@ def append_counted(rows: DataFrame, path: str, sort: str, flag: str) -> tuple[in
     collected = collect(rows)
     if collected.num_rows:
         stored = collected.drop_columns([flag]).sort_by(sort)
-        _known[path] = plain_table.append(plain, stored)
+        _check_unchanged(plain)
+        _note_commit(path, plain_table.append(plain, stored))
     return collected.num_rows, collected[flag].to_pylist().count(True)
 
 
@@ -243,7 +282,9 @@ def merge_few(changed: DataFrame, path: str, clauses: Clauses, most_bytes: int) 
     plain = _find_fitting(path, changed.drop(clauses.op).schema)
     if plain is None or not plain_table.can_merge(plain, clauses, most_bytes):
         return False
-    _known[path] = plain_table.merge(plain, collect(changed), clauses)
+    changed_rows = collect(changed)
+    _check_unchanged(plain)
+    _note_commit(path, plain_table.merge(plain, changed_rows, clauses))
     return True
 
 

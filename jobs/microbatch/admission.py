@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from jobs.microbatch.context import RunContext
-from windowing import own_tables
+from windowing import delta, own_tables
 from windowing.admit.digest import with_row_digest
 from windowing.admit.frame import (
     ACCEPTED,
@@ -203,9 +203,22 @@ def read_memory(batch: RunContext, checked: DataFrame, *, suspicious: bool) -> M
     stored = {}
     if suspicious:
         for window in pipeline.chained:
-            sessions = own_tables.read(batch.spark, complete_table(pipeline, window).path)
+            sessions = _read_sessions_before(batch, complete_table(pipeline, window).path)
             stored[window.name] = sessions.select(*batch.keys, START, END, LAST)
     return Memory(ids, stored)
+
+
+def _read_sessions_before(batch: RunContext, path: str) -> DataFrame:
+    """The sessions in the complete table at `path`, as they were before the batch.
+
+    Of a chain with a maximum duration, the first sessions may be final although the chain is not.
+    Those of an earlier attempt would make the events late that they were made of.
+    """
+    if batch.versions_before is None:
+        return own_tables.read(batch.spark, path)
+    # A table that the ledger does not know yet was created by this run, and empty.
+    version = batch.versions_before.get(batch.pipeline.name_of(path), 0)
+    return delta.read(batch.spark, path, version)
 
 
 def count_lost_values(pipeline: Pipeline, among: Column) -> list[Column]:

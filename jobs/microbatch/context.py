@@ -1,5 +1,6 @@
 """What a batch and the end of a run are computed with: session, pipeline, stamp and watermark."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import Column, SparkSession
@@ -23,6 +24,11 @@ class RunContext:
     """Whether panes may have expired, so that windows that overlap them are rebuilt from source."""
     source_was_rewritten: bool = False
     """Whether the source was seen to change its past."""
+    versions_before: Mapping[str, int] | None = None
+    """By table, the versions that there were before a batch that is repeated; None for any other.
+
+    A repeated batch may have written to its tables already, and is judged by what was there before.
+    """
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -123,12 +123,20 @@ class Run:
             self._record_steps(self._new_entry(SKIP, number, run=None, **position))
             return
         crashpoint("batch.begun")
-        intent = self.story.intent(number) or self._record_intent(number)
+        begun = self.story.intent(number)
+        versions_before = None if begun is None else self.story.versions
+        intent = begun or self._record_intent(number)
         crashpoint("batch.intended")
         # The intent's watermark and arrival count, not the present ones, so that a retry admits
         # the same rows.
         stamp = Stamp(self.number, number, GENERATION, intent.watermark_in)
-        batch = RunContext(self.spark, self.pipeline, stamp, intent.arrival or self.arrival_us)
+        batch = RunContext(
+            self.spark,
+            self.pipeline,
+            stamp,
+            intent.arrival or self.arrival_us,
+            versions_before=versions_before,
+        )
         read = self._choose_reading(rows)
         counts = process_batch(batch, keep_inserts(read), self._find_files)
         note = note_of(batch, read, self.story)

@@ -16,7 +16,6 @@ from tests.support.pipeline_under_test import FEW, SCHEMA, Lab
 from windowing import delta
 from windowing.grid.zone import moment
 from windowing.ledger.table import read_history
-from windowing.report.table import read_facts
 from windowing.spec.load import load_pipeline
 
 pytestmark = [pytest.mark.beside, pytest.mark.deep]

@@ -7,7 +7,8 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from windowing import delta, own_tables, plain_table
+from windowing import delta, own_tables, plain_table, staged_files
+from windowing.errors import Busy
 
 SCHEMA = "key string, event_time timestamp, n bigint"
 
@@ -82,6 +83,7 @@ def test_a_foreign_commit_is_not_taken_for_an_own_one(spark: SparkSession, tmp_p
     append_few(spark, path, 0, 1)
     assert own_tables.known_version(path) == 1
     spark.sql(f"delete from delta.`{path}`")
+    assert not own_tables.is_new(spark, path)
     assert own_tables.known_version(path) == 1
     assert own_tables.version(path) == own_tables.known_version(path) == 2
     append_many(spark, path, 1, 2)
@@ -97,3 +99,37 @@ def test_local_times_stay_local_where_spark_commits(spark: SparkSession, tmp_pat
     own_tables.append_few(local, path, "event_time")
     assert delta.read(spark, path).dtypes == [("event_time", "timestamp_ntz"), ("n", "bigint")]
     assert numbers_in(own_tables.read(spark, path)) == [1]
+
+
+def test_rows_follow_the_version_that_was_read(spark: SparkSession, tmp_path: Path) -> None:
+    """A writer whose JVM has died may commit once more, though it has lost the lock."""
+    path = str(tmp_path / "output")
+    append_few(spark, path, 0, 1)
+    own_tables.read(spark, path)
+    foreign = plain_table.find_plain(path)
+    assert foreign is not None
+    plain_table.append(foreign, rows_of(spark, 2).toArrow())
+    with pytest.raises(Busy, match="another writer changed the table"):
+        own_tables.append_few(rows_of(spark, 2), path, "event_time")
+    with pytest.raises(Busy, match="another writer changed the table"):
+        own_tables.append_many(rows_of(spark, 2), path)
+    assert numbers_in(own_tables.read(spark, path)) == [1, 2]
+    own_tables.append_few(rows_of(spark, 3), path, "event_time")
+    own_tables.append_many(rows_of(spark, 4), path)
+    assert numbers_in(own_tables.read(spark, path)) == [1, 2, 3, 4]
+
+
+def test_a_batch_that_is_committed_while_its_files_are_written_is_stored_once(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "state")
+    append_few(spark, path, 0, 1)
+    write_files = staged_files.write_files
+
+    def write_late(rows: DataFrame, table: str) -> list[Path]:
+        append_few(spark, path, 1, 2)
+        return write_files(rows, table)
+
+    monkeypatch.setattr(staged_files, "write_files", write_late)
+    append_many(spark, path, 1, 2)
+    assert numbers_in(own_tables.read(spark, path)) == [1, 2]

@@ -46,7 +46,8 @@ def read_commit(version: int, text: str, event_time: str) -> Commit:
 
 def _parse_actions(text: str) -> list[dict[str, Any]]:
     actions = []
-    for line in text.splitlines():
+    # Not splitlines: a text in the statistics may contain other ends of lines.
+    for line in text.split("\n"):
         if line.strip():
             actions.append(json.loads(line))
     return actions

@@ -304,7 +304,7 @@ def commits(
         file = log / f"{number:020d}.json"
         commit = None
         if file.exists():
-            commit = read_commit(number, file.read_text(), event_time)
+            commit = read_commit(number, file.read_text(encoding="utf-8"), event_time)
         found.append(commit)
     return found
 

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 
 from windowing.aggregates.algebra import Part
 from windowing.columns import END, FROM, HIGH, JUDGED, LOW, PANE, ROWS, START, TO, TOUCHED
+from windowing.grid.frame import div
 from windowing.grid.rule import Grid
 from windowing.grid.zone import longest_jump_us
 from windowing.panes.frame import Range
@@ -158,7 +159,7 @@ def points(
 def _group_of(window: Aligned) -> Column:
     """What windows are compared within: all of a key, or for cumulate those of one period."""
     if isinstance(window, Cumulate):
-        return F.floor((F.col(FROM) - 1) / F.lit(window.grid.per))
+        return div(F.col(FROM) - 1, window.grid.per)
     return F.lit(0)
 
 

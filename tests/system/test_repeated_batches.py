@@ -1,0 +1,48 @@
+"""A batch that is repeated after its run has failed writes what it would have written at once."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.oracle import Event, Session, Tumbling
+from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, ends_at
+from tests.support.pipeline_under_test import FEW, Lab
+
+pytestmark = pytest.mark.beside
+
+
+def events_of(key: str, *minutes: int) -> list[Event]:
+    """Events of one key, so many minutes after the beginning."""
+    return [Event(key, BASE + minute * MINUTE, 1, f"{key}{minute}", minute) for minute in minutes]
+
+
+def test_a_session_of_the_first_attempt_makes_no_event_late(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The chain of a is open, but the first two of its sessions are final once they are stored."""
+    capped = Session("short", 10 * MINUTE, max_duration=20 * MINUTE)
+    lab = Lab(spark, tmp_path, (capped,), lateness=0, shows=FEW)
+    lab.run(events_of("b", 720))
+    chain = lab.land(events_of("a", 660, 670, 680, 690, 700, 710, 715))
+    ends_at(Crasher("batch.processed"), lab.go)
+    report = lab.run_over(chain)
+    assert (report.accepted, report.late) == (7, 0)
+    lab.check()
+    assert len(lab.table("short")) == 4
+
+
+def test_a_table_that_was_half_made_is_made_by_the_next_run(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A process that is killed while it creates a table leaves a log without a commit."""
+    lab = Lab(spark, tmp_path, (Tumbling("hourly", 60 * MINUTE, emit="on_close"),), shows=FEW)
+    landed = lab.land(events_of("a", 5, 65, 125))
+    ends_at(Crasher("batch.judged"), lab.go)
+    for name in ("_panes_1h", "_seen"):
+        Path(lab.pipeline.table(name), "_delta_log").mkdir(parents=True)
+    lab.run_over(landed)
+    lab.check()
+    assert len(lab.table("hourly")) == 2
+    lab.run(events_of("a", 6, 65, 190))
+    lab.check()
