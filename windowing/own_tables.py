@@ -81,6 +81,12 @@ def known_version(path: str) -> int:
     return _known[path]
 
 
+def read_to_compare(spark: SparkSession, path: str) -> DataFrame:
+    """`delta.read` of the newest version, from which follows what is to change in the table."""
+    _compared[path] = _find_newest(path)
+    return delta.read(spark, path)
+
+
 def _note_compared(path: str, plain: PlainTable | None) -> None:
     if plain is None:
         _compared.pop(path, None)

@@ -18,7 +18,7 @@ from jobs.microbatch.outputs import rederive_output, write_output
 from jobs.recompute.content import narrow_to_content
 from jobs.recompute.swap import replace_range
 from jobs.recompute.time_range import TimeRange, WholeHistory, widen_to_panes, widen_to_windows
-from windowing import delta
+from windowing import delta, own_tables
 from windowing.admit.again import INSIDE
 from windowing.aggregates.algebra import Algebra, Part, rows_part
 from windowing.columns import CLOSED_BY, END, JUDGED, OP, PANE, ROWS, START, TOUCHED
@@ -176,7 +176,7 @@ def _rebuild_global_window(
     columns = [*batch.keys, *bound_columns(window)]
     valued = merges.lower_partials(found, columns, window.aggregates, algebras)
     shown = merges.filter_having(valued, window.shown.having)
-    stored = delta.read(batch.spark, target.path)
+    stored = own_tables.read_to_compare(batch.spark, target.path)
     return write_output(batch, window, target, merges.compute_replacements(shown, stored, target))
 
 
@@ -197,7 +197,7 @@ def _rebuild_overlapping_windows(
     lateness = batch.pipeline.watermark.allowed_lateness_us
     target = output_table(batch.pipeline, window)
     kept = partials.parts_of(algebras.values())
-    stored = delta.read(batch.spark, target.path)
+    stored = own_tables.read_to_compare(batch.spark, target.path)
     state_rows = delta.read(batch.spark, batch.pipeline.table(family.table))
     within = Range(wide.start_us, wide.end_us)
     if shows_empty_windows(window):

@@ -9,7 +9,7 @@ from jobs.microbatch.context import RunContext
 from jobs.microbatch.outputs import write_output
 from jobs.recompute.swap import replace_range, swap_fragments
 from jobs.recompute.time_range import TimeRange, near_sessions
-from windowing import delta
+from windowing import delta, own_tables
 from windowing.admit.again import INSIDE
 from windowing.aggregates.algebra import Algebra
 from windowing.columns import FIRST, LAST, MISSED, START, TIME, TOUCHED
@@ -40,7 +40,7 @@ def rebuild_sessions(
     members = _select_events_of_sessions(events, spans, window, batch.keys)
     fresh = partials.aggregate_fragments(members, batch.keys, window.gap_us, kept)
     fresh = fresh.localCheckpoint(eager=True)
-    stored = delta.read(batch.spark, target.path)
+    stored = own_tables.read_to_compare(batch.spark, target.path)
     touched = session.sessions_touched(stored, fresh, batch.keys, window.gap_us)
     beyond_chunk = touched.join(spans, [*batch.keys, START], "left_anti")
     beyond_chunk = beyond_chunk.localCheckpoint(eager=True)
@@ -69,7 +69,7 @@ def rebuild_all_sessions(
     fresh = fresh.localCheckpoint(eager=True)
     replace_range(batch, fragments_table(window), batch.stamp.on(fresh), "first_event", whole)
     new = _compute_sessions(fresh, batch, window, algebras)
-    stored = delta.read(batch.spark, target.path)
+    stored = own_tables.read_to_compare(batch.spark, target.path)
     return write_output(batch, window, target, merges.compute_replacements(new, stored, target))
 
 

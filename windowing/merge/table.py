@@ -61,6 +61,7 @@ def recreate_table(spark: SparkSession, target: Target, schema: T.StructType) ->
     for name, value in _build_properties(target, schema).items():
         builder = builder.property(name, value)
     builder.execute()
+    own_tables.remember_commit(spark, target.path)
 
 
 def _build_properties(target: Target, schema: T.StructType) -> dict[str, str]:

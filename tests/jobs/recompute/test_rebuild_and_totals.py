@@ -22,6 +22,7 @@ from jobs.recompute.totals import (
 from tests.support.small_lake import Row, SmallLake, just_after, small_lake, us
 from windowing.admit.again import INSIDE, LIVE
 from windowing.columns import DIGEST, JUDGED, MISSED, TIME
+from windowing.ledger.rule import ERASE_DONE, MAINTAIN_DONE, LedgerEntry, LedgerExcerpt
 from windowing.panes.rule import BACKFILLED
 from windowing.panes.table import Stamp
 from windowing.spec.duration import MINUTE
@@ -202,14 +203,38 @@ def test_events_of_a_range_are_counted_by_whole_panes(spark: SparkSession, tmp_p
     assert count_accepted_in(batch, chunk(12, 15)) == 2
     assert count_accepted(batch) == 4
     now = accepted(lake, chunk(12, 15), ("e", "a", 12, 1))
-    before = count_accepted_before(batch, chunk(12, 15), now)
+    before = count_accepted_before(batch, LedgerExcerpt(), chunk(12, 15), now)
     assert before == {"before": 2}
     store(lake, 1, None, ("e", "a", 13, 1))
-    assert count_accepted_since(batch, chunk(12, 15), now, before) == 1
+    assert count_accepted_since(batch, LedgerExcerpt(), chunk(12, 15), now, before) == 1
 
 
 @pytest.mark.beside
-def test_where_state_may_have_expired_the_events_of_keys_with_a_window_are_counted(
+def test_where_state_may_have_expired_an_output_or_the_source_counts(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """B has no row, because it was erased or because its rows expired.
+
+    Of the two events of a one is outside the range.
+    """
+    lake = small_lake(spark, tmp_path, {"tens": TENS})
+    lake.fill("tens", ("a", 10, 20, 1, 1, 0, 1))
+    batch, held = backfilling(lake, expired=True), chunk(12, 15)
+    now = accepted(lake, held, ("e", "a", 12, 1), ("e", "a", 19, 1), ("e", "b", 12, 1))
+    whole = LedgerExcerpt()
+    by_output = count_accepted_before(batch, whole, held, now)
+    assert by_output == {"before": 1, "by_output": 1}
+    lake.fill("tens", ("b", 10, 20, 1, 1, 0, 1))
+    assert count_accepted_since(batch, whole, held, now, by_output) == 1
+    expired = LedgerEntry(MAINTAIN_DONE, counts={"tens": 1})
+    of_source = LedgerExcerpt((expired,))
+    by_events = count_accepted_before(batch, of_source, held, now)
+    assert by_events == {"before": 2, "by_events": 1}
+    assert count_accepted_since(batch, of_source, held, now, by_events) == 0
+
+
+@pytest.mark.beside
+def test_after_an_erasure_the_events_of_keys_with_a_window_are_counted(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """B was erased: it has no row. Of the two events of a one is outside the range."""
@@ -217,9 +242,11 @@ def test_where_state_may_have_expired_the_events_of_keys_with_a_window_are_count
     lake.fill("tens", ("a", 10, 20, 1, 1, 0, 1))
     batch, held = backfilling(lake, expired=True), chunk(12, 15)
     now = accepted(lake, held, ("e", "a", 12, 1), ("e", "a", 19, 1), ("e", "b", 12, 1))
-    before = count_accepted_before(batch, held, now)
+    expired = LedgerEntry(MAINTAIN_DONE, counts={"tens": 1})
+    past = LedgerExcerpt((expired, LedgerEntry(ERASE_DONE)))
+    before = count_accepted_before(batch, past, held, now)
     assert before == {"before": 1, "by_events": 1}
-    assert count_accepted_since(batch, held, now, before) == 1
+    assert count_accepted_since(batch, past, held, now, before) == 1
 
 
 @pytest.mark.beside
