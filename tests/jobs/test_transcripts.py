@@ -28,7 +28,7 @@ PLAYS = {
 
 SHIPPED = ("departures_days.yaml", "planes_bridged.yaml")
 """One transcript of each shipped spec."""
-FURTHER = ("transcripts/in_order.yaml", "transcripts/capped.yaml")
+FURTHER = tuple(f"transcripts/{name}.yaml" for name in ("in_order", "capped", "cumulate"))
 """What random schedules and the tests of windows in order of events decide, too."""
 
 SPEC = """

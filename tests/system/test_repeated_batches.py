@@ -32,6 +32,7 @@ def test_a_session_of_the_first_attempt_makes_no_event_late(
     assert len(lab.table("short")) == 4
 
 
+@pytest.mark.deep
 def test_a_table_that_was_half_made_is_made_by_the_next_run(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -17,7 +17,6 @@ from jobs.validate import validate
 from tests import oracle
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, Life, ends_at
 from tests.support.pipeline_under_test import ARRIVAL, Lab
-from tests.support.rare_cases import quick_and_rare
 from windowing import delta
 from windowing.errors import StateRefused
 from windowing.spec.load import load_pipeline
@@ -76,7 +75,7 @@ def lived(spark: SparkSession, root: Path) -> Life:
     return new
 
 
-pytestmark = pytest.mark.beside(life=lived)
+pytestmark = [pytest.mark.beside(life=lived), pytest.mark.deep]
 
 
 @pytest.fixture(scope="module")
@@ -97,12 +96,9 @@ The last part says which of them have two aggregates only.
 """
 
 
-RARE = (STEPS[0], STEPS[2])
-
-
 @pytest.mark.parametrize(
     ("places", "windows", "few"),
-    quick_and_rare(STEPS, RARE),
+    STEPS,
     ids=[", ".join(step[0]) or "nowhere" for step in STEPS],
 )
 def test_windows_and_aggregates_come_and_go(
@@ -152,7 +148,6 @@ def test_a_window_that_is_gone_leaves_its_table_and_an_aggregate_a_column_of_nul
     assert visits.where("mean is not null or n is null").isEmpty()
 
 
-@pytest.mark.deep
 def test_what_evolved_can_be_backfilled_validated_and_published(life: Life) -> None:
     _, windows, few = STEPS[-1]
     become(life, *windows, few=few)
@@ -228,7 +223,6 @@ def spec_of(life: Life) -> dict[str, Any]:
     return spec
 
 
-@pytest.mark.deep
 def test_a_run_that_was_left_open_is_finished_by_its_own_spec(life: Life) -> None:
     lab, kept = life.lab, life.lab.pipeline
     life.land()
