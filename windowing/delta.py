@@ -14,7 +14,7 @@ from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from windowing.columns import PRUNED, quoted
-from windowing.files import committed_us, local_path, newest_version
+from windowing.files import committed_us, has_commit, local_path
 
 _MAPPING = "delta.columnMapping.mode"
 _WIDENING = "delta.enableTypeWidening"
@@ -31,7 +31,7 @@ def exists(spark: SparkSession, path: str) -> bool:
     if not _ELSEWHERE.match(path):
         # Delta would remember that a log without a commit is no table, also after it has become
         # one without Spark.
-        return newest_version(local_path(path)) is not None
+        return has_commit(local_path(path))
     table = getattr(spark._jvm, "io.delta.tables.DeltaTable")
     return bool(table.isDeltaTable(spark._jsparkSession, path))
 

@@ -4,6 +4,7 @@ A local path or a file: URI is meant by every path here.
 """
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -32,6 +33,15 @@ def newest_version(table: Path) -> int | None:
         return None
     names = [_COMMIT.fullmatch(file.name) for file in log.iterdir()]
     return max((int(name[1]) for name in names if name is not None), default=None)
+
+
+def has_commit(table: Path) -> bool:
+    """Whether the log of `table` has a commit. It may be long, so no more of it is looked at."""
+    try:
+        with os.scandir(table / "_delta_log") as files:
+            return any(_COMMIT.fullmatch(file.name) for file in files)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def commit_file(table: Path, version: int) -> Path:

@@ -83,8 +83,13 @@ def known_version(path: str) -> int:
 
 def read_to_compare(spark: SparkSession, path: str) -> DataFrame:
     """`delta.read` of the newest version, from which follows what is to change in the table."""
-    _compared[path] = _find_newest(path)
+    _compare_with_newest(path)
     return delta.read(spark, path)
+
+
+def _compare_with_newest(path: str) -> int:
+    _compared[path] = _find_newest(path)
+    return _compared[path]
 
 
 def _note_compared(path: str, plain: PlainTable | None) -> None:
@@ -106,6 +111,17 @@ def _check_unchanged(plain: PlainTable) -> None:
     """
     if plain.version != _compared.get(plain.path, plain.version):
         raise Busy(_CHANGED.format(plain.path))
+
+
+def _is_due(plain: PlainTable, transaction: tuple[str, int] | None) -> bool:
+    """Whether rows are still to be appended; not where their transaction was committed before.
+
+    Rows without a transaction follow the version that was read. Raises Busy where that has changed.
+    """
+    if transaction is not None:
+        return not plain_table.has_committed(plain, *transaction)
+    _check_unchanged(plain)
+    return True
 
 
 def _find_newest(path: str) -> int:
@@ -132,9 +148,7 @@ def is_new(spark: SparkSession, path: str) -> bool:
 
     A clone has files although it was never written to.
     """
-    newest = _find_newest(path)
-    _compared[path] = newest
-    return newest <= 0 and size(spark, path)[0] == 0
+    return _compare_with_newest(path) <= 0 and size(spark, path)[0] == 0
 
 
 def is_few(rows: DataFrame, most: int | None) -> bool:
@@ -180,18 +194,15 @@ def append_many(
     plain = None if widen else _open_to_append(rows, path, transaction)
     if plain is None:
         _append_by_spark(rows, path, transaction, widen=widen)
-    elif transaction is None or not plain_table.has_committed(plain, *transaction):
+    elif _is_due(plain, transaction):
         files = staged_files.write_files(rows, path)
-        # Another commit may have come first; what is appended depends on none.
+        # Another commit may have come first, of a writer whose JVM had died.
         plain = _find_fitting(path, rows.schema)
         if plain is None:
             raise Busy(_CHANGED.format(path))
-        if transaction is None:
-            _check_unchanged(plain)
-        elif plain_table.has_committed(plain, *transaction):
-            # A writer whose JVM had died came to its commit all the same. VACUUM deletes the files.
-            return
-        _note_commit(path, plain_table.add_files(plain, files, transaction))
+        # Where that was the same batch, VACUUM deletes the files.
+        if _is_due(plain, transaction):
+            _note_commit(path, plain_table.add_files(plain, files, transaction))
 
 
 def _append_by_spark(
@@ -218,10 +229,8 @@ def append_few(
     plain = _open_to_append(rows, path, transaction)
     if plain is None:
         _append_by_spark(rows.sortWithinPartitions(sort), path, transaction)
-    elif transaction is None or not plain_table.has_committed(plain, *transaction):
+    elif _is_due(plain, transaction):
         collected = collect(rows).sort_by(sort)
-        if transaction is None:
-            _check_unchanged(plain)
         _note_commit(path, plain_table.append(plain, collected, transaction))
 
 
@@ -288,9 +297,8 @@ def merge_few(changed: DataFrame, path: str, clauses: Clauses, most_bytes: int) 
     plain = _find_fitting(path, changed.drop(clauses.op).schema)
     if plain is None or not plain_table.can_merge(plain, clauses, most_bytes):
         return False
-    changed_rows = collect(changed)
     _check_unchanged(plain)
-    _note_commit(path, plain_table.merge(plain, changed_rows, clauses))
+    _note_commit(path, plain_table.merge(plain, collect(changed), clauses))
     return True
 
 

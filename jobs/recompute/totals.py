@@ -64,7 +64,8 @@ def count_accepted_since(
     earlier = before.get(_BEFORE, 0)
     if _BY_EVENTS in before:
         return events.where(INSIDE).count() - earlier
-    shown_in = find_count_of_all(batch.pipeline, past) if _BY_OUTPUT in before else None
+    # `retention.output` may have changed since the intent, but no maintenance can have come since.
+    shown_in = _find_count(batch.pipeline, past) if _BY_OUTPUT in before else None
     if shown_in is not None:
         return count_accepted_by(batch, shown_in) - earlier
     return count_accepted_in(batch, chunk) - earlier
@@ -90,8 +91,11 @@ class CountOfAll:
 
 def find_count_of_all(pipeline: Pipeline, past: LedgerExcerpt) -> CountOfAll | None:
     """An output that adds up to the accepted events; None where there is none, or rows expire."""
-    if pipeline.retention.output_us is not None:
-        return None
+    return None if pipeline.retention.output_us is not None else _find_count(pipeline, past)
+
+
+def _find_count(pipeline: Pipeline, past: LedgerExcerpt) -> CountOfAll | None:
+    """The same, as long as the next maintenance lets no rows expire."""
     for window in pipeline.windows:
         totals = law_of(window, pipeline.source.key).totals
         if totals and not past.rows_may_be_expired(window.name):

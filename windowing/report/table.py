@@ -23,7 +23,7 @@ from windowing.ledger.rule import (
 )
 from windowing.ledger.table import WATERMARKS, read_history
 from windowing.report.rule import Changed
-from windowing.report.text import describe_range
+from windowing.report.text import describe_range, list_open_steps
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
@@ -146,7 +146,7 @@ def read_facts(pipeline: Pipeline, open_session: OpenSession) -> Facts:
         pipeline=pipeline,
         watermark_us=past.watermark,
         published_run=past.published.run if past.published else None,
-        unfinished=_list_unfinished(past),
+        unfinished=tuple(step.what for step in list_open_steps(past)),
         runs=_read_runs(pipeline, past),
         backfills=_list_backfills(pipeline, past),
         outputs=tuple(_read_output(w, pipeline, past, open_session) for w in pipeline.windows),
@@ -172,19 +172,6 @@ def find_lost(past: LedgerHistory) -> tuple[Lost, ...]:
         if entry.step in FINISHED:
             for column, rows in read_null_counts(entry.counts).items():
                 found.append(Lost(_describe_step(entry), column, rows))
-    return tuple(found)
-
-
-def _list_unfinished(past: LedgerHistory) -> tuple[str, ...]:
-    found = []
-    if past.open_run is not None:
-        found.append(f"run {past.open_run.run}")
-    if past.open_backfill is not None:
-        found.append(f"the backfill of {describe_range(past.open_backfill.note)}")
-    if past.open_evolution is not None:
-        found.append("a change of the spec")
-    if past.open_erasure is not None:
-        found.append("an erasure")
     return tuple(found)
 
 

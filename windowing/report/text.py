@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from math import isfinite
@@ -61,23 +62,36 @@ def describe_range(note: str | None) -> str:
     return interval(moment_or_none(fields["from_us"]), moment_or_none(fields["to_us"]))
 
 
-def left_open(past: LedgerExcerpt) -> tuple[str, ...]:
-    """What was begun and not finished, and what finishes it.
+@dataclass(frozen=True)
+class OpenStep:
+    """A step that was begun and not finished, and what finishes it."""
 
-    A maintenance is not among it, because no number changes while it runs.
+    what: str
+    finished_by: str
+
+
+def list_open_steps(past: LedgerExcerpt) -> tuple[OpenStep, ...]:
+    """The steps that were begun and not finished.
+
+    A maintenance is not among them, because no number changes while it runs.
     """
     found = []
     run, backfill = past.open_run, past.open_backfill
     if run is not None and run.run is not None:
-        found.append(f"run {run.run}: the next run finishes it")
+        found.append(OpenStep(f"run {run.run}", "the next run finishes it"))
+    by_either = "the next run or backfill finishes it"
     if backfill is not None:
-        chunk = f"the backfill of {describe_range(backfill.note)}"
-        found.append(f"{chunk}: the next run or backfill finishes it")
+        found.append(OpenStep(f"the backfill of {describe_range(backfill.note)}", by_either))
     if past.open_evolution is not None:
-        found.append("a change of the spec: the next run or backfill finishes it")
+        found.append(OpenStep("a change of the spec", by_either))
     if past.open_erasure is not None:
-        found.append("an erasure: rerun `tidemark erase`")
+        found.append(OpenStep("an erasure", "rerun `tidemark erase`"))
     return tuple(found)
+
+
+def left_open(past: LedgerExcerpt) -> tuple[str, ...]:
+    """What was begun and not finished, and what finishes it."""
+    return tuple(f"{step.what}: {step.finished_by}" for step in list_open_steps(past))
 
 
 def moment_or_none(us: int) -> datetime | None:

@@ -1,5 +1,6 @@
 """A range that is rebuilt, and the counts of accepted events: rows are derived by hand."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -26,6 +27,7 @@ from windowing.ledger.rule import ERASE_DONE, MAINTAIN_DONE, LedgerEntry, Ledger
 from windowing.panes.rule import BACKFILLED
 from windowing.panes.table import Stamp
 from windowing.spec.duration import MINUTE
+from windowing.spec.pipeline import Retention
 
 TENS = {"kind": "tumbling", "size": "10 minutes"}
 PAIRS = {"kind": "count", "count": 2}
@@ -226,6 +228,10 @@ def test_where_state_may_have_expired_an_output_or_the_source_counts(
     assert by_output == {"before": 1, "by_output": 1}
     lake.fill("tens", ("b", 10, 20, 1, 1, 0, 1))
     assert count_accepted_since(batch, whole, held, now, by_output) == 1
+    kept = replace(batch.pipeline, retention=Retention(output_us=1))
+    changed = replace(batch, pipeline=kept)
+    assert count_accepted_since(changed, whole, held, now, by_output) == 1
+    assert "by_events" in count_accepted_before(changed, whole, held, now)
     expired = LedgerEntry(MAINTAIN_DONE, counts={"tens": 1})
     of_source = LedgerExcerpt((expired,))
     by_events = count_accepted_before(batch, of_source, held, now)

@@ -16,7 +16,7 @@ from windowing.aggregates.algebra import Part, rows_part
 from windowing.grid.rule import Grid
 from windowing.panes.frame import Range
 from windowing.spec.duration import MINUTE
-from windowing.spec.kinds import CHANGES, OutputPolicy, Sliding, Tumbling
+from windowing.spec.kinds import CHANGES, Cumulate, OutputPolicy, Sliding, Tumbling
 from windowing.windows import aligned, session, sliding, whole
 
 KEYS = ["key"]
@@ -234,3 +234,15 @@ def test_stored_panes_beside_a_fresh_one_share_its_key_and_neighbourhood(
     assert rows_of(found, "key", "pane_start") == [("a", 0)]
     found = aligned.beside(panes(spark), fresh, TWENTY, KEYS, HOUR)
     assert rows_of(found, "key", "pane_start") == [("a", 0), ("a", 10)]
+
+
+def test_the_period_of_a_cumulate_window_is_exact_beyond_the_integers_of_a_double(
+    spark: SparkSession,
+) -> None:
+    """With a step of one microsecond, as in the year 2445. A double would put the last into the next period."""
+    window = Cumulate("c", Grid(step_us=3, inner_us=1), ())
+    period = 5_000_000_000_000_400
+    numbers = [period * 3 + 1, period * 3 + 2, period * 3 + 3]
+    rows = spark.createDataFrame([(n,) for n in numbers], "__from long")
+    found = rows.select(aligned._group_of(window).alias("group")).collect()
+    assert [row["group"] for row in found] == [period, period, period]
