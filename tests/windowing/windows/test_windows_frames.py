@@ -239,7 +239,10 @@ def test_stored_panes_beside_a_fresh_one_share_its_key_and_neighbourhood(
 def test_the_period_of_a_cumulate_window_is_exact_beyond_the_integers_of_a_double(
     spark: SparkSession,
 ) -> None:
-    """With a step of one microsecond, as in the year 2445. A double would put the last into the next period."""
+    """As in the year 2445, with steps of a microsecond.
+
+    A double would put the last one into the next period.
+    """
     window = Cumulate("c", Grid(step_us=3, inner_us=1), ())
     period = 5_000_000_000_000_400
     numbers = [period * 3 + 1, period * 3 + 2, period * 3 + 3]
