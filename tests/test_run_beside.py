@@ -2,15 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from os import environ
 from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
-from tests.support.run_beside import Beside, from_the_end
+from jobs.cli.main import main
+from tests.support.command_line import run_command
+from tests.support.pipeline_under_test import Lab
+from tests.support.run_beside import Beside, find_process_wide, from_the_end
 
 PATIENCE = 60
 """Seconds until a test that waits for another one gives up."""
@@ -105,3 +110,26 @@ def test_tests_that_share_something_stay_together_once_one_has_begun(spark: Spar
     assert running.ended(shrinks)
     assert running.took.keys() == {"grows", "shrinks"}
     running.stop()
+
+
+def test_a_test_that_changes_what_the_process_has_one_of_is_not_run_beside(
+    spark: SparkSession,
+) -> None:
+    def by_itself() -> None:
+        CliRunner().invoke(main, ["late"])
+
+    def inside() -> list[Any]:
+        return [environ["HOME"] for _ in range(2)]
+
+    def through_a_helper(lab: Lab) -> None:
+        run_command(lab, "late")
+
+    def harmless() -> None:
+        suite()
+
+    assert find_process_wide(by_itself) == {"CliRunner"}
+    assert find_process_wide(inside) == {"environ"}
+    assert find_process_wide(through_a_helper) == {"CliRunner"}
+    assert not find_process_wide(harmless)
+    with pytest.raises(pytest.UsageError, match="late is marked beside but uses CliRunner"):
+        Beside(spark, suite(Listed("late", by_itself)))

@@ -19,7 +19,8 @@ from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import Any
+from types import CodeType, FunctionType
+from typing import Any, cast
 
 import pytest
 from pyspark.sql import SparkSession
@@ -28,6 +29,8 @@ from windowing import delta
 
 MARK = "beside"
 ALONE = "alone"
+CHANGES_THE_PROCESS = frozenset({"CliRunner", "chdir", "environ", "redirect_stdout"})
+"""What two threads can't use at once: the standard streams, the directory, the environment."""
 Makers = dict[str, Callable[[SparkSession, Path], Any]]
 
 
@@ -52,6 +55,33 @@ def from_the_end(
             yield from ((test, test) for test in last_first)
 
 
+def find_process_wide(test: Callable[..., None]) -> frozenset[str]:
+    """Names of `CHANGES_THE_PROCESS` that the test uses, or a function of tests that it calls."""
+    found: set[str] = set()
+    asked: set[FunctionType] = set()
+    waiting = {cast("FunctionType", test)}
+    while waiting:
+        function = waiting.pop()
+        asked.add(function)
+        names = {name for code in _list_codes(function.__code__) for name in code.co_names}
+        found |= CHANGES_THE_PROCESS & names
+        called = [function.__globals__.get(name) for name in names]
+        waiting |= {it for it in called if isinstance(it, FunctionType) and _is_of_tests(it)}
+        waiting -= asked
+    return frozenset(found)
+
+
+def _list_codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            yield from _list_codes(const)
+
+
+def _is_of_tests(function: FunctionType) -> bool:
+    return function.__module__.startswith("tests.")
+
+
 def _has_begun(end: "Future[None]") -> bool:
     return end.running() or (end.done() and not end.cancelled())
 
@@ -69,6 +99,12 @@ class Beside:
         self._ends: dict[str, Future[None]] = {}
         self._firsts: dict[str, str] = {}
         for first, test in from_the_end(tests):
+            used = find_process_wide(test.obj)
+            if used:
+                raise pytest.UsageError(
+                    f"{test.nodeid} is marked {MARK} but uses {', '.join(sorted(used))}, which "
+                    f"belongs to the whole process; take the marker off"
+                )
             self._firsts[test.nodeid] = first.nodeid
             self._ends[test.nodeid] = self._pool.submit(self._one, test)
 

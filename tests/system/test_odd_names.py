@@ -17,7 +17,6 @@ from windowing import delta
 from windowing.errors import SpecError
 from windowing.report.frame import records
 
-pytestmark = pytest.mark.beside
 SCHEMA = "id string, key string, ts timestamp, value bigint, `a``b` string"
 
 
@@ -38,6 +37,7 @@ def test_a_column_with_a_backtick_in_its_name_is_stored_with_refused_rows(
     assert (row["a`b"], row["reason"]) == ("y", "key is null")
 
 
+@pytest.mark.beside
 @pytest.mark.parametrize(
     "field",
     [
