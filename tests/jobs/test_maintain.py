@@ -113,6 +113,12 @@ def test_state_shrinks_and_no_number_changes(life: Life) -> None:
             assert table.merged == table.expired == 0
             assert table.files[0] == table.files[1]
     life.run()
+
+
+@pytest.mark.deep
+@pytest.mark.beside(life=lived)
+def test_windows_over_compacted_state_are_made_anew_by_a_backfill(life: Life) -> None:
+    tend(life)
     life.lab.backfill(BASE, BASE + 180 * MINUTE)
     life.run()
 

@@ -28,7 +28,9 @@ PLAYS = {
 
 SHIPPED = ("departures_days.yaml", "planes_bridged.yaml")
 """One transcript of each shipped spec."""
-FURTHER = tuple(f"transcripts/{name}.yaml" for name in ("in_order", "capped", "cumulate"))
+FURTHER = tuple(
+    f"transcripts/{name}.yaml" for name in ("in_order", "capped", "cumulate", "session")
+)
 """What random schedules and the tests of windows in order of events decide, too."""
 
 SPEC = """

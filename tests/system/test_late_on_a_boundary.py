@@ -24,7 +24,8 @@ WINDOWS = (
 
 
 @pytest.mark.beside
-@pytest.mark.parametrize("allowed", [0, pytest.param(40, marks=pytest.mark.deep)])
+@pytest.mark.deep
+@pytest.mark.parametrize("allowed", [0, 40])
 def test_an_event_is_late_for_the_windows_that_it_begins(
     spark: SparkSession, tmp_path: Path, allowed: int
 ) -> None:

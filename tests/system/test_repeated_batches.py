@@ -17,6 +17,7 @@ def events_of(key: str, *minutes: int) -> list[Event]:
     return [Event(key, BASE + minute * MINUTE, 1, f"{key}{minute}", minute) for minute in minutes]
 
 
+@pytest.mark.deep
 def test_a_session_of_the_first_attempt_makes_no_event_late(
     spark: SparkSession, tmp_path: Path
 ) -> None:
