@@ -200,10 +200,10 @@ def _measure_warm_commands(
 
 def _time_dag_run(spec: Path, environment: Mapping[str, str] | None = None) -> float:
     """The seconds of run, validate, publish and report."""
-    commands = (("run", spec, "--validate"), ("validate", spec), ("publish", spec))
+    commands = (("run", "--validate"), ("validate",), ("publish",), ("report",))
     return sum(
-        _time(partial(_run_command, *command, environment=environment))
-        for command in (*commands, ("report", spec))
+        _time(partial(_run_command, name, spec, *options, environment=environment))
+        for name, *options in commands
     )
 
 

@@ -1,6 +1,6 @@
 """One Spark session for the whole suite."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 
 import pytest
 from pyspark import SparkContext
@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from jobs.session import spark_session
 from jobs.transcripts import TINY
-from tests.support.run_beside import ALONE, MARK, Beside
+from tests.support.run_beside import ALONE, MARK, Beside, refuse_process_wide
 from tests.support.time_budget import TimeBudget, add_options, turn_files
 from windowing import delta
 
@@ -56,6 +56,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Thus those that share something, which no two threads can divide, are begun first beside the
     others. Behind all come those that must not have any beside them.
     """
+    refuse_process_wide(_list_marked(items))
     word = config.getoption("begin_at")
     items[:] = sorted(items if word is None else turn_files(items, word), key=_turn)
 
@@ -66,10 +67,22 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _turn(item: pytest.Item) -> int:
-    mark = item.get_closest_marker(MARK)
     if item.get_closest_marker(ALONE):
         return 3
-    return 0 if mark is None else 2 if mark.kwargs else 1
+    mark = item.get_closest_marker(MARK)
+    if mark is None:
+        return 0
+    shares_something = bool(mark.kwargs)
+    return 2 if shares_something else 1
+
+
+def _list_marked(items: Sequence[pytest.Item]) -> list[pytest.Function]:
+    """Those that can run beside the others."""
+    return [
+        item
+        for item in items
+        if isinstance(item, pytest.Function) and item.get_closest_marker(MARK)
+    ]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -124,11 +137,7 @@ def beside(request: pytest.FixtureRequest) -> Iterator[Beside | None]:
 
     It is None, and there is no session, where none is marked.
     """
-    marked = [
-        item
-        for item in request.session.items
-        if isinstance(item, pytest.Function) and item.get_closest_marker(MARK)
-    ]
+    marked = _list_marked(request.session.items)
     running = Beside(request.getfixturevalue("spark"), marked) if marked else None
     if running is not None:
         request.config.stash[BESIDE] = running

@@ -15,7 +15,12 @@ from pyspark.sql import SparkSession
 from jobs.cli.main import main
 from tests.support.command_line import run_command
 from tests.support.pipeline_under_test import Lab
-from tests.support.run_beside import Beside, find_process_wide, from_the_end
+from tests.support.run_beside import (
+    Beside,
+    find_process_wide,
+    from_the_end,
+    refuse_process_wide,
+)
 
 PATIENCE = 60
 """Seconds until a test that waits for another one gives up."""
@@ -112,9 +117,7 @@ def test_tests_that_share_something_stay_together_once_one_has_begun(spark: Spar
     running.stop()
 
 
-def test_a_test_that_changes_what_the_process_has_one_of_is_not_run_beside(
-    spark: SparkSession,
-) -> None:
+def test_a_test_that_changes_what_the_process_has_one_of_is_not_run_beside() -> None:
     def by_itself() -> None:
         CliRunner().invoke(main, ["late"])
 
@@ -132,4 +135,4 @@ def test_a_test_that_changes_what_the_process_has_one_of_is_not_run_beside(
     assert find_process_wide(through_a_helper) == {"CliRunner"}
     assert not find_process_wide(harmless)
     with pytest.raises(pytest.UsageError, match="late is marked beside but uses CliRunner"):
-        Beside(spark, suite(Listed("late", by_itself)))
+        refuse_process_wide(suite(Listed("late", by_itself)))

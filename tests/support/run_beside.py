@@ -55,6 +55,17 @@ def from_the_end(
             yield from ((test, test) for test in last_first)
 
 
+def refuse_process_wide(tests: Sequence[pytest.Function]) -> None:
+    """Raises UsageError where a marked test uses what belongs to the whole process."""
+    for test in tests:
+        used = find_process_wide(test.obj)
+        if used:
+            raise pytest.UsageError(
+                f"{test.nodeid} is marked {MARK} but uses {', '.join(sorted(used))}, which belongs "
+                f"to the whole process; take the marker off"
+            )
+
+
 def find_process_wide(test: Callable[..., None]) -> frozenset[str]:
     """Names of `CHANGES_THE_PROCESS` that the test uses, or a function of tests that it calls."""
     found: set[str] = set()
@@ -99,12 +110,6 @@ class Beside:
         self._ends: dict[str, Future[None]] = {}
         self._firsts: dict[str, str] = {}
         for first, test in from_the_end(tests):
-            used = find_process_wide(test.obj)
-            if used:
-                raise pytest.UsageError(
-                    f"{test.nodeid} is marked {MARK} but uses {', '.join(sorted(used))}, which "
-                    f"belongs to the whole process; take the marker off"
-                )
             self._firsts[test.nodeid] = first.nodeid
             self._ends[test.nodeid] = self._pool.submit(self._one, test)
 

@@ -84,7 +84,7 @@ SEEDS = (
         for seed in dict.fromkeys([*USUAL, *QUICK])
     ]
 )
-LARGE = SEEDS if MANY else QUICK[1:2]
+LARGE = SEEDS if MANY else [QUICK[1], pytest.param(QUICK[0], marks=pytest.mark.deep)]
 """The schedules whose runs are carried through as large ones."""
 
 ALONE = (*USUAL[:3], 381, 624, 861)
