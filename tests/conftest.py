@@ -53,8 +53,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that can run beside the others come last; those that share something last of them.
 
-    Thus those that share something, which no two threads can divide, are begun first beside the
-    others. Behind all come those that must not have any beside them.
+    Thus those that share something, which no two threads can divide, are begun first. Behind all
+    come those that must not have any beside them.
     """
     refuse_process_wide(_list_marked(items))
     word = config.getoption("begin_at")

@@ -61,12 +61,16 @@ def test_the_last_comes_first_and_those_that_share_something_keep_their_order() 
         Listed("shrinks", nothing, shares),
         Listed("last", nothing),
     )
-    assert [(first.nodeid, test.nodeid) for first, test in from_the_end(tests)] == [
-        ("last", "last"),
-        ("grows", "grows"),
-        ("grows", "shrinks"),
-        ("one", "one"),
+    assert [[test.nodeid for test in group] for group in from_the_end(tests)] == [
+        ["last"],
+        ["grows", "shrinks"],
+        ["one"],
     ]
+
+
+def run_by_the_suite(*_: object) -> None:
+    """A test that must not run beside."""
+    raise AssertionError("it was run beside, and by the suite")
 
 
 def test_what_has_not_begun_is_left_to_the_suite_and_what_failed_fails_there(
@@ -79,16 +83,43 @@ def test_what_has_not_begun_is_left_to_the_suite_and_what_failed_fails_there(
         assert free.wait(PATIENCE)
         raise ValueError("seen")
 
-    def never() -> None:
-        raise AssertionError("it was run beside, and by the suite")
-
-    earlier, later = suite(Listed("earlier", never), Listed("later", wait))
+    earlier, later = suite(Listed("earlier", run_by_the_suite), Listed("later", wait))
     running = Beside(spark, [earlier, later])
     assert begun.wait(PATIENCE)
     assert not running.ended(earlier), "the suite came to it first"
     free.set()
     with pytest.raises(ValueError, match="seen"):
         running.ended(later)
+    running.stop()
+
+
+def test_those_that_share_something_stay_with_the_suite_where_it_came_to_the_first(
+    spark: SparkSession,
+) -> None:
+    begun, free, passed = Event(), Event(), Event()
+
+    def wait() -> None:
+        begun.set()
+        assert free.wait(PATIENCE)
+
+    def share(life: list[str]) -> None:
+        run_by_the_suite(life)
+
+    earlier, grows, shrinks, later = suite(
+        Listed("earlier", passed.set),
+        Listed("grows", share, {"life": lived}),
+        Listed("shrinks", share, {"life": lived}),
+        Listed("later", wait),
+    )
+    running = Beside(spark, [earlier, grows, shrinks, later])
+    assert begun.wait(PATIENCE)
+    assert not running.ended(grows), "the suite came to it first"
+    free.set()
+    # The test before the group has begun, so the group has had its turn.
+    assert passed.wait(PATIENCE)
+    assert not running.ended(shrinks), "it goes on from what the first one leaves"
+    assert running.ended(later)
+    assert running.ended(earlier)
     running.stop()
 
 

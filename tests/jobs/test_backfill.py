@@ -329,9 +329,8 @@ def files(life: Life) -> set[Path]:
     return {path for path in life.root.rglob("*.json") if "_checkpoint" not in path.parts}
 
 
-@pytest.mark.parametrize(
-    "killed", [False, pytest.param(True, marks=pytest.mark.deep)], ids=["at once", "when killed"]
-)
+@pytest.mark.deep
+@pytest.mark.parametrize("killed", [False, True], ids=["at once", "when killed"])
 def test_a_check_says_what_a_backfill_would_change_and_changes_nothing(
     killed: bool,  # noqa: FBT001
     spark: SparkSession,

@@ -195,6 +195,7 @@ def test_what_readers_are_pointed_at_stays_and_other_old_files_go(small: Life) -
     small.run()
 
 
+@pytest.mark.deep
 @pytest.mark.beside
 def test_retention_deletes_what_is_older(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, WINDOWS[:1], lateness=60 * MINUTE, delay=10 * MINUTE, shows=FEW)
@@ -230,6 +231,7 @@ def test_retention_deletes_what_is_older(spark: SparkSession, tmp_path: Path) ->
     assert sorted(row["window_start"].day for row in thirds) == [7, 8, 9]
 
 
+@pytest.mark.deep
 @pytest.mark.beside
 def test_a_pipeline_whose_last_row_has_expired_is_still_valid(
     spark: SparkSession, tmp_path: Path

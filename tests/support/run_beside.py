@@ -1,23 +1,23 @@
 """Tests that need nothing but the session run beside the other tests, one after the other.
 
-A single run leaves part of two cores idle.
+A single run leaves part of two cores idle. With two of them beside the suite took longer.
 
 They come last in the suite's order and are begun from the end; those that have not been when the
 suite comes to them run as any test does. What several of them share is an argument of the marker:
-`beside(life=lived)` gives them what `lived(spark, directory)` has made once; these keep their own
-order, since each goes on from what the one before it has left, and all of them run beside once one
-has begun. Behind them come the tests marked `alone`, which do to the JVM what no other test could
-bear.
+`beside(life=lived)` gives them what `lived(spark, directory)` has made once. Such a group keeps its
+own order, since each test goes on from what the one before it has left, and all of it runs beside
+once its first test has begun. Behind them come the tests marked `alone`, which do to the JVM what
+no other test could bear.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from functools import cache
 from inspect import signature
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event
 from time import perf_counter
 from types import CodeType, FunctionType
 from typing import Any, cast
@@ -40,19 +40,17 @@ def shared(test: pytest.Function) -> Makers:
     return {} if mark is None else mark.kwargs
 
 
-def from_the_end(
-    tests: Sequence[pytest.Function],
-) -> Iterator[tuple[pytest.Function, pytest.Function]]:
-    """The last test first; those that share something stand together, in their own order.
+def from_the_end(tests: Sequence[pytest.Function]) -> Iterator[tuple[pytest.Function, ...]]:
+    """The groups of tests that share something, the last group first, each in its own order.
 
-    With each comes the first one of those that share something with it, or the test itself.
+    A test that shares nothing is a group of its own.
     """
     for sharing, group in groupby(reversed(tests), key=shared):
         last_first = list(group)
         if sharing:
-            yield from ((last_first[-1], test) for test in reversed(last_first))
+            yield tuple(reversed(last_first))
         else:
-            yield from ((test, test) for test in last_first)
+            yield from ((test,) for test in last_first)
 
 
 def refuse_process_wide(tests: Sequence[pytest.Function]) -> None:
@@ -105,32 +103,54 @@ class Beside:
 
     def __init__(self, spark: SparkSession, tests: Sequence[pytest.Function]) -> None:
         self._spark, self._pool, self._homes = spark, ThreadPoolExecutor(1), ExitStack()
-        self._shared = cache(self._made)
+        self._stopped = Event()
         self.took: dict[str, float] = {}
         self._ends: dict[str, Future[None]] = {}
         self._firsts: dict[str, str] = {}
-        for first, test in from_the_end(tests):
-            self._firsts[test.nodeid] = first.nodeid
-            self._ends[test.nodeid] = self._pool.submit(self._one, test)
+        groups = list(from_the_end(tests))
+        for group in groups:
+            for test in group:
+                self._firsts[test.nodeid] = group[0].nodeid
+                self._ends[test.nodeid] = Future()
+        for group in groups:
+            self._pool.submit(self._run_group, group)
 
-    def _one(self, test: pytest.Function) -> None:
+    def _run_group(self, group: Sequence[pytest.Function]) -> None:
+        made: dict[str, Any] = {}
+        for test in group:
+            end = self._ends[test.nodeid]
+            if self._stopped.is_set() or not end.set_running_or_notify_cancel():
+                # Where the suite has come to the first test, the others are its own, too.
+                return
+            try:
+                self._run_test(test, made)
+            except BaseException as error:
+                end.set_exception(error)
+            else:
+                end.set_result(None)
+
+    def _run_test(self, test: pytest.Function, made: dict[str, Any]) -> None:
         with TemporaryDirectory() as home:
             begun = perf_counter()
-            test.obj(**self._given(test, Path(home)))
+            test.obj(**self._give_arguments(test, Path(home), made))
             self.took[test.nodeid] = perf_counter() - begun
             delta.forget(self._spark, Path(home))
 
-    def _given(self, test: pytest.Function, home: Path) -> dict[str, Any]:
+    def _give_arguments(
+        self, test: pytest.Function, home: Path, made: dict[str, Any]
+    ) -> dict[str, Any]:
+        """What the test asks for; `made` is what its group shares, and grows here."""
         given = {"spark": self._spark, "tmp_path": home} | (
             test.callspec.params if hasattr(test, "callspec") else {}
         )
-        makers, asked = shared(test), signature(test.obj).parameters
-        return {
-            name: self._shared(makers[name]) if name in makers else given[name] for name in asked
-        }
+        asked = signature(test.obj).parameters
+        for name, make in shared(test).items():
+            if name in asked and name not in made:
+                made[name] = make(self._spark, self._make_directory())
+        return {name: made[name] if name in made else given[name] for name in asked}
 
-    def _made(self, make: Callable[[SparkSession, Path], Any]) -> Any:
-        return make(self._spark, Path(self._homes.enter_context(TemporaryDirectory())))
+    def _make_directory(self) -> Path:
+        return Path(self._homes.enter_context(TemporaryDirectory()))
 
     def keeps(self, test: pytest.Function) -> bool:
         """Whether the test has begun here, or one before it of those that share something.
@@ -155,5 +175,6 @@ class Beside:
 
     def stop(self) -> None:
         """Begins no other test, and waits for the one that was begun."""
+        self._stopped.set()
         self._pool.shutdown(cancel_futures=True)
         self._homes.close()

@@ -20,6 +20,7 @@ from windowing.report.frame import records
 SCHEMA = "id string, key string, ts timestamp, value bigint, `a``b` string"
 
 
+@pytest.mark.deep
 @pytest.mark.beside
 def test_a_column_with_a_backtick_in_its_name_is_stored_with_refused_rows(
     spark: SparkSession, tmp_path: Path

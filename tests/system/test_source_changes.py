@@ -19,7 +19,6 @@ from jobs.validate import validate
 from tests import oracle
 from tests.support.long_lived_pipeline import MINUTE, Crasher, ends_at
 from tests.support.pipeline_under_test import ARRIVAL, FEW, SCHEMA, Lab, us
-from tests.support.rare_cases import quick_and_rare
 from windowing import delta
 from windowing.errors import SpecError, StateRefused, UsageError
 from windowing.grid.zone import micros, moment
@@ -116,16 +115,9 @@ CHANGES = {
 }  # fmt: skip
 
 
-RARE = (
-    "update, and an id under another key",
-    "delete, and upsert",
-    "delete and come back, elsewhere or where it was",
-    "come and go, and lose its time",
-)
-
-
+@pytest.mark.deep
 @pytest.mark.beside(lab=changing)
-@pytest.mark.parametrize("change", quick_and_rare(CHANGES, RARE))
+@pytest.mark.parametrize("change", CHANGES)
 def test_outputs_follow_what_the_source_holds(change: str, lab: Changing) -> None:
     for statement in CHANGES[change]:
         lab.sql(statement)
@@ -148,6 +140,7 @@ def test_a_run_that_ends_before_its_corrections_are_made_is_finished_by_the_next
     assert lab.go().corrections == 0
 
 
+@pytest.mark.deep
 @pytest.mark.beside(lab=changing)
 def test_corrected_outputs_are_validated_and_published(lab: Changing) -> None:
     found = validate(lab.spark, lab.pipeline)

@@ -165,6 +165,7 @@ def test_rows_that_have_expired_do_not_return_when_everything_is_rebuilt(
     assert lake.rows(PANES, "pane_start") == [(0,), (10,), (30,), (40,), (50,)]
 
 
+@pytest.mark.deep
 @pytest.mark.beside
 def test_empty_windows_that_have_expired_do_not_return_with_a_backfill_elsewhere(
     spark: SparkSession, tmp_path: Path
