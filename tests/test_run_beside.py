@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from os import environ
 from pathlib import Path
-from threading import Event
+from threading import Event, Timer
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -146,6 +146,28 @@ def test_tests_that_share_something_stay_together_once_one_has_begun(spark: Spar
     assert running.ended(shrinks)
     assert running.took.keys() == {"grows", "shrinks"}
     running.stop()
+
+
+def test_none_begins_any_more_once_it_is_stopped(spark: SparkSession) -> None:
+    begun, free = Event(), Event()
+
+    def grow(life: list[str]) -> None:
+        begun.set()
+        assert free.wait(PATIENCE)
+        life.append("grown")
+
+    def shrink(life: list[str]) -> None:
+        life.clear()
+
+    running = Beside(
+        spark,
+        suite(Listed("grows", grow, {"life": lived}), Listed("shrinks", shrink, {"life": lived})),
+    )
+    assert begun.wait(PATIENCE)
+    # It stops while the first one is still running.
+    Timer(0.5, free.set).start()
+    running.stop()
+    assert running.took.keys() == {"grows"}
 
 
 def test_a_test_that_changes_what_the_process_has_one_of_is_not_run_beside() -> None:

@@ -106,13 +106,11 @@ class Beside:
         self._stopped = Event()
         self.took: dict[str, float] = {}
         self._ends: dict[str, Future[None]] = {}
-        self._firsts: dict[str, str] = {}
-        groups = list(from_the_end(tests))
-        for group in groups:
+        self._first_ends: dict[str, Future[None]] = {}
+        for group in from_the_end(tests):
             for test in group:
-                self._firsts[test.nodeid] = group[0].nodeid
                 self._ends[test.nodeid] = Future()
-        for group in groups:
+                self._first_ends[test.nodeid] = self._ends[group[0].nodeid]
             self._pool.submit(self._run_group, group)
 
     def _run_group(self, group: Sequence[pytest.Function]) -> None:
@@ -125,6 +123,7 @@ class Beside:
             try:
                 self._run_test(test, made)
             except BaseException as error:
+                # Those of pytest, as for a skipped test, are no Exceptions.
                 end.set_exception(error)
             else:
                 end.set_result(None)
@@ -146,11 +145,9 @@ class Beside:
         asked = signature(test.obj).parameters
         for name, make in shared(test).items():
             if name in asked and name not in made:
-                made[name] = make(self._spark, self._make_directory())
+                directory = self._homes.enter_context(TemporaryDirectory())
+                made[name] = make(self._spark, Path(directory))
         return {name: made[name] if name in made else given[name] for name in asked}
-
-    def _make_directory(self) -> Path:
-        return Path(self._homes.enter_context(TemporaryDirectory()))
 
     def keeps(self, test: pytest.Function) -> bool:
         """Whether the test has begun here, or one before it of those that share something.
@@ -160,8 +157,7 @@ class Beside:
         end = self._ends.get(test.nodeid)
         if end is None:
             return False
-        first = self._ends[self._firsts[test.nodeid]]
-        return _has_begun(first) or not end.cancel()
+        return _has_begun(self._first_ends[test.nodeid]) or not end.cancel()
 
     def ended(self, test: pytest.Function) -> bool:
         """Whether the test was run here, once it has ended; what it raised is raised.
