@@ -1,0 +1,411 @@
+"""The page about `--json` has the keys that commands print, with their types, and no others.
+
+A command runs in this process and prints for real. What it would do is replaced by a small value of
+the class that it returns, so no session starts and no lake is needed. No section of the page is
+left out. Not compared are the columns of rows that follow from a spec or from a source.
+"""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from expectations.outcome import CRITICAL, NO_VALIDATION, Outcome, Validation
+from jobs.backfill import BackfillPlan
+from jobs.cli.late import OUTCOMES
+from jobs.cli.main import main
+from jobs.doctor import Repaired
+from jobs.engine.control import Status
+from jobs.erase import Erased
+from jobs.explain import News, Plan, Touched
+from jobs.maintain import Maintenance, Tended
+from jobs.publish import Publication
+from jobs.reconcile import Checked
+from jobs.reset import Holding
+from jobs.session import DELTA_JARS
+from jobs.transcripts import Missed, Verdict
+from windowing.admit import frame
+from windowing.columns import META
+from windowing.doctor.rule import Finding
+from windowing.errors import StateRefused
+from windowing.merge.rule import output_table
+from windowing.report.difference import Difference, Unequal
+from windowing.report.rows import NO_ROWS, Refused, Rows, Seen, StateTable, Version
+from windowing.report.rule import Changed, RunReport
+from windowing.spec.fingerprint import Evolution
+from windowing.spec.load import load_pipeline
+from windowing.transcripts.load import FINALITY
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "operations" / "json-output.md").read_text()
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#{2,3} (.+)$", re.MULTILINE)
+TABLE = re.compile(r"^\| key \| value \|\n\|---\|---\|\n((?:\|.*\n)+)", re.MULTILINE)
+QUOTED = re.compile(r"`([^`]+)`")
+
+SPEC: dict[str, Any] = {
+    "name": "trips",
+    "lake": "lake",
+    "source": {"table": "lake/bronze/trips", "event_time": "at", "key": ["place"]},
+    "aggregates": {"n": "count()"},
+    "windows": {"hourly": {"kind": "tumbling", "size": "1 hour"}},
+}
+NAMES = {
+    "hourly": "{window}",
+    "_panes_1h": "{table}",
+    "place": "{column}",
+    "n": "{column}",
+    "delay": "{column}",
+    "source.where": "{column}",
+    **dict.fromkeys(DELTA_JARS, "{jar}"),
+}
+"""What the objects below name, and what the page writes for all such names."""
+MISSED = dict.fromkeys(re.findall(r"(\w+):", frame._MISSED_TYPE), "2013-01-01T06:00:00.000Z")
+"""One of the windows that a late row missed, as Spark writes it."""
+
+AT, LATER = datetime(2013, 1, 1, 5, tzinfo=UTC), datetime(2013, 1, 1, 6, 0, 0, 5, UTC)
+CHANGES = {"hourly": Changed(1, 2, 3)}
+RAN = RunReport(
+    2, 1, 9, 6, 1, 1, 1, AT, CHANGES, 1, ("windows.hourly",), {"delay": 3, "source.where": 1}
+)
+NOTHING_NEW = RunReport(None, windows={"hourly": Changed()}, published=True)
+DIFFERENCE = Difference(
+    "hourly", ({"n": 1},), ({"n": 2},), (Unequal({"place": "EWR"}, {"n": (1, None)}),)
+)
+CHECKED = Checked(9, -1, CHANGES, (DIFFERENCE,))
+JUDGED = Validation(
+    2, 7, (Outcome("hourly", "trips", "expect_x(n)", CRITICAL, False, "1", "too few"),), "x.html"
+)
+REFUSED_ROW = {"place": "EWR", **dict.fromkeys(META), "missed": [MISSED]} | {
+    "outcome": "late",
+    "reason": "every window it belongs to had closed",
+    "event_time": AT,
+    "run": 2,
+    "batch": 1,
+    "watermark": LATER,
+    "resolved_by": "backfill 7",
+}
+PANES = StateTable("_panes_1h", ("hourly",), 4, 2, 900, 2, 1)
+NEWS = News("lake/trips", 3, 2, 2, 2, 9, (AT, LATER), ((3, "DELETE"),))
+OUTPUT = Touched("hourly", "tumbling, 1 hour", "_panes_1h", 2, 1, AT, (AT, LATER))
+PLAN = Plan(
+    "trips",
+    3,
+    AT,
+    NEWS,
+    (OUTPUT,),
+    {"_panes_1h": ("hourly",)},
+    ("run 3: the next run finishes it",),
+    Evolution(("windows.hourly",), (), ()),
+    "restore it",
+)
+UNKNOWN = Plan(
+    "trips",
+    1,
+    None,
+    News("trips", 0, 0, 1, None, None),
+    (Touched("hourly", "tumbling, 1 hour", "_panes_1h", None, None, None, None),),
+    {},
+    (),
+    Evolution((), (), ()),
+    None,
+)
+ENGINE = Status(7, "idle", False, 3, 15.0, "engine.log", False, "the code has changed")
+
+
+def shown() -> Seen:
+    """A row of an output with all its columns."""
+    pipeline = load_pipeline({**SPEC, "lake": "/lake", "source": {**SPEC["source"], "table": "t"}})
+    columns = (*output_table(pipeline, pipeline.window("hourly")).columns, *FINALITY)
+    row: dict[str, Any] = dict.fromkeys(columns, 1)
+    row |= {"window_start": AT, "window_end": LATER} | dict.fromkeys(FINALITY, True)
+    return Seen(Rows(columns, (row,), 1), Version(2, 2, 0))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command line, and what the functions return that it calls."""
+
+    words: str
+    returned: Mapping[str, object]
+    code: int = 0
+
+
+RANGE = "--from 2013-01-01 --to 2013-01-02"
+CASES = {
+    "run": (
+        Case("run SPEC", {"jobs.preflight.nothing_new.find_nothing_new": RAN}),
+        Case("run SPEC", {"jobs.preflight.nothing_new.find_nothing_new": NOTHING_NEW}),
+    ),
+    "backfill": (Case(f"backfill SPEC {RANGE}", {"jobs.backfill.backfill": RAN}),),
+    "backfill --dry-run": (
+        Case(
+            f"backfill SPEC {RANGE} --dry-run",
+            {"jobs.backfill.plan": BackfillPlan(((AT, LATER),), 3, {"hourly": (AT, LATER)})},
+        ),
+    ),
+    "backfill --check": (
+        Case(f"backfill SPEC {RANGE} --check", {"jobs.reconcile.check_range": CHECKED}, 3),
+    ),
+    "validate": (
+        Case("validate SPEC", {"jobs.preflight.validated.find_validation": JUDGED}, 3),
+        Case("validate SPEC", {"jobs.preflight.validated.find_validation": NO_VALIDATION}),
+    ),
+    "publish": (
+        Case(
+            "publish SPEC",
+            {
+                "jobs.publish.publish": Publication(
+                    2, {"hourly": {"version": 3, "rows": 9}}, "storm"
+                )
+            },
+        ),
+        Case("publish SPEC", {"jobs.publish.publish": Publication(0, {})}),
+    ),
+    "show": (
+        Case("show SPEC hourly", {"jobs.show.show_windows": shown()}),
+        Case("show SPEC hourly", {"jobs.show.show_windows": Seen(missing="there is no run yet")}),
+    ),
+    "late": (
+        Case(
+            "late SPEC --as-of 2",
+            {"jobs.show.show_refused": Refused(dict.fromkeys(OUTCOMES, 1), (REFUSED_ROW,))},
+        ),
+    ),
+    "state": (
+        Case(
+            "state SPEC --window hourly",
+            {
+                "windowing.report.state.measure_state_tables": (PANES,),
+                "jobs.show.show_partials": Rows(("place",), ({"place": "EWR"},), 1),
+            },
+        ),
+        Case(
+            "state SPEC --window hourly",
+            {
+                "windowing.report.state.measure_state_tables": (
+                    StateTable("_seen", ("hourly",), 0, 0, 0, None, None),
+                ),
+                "jobs.show.show_partials": NO_ROWS,
+            },
+        ),
+    ),
+    "explain": (
+        Case("explain SPEC", {"jobs.explain.explain": PLAN}),
+        Case("explain SPEC", {"jobs.explain.explain": UNKNOWN}),
+    ),
+    "report": (Case("report SPEC", {}),),
+    "engine start": (
+        Case(
+            "engine start",
+            {"jobs.engine.control.engine_status": None, "jobs.engine.control.start_engine": ENGINE},
+        ),
+    ),
+    "engine status": (Case("engine status", {"jobs.engine.control.engine_status": ENGINE}),),
+    "engine stop": (Case("engine stop", {"jobs.engine.control.stop_engine": True}),),
+    "setup": (Case("setup", {"jobs.setup.fetch_jars": DELTA_JARS}),),
+    "doctor": (
+        Case("doctor SPEC", {"jobs.doctor.diagnose": (StateRefused("TABLE_LOST", "gone"),)}, 4),
+    ),
+    "recover": (
+        Case(
+            "recover SPEC",
+            {"jobs.doctor.recover": Repaired((Finding("CHECKPOINT_LOST", "no"),), "old")},
+        ),
+        Case("recover SPEC", {"jobs.doctor.recover": Repaired((), None)}),
+    ),
+    "maintain": (
+        Case(
+            "maintain SPEC",
+            {
+                "jobs.maintain.maintain": Maintenance(
+                    (Tended("_panes_1h", 3, 2, (9, 1), (900, 100)),)
+                )
+            },
+        ),
+    ),
+    "reset": (
+        Case(
+            "reset SPEC --yes",
+            {
+                "jobs.reset.holding": Holding(Path("/lake"), ("hourly",), ("notes",), 900),
+                "jobs.reset.reset": Holding(Path("/lake"), ("hourly",), ("notes",), 900),
+            },
+        ),
+    ),
+    "erase": (Case("erase SPEC --key EWR --yes", {"jobs.erase.erase": Erased({"hourly": 3})}),),
+    "test": (
+        Case(
+            "test trips",
+            {
+                "windowing.transcripts.load.load_plays": [None],
+                "jobs.transcripts.play_transcripts": (
+                    Verdict("late", "late.yaml", 1.25, (Missed(1, 5, (DIFFERENCE,)),)),
+                ),
+            },
+            3,
+        ),
+    ),
+}
+"""By each heading of the page the commands whose objects its table describes.
+
+Together they have every key. A further one shows which values may be null.
+"""
+TYPES: Mapping[str, tuple[type, ...]] = {
+    "boolean": (bool,),
+    "count": (int,),
+    "number": (int, float),
+    "text": (str,),
+    "time": (str,),
+    "list": (list,),
+    "range": (list,),
+    "object": (dict,),
+}
+"""By the first word of a row, which Python types its value may have; `value` may have any."""
+
+
+def listed(page: str) -> dict[str, dict[str, str]]:
+    """By each command that a heading names the keys of its table, and what is said of each."""
+    parts = HEADING.split(FENCE.sub("", page))
+    found: dict[str, dict[str, str]] = {}
+    for heading, text in zip(parts[1::2], parts[2::2], strict=True):
+        keys: dict[str, str] = {}
+        for line in "".join(TABLE.findall(text)).splitlines():
+            named, _, described = line.strip("| ").partition(" | ")
+            for key in QUOTED.findall(named):
+                assert key not in keys, f"{heading}: {key} is listed twice"
+                keys[key] = described
+        found |= dict.fromkeys(QUOTED.findall(heading), keys)
+    return found
+
+
+def values_of(value: object, place: str = "") -> Iterator[tuple[str, object]]:
+    """Each key of an object, and of the objects inside, as the page writes it, with its value.
+
+    Names of windows, tables and columns are no keys.
+    """
+    if isinstance(value, list):
+        for each in value:
+            yield from values_of(each, f"{place}[]")
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            path = f"{place}.{NAMES.get(name, name)}".lstrip(".")
+            if name not in NAMES:
+                yield path, inner
+            yield from values_of(inner, path)
+
+
+def is_as_described(value: object, described: str) -> bool:
+    """Whether a value has the type that begins its description, or is null where that is said."""
+    if value is None:
+        return "null" in described or described.startswith("value")
+    word = re.split(r"\W", described, maxsplit=1)[0]
+    if word == "value":
+        return True
+    if word == "time":
+        return isinstance(value, str) and datetime.fromisoformat(value).tzinfo is not None
+    is_boolean = isinstance(value, bool)
+    return isinstance(value, TYPES[word]) and (is_boolean == (word == "boolean"))
+
+
+def print_object(case: Case, home: Path) -> dict[str, Any]:
+    """The object that a command prints, which is the one line on stdout."""
+    spec = home / "trips.yaml"
+    spec.write_text(json.dumps(SPEC))
+    line = [str(spec) if word == "SPEC" else word for word in case.words.split()]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("jobs.session.spark_session", lambda **_: None)
+        for function, value in case.returned.items():
+            patch.setattr(function, lambda *_, value=value, **__: value)
+        result = CliRunner().invoke(main, [*line, "--json"], prog_name="tidemark")
+    assert result.exit_code == case.code, result.output
+    (only,) = result.stdout.splitlines()
+    found: dict[str, Any] = json.loads(only)
+    return found
+
+
+def list_commands() -> set[str]:
+    """Every command that `--help` lists."""
+    found = set()
+    for name, command in main.commands.items():
+        if isinstance(command, click.Group):
+            inner = command.commands.items()
+            found |= {f"{name} {sub}" for sub, each in inner if not each.hidden}
+        else:
+            found.add(name)
+    return found
+
+
+def test_the_page_has_a_table_for_every_command() -> None:
+    assert listed(PAGE).keys() == CASES.keys()
+    assert {heading.partition(" --")[0] for heading in CASES} == list_commands()
+
+
+@pytest.mark.parametrize("heading", CASES)
+def test_the_page_has_the_keys_that_a_command_prints(heading: str, tmp_path: Path) -> None:
+    described = listed(PAGE)[heading]
+    printed: dict[str, list[object]] = defaultdict(list)
+    for case in CASES[heading]:
+        for key, value in values_of(print_object(case, tmp_path)):
+            printed[key].append(value)
+    assert sorted(described) == sorted(printed)
+    wrong = [
+        (key, value)
+        for key, values in printed.items()
+        for value in values
+        if not is_as_described(value, described[key])
+    ]
+    assert not wrong
+
+
+def test_without_a_window_state_has_no_partials(tmp_path: Path) -> None:
+    case = Case("state SPEC", {"windowing.report.state.measure_state_tables": (PANES,)})
+    keys = {key for key, _ in values_of(print_object(case, tmp_path))}
+    absent = {key for key in listed(PAGE)["state"] if key.startswith("partials")}
+    assert keys == listed(PAGE)["state"].keys() - absent
+
+
+def test_without_an_engine_its_status_is_one_key(tmp_path: Path) -> None:
+    found = print_object(
+        Case("engine status", {"jobs.engine.control.engine_status": None}), tmp_path
+    )
+    assert f"`engine status` prints `{json.dumps(found)}`" in PAGE
+
+
+def test_the_example_has_the_keys_of_a_run() -> None:
+    (text,) = [text for language, text in FENCE.findall(PAGE) if language == "json"]
+    example = json.loads(text)
+    assert [*example] == [*RAN.as_json()]
+    assert {key for key, _ in values_of(example)} == listed(PAGE)["run"].keys()
+    outcomes = (example[name] for name in ("accepted", "late", "duplicate", "quarantined"))
+    assert sum(outcomes) == example["read"]
+
+
+def test_a_table_is_read_as_it_is_written() -> None:
+    page = (
+        "# One\n## Two\n| a | b |\n|---|---|\n| `x` | y |\n## `run` and `stop`\n"
+        "```bash\n## `no`\n```\n| key | value |\n|---|---|\n| `a`, `b.c` | count; null at first |\n"
+    )
+    keys = {"a": "count; null at first", "b.c": "count; null at first"}
+    assert listed(page) == {"run": keys, "stop": keys}
+
+
+def test_keys_are_found_wherever_they_are() -> None:
+    found = {"a": [{"b": 1}, {"c": {"hourly": {"d": None}}}], "e": {"n": 2}}
+    assert [key for key, _ in values_of(found)] == ["a", "a[].b", "a[].c", "a[].c.{window}.d", "e"]
+
+
+@pytest.mark.parametrize(
+    ("value", "described"),
+    [(None, "count"), (True, "count"), (1, "boolean"), ("x", "number"), ("x", "object by window")],
+)
+def test_a_value_of_another_type_is_found(value: object, described: str) -> None:
+    assert not is_as_described(value, described)
