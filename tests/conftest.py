@@ -18,17 +18,6 @@ SETTINGS = {
     # kill have it, as users do.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.driver.memory": "6g",
-    # The suite runs long enough for the optimizing compiler to pay, but not at its usual
-    # thresholds: in a suite of many plans it would take as long as everything else.
-    "spark.driver.defaultJavaOptions": " ".join(
-        f"-XX:Tier4{name}={8 * usual}"
-        for name, usual in {
-            "InvocationThreshold": 5_000,
-            "MinInvocationThreshold": 600,
-            "CompileThreshold": 15_000,
-            "BackEdgeThreshold": 40_000,
-        }.items()
-    ),
 }
 BUDGET = pytest.StashKey[TimeBudget]()
 BESIDE = pytest.StashKey[Beside]()

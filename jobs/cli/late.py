@@ -15,7 +15,7 @@ from jobs.cli.options import (
     ordered,
     range_options,
 )
-from jobs.cli.spark import command_session
+from jobs.cli.spark import table_session
 from jobs.console import Printer
 from windowing.columns import kept_name
 
@@ -66,7 +66,7 @@ def late(
         from jobs.show import Wanted, show_refused
 
         wanted = Wanted(wanted_keys, start, end, not reverse, limit)
-        found = show_refused(command_session(), pipeline, wanted_outcomes, wanted, as_of)
+        found = show_refused(table_session(pipeline), pipeline, wanted_outcomes, wanted, as_of)
     printer = Printer(as_json=as_json)
     counts = [f"{n:,} {outcome}" for outcome, n in found.counts.items()]
     printer.line(f"{pipeline.name}: {', '.join(counts)}")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from jobs.cli.options import common
-from jobs.cli.spark import write_session
+from jobs.cli.spark import table_write_session
 from jobs.console import Printer
 from windowing.report.text import size
 
@@ -21,7 +21,7 @@ def maintain(pipeline: "Pipeline", *, as_json: bool) -> None:
     No value of an output changes. Older versions of outputs can be read for 30 days, or for as long
     as the properties of a table say, and for longer while readers use one.
     """
-    session = write_session(pipeline)
+    session = table_write_session(pipeline)
     from jobs.maintain import maintain as maintain_now
 
     done = maintain_now(session, pipeline)

@@ -69,7 +69,7 @@ def _open_session(pipeline: "Pipeline") -> "SparkSession":
     size = estimate_next_run(pipeline)
     if size is not None and size.is_tiny:
         return light_write_session(pipeline)
-    if size is not None and size.is_small:
+    if size is not None and size.is_short:
         return quick_write_session(pipeline)
     return write_session(pipeline)
 

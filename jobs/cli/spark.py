@@ -35,6 +35,19 @@ def read_session() -> "SparkSession":
     return command_session(**LIGHT)
 
 
+def table_session(pipeline: "Pipeline") -> "SparkSession":
+    """The session of a command that reads rows of the pipeline's tables."""
+    return command_session(**_settings_by_size(pipeline))
+
+
+def table_write_session(pipeline: "Pipeline") -> "SparkSession":
+    """The session of a command that reads and writes rows of the pipeline's tables.
+
+    Raises Busy as `write_session` does.
+    """
+    return write_session(pipeline, **_settings_by_size(pipeline))
+
+
 def light_write_session(pipeline: "Pipeline") -> "SparkSession":
     """The session of a command that writes hardly any rows.
 
@@ -46,13 +59,20 @@ def light_write_session(pipeline: "Pipeline") -> "SparkSession":
 
 
 def quick_write_session(pipeline: "Pipeline") -> "SparkSession":
-    """The session of a command that writes few rows, and may read more.
+    """The session of a command that is short.
 
     Raises Busy as `write_session` does.
     """
     from jobs.session import QUICK
 
     return write_session(pipeline, **QUICK)
+
+
+def _settings_by_size(pipeline: "Pipeline") -> dict[str, str]:
+    from jobs.preflight.run_size import stores_little
+    from jobs.session import QUICK
+
+    return QUICK if stores_little(pipeline) else {}
 
 
 def command_session(**conf: str) -> "SparkSession":

@@ -16,7 +16,7 @@ from jobs.cli.options import (
     range_options,
     window_of,
 )
-from jobs.cli.spark import command_session
+from jobs.cli.spark import table_session
 from jobs.console import Printer
 from windowing.errors import UsageError
 from windowing.report.text import size
@@ -62,7 +62,7 @@ def state(
         from jobs.show import Wanted, show_partials
 
         wanted = Wanted(wanted_keys, start, end, not reverse, limit)
-        partials = show_partials(command_session(), pipeline, chosen, wanted, as_of)
+        partials = show_partials(table_session(pipeline), pipeline, chosen, wanted, as_of)
     printer = Printer(as_json=as_json)
     result: dict[str, object] = {"pipeline": pipeline.name, "tables": [t.as_json() for t in tables]}
     if tables:
@@ -93,4 +93,4 @@ def _read_tables(pipeline: "Pipeline") -> "tuple[StateTable, ...]":
     except TableError:
         from jobs.show import state_tables
 
-        return state_tables(command_session(), pipeline)
+        return state_tables(table_session(pipeline), pipeline)

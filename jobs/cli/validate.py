@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.options import common
-from jobs.cli.spark import write_session
+from jobs.cli.spark import table_write_session
 from jobs.console import Printer
 from windowing.errors import ExpectationsFailed
 from windowing.report.text import count
@@ -58,7 +58,7 @@ def _evaluate(pipeline: "Pipeline") -> "Validation":
     from expectations.library import preload
 
     preload()
-    session = write_session(pipeline)
+    session = table_write_session(pipeline)
     from jobs.validate import validate as validate_newest
 
     return validate_newest(session, pipeline)

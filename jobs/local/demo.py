@@ -27,7 +27,7 @@ from pyspark.sql import functions as F
 from jobs.console import Printer, redirected_stdio
 from jobs.local.flights import Arrival, land_arrival, load_flights
 from jobs.read import read
-from jobs.session import spark_session
+from jobs.session import LIGHT, spark_session
 from windowing import delta
 from windowing.ledger.table import read_history
 from windowing.report.frame import records
@@ -189,7 +189,7 @@ def prepare_demo(home: Path, variables: Mapping[str, str]) -> Demo:
     with ThreadPoolExecutor(2) as others, redirected_stdio():
         migrated = others.submit(run_airflow, home, variables, "db", "migrate")
         started = others.submit(_run_engine, variables, "start")
-        session = spark_session("demo", **{"spark.driver.memory": "1g"})
+        session = spark_session("demo", **LIGHT, **{"spark.driver.memory": "1g"})
     migrated.result()
     started.result()
     return Demo(home, variables, session, pipeline)

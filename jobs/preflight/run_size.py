@@ -16,9 +16,8 @@ from windowing.ledger.table import read_excerpt
 from windowing.source.commits import read_commit, total
 from windowing.spec.pipeline import Pipeline
 
-FEW_ROWS = 20_000
-SMALL_BYTES = 64_000_000
-TINY_BYTES = 4_000_000
+FEW_ROWS, MANY_ROWS = 20_000, 5_000_000
+TINY_BYTES, SMALL_BYTES, MANY_BYTES = 4_000_000, 64_000_000, 256_000_000
 """Of all tables of a pipeline together, as they are compressed."""
 
 
@@ -28,6 +27,11 @@ class RunSize:
 
     new_rows: int
     stored_bytes: int
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the run ends before optimized code would have repaid its compiler."""
+        return self.new_rows <= MANY_ROWS and self.stored_bytes <= MANY_BYTES
 
     @property
     def is_small(self) -> bool:
@@ -71,6 +75,16 @@ def estimate_run_size(pipeline: Pipeline, past: LedgerExcerpt) -> RunSize | None
     return RunSize(new_rows, stored_bytes)
 
 
+def stores_little(pipeline: Pipeline) -> bool:
+    """Whether a command that reads the tables is short, too; not where their size isn't known."""
+    try:
+        stored_bytes = _count_stored_bytes(pipeline, read_excerpt(pipeline))
+    except (control.TableError, OSError, ValueError):
+        # The command itself says what is wrong.
+        return False
+    return stored_bytes is not None and stored_bytes <= MANY_BYTES
+
+
 def _count_new_rows(pipeline: Pipeline, past: LedgerExcerpt) -> int | None:
     """The rows of the commits that the stream has not read to their end."""
     if "/" not in pipeline.source.table:
@@ -80,14 +94,16 @@ def _count_new_rows(pipeline: Pipeline, past: LedgerExcerpt) -> int | None:
     newest = newest_version(table)
     if newest is None:
         return None
-    rows: list[int | None] = []
+    rows = 0
     for version in range(past.next_version or 0, newest + 1):
-        rows.append(_count_rows_of_commit(table, version))
-        so_far = total(rows)
-        if so_far is None or so_far > FEW_ROWS:
+        added = _count_rows_of_commit(table, version)
+        if added is None:
+            return None
+        rows += added
+        if rows > MANY_ROWS:
             # A long log is not read further than it matters.
-            return so_far
-    return total(rows)
+            break
+    return rows
 
 
 def _count_rows_of_commit(table: Path, version: int) -> int | None:

@@ -49,7 +49,7 @@ def no_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(**_: str) -> None:
         raise UsageError("a session was asked for")
 
-    for module in ("spark", "show", "late", "state", "test"):
+    for module in ("spark", "test"):
         monkeypatch.setattr(f"jobs.cli.{module}.command_session", refuse)
 
 

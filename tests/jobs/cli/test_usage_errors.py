@@ -20,7 +20,7 @@ from jobs.cli.errors import explain_error
 from jobs.cli.main import main
 from jobs.cli.options import Instant
 from jobs.cli.spark_extra import MODULES
-from jobs.session import LIGHT
+from jobs.session import LIGHT, QUICK
 from windowing.errors import Busy, ExpectationsFailed, SpecError, StateRefused, UsageError
 
 COMMANDS = (
@@ -61,8 +61,7 @@ def no_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(**_: str) -> None:
         pytest.fail("a session was started")
 
-    for module in ("spark", "show", "late", "state"):
-        monkeypatch.setattr(f"jobs.cli.{module}.command_session", refuse)
+    monkeypatch.setattr("jobs.cli.spark.command_session", refuse)
 
 
 @pytest.fixture
@@ -101,11 +100,14 @@ def test_every_command_explains_itself(command: str) -> None:
     assert all(option in result.stdout for option in (argument, "--json", "--debug"))
 
 
-ROWS = (
+UNKNOWN = (
     ["run"],
     ["backfill", *RANGE],
     ["backfill", *RANGE, "--check"],
+)
+TABLES = (
     ["validate", "--again"],
+    ["erase", "--key", "place=EWR", "--key", "day=1", "--yes"],
     ["maintain"],
     ["show", "hourly"],
     ["late", "--as-of", "1"],
@@ -120,9 +122,14 @@ FEW = (
 
 
 @pytest.mark.parametrize(
-    ("words", "conf"), [*((words, {}) for words in ROWS), *((words, LIGHT) for words in FEW)]
+    ("words", "conf"),
+    [
+        *((words, {}) for words in UNKNOWN),
+        *((words, QUICK) for words in TABLES),
+        *((words, LIGHT) for words in FEW),
+    ],
 )
-def test_only_a_command_that_reads_few_rows_starts_light(
+def test_a_command_starts_by_how_much_it_reads(
     words: list[str], conf: dict[str, str], spec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[dict[str, str]] = []
@@ -131,8 +138,7 @@ def test_only_a_command_that_reads_few_rows_starts_light(
         asked.append(conf)
         raise UsageError("no session here")
 
-    for module in ("spark", "show", "late", "state"):
-        monkeypatch.setattr(f"jobs.cli.{module}.command_session", refuse)
+    monkeypatch.setattr("jobs.cli.spark.command_session", refuse)
     assert said(tidemark(words[0], spec, *words[1:])) == "tidemark: no session here"
     assert asked == [conf]
 
@@ -290,8 +296,7 @@ def test_an_interrupted_command_says_that_the_same_command_finishes_it(
     def press_ctrl_c(**_: str) -> None:
         raise KeyboardInterrupt
 
-    for module in ("spark", "show"):
-        monkeypatch.setattr(f"jobs.cli.{module}.command_session", press_ctrl_c)
+    monkeypatch.setattr("jobs.cli.spark.command_session", press_ctrl_c)
     result = tidemark(words[0], spec, *words[1:])
     assert (result.exit_code, result.stdout) == (130, "")
     # click ends the line that a terminal has begun with ^C.

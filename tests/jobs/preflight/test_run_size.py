@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 import jobs.cli.spark
 from jobs.cli.main import main
 from jobs.preflight import run_size
-from jobs.preflight.run_size import RunSize, estimate_next_run
+from jobs.preflight.run_size import RunSize, estimate_next_run, stores_little
 from jobs.session import LIGHT, QUICK
 from tests.oracle import Event, Tumbling
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, ends_at
@@ -53,15 +53,18 @@ def test_new_rows_are_counted(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("size", "classes"),
     [
-        (RunSize(20_000, 4_000_000), ["small", "tiny"]),
-        (RunSize(20_001, 0), []),
-        (RunSize(0, 4_000_001), ["small"]),
-        (RunSize(20_000, 64_000_000), ["small"]),
-        (RunSize(20_000, 64_000_001), []),
+        (RunSize(20_000, 4_000_000), ["short", "small", "tiny"]),
+        (RunSize(20_001, 0), ["short"]),
+        (RunSize(0, 4_000_001), ["short", "small"]),
+        (RunSize(20_000, 64_000_000), ["short", "small"]),
+        (RunSize(20_000, 64_000_001), ["short"]),
+        (RunSize(5_000_000, 256_000_000), ["short"]),
+        (RunSize(5_000_001, 0), []),
+        (RunSize(0, 256_000_001), []),
     ],
 )
 def test_limits_are_inside(size: RunSize, classes: list[str]) -> None:
-    found = {"small": size.is_small, "tiny": size.is_tiny}
+    found = {"short": size.is_short, "small": size.is_small, "tiny": size.is_tiny}
     assert [name for name, is_in_it in found.items() if is_in_it] == classes
 
 
@@ -83,12 +86,12 @@ def test_a_first_run_reads_the_whole_source(spark: SparkSession, tmp_path: Path)
 
 
 def test_a_long_log_is_read_as_far_as_it_matters(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_size, "FEW_ROWS", 1)
+    monkeypatch.setattr(run_size, "MANY_ROWS", 1)
     size = estimate_next_run(lab.pipeline)
     assert size is not None
     # The commit of two rows is the first one that is new.
     assert size.new_rows == 2
-    assert not size.is_small
+    assert not size.is_short
 
 
 def land_without_statistics(lab: Lab) -> None:
@@ -140,12 +143,26 @@ def test_whatever_is_in_doubt_takes_the_usual_session(
     assert estimate_next_run(lab.pipeline) is None
 
 
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
+    """The settings of the sessions that commands ask for; none of them starts."""
+    settings: list[dict[str, str]] = []
+
+    def refuse(**conf: str) -> None:
+        settings.append(conf)
+        raise UsageError("no session here")
+
+    monkeypatch.setattr(jobs.cli.spark, "command_session", refuse)
+    return settings
+
+
 @pytest.mark.parametrize(
     ("size", "settings"),
     [
         (RunSize(1, 0), LIGHT),
         (RunSize(1, 4_000_001), QUICK),
-        (RunSize(20_001, 0), {}),
+        (RunSize(5_000_000, 0), QUICK),
+        (RunSize(5_000_001, 0), {}),
         (None, {}),
     ],
 )
@@ -153,15 +170,38 @@ def test_the_command_starts_as_it_will_be_used(
     lab: Lab,
     size: RunSize | None,
     settings: dict[str, str],
+    asked: list[dict[str, str]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked = []
-
-    def refuse(**conf: str) -> None:
-        asked.append(conf)
-        raise UsageError("no session here")
-
-    monkeypatch.setattr(jobs.cli.spark, "command_session", refuse)
     monkeypatch.setattr(run_size, "estimate_next_run", lambda pipeline: size)
     CliRunner().invoke(main, ["run", str(lab.root / "lab.yaml")], prog_name="tidemark")
     assert asked == [settings]
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["show SPEC hourly", "validate SPEC --again", "maintain SPEC", "erase SPEC --key a --yes"],
+)
+@pytest.mark.parametrize(("limit", "settings"), [(1_000_000, QUICK), (1, {})])
+def test_a_command_that_reads_tables_starts_as_they_are_large(
+    lab: Lab,
+    words: str,
+    limit: int,
+    settings: dict[str, str],
+    asked: list[dict[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(run_size, "MANY_BYTES", limit)
+    spec = str(lab.root / "lab.yaml")
+    line = [spec if word == "SPEC" else word for word in words.split()]
+    CliRunner().invoke(main, line, prog_name="tidemark")
+    assert asked == [settings]
+
+
+def test_tables_whose_logs_cannot_be_read_are_not_known_to_be_small(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lab = make_lab(spark, tmp_path)
+    assert stores_little(lab.pipeline)
+    damage_output(lab)
+    assert not stores_little(lab.pipeline)
