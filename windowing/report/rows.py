@@ -27,7 +27,8 @@ NO_ROWS = Rows((), (), 0)
 class Version:
     """One version of an output.
 
-    `run` wrote it (None: not known), and `watermark_us` is W when it was the newest, microseconds.
+    `run` is the newest run at that version, or the published one; None where it is not known.
+    `watermark_us` is the watermark when the version was the newest, in microseconds.
     """
 
     number: int
