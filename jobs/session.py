@@ -86,8 +86,8 @@ QUICK = {
 }
 """Settings of a short session: the JVM compiles quickly rather than well.
 
-A cold run of 1,000 rows spent half of its CPU time on compiling. From some 20 million rows on such
-a JVM makes a run take longer.
+A cold run of 1,000 rows spent half of its CPU time on compiling. With millions of rows and sketches
+such a JVM makes a run take longer.
 """
 LIGHT = {
     **QUICK,

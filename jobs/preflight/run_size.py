@@ -16,7 +16,7 @@ from windowing.ledger.table import read_excerpt
 from windowing.source.commits import read_commit, total
 from windowing.spec.pipeline import Pipeline
 
-FEW_ROWS, MANY_ROWS = 20_000, 5_000_000
+FEW_ROWS, MANY_ROWS = 20_000, 500_000
 TINY_BYTES, SMALL_BYTES, MANY_BYTES = 4_000_000, 64_000_000, 256_000_000
 """Of all tables of a pipeline together, as they are compressed."""
 

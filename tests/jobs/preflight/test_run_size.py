@@ -58,8 +58,8 @@ def test_new_rows_are_counted(lab: Lab) -> None:
         (RunSize(0, 4_000_001), ["short", "small"]),
         (RunSize(20_000, 64_000_000), ["short", "small"]),
         (RunSize(20_000, 64_000_001), ["short"]),
-        (RunSize(5_000_000, 256_000_000), ["short"]),
-        (RunSize(5_000_001, 0), []),
+        (RunSize(500_000, 256_000_000), ["short"]),
+        (RunSize(500_001, 0), []),
         (RunSize(0, 256_000_001), []),
     ],
 )
@@ -161,8 +161,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
     [
         (RunSize(1, 0), LIGHT),
         (RunSize(1, 4_000_001), QUICK),
-        (RunSize(5_000_000, 0), QUICK),
-        (RunSize(5_000_001, 0), {}),
+        (RunSize(500_000, 0), QUICK),
+        (RunSize(500_001, 0), {}),
         (None, {}),
     ],
 )
