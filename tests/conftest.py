@@ -6,7 +6,7 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from jobs.session import spark_session
+from jobs.session import LOCAL, spark_session
 from jobs.transcripts import TINY
 from tests.support.run_beside import ALONE, MARK, Beside, refuse_process_wide
 from tests.support.time_budget import TimeBudget, add_options, turn_files
@@ -18,6 +18,9 @@ SETTINGS = {
     # kill have it, as users do.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.driver.memory": "6g",
+    # A session for tables of a few rows has the quick compiler alone, but the suite runs for so
+    # long that the other one pays.
+    "spark.driver.defaultJavaOptions": LOCAL["spark.driver.defaultJavaOptions"],
 }
 BUDGET = pytest.StashKey[TimeBudget]()
 BESIDE = pytest.StashKey[Beside]()
