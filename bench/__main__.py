@@ -24,7 +24,10 @@ from jobs.console import Printer
 THEMES: Mapping[str, Mapping[str, str]] = {
     "small_runs": {"full": "", "small": "--history 10000 --rounds 1"},
     "before": {"full": "", "small": "--history 10000 --rounds 1"},
-    "large_runs": {"full": "", "small": "--events 20000 --history 30000 --rounds 1"},
+    "large_runs": {
+        "full": "--rounds 5",
+        "small": "--events 20000 --history 30000 --rounds 1",
+    },
     "sliding_runs": {"full": "", "small": "--events 5000 --rounds 1"},
     "late_runs": {"full": "", "small": "--events 10000 --rounds 1"},
     "session_runs": {"full": "", "small": "--events 2000 --arrivals 2 --rounds 1"},
