@@ -73,7 +73,7 @@ LOCAL = {
     # Every sort, aggregation and broadcast begins with a zeroed page of this size. With few cores
     # Spark would choose 64 MB.
     "spark.buffer.pageSize": "4m",
-    # The optimizing compiler took a third of the CPU time of a first load of millions of rows, for
+    # The optimizing compiler took a fourth of the CPU time of a first load of 5 million rows, for
     # code that runs a few seconds. Here it waits for code that runs eight times as often as usual.
     "spark.driver.defaultJavaOptions": (
         "-XX:Tier4InvocationThreshold=40000 -XX:Tier4MinInvocationThreshold=4800 "

@@ -68,6 +68,19 @@ def test_the_last_comes_first_and_those_that_share_something_keep_their_order() 
     ]
 
 
+@dataclass(frozen=True)
+class Gate:
+    """Where a test that runs beside waits until it is let go on."""
+
+    begun: Event = field(default_factory=Event)
+    free: Event = field(default_factory=Event)
+
+    def wait(self) -> None:
+        """Says that the test has begun, and returns once it is free."""
+        self.begun.set()
+        assert self.free.wait(PATIENCE)
+
+
 def run_by_the_suite(*_: object) -> None:
     """A test that must not run beside."""
     raise AssertionError("it was run beside, and by the suite")
@@ -76,18 +89,17 @@ def run_by_the_suite(*_: object) -> None:
 def test_what_has_not_begun_is_left_to_the_suite_and_what_failed_fails_there(
     spark: SparkSession,
 ) -> None:
-    begun, free = Event(), Event()
+    gate = Gate()
 
     def wait() -> None:
-        begun.set()
-        assert free.wait(PATIENCE)
+        gate.wait()
         raise ValueError("seen")
 
     earlier, later = suite(Listed("earlier", run_by_the_suite), Listed("later", wait))
     running = Beside(spark, [earlier, later])
-    assert begun.wait(PATIENCE)
+    assert gate.begun.wait(PATIENCE)
     assert not running.ended(earlier), "the suite came to it first"
-    free.set()
+    gate.free.set()
     with pytest.raises(ValueError, match="seen"):
         running.ended(later)
     running.stop()
@@ -96,11 +108,7 @@ def test_what_has_not_begun_is_left_to_the_suite_and_what_failed_fails_there(
 def test_those_that_share_something_stay_with_the_suite_where_it_came_to_the_first(
     spark: SparkSession,
 ) -> None:
-    begun, free, passed = Event(), Event(), Event()
-
-    def wait() -> None:
-        begun.set()
-        assert free.wait(PATIENCE)
+    gate, passed = Gate(), Event()
 
     def share(life: list[str]) -> None:
         run_by_the_suite(life)
@@ -109,12 +117,12 @@ def test_those_that_share_something_stay_with_the_suite_where_it_came_to_the_fir
         Listed("earlier", passed.set),
         Listed("grows", share, {"life": lived}),
         Listed("shrinks", share, {"life": lived}),
-        Listed("later", wait),
+        Listed("later", gate.wait),
     )
     running = Beside(spark, [earlier, grows, shrinks, later])
-    assert begun.wait(PATIENCE)
+    assert gate.begun.wait(PATIENCE)
     assert not running.ended(grows), "the suite came to it first"
-    free.set()
+    gate.free.set()
     # The test before the group has begun, so the group has had its turn.
     assert passed.wait(PATIENCE)
     assert not running.ended(shrinks), "it goes on from what the first one leaves"
@@ -124,11 +132,10 @@ def test_those_that_share_something_stay_with_the_suite_where_it_came_to_the_fir
 
 
 def test_tests_that_share_something_stay_together_once_one_has_begun(spark: SparkSession) -> None:
-    begun, free = Event(), Event()
+    gate = Gate()
 
     def grow(life: list[str]) -> None:
-        begun.set()
-        assert free.wait(PATIENCE)
+        gate.wait()
         life.append("grown")
 
     def shrink(life: list[str], tmp_path: Path) -> None:
@@ -139,9 +146,9 @@ def test_tests_that_share_something_stay_together_once_one_has_begun(spark: Spar
         Listed("grows", grow, {"life": lived}), Listed("shrinks", shrink, {"life": lived})
     )
     running = Beside(spark, [grows, shrinks])
-    assert begun.wait(PATIENCE)
+    assert gate.begun.wait(PATIENCE)
     assert running.keeps(shrinks), "its pipeline is what the first one leaves"
-    free.set()
+    gate.free.set()
     assert running.ended(grows)
     assert running.ended(shrinks)
     assert running.took.keys() == {"grows", "shrinks"}
@@ -149,11 +156,10 @@ def test_tests_that_share_something_stay_together_once_one_has_begun(spark: Spar
 
 
 def test_none_begins_any_more_once_it_is_stopped(spark: SparkSession) -> None:
-    begun, free = Event(), Event()
+    gate = Gate()
 
     def grow(life: list[str]) -> None:
-        begun.set()
-        assert free.wait(PATIENCE)
+        gate.wait()
         life.append("grown")
 
     def shrink(life: list[str]) -> None:
@@ -163,9 +169,9 @@ def test_none_begins_any_more_once_it_is_stopped(spark: SparkSession) -> None:
         spark,
         suite(Listed("grows", grow, {"life": lived}), Listed("shrinks", shrink, {"life": lived})),
     )
-    assert begun.wait(PATIENCE)
+    assert gate.begun.wait(PATIENCE)
     # It stops while the first one is still running.
-    Timer(0.5, free.set).start()
+    Timer(0.5, gate.free.set).start()
     running.stop()
     assert running.took.keys() == {"grows"}
 

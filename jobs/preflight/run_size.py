@@ -82,7 +82,7 @@ def stores_little(pipeline: Pipeline) -> bool:
     except (control.TableError, OSError, ValueError):
         # The command itself says what is wrong.
         return False
-    return stored_bytes is not None and stored_bytes <= MANY_BYTES
+    return stored_bytes is not None and RunSize(0, stored_bytes).is_short
 
 
 def _count_new_rows(pipeline: Pipeline, past: LedgerExcerpt) -> int | None:

@@ -21,6 +21,7 @@ from jobs.cli.main import main
 from jobs.cli.options import Instant
 from jobs.cli.spark_extra import MODULES
 from jobs.session import LIGHT, QUICK
+from tests.support.refused_session import NO_SESSION, refuse_sessions
 from windowing.errors import Busy, ExpectationsFailed, SpecError, StateRefused, UsageError
 
 COMMANDS = (
@@ -132,14 +133,8 @@ FEW = (
 def test_a_command_starts_by_how_much_it_reads(
     words: list[str], conf: dict[str, str], spec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[dict[str, str]] = []
-
-    def refuse(**conf: str) -> None:
-        asked.append(conf)
-        raise UsageError("no session here")
-
-    monkeypatch.setattr("jobs.cli.spark.command_session", refuse)
-    assert said(tidemark(words[0], spec, *words[1:])) == "tidemark: no session here"
+    asked = refuse_sessions(monkeypatch)
+    assert said(tidemark(words[0], spec, *words[1:])) == f"tidemark: {NO_SESSION}"
     assert asked == [conf]
 
 

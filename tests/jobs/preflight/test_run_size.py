@@ -8,7 +8,6 @@ import pytest
 from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
-import jobs.cli.spark
 from jobs.cli.main import main
 from jobs.preflight import run_size
 from jobs.preflight.run_size import RunSize, estimate_next_run, stores_little
@@ -16,7 +15,7 @@ from jobs.session import LIGHT, QUICK
 from tests.oracle import Event, Tumbling
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, ends_at
 from tests.support.pipeline_under_test import FEW, Lab
-from windowing.errors import UsageError
+from tests.support.refused_session import refuse_sessions
 from windowing.spec.load import load_pipeline
 
 HOURLY = Tumbling("hourly", size=60 * MINUTE)
@@ -143,19 +142,6 @@ def test_whatever_is_in_doubt_takes_the_usual_session(
     assert estimate_next_run(lab.pipeline) is None
 
 
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
-    """The settings of the sessions that commands ask for; none of them starts."""
-    settings: list[dict[str, str]] = []
-
-    def refuse(**conf: str) -> None:
-        settings.append(conf)
-        raise UsageError("no session here")
-
-    monkeypatch.setattr(jobs.cli.spark, "command_session", refuse)
-    return settings
-
-
 @pytest.mark.parametrize(
     ("size", "settings"),
     [
@@ -170,9 +156,9 @@ def test_the_command_starts_as_it_will_be_used(
     lab: Lab,
     size: RunSize | None,
     settings: dict[str, str],
-    asked: list[dict[str, str]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    asked = refuse_sessions(monkeypatch)
     monkeypatch.setattr(run_size, "estimate_next_run", lambda pipeline: size)
     CliRunner().invoke(main, ["run", str(lab.root / "lab.yaml")], prog_name="tidemark")
     assert asked == [settings]
@@ -188,9 +174,9 @@ def test_a_command_that_reads_tables_starts_as_they_are_large(
     words: str,
     limit: int,
     settings: dict[str, str],
-    asked: list[dict[str, str]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    asked = refuse_sessions(monkeypatch)
     monkeypatch.setattr(run_size, "MANY_BYTES", limit)
     spec = str(lab.root / "lab.yaml")
     line = [spec if word == "SPEC" else word for word in words.split()]
