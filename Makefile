@@ -6,11 +6,20 @@ UV := .tools/bin/uv
 PY := .venv/bin/python
 export TZ := UTC
 export PYTHONDONTWRITEBYTECODE :=
+# Goals beside each other, each a process of its own; what one prints comes whole, when it has ended.
+BESIDE = $(MAKE) --no-print-directory --jobs --keep-going --output-sync=target
+TIMED = TIMEFORMAT='$@ took %0R s'; time
+PYTEST = $(PY) -m pytest -q -p no:cacheprovider
+QUICK = not deep and not wheel
+WITHOUT_JVM = $(PYTEST) -m "not spark and $(QUICK)" tests
+TWO_JVMS = -n 2 --dist loadfile
+# All files of tests but Airflow's, in another order for each commit.
+SHUFFLED = $$(find tests -path tests/dags -prune -o -name 'test_*.py' -print | sort -R --random-source=<(git rev-parse HEAD || seq 9))
 
-.PHONY: help setup demo test test-deep test-deep-part test-wheel seeded torture soak lint bench bench-quick pictures airflow wheel clean lock schema
+.PHONY: help setup demo test test-fast test-without-jvm test-measured test-others test-spark test-airflow test-deep test-deep-part test-wheel seeded torture soak lint bench bench-quick pictures airflow wheel clean lock schema
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 setup: .venv/.ready .venv-airflow/.ready ## both environments and the Delta JARs, once
 
@@ -18,16 +27,37 @@ demo: setup ## real flights through Airflow, Spark and Delta: late rows correct 
 	@$(PY) -m jobs.local.demo
 
 test: setup ## lint, unit, property, Spark, Delta, Airflow and Great Expectations tests
-	@bin/check
+	@$(BESIDE) test-spark test-others
+
+test-fast: setup ## lint, and all tests that start no JVM (a minute)
+	@$(BESIDE) lint test-without-jvm
+
+test-without-jvm: setup
+	@$(TIMED) $(WITHOUT_JVM) -n logical --dist worksteal
+
+test-measured: setup
+	@mkdir -p build/coverage
+	@$(TIMED) $(WITHOUT_JVM) --cov --cov-report=
+	@$(PY) -m tests.support.coverage_floors
+
+# One after the other, because the two processes with a JVM take most of two cores.
+test-others: setup
+	@status=0; for goal in lint test-measured test-airflow; do $(MAKE) --no-print-directory $$goal || status=1; done; exit $$status
+
+test-spark: setup ## all quick tests that start a JVM, in two processes
+	@$(TIMED) $(PYTEST) $(TWO_JVMS) -m "spark and $(QUICK)" tests
+
+test-airflow: setup ## all quick tests that run in Airflow's environment
+	@$(TIMED) .venv-airflow/bin/python -m pytest -q tests/dags
 
 test-deep: setup ## rare orders of commands, other systems' examples, then 500 random schedules against plain loops (hours)
-	@$(PY) -m pytest -q -m deep tests -p no:cacheprovider
+	@$(PYTEST) $(TWO_JVMS) -m deep tests
 	@.venv-airflow/bin/python -m pytest -q -m deep tests/dags -p no:cacheprovider
-	@TIDEMARK_SCHEDULES=$${TIDEMARK_SCHEDULES:-500} $(PY) -m pytest -q tests/system/test_random_schedules.py -p no:cacheprovider
+	@TIDEMARK_SCHEDULES=$${TIDEMARK_SCHEDULES:-500} $(PYTEST) tests/system/test_random_schedules.py
 
 test-deep-part: setup ## of the rare orders and examples those that begin within MINUTES=40; each commit begins elsewhere
 	@.venv-airflow/bin/python -m pytest -q -m deep tests/dags -p no:cacheprovider
-	@$(PY) -m pytest -q -m deep tests -p no:cacheprovider --begin-within $${MINUTES:-40} --begin-at "$$(git rev-parse HEAD || echo none)"
+	@$(PYTEST) $(TWO_JVMS) -m deep --no-loadscope-reorder -rs --begin-within $${MINUTES:-40} $(SHUFFLED)
 
 test-wheel: setup ## builds the package, installs it outside the checkout and follows the tutorial there (minutes)
 	@UV=$(CURDIR)/$(UV) $(PY) -m pytest -q -m wheel tests/wheel -p no:cacheprovider
@@ -41,13 +71,13 @@ torture: setup ## kills, races and crowds for an hour (MINUTES=...), on from whe
 soak: setup ## thousands of batches through one pipeline: run times and files early and late (hours)
 	@$(PY) -m tests.torture.soak
 
-lint: setup ## ruff, mypy, import contracts
+lint: setup ## ruff, mypy, import contracts, declared dependencies
 	@bin/lint
 
 bench: setup ## figures of small and large runs against their targets, then the charts (an hour; BEFORE=...)
 	@$(PY) -m bench $(if $(BEFORE),--before "$(BEFORE)")
 
-bench-quick: setup ## what small runs cost, beside bare Spark (five minutes)
+bench-quick: setup ## what small runs cost, compared with bare Spark (five minutes)
 	@$(PY) -m bench.small_runs
 
 pictures: setup ## draws the windows of the documentation anew, from what the engine writes
@@ -62,14 +92,14 @@ wheel: $(UV) ## the package for pip, in dist/
 clean: ## removes what demo, tests, wheel and airflow made; environments stay
 	rm -rf .airflow build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis spark-warehouse
 
-lock: $(UV) ## resolves the dependencies anew into requirements/
+lock: $(UV) ## resolves the dependencies anew into requirements/, for every supported Python
 	$(UV) pip compile pyproject.toml --extra spark --extra demo --extra dev $(COMPILE) -o requirements/spark.txt
 	$(UV) pip compile pyproject.toml --extra airflow $(COMPILE) -o requirements/airflow.txt
 
 schema: setup ## writes the JSON Schema of the spec file
 	$(PY) -m windowing.spec.yaml.json_schema > pipelines/pipeline.schema.json
 
-COMPILE := -q --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links
+COMPILE := -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links
 
 $(UV):
 	@bin/needs

@@ -99,7 +99,7 @@ CHARTS: Mapping[str, Chart] = {
     "history": Chart("What a run costs, by history", "stored rows"),
     "overlap": Chart("What a run costs, by overlap", "size / slide of the window"),
     "late share": Chart("What a run costs, by late rows", "percent late", is_share=True),
-    "crossover": Chart("A run beside everything again on one machine", "stored rows"),
+    "crossover": Chart("A run compared with recomputing everything on one machine", "stored rows"),
     "runs of a lake": Chart("What a run costs, by runs before it", "runs of the lake"),
 }
 """The charts by the name that points have."""

@@ -26,7 +26,7 @@ from windowing.columns import BASE, END, INDEX, ORDER, START, TIME
 from windowing.merge.frame import lower_partials
 from windowing.panes.frame import algebras_of, parts_of
 from windowing.spec.load import load_pipeline
-from windowing.windows.ordered import windows
+from windowing.windows.ordered import cut_windows
 
 SECOND_US = 1_000_000
 SHAPES = {
@@ -80,7 +80,7 @@ def fold_events(load: Load) -> DataFrame:
     pipeline = load_pipeline(spec)
     (window,) = pipeline.counted
     made = algebras_of(pipeline, window.aggregates, load.events.schema)
-    partials = windows(load.events, window, ["user"], parts_of(made.values()))
+    partials = cut_windows(load.events, window, ["user"], parts_of(made.values()))
     found = lower_partials(partials, ["user", START, END, INDEX], window.aggregates, made)
     return found.drop("__overflow")
 

@@ -10,7 +10,8 @@ from py4j.clientserver import ClientServerConnection
 from py4j.protocol import MEMORY_COMMAND_NAME
 from pyspark.sql import SparkSession
 
-from windowing.files import newest_version
+from windowing.location import Location
+from windowing.storage.files import newest_version
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,9 @@ class Meter:
         return max(numbers, default=-1)
 
     def _count_commits(self) -> int:
-        versions = [newest_version(log.parent) for log in self.lake.rglob("_delta_log")]
+        versions = [
+            newest_version(Location(str(log.parent))) for log in self.lake.rglob("_delta_log")
+        ]
         return sum(version + 1 for version in versions if version is not None)
 
     def _count_classes(self) -> int:

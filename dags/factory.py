@@ -14,181 +14,88 @@ started by hand. Airflow's `max_active_runs` only avoids most of the waiting. No
 """
 
 import json
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pendulum
-from airflow.sdk import DAG, Asset, Context, Param, RetryDecision, RetryPolicy, TriggerRule, task
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk import DAG, Asset, AssetAlias, task
+from airflow.sdk.exceptions import AirflowSkipException
 
+from dags.retries import BUSY, FINAL, LOST_DELAY, RETRIES, ByExitCode
+from dags.steps import (
+    BACKFILL,
+    LIVE,
+    MAINTAIN,
+    PARAMS,
+    Step,
+    command_line,
+    nothing_follows,
+    writes_nothing,
+)
+from windowing.spec.description import describe_window
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
 
-BUSY = 75
-RETRIES = 30
-UNEXPECTED_TRIES = 3
-RETRY_DELAY = timedelta(minutes=2)
-TENDED = "@daily"
-"""When maintenance runs; like every task, it is retried while another writer holds the lock."""
-FINAL = {
-    2: "the spec, its arguments or the source table are wrong; the last lines of the log say which",
-    3: (
-        "expectations failed, so nothing was published; "
-        "`tidemark publish SPEC --accept REASON` publishes all the same"
-    ),
-    4: "source, spec and state are not consistent; the last lines of the log name the difference",
-}
-"""Exit codes that a retry can't change, and what to do about each."""
+TENDED = "7 3 * * *"
+"""When maintenance runs: not at a full hour, at which most runs begin.
 
+Like every task, it is retried while another writer holds the lock.
+"""
 
-@dataclass(frozen=True)
-class Step:
-    """One task: `tidemark {command} SPEC --{param} VALUE... {options}`.
-
-    `params` are the DAG run's parameters that become options. `after` is the step before this one.
-    """
-
-    command: str
-    after: str | None = None
-    params: tuple[str, ...] = ()
-    options: tuple[str, ...] = ("--json",)
-    timeout: timedelta = timedelta(hours=2)
-    trigger_rule: TriggerRule = TriggerRule.ALL_SUCCESS
-
-
-def _steps_after(writer: str) -> tuple[Step, ...]:
-    """The steps after a writer.
-
-    Only validated versions are published. The report is written even if a step failed, because
-    that is when it is read.
-    """
-    return (
-        Step("validate", after=writer),
-        Step("publish", after="validate"),
-        Step("report", after="publish", options=(), trigger_rule=TriggerRule.ALL_DONE),
+SET_HERE = frozenset(
+    (
+        "dag_id",
+        "schedule",
+        "start_date",
+        "catchup",
+        "max_active_runs",
+        "params",
+        "description",
+        "doc_md",
     )
-
-
-VALIDATING = ("--validate", "--json")
-"""Options of a writer that also validates, because its session is warm; `validate` reports that."""
-LIVE = (Step("run", options=VALIDATING, timeout=timedelta(hours=12)), *_steps_after("run"))
-BACKFILL = (
-    Step("backfill", params=("from", "to"), options=VALIDATING, timeout=timedelta(days=3)),
-    *_steps_after("backfill"),
 )
-MAINTAIN = (Step("maintain", timeout=timedelta(hours=12)),)
-RANGE = {
-    "from": Param(
-        type="string",
-        format="date-time",
-        title="From",
-        description="Start of event time; the instant itself is inside",
-    ),
-    "to": Param(
-        type="string",
-        format="date-time",
-        title="To",
-        description="End of event time; the instant itself is outside",
-    ),
-}
+"""Settings of DAGs that follow from what a pipeline is."""
 
 
-class ByExitCode(RetryPolicy):
-    """Retries exit code 75 until the lock is free, 2, 3 and 4 never, others up to three tries."""
-
-    def evaluate(
-        self,
-        exception: BaseException,
-        try_number: int,
-        max_tries: int,
-        context: Context | None = None,
-    ) -> RetryDecision:
-        """The decision for the command that `context`'s task has just run."""
-        if not context:
-            return decide_retry(None, try_number)
-        # A task that runs a command keeps its process, so the exit code is read from there.
-        ran: Any = context["task"]
-        process = ran.subprocess_hook.sub_process
-        return decide_retry(process.returncode if process else None, try_number)
-
-
-def decide_retry(exit_code: int | None, try_number: int) -> RetryDecision:
-    """Whether a command's task is retried after its try `try_number`, counted from 1.
-
-    The exit code is None if the command didn't end by itself.
-    """
-    if exit_code == BUSY:
-        return RetryDecision.retry(RETRY_DELAY, "another writer holds the pipeline")
-    if exit_code in FINAL:
-        return RetryDecision.fail(FINAL[exit_code])
-    if try_number < UNEXPECTED_TRIES:
-        return RetryDecision.retry(RETRY_DELAY, f"exit code {exit_code}")
-    return RetryDecision.fail(f"exit code {exit_code} on try {try_number}")
-
-
-def command_line(cli: str, spec: str, step: Step, params: Mapping[str, Any]) -> str:
-    """The shell line of a step, with every word quoted.
-
-    AirflowFailException if a parameter isn't an ISO date-time, because a retry can't change that.
-    """
-    words: list[str] = []
-    for name in step.params:
-        words.append(f"--{name}")
-        words.append(_check_date_time(name, params[name]))
-    # exec replaces the shell, so that Airflow's signals reach the command itself.
-    return "exec " + shlex.join([cli, step.command, spec, *words, *step.options])
-
-
-def _check_date_time(name: str, value: object) -> str:
-    try:
-        return datetime.fromisoformat(str(value)).isoformat()
-    except ValueError:
-        message = (
-            f"{name}: {value!r} is not a date-time; write one such as 2013-03-10T00:00:00-05:00"
-        )
-        raise AirflowFailException(message) from None
-
-
-def nothing_follows(result: str | None) -> bool:
-    """Whether the last line of a writer reports that nothing is left to validate or publish.
-
-    None and any other line are those of a command that failed.
-    """
-    try:
-        report = json.loads(result or "{}")
-    except ValueError:
-        return False
-    return isinstance(report, dict) and report.get("published") is True
-
-
-def dags_of(pipeline: Pipeline, cli: str) -> tuple[DAG, DAG, DAG]:
+def dags_of(
+    pipeline: Pipeline,
+    cli: str,
+    default_args: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> tuple[DAG, DAG, DAG]:
     """The scheduled, the backfill and the maintenance DAG of a pipeline.
 
-    Their tasks run the command `cli`.
+    Their tasks run the command `cli`. `default_args` are Airflow's own, for every task: `owner`,
+    `pool`, `queue`, `executor`, `on_failure_callback` and others. `settings` are those of each DAG,
+    such as `tags` (added to `tidemark`), `deadline`, `access_control` or `on_failure_callback`.
+    TypeError for one that Tidemark sets itself.
     """
+    ours = sorted(SET_HERE & settings.keys())
+    if ours:
+        message = f"{', '.join(ours)}: Tidemark sets this itself, so a DAG can't be given another"
+        raise TypeError(message)
+    common = _common_settings(pipeline, default_args or {}, settings)
     live_id, backfill_id, maintain_id = dag_ids(pipeline)
     live = DAG(
         dag_id=live_id,
         schedule=pipeline.schedule,
         description="Everything that is new",
-        **_common_settings(pipeline),
+        **common,
     )
     backfill = DAG(
         dag_id=backfill_id,
         schedule=None,
-        params=RANGE,
+        params=PARAMS,
         description="A range of event time",
-        **_common_settings(pipeline),
+        **common,
     )
     maintain = DAG(
         dag_id=maintain_id,
         schedule=TENDED,
         description="Fewer files, fewer rows of state",
-        **_common_settings(pipeline),
+        **common,
     )
     _add_tasks(live, LIVE, pipeline, cli)
     _add_tasks(backfill, BACKFILL, pipeline, cli)
@@ -202,32 +109,49 @@ def dag_ids(pipeline: Pipeline) -> tuple[str, str, str]:
 
 
 def assets_of(pipeline: Pipeline) -> dict[str, Asset]:
-    """Window name -> the asset `{pipeline}.{window}` of its output, at the table's URI."""
-    assets = {}
-    for window in pipeline.windows:
-        uri = _to_uri(pipeline.table(window.name))
-        assets[window.name] = Asset(name=f"{pipeline.name}.{window.name}", uri=uri)
-    return assets
+    """Window name -> the asset `{pipeline}.{window}` of its output.
+
+    Airflow knows it by its name alone, so a lake can move. Where the table lies is told by events.
+    """
+    return {window.name: Asset(f"{pipeline.name}.{window.name}") for window in pipeline.windows}
 
 
-def _to_uri(table: str) -> str:
-    if "://" in table:
-        return table
-    path = Path(table.removeprefix("file:"))
-    return path.absolute().as_uri()
-
-
-def _common_settings(pipeline: Pipeline) -> dict[str, Any]:
+def _common_settings(
+    pipeline: Pipeline, default_args: Mapping[str, Any], settings: Mapping[str, Any]
+) -> dict[str, Any]:
     """What the three DAGs of a pipeline have in common."""
-    kinds = [f"- `{w.name}`: {type(w).__name__.lower()}" for w in pipeline.windows]
-    windows = "\n".join(kinds)
     return {
+        **settings,
         "start_date": pendulum.datetime(2020, 1, 1, tz="UTC"),
         "catchup": False,
         "max_active_runs": 1,
-        "tags": ["tidemark"],
-        "doc_md": f"`{pipeline.file}`: `{pipeline.source.table}` to\n\n{windows}",
+        # Without it Airflow waits for five minutes.
+        "default_args": {"retry_delay": LOST_DELAY, **default_args},
+        "tags": ["tidemark", *settings.get("tags", ())],
+        "doc_md": describe_dags(pipeline),
     }
+
+
+def describe_dags(pipeline: Pipeline) -> str:
+    """The page of a DAG in Airflow: windows, assets, where reports are, what exit codes mean."""
+    assets = assets_of(pipeline)
+    windows = []
+    for window in pipeline.windows:
+        kind = describe_window(window).text
+        windows.append(f"- `{window.name}`: {kind}; asset `{assets[window.name].name}`")
+    lines = [
+        f"`{pipeline.file}`: `{pipeline.source.table}` to",
+        "",
+        *windows,
+        "",
+        f"Report: `{pipeline.table('_report.html')}`. Data Docs: `{pipeline.table('_docs')}`.",
+        "",
+        "A task that fails names the exit code of its command:",
+        "",
+        *(f"- {code}: {meaning}" for code, meaning in FINAL.items()),
+        f"- {BUSY}: another command writes; the task is tried again until it has ended",
+    ]
+    return "\n".join(lines)
 
 
 def _add_tasks(dag: DAG, steps: Sequence[Step], pipeline: Pipeline, cli: str) -> None:
@@ -235,29 +159,38 @@ def _add_tasks(dag: DAG, steps: Sequence[Step], pipeline: Pipeline, cli: str) ->
     # Airflow adds to a DAG whatever is made inside its `with` block.
     with dag:
         tasks: dict[str, Any] = {}
-        writer = steps[0].command
+        writer = steps[0]
         for step in steps:
-            tasks[step.command] = _make_task(step, str(pipeline.file), cli, writer)
+            tasks[step.command] = _make_task(step, pipeline, cli, writer)
             if step.after:
                 tasks[step.after] >> tasks[step.command]
         if "publish" in tasks:
-            _add_announcement(assets_of(pipeline), tasks["publish"])
+            _add_announcement(pipeline, tasks["publish"])
 
 
-def _make_task(step: Step, spec: str, cli: str, writer: str) -> Any:
+def _make_task(step: Step, pipeline: Pipeline, cli: str, writer: Step) -> Any:
     """The task of a step. Its result is the command's last line.
 
-    Nothing has to be done after a `writer` that found nothing new, once readers use what there is.
+    After a `writer` that found nothing new, steps that need news are skipped once readers use what
+    there is.
     """
 
     def command(params: Mapping[str, Any], ti: Any = None) -> str:
-        if step.after is not None and nothing_follows(ti.xcom_pull(task_ids=writer)):
-            message = f"{writer} found nothing new, and readers use the newest versions"
+        if step.after is not None and writes_nothing(writer, params):
+            message = f"{writer.command} has written nothing, as it was told"
             raise AirflowSkipException(message)
-        return command_line(cli, spec, step, params)
+        if (
+            step.needs_news
+            and step.after
+            and nothing_follows(ti.xcom_pull(task_ids=writer.command))
+        ):
+            message = f"{writer.command} found nothing new, and readers use the newest versions"
+            raise AirflowSkipException(message)
+        return command_line(cli, str(pipeline.file), step, params)
 
     operator: Any = task.bash(
         task_id=step.command,
+        inlets=[] if step.after else [Asset(f"source/{pipeline.name}")],
         append_env=True,
         retries=RETRIES,
         retry_policy=ByExitCode(),
@@ -267,19 +200,43 @@ def _make_task(step: Step, spec: str, cli: str, writer: str) -> Any:
     return operator(command)()
 
 
-def _add_announcement(assets: dict[str, Asset], published: Any) -> Any:
-    """The task that reports published versions and rows to Airflow; skipped if there are none."""
+def _add_announcement(pipeline: Pipeline, published: Any) -> Any:
+    """The task that tells Airflow what readers use now, where it has not been told before.
 
-    @task(task_id="announce", outlets=list(assets.values()), retries=2)
-    def announce(published: str, *, outlet_events: Any = None) -> None:
+    What was told last is what the last event of an asset says. So there is one event for each
+    output that a publication has changed, whoever published it and however often the task runs.
+    """
+    assets = assets_of(pipeline)
+    # Of the outlets of a task each one gets an event. An alias gets those that are added to it.
+    outlet = AssetAlias(pipeline.name)
+
+    @task(task_id="announce", outlets=[outlet], inlets=[*assets.values()], retries=2)
+    def announce(published: str, *, inlet_events: Any = None, outlet_events: Any = None) -> None:
         outputs = json.loads(published)["outputs"]
-        if not outputs:
-            message = "publish named no output"
-            raise AirflowSkipException(message)
+        changed = 0
         for window, asset in assets.items():
-            outlet_events[asset].extra = outputs[window]
+            last = [event.extra for event in inlet_events[asset].ascending(False).limit(1)]
+            if window not in outputs or was_announced(outputs[window], last):
+                continue
+            extra = {**outputs[window], "uri": pipeline.table(window).uri}
+            outlet_events[outlet].add(asset, extra=extra)
+            changed += 1
+        if not changed:
+            message = "readers use what was announced last"
+            raise AirflowSkipException(message)
 
     return announce(published)
+
+
+def was_announced(output: Mapping[str, Any], last: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the last event of an asset, if there is one, told what readers use of an output now.
+
+    A version may have been told of another table, before the pipeline was reset.
+    """
+    identity = ("version", "entry", "at")
+    return any(
+        [output.get(name) for name in identity] == [e.get(name) for name in identity] for e in last
+    )
 
 
 @dataclass(frozen=True)

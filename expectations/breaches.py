@@ -16,6 +16,7 @@ from expectations.boundaries import is_plain, off_grid, on_grid
 from expectations.law import Law
 from windowing.columns import END, INDEX, LAST, START, quoted
 from windowing.grid.frame import index as frame_index
+from windowing.grid.range import Range
 from windowing.grid.rule import Grid
 
 Breaches = dict[str, int]
@@ -91,7 +92,7 @@ def rules_of_law(law: Law) -> dict[str, Column]:
 def _plain_index(grid: Grid, instant_us: Column) -> Column:
     """The number of the last boundary of a plain grid at or before an instant."""
     # A plain grid is one run of equal steps for all time, so the range (0, 0) is as good as any.
-    return frame_index(grid, instant_us, 0, 0)
+    return frame_index(grid, instant_us, Range(0, 0))
 
 
 def _session_rules(

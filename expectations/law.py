@@ -9,6 +9,7 @@ from typing import Any, assert_never
 
 from windowing.columns import END, INDEX, LAST, REVISION, RUN, START
 from windowing.grid.rule import Grid
+from windowing.spec.aggregate_description import describe_aggregate
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import (
     Aggregate,
@@ -140,7 +141,11 @@ def missing_columns(law: Law, names: list[str]) -> list[str]:
 
 
 def _count_columns(window: Window) -> tuple[str, ...]:
-    return tuple(a.name for a in window.aggregates if a.function in ("count", "count_if"))
+    return tuple(
+        aggregate.name
+        for aggregate in window.aggregates
+        if describe_aggregate(aggregate.function).counts_events
+    )
 
 
 def _total_columns(window: Window) -> tuple[str, ...]:

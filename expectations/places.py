@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 from windowing.errors import SpecError
-from windowing.files import local_path
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names, quote_value, suggest_name
 
@@ -51,7 +50,7 @@ def find_missing_suite(pipeline: Pipeline, places: list[Path]) -> SpecError:
 
 def docs_of(pipeline: Pipeline) -> Path:
     """The directory with the Data Docs of every validation that is kept."""
-    return local_path(pipeline.table(_DOCS))
+    return pipeline.table(_DOCS).local
 
 
 def site_directory(docs: Path, run_name: str) -> Path:

@@ -7,11 +7,10 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from expectations.outcome import Outcome
-from windowing import control
-from windowing.files import local_path
 from windowing.grid.zone import micros
 from windowing.ledger.rule import LedgerEntry, LedgerHistory
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import control
 
 QUALITY = "_quality"
 _SCHEMA = pa.schema(
@@ -40,7 +39,7 @@ def record_outcomes(
 
     `basis` is a digest of what they follow from, or None where that is more than can be digested.
     """
-    path = _path(pipeline)
+    path = pipeline.table(QUALITY)
     before = control.read_contents(path)
     checked_at = _after_others(before)
     rows = []
@@ -71,7 +70,7 @@ def _after_others(before: control.Contents) -> int:
 def read_outcomes(pipeline: Pipeline, past: LedgerHistory) -> list[control.Row]:
     """What every validation of a step not older than what is published has found."""
     since = min(e.seq if e else -1 for e in (past.published, past.newest))
-    return control.select_rows(control.read_contents(_path(pipeline)), "seq", since)
+    return control.select_rows(control.read_contents(pipeline.table(QUALITY)), "seq", since)
 
 
 def read_validation(pipeline: Pipeline, subject: LedgerEntry, basis: str) -> tuple[Outcome, ...]:
@@ -79,7 +78,7 @@ def read_validation(pipeline: Pipeline, subject: LedgerEntry, basis: str) -> tup
 
     There are none where that was recorded with another `basis`, or without one.
     """
-    found = control.read_contents(_path(pipeline))
+    found = control.read_contents(pipeline.table(QUALITY))
     since = control.select_rows(found, "seq", subject.seq)
     rows = [row for row in since if row["seq"] == subject.seq]
     latest = max((row["checked_at"] for row in rows), default=None)
@@ -90,7 +89,3 @@ def read_validation(pipeline: Pipeline, subject: LedgerEntry, basis: str) -> tup
     names = [field.name for field in fields(Outcome)]
     in_order = sorted(newest, key=lambda row: int(row["place"]))
     return tuple(Outcome(**{name: row[name] for name in names}) for row in in_order)
-
-
-def _path(pipeline: Pipeline) -> str:
-    return str(local_path(pipeline.table(QUALITY)))

@@ -10,10 +10,9 @@ from datetime import datetime
 
 from pyspark.sql import SparkSession
 
+from jobs.diagnosis.diagnose import prepare_run
+from jobs.locking import lock
 from jobs.microbatch.context import RunContext
-from jobs.preflight import lock
-from jobs.preflight.diagnose import prepare_run
-from jobs.preflight.exact_session import in_exact_session
 from jobs.recompute.chunk import repair_chunk
 from jobs.recompute.plan import begun_before, chunks_of, must_be_the_same, read_version
 from jobs.recompute.refused import refused_after
@@ -21,13 +20,15 @@ from jobs.recompute.resume import finish_open_run, resume_all, resume_from
 from jobs.recompute.spec_evolution import pending_spec_changes
 from jobs.recompute.staging import context_of_chunk, refresh_staged, stage_chunk
 from jobs.recompute.time_range import TimeRange
+from jobs.sessions.exact_session import in_exact_session
 from windowing.admit.table import REFUSED
 from windowing.grid.zone import moment
 from windowing.ledger.rule import MAINTAIN_DONE, LedgerEntry, LedgerHistory, sum_entry_counts
 from windowing.ledger.table import read_history
 from windowing.report.rule import RunReport, run_report
 from windowing.spec.pipeline import Pipeline
-from windowing.windows.reach import reach_of
+from windowing.storage import delta_log
+from windowing.windows.reach import find_reach
 
 Progress = Callable[[int, int], None]
 """Called with (chunks done, all chunks)."""
@@ -60,7 +61,7 @@ def plan(spark: SparkSession, pipeline: Pipeline, start: datetime, end: datetime
     past = read_history(pipeline)
     chunks = chunks_of(pipeline, start, end, past)
     first, last = chunks[0][0], chunks[-1][1]
-    reach = {w.name: reach_of(pipeline, w.name, first, last) for w in pipeline.windows}
+    reach = {w.name: find_reach(pipeline, w.name, first, last) for w in pipeline.windows}
     bounds = tuple((moment(low), moment(high)) for low, high in chunks)
     return BackfillPlan(bounds, read_version(pipeline, past), reach)
 
@@ -76,8 +77,9 @@ def backfill(
     """Reprocesses every event of [start, end) and corrects state and outputs; W stays where it is.
 
     `start` is inside the range and `end` is not. Late and refused rows of the range are accepted if
-    they are valid. The source is read at the version that the last run left. Runs go on while a
-    chunk is read, and wait while its state and outputs are swapped.
+    they are valid. The source is read at the version that the last run left; `versions_unread` of
+    the report counts the newer ones. Runs go on while a chunk is read, and wait while its state and
+    outputs are swapped.
 
     An interrupted run or backfill is finished first. Of an interrupted backfill of the same range,
     the chunks that are done are skipped, unless a row of theirs was refused since. `progress` is
@@ -106,7 +108,9 @@ def backfill(
     found = run_report(
         past.last_run, len(bounds), sum_entry_counts(done_entries), past.watermark, names
     )
-    return replace(found, evolved=pending_spec_changes(pipeline, left))
+    newest = delta_log.version(spark, pipeline.source.table)
+    unread = newest - read_version(pipeline, past)
+    return replace(found, evolved=pending_spec_changes(pipeline, left), versions_unread=unread)
 
 
 def _backfill_chunk(
@@ -116,10 +120,10 @@ def _backfill_chunk(
     past: LedgerHistory,
     chunk: TimeRange,
 ) -> tuple[LedgerHistory, LedgerEntry]:
-    """The story after one more chunk, and its done entry; `began` is the story at the start."""
+    """The ledger after one more chunk, and its done entry; `began` is the ledger at the start."""
     staged = stage_chunk(spark, pipeline, past, chunk)
     with lock.waiting(spark, pipeline):
-        # Runs may have written while the chunk was staged, so `current` stages it again if need be.
+        # Runs may have written while the chunk was staged; `refresh_staged` reads it again then.
         must_be_the_same(pipeline, began, read_history(pipeline))
         past = finish_open_run(spark, pipeline, resume_all(spark, pipeline))
         return repair_chunk(
@@ -135,7 +139,7 @@ def _was_done_before(batch: RunContext, left: LedgerHistory, chunk: TimeRange) -
     ended = begun_before(left, chunk)
     if ended is None:
         return False
-    # Maintenance deletes expired refused rows, and nobody knows how many were of this chunk.
+    # Maintenance deletes expired refused rows, and how many were of this chunk is not recorded.
     refused_rows_expired = any(
         any(map(e.counts.get, REFUSED))
         for e in left.entries

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from jobs.preflight import checkpoint, lock
-from jobs.preflight.control_errors import control_errors_explained
-from jobs.preflight.diagnose import (
+from jobs.diagnosis import checkpoint
+from jobs.diagnosis.diagnose import (
     examine_tables,
     find_damaged_tables,
     find_problems,
     refusal_of,
 )
-from jobs.preflight.exact_session import in_exact_session
+from jobs.foreign_errors.control_errors import control_errors_explained
+from jobs.locking import lock
+from jobs.sessions.exact_session import in_exact_session
 from windowing.doctor.rule import RECOVER, Finding
 from windowing.errors import StateRefused
 from windowing.ledger.table import read_history

@@ -10,6 +10,10 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from jobs.diagnosis import tables
+from jobs.diagnosis.diagnose import source_problems
+from jobs.foreign_errors.source_errors import source_errors_explained
+from jobs.locking import lock
 from jobs.maintenance.erasure import (
     Key,
     delete_old_files,
@@ -18,10 +22,6 @@ from jobs.maintenance.erasure import (
     same_key,
 )
 from jobs.microbatch.context import RunContext
-from jobs.preflight import lock, tables
-from jobs.preflight.diagnose import source_problems
-from jobs.preflight.exact_session import in_exact_session
-from jobs.preflight.source_errors import source_errors_explained
 from jobs.publish import repoint_published
 from jobs.recompute.accepted import all_accepted_rows
 from jobs.recompute.resume import finish_open_run, resume_all
@@ -32,7 +32,7 @@ from jobs.recompute.totals import (
     find_count_of_all,
 )
 from jobs.reconcile import drop_leftover_copy
-from windowing import delta, staged_files, table_retention
+from jobs.sessions.exact_session import in_exact_session
 from windowing.columns import END, MISSED, START, TIME
 from windowing.crash import crashpoint
 from windowing.errors import UsageError
@@ -47,6 +47,7 @@ from windowing.source.table import literal
 from windowing.spec.description import describe_window
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
+from windowing.storage import delta, staged_files, table_retention
 
 _ERASED = "erased"
 """The count of an intent: how many accepted events of the key are erased.
@@ -141,7 +142,7 @@ def _read_key(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -
 def _record_intent(
     batch: RunContext, past: LedgerHistory, key: Key
 ) -> tuple[LedgerHistory, LedgerEntry]:
-    """The story with an intent, and that intent; an interrupted erase has one already.
+    """The ledger with an intent, and that intent; an interrupted erase has one already.
 
     Raises UsageError where the published versions could not be kept without the key.
     """

@@ -9,18 +9,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from jobs.preflight.diagnose import source_problems
-from jobs.preflight.exact_session import in_exact_session
-from jobs.preflight.spec_changes import check_spec_change, spec_difference
-from windowing import delta
+from jobs.diagnosis.diagnose import source_problems
+from jobs.diagnosis.spec_changes import check_spec_change, spec_difference
+from jobs.sessions.exact_session import in_exact_session
 from windowing.admit.rule import lateness_cuts
 from windowing.errors import StateRefused
 from windowing.grid.zone import moment
 from windowing.ledger.rule import LedgerHistory
 from windowing.ledger.table import read_history
+from windowing.location import Location
 from windowing.panes.rule import state_names, state_of
 from windowing.report.text import left_open, plain
 from windowing.source import table as source
@@ -30,6 +29,7 @@ from windowing.spec.description import describe_window
 from windowing.spec.fingerprint import Evolution
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import delta, delta_log
 from windowing.windows.reach import windows_touched
 
 
@@ -41,7 +41,7 @@ class News:
     `rewrites` names the commits that change rows already in the source, as (version, operation).
     """
 
-    table: str
+    table: Location
     version: int
     since: int
     commits: int
@@ -97,7 +97,11 @@ class Plan:
             "pipeline": self.pipeline,
             "run": self.run,
             "watermark": plain(self.watermark),
-            "source": {**plain(_fields_without(self.news, "rewrites")), "rewrites": rewrites},
+            "source": {
+                **plain(_fields_without(self.news, "rewrites")),
+                "table": str(self.news.table),
+                "rewrites": rewrites,
+            },
             "windows": {
                 output.name: plain(_fields_without(output, "name")) for output in self.outputs
             },
@@ -121,7 +125,7 @@ def explain(spark: SparkSession, pipeline: Pipeline) -> Plan:
     past = read_history(pipeline)
     for refused in source_problems(spark, pipeline, source.schema(spark, pipeline), past):
         raise refused
-    unread = news(spark, pipeline, past, delta.version(spark, pipeline.source.table))
+    unread = news(spark, pipeline, past, delta_log.version(spark, pipeline.source.table))
     # An interrupted run is finished under its own number.
     interrupted_run = past.open_run.run if past.open_run else None
     return Plan(
@@ -170,19 +174,10 @@ def news(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory, version: 
     )
 
 
-def _whole_source(spark: SparkSession, name: str, version: int) -> News:
-    table = _delta_table(spark, name)
-    files = int(_detail(table, "numFiles"))
-    rows = table.toDF().count()
-    return News(name, version, since=0, commits=version + 1, files=files, rows=rows)
-
-
-def _delta_table(spark: SparkSession, table: str) -> DeltaTable:
-    return DeltaTable.forPath(spark, table) if "/" in table else DeltaTable.forName(spark, table)
-
-
-def _detail(table: DeltaTable, column: str) -> Any:
-    return table.detail().select(column).collect()[0][0]
+def _whole_source(spark: SparkSession, table: Location, version: int) -> News:
+    files, _ = delta_log.size(spark, table)
+    rows = delta.read(spark, table).count()
+    return News(table, version, since=0, commits=version + 1, files=files, rows=rows)
 
 
 def _event_times(commits: list[Commit]) -> tuple[datetime, datetime] | None:

@@ -9,20 +9,20 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from expectations.table import QUALITY
+from jobs.diagnosis import tables
+from jobs.foreign_errors.control_errors import control_errors_explained
+from jobs.locking import lock
 from jobs.maintenance.compaction import compact_state
 from jobs.maintenance.expiry import expire_rows
 from jobs.microbatch.context import RunContext
 from jobs.microbatch.parallel import run_parallel
-from jobs.preflight import lock, tables
-from jobs.preflight.exact_session import in_exact_session
 from jobs.publish import unpublished_validated
 from jobs.recompute.resume import finish_open_run, resume_all
 from jobs.reconcile import drop_leftover_copy
-from windowing import delta, own_tables, staged_files, table_retention
+from jobs.sessions.exact_session import in_exact_session
 from windowing.crash import crashpoint
 from windowing.grid.zone import micros, moment
 from windowing.ledger.rule import (
@@ -34,10 +34,12 @@ from windowing.ledger.rule import (
     LedgerEntry,
     LedgerHistory,
 )
-from windowing.ledger.table import LEDGER, WATERMARKS, record_entries
+from windowing.ledger.table import LEDGER, WATERMARKS, read_history, record_entries
+from windowing.location import Location
 from windowing.panes.rule import NO_BATCH, state_names
 from windowing.panes.table import Stamp
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import delta, delta_log, own_tables, staged_files, table_retention, upkeep
 
 KEPT = timedelta(days=30)
 """How long VACUUM keeps files of state, ledger and refused rows that no newest version needs.
@@ -90,8 +92,10 @@ def maintain(spark: SparkSession, pipeline: Pipeline, now: datetime | None = Non
     """Compacts state, enforces `retention`, runs OPTIMIZE and VACUUM; changes no output value.
 
     An interrupted run or backfill is finished first. `now` (aware) stands for the host clock. Does
-    nothing before the first finished run. Raises as `run` does.
+    nothing before the first run, and holds no lock then. Raises as `run` does.
     """
+    if not has_begun(pipeline):
+        return Maintenance(())
     with lock.writer(spark, pipeline):
         past = finish_open_run(spark, pipeline, resume_all(spark, pipeline))
         drop_leftover_copy(spark, pipeline)
@@ -115,6 +119,12 @@ def maintain(spark: SparkSession, pipeline: Pipeline, now: datetime | None = Non
         past = record_entries(pipeline, past, [intent])
         crashpoint("maintain.intended")
         return _maintain_tables(batch, past)
+
+
+def has_begun(pipeline: Pipeline) -> bool:
+    """Whether there is anything to maintain, which is known without a lock and without a JVM."""
+    with control_errors_explained(pipeline):
+        return bool(read_history(pipeline).entries)
 
 
 def _maintain_tables(batch: RunContext, past: LedgerHistory) -> Maintenance:
@@ -152,14 +162,13 @@ def _maintain_files(batch: RunContext, name: str, in_use: Sequence[LedgerEntry])
     """Runs OPTIMIZE, VACUUM and log cleanup on one table; keeps the versions of `in_use`."""
     path = batch.pipeline.table(name)
     staged_files.drop_staged(path)
-    table = DeltaTable.forPath(batch.spark, path)
     if own_tables.size(batch.spark, path)[0] > 1:
-        table.optimize().executeCompaction()
+        upkeep.compact_files(batch.spark, path)
     crashpoint("maintain.optimized")
     kept = _retention_of_files(batch, name, in_use)
     # VACUUM goes by the host's clock, whatever `now` is.
     if table_retention.has_older_files(path, datetime.now(UTC) - kept):
-        table.vacuum(kept.total_seconds() / 3600)
+        upkeep.vacuum(batch.spark, path, kept)
     crashpoint("maintain.vacuumed")
     has_short_log = name in (*state_names(batch.pipeline), LEDGER)
     if has_short_log and table_retention.has_older_commits(path, datetime.now(UTC) - LOG_KEPT):
@@ -178,7 +187,7 @@ def _retention_of_files(batch: RunContext, name: str, in_use: Sequence[LedgerEnt
     spark, path = batch.spark, batch.pipeline.table(name)
     if name not in tables.output_names(batch.pipeline):
         return KEPT
-    kept = table_retention.retention_of(spark, path)
+    kept = delta_log.file_retention(spark, path)
     ages = [
         _time_since_replaced(batch, path, entry.versions[name])
         for entry in in_use
@@ -191,9 +200,9 @@ def _retention_of_files(batch: RunContext, name: str, in_use: Sequence[LedgerEnt
     return kept
 
 
-def _time_since_replaced(batch: RunContext, path: str, version: int) -> timedelta:
+def _time_since_replaced(batch: RunContext, path: Location, version: int) -> timedelta:
     """For how long `version` of a table has not been its newest one."""
-    replaced_us = delta.committed(batch.spark, path, version + 1)
+    replaced_us = delta_log.committed(batch.spark, path, version + 1)
     if replaced_us is None:
         return timedelta(0)
     return max(timedelta(0), datetime.now(UTC) - moment(replaced_us))

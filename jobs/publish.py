@@ -1,18 +1,16 @@
 """Publishes validated versions: an entry of the ledger is the truth, `_published.json` its copy."""
 
-import os
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from json import dumps
 
 from expectations.table import read_outcomes
-from jobs.preflight.lock_file import held_here
-from windowing import control, table_figures
+from jobs.foreign_errors.control_errors import control_errors_explained
+from jobs.locking.lock_file import held_here
 from windowing.crash import crashpoint
 from windowing.errors import ExpectationsFailed, UsageError
-from windowing.files import local_path
-from windowing.grid.zone import micros
+from windowing.grid.zone import micros, moment
 from windowing.ledger.rule import (
     BACKFILL_DONE,
     CLOSE,
@@ -22,41 +20,33 @@ from windowing.ledger.rule import (
     LedgerHistory,
 )
 from windowing.ledger.table import read_history, record_entries
+from windowing.report.rule import Publication, Published
 from windowing.source.rule import pending_changes
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import control, table_figures
+from windowing.storage.store import store_of
 
 POINTER = "_published.json"
-
-
-@dataclass(frozen=True)
-class Publication:
-    """What is published: the run, and for each output its version and number of rows."""
-
-    run: int
-    outputs: dict[str, dict[str, int]]
-    accepted: str | None = None
-
-    def as_json(self) -> dict[str, object]:
-        """The publication as plain JSON values."""
-        return {"run": self.run, "outputs": self.outputs, "accepted": self.accepted}
 
 
 def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
     """Publishes every output at the version that the newest validated run wrote.
 
     Where a run or backfill came after the one that was validated, the validated one is published,
-    unless it was already. `accept` publishes although expectations failed, and records the reason.
-    Before the first finished run nothing is published. Raises ExpectationsFailed when expectations
-    failed or were not evaluated, and UsageError while an erase or a reprocessing is incomplete.
+    unless it was already. What readers use already is not judged again. `accept` publishes although
+    expectations failed, and records the reason. Before the first finished run nothing is published.
+    Raises ExpectationsFailed when expectations failed or were not evaluated, UsageError while an
+    erase or a reprocessing is incomplete, StateRefused where the ledger is damaged, and Busy.
     """
-    if read_history(pipeline).newest is None:
-        return Publication(0, {})
+    with control_errors_explained(pipeline):
+        if read_history(pipeline).newest is None:
+            return Publication(0, {})
     with held_here(pipeline):
         past = read_history(pipeline)
         subject = past.newest
         if subject is None:
             return Publication(0, {})
-        if accept is None:
+        if accept is None and not past.shows(subject):
             outcomes = read_outcomes(pipeline, past)
             subject = publishable_entry(past, {row["seq"] for row in outcomes}) or subject
             subject_outcomes = [row for row in outcomes if row["seq"] == subject.seq]
@@ -67,11 +57,11 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
                 f"{pipeline.name}: nothing is published, because an erase is incomplete; "
                 "rerun `tidemark erase`, then publish"
             )
-        outputs = _count_rows(pipeline, subject, subject.versions)
-        result = Publication(subject.run or 0, outputs, accept)
+        rows = _count_rows(pipeline, subject, subject.versions)
         if accept is not None or not past.shows(subject):
             past = _record_publication(pipeline, past, subject, accept)
             crashpoint("publish.noted")
+        result = _describe(past, subject.run or 0, rows)
         _write_pointer(pipeline, result, past.published)
         return result
 
@@ -81,31 +71,47 @@ def repoint_published(
 ) -> LedgerHistory:
     """Publishes `versions`, which contain what is published now without what was erased.
 
-    Returns the story with the new publish entry; does nothing where nothing is published.
+    Returns the ledger with the new publish entry; does nothing where nothing is published.
     """
     before = past.published
     if before is None:
         return past
-    outputs = _count_rows(pipeline, before, versions)
+    rows = _count_rows(pipeline, before, versions)
     entry = replace(before, at=micros(datetime.now(UTC)), versions=versions)
     past = record_entries(pipeline, past, [entry])
     crashpoint("publish.noted")
-    _write_pointer(pipeline, Publication(before.run or 0, outputs), past.published)
+    _write_pointer(pipeline, _describe(past, before.run or 0, rows), past.published)
     return past
 
 
 def _count_rows(
     pipeline: Pipeline, entry: LedgerEntry, versions: Mapping[str, int]
-) -> dict[str, dict[str, int]]:
-    """Version and number of rows of every output that `entry` names, as of `versions`."""
-    outputs: dict[str, dict[str, int]] = {}
+) -> dict[str, int]:
+    """The number of rows of every output that `entry` names, as of `versions`."""
+    rows: dict[str, int] = {}
     for window in pipeline.windows:
         name = window.name
         if name in entry.versions:
-            path = str(local_path(pipeline.table(name)))
-            rows = table_figures.count_rows(path, versions[name])
-            outputs[name] = {"version": versions[name], "rows": rows}
-    return outputs
+            rows[name] = table_figures.count_rows(pipeline.table(name), versions[name])
+    return rows
+
+
+def _describe(past: LedgerHistory, run: int, rows: Mapping[str, int]) -> Publication:
+    """What `past` says is published."""
+    outputs: dict[str, Published] = {}
+    for name, count in rows.items():
+        shown = past.find_first_shown(name)
+        if shown is not None:
+            first, previous = shown
+            at = moment(first.at or 0).isoformat()
+            outputs[name] = {
+                "version": first.versions[name],
+                "rows": count,
+                "previous": previous,
+                "entry": first.seq,
+                "at": at,
+            }
+    return Publication(run, outputs, past.accepted_because)
 
 
 def unpublished_validated(pipeline: Pipeline, past: LedgerHistory) -> LedgerEntry | None:
@@ -177,19 +183,8 @@ def _record_publication(
 
 
 def _write_pointer(pipeline: Pipeline, result: Publication, entry: LedgerEntry | None) -> None:
-    """Replaces the pointer in one step: readers see the old file or the new one, never a part."""
-    path = local_path(pipeline.table(POINTER))
-    draft = path.with_suffix(".draft")
     seq = entry.seq if entry else None
     text = dumps({"pipeline": pipeline.name, "seq": seq, **result.as_json()}, indent=2)
-    with draft.open("w", encoding="utf-8") as file:
-        file.write(text + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    crashpoint("publish.drafted")
-    os.replace(draft, path)
-    # Without this the rename may be lost when the host loses power, although the file is on disk.
-    directory = os.open(path.parent, os.O_RDONLY)
-    os.fsync(directory)
-    os.close(directory)
+    pointer = pipeline.table(POINTER)
+    store_of(pointer).write(pointer, f"{text}\n".encode())
     crashpoint("publish.pointed")

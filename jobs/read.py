@@ -6,16 +6,17 @@ from functools import partial
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.preflight.control_errors import control_errors_explained
-from jobs.preflight.diagnose import refusal_of
-from windowing import delta, own_tables
+from jobs.diagnosis.diagnose import refusal_of
+from jobs.foreign_errors.control_errors import control_errors_explained
 from windowing.doctor.rule import of_tables
 from windowing.errors import UsageError
 from windowing.ledger.rule import LedgerEntry, LedgerHistory
 from windowing.ledger.table import read_history
+from windowing.location import Location
 from windowing.merge.rule import complete_table
 from windowing.spec.description import describe_window
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import delta, own_tables
 from windowing.windows.finality import with_finality
 
 
@@ -57,7 +58,7 @@ def newest(spark: SparkSession, pipeline: Pipeline, window: str, past: LedgerHis
 
 
 def newest_by(
-    reads: Callable[[str], DataFrame], pipeline: Pipeline, window: str, past: LedgerHistory
+    reads: Callable[[Location], DataFrame], pipeline: Pipeline, window: str, past: LedgerHistory
 ) -> DataFrame:
     """`newest` of an output that exists; `reads` gives the newest rows of the table at a path."""
     complete = _complete_path(pipeline, window)
@@ -76,11 +77,10 @@ def whole_of(
     path = _complete_path(pipeline, window)
     if path is None:
         return None
-    name = path.removeprefix(f"{pipeline.root}/")
-    return _read_version(spark, path, None if versions is None else versions.get(name))
+    return _read_version(spark, path, None if versions is None else versions.get(path.name))
 
 
-def _complete_path(pipeline: Pipeline, window: str) -> str | None:
+def _complete_path(pipeline: Pipeline, window: str) -> Location | None:
     """Where the complete table of a window lies whose finality needs it; None for other kinds."""
     declared = pipeline.window(window)
     if not describe_window(declared).closed_by_event:
@@ -118,7 +118,7 @@ def _check_output(
         )
 
 
-def _read_version(spark: SparkSession, path: str, version: int | None) -> DataFrame:
+def _read_version(spark: SparkSession, path: Location, version: int | None) -> DataFrame:
     """A version of a table; the newest one for None, also where Delta may read an older one.
 
     The caller's session may have `spark.databricks.delta.stalenessLimit`.

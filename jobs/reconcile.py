@@ -6,9 +6,8 @@ copy compared with the cloned ones -> copy deleted
 found, wanted -> joined by the identity of windows -> those that differ -> counts, examples
 """
 
-import shutil
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -18,19 +17,17 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from jobs.backfill import Progress
-from jobs.preflight import lock
-from jobs.preflight.diagnose import find_problems
-from jobs.preflight.exact_session import in_exact_session
-from jobs.preflight.spec_changes import spec_difference
-from jobs.preflight.tables import table_versions
+from jobs.diagnosis.diagnose import find_problems
+from jobs.diagnosis.spec_changes import spec_difference
+from jobs.diagnosis.tables import table_versions
+from jobs.locking import lock
 from jobs.recompute.chunk import repair_chunk
 from jobs.recompute.plan import chunks_of
 from jobs.recompute.staging import stage_chunk
 from jobs.recompute.time_range import TimeRange
-from windowing import delta
+from jobs.sessions.exact_session import in_exact_session
 from windowing.crash import crashpoint
 from windowing.errors import UsageError
-from windowing.files import local_path
 from windowing.ledger.rule import LedgerEntry, LedgerHistory, sum_entry_counts
 from windowing.ledger.table import read_history
 from windowing.merge.rule import Target, output_table
@@ -40,16 +37,15 @@ from windowing.report.frame import records
 from windowing.report.rule import Changed, vars_of
 from windowing.report.text import left_open
 from windowing.source import table as source
+from windowing.spec.aggregate_description import describe_aggregate
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import delta, delta_log, upkeep
+from windowing.storage.files import list_tables
+from windowing.storage.store import store_of
 
 COPY = "_check"
 """The directory of the copy, inside the pipeline's own."""
-ESTIMATES = ("quantile", "top_k")
-"""Aggregates whose value may change, within their error, when they are rebuilt.
-
-A difference in them alone is not counted.
-"""
 _MAX_EXAMPLES = 5
 """How many windows that differ are shown for each output."""
 _FOUND, _WANTED, _CHANGE = "__found", "__wanted", "__change"
@@ -114,8 +110,8 @@ def check_range(
             cloned_versions = _clone_tables(spark, pipeline, copy)
         crashpoint("check.cloned")
         # The copy has no ledger yet: its first entry follows from no version.
-        story = replace(past, version=-1)
-        counts = sum_entry_counts(_backfill_copy(spark, copy, story, chunks, progress))
+        of_copy = replace(past, version=-1)
+        counts = sum_entry_counts(_backfill_copy(spark, copy, of_copy, chunks, progress))
         changes: dict[str, Changed] = {}
         examples: list[Difference] = []
         for window in pipeline.windows:
@@ -129,15 +125,18 @@ def check_range(
 
 def drop_leftover_copy(spark: SparkSession, pipeline: Pipeline) -> None:
     """Deletes the copy that a killed check has left; raises Busy while a check is running."""
-    if local_path(pipeline.table(COPY)).exists():
+    home = pipeline.table(COPY)
+    if store_of(home).list_files(home):
         with lock.writer(spark, _copy_of(pipeline)):
             _delete_copy(spark, pipeline)
 
 
 def _delete_copy(spark: SparkSession, pipeline: Pipeline) -> None:
-    home = local_path(pipeline.table(COPY))
-    delta.forget(spark, home)
-    shutil.rmtree(home, ignore_errors=True)
+    home = pipeline.table(COPY)
+    delta_log.forget(spark, home)
+    # What is left is deleted by the next check, or by maintenance.
+    with suppress(OSError):
+        store_of(home).delete(home)
 
 
 def _copy_of(pipeline: Pipeline) -> Pipeline:
@@ -146,7 +145,7 @@ def _copy_of(pipeline: Pipeline) -> Pipeline:
 
 
 def _require_finished(spark: SparkSession, pipeline: Pipeline) -> LedgerHistory:
-    """The story of the ledger, for a pipeline without an interrupted step.
+    """The ledger, for a pipeline without an interrupted step.
 
     Raises StateRefused as `run` does, and UsageError where a check can't compare anything.
     """
@@ -171,16 +170,14 @@ def _clone_tables(spark: SparkSession, pipeline: Pipeline, copy: Pipeline) -> Ma
 
     A clone reads the files of its original, and everything written to it stays in the copy.
     """
-    root = local_path(copy.root)
+    root = copy.root
     # Delta caches the state of tables by path, and a killed check may have left some at this one.
-    delta.forget(spark, root)
-    left_behind = [path for path in root.iterdir() if path.is_dir()]
-    for path in left_behind:
-        shutil.rmtree(path)
+    delta_log.forget(spark, root)
+    for name in list_tables(root):
+        store_of(root).delete(root / name)
     cloned_versions = table_versions(spark, pipeline)
     for name, version in cloned_versions.items():
-        source = f"delta.`{pipeline.table(name)}` version as of {version}"
-        spark.sql(f"create table delta.`{copy.table(name)}` shallow clone {source}")
+        upkeep.clone(spark, pipeline.table(name), version, copy.table(name))
     return cloned_versions
 
 
@@ -225,7 +222,8 @@ def compare_outputs(
     Estimates are not compared. Doubles differ when they are more than one in a million apart,
     because sums of doubles in another order are not the same to the last digit.
     """
-    estimated = {a.name for a in window.aggregates if a.function in ESTIMATES}
+    # A difference within the error of an estimate is none.
+    estimated = {a.name for a in window.aggregates if describe_aggregate(a.function).is_estimate}
     shown = [name for name in target.shown if name not in estimated]
     changed = _find_changed_windows(found, wanted, shown, target).localCheckpoint(eager=True)
     by_change = changed.groupBy(_CHANGE).count().collect()

@@ -9,15 +9,19 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.preflight import lock_file
-from jobs.preflight.checkpoint import CHECKPOINT
+from jobs.diagnosis.checkpoint import CHECKPOINT
+from jobs.locking import lock_file
 from windowing.crash import crashpoint
 from windowing.errors import UsageError
-from windowing.files import free_path_beside, local_path
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
+from windowing.storage.files import free_path_beside, list_tables
+from windowing.storage.store import store_of
 
-_OWN = re.compile(r"_(lock|checkpoint(\..+)?|published\.(json|draft)|report\.html|docs|check)")
+_OWN = re.compile(
+    r"_(lock|checkpoint(\..+)?|published\.(json|draft)|report\.html|docs|check)"
+    r"|\._(published\.json|report\.html)\.draft"
+)
 """What a pipeline's directory contains besides tables."""
 
 
@@ -51,13 +55,13 @@ def holding(pipeline: Pipeline) -> Holding:
 
 
 def _find_holding(pipeline: Pipeline) -> Holding:
-    root = local_path(pipeline.root)
+    root = pipeline.root.local
     if root.is_symlink():
         raise UsageError(
             f"{root} is a link to {root.resolve()}; reset only deletes real directories: "
             "replace the symlink with the directory"
         )
-    tables = {log.parent.name for log in root.glob("*/_delta_log")}
+    tables = set(list_tables(pipeline.root))
     entries = {entry.name for entry in root.glob("*") if not _OWN.fullmatch(entry.name)}
     others = entries - tables
     has_internal_table = any(name.startswith("_") for name in tables)
@@ -69,7 +73,10 @@ def _find_holding(pipeline: Pipeline) -> Holding:
             "reset deletes what runs have made, so it leaves this alone: "
             "delete it by hand if nobody needs it"
         )
-    size = sum(file.stat().st_size for file in root.rglob("*") if file.is_file())
+    sizes = dict(store_of(pipeline.root).list_files(pipeline.root))
+    # The lock is the command's own, and says who holds it.
+    sizes.pop(lock_file.lock_path(pipeline).name, None)
+    size = sum(sizes.values())
     return Holding(root, tuple(sorted(tables)), tuple(sorted(others)), size)
 
 
@@ -85,7 +92,7 @@ def reset(pipeline: Pipeline) -> Holding:
 
 
 def _reset_directory(pipeline: Pipeline) -> Holding:
-    root = local_path(pipeline.root)
+    root = pipeline.root.local
     _delete_renamed(root)
     if not root.is_dir():
         return holding(pipeline)

@@ -7,17 +7,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from delta.tables import DeltaTable
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from jobs.preflight.exact_session import in_exact_session
-from jobs.preflight.source_errors import FILE_GONE
+from jobs.foreign_errors.source_errors import FILE_GONE
 from jobs.read import explain_missing, whole_of
-from windowing import delta
+from jobs.sessions.exact_session import in_exact_session
 from windowing.admit.digest import EMPTIED
 from windowing.admit.table import REFUSED
 from windowing.columns import (
@@ -43,6 +41,7 @@ from windowing.report.rows import NO_ROWS, Refused, Rows, Seen, StateTable, Vers
 from windowing.source.table import literal
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import delta, delta_log, own_tables
 from windowing.windows.finality import with_finality
 
 _NUMBER = re.compile(r"\d{1,18}", re.ASCII)
@@ -91,7 +90,7 @@ def show_windows(
     elif published:
         number = _find_published_version(past, pipeline, window)
     else:
-        number = delta.version(spark, path)
+        number = delta_log.version(spark, path)
     run = past.last_run or None
     if published and past.published:
         run = past.published.run
@@ -124,7 +123,7 @@ def _find_published_version(past: LedgerHistory, pipeline: Pipeline, window: Win
 def _find_as_of(
     spark: SparkSession, past: LedgerHistory, pipeline: Pipeline, window: Window, text: str
 ) -> tuple[LedgerHistory, int]:
-    """The story until the run or version that `text` names, and the version of the output then.
+    """The ledger until the run or version that `text` names, and the version of the output then.
 
     `text` is the number of a run, or the number of a version after a "v".
     """
@@ -151,7 +150,7 @@ def _find_first_run(past: LedgerHistory, window: Window) -> int | str | None:
 def _find_as_of_version(
     spark: SparkSession, past: LedgerHistory, pipeline: Pipeline, window: Window, number: int
 ) -> tuple[LedgerHistory, int]:
-    newest = delta.version(spark, pipeline.table(window.name))
+    newest = delta_log.version(spark, pipeline.table(window.name))
     if number > newest:
         raise UsageError(f"--as-of: {window.name} has the versions 0 to {newest}, not {number}")
     last_seq = None
@@ -349,13 +348,11 @@ def _describe_state_table(
     spark: SparkSession, pipeline: Pipeline, table: str, windows: tuple[str, ...]
 ) -> StateTable:
     path = pipeline.table(table)
-    table_detail = DeltaTable.forPath(spark, path).detail()
-    detail = table_detail.select("numFiles", "sizeInBytes").first()
+    files, size = own_tables.size(spark, path)
     rows = delta.read(spark, path)
     totals = rows.agg(F.count("*"), F.max(F.struct(RUN, BATCH))).first()
-    if detail is None or totals is None:
+    if totals is None:
         raise UsageError(f"{path} can't be read as a Delta table")
-    files, size = int(detail[0]), int(detail[1])
     # The largest (run, batch) is null in a table without rows.
     newest_run, newest_batch = totals[1] or (None, None)
     return StateTable(table, windows, totals[0], files, size, newest_run, newest_batch)

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -14,41 +13,23 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from jobs.backfill import backfill
+from jobs.diagnosis.diagnose import prepare_run
 from jobs.microbatch.stream import Run
-from jobs.preflight.diagnose import prepare_run
 from jobs.read import newest_by
-from jobs.session import LIGHT
-from windowing import delta, own_tables
 from windowing.admit.rule import advance_watermark, later_watermark
 from windowing.admit.table import REFUSED
 from windowing.errors import SpecError, TidemarkError
 from windowing.grid.zone import micros
 from windowing.ledger.rule import MAX_TIME
 from windowing.ledger.table import read_history
+from windowing.location import Location
 from windowing.report.difference import Difference, find_difference
 from windowing.report.frame import records
 from windowing.report.text import moment_or_none
+from windowing.storage import delta, delta_log, own_tables
 from windowing.transcripts.document import WATERMARK, Step
 from windowing.transcripts.load import FINALITY, Play
 
-TINY = {
-    **LIGHT,
-    "spark.master": "local[2]",
-    "spark.driver.memory": "2g",
-    "spark.databricks.delta.snapshotPartitions": "1",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.ui.retainedExecutions": "10",
-    "spark.ui.retainedJobs": "10",
-    "spark.ui.retainedStages": "10",
-    "spark.ui.retainedTasks": "100",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.buffer.pageSize": "1m",
-    "spark.sql.constraintPropagation.enabled": "false",
-}
-"""Settings of a session for tables of a few rows.
-
-There, compiling and planning a query again costs more than running it.
-"""
 _WITH_FEED = {"delta.enableChangeDataFeed": "true"}
 """The properties of the source, which a spec with `changes: feed` needs."""
 AT_ONCE = 3
@@ -117,8 +98,9 @@ def play_transcript(spark: SparkSession, play: Play) -> Verdict:
     begun = time.monotonic()
     script = play.transcript
     missed: list[Missed] = []
-    with TemporaryDirectory(prefix="tidemark-test-") as home:
-        stage = Stage(spark, play, Path(home))
+    with TemporaryDirectory(prefix="tidemark-test-") as directory:
+        home = Location(directory)
+        stage = Stage(spark, play, home)
         try:
             for n in range(len(script.steps)):
                 differing = _play_step(stage, n)
@@ -126,7 +108,7 @@ def play_transcript(spark: SparkSession, play: Play) -> Verdict:
                     missed.append(differing)
         finally:
             # Delta caches the state of tables by path, and these tables are deleted.
-            delta.forget(spark, Path(home))
+            delta_log.forget(spark, home)
     return Verdict(script.name, script.file, time.monotonic() - begun, tuple(missed))
 
 
@@ -155,11 +137,11 @@ def _expected_tables(step: Step) -> dict[str, Any]:
 class Stage:
     """The lake of one transcript: an empty source with its columns, and the pipeline over it."""
 
-    def __init__(self, spark: SparkSession, play: Play, home: Path) -> None:
+    def __init__(self, spark: SparkSession, play: Play, home: Location) -> None:
         self.spark = spark
         self.play = play
-        source = replace(play.pipeline.source, table=str(home / "_source"))
-        self.pipeline = replace(play.pipeline, lake=str(home), source=source)
+        source = replace(play.pipeline.source, table=home / "_source")
+        self.pipeline = replace(play.pipeline, lake=home, source=source)
         self.schema = ", ".join(f"`{name}` {kind}" for name, kind in play.columns.items())
         own_tables.create(spark, source.table, delta.parse_columns(self.schema), _WITH_FEED)
 
@@ -192,10 +174,10 @@ class Stage:
 
         The events of the run itself may have moved it further.
         """
-        done = run.story.done(run.number)
+        done = run.past.done(run.number)
         highest = max((e.counts[MAX_TIME] for e in done if MAX_TIME in e.counts), default=None)
         delay_us = self.pipeline.watermark.delay_us
-        own = advance_watermark(run.story.watermark, highest, run.arrival_us, delay_us)
+        own = advance_watermark(run.past.watermark, highest, run.arrival_us, delay_us)
         return later_watermark(own, watermark_us)
 
     def differs(self, table: str, expected: Any) -> Difference | None:

@@ -12,28 +12,29 @@ from expectations.evaluate import evaluate
 from expectations.outcome import NO_VALIDATION, Facts, Outcome, Validation
 from expectations.places import docs_of, suites_of
 from expectations.table import record_outcomes
+from jobs.diagnosis.spec_changes import spec_difference
+from jobs.locking import lock
 from jobs.microbatch.context import RunContext
-from jobs.preflight import lock
-from jobs.preflight.exact_session import in_exact_session
-from jobs.preflight.spec_changes import spec_difference
-from jobs.preflight.validated import (
+from jobs.recompute.totals import count_accepted, count_partly_late
+from jobs.sessions.exact_session import in_exact_session
+from jobs.validation.lost_sums import has_lost_sums
+from jobs.validation.validated import (
     count_overflows,
     depends_on_state,
     digest_basis,
     name_site,
     recorded_facts,
 )
-from jobs.recompute.lost_sums import has_lost_sums
-from jobs.recompute.totals import count_accepted, count_partly_late
-from windowing import delta
 from windowing.crash import crashpoint
 from windowing.ledger.rule import GENERATION, LedgerEntry, LedgerHistory
 from windowing.ledger.table import read_history
 from windowing.panes.rule import NO_BATCH
 from windowing.panes.table import Stamp
 from windowing.report.text import left_open
+from windowing.spec.aggregate_description import describe_aggregate
 from windowing.spec.kinds import Aligned, Window
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import delta
 
 _IS_NULL = " and is null"
 _MAY_BE_NULL = (
@@ -63,7 +64,7 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None
         suites = suites or suites_of(pipeline)
         basis = digest_basis(pipeline, past, subject, suites)
         expected = _read_facts(spark, pipeline, past)
-        title = name_site(subject)
+        title = name_site(subject.run, subject.seq)
         verdict = evaluate(outputs, pipeline, expected, docs_of(pipeline), title, suites)
         overflows = _list_overflows(_context_of(spark, pipeline, past), outputs, past, subject)
         outcomes = (*verdict.outcomes, *overflows)
@@ -142,7 +143,7 @@ def _select_lacking_sums(rows: DataFrame, window: Window) -> DataFrame | None:
     """The rows in which a sum or an average is null; None where the window has neither."""
     is_null = []
     for aggregate in window.aggregates:
-        if aggregate.function in ("sum", "avg"):
+        if describe_aggregate(aggregate.function).can_overflow:
             is_null.append(F.col(f"`{aggregate.name}`").isNull())
     if not is_null:
         return None

@@ -188,7 +188,7 @@ def instant(local: int, zone: str | None) -> int:
     )
 
 
-def reading(window: Window, k: int) -> int:
+def reading(window: Tumbling | Sliding | Cumulate, k: int) -> int:
     """What the wall clock shows at boundary k.
 
     Months step from the origin, not from each other, clamped to the month's last day.
@@ -201,7 +201,7 @@ def reading(window: Window, k: int) -> int:
     return (origin.replace(year=year, month=month + 1, day=day) - EPOCH) // MICROSECOND
 
 
-def span(window: Window, k: int) -> tuple[int, int]:
+def span(window: Tumbling | Sliding | Cumulate, k: int) -> tuple[int, int]:
     """Window k, or period k of Cumulate.
 
     It is empty, `[start, start)`, where its two boundaries coincide.
@@ -212,7 +212,7 @@ def span(window: Window, k: int) -> tuple[int, int]:
     return instant(reading(window, k), window.zone), instant(end, window.zone)
 
 
-def between(window: Window, first: int, last: int) -> list[tuple[int, int]]:
+def between(window: Tumbling | Sliding | Cumulate, first: int, last: int) -> list[tuple[int, int]]:
     """In order, the windows that end after `first` and begin at or before `last`.
 
     None is empty, and those whose both ends coincide are one.
@@ -236,7 +236,7 @@ def between(window: Window, first: int, last: int) -> list[tuple[int, int]]:
     return sorted((start, end) for start, end in found if start < end and first < end)
 
 
-def spans(window: Window, t: int) -> set[tuple[int, int]]:
+def spans(window: Tumbling | Sliding | Cumulate | RecordSliding, t: int) -> set[tuple[int, int]]:
     """Every `[start, end)` of a grid with `start <= t < end`.
 
     Of RecordSliding, the two windows that an event at t makes.

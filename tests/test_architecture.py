@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PRODUCT = ("windowing", "jobs", "expectations", "dags", "docker")
+PRODUCT = ("tidemark", "windowing", "jobs", "expectations", "dags", "docker")
 LONGEST_MODULE, LONGEST_TEST, LONGEST_FUNCTION = 400, 600, 60
 PURE = {"pyspark", "delta", "pyarrow", "os", "time", "random", "pathlib", "io", "subprocess"}
 ACTIONS = {
@@ -55,9 +55,19 @@ FRAMES = (
     "windowing/panes/events.py",
     "windowing/source/widening.py",
     "windowing/windows/aligned.py",
+    "windowing/windows/change_points.py",
     "windowing/windows/cumulate.py",
     "windowing/windows/finality.py",
+    "windowing/windows/fold.py",
     "windowing/windows/gaps.py",
+    "windowing/windows/grid_kind.py",
+    "windowing/windows/keyed_rows.py",
+    "windowing/windows/merge_by_block.py",
+    "windowing/windows/merge_by_change.py",
+    "windowing/windows/merge_by_point.py",
+    "windowing/windows/merge_by_window.py",
+    "windowing/windows/merging.py",
+    "windowing/windows/neighbours.py",
     "windowing/windows/ordered.py",
     "windowing/windows/record.py",
     "windowing/windows/region.py",
@@ -70,18 +80,23 @@ RULES = (
     "windowing/columns.py",
     "windowing/crash.py",
     "windowing/errors.py",
+    "windowing/grid/range.py",
     "windowing/grid/zone.py",
     "windowing/ledger/nulls.py",
+    "windowing/ledger/offsets.py",
+    "windowing/location.py",
     "windowing/report/curve.py",
     "windowing/report/rows.py",
     "windowing/source/commits.py",
     "windowing/source/names.py",
+    "windowing/source/rewrites.py",
     "windowing/windows/reach.py",
 )
 # Rows leave Spark as plain values here, by one collect.
 LEAVES_SPARK = ("windowing/report/frame.py",)
-# The spec is read from a file, so these may look at paths.
+# The spec is read from a file, and tables lie in directories, so these may look at paths.
 READS_FILES = (
+    "windowing/location.py",
     "windowing/spec/yaml/file.py",
     "windowing/spec/load.py",
     "windowing/spec/places.py",
@@ -91,49 +106,29 @@ READS_FILES = (
 ARROW = ("windowing/ledger/selection.py",)
 # The files of a batch are read here without Spark, to see that nothing is wrong with them.
 READS_PARQUET = ("windowing/source/clean_files.py",)
-# They read Delta tables without Spark.
-WITHOUT_SPARK = (
-    "windowing/control.py",
-    "windowing/file_statistics.py",
-    "windowing/kept_open.py",
-    "windowing/plain_table.py",
-    "windowing/table_figures.py",
+# The one door to tables and files.
+STORAGE = "windowing/storage"
+# How Python reaches the JVM behind PySpark's back.
+PRIVATE = ("_jvm", "_jsparkSession", "_jdf", "_jsc", "_gateway", "_active_spark_context")
+# Only these ask Spark and Delta by names that neither of them promises.
+INTERNALS = ("windowing/storage/delta_log.py", "windowing/storage/spark_internals.py")
+# Only these look at the directory of a lake themselves: one that Great Expectations writes, one to
+# lock, one to rename, and one that messages of others name.
+DIRECTORIES = (
+    "expectations/places.py",
+    "jobs/foreign_errors/control_errors.py",
+    "jobs/locking/lock_file.py",
+    "jobs/reset.py",
 )
-# Delta itself, which no stage but its tables knows.
-DELTA = (
-    *WITHOUT_SPARK,
-    "windowing/delta.py",
-    "windowing/own_tables.py",
-    "windowing/staged_files.py",
-    "windowing/table_retention.py",
-)
-# Paths of local files, and the names of the files of a log.
-LOCAL_FILES = ("windowing/files.py",)
+# The public names are functions of the package itself, so that they are found where they are read.
+NAMES_IN_INIT = ("tidemark/__init__.py",)
 # One referee of every law stays one file.
 WHOLE = ("tests/test_oracle.py",)
 
 # Files of jobs/ that act on Delta themselves. All others ask windowing/ or one of these.
 EFFECTS = (
-    # Only reads: the format and the location of a table, and its size in bytes.
-    "jobs/explain.py",
     # Writes the source of the sample pipeline whose runs fill the class archive.
     "jobs/local/class_archive.py",
-    # Compacts and vacuums tables.
-    "jobs/maintain.py",
-    # Deletes and rewrites the rows of an erased key, and vacuums older versions.
-    "jobs/maintenance/erasure.py",
-    # Deletes state rows that have expired, or empties them.
-    "jobs/maintenance/expiry.py",
-    # Only reads: the history of a table.
-    "jobs/preflight/diagnose.py",
-    # Creates tables, and adds columns and properties to them.
-    "jobs/preflight/tables.py",
-    # Makes the shallow clone that is compared with the pipeline.
-    "jobs/reconcile.py",
-    # Replaces the rows of a range.
-    "jobs/recompute/swap.py",
-    # Only reads: how many files and bytes a table has.
-    "jobs/show.py",
 )
 STATEMENTS = re.compile(
     r"\b(alter|create|delete|drop|insert|merge|optimize|replace|restore|truncate|update|vacuum)\b",
@@ -290,7 +285,7 @@ def test_frames_are_lazy_and_know_no_delta() -> None:
     for path in FRAME_FILES:
         offences += imported_from(path, {"delta", "pyarrow", "os", "time"})
         for line, name in imported(tree(path)):
-            if name.startswith("windowing.delta") or name.endswith(".table"):
+            if name.startswith("windowing.storage.delta") or name.endswith(".table"):
                 offences.append(f"{path}:{line}: imports {name}")
         found = list(actions(tree(path)))
         expected = ["collect"] if path.as_posix() in LEAVES_SPARK else []
@@ -301,22 +296,33 @@ def test_frames_are_lazy_and_know_no_delta() -> None:
 
 
 def test_only_tables_touch_delta() -> None:
+    by_spark = tuple(f"windowing.storage.{name}" for name in ("delta", "own_tables"))
     assert_none(
         f"{path}:{line}: imports {name}"
         for path in files("windowing")
-        if path.name != "table.py" and path.as_posix() not in DELTA
+        if path.name != "table.py" and path not in files(STORAGE)
         for line, name in imported(tree(path))
-        if name.startswith(("delta.", "windowing.delta", "windowing.own_tables"))
+        if name.startswith(("delta.", *by_spark))
     )
 
 
-def test_three_files_read_delta_without_spark() -> None:
+def test_storage_is_the_one_door_to_tables_and_to_the_jvm() -> None:
     assert_none(
-        f"{path}:{line}: imports {name}"
+        f"{path}:{line}: {name} is for {STORAGE} alone"
         for path in files(*PRODUCT)
-        if path.as_posix() not in WITHOUT_SPARK
+        if path not in files(STORAGE)
         for line, name in imported(tree(path))
-        if name.split(".")[0] == "deltalake"
+        if name in ("deltalake", "delta.tables")
+    )
+
+
+def test_what_nobody_promises_is_asked_in_two_files() -> None:
+    assert_none(
+        f"{path}:{line}: {owner}.{name} is for {' and '.join(INTERNALS)} alone"
+        for path in files(*PRODUCT)
+        if path.as_posix() not in INTERNALS
+        for owner, name, line in called_on(tree(path))
+        if name in PRIVATE
     )
 
 
@@ -331,9 +337,23 @@ def test_only_named_files_of_jobs_act_on_delta() -> None:
     assert_none(offences)
 
 
+def test_the_files_of_a_lake_are_asked_of_storage() -> None:
+    known = {*map(Path, DIRECTORIES), *files(STORAGE), Path("windowing/location.py")}
+    offences: list[str] = []
+    for path in files("windowing", "jobs", "expectations", "dags"):
+        if path in known:
+            continue
+        for owner, name, line in called_on(tree(path)):
+            if name == "local":
+                offences.append(f"{path}:{line}: {owner}.local is a path; ask a store or storage")
+    assert_none(offences)
+    assert all(".local" in (ROOT / path).read_text() for path in DIRECTORIES)
+
+
 def test_every_stage_file_says_what_it_may_do() -> None:
     known = {*RULE_FILES, *FRAME_FILES}
-    known |= set(map(Path, (*ARROW, *READS_PARQUET, *DELTA, *LOCAL_FILES)))
+    known |= set(map(Path, (*ARROW, *READS_PARQUET)))
+    known |= set(files(STORAGE))
     assert_none(
         f"{path}:1: name it rule.py, frame.py or table.py, or list it above with a reason"
         for path in files("windowing")
@@ -351,8 +371,8 @@ def test_files_with_a_reason_are_there() -> None:
         READS_FILES,
         ARROW,
         READS_PARQUET,
-        DELTA,
-        LOCAL_FILES,
+        INTERNALS,
+        NAMES_IN_INIT,
         WHOLE,
         EFFECTS,
     )
@@ -369,6 +389,7 @@ def test_an_init_is_one_docstring() -> None:
         f"{path}:1: has to be one docstring and nothing else"
         for path in files(*PRODUCT, "tests")
         if path.name == "__init__.py"
+        and path.as_posix() not in NAMES_IN_INIT
         and (len(tree(path).body) != 1 or not ast.get_docstring(tree(path)))
     )
 

@@ -15,7 +15,7 @@ from tests.torture.soak import said
 from tests.torture.tally import Tally, sum_tallies
 from windowing.crash import POINTS
 
-ELSEWHERE = ("evolve", "erase", "recover", "reset", "check", "ledger")
+ELSEWHERE = ("evolve", "erase", "recover", "reset", "check", "ledger", "rewrites")
 """What is killed in tests of its own: rare commands, and what a run does every eighth time."""
 IN_A_LANE = len(COMBINATIONS) // len(LANES)
 
@@ -51,6 +51,7 @@ def test_a_step_passes_the_places_it_is_killed_at(lane: str) -> None:
     assert others == {
         ("batch", "run"),
         ("validate", "publish"),
+        ("file", "publish"),
         *((name, name) for name in ("run", "backfill", "maintain", "publish")),
     }
 
@@ -95,12 +96,12 @@ def test_lanes_are_summed_in_the_time_of_the_longest() -> None:
 
 
 def test_a_lake_that_is_given_up_is_followed_by_an_empty_one(tmp_path: Path) -> None:
-    family = Family(None, tmp_path, "ordered", "7")  # type: ignore[arg-type]
+    family = Family(None, tmp_path, "ordered", "7")
     (lake_of(tmp_path, "ordered") / "source").mkdir(parents=True)
     later = family.renew()
     assert lake_of(tmp_path, "ordered") == later.lab.root == tmp_path / "ordered" / "2"
     assert list((tmp_path / "ordered").rglob("*")) == [tmp_path / "ordered" / "2"]
-    assert later.batch(0) != Family(None, tmp_path / "other", "ordered", "7").batch(0)  # type: ignore[arg-type]
+    assert later.batch(0) != Family(None, tmp_path / "other", "ordered", "7").batch(0)
 
 
 def test_a_soak_compares_late_runs_with_early_ones() -> None:

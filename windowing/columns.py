@@ -50,6 +50,15 @@ def quoted(column: str) -> str:
     return f"`{doubled}`"
 
 
+def quote_name(name: str) -> str:
+    """A name of Spark's catalog, each part in backticks.
+
+    >>> quote_name("shop.orders")
+    '`shop`.`orders`'
+    """
+    return ".".join(f"`{part}`" for part in name.split("."))
+
+
 def kept_name(column: str) -> str:
     """The name of a source column in the refused tables.
 

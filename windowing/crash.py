@@ -11,6 +11,7 @@ POINTS = {
     "run.locked": "the lock is held, nothing has been checked",
     "run.prepared": "ledger and outputs exist",
     "batch.begun": "the stream has written its offsets, the ledger has no entry of the batch",
+    "rewrites.found": "what commits that removed rows of the source have touched is known",
     "batch.intended": "the ledger has the intent",
     "batch.judged": "rows have their outcomes, nothing is written",
     "batch.refused": "refused rows are stored",
@@ -23,6 +24,7 @@ POINTS = {
     "run.emitted": "outputs that wait for the watermark are corrected",
     "run.marked": "_watermarks has the run, which is not closed",
     "run.closed": "the run is closed",
+    "rewrites.passed": "a run that passed over such commits is closed, the stream would not go on",
     "ledger.compacted": "the files of one table, ledger or watermarks, are rewritten as few",
     "backfill.staged": "the rows of a chunk are read, nothing is written",
     "backfill.intended": "the ledger has the intent of a chunk",
@@ -52,7 +54,7 @@ POINTS = {
     "validate.evaluated": "every expectation has its outcome, none is recorded",
     "validate.recorded": "_quality has the outcomes",
     "publish.noted": "the ledger names the versions, the pointer is the old one",
-    "publish.drafted": "the new pointer lies next to the old one",
+    "file.drafted": "a file lies beside the one that it is going to replace",
     "publish.pointed": "readers see the new versions",
 }
 """Every place: what has just happened there."""

@@ -13,10 +13,11 @@ from pyspark.sql import SparkSession
 
 from jobs.read import read
 from jobs.run import run
-from windowing import delta
 from windowing.grid.zone import micros
+from windowing.location import Location
 from windowing.report.rule import RunReport
 from windowing.spec.load import load_pipeline
+from windowing.storage import delta
 
 DAY = datetime(2026, 3, 2, tzinfo=UTC)
 """The Monday on which everything happens."""
@@ -71,7 +72,7 @@ class Lake:
         """Lands `events` and runs the pipeline at `arrival`."""
         if events:
             rows = [_to_source_row(event) for event in events]
-            delta.append(delta.rows(self.spark, rows, SCHEMA), str(self.root / "events"))
+            delta.append(delta.rows(self.spark, rows, SCHEMA), Location(str(self.root / "events")))
         return run(self.spark, load_pipeline(self.spec), arrival)
 
     def rows(self, window: str, key: str | None = "a") -> list[Row]:
@@ -89,8 +90,8 @@ class Lake:
         """What was kept of late, partly late, duplicate and quarantined rows."""
         found = []
         for name in ("_late", "_duplicates", "_quarantine"):
-            table = str(self.root / "shown" / name)
-            if delta.exists(self.spark, table):
+            table = Location(str(self.root / "shown" / name))
+            if delta.exists(self.spark, Location(table.text)):
                 for row in delta.read(self.spark, table).collect():
                     found.append(_with_aware_times(row.asDict(recursive=True)))
         return found

@@ -3,16 +3,18 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
 
-from jobs.cli.format import print_changes, print_evolved, print_nulls
+from jobs.cli.format import print_changes, print_evolved, print_nulls, print_run
 from jobs.cli.options import TIMES, Instant, common, ordered
-from jobs.cli.spark import read_session, write_session
+from jobs.cli.spark import open_to_read, open_to_write
 from jobs.cli.validation import preload_expectations, validate_option, validate_written
 from jobs.console import Printer, open_console
+from windowing.doctor.rule import name_command
 from windowing.errors import ExpectationsFailed, UsageError
 from windowing.report.text import count, interval
 
@@ -33,14 +35,12 @@ Progress = Callable[[int, int], None]
     "--from",
     "start",
     type=Instant(),
-    required=True,
     help=f"Start of the range of event time, inclusive. {TIMES}",
 )
 @click.option(
     "--to",
     "end",
     type=Instant(),
-    required=True,
     help="End of the range of event time, exclusive.",
 )
 @click.option("--dry-run", "how", flag_value="plan", help="Print the plan and write nothing.")
@@ -50,14 +50,24 @@ Progress = Callable[[int, int], None]
     flag_value="check",
     help="Reprocess a copy and report what differs; exit 3 if anything does.",
 )
+@click.option(
+    "--source",
+    "version",
+    type=click.Choice(("read", "newest")),
+    default="read",
+    show_default=True,
+    help="Which version of the source to read: the one that was read last, or the newest, with all "
+    "that was updated or deleted in it. The newest needs no range.",
+)
 @validate_option
 def backfill(
     pipeline: "Pipeline",
     *,
     as_json: bool,
-    start: datetime,
-    end: datetime,
+    start: datetime | None,
+    end: datetime | None,
     how: str | None,
+    version: str,
     validate: bool,
 ) -> None:
     """Reprocess a range of event time as if all had been on time.
@@ -65,8 +75,20 @@ def backfill(
     Late and refused rows of the range are accepted if they are valid; the watermark stays where it
     is. Scheduled runs may go on meanwhile. Rerun the command to resume a backfill that was
     interrupted.
+
+    With --source newest, what is new in the source is read first, and runs wait meanwhile. Rows
+    that were updated or deleted in it are followed: the event times that they had and have are
+    reprocessed, those of the range or, without one, all of them.
     """
-    ordered(start, end)
+    bounds = _check_range(start, end, version)
+    if bounds is None or version == "newest":
+        if how is not None:
+            raise UsageError(
+                "--source newest writes; leave it out, or leave out --dry-run and --check, which "
+                "write nothing"
+            )
+        _follow(Printer(as_json=as_json), pipeline, bounds, validate=validate)
+        return
     if validate and how is not None:
         raise UsageError(
             "--validate needs a backfill that writes; leave it out, or leave out --dry-run and "
@@ -78,18 +100,43 @@ def backfill(
         ("plan", False): _plan,
         ("check", False): _check,
     }[how, validate]
-    act(Printer(as_json=as_json), pipeline, start, end)
+    act(Printer(as_json=as_json), pipeline, *bounds)
+
+
+def _check_range(
+    start: datetime | None, end: datetime | None, version: str
+) -> tuple[datetime, datetime] | None:
+    """The range that was given; None where none was, which the newest version does not need."""
+    if start is not None and end is not None:
+        ordered(start, end)
+        return start, end
+    if start is None and end is None and version == "newest":
+        return None
+    missing = [name for name, at in (("--from", start), ("--to", end)) if at is None]
+    raise UsageError(
+        f"{' and '.join(missing)}: missing; a backfill reprocesses a range of event time, such as "
+        "--from 2013-03-10 --to 2013-03-11"
+    )
 
 
 def _plan(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetime) -> None:
-    session = read_session()
+    from jobs.sessions.profiles import TINY
+
+    session = open_to_read(TINY)
     from jobs.backfill import plan
 
     _print_plan(printer, pipeline, plan(session, pipeline, start, end))
 
 
+def _open_session(pipeline: "Pipeline") -> "SparkSession":
+    """A session for a range of any length; Busy before it starts, if another process writes."""
+    from jobs.sessions.profiles import FULL
+
+    return open_to_write(pipeline, FULL)
+
+
 def _check(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetime) -> None:
-    session = write_session(pipeline)
+    session = _open_session(pipeline)
     from jobs.reconcile import check_range
     from windowing.report.difference import lines
 
@@ -114,7 +161,7 @@ def _check(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetim
 
 
 def _backfill(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetime) -> None:
-    session = write_session(pipeline)
+    session = _open_session(pipeline)
     report = _backfill_range(printer, session, pipeline, start, end)
     printer.finish(report.as_json())
 
@@ -123,10 +170,59 @@ def _backfill_and_validate(
     printer: Printer, pipeline: "Pipeline", start: datetime, end: datetime
 ) -> None:
     preload_expectations()
-    session = write_session(pipeline)
+    session = _open_session(pipeline)
     report = _backfill_range(printer, session, pipeline, start, end)
     validate_written(printer, session, pipeline)
     printer.finish(report.as_json())
+
+
+def _follow(
+    printer: Printer,
+    pipeline: "Pipeline",
+    bounds: "tuple[datetime, datetime] | None",
+    *,
+    validate: bool,
+) -> None:
+    """Follows the newest version of the source, and reprocesses the range if there is one."""
+    if validate:
+        preload_expectations()
+    session = _open_session(pipeline)
+    from jobs.run import follow_rewrites
+
+    start, end = bounds or (None, None)
+    report = follow_rewrites(session, pipeline, start, end)
+    print_run(printer, pipeline, report)
+    _print_followed(printer, pipeline, report)
+    if bounds is not None:
+        reprocessed = _backfill_range(printer, session, pipeline, *bounds)
+        report = replace(reprocessed, followed=report.followed, evolved=report.evolved)
+    if validate:
+        validate_written(printer, session, pipeline)
+    printer.finish(report.as_json())
+
+
+def _print_followed(printer: Printer, pipeline: "Pipeline", report: "RunReport") -> None:
+    """Prints which event times followed the source, and which were left out."""
+    from windowing.report.rule import half_open
+
+    followed = report.followed
+    if followed is None:
+        printer.line(
+            f"{pipeline.name}: no row that was read before has been updated or deleted in "
+            f"{pipeline.source.table} since the last run"
+        )
+        return
+    rows = count(followed.rows, "row")
+    printer.line(f"{pipeline.name}: {rows} of the source were updated or deleted")
+    for times in followed.ranges:
+        printer.line(f"  reprocessed: {interval(*half_open(times))}")
+    for times in followed.left_out:
+        low, high = half_open(times)
+        words = ("--from", low.isoformat(), "--to", high.isoformat())
+        printer.line(
+            f"  left out, because it is outside the range: {interval(low, high)}; "
+            f"{name_command(pipeline, 'backfill', *words)} reprocesses it"
+        )
 
 
 def _backfill_range(
@@ -143,6 +239,12 @@ def _backfill_range(
     )
     print_nulls(printer, report)
     print_changes(printer, report)
+    if report.versions_unread:
+        versions = count(report.versions_unread, "version")
+        printer.line(
+            f"{pipeline.source.table} has {versions} that this backfill did not read; "
+            f"{name_command(pipeline, 'backfill', '--source newest')} reads the newest"
+        )
     return report
 
 

@@ -7,7 +7,7 @@ import click
 from jobs.cli.errors import Failure
 from jobs.cli.exit_codes import REFUSED
 from jobs.cli.options import common
-from jobs.cli.spark import light_write_session
+from jobs.cli.spark import open_to_write
 from jobs.console import Printer
 from windowing.report.text import count
 
@@ -23,7 +23,9 @@ def doctor(pipeline: "Pipeline", *, as_json: bool) -> None:
 
     Every run makes the same diagnosis before it begins. Nothing is written.
     """
-    session = light_write_session(pipeline)
+    from jobs.sessions.profiles import TINY
+
+    session = open_to_write(pipeline, TINY)
     from jobs.doctor import diagnose
 
     found = diagnose(session, pipeline)

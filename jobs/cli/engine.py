@@ -95,13 +95,13 @@ def serve(*, idle_minutes: int) -> None:
     from jobs.engine.fingerprint import code_fingerprint, surroundings
 
     code, given = code_fingerprint(os.environ), surroundings(os.environ)
-    from jobs.engine.control import begin_log, hold_place
-    from jobs.engine.place import make_place
-    from jobs.engine.server import Engine, Terms, end_on_signals, listen
+    from jobs.engine.control import begin_log, hold_directory
+    from jobs.engine.engine_directory import make_directory
+    from jobs.engine.server import Engine, Settings, end_on_signals, listen
 
-    place = make_place()
-    hold_place(place)
-    begin_log(place)
+    directory = make_directory()
+    hold_directory(directory)
+    begin_log(directory)
     end_on_signals()
     from jobs.engine.warm_spark import WarmSpark
 
@@ -110,8 +110,8 @@ def serve(*, idle_minutes: int) -> None:
     def run(words: Sequence[str]) -> object:
         return commands.main(list(words), prog_name="tidemark")
 
-    spark, terms = WarmSpark(run), Terms(code, given, idle_minutes * 60.0)
-    Engine(listen(place.socket), spark, terms).serve()
+    spark, settings = WarmSpark(run), Settings(code, given, idle_minutes * 60.0)
+    Engine(listen(directory.socket), spark, settings).serve()
 
 
 def _print_status(*, as_json: bool, status: "Status", sentence: str) -> None:

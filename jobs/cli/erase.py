@@ -6,7 +6,7 @@ import click
 
 from jobs.cli.confirm import confirm
 from jobs.cli.options import common, key_option, keys_of
-from jobs.cli.spark import table_write_session
+from jobs.cli.spark import open_to_write
 from jobs.console import Printer
 from windowing.errors import UsageError
 
@@ -37,7 +37,9 @@ def erase(pipeline: "Pipeline", *, as_json: bool, keys: tuple[str, ...], yes: bo
             "erase would delete all rows of one key and every older version of all tables",
             "Delete the key and all older versions?",
         )
-    session = table_write_session(pipeline)
+    from jobs.sessions.profiles import choose_for_tables
+
+    session = open_to_write(pipeline, choose_for_tables(pipeline))
     from jobs.erase import erase as erase_now
 
     key = {column: values[0] for column, values in chosen.items()}

@@ -10,12 +10,24 @@ from windowing.report.text import cell
 _MAX_LENGTH = 300
 _CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\]")
 _CLASS = re.compile(r"(?:[a-z]\w*\.)+([A-Z][\w$]*)(?=: |$)", re.MULTILINE)
-_HOST = re.compile(
-    r"No space left on device|Disk quota exceeded|Permission denied|Read-only file system"
-    r"|Too many open files|Cannot allocate memory|Input/output error|Java heap space"
-    r"|GC overhead limit exceeded|unable to create native thread|Connection refused"
-)
-"""What may be quoted from a message of the JVM, because it concerns the host and no row."""
+_REMEDIES = {
+    "No space left on device": "make room on the disk",
+    "Disk quota exceeded": "make room, or raise the quota",
+    "File too large": "raise the limit of file sizes",
+    "Permission denied": "let the user of this process read and write there",
+    "Read-only file system": "make the file system writable",
+    "Input/output error": "check the disk",
+    "Too many open files": "raise the limit of open files",
+    "Cannot allocate memory": "free memory",
+    "Java heap space": "give Spark more memory",
+    "GC overhead limit exceeded": "give Spark more memory",
+    "unable to create native thread": "raise the limit of threads",
+    "Connection refused": "check that what Spark connects to is up",
+}
+"""What may be quoted of an error of the host, because it concerns no row, and what to do."""
+_HOST = re.compile("|".join(_REMEDIES))
+_OF_HOST = re.compile(r"(java\.(io|nio|net|lang)|org\.apache\.hadoop)\.")
+"""How the class of an error begins whose text is the host's. That of others may quote a row."""
 
 
 class Failure(click.ClickException):
@@ -30,6 +42,11 @@ def explain_error(error: Exception) -> Failure:
     """An error of Tidemark as it is; of any other its kind and the first line, shortened."""
     if isinstance(error, TidemarkError):
         return Failure(_one_line(str(error)), error.exit_code)
+    host = _find_host_problem(error)
+    if host is not None:
+        place, text = host
+        again = f"{_REMEDIES[text]}, then run again, which finishes what was begun"
+        return Failure(f"{place}{text}; {again}", 1)
     return Failure(f"unexpected {_describe(error)}; run again with --debug for more", 1)
 
 
@@ -42,40 +59,44 @@ def describe_usage_error(error: click.ClickException) -> str:
     return f"{where}{text[:1].lower()}{text[1:]}; see `{error.ctx.command_path} --help`"
 
 
+def _find_host_problem(error: Exception) -> tuple[str, str] | None:
+    """Where something failed, as far as that is known, and what of `_REMEDIES`; None for others."""
+    if isinstance(error, OSError):
+        text = error.strerror or ""
+        # A stream of this process has no name, and nothing was begun that could be finished.
+        return (f"{error.filename}: ", text) if error.filename and text in _REMEDIES else None
+    if not is_from_jvm(error):
+        return None
+    from windowing.storage.spark_internals import read_first_cause
+
+    cause = read_first_cause(error)
+    found = _HOST.search(cause) if _OF_HOST.match(cause) else None
+    return None if found is None else ("", found[0])
+
+
 def _describe(error: Exception) -> str:
     """Class and first line of an error; of an error of the JVM only its class and condition.
 
-    Messages of the JVM may contain values of rows, so only the fixed texts of `_HOST` are quoted.
+    Messages of the JVM may contain values of rows.
     """
     name = type(error).__name__
-    if not _is_from_jvm(error):
+    if not is_from_jvm(error):
         lines = str(error).strip().splitlines() or [""]
         return _shorten(f"{name}: {lines[0]}")
     condition = _CONDITION.match(str(error))
     if condition:
         return f"{name}: {condition[0]}"
-    message = _first_cause(error) or str(error)
+    from windowing.storage.spark_internals import read_first_cause
+
+    message = read_first_cause(error) or str(error)
     java_class = _CLASS.match(message)
-    described = java_class[1] if java_class else name
-    host = _HOST.search(message)
-    return f"{described}: {host[0]}" if host else described
+    return java_class[1] if java_class else name
 
 
-def _is_from_jvm(error: Exception) -> bool:
+def is_from_jvm(error: Exception) -> bool:
+    """Whether the JVM has raised the error, or the bridge to it."""
     from_library = type(error).__module__.startswith(("pyspark", "py4j"))
     return from_library or hasattr(error, "java_exception")
-
-
-def _first_cause(error: Exception) -> str:
-    """The text of the first cause in the JVM; empty where there is none."""
-    thrown = getattr(error, "java_exception", None)
-    try:
-        while thrown is not None and thrown.getCause() is not None:
-            thrown = thrown.getCause()
-        return "" if thrown is None else str(thrown.toString())
-    except Exception:
-        # The JVM may have ended, and the causes with it.
-        return ""
 
 
 def _shorten(text: str) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from jobs.cli.options import common
-from jobs.cli.spark import read_session
+from jobs.cli.spark import open_to_read
 from jobs.console import Printer
 from windowing.report.text import count, instant, interval
 from windowing.spec.words import join_names
@@ -23,7 +23,9 @@ def explain(pipeline: "Pipeline", *, as_json: bool) -> None:
     Shows the versions of the source that it would read, the watermark, and for each output the
     windows that new events belong to.
     """
-    session = read_session()
+    from jobs.sessions.profiles import TINY
+
+    session = open_to_read(TINY)
     from jobs.explain import explain as plan_of
 
     plan = plan_of(session, pipeline)
@@ -54,7 +56,7 @@ def _describe_news(news: "News") -> str:
 
 def _plan_facts(plan: "Plan", *, feed: bool) -> dict[str, str]:
     news = plan.news
-    facts = {"source": news.table, "watermark": instant(plan.watermark)}
+    facts = {"source": str(news.table), "watermark": instant(plan.watermark)}
     if news.commits:
         facts["versions"] = f"{news.since} to {news.version}"
     else:

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from jobs.console import Printer
-from windowing.report.text import count, describe_nulls
+from windowing.ledger.rule import COUNTS
+from windowing.report.text import count, describe_nulls, instant
 from windowing.spec.words import join_names
 
 if TYPE_CHECKING:
@@ -39,3 +40,16 @@ def print_changes(printer: Printer, report: "RunReport | Checked") -> None:
     """Prints for each window how many rows were inserted, updated and deleted."""
     changes = [[name, c.inserted, c.updated, c.deleted] for name, c in report.windows.items()]
     printer.table(["window", "inserted", "updated", "deleted"], changes)
+
+
+def print_run(printer: Printer, pipeline: "Pipeline", report: "RunReport") -> None:
+    """Prints how many rows of a run had each outcome, and what that changed."""
+    print_evolved(printer, pipeline, report)
+    if report.run is None:
+        printer.line(f"{pipeline.name}: nothing new; watermark {instant(report.watermark)}")
+        return
+    counts = [getattr(report, name) for name in COUNTS]
+    title = f"{pipeline.name}, run {report.run}"
+    printer.table([*COUNTS, "watermark"], [[*counts, instant(report.watermark)]], title)
+    print_nulls(printer, report)
+    print_changes(printer, report)

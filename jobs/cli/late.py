@@ -15,7 +15,7 @@ from jobs.cli.options import (
     ordered,
     range_options,
 )
-from jobs.cli.spark import table_session
+from jobs.cli.spark import open_to_read
 from jobs.console import Printer
 from windowing.columns import kept_name
 
@@ -63,10 +63,12 @@ def late(
     if as_of is None:
         found = _find_none_refused(pipeline, wanted_outcomes)
     if found is None:
+        from jobs.sessions.profiles import choose_for_tables
         from jobs.show import Wanted, show_refused
 
+        session = open_to_read(choose_for_tables(pipeline))
         wanted = Wanted(wanted_keys, start, end, not reverse, limit)
-        found = show_refused(table_session(pipeline), pipeline, wanted_outcomes, wanted, as_of)
+        found = show_refused(session, pipeline, wanted_outcomes, wanted, as_of)
     printer = Printer(as_json=as_json)
     counts = [f"{n:,} {outcome}" for outcome, n in found.counts.items()]
     printer.line(f"{pipeline.name}: {', '.join(counts)}")
@@ -81,13 +83,12 @@ def late(
 
 def _find_none_refused(pipeline: "Pipeline", outcomes: Sequence[str]) -> "Refused | None":
     """The answer where no row had one of `outcomes` yet, which is known without a JVM."""
-    from windowing import control
     from windowing.admit.table import REFUSED
-    from windowing.files import local_path
     from windowing.report.rows import Refused
+    from windowing.storage import control
 
     for table, its in REFUSED.items():
-        path = str(local_path(pipeline.table(table)))
+        path = pipeline.table(table)
         if {*its} & {*outcomes} and control.read_version(path) >= 0:
             return None
     return Refused(dict.fromkeys(outcomes, 0), ())

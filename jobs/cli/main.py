@@ -28,6 +28,7 @@ from jobs.cli.reset import reset
 from jobs.cli.run import run
 from jobs.cli.setup import setup
 from jobs.cli.show import show
+from jobs.cli.spark import explain_ended_jvm
 from jobs.cli.state import state
 from jobs.cli.test import check
 from jobs.cli.validate import validate
@@ -82,7 +83,7 @@ class Tidemark(click.Group):
         except Exception as error:
             if debugging(ctx):
                 traceback.print_exception(error)
-            raise explain_error(error) from error
+            raise (explain_ended_jvm(ctx, error) or explain_error(error)) from error
 
 
 def _open_missing_streams() -> None:

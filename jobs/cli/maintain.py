@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from jobs.cli.options import common
-from jobs.cli.spark import table_write_session
+from jobs.cli.spark import open_to_write
 from jobs.console import Printer
 from windowing.report.text import size
 
@@ -21,13 +21,16 @@ def maintain(pipeline: "Pipeline", *, as_json: bool) -> None:
     No value of an output changes. Older versions of outputs can be read for 30 days, or for as long
     as the properties of a table say, and for longer while readers use one.
     """
-    session = table_write_session(pipeline)
+    from jobs.maintain import Maintenance, has_begun
     from jobs.maintain import maintain as maintain_now
+    from jobs.sessions.profiles import choose_for_tables
 
-    done = maintain_now(session, pipeline)
+    done = Maintenance(())
+    if has_begun(pipeline):
+        done = maintain_now(open_to_write(pipeline, choose_for_tables(pipeline)), pipeline)
     printer = Printer(as_json=as_json)
     if not done.tables:
-        printer.line(f"{pipeline.name}: nothing to maintain, there is no finished run yet")
+        printer.line(f"{pipeline.name}: nothing to maintain, because there is no run yet")
     else:
         columns = [
             "table",

@@ -97,7 +97,7 @@ def common(command: F) -> F:
     @wraps(command)
     def start(*given: Any, **named: Any) -> Any:
         require_spark_extra()
-        from jobs.preflight.control_errors import control_errors_explained
+        from jobs.foreign_errors.control_errors import control_errors_explained
 
         with control_errors_explained(named["pipeline"]):
             return command(*given, **named)

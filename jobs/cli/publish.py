@@ -29,7 +29,7 @@ def publish(pipeline: "Pipeline", *, as_json: bool, accept: str | None) -> None:
             "--accept needs a reason, such as 'the airport was closed that day'",
             click.get_current_context(),
         )
-    from jobs.preflight.lock_file import probe
+    from jobs.locking.lock_file import probe
     from jobs.publish import publish as publish_newest
 
     probe(pipeline)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from jobs.cli.options import common
-from jobs.cli.spark import light_write_session
+from jobs.cli.spark import open_to_write
 from jobs.console import Printer
 
 if TYPE_CHECKING:
@@ -20,7 +20,9 @@ def recover(pipeline: "Pipeline", *, as_json: bool) -> None:
     A checkpoint that is older than the ledger, or of another stream, is rebuilt as well. The old
     one is kept beside it. Exit 4, and a message that says what to do, if the ledger isn't enough.
     """
-    session = light_write_session(pipeline)
+    from jobs.sessions.profiles import TINY
+
+    session = open_to_write(pipeline, TINY)
     from jobs.doctor import recover as recover_now
 
     repaired = recover_now(session, pipeline)

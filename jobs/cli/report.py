@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from jobs.cli.options import common
-from jobs.cli.spark import read_session
+from jobs.cli.spark import open_to_read
 from jobs.console import Printer
 from windowing.errors import UsageError
 
@@ -25,21 +25,40 @@ def report(pipeline: "Pipeline", *, as_json: bool, output: Path | None) -> None:
     """Write one self-contained HTML page of runs, outputs and quality."""
     from datetime import UTC, datetime
 
-    from windowing.files import local_path
+    from jobs.sessions.profiles import TINY
+    from jobs.validation.validated import find_docs
     from windowing.report.page import render_page
     from windowing.report.table import read_facts
+    from windowing.storage.files import has_directory
+    from windowing.storage.store import store_of
 
-    target = output or local_path(pipeline.table("_report.html"))
-    facts = read_facts(pipeline, read_session)
-    text = render_page(facts, datetime.now(UTC))
+    page = pipeline.table("_report.html")
+    target = output or page
+    printer = Printer(as_json=as_json)
+    if output is None and not has_directory(pipeline.root):
+        # Whoever has moved the lake would find a second one here.
+        printer.line(f"{pipeline.name}: no report, because there is nothing at {pipeline.root} yet")
+        printer.finish({"pipeline": pipeline.name, "report": None})
+        return
+    facts = read_facts(pipeline, lambda: open_to_read(TINY))
+    docs = find_docs(pipeline, facts.checks[0].run, facts.checks[0].seq) if facts.checks else None
+    href = None
+    if docs is not None:
+        # Beside its pipeline the page can move with it.
+        is_beside = output is None
+        href = "/".join(docs.parts[-3:]) if is_beside else docs.as_uri()
+    text = render_page(facts, datetime.now(UTC), href)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
+        if output is None:
+            store_of(page).write(page, text.encode())
+        else:
+            output.parent.mkdir(parents=True, exist_ok=True)
+            # It may be a device, which a rename would replace.
+            output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(
             f"--output: {target} can't be written ({error.strerror}); "
             "name a file in a directory of yours"
         ) from error
-    printer = Printer(as_json=as_json)
     printer.line(f"{pipeline.name}: {target}")
     printer.finish({"pipeline": pipeline.name, "report": str(target)})

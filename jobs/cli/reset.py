@@ -24,7 +24,7 @@ def reset(pipeline: "Pipeline", *, as_json: bool, yes: bool) -> None:
     State, outputs, ledger and checkpoint are deleted; the source stays. The next run reads the
     source from its beginning. Nothing is published until the next publish.
     """
-    from jobs.preflight.lock_file import probe
+    from jobs.locking.lock_file import probe
     from jobs.reset import holding
     from jobs.reset import reset as reset_now
 

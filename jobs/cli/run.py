@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from jobs.cli.format import print_changes, print_evolved, print_nulls
+from jobs.cli.format import print_run
 from jobs.cli.options import TIMES, Instant, common
-from jobs.cli.spark import light_write_session, quick_write_session, write_session
+from jobs.cli.spark import open_to_write
 from jobs.cli.validation import preload_expectations, validate_option, validate_written
 from jobs.console import Printer
 from windowing.errors import UsageError
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from windowing.report.rule import RunReport
     from windowing.spec.pipeline import Pipeline
-
-_COUNTS = ("read", "accepted", "late", "duplicate", "quarantined")
 
 
 @click.command()
@@ -38,7 +36,7 @@ def run(pipeline: "Pipeline", *, as_json: bool, arrival: datetime | None, valida
     printer = Printer(as_json=as_json)
     report = _find_nothing_new(pipeline, arrival)
     if report is not None:
-        _print_report(printer, pipeline, report)
+        print_run(printer, pipeline, report)
         printer.finish(report.as_json())
         return
     if validate:
@@ -47,7 +45,7 @@ def run(pipeline: "Pipeline", *, as_json: bool, arrival: datetime | None, valida
     from jobs.run import run as run_once
 
     report = run_once(session, pipeline, arrival)
-    _print_report(printer, pipeline, report)
+    print_run(printer, pipeline, report)
     if validate:
         validate_written(printer, session, pipeline)
     printer.finish(report.as_json())
@@ -55,8 +53,8 @@ def run(pipeline: "Pipeline", *, as_json: bool, arrival: datetime | None, valida
 
 def _find_nothing_new(pipeline: "Pipeline", arrival: datetime | None) -> "RunReport | None":
     """The report where there is nothing to do, which is known without a JVM; Busy as a run is."""
-    from jobs.preflight.lock_file import probe
-    from jobs.preflight.nothing_new import find_nothing_new
+    from jobs.locking.lock_file import probe
+    from jobs.shortcuts.nothing_new import find_nothing_new
 
     probe(pipeline)
     return find_nothing_new(pipeline, micros(arrival or datetime.now(UTC)))
@@ -64,14 +62,10 @@ def _find_nothing_new(pipeline: "Pipeline", arrival: datetime | None) -> "RunRep
 
 def _open_session(pipeline: "Pipeline") -> "SparkSession":
     """The session that suits what is new; Busy before it starts, if another process writes."""
-    from jobs.preflight.run_size import estimate_next_run
+    from jobs.sessions.profiles import choose_for_run
+    from jobs.shortcuts.run_size import estimate_next_run
 
-    size = estimate_next_run(pipeline)
-    if size is not None and size.is_tiny:
-        return light_write_session(pipeline)
-    if size is not None and size.is_short:
-        return quick_write_session(pipeline)
-    return write_session(pipeline)
+    return open_to_write(pipeline, choose_for_run(estimate_next_run(pipeline)))
 
 
 def _refuse_future(pipeline: "Pipeline", arrival: datetime) -> None:
@@ -85,15 +79,3 @@ def _refuse_future(pipeline: "Pipeline", arrival: datetime) -> None:
             f"--arrival {instant(arrival)} is more than watermark.max_future ahead of this host's "
             "clock; every later run would reuse that arrival time until the host clock reaches it"
         )
-
-
-def _print_report(printer: Printer, pipeline: "Pipeline", report: "RunReport") -> None:
-    print_evolved(printer, pipeline, report)
-    if report.run is None:
-        printer.line(f"{pipeline.name}: nothing new; watermark {instant(report.watermark)}")
-        return
-    counts = [getattr(report, name) for name in _COUNTS]
-    title = f"{pipeline.name}, run {report.run}"
-    printer.table([*_COUNTS, "watermark"], [[*counts, instant(report.watermark)]], title)
-    print_nulls(printer, report)
-    print_changes(printer, report)

@@ -18,7 +18,7 @@ from jobs.cli.options import (
     ordered,
     window_of,
 )
-from jobs.cli.spark import table_session
+from jobs.cli.spark import open_to_read
 from jobs.console import Printer
 from windowing.columns import END, LAST, START
 from windowing.errors import UsageError
@@ -73,7 +73,9 @@ def show(
             f"--as-of {as_of!r} is not a run such as 3 or a version such as v7, "
             "given without --published"
         )
-    session = table_session(pipeline)
+    from jobs.sessions.profiles import choose_for_tables
+
+    session = open_to_read(choose_for_tables(pipeline))
     from jobs.show import Wanted, show_windows
 
     wanted = Wanted(wanted_keys, start, end, reverse, limit)

@@ -1,15 +1,19 @@
 """Starts the Spark session of a command when it is first needed, without output of its own."""
 
 import logging
+import os
+import re
 import signal
+import subprocess
 import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import click
 
+from jobs.cli.errors import Failure, is_from_jvm
 from jobs.cli.options import debugging
 from jobs.console import redirected_stdio
 from windowing.errors import TidemarkError
@@ -17,82 +21,54 @@ from windowing.errors import TidemarkError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from jobs.sessions.profiles import Profile
     from windowing.spec.pipeline import Pipeline
 
 
-def write_session(pipeline: "Pipeline", **conf: str) -> "SparkSession":
+_JVM_OUTPUT = "tidemark.jvm_output"
+_OUT_OF_MEMORY = re.compile(r"OutOfMemoryError: ([\w ]+)")
+_ENDING_SECONDS = 1
+"""How long a JVM may take to end after it has closed its connections."""
+
+
+def open_to_write(pipeline: "Pipeline", profile: "Profile") -> "SparkSession":
     """The session of a command that writes; raises Busy, before the JVM starts, if another does."""
-    from jobs.preflight.lock_file import probe
+    from jobs.locking.lock_file import probe
 
     probe(pipeline)
-    return command_session(**conf)
+    return start_session(profile)
 
 
-def read_session() -> "SparkSession":
-    """The session of a command that reads the ledger, logs and counts, and hardly any rows."""
-    from jobs.session import LIGHT
-
-    return command_session(**LIGHT)
+def open_to_read(profile: "Profile") -> "SparkSession":
+    """The session of a command that writes nothing."""
+    return start_session(profile)
 
 
-def table_session(pipeline: "Pipeline") -> "SparkSession":
-    """The session of a command that reads rows of the pipeline's tables."""
-    return command_session(**_settings_by_size(pipeline))
-
-
-def table_write_session(pipeline: "Pipeline") -> "SparkSession":
-    """The session of a command that reads and writes rows of the pipeline's tables.
-
-    Raises Busy as `write_session` does.
-    """
-    return write_session(pipeline, **_settings_by_size(pipeline))
-
-
-def light_write_session(pipeline: "Pipeline") -> "SparkSession":
-    """The session of a command that writes hardly any rows.
-
-    Raises Busy as `write_session` does.
-    """
-    from jobs.session import LIGHT
-
-    return write_session(pipeline, **LIGHT)
-
-
-def quick_write_session(pipeline: "Pipeline") -> "SparkSession":
-    """The session of a command that is short.
-
-    Raises Busy as `write_session` does.
-    """
-    from jobs.session import QUICK
-
-    return write_session(pipeline, **QUICK)
-
-
-def _settings_by_size(pipeline: "Pipeline") -> dict[str, str]:
-    from jobs.preflight.run_size import stores_little
-    from jobs.session import QUICK
-
-    return QUICK if stores_little(pipeline) else {}
-
-
-def command_session(**conf: str) -> "SparkSession":
+def start_session(profile: "Profile") -> "SparkSession":
     """The session; its JVM ends with this process.
 
     Without --debug nothing that the JVM or Python's logs print reaches the terminal. Raises
     TidemarkError where the JVM does not start.
     """
+    from jobs.sessions.process import stay_on_utc
+
+    stay_on_utc()
     if debugging():
         from jobs.session import spark_session
 
-        return _let_ctrl_c_end(spark_session(**conf))
-    click.get_current_context().with_resource(_silence_logs())
+        return _let_ctrl_c_end(spark_session(**profile))
+    context = click.get_current_context()
+    context.with_resource(_silence_logs())
     with redirected_stdio() as jvm_output:
+        # The JVM writes there until it ends, so what it says at its end is read there, too.
+        kept = os.fdopen(os.dup(jvm_output.fileno()), "rb")
+        context.meta[_JVM_OUTPUT] = context.find_root().with_resource(kept)
         from pyspark.errors import PySparkRuntimeError
 
         from jobs.session import spark_session
 
         try:
-            return _let_ctrl_c_end(spark_session(**conf))
+            return _let_ctrl_c_end(spark_session(**profile))
         except PySparkRuntimeError as error:
             jvm_output.seek(0)
             printed = jvm_output.read().decode(errors="replace")
@@ -125,6 +101,39 @@ def _explain_no_jvm(printed: str) -> str:
         f"Spark's JVM did not start ({reason}); it needs Java 17 or newer on PATH or in JAVA_HOME; "
         "run again with --debug for more"
     )
+
+
+def explain_ended_jvm(context: click.Context, error: Exception) -> Failure | None:
+    """Why the JVM of the command has ended, where `error` follows from that; None where not."""
+    output: IO[bytes] | None = context.meta.get(_JVM_OUTPUT)
+    if output is None or not (is_from_jvm(error) or isinstance(error, ConnectionError)):
+        return None
+    status = _wait_for_jvm()
+    if status is None:
+        return None
+    output.seek(0)
+    out_of_memory = _OUT_OF_MEMORY.search(output.read().decode(errors="replace"))
+    if out_of_memory is not None:
+        return Failure(
+            f"Spark's JVM ended, because it ran out of memory ({out_of_memory[1]}); give it a "
+            'larger heap, as in PYSPARK_SUBMIT_ARGS="--driver-memory 8g pyspark-shell"',
+            1,
+        )
+    how = f"by signal {-status}" if status < 0 else f"with status {status}"
+    return Failure(f"Spark's JVM ended {how} before the command had; run the command again", 1)
+
+
+def _wait_for_jvm() -> int | None:
+    """With what the JVM that this process has started ended; None where it runs."""
+    from windowing.storage.spark_internals import find_jvm
+
+    process = find_jvm()
+    if process is None:
+        return None
+    try:
+        return process.wait(_ENDING_SECONDS)
+    except subprocess.TimeoutExpired:
+        return None
 
 
 @contextmanager

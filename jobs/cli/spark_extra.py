@@ -1,4 +1,4 @@
-"""The packages of the extra `spark`, and the error of a command that needs them."""
+"""The packages of the extra `spark`, and the error of whoever needs them."""
 
 from importlib.util import find_spec
 
@@ -11,7 +11,10 @@ MODULES = (
     "deltalake",
     "great_expectations",
     "jinja2",
+    "markupsafe",
+    "numpy",
     "pandas",
+    "py4j",
     "pyarrow",
     "tenacity",
 )
@@ -27,6 +30,6 @@ def require_spark_extra() -> None:
     missing = [name for name in MODULES if find_spec(name) is None]
     if missing:
         raise UsageError(
-            f"this command needs Spark, and this Python has no {join_names(missing)}; "
+            f"this needs Spark, and this Python has no {join_names(missing)}; "
             "run `pip install 'WHEEL[spark]'` with the path of Tidemark's wheel"
         )

@@ -16,7 +16,7 @@ from jobs.cli.options import (
     range_options,
     window_of,
 )
-from jobs.cli.spark import table_session
+from jobs.cli.spark import open_to_read
 from jobs.console import Printer
 from windowing.errors import UsageError
 from windowing.report.text import size
@@ -59,10 +59,12 @@ def state(
     tables = _read_tables(pipeline)
     partials = None
     if chosen is not None:
+        from jobs.sessions.profiles import choose_for_tables
         from jobs.show import Wanted, show_partials
 
+        session = open_to_read(choose_for_tables(pipeline))
         wanted = Wanted(wanted_keys, start, end, not reverse, limit)
-        partials = show_partials(table_session(pipeline), pipeline, chosen, wanted, as_of)
+        partials = show_partials(session, pipeline, chosen, wanted, as_of)
     printer = Printer(as_json=as_json)
     result: dict[str, object] = {"pipeline": pipeline.name, "tables": [t.as_json() for t in tables]}
     if tables:
@@ -85,12 +87,13 @@ def state(
 
 def _read_tables(pipeline: "Pipeline") -> "tuple[StateTable, ...]":
     """The state tables; a session is started only where one of them can't be read without."""
-    from windowing.control import TableError
     from windowing.report.state import measure_state_tables
+    from windowing.storage.control import TableError
 
     try:
         return measure_state_tables(pipeline)
     except TableError:
+        from jobs.sessions.profiles import choose_for_tables
         from jobs.show import state_tables
 
-        return state_tables(table_session(pipeline), pipeline)
+        return state_tables(open_to_read(choose_for_tables(pipeline)), pipeline)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from jobs.cli.options import debug, json_option
-from jobs.cli.spark import command_session
+from jobs.cli.spark import open_to_read
 from jobs.cli.spark_extra import require_spark_extra
 from jobs.console import Printer
 from windowing.errors import ExpectationsFailed, UsageError
@@ -35,9 +35,10 @@ def check(paths: tuple[str, ...], *, text: str | None, as_json: bool) -> None:
     from windowing.transcripts.load import load_plays
 
     chosen = _select_transcripts(load_plays(paths), text)
-    from jobs.transcripts import TINY, play_transcripts
+    from jobs.sessions.profiles import TEST
+    from jobs.transcripts import play_transcripts
 
-    session = command_session(**TINY)
+    session = open_to_read(TEST)
     printer = Printer(as_json=as_json)
     verdicts: list[Verdict] = []
     for verdict in play_transcripts(session, chosen):

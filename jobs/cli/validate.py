@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.options import common
-from jobs.cli.spark import table_write_session
+from jobs.cli.spark import open_to_write
 from jobs.console import Printer
 from windowing.errors import ExpectationsFailed
 from windowing.report.text import count
@@ -29,8 +29,8 @@ def validate(pipeline: "Pipeline", *, as_json: bool, again: bool) -> None:
     shown in Data Docs, whose path is printed. Outcomes that are recorded already, as `run
     --validate` does, are printed as they are.
     """
-    from jobs.preflight.lock_file import probe
-    from jobs.preflight.validated import find_validation
+    from jobs.locking.lock_file import probe
+    from jobs.validation.validated import find_validation
 
     probe(pipeline)
     recorded = None if again else find_validation(pipeline)
@@ -58,7 +58,9 @@ def _evaluate(pipeline: "Pipeline") -> "Validation":
     from expectations.library import preload
 
     preload()
-    session = table_write_session(pipeline)
+    from jobs.sessions.profiles import choose_for_tables
+
+    session = open_to_write(pipeline, choose_for_tables(pipeline))
     from jobs.validate import validate as validate_newest
 
     return validate_newest(session, pipeline)

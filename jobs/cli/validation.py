@@ -41,8 +41,8 @@ def validate_written(printer: Printer, session: "SparkSession", pipeline: "Pipel
     `tidemark validate` reports what was recorded, or evaluates what was not.
     """
     try:
-        from jobs.preflight.validated import find_validation
         from jobs.validate import validate
+        from jobs.validation.validated import find_validation
 
         found = find_validation(pipeline) or validate(session, pipeline)
     except Exception as error:

@@ -2,7 +2,7 @@
 
 It is imported before every command, so it imports little.
 
-command line -> place -> request with the open stdin, stdout and stderr -> exit code
+command line -> directory -> request with the open stdin, stdout and stderr -> exit code
 """
 
 import os
@@ -10,12 +10,12 @@ import select
 import signal
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from jobs.engine.engine_directory import find_directory
 from jobs.engine.fingerprint import code_fingerprint, surroundings
-from jobs.engine.frames import receive_frame, send_frame
-from jobs.engine.place import Place, find_place
+from jobs.engine.wire import connect, receive_frame, send_frame
 from windowing.errors import TidemarkError, UsageError
 
 VARIABLE = "TIDEMARK_ENGINE"
@@ -27,14 +27,14 @@ COMMANDS = frozenset(
 )
 """The commands of a pipeline. `test` needs static settings of its own, `setup` no JVM."""
 _UNEXPECTED = 1
-_ANSWER_SECONDS = 10.0
-"""How long an engine may take to accept a command: it may just be starting a JVM."""
+_END_SECONDS = 10.0
+"""How long a JVM may take to end."""
 
 
 def run_in_engine(words: Sequence[str]) -> int | None:
     """The exit code of the command line, which the engine ran; None where this process has to.
 
-    Raises UsageError where the environment asks for an engine in a word that is not known.
+    Raises UsageError where the variable TIDEMARK_ENGINE has any other value than `auto` and `off`.
     """
     wish = os.environ.get(VARIABLE, "")
     if wish not in ("", "auto", "off"):
@@ -50,32 +50,6 @@ def run_in_engine(words: Sequence[str]) -> int | None:
     return code
 
 
-def connect(place: Place) -> socket.socket | None:
-    """A connection to the engine that listens there; None where none does."""
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.settimeout(_ANSWER_SECONDS)
-    try:
-        connection.connect(place.socket)
-    except OSError:
-        connection.close()
-        return None
-    return connection
-
-
-def ask_engine(place: Place, request: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The engine's answer to a request that has only one; None where no engine answers."""
-    connection = connect(place)
-    if connection is None:
-        return None
-    with connection:
-        try:
-            send_frame(connection, request)
-            frame = receive_frame(connection)
-        except OSError:
-            return None
-    return None if frame is None else frame.body
-
-
 def _is_for_engine(words: Sequence[str]) -> bool:
     """Whether an engine can run this command line as this process would.
 
@@ -89,11 +63,11 @@ def _is_for_engine(words: Sequence[str]) -> bool:
 
 def _ask(words: Sequence[str]) -> int | None:
     try:
-        place = find_place()
+        directory = find_directory()
     except UsageError:
         # Somebody else's directory is no reason not to run the command; `engine status` reports it.
         return None
-    connection = None if place is None else connect(place)
+    connection = None if directory is None else connect(directory)
     if connection is None:
         return None
     with connection:
@@ -154,7 +128,7 @@ def _await_end(process: int) -> None:
         ended = os.pidfd_open(process)
     except OSError:
         return
-    select.select([ended], [], [], _ANSWER_SECONDS)
+    select.select([ended], [], [], _END_SECONDS)
     os.close(ended)
 
 

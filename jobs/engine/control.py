@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from jobs.engine.client import ask_engine
+from jobs.engine.engine_directory import EngineDirectory, find_directory, make_directory
 from jobs.engine.fingerprint import code_fingerprint, differing, surroundings
-from jobs.engine.place import Place, find_place, make_place
+from jobs.engine.wire import ask_engine
 from windowing.errors import TidemarkError, UsageError
 
 IDLE_MINUTES = 15
@@ -44,9 +44,9 @@ class Status:
 
 def engine_status() -> Status | None:
     """The engine of this user and environment; None where none is up."""
-    place = find_place()
-    answer = None if place is None else ask_engine(place, {"ask": "status"})
-    return None if place is None or answer is None else _read_status(place, answer)
+    directory = find_directory()
+    answer = None if directory is None else ask_engine(directory, {"ask": "status"})
+    return None if directory is None or answer is None else _read_status(directory, answer)
 
 
 def start_engine(idle_minutes: int = IDLE_MINUTES) -> Status:
@@ -54,82 +54,84 @@ def start_engine(idle_minutes: int = IDLE_MINUTES) -> Status:
 
     An engine whose code has changed is ended first. Raises TidemarkError if none gets warm.
     """
-    place = make_place()
-    known = _find_usable(place)
+    directory = make_directory()
+    known = _find_usable(directory)
     if known is not None:
         return known
-    known_bytes = _count_bytes(place.log)
-    process = _spawn_engine(place, idle_minutes)
+    known_bytes = _count_bytes(directory.log)
+    process = _spawn_engine(directory, idle_minutes)
     for _ in range(round(_GIVE_UP_SECONDS / _POLL_SECONDS)):
         status = engine_status()
         if status is not None and status.state != "starting":
             return status
         if process.poll() is not None:
-            raise TidemarkError(f"no engine could be started: {_last_words(place, known_bytes)}")
+            raise TidemarkError(
+                f"no engine could be started: {_last_words(directory, known_bytes)}"
+            )
         time.sleep(_POLL_SECONDS)
     process.terminate()
     raise TidemarkError(
         f"the engine was not warm after {_GIVE_UP_SECONDS:.0f} seconds, so it was ended; "
-        f"{place.log} contains what it printed"
+        f"{directory.log} contains what it printed"
     )
 
 
-def _spawn_engine(place: Place, idle_minutes: int) -> "subprocess.Popen[bytes]":
-    with place.log.open("ab") as log:
+def _spawn_engine(directory: EngineDirectory, idle_minutes: int) -> "subprocess.Popen[bytes]":
+    with directory.log.open("ab") as log:
         return subprocess.Popen(
             # Without -P a directory `jobs` where the engine is started would be imported instead.
             [sys.executable, "-P", "-m", "jobs", "engine", "serve", "--idle", str(idle_minutes)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            cwd=place.path,
+            cwd=directory.path,
             start_new_session=True,
         )
 
 
 def stop_engine() -> bool:
     """Whether an engine was up; it has ended, after the command that it was running."""
-    place = find_place()
-    if place is None or ask_engine(place, {"ask": "stop"}) is None:
+    directory = find_directory()
+    if directory is None or ask_engine(directory, {"ask": "stop"}) is None:
         return False
-    _wait_for_end(place)
+    _wait_for_end(directory)
     return True
 
 
-def hold_place(place: Place) -> int:
-    """The descriptor of the lock that makes this process the only engine of the place.
+def hold_directory(directory: EngineDirectory) -> int:
+    """The descriptor of the lock that makes this process the only engine of the directory.
 
     Raises UsageError where another process has it.
     """
-    descriptor = os.open(place.lock, os.O_RDWR | os.O_CREAT, 0o600)
+    descriptor = os.open(directory.lock, os.O_RDWR | os.O_CREAT, 0o600)
     if _is_free(descriptor):
         return descriptor
     os.close(descriptor)
     raise UsageError("an engine is up already, or is being started; `tidemark engine stop` ends it")
 
 
-def begin_log(place: Place) -> None:
-    """Empties the log of the engine before. This process must hold the place."""
-    if place.log.exists():
-        os.truncate(place.log, 0)
+def begin_log(directory: EngineDirectory) -> None:
+    """Empties the log of the engine before. This process must hold the directory."""
+    if directory.log.exists():
+        os.truncate(directory.log, 0)
 
 
-def _find_usable(place: Place) -> Status | None:
+def _find_usable(directory: EngineDirectory) -> Status | None:
     """The engine that is up, unless it loaded other code: that one is ended, once it is idle."""
-    answer = ask_engine(place, {"ask": "status"})
+    answer = ask_engine(directory, {"ask": "status"})
     if answer is None:
         return None
-    status = _read_status(place, answer)
+    status = _read_status(directory, answer)
     if answer["code"] == code_fingerprint(os.environ):
         return status
-    ask_engine(place, {"ask": "stop"})
+    ask_engine(directory, {"ask": "stop"})
     if status.state == "running a command":
         raise TidemarkError("the engine of the code before is still running a command")
-    _wait_for_end(place)
+    _wait_for_end(directory)
     return None
 
 
-def _read_status(place: Place, answer: Mapping[str, Any]) -> Status:
+def _read_status(directory: EngineDirectory, answer: Mapping[str, Any]) -> Status:
     because = ""
     others = differing(answer["surroundings"], surroundings(os.environ))
     if others:
@@ -142,14 +144,14 @@ def _read_status(place: Place, answer: Mapping[str, Any]) -> Status:
         is_ending=answer["is_ending"],
         commands=answer["commands"],
         idle_minutes=answer["idle_minutes"],
-        log=str(place.log),
+        log=str(directory.log),
         used_here=not because,
         because=because,
     )
 
 
-def _wait_for_end(place: Place) -> None:
-    descriptor = os.open(place.lock, os.O_RDWR | os.O_CREAT, 0o600)
+def _wait_for_end(directory: EngineDirectory) -> None:
+    descriptor = os.open(directory.lock, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         while not _is_free(descriptor):
             time.sleep(_POLL_SECONDS)
@@ -166,18 +168,18 @@ def _is_free(descriptor: int) -> bool:
     return True
 
 
-def _last_words(place: Place, known_bytes: int) -> str:
+def _last_words(directory: EngineDirectory, known_bytes: int) -> str:
     """Why the engine ended, from what was added to the log since it had so many bytes.
 
     It has fewer where the engine has begun it anew.
     """
-    printed = place.log.read_bytes()
+    printed = directory.log.read_bytes()
     since = printed[known_bytes:] if len(printed) >= known_bytes else printed
     lines = since.decode(errors="replace").splitlines()
     told = [line for line in lines if line.startswith("tidemark: ")]
     if told:
         return told[-1].removeprefix("tidemark: ")
-    return f"{place.log} contains what it printed"
+    return f"{directory.log} contains what it printed"
 
 
 def _count_bytes(file: Path) -> int:

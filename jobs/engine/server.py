@@ -1,4 +1,4 @@
-"""The engine: keeps something warm, and runs one command at a time in a fork of itself.
+"""The engine: keeps a JVM warm, and runs one command at a time in a fork of itself.
 
 socket -> same user, same code, same surroundings -> fork -> exit code -> fit for the next command?
 """
@@ -15,32 +15,32 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from jobs.engine.command_process import Command, CommandProcess, fork_command, run_command
 from jobs.engine.fingerprint import differing
-from jobs.engine.frames import Frame, receive_frame, send_frame
-from jobs.engine.hand import Command, Hand, fork_hand, run_command
+from jobs.engine.wire import Frame, receive_frame, send_frame
 from windowing.errors import TidemarkError
 
 _REQUEST_SECONDS = 2.0
 """How long a client may take to send its request, while nobody else is served."""
-_SOUND = frozenset({0, 2, 3, 4, 75})
+_EXPECTED_CODES = frozenset({0, 2, 3, 4, 75})
 """The exit codes of commands that ended as they should; after any other, all is made anew."""
 _MOST_COMMANDS = 1000
-_FIT, _WORN = 0, 3
+_KEEP_JVM, _RESTART_JVM = 0, 3
 
 
-class Body(Protocol):
-    """What an engine keeps warm."""
+class WarmJvm(Protocol):
+    """A JVM that an engine keeps warm."""
 
     def start(self) -> None:
         """Starts it, in the engine's own process."""
 
-    def prime(self) -> None:
-        """Warms it, in a fork of the engine."""
+    def warm_up(self) -> None:
+        """Makes it ready for commands, in a fork of the engine."""
 
-    def perform(self, words: Sequence[str]) -> object:
-        """Runs a command line with it, in a fork of the engine in the client's place."""
+    def run_words(self, words: Sequence[str]) -> object:
+        """Runs a command line with it, in a fork of the engine that stands for the client."""
 
-    def tidy(self) -> bool:
+    def reset_after_command(self) -> bool:
         """Whether it can serve another command, of which this one leaves no trace; in that fork."""
 
     def is_up(self) -> bool:
@@ -54,7 +54,7 @@ class Body(Protocol):
 
 
 @dataclass(frozen=True)
-class Terms:
+class Settings:
     """Whom an engine serves, and how long it waits for the next command."""
 
     code: str
@@ -69,62 +69,63 @@ class Engine:
     def __init__(
         self,
         listener: socket.socket,
-        body: Body,
-        terms: Terms,
+        warm_jvm: WarmJvm,
+        settings: Settings,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._listener, self._body, self._terms, self._clock = listener, body, terms, clock
+        self._listener, self._warm_jvm = listener, warm_jvm
+        self._settings, self._clock = settings, clock
         self._events = selectors.DefaultSelector()
-        self._hand: Hand | None = None
+        self._process: CommandProcess | None = None
         self._client: socket.socket | None = None
         self._code: int | None = None
-        self._is_priming = self._is_ending = False
-        self._commands = self._commands_of_body = 0
+        self._is_warming = self._is_ending = False
+        self._commands = self._commands_of_jvm = 0
         self._idle_since = clock()
 
     def serve(self) -> None:
         """Returns when the engine has ended, and what it kept with it."""
-        self._events.register(self._listener, selectors.EVENT_READ, self._meet_client)
+        self._events.register(self._listener, selectors.EVENT_READ, self._accept_client)
         try:
-            self._renew()
-            while self._hand or not self._is_ending:
+            self._restart_jvm()
+            while self._process or not self._is_ending:
                 self._await_events()
         finally:
-            if self._hand:
-                self._hand.kill()
-                self._hand.close()
-            self._body.stop()
+            if self._process:
+                self._process.kill()
+                self._process.close()
+            self._warm_jvm.stop()
 
     def _await_events(self) -> None:
-        left = self._idle_since + self._terms.idle_seconds - self._clock()
-        if not self._hand and left <= 0:
+        left = self._idle_since + self._settings.idle_seconds - self._clock()
+        if not self._process and left <= 0:
             self._is_ending = True
             return
-        found = self._events.select(None if self._hand else left)
+        found = self._events.select(None if self._process else left)
         for key, _ in found:
-            # What came first may have made an end of what the others are about.
+            # An earlier event may have closed the connection that this one is about.
             if key.fd in self._events.get_map():
                 key.data()
 
-    def _renew(self) -> None:
-        """Ends what is kept, and starts and warms another."""
-        self._body.stop()
-        self._body.start()
-        self._commands_of_body = 0
-        self._is_priming = True
+    def _restart_jvm(self) -> None:
+        """Ends the JVM, and starts and warms another."""
+        self._warm_jvm.stop()
+        self._warm_jvm.start()
+        self._commands_of_jvm = 0
+        self._is_warming = True
 
-        def prime(_: socket.socket) -> int:
-            self._body.prime()
-            return _FIT
+        def warm_up(_: socket.socket) -> int:
+            self._warm_jvm.warm_up()
+            return _KEEP_JVM
 
-        self._watch(fork_hand(prime))
+        self._watch(fork_command(warm_up))
 
-    def _watch(self, hand: Hand) -> None:
-        self._hand = hand
-        self._events.register(hand.reports, selectors.EVENT_READ, self._hear_hand)
-        self._events.register(hand.ended, selectors.EVENT_READ, self._end_hand)
+    def _watch(self, process: CommandProcess) -> None:
+        self._process = process
+        self._events.register(process.reports, selectors.EVENT_READ, self._receive_from_command)
+        self._events.register(process.ended, selectors.EVENT_READ, self._end_command)
 
-    def _meet_client(self) -> None:
+    def _accept_client(self) -> None:
         connection, _ = self._listener.accept()
         connection.settimeout(_REQUEST_SECONDS)
         frame = None
@@ -153,17 +154,17 @@ class Engine:
             return {"answer": "ending"}
         if ask != "run" or len(frame.files) != 3:
             return {"answer": "not understood"}
-        if frame.body.get("code") != self._terms.code:
+        if frame.body.get("code") != self._settings.code:
             self._is_ending = True
             return {"answer": "other code"}
-        if differing(frame.body["surroundings"], self._terms.surroundings):
+        if differing(frame.body["surroundings"], self._settings.surroundings):
             return {"answer": "other surroundings"}
-        if self._hand or self._is_ending:
+        if self._process or self._is_ending:
             return {"answer": self._state()}
-        if not self._body.is_up():
-            self._renew()
+        if not self._warm_jvm.is_up():
+            self._restart_jvm()
             return {"answer": self._state()}
-        return {"answer": "accepted", "process": self._body.process_id()}
+        return {"answer": "accepted", "process": self._warm_jvm.process_id()}
 
     def _status(self) -> dict[str, Any]:
         return {
@@ -171,91 +172,92 @@ class Engine:
             "state": self._state(),
             "is_ending": self._is_ending,
             "commands": self._commands,
-            "idle_minutes": self._terms.idle_seconds / 60,
-            "code": self._terms.code,
-            "surroundings": dict(self._terms.surroundings),
+            "idle_minutes": self._settings.idle_seconds / 60,
+            "code": self._settings.code,
+            "surroundings": dict(self._settings.surroundings),
         }
 
     def _state(self) -> str:
-        if self._is_priming:
+        if self._is_warming:
             return "starting"
-        if self._hand:
+        if self._process:
             return "running a command"
         return "ending" if self._is_ending else "idle"
 
     def _begin(self, connection: socket.socket, frame: Frame) -> None:
-        body, perform = frame.body, self._body.perform
+        body, run_words = frame.body, self._warm_jvm.run_words
         command = Command(
             tuple(body["words"]), str(body["directory"]), body["environ"], frame.files
         )
 
         def work(reports: socket.socket) -> int:
-            code = run_command(command, perform, reports)
-            return _FIT if code in _SOUND and self._body.tidy() else _WORN
+            code = run_command(command, run_words, reports)
+            is_fit = code in _EXPECTED_CODES and self._warm_jvm.reset_after_command()
+            return _KEEP_JVM if is_fit else _RESTART_JVM
 
         connection.settimeout(None)
         self._client, self._code = connection, None
         self._commands += 1
-        self._commands_of_body += 1
-        self._watch(fork_hand(work))
-        self._events.register(connection, selectors.EVENT_READ, self._hear_client)
+        self._commands_of_jvm += 1
+        self._watch(fork_command(work))
+        self._events.register(connection, selectors.EVENT_READ, self._receive_from_client)
 
-    def _hear_client(self) -> None:
+    def _receive_from_client(self) -> None:
         """A client only interrupts its command, or is gone: then the command is ended."""
-        if not self._client or not self._hand:
+        if not self._client or not self._process:
             return
         try:
             frame = receive_frame(self._client)
         except OSError:
             frame = None
         if frame is None:
-            self._leave_client()
-            self._hand.kill()
+            self._close_client()
+            self._process.kill()
         elif frame.body.get("ask") == "interrupt":
-            self._hand.interrupt()
+            self._process.interrupt()
 
-    def _hear_hand(self) -> None:
-        """The exit code is passed on at once where what is kept need not be ended first."""
-        if not self._hand:
+    def _receive_from_command(self) -> None:
+        """The exit code is passed on at once where the JVM need not be ended first."""
+        if not self._process:
             return
-        frame = receive_frame(self._hand.reports)
+        frame = receive_frame(self._process.reports)
         if frame is None:
-            self._events.unregister(self._hand.reports)
+            self._events.unregister(self._process.reports)
             return
         self._code = int(frame.body["exit"])
-        if self._code in _SOUND:
+        if self._code in _EXPECTED_CODES:
             self._answer_client({"exit": self._code})
             # The next client waits until this command is tidied up, which takes a moment.
             self._events.unregister(self._listener)
 
-    def _end_hand(self) -> None:
-        if not self._hand:
+    def _end_command(self) -> None:
+        if not self._process:
             return
-        for watched in (self._hand.reports, self._hand.ended):
+        for watched in (self._process.reports, self._process.ended):
             if self._events.get_map().get(watched):
                 self._events.unregister(watched)
-        status, self._hand = self._hand.close(), None
+        status, self._process = self._process.close(), None
         self._idle_since = self._clock()
-        was_priming, self._is_priming = self._is_priming, False
+        was_warming, self._is_warming = self._is_warming, False
         if self._listener not in self._events.get_map():
-            self._events.register(self._listener, selectors.EVENT_READ, self._meet_client)
-        if was_priming and status:
+            self._events.register(self._listener, selectors.EVENT_READ, self._accept_client)
+        if was_warming and status:
             raise TidemarkError("the engine's Spark could not be started")
-        is_worn = status != _FIT or self._commands_of_body >= self._terms.most_commands
-        if is_worn:
+        must_restart = status != _KEEP_JVM or self._commands_of_jvm >= self._settings.most_commands
+        if must_restart:
             # What a command of another process may do next must find the lock free.
-            self._body.stop()
+            self._warm_jvm.stop()
         self._answer_client({} if self._code is None else {"exit": self._code})
-        if is_worn and not self._is_ending:
-            self._renew()
+        if must_restart and not self._is_ending:
+            self._restart_jvm()
 
     def _answer_client(self, end: Mapping[str, Any]) -> None:
         if self._client:
             with suppress(OSError):
                 send_frame(self._client, end)
-            self._leave_client()
+            self._close_client()
 
-    def _leave_client(self) -> None:
+    def _close_client(self) -> None:
         if self._client:
             self._events.unregister(self._client)
             self._client.close()

@@ -6,18 +6,15 @@ own. The engine itself has no session, so that a fork finds no thread and no con
 
 import importlib
 import os
-import re
 import subprocess
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from py4j.java_gateway import JavaObject
-from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from jobs.session import Jvm, spark_session, start_jvm
 from windowing.errors import TidemarkError
+from windowing.storage import delta_log, spark_internals
 
 _MODULES = (
     *("jobs.backfill", "jobs.doctor", "jobs.erase", "jobs.explain", "jobs.maintain"),
@@ -27,8 +24,6 @@ _MODULES = (
 """What commands import when they need it."""
 _END_SECONDS = 3.0
 _FULL_HEAP, _FULL_AFTER_COLLECTION = 0.7, 0.4
-_MADE_FOR_PYTHON = re.compile(r"o\d+")
-"""What the bridge calls the objects that it has given to Python; its own have other names."""
 
 
 class WarmSpark:
@@ -36,33 +31,33 @@ class WarmSpark:
 
     def __init__(self, run: Callable[[Sequence[str]], object]) -> None:
         self._run = run
-        self._jvm: Jvm | None = None
+        self._warm: Jvm | None = None
         for name in _MODULES:
             importlib.import_module(name)
 
     def start(self) -> None:
         """Starts the JVM; raises TidemarkError where it does not start."""
         try:
-            self._jvm = start_jvm()
+            self._warm = start_jvm()
         except PySparkRuntimeError as error:
             raise TidemarkError(
                 "Spark's JVM did not start; it needs Java 17 or newer on PATH or in JAVA_HOME; "
                 "the lines before this one are what it printed"
             ) from error
 
-    def prime(self) -> None:
+    def warm_up(self) -> None:
         """Makes the context of the JVM, and runs a first query."""
         self._join()
         spark_session().range(1).count()
 
-    def perform(self, words: Sequence[str]) -> object:
+    def run_words(self, words: Sequence[str]) -> object:
         """Runs the command line in this process, which finds the JVM when it needs one."""
         self._join()
         return self._run(words)
 
-    def tidy(self) -> bool:
+    def reset_after_command(self) -> bool:
         """Whether the JVM is idle and has memory left; the command's objects are deleted in it."""
-        if SparkContext._active_spark_context is None:
+        if not spark_internals.has_context():
             return True
         session = SparkSession.getActiveSession()
         if session is None or session.streams.active:
@@ -70,26 +65,24 @@ class WarmSpark:
         if list(session.sparkContext.statusTracker().getActiveJobsIds()):
             return False
         session.catalog.clearCache()
-        java: Any = session._jvm
-        # A table may be deleted and made again before the next command.
-        java.org.apache.spark.sql.delta.DeltaLog.clearCache()
-        is_roomy = _is_roomy(java)
-        _delete_objects(java)
+        delta_log.forget_all(session)
+        is_roomy = _is_roomy(session)
+        spark_internals.delete_objects(session)
         return is_roomy
 
     def is_up(self) -> bool:
         """Whether the JVM runs."""
-        return self._jvm is not None and self._jvm.process.poll() is None
+        return self._warm is not None and self._warm.process.poll() is None
 
     def process_id(self) -> int:
         """The process of the JVM; 0 where there is none."""
-        return self._jvm.process.pid if self._jvm else 0
+        return self._warm.process.pid if self._warm else 0
 
     def stop(self) -> None:
         """Ends the JVM, which deletes its temporary files; returns when it has ended."""
-        if self._jvm is None:
+        if self._warm is None:
             return
-        process, self._jvm = self._jvm.process, None
+        process, self._warm = self._warm.process, None
         if process.stdin:
             process.stdin.close()
         try:
@@ -99,34 +92,13 @@ class WarmSpark:
             process.wait()
 
     def _join(self) -> None:
-        if self._jvm:
-            os.environ.update(self._jvm.variables)
+        if self._warm:
+            os.environ.update(self._warm.variables)
 
 
-def _is_roomy(java: Any) -> bool:
+def _is_roomy(session: SparkSession) -> bool:
     """Whether little of the heap is used, after a collection of garbage where much is."""
-    runtime = java.java.lang.Runtime.getRuntime()
-
-    def used() -> float:
-        return float((runtime.totalMemory() - runtime.freeMemory()) / runtime.maxMemory())
-
-    if used() < _FULL_HEAP:
+    if spark_internals.measure_heap(session) < _FULL_HEAP:
         return True
-    java.java.lang.System.gc()
-    return used() < _FULL_AFTER_COLLECTION
-
-
-def _delete_objects(java: Any) -> None:
-    """Deletes what the bridge kept for this process.
-
-    It keeps every object that Python has been given until Python deletes its own, which a process
-    that ends does not do.
-    """
-    context: Any = SparkContext._active_spark_context
-    server = JavaObject("GATEWAY_SERVER", context._gateway._gateway_client)
-    names = server.getGateway().getBindings().keySet()
-    kept = java.java.util.ArrayList()
-    for name in str(names.toString()).strip("[]").split(", "):
-        if not _MADE_FOR_PYTHON.fullmatch(name):
-            kept.add(name)
-    names.retainAll(kept)
+    spark_internals.collect_garbage(session)
+    return spark_internals.measure_heap(session) < _FULL_AFTER_COLLECTION

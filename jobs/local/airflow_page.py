@@ -14,10 +14,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
+
+import psutil
 
 ROOT = Path(__file__).resolve().parents[2]
 AIRFLOW = ROOT / ".venv-airflow/bin/airflow"
@@ -32,12 +35,30 @@ SET_PDEATHSIG = 1
 SET_CHILD_SUBREAPER = 36
 PATIENCE_S = {signal.SIGTERM: 15, signal.SIGKILL: 6}
 """How many seconds to wait before each harder signal; together less than half a minute."""
+MOST_RESTARTS = 3
+RESTARTS_WITHIN_S = 300
+"""How often a part is started again within so many seconds."""
+
+
+@dataclass
+class Restarts:
+    """When a part of Airflow was started again, in seconds."""
+
+    times: list[float] = field(default_factory=list)
+
+    def allow(self, now: float) -> bool:
+        """Whether the part may be started again; counts it if so."""
+        self.times = [at for at in self.times if now - at < RESTARTS_WITHIN_S]
+        if len(self.times) == MOST_RESTARTS:
+            return False
+        self.times.append(now)
+        return True
 
 
 def main() -> int:
-    """Serves the page until a signal, or until a part ends.
+    """Serves the page until a signal; a part that ends is started again.
 
-    Returns 0 after a signal, 1 if a part ended by itself, and 2 if nothing could start.
+    Returns 0 after a signal, 1 if a part ends again and again, and 2 if nothing could start.
     """
     options = _parse_options()
     if not AIRFLOW.exists():
@@ -76,6 +97,8 @@ def make_settings(home: Path, port: int) -> dict[str, str]:
         "AIRFLOW__API__BASE_URL": f"http://127.0.0.1:{port}",
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "10",
         "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",
+        # A task whose process was lost is noticed after a minute instead of five.
+        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "60",
     }
 
 
@@ -116,23 +139,48 @@ def _write_passwords(home: Path) -> Path:
 
 
 def _serve_page(home: Path, port: int, env: dict[str, str], passwords: Path) -> int:
-    """Starts the parts and waits for a signal, or for a part that ends."""
+    """Starts the parts, and again those that end, until a signal or until one ends too often."""
     received: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda n, _frame: received.append(n))
     # Orphans of the parts become children of this process, so that they can be found and ended.
     ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    parts = {_start_part(part, home, port, env).pid: part for part in PARTS}
-    ended: list[str] = []
+    parts = {part: _start_part(part, home, port, env) for part in PARTS}
+    restarts = {part: Restarts() for part in PARTS}
+    given_up: list[str] = []
     is_announced = False
-    while not received and not ended:
+    while not received and not given_up:
         if not is_announced and _is_healthy(port):
             _announce_page(port, passwords)
             is_announced = True
         time.sleep(0.5)
-        ended = [parts[pid] for pid in _reap_children() if pid in parts]
+        # Orphans that have ended are waited for, too, or they would stay as zombies.
+        psutil.wait_procs(psutil.Process().children(), timeout=0)
+        for part in [name for name, process in parts.items() if not process.is_running()]:
+            if received or not restarts[part].allow(time.monotonic()):
+                given_up.append(part)
+                continue
+            print(f"{part} ended by itself and is started again; see {home}/{part}.log", flush=True)
+            _stop_helpers(parts[part].pid)
+            parts[part] = _start_part(part, home, port, env)
     _stop_descendants()
-    return _report_ended(ended, home)
+    return 0 if received else _report_given_up(given_up, home)
+
+
+def _stop_helpers(part: int) -> None:
+    """Ends what a part that has ended has left in its session, such as what holds its port.
+
+    Tasks have sessions of their own, and go on.
+    """
+    left = []
+    for process in psutil.Process().children(recursive=True):
+        with suppress(ProcessLookupError):
+            if os.getsid(process.pid) == part:
+                left.append(process)
+    for process in left:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(left, timeout=5)
 
 
 def _announce_page(port: int, passwords: Path) -> None:
@@ -142,18 +190,22 @@ def _announce_page(port: int, passwords: Path) -> None:
     )
 
 
-def _report_ended(ended: list[str], home: Path) -> int:
-    for part in ended:
-        print(f"{part} ended by itself; see {home}/{part}.log", file=sys.stderr)
-    return 1 if ended else 0
+def _report_given_up(parts: list[str], home: Path) -> int:
+    for part in parts:
+        print(
+            f"{part} ended by itself {MOST_RESTARTS + 1} times within "
+            f"{RESTARTS_WITHIN_S // 60} minutes; see {home}/{part}.log",
+            file=sys.stderr,
+        )
+    return 1
 
 
-def _start_part(part: str, home: Path, port: int, env: dict[str, str]) -> subprocess.Popen[bytes]:
+def _start_part(part: str, home: Path, port: int, env: dict[str, str]) -> psutil.Popen:
     words = [str(AIRFLOW), *PARTS[part]]
     if part == "api-server":
         words += ["--port", str(port)]
     with (home / f"{part}.log").open("ab") as log:
-        return subprocess.Popen(
+        return psutil.Popen(
             words,
             env=env,
             stdin=subprocess.DEVNULL,
@@ -187,73 +239,18 @@ def _stop_descendants() -> None:
 
     Tasks have sessions of their own, so a signal to a group would not reach them.
     """
-    me = os.getpid()
-    _send_signal(signal.SIGINT, _select_children([me], _read_parents()))
+    me = psutil.Process()
+    for part in me.children():
+        part.send_signal(signal.SIGINT)
     for number, seconds in PATIENCE_S.items():
-        if _wait_until_gone(me, seconds):
-            return
-        _send_signal(number, _find_descendants(me))
-    _wait_until_gone(me, 3)
-
-
-def _wait_until_gone(ancestor: int, seconds: float) -> bool:
-    """Waits up to `seconds` until `ancestor` has no descendants; returns whether that is so."""
-    deadline = time.monotonic() + seconds
-    while _reap_children() or _find_descendants(ancestor):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.2)
-    return True
-
-
-def _send_signal(number: signal.Signals, pids: Iterable[int]) -> None:
-    for pid in pids:
-        try:
-            os.kill(pid, number)
-        except ProcessLookupError:
-            continue
-
-
-def _reap_children() -> list[int]:
-    """Collects the children that have ended, orphans of the parts included; returns their ids."""
-    reaped: list[int] = []
-    try:
-        while True:
-            pid, _ = os.waitpid(-1, os.WNOHANG)
-            if not pid:
-                break
-            reaped.append(pid)
-    except ChildProcessError:
-        pass  # there is no child any more
-    return reaped
-
-
-def _select_children(ancestors: list[int], parents: dict[int, int]) -> list[int]:
-    return [pid for pid, parent in parents.items() if parent in ancestors]
-
-
-def _find_descendants(ancestor: int) -> list[int]:
-    parents = _read_parents()
-    found: list[int] = []
-    generation = _select_children([ancestor], parents)
-    while generation:
-        found += generation
-        generation = _select_children(generation, parents)
-    return found
-
-
-def _read_parents() -> dict[int, int]:
-    """The parent of each process, as /proc records it."""
-    parents: dict[int, int] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            text = stat.read_text()
-        except OSError:
-            continue  # the process has ended meanwhile
-        # The name of a process, in parentheses, may itself contain spaces and parentheses.
-        after_name = text.rpartition(")")[2].split()
-        parents[int(stat.parent.name)] = int(after_name[1])
-    return parents
+        deadline = time.monotonic() + seconds
+        # While some end, others may be born.
+        while (living := me.children(recursive=True)) and time.monotonic() < deadline:
+            psutil.wait_procs(living, timeout=0.2)
+        for process in living:
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
+    psutil.wait_procs(me.children(recursive=True), timeout=3)
 
 
 if __name__ == "__main__":

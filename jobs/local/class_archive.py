@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.session import ARCHIVE, JVM, spark_session
+from windowing.storage.spark_internals import end_jvm
 
 _SPEC: dict[str, Any] = {
     "name": "warm",
@@ -56,12 +57,8 @@ def _exercise_engine(lake: Path, draft: Path) -> None:
         )
         rows.write.format("delta").mode("append").save(source)
         run(spark, load_pipeline(spec))
-    # The JVM of PySpark ends when its standard input is closed, and dumps its classes then.
-    gateway: Any = spark.sparkContext._gateway
-    spark.stop()
-    gateway.shutdown()
-    gateway.proc.stdin.close()
-    gateway.proc.wait(timeout=300)
+    # It dumps its classes when it ends.
+    end_jvm(spark, seconds=300)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The demo: real flights land in a Delta table, and Airflow runs the pipeline on each arrival.
 
-Late flights then correct what was published, and a backfill accepts those that were too late.
+Late flights then correct what was published. Rows that are no flights are deleted from the source,
+and a backfill takes them out of the outputs and accepts the flights that were too late.
 
     python -m jobs.local.demo [--home build/demo]
 """
@@ -24,16 +25,26 @@ import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from expectations.places import docs_of
 from jobs.console import Printer, redirected_stdio
-from jobs.local.flights import Arrival, land_arrival, load_flights
+from jobs.local.flights import (
+    EXERCISE,
+    Arrival,
+    delete_exercise,
+    land_arrival,
+    land_exercise,
+    load_flights,
+)
 from jobs.read import read
-from jobs.session import LIGHT, spark_session
-from windowing import delta
+from jobs.session import spark_session
+from jobs.sessions.process import stay_on_utc
+from jobs.sessions.profiles import TINY
 from windowing.ledger.table import read_history
 from windowing.report.frame import records
 from windowing.report.text import interval
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import delta
 
 ROOT = Path(__file__).parents[2]
 AIRFLOW = ROOT / ".venv-airflow" / "bin" / "airflow"
@@ -43,7 +54,7 @@ HOME = ROOT / "build" / "demo"
 LOG = "commands.log"
 MARK = ".demo"
 """The file that marks the directory of a demo, so that no other directory is deleted."""
-DAY = timedelta(days=1)
+HOUR = timedelta(hours=1)
 FIRST = datetime(2013, 3, 9, 5, tzinfo=UTC)
 """Midnight in New York on the eve of the change to daylight saving time."""
 CUTS = (
@@ -52,6 +63,8 @@ CUTS = (
     datetime(2013, 3, 10, 16, tzinfo=UTC),
     datetime(2013, 3, 11, 6, tzinfo=UTC),
 )
+EXERCISE_START = datetime(2013, 3, 9, 13, 30, tzinfo=UTC)
+"""From when on rows happen for an hour that are no flights."""
 PRINTER = Printer(as_json=False)
 CONSOLE = PRINTER.console
 
@@ -161,8 +174,10 @@ def play(demo: Demo) -> None:
     for number, (start, end) in enumerate(ranges, 1):
         # Later arrivals repeat some rows, so that duplicates can be seen.
         repeated = 0 if number == 1 else 15
+        if number == 1:
+            land_exercise(demo.spark, all_flights, EXERCISE_START, demo.pipeline.source.table)
         play_arrival(demo, all_flights, number, Arrival(start, end, repeated))
-    play_backfill(demo)
+    play_repair(demo)
     print_results(demo)
 
 
@@ -189,7 +204,8 @@ def prepare_demo(home: Path, variables: Mapping[str, str]) -> Demo:
     with ThreadPoolExecutor(2) as others, redirected_stdio():
         migrated = others.submit(run_airflow, home, variables, "db", "migrate")
         started = others.submit(_run_engine, variables, "start")
-        session = spark_session("demo", **LIGHT, **{"spark.driver.memory": "1g"})
+        stay_on_utc()
+        session = spark_session("demo", **TINY, **{"spark.driver.memory": "1g"})
     migrated.result()
     started.result()
     return Demo(home, variables, session, pipeline)
@@ -237,7 +253,7 @@ def measure_seconds(step: Any) -> float:
 
 def print_outcomes(demo: Demo) -> None:
     """Prints the rows that each run has read, by outcome."""
-    rows = demo.spark.read.format("delta").load(demo.pipeline.table("_watermarks")).orderBy("run")
+    rows = delta.read(demo.spark, demo.pipeline.table("_watermarks")).orderBy("run")
     columns = ["run", "read", "accepted", "late", "duplicate", "quarantined", "watermark"]
     print_rows("Outcomes of the rows read", rows, columns)
 
@@ -259,9 +275,12 @@ def print_corrections(demo: Demo, before: DataFrame) -> None:
     print_rows("The window that changed most, before and after", most, columns)
 
 
-def play_backfill(demo: Demo) -> None:
-    """Backfills two days, so that flights that were too late for a window are accepted."""
-    late = demo.spark.read.format("delta").load(demo.pipeline.table("_late"))
+def play_repair(demo: Demo) -> None:
+    """Takes rows that are no flights out of the source, and lets the outputs follow it.
+
+    A flight that was too late for a window of that time is accepted, as by any backfill.
+    """
+    late = delta.read(demo.spark, demo.pipeline.table("_late"))
     unresolved = late.where("resolved_by is null").select(
         "flight_id",
         "dest",
@@ -270,32 +289,51 @@ def play_backfill(demo: Demo) -> None:
         F.concat_ws(", ", "missed.window").alias("missed"),
         "outcome",
     )
-    CONSOLE.rule("Backfill")
+    CONSOLE.rule("Repair: bad rows are taken out, a late one is let in")
     CONSOLE.print(
         "Flights that were in the air for longer than the allowed lateness "
         "are late for windows that have closed."
     )
     print_rows("Late for a window", unresolved.orderBy("departed_at").limit(8), unresolved.columns)
+    source = demo.pipeline.source.table
+    no_flights = delta.read(demo.spark, source).where(F.col("flight_id").startswith(EXERCISE))
+    CONSOLE.print(
+        f"{no_flights.count()} rows that landed with the first arrival and were published are no "
+        "flights but an exercise. They are deleted from the source."
+    )
+    before = _show_exercise(demo).persist()
+    before.count()
+    delete_exercise(demo.spark, source)
     flights_before = _count_flights(demo)
-    low, high = FIRST.isoformat(), (FIRST + 2 * DAY).isoformat()
-    took = measure_seconds(lambda: _run_backfill(demo, low, high))
+    took = measure_seconds(lambda: _run_repair(demo))
     flights_after = _count_flights(demo)
-    CONSOLE.print(f"tidemark backfill --from {low} --to {high} --validate, publish: {took:.0f} s.")
+    CONSOLE.print(f"tidemark backfill --source newest --validate, publish: {took:.0f} s.")
     CONSOLE.print(
         f"The hourly windows contain {flights_after} flights now; "
-        f"before the backfill it was {flights_before}."
+        f"before the repair it was {flights_before}."
     )
+    places = ["origin", "window_start", "window_end"]
+    after = _show_exercise(demo).withColumnRenamed("flights", "flights after")
+    hours = before.withColumnRenamed("flights", "flights before").join(after, places)
+    columns = [*places, "flights before", "flights after"]
+    print_rows("The hours of the exercise, before and after", hours.orderBy(*places), columns)
+
+
+def _show_exercise(demo: Demo) -> DataFrame:
+    is_of_exercise = F.col("window_start").between(EXERCISE_START - HOUR, EXERCISE_START + HOUR)
+    columns = ("origin", "window_start", "window_end", "flights")
+    return demo.rows("hourly").where(is_of_exercise).select(*columns)
 
 
 def _count_flights(demo: Demo) -> Any:
     return demo.rows("hourly").agg(F.sum("flights")).collect()[0][0]
 
 
-def _run_backfill(demo: Demo, low: str, high: str) -> None:
+def _run_repair(demo: Demo) -> None:
     """What the backfill DAG does: backfill and validate, publish."""
     spec = demo.home / "pipelines" / "departures.yaml"
-    span = ("--from", low, "--to", high)
-    run_command(demo.home, demo.variables, TIDEMARK, "backfill", spec, *span, "--validate")
+    newest = ("--source", "newest", "--validate")
+    run_command(demo.home, demo.variables, TIDEMARK, "backfill", spec, *newest)
     run_command(demo.home, demo.variables, TIDEMARK, "publish", spec)
 
 
@@ -314,7 +352,7 @@ def print_results(demo: Demo) -> None:
     )
     print_rows("Great Expectations", verdicts.orderBy("seq"), ["run", "expectations", "failed"])
     entries = len(read_history(demo.pipeline).entries)
-    docs = Path(demo.pipeline.table("_docs"))
+    docs = docs_of(demo.pipeline)
     pages = sorted(docs.glob("*/index.html"), key=lambda page: page.stat().st_mtime)
     spec = demo.home / "pipelines" / "departures.yaml"
     newest_page = pages[-1] if pages else docs

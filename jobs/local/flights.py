@@ -4,16 +4,18 @@ A flight becomes known when the plane lands.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
-from windowing import delta
 from windowing.errors import UsageError
+from windowing.location import Location
+from windowing.storage import delta, upkeep
 
 COLUMNS = [
     "flight_id",
@@ -26,6 +28,10 @@ COLUMNS = [
     "dep_delay",
     "distance",
 ]
+EXERCISE = "EXERCISE/"
+"""How the ids of rows begin that are no flights."""
+_EXERCISE = 12
+"""About how many there are."""
 _DIVERTED_MINUTES = 180
 """The time in the air that is assumed for a diverted flight, which the data set doesn't have."""
 
@@ -72,11 +78,30 @@ def load_flights() -> pd.DataFrame:
     return rows[COLUMNS].sort_values(["landed_at", "flight_id"], kind="stable")
 
 
-def land_arrival(spark: SparkSession, rows: pd.DataFrame, arrival: Arrival, table: str) -> int:
+def land_arrival(spark: SparkSession, rows: pd.DataFrame, arrival: Arrival, table: Location) -> int:
     """Appends one arrival to the Delta table; returns how many rows landed."""
     known_before = rows[rows["landed_at"] < arrival.start]
     new = rows[(rows["landed_at"] >= arrival.start) & (rows["landed_at"] < arrival.end)]
     batch = pd.concat([known_before.tail(arrival.repeated), new])
-    frame = spark.createDataFrame(pa.Table.from_pandas(batch, preserve_index=False))
-    delta.append(frame.coalesce(1), table)
+    _append(spark, batch, table)
     return len(batch)
+
+
+def land_exercise(
+    spark: SparkSession, rows: pd.DataFrame, start: datetime, table: Location
+) -> None:
+    """Appends rows that are no flights: some of the hour from `start` on, under other ids."""
+    of_hour = rows["departed_at"].between(start, start + timedelta(hours=1))
+    in_order = rows[of_hour].sort_values(["departed_at", "flight_id"])
+    exercise = in_order.iloc[:: len(in_order) // _EXERCISE]
+    _append(spark, exercise.assign(flight_id=EXERCISE + exercise["flight_id"]), table)
+
+
+def delete_exercise(spark: SparkSession, table: Location) -> None:
+    """Deletes the rows of `land_exercise` from the Delta table."""
+    upkeep.delete_where(spark, table, F.col("flight_id").startswith(EXERCISE))
+
+
+def _append(spark: SparkSession, rows: pd.DataFrame, table: Location) -> None:
+    frame = spark.createDataFrame(pa.Table.from_pandas(rows, preserve_index=False))
+    delta.append(frame.coalesce(1), table)

@@ -11,16 +11,17 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from jobs.microbatch.context import RunContext
-from windowing import delta
 from windowing.aggregates.algebra import Part
 from windowing.columns import BATCH, FIRST, GENERATION, JUDGED, LAST, PANE, RUN, START
 from windowing.crash import crashpoint
+from windowing.location import Location
 from windowing.merge.rule import complete_table
 from windowing.panes import frame as partials
-from windowing.panes import table as state
 from windowing.panes.rule import COMPACTED, Family, fragments_table, pane_families
 from windowing.source import table as source
 from windowing.spec.kinds import Session
+from windowing.storage import delta
+from windowing.storage.merges import swap_rows
 
 _GROUP = "__group"
 """What the rows that become one have in common."""
@@ -115,7 +116,7 @@ class Crowd:
     ends: tuple[Column, ...]
 
 
-def _merge_crowds(path: str, rows: DataFrame, crowd: Crowd, kept: Sequence[Part]) -> int:
+def _merge_crowds(path: Location, rows: DataFrame, crowd: Crowd, kept: Sequence[Part]) -> int:
     """Merges every group of several rows in one commit; returns how many rows fewer there are."""
     old = _select_crowds(rows, crowd)
     stamps = [
@@ -131,7 +132,7 @@ def _merge_crowds(path: str, rows: DataFrame, crowd: Crowd, kept: Sequence[Part]
     before = old.count()
     after = new.count()
     if before:
-        state.swap_partials(path, old.select(*columns), new, crowd.identity)
+        swap_rows(path, old.select(*columns), new, crowd.identity)
     crashpoint("maintain.compacted")
     return before - after
 

@@ -1,22 +1,23 @@
 """Erasure: the rows of one key are deleted from every table, and so are the files with them."""
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from functools import partial, reduce
 
-from delta.tables import DeltaTable
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
+from jobs.diagnosis import tables
 from jobs.microbatch.context import RunContext
 from jobs.microbatch.parallel import run_parallel
-from jobs.preflight import tables
-from windowing import delta
 from windowing.admit.digest import with_row_digest
 from windowing.admit.table import REFUSED
 from windowing.columns import DIGEST, kept_name
 from windowing.crash import crashpoint
+from windowing.location import Location
 from windowing.panes.rule import SEEN, state_names
 from windowing.source import table as source
+from windowing.storage import delta, merges, upkeep
 
 Key = Mapping[str, Column]
 """The values of a key by column."""
@@ -26,7 +27,7 @@ _CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 def rewrite_marked_files(batch: RunContext, names: Sequence[str]) -> None:
     """Rewrites files in which deleted rows are only marked by a deletion vector."""
     paths = [batch.pipeline.table(name) for name in names]
-    statements = [f"reorg table delta.`{path}` apply (purge)" for path in paths]
+    statements = [f"reorg table {path.sql} apply (purge)" for path in paths]
     run_parallel([partial(batch.spark.sql, statement) for statement in statements])
 
 
@@ -42,8 +43,8 @@ def delete_old_files(batch: RunContext, names: Sequence[str]) -> None:
         spark.conf.unset(_CHECK)
 
 
-def _vacuum_table(spark: SparkSession, path: str) -> None:
-    DeltaTable.forPath(spark, path).vacuum(0)
+def _vacuum_table(spark: SparkSession, path: Location) -> None:
+    upkeep.vacuum(spark, path, timedelta(0))
     crashpoint("erase.vacuumed")
 
 
@@ -91,10 +92,10 @@ def _delete_ids(batch: RunContext, key: Key) -> int:
     seen = delta.read(batch.spark, path).join(ids, "event_id", "left_semi")
     accepted = seen.join(of_others, ["event_id", "digest"], "left_anti")
     accepted = accepted.select("event_id", "digest").localCheckpoint(eager=True)
-    target = DeltaTable.forPath(batch.spark, path).alias("t")
+    n = accepted.count()
     same = "t.event_id = s.event_id and t.digest <=> s.digest"
-    target.merge(accepted.distinct().alias("s"), same).whenMatchedDelete().execute()
-    return accepted.count()
+    merges.delete_rows(accepted.distinct(), path, same, n)
+    return n
 
 
 def _delete_key(batch: RunContext, table: str, key: Key) -> int:
@@ -103,20 +104,19 @@ def _delete_key(batch: RunContext, table: str, key: Key) -> int:
         return 0
     n = delta.read(batch.spark, path).where(same_key(key)).count()
     if n:
-        _merge_key_away(batch, path, key)
+        _merge_key_away(batch, path, key, n)
     return n
 
 
-def _merge_key_away(batch: RunContext, path: str, key: Key) -> None:
-    """Deletes by a MERGE with the key in its source.
+def _merge_key_away(batch: RunContext, path: Location, key: Key, n: int) -> None:
+    """Deletes the `n` rows of a key by a MERGE with the key in its source.
 
     A DELETE would write its condition, and so the key, to the log of the table.
     """
     values = [value.alias(column) for column, value in key.items()]
     one = batch.spark.range(1).select(*values).localCheckpoint(eager=True)
     same = " and ".join(f"t.`{column}` = s.`{column}`" for column in key)
-    target = DeltaTable.forPath(batch.spark, path).alias("t")
-    target.merge(one.alias("s"), same).whenMatchedDelete().execute()
+    merges.delete_rows(one, path, same, n)
 
 
 def same_key(key: Key) -> Column:

@@ -6,12 +6,11 @@ ids expire by the watermark, and are deleted.
 
 from collections.abc import Mapping
 
-from delta.tables import DeltaTable
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from jobs.microbatch.context import RunContext
-from windowing import delta
 from windowing.admit.digest import EMPTIED, digest_of
 from windowing.admit.table import REFUSED
 from windowing.columns import DIGEST, META, PANE, RUN, kept_name, quoted
@@ -21,6 +20,7 @@ from windowing.ledger.table import WATERMARKS
 from windowing.panes.rule import SEEN, pane_families
 from windowing.source import table as source
 from windowing.spec.kinds import Aligned, Global
+from windowing.storage import delta, upkeep
 from windowing.windows.finality import is_expired
 from windowing.windows.gaps import shows_empty_windows
 
@@ -90,13 +90,13 @@ def _empty_old_rows(batch: RunContext, table: str, old: Column) -> int:
     if not delta.exists(batch.spark, path):
         return 0
     if EMPTIED not in delta.read(batch.spark, path).columns:
-        batch.spark.sql(f"alter table delta.`{path}` add columns (`{EMPTIED}` bigint)")
+        upkeep.add_columns(batch.spark, path, [T.StructField(EMPTIED, T.LongType())])
     rows = delta.read(batch.spark, path)
     due = old & F.col(EMPTIED).isNull()
     n = rows.where(due).count()
     if n:
         spared = {*META, DIGEST, EMPTIED, *map(kept_name, batch.keys)}
-        changes: dict[str, str | Column] = {
+        changes: dict[str, Column] = {
             quoted(field.name): F.lit(None).cast(field.dataType)
             for field in rows.schema.fields
             if field.name not in spared
@@ -104,7 +104,7 @@ def _empty_old_rows(batch: RunContext, table: str, old: Column) -> int:
         schema = source.schema(batch.spark, batch.pipeline)
         earlier = source.earlier_types(batch.spark, batch.pipeline)
         changes[EMPTIED] = digest_of(rows, schema, earlier)
-        DeltaTable.forPath(batch.spark, path).update(due, changes)
+        upkeep.update_rows(batch.spark, path, due, changes)
     crashpoint("maintain.expired")
     return n
 
@@ -116,6 +116,6 @@ def _delete_old_rows(batch: RunContext, table: str, old: Column) -> int:
         return 0
     n = delta.read(batch.spark, path).where(old).count()
     if n:
-        DeltaTable.forPath(batch.spark, path).delete(old)
+        upkeep.delete_where(batch.spark, path, old)
     crashpoint("maintain.expired")
     return n

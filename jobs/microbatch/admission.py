@@ -12,7 +12,6 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from jobs.microbatch.context import RunContext
-from windowing import delta, own_tables
 from windowing.admit.digest import with_row_digest
 from windowing.admit.frame import (
     ACCEPTED,
@@ -28,15 +27,17 @@ from windowing.admit.frame import (
 from windowing.admit.rule import lateness_cuts, suspicious_before
 from windowing.columns import END, LAST, MISSED, OUTCOME, START, TIME, UNANSWERED, WHY
 from windowing.errors import TidemarkError
+from windowing.grid.range import Range
 from windowing.ledger.nulls import WHERE, name_null_count, read_null_counts
+from windowing.location import Location
 from windowing.merge.rule import complete_table
 from windowing.panes import table as state
-from windowing.panes.frame import Range
 from windowing.source import frame as source
 from windowing.source.clean_files import find_clean_batch, find_demands
 from windowing.source.table import earlier_types
 from windowing.spec.duration import DAY
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import delta, own_tables
 
 _FAR_US = 50 * 366 * DAY
 """How far ahead of the arrival local times are placed exactly, although no event may be there.
@@ -208,7 +209,7 @@ def read_memory(batch: RunContext, checked: DataFrame, *, suspicious: bool) -> M
     return Memory(ids, stored)
 
 
-def _read_sessions_before(batch: RunContext, path: str) -> DataFrame:
+def _read_sessions_before(batch: RunContext, path: Location) -> DataFrame:
     """The sessions in the complete table at `path`, as they were before the batch.
 
     Of a chain with a maximum duration, the first sessions may be final although the chain is not.
@@ -217,7 +218,7 @@ def _read_sessions_before(batch: RunContext, path: str) -> DataFrame:
     if batch.versions_before is None:
         return own_tables.read(batch.spark, path)
     # A table that the ledger does not know yet was created by this run, and empty.
-    version = batch.versions_before.get(batch.pipeline.name_of(path), 0)
+    version = batch.versions_before.get(path.name, 0)
     return delta.read(batch.spark, path, version)
 
 

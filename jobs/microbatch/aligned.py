@@ -12,15 +12,16 @@ from jobs.microbatch.context import RunContext
 from jobs.microbatch.outputs import Preparation, Recomputed, Step, prepare_shown
 from windowing.aggregates.algebra import Algebra, Part
 from windowing.columns import FROM, JUDGED, PANE, TO, TOUCHED
+from windowing.grid.range import Range
 from windowing.merge import frame as merges
 from windowing.merge.rule import bound_columns
 from windowing.panes import frame as partials
 from windowing.panes import table as state
-from windowing.panes.frame import Range
 from windowing.panes.rule import Family, windows_of_pane
 from windowing.spec.kinds import ON_CHANGE, Aligned, Global
 from windowing.windows import aligned, whole
-from windowing.windows.gaps import shows_empty_windows
+from windowing.windows.gaps import list_empty_windows, shows_empty_windows
+from windowing.windows.neighbours import keep_panes_beside, widen_to_needed
 from windowing.windows.reach import span_windows
 
 _FEW_PANES = 50_000
@@ -96,15 +97,15 @@ class PaneBatch:
         batch = self.batch
         table = self.family.table
         kept = partials.parts_of(algebras.values())
-        wide = aligned.reach(window, self.within)
+        wide = widen_to_needed(window, self.within)
         lateness = batch.pipeline.watermark.allowed_lateness_us
         if window.name in self.joined:
             before = state.panes_before(batch.spark, batch.pipeline, table, batch.stamp, wide)
-            others = aligned.beside(before, self.fresh, window, batch.keys, self.within)
+            others = keep_panes_beside(before, self.fresh, window, batch.keys, self.within)
             panes = self._add_fresh(others, kept)
-            runs = aligned.stretches(panes, window, batch.keys, kept, lateness, wide)
+            runs = aligned.merge_stretches(panes, window, batch.keys, kept, lateness, wide)
         else:
-            runs = aligned.stretches_of_different_panes(
+            runs = aligned.merge_different_panes(
                 self._add_fresh(None, kept),
                 window,
                 self.family.cuts,
@@ -118,7 +119,7 @@ class PaneBatch:
         if shows_empty_windows(window):
             fresh = self._mark_fresh()
             gaps, wide = empty_windows.empty_window_ranges(batch, window, table, fresh, self.within)
-            touched = touched.unionByName(aligned.empties(gaps, touched, window, batch.keys, kept))
+            touched = touched.unionByName(list_empty_windows(gaps, touched, batch.keys, kept))
             changed = wide
         # The windows of a stretch have the same values, which are computed once.
         columns = [*batch.keys, FROM, TO]
@@ -127,7 +128,7 @@ class PaneBatch:
         in_order = window.name not in self.joined
         if in_order:
             valued = valued.sortWithinPartitions(FROM)
-        rows = aligned.windows(valued, window, wide)
+        rows = aligned.list_windows(valued, window, wide)
         if shows_empty_windows(window):
             # How many there are depends on what is stored, and they contain no pane.
             return Recomputed(rows, changed, in_order=in_order)
@@ -145,7 +146,7 @@ class PaneBatch:
         if before is not None:
             fresh_keys = self.fresh.select(*keys).distinct()
             others = before.join(fresh_keys, keys, "left_semi")
-        found = whole.windows(self._add_fresh(others, kept), batch.keys, kept)
+        found = whole.merge_whole_windows(self._add_fresh(others, kept), batch.keys, kept)
         identity = [*batch.keys, *bound_columns(window)]
         return merges.lower_partials(found, identity, window.aggregates, algebras)
 
@@ -165,8 +166,7 @@ def find_joined(batch: RunContext, family: Family, within: Range) -> frozenset[s
     for window in _select_shown_now(family):
         if isinstance(window, Global):
             continue
-        start_us, end_us = span_windows(window, within.low_us, within.high_us)
-        inside = Range(start_us, end_us - 1)
+        inside = span_windows(window, within)
         if state.has_panes(batch.spark, batch.pipeline, family.table, inside):
             found.append(window.name)
     return frozenset(found)

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windowing.grid.frame import instant
+from windowing.grid.range import Range
 from windowing.panes import table as state
-from windowing.panes.frame import Range
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import delta
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,11 @@ class RunContext:
     def keys(self) -> tuple[str, ...]:
         """The key columns."""
         return self.pipeline.source.key
+
+    def find_rows(self, table: str) -> DataFrame | None:
+        """The newest version of a table of the pipeline; None where there is no such table yet."""
+        path = self.pipeline.table(table)
+        return delta.read(self.spark, path) if delta.exists(self.spark, path) else None
 
     @property
     def source_may_change(self) -> bool:

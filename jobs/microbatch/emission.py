@@ -15,20 +15,23 @@ from jobs.microbatch import empty_windows
 from jobs.microbatch.context import Closing, RunContext
 from jobs.microbatch.outputs import Step, derive_output, insert_output, write_output
 from jobs.microbatch.parallel import run_parallel
-from windowing import delta, own_tables
 from windowing.aggregates.algebra import Algebra, Part
 from windowing.columns import BATCH, END, JUDGED, PANE, RUN, START, TOUCHED
 from windowing.grid.frame import instant
+from windowing.grid.range import Range
 from windowing.ledger.rule import add_counts
 from windowing.merge import frame as merges
+from windowing.merge import table as outputs
 from windowing.merge.rule import bound_columns, in_output, output_table
 from windowing.panes import frame as partials
-from windowing.panes.frame import Range
 from windowing.panes.rule import Family, longest_span, pane_families
 from windowing.source import table as source
 from windowing.spec.kinds import CHANGES, ON_CHANGE, Aligned, Global
+from windowing.storage import delta, own_tables
 from windowing.windows import aligned
-from windowing.windows.gaps import shows_empty_windows
+from windowing.windows.change_points import BEFORE, GROUP, list_points
+from windowing.windows.gaps import list_empty_windows, shows_empty_windows
+from windowing.windows.neighbours import is_touched, keep_panes_beside
 
 
 def emit_outputs(closing: Closing) -> dict[str, int]:
@@ -69,7 +72,7 @@ def _emit_aligned(closing: Closing, family: Family, window: Aligned) -> dict[str
     columns = [*batch.keys, PANE, JUDGED, TOUCHED, *(p.name for p in kept)]
     pool = found.select(*columns).localCheckpoint(eager=True)
     lateness = pipeline.watermark.allowed_lateness_us
-    runs = aligned.stretches(pool, window, batch.keys, kept, lateness, within)
+    runs = aligned.merge_stretches(pool, window, batch.keys, kept, lateness, within)
     if window.shown.emit == CHANGES:
         changed = changes(runs.localCheckpoint(eager=True), window, batch, algebras, within)
         rows = _select_affected(closing, window, pool, within, changed)
@@ -88,14 +91,15 @@ def _write_shown(
     """Writes the rows `shown` in place of the stored rows of the windows that were affected."""
     batch = closing.batch
     target = output_table(batch.pipeline, window)
-    if own_tables.is_new(batch.spark, target.path):
-        return insert_output(batch, window, target, shown)
-    stored = own_tables.read(batch.spark, target.path)
+    output = outputs.open_output(target)
+    if outputs.is_new(batch.spark, output):
+        return insert_output(batch, window, output, shown)
+    stored = outputs.read_output(batch.spark, output)
     old = _select_affected(closing, window, pool, within, stored)
     if shows_empty_windows(window):
         shown = shown.localCheckpoint(eager=True)
         old = _add_stored_rows_of(shown, stored, old, [*batch.keys, START, END])
-    return write_output(batch, window, target, merges.compute_replacements(shown, old, target))
+    return write_output(batch, window, output, merges.compute_replacements(shown, old, target))
 
 
 def _add_stored_rows_of(
@@ -122,13 +126,13 @@ def changes(
     runs -> [keys, start, end, aggregates, __overflow]
     """
     kept = partials.parts_of(algebras.values())
-    points = aligned.points(runs, window, batch.keys, kept, within)
-    identity = [*batch.keys, aligned.GROUP, *bound_columns(window), aligned.BEFORE]
+    points = list_points(runs, window, batch.keys, kept, within)
+    identity = [*batch.keys, GROUP, *bound_columns(window), BEFORE]
     valued = merges.lower_partials(points, identity, window.aggregates, algebras)
     names = [a.name for a in window.aggregates]
-    group = [*batch.keys, aligned.GROUP]
-    differ = merges.keep_differing(valued, group, [START, END], names, aligned.BEFORE)
-    return differ.drop(aligned.GROUP, aligned.BEFORE)
+    group = [*batch.keys, GROUP]
+    differ = merges.keep_differing(valued, group, [START, END], names, BEFORE)
+    return differ.drop(GROUP, BEFORE)
 
 
 def _place_windows(
@@ -141,10 +145,10 @@ def _place_windows(
 ) -> DataFrame:
     """Every window of `runs`, and the empty windows where the output shows them."""
     if not shows_empty_windows(window):
-        return aligned.windows(runs, window, within)
+        return aligned.list_windows(runs, window, within)
     gaps, wide = empty_windows.closing_gaps(closing, window, family.table)
-    empties = aligned.empties(gaps, runs, window, closing.batch.keys, kept)
-    return aligned.windows(runs.unionByName(empties), window, wide)
+    empties = list_empty_windows(gaps, runs, closing.batch.keys, kept)
+    return aligned.list_windows(runs.unionByName(empties), window, wide)
 
 
 def _select_pool(closing: Closing, panes: DataFrame, window: Aligned) -> tuple[DataFrame, Range]:
@@ -158,7 +162,7 @@ def _select_pool(closing: Closing, panes: DataFrame, window: Aligned) -> tuple[D
     up_to_watermark = F.col(PANE) < instant(closing.after_us or 0)
     marked = panes.withColumn(TOUCHED, fresh.cast("bigint")).where(up_to_watermark)
     times = _find_times(closing, panes)
-    within = Range(times.low_us - reach, times.high_us + reach)
+    within = times.widen(reach)
     marked = marked.where(F.col(PANE) >= instant(within.low_us))
     if closing.before_us is None or closing.within is None:
         return marked, within
@@ -170,7 +174,7 @@ def _select_pool(closing: Closing, panes: DataFrame, window: Aligned) -> tuple[D
     newer = marked.where(F.col(PANE) >= edge)
     older = marked.where(F.col(PANE) < edge)
     touched = marked.where(F.col(TOUCHED) > 0)
-    near = aligned.beside(older, touched, window, batch.keys, within)
+    near = keep_panes_beside(older, touched, window, batch.keys, within)
     return newer.unionByName(near), within
 
 
@@ -180,11 +184,10 @@ def _find_times(closing: Closing, panes: DataFrame) -> Range:
     W passes everything when it is set for the first time: a backfill may have added panes before
     there was a watermark, and no output has shown them yet.
     """
-    times = [closing.before_us, closing.after_us]
-    if closing.within is not None:
-        times += [closing.within.low_us, closing.within.high_us]
-    known = [us for us in times if us is not None]
+    known = [us for us in (closing.before_us, closing.after_us) if us is not None]
     passed = Range(min(known), max(known))
+    if closing.within is not None:
+        passed = passed.cover(closing.within)
     if closing.before_us is None:
         return empty_windows.widen_to_growth(panes, passed)
     return passed
@@ -202,7 +205,7 @@ def _select_affected(
     passed = closing.since(F.col(END))
     fresh = pool.where(F.col(TOUCHED) > 0).select(*batch.keys, PANE, JUDGED)
     same_key = [F.col(f"s.`{k}`") == F.col(f"f.`{k}`") for k in batch.keys]
-    hit = aligned.touches(window, lateness, within)
+    hit = is_touched(window, lateness, within)
     near = rows.where((F.col(END) > instant(within.low_us)) & ~passed)
     touched = near.alias("s").join(fresh.alias("f"), [*same_key, hit], "left_semi")
     return touched.unionByName(rows.where(passed))

@@ -8,13 +8,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from jobs.microbatch.context import Closing, RunContext
-from windowing import own_tables
 from windowing.aggregates.algebra import rows_part
 from windowing.columns import BATCH, FROM, HIGH, LOW, PANE, RUN, TO, TOUCHED
 from windowing.errors import StateRefused
+from windowing.grid.range import Range
 from windowing.panes import table as state
-from windowing.panes.frame import Range
 from windowing.panes.rule import longest_span
+from windowing.storage import own_tables
 from windowing.windows import aligned
 from windowing.windows.gaps import (
     OLD_HIGH,
@@ -43,16 +43,11 @@ def extent_growth(
         others = before.join(fresh.select(*keys).distinct(), keys, "left_semi")
     old = others.select(*columns)
     all_panes = old.unionByName(fresh.select(*columns))
-    wide = _widen_by_span(widen_to_growth(all_panes, within), window)
+    wide = widen_to_growth(all_panes, within).widen(longest_span(window))
     lateness = batch.pipeline.watermark.allowed_lateness_us
     old_extents = _rename_to_old(window_extents(old, window, keys, lateness, wide))
     new_extents = window_extents(all_panes, window, keys, lateness, wide)
     return new_extents.join(old_extents, keys, "left"), wide
-
-
-def _widen_by_span(ends: Range, window: Filled) -> Range:
-    """Every window that overlaps `ends` lies inside the result."""
-    return Range(ends.low_us - longest_span(window), ends.high_us + longest_span(window))
 
 
 def _rename_to_old(extents: DataFrame) -> DataFrame:
@@ -65,7 +60,7 @@ def widen_to_growth(panes: DataFrame, within: Range) -> Range:
     if ends is None or ends[0] is None:
         return within
     first_pane, last_pane = ends
-    return Range(min(within.low_us, first_pane), max(within.high_us, last_pane))
+    return within.cover(Range(first_pane, last_pane))
 
 
 def empty_window_ranges(
@@ -85,7 +80,7 @@ def check_empty_limit(
     """How many empty windows the batch adds; StateRefused if they exceed the output's limit."""
     added, wide = empty_window_ranges(batch, window, table, fresh, within)
     lateness = batch.pipeline.watermark.allowed_lateness_us
-    runs = aligned.stretches(fresh, window, batch.keys, [rows_part()], lateness, wide)
+    runs = aligned.merge_stretches(fresh, window, batch.keys, [rows_part()], lateness, wide)
     same_key = [F.col(f"g.`{k}`") == F.col(f"r.`{k}`") for k in batch.keys]
     both = added.alias("g").join(runs.alias("r"), same_key)
     last_common = F.least(f"r.{TO}", f"g.{HIGH}")
@@ -117,9 +112,9 @@ def _count_empty_windows(batch: RunContext, window: Filled, panes: DataFrame, wi
     panes[keys, pane_start, judged_by, rows] -> number
     """
     lateness = batch.pipeline.watermark.allowed_lateness_us
-    wide = _widen_by_span(widen_to_growth(panes, within), window)
+    wide = widen_to_growth(panes, within).widen(longest_span(window))
     touched = panes.withColumn(TOUCHED, F.lit(1).cast("bigint"))
-    runs = aligned.stretches(touched, window, batch.keys, [rows_part()], lateness, wide)
+    runs = aligned.merge_stretches(touched, window, batch.keys, [rows_part()], lateness, wide)
     extents = window_extents(panes, window, batch.keys, lateness, wide)
     in_extents = _count_windows(extents, LOW, HIGH)
     with_events = _count_windows(runs, FROM, TO)

@@ -15,18 +15,20 @@ from pyspark.sql import types as T
 from jobs.microbatch.admission import Admitted
 from jobs.microbatch.context import RunContext
 from jobs.microbatch.outputs import Preparation, Step, insert_output, prepare_output
-from windowing import own_tables
 from windowing.aggregates.algebra import Algebra
 from windowing.columns import BASE, TIME
+from windowing.grid.range import Range
 from windowing.merge import frame as merges
+from windowing.merge import table as outputs
 from windowing.merge.rule import bound_columns, complete_table
 from windowing.panes import events as buffer
 from windowing.panes import frame as partials
 from windowing.panes import table as state
-from windowing.panes.frame import Range
 from windowing.panes.rule import EVENTS
 from windowing.spec.kinds import OrderDependent, RecordSliding
-from windowing.windows import ordered, record, region
+from windowing.windows.ordered import cut_windows
+from windowing.windows.record import make_record_windows
+from windowing.windows.region import find_regions, windows_in_regions
 
 
 @dataclass(frozen=True)
@@ -89,10 +91,11 @@ def prepare_keys(
     """
     keys = batch.keys
     target = complete_table(batch.pipeline, window)
+    output = outputs.open_output(target)
     stored = None
-    if not own_tables.is_new(batch.spark, target.path):
-        stored = own_tables.read(batch.spark, target.path)
-    regions = region.regions(reached, stored, window, keys).localCheckpoint(eager=True)
+    if not outputs.is_new(batch.spark, output):
+        stored = outputs.read_output(batch.spark, output)
+    regions = find_regions(reached, stored, window, keys).localCheckpoint(eager=True)
     events = _join_events(batch, before, fresh, regions)
     if events is None:
         return _write_nothing
@@ -100,15 +103,15 @@ def prepare_keys(
     in_region = (F.col(TIME) >= F.col("__low")) & (F.col(TIME) < F.col("__high"))
     algebras = partials.algebras_of(batch.pipeline, window.aggregates, schema)
     windows = _compute_windows(batch, window, found.where(in_region), algebras)
-    new = region.windows_in_regions(windows, regions, keys)
+    new = windows_in_regions(windows, regions, keys)
     closed_by = [c for c in target.shown if c == "closed_by"]
     identity = [*keys, *bound_columns(window), *closed_by]
     valued = merges.lower_partials(new, identity, window.aggregates, algebras)
     if stored is None:
-        return partial(insert_output, batch, window, target, valued)
-    old = region.windows_in_regions(stored, regions, keys)
+        return partial(insert_output, batch, window, output, valued)
+    old = windows_in_regions(stored, regions, keys)
     replacements = merges.compute_replacements(valued, old, target)
-    return prepare_output(batch, window, target, replacements)
+    return prepare_output(batch, window, output, replacements)
 
 
 def compute_windows_of_events(
@@ -149,5 +152,5 @@ def _compute_windows(
     kept = partials.parts_of(algebras.values())
     if isinstance(window, RecordSliding):
         lateness = batch.pipeline.watermark.allowed_lateness_us
-        return record.windows(events, window, batch.keys, kept, lateness)
-    return ordered.windows(events, window, batch.keys, kept)
+        return make_record_windows(events, window, batch.keys, kept, lateness)
+    return cut_windows(events, window, batch.keys, kept)

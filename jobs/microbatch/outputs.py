@@ -15,16 +15,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from jobs.microbatch.context import Closing, RunContext
-from windowing import delta, own_tables
 from windowing.columns import BATCH, CLOSED_BY, END, EVENT_TIME, FIRST, RUN, START
+from windowing.grid.range import Range
 from windowing.merge import frame as merges
 from windowing.merge import table as outputs
 from windowing.merge.rule import Target, complete_table, output_table
-from windowing.panes.frame import Range
+from windowing.merge.table import Output
 from windowing.panes.rule import EVENTS, fragments_table
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import ON_CLOSE, Aligned, Global, Session, Window
-from windowing.windows import aligned
+from windowing.storage import delta, own_tables
+from windowing.windows.neighbours import keep_windows_around
 from windowing.windows.reach import span_windows
 
 Step = Callable[[], dict[str, int]]
@@ -64,83 +65,83 @@ def prepare_shown(batch: RunContext, window: Aligned | Global, recomputed: Recom
     """
     new = recomputed.rows
     target = output_table(batch.pipeline, window)
+    output = outputs.open_output(target)
     shown = merges.filter_having(new, window.shown.having)
-    stored = _read_stored(batch, window, target, recomputed)
+    stored = _read_stored(batch, window, output, recomputed)
     if stored is None:
         insert = insert_ordered_output if recomputed.in_order else insert_output
-        return partial(insert, batch, window, target, shown, recomputed.most)
+        return partial(insert, batch, window, output, shown, recomputed.most)
     if window.shown.having is None:
         corrections = merges.compute_corrections(shown, stored, target)
-        return prepare_output(batch, window, target, corrections)
+        return prepare_output(batch, window, output, corrections)
     # A window that stopped qualifying is in `new` and not in `shown`; its stored row is deleted.
     same_row = [F.col(f"s.`{c}`").eqNullSafe(F.col(f"n.`{c}`")) for c in target.identity]
     identities = new.select(*target.identity)
     old = stored.alias("s").join(identities.alias("n"), same_row, "left_semi")
     replacements = merges.compute_replacements(shown, old, target)
-    return prepare_output(batch, window, target, replacements)
+    return prepare_output(batch, window, output, replacements)
 
 
 def _read_stored(
-    batch: RunContext, window: Aligned | Global, target: Target, recomputed: Recomputed
+    batch: RunContext, window: Aligned | Global, output: Output, recomputed: Recomputed
 ) -> DataFrame | None:
     """The stored rows that the windows may correct; None where there can't be any."""
-    if own_tables.is_new(batch.spark, target.path):
+    if outputs.is_new(batch.spark, output):
         return None
     if isinstance(window, Global):
-        return own_tables.read(batch.spark, target.path)
-    within = recomputed.within
-    start_us, end_us = span_windows(window, within.low_us, within.high_us)
-    there = outputs.count_stored_bytes(target, start_us, end_us - 1)
+        return outputs.read_output(batch.spark, output)
+    spanned = span_windows(window, recomputed.within)
+    there = outputs.count_stored_bytes(output, spanned.low_us, spanned.high_us)
     if there == 0:
         return None
-    stored = outputs.read_stored(batch.spark, target, start_us, end_us - 1)
+    stored = outputs.read_between(batch.spark, output, spanned.low_us, spanned.high_us)
     if recomputed.panes is None or (there is not None and there < _MANY_BYTES):
         return stored
     # Otherwise Spark may send all stored rows to each task, to compare few with them.
-    return aligned.windows_of(stored, recomputed.panes, window, batch.keys, within)
+    return keep_windows_around(stored, recomputed.panes, window, batch.keys, recomputed.within)
 
 
-def prepare_output(batch: RunContext, window: Window, target: Target, changed: DataFrame) -> Step:
+def prepare_output(batch: RunContext, window: Window, output: Output, changed: DataFrame) -> Step:
     """Computes the rows in `changed`; what is returned writes them.
 
     Of a complete table, which users do not read, only the sums that overflowed are counted.
     """
     computed = outputs.compute_changes(changed, batch.stamp.run)
-    return partial(_write_computed, batch, window, target, computed)
+    return partial(_write_computed, batch, window, output, computed)
 
 
 def _write_computed(
-    batch: RunContext, window: Window, target: Target, computed: outputs.ComputedChanges
+    batch: RunContext, window: Window, output: Output, computed: outputs.ComputedChanges
 ) -> dict[str, int]:
-    counts = outputs.write_changes(batch.spark, target, computed)
-    return _name_counts(batch, window, target, counts)
+    counts = outputs.write_changes(output, computed)
+    return _name_counts(batch, window, output.target, counts)
 
 
 def write_output(
-    batch: RunContext, window: Window, target: Target, changed: DataFrame
+    batch: RunContext, window: Window, output: Output, changed: DataFrame
 ) -> dict[str, int]:
     """Writes the rows in `changed` at once; returns counts as what `prepare_output` returns."""
-    return prepare_output(batch, window, target, changed)()
+    return prepare_output(batch, window, output, changed)()
 
 
 def insert_output(
-    batch: RunContext, window: Window, target: Target, new: DataFrame, most: int | None = None
+    batch: RunContext, window: Window, output: Output, new: DataFrame, most: int | None = None
 ) -> dict[str, int]:
     """Writes the windows `new`, none of which is stored; returns counts as `write_output` does.
 
     There are at `most` so many; None where that is not known.
     """
     in_order = new.sortWithinPartitions(START)
-    return insert_ordered_output(batch, window, target, in_order, most)
+    return insert_ordered_output(batch, window, output, in_order, most)
 
 
 def insert_ordered_output(
-    batch: RunContext, window: Window, target: Target, new: DataFrame, most: int | None = None
+    batch: RunContext, window: Window, output: Output, new: DataFrame, most: int | None = None
 ) -> dict[str, int]:
     """`insert_output` of windows that are in order of their start already."""
-    inserts = merges.compute_inserts(new, target)
-    counts = outputs.insert_rows(target, inserts, batch.stamp.run, most)
-    return _name_counts(batch, window, target, counts)
+    inserts = merges.compute_inserts(new, output.target)
+    counts = outputs.insert_rows(output, inserts, batch.stamp.run, most)
+    return _name_counts(batch, window, output.target, counts)
 
 
 def _name_counts(
@@ -169,10 +170,11 @@ def derive_output(closing: Closing, window: Window) -> dict[str, int]:
     lows = _find_changed_from(closing, window, windows)
     affected = _select_affected(closing, windows, lows)
     new = _select_shown(closing, window, affected)
-    if own_tables.is_new(batch.spark, target.path):
-        return insert_output(batch, window, target, new)
-    old = _select_affected(closing, own_tables.read(batch.spark, target.path), lows)
-    return write_output(batch, window, target, merges.compute_replacements(new, old, target))
+    output = outputs.open_output(target)
+    if outputs.is_new(batch.spark, output):
+        return insert_output(batch, window, output, new)
+    old = _select_affected(closing, outputs.read_output(batch.spark, output), lows)
+    return write_output(batch, window, output, merges.compute_replacements(new, old, target))
 
 
 def rederive_output(closing: Closing, window: Window) -> dict[str, int]:
@@ -181,8 +183,9 @@ def rederive_output(closing: Closing, window: Window) -> dict[str, int]:
     target = output_table(batch.pipeline, window)
     windows = own_tables.read(batch.spark, complete_table(batch.pipeline, window).path)
     new = _select_shown(closing, window, windows)
-    old = own_tables.read(batch.spark, target.path)
-    return write_output(batch, window, target, merges.compute_replacements(new, old, target))
+    output = outputs.open_output(target)
+    old = outputs.read_output(batch.spark, output)
+    return write_output(batch, window, output, merges.compute_replacements(new, old, target))
 
 
 def _select_shown(closing: Closing, window: Window, windows: DataFrame) -> DataFrame:

@@ -24,10 +24,10 @@ from windowing.admit import table as refused_rows
 from windowing.admit.frame import admitted_to
 from windowing.columns import DIGEST, TIME
 from windowing.crash import crashpoint
+from windowing.grid.range import Range
 from windowing.ledger.rule import MAX_TIME, MIN_TIME
 from windowing.panes import frame as partials
 from windowing.panes import table as state
-from windowing.panes.frame import Range
 from windowing.panes.rule import SEEN, Family, pane_families
 from windowing.spec.kinds import Session
 

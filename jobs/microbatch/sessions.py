@@ -9,15 +9,16 @@ from pyspark.sql import functions as F
 
 from jobs.microbatch.context import RunContext
 from jobs.microbatch.outputs import Preparation, Step, insert_output, prepare_output
-from windowing import own_tables
 from windowing.aggregates.algebra import Algebra, Part
 from windowing.columns import END, FIRST, LAST, START, TOUCHED
 from windowing.grid.frame import instant
+from windowing.grid.range import Range
 from windowing.merge import frame as merges
+from windowing.merge import table as outputs
 from windowing.merge.rule import bound_columns, complete_table
+from windowing.merge.table import Output
 from windowing.panes import frame as partials
 from windowing.panes import table as state
-from windowing.panes.frame import Range
 from windowing.panes.rule import fragments_table
 from windowing.spec.kinds import Session
 from windowing.windows import session
@@ -54,35 +55,39 @@ class FragmentBatch:
     def _prepare_output(self) -> Step:
         batch = self.batch
         window = self.window
-        target = complete_table(batch.pipeline, window)
+        output = outputs.open_output(complete_table(batch.pipeline, window))
         kept = partials.parts_of(self.algebras.values())
-        new, old = correct_sessions(batch, window, self.fresh, kept, self.within)
+        new, old = correct_sessions(batch, window, output, self.fresh, kept, self.within)
         identity = [*batch.keys, *bound_columns(window)]
         valued = merges.lower_partials(new, identity, window.aggregates, self.algebras)
         if old is None:
-            return partial(insert_output, batch, window, target, valued, self.most)
-        replacements = merges.compute_replacements(valued, old, target)
-        return prepare_output(batch, window, target, replacements)
+            return partial(insert_output, batch, window, output, valued, self.most)
+        replacements = merges.compute_replacements(valued, old, output.target)
+        return prepare_output(batch, window, output, replacements)
 
 
 def correct_sessions(
-    batch: RunContext, window: Session, fresh: DataFrame, kept: list[Part], within: Range
+    batch: RunContext,
+    window: Session,
+    output: Output,
+    fresh: DataFrame,
+    kept: list[Part],
+    within: Range,
 ) -> tuple[DataFrame, DataFrame | None]:
     """The sessions that the fragments `fresh` make, and the stored sessions that these replace.
 
     The second frame is None where the output has no sessions yet.
     """
-    path = complete_table(batch.pipeline, window).path
     marked = fresh.withColumn(TOUCHED, F.lit(1).cast("bigint"))
-    if own_tables.is_new(batch.spark, path):
-        return session.windows(marked, batch.keys, window.gap_us, kept), None
+    if outputs.is_new(batch.spark, output):
+        return session.merge_sessions(marked, batch.keys, window.gap_us, kept), None
     last_us = within.high_us + window.gap_us
     early = instant(within.low_us)
     late = instant(last_us)
     # Touching includes equality: exactly one gap after the last event is still the same session.
     near = (F.col(END) >= early) & (F.col(START) <= late)
     bounds = {END: (within.low_us, None), START: (None, last_us)}
-    stored = own_tables.read(batch.spark, path, bounds).where(near)
+    stored = outputs.read_output(batch.spark, output, bounds).where(near)
     old = session.sessions_touched(stored, fresh, batch.keys, window.gap_us)
     observed = Observation()
     ends = [F.min(F.unix_micros(START)).alias("low"), F.max(F.unix_micros(LAST)).alias("high")]
@@ -94,4 +99,4 @@ def correct_sessions(
         members = session.fragments_of_sessions(before, old, batch.keys)
         others = members.withColumn(TOUCHED, F.lit(0).cast("bigint"))
         marked = marked.unionByName(others.select(*marked.columns))
-    return session.windows(marked, batch.keys, window.gap_us, kept), old
+    return session.merge_sessions(marked, batch.keys, window.gap_us, kept), old

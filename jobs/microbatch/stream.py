@@ -15,19 +15,27 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from jobs.diagnosis import checkpoint
+from jobs.diagnosis.spec_changes import made_by
+from jobs.diagnosis.tables import known_versions
+from jobs.foreign_errors.source_errors import explain_source_error
 from jobs.microbatch.context import Closing, RunContext
 from jobs.microbatch.emission import emit_outputs
 from jobs.microbatch.process import process_batch
-from jobs.microbatch.source_changes import note_of
-from jobs.preflight import checkpoint, run_size
-from jobs.preflight.small_session import small_copy
-from jobs.preflight.source_errors import explain_source_error
-from jobs.preflight.spec_changes import made_by
-from jobs.preflight.tables import known_versions
-from windowing import delta
+from jobs.microbatch.source_changes import (
+    Following,
+    Touched,
+    find_touched,
+    note_of,
+    note_of_touched,
+)
+from jobs.sessions.small_session import small_copy
+from jobs.shortcuts import run_size
 from windowing.admit.rule import Quiet, advance_idle_watermark, advance_watermark, later_watermark
 from windowing.crash import crashpoint
+from windowing.grid.range import Range
 from windowing.grid.zone import micros
+from windowing.ledger.offsets import read_version_at
 from windowing.ledger.rule import (
     CLOSE,
     DONE,
@@ -36,6 +44,7 @@ from windowing.ledger.rule import (
     MAX_TIME,
     MIN_TIME,
     OPEN,
+    ROW_BY_ROW,
     SKIP,
     LedgerEntry,
     LedgerExcerpt,
@@ -48,46 +57,50 @@ from windowing.ledger.table import (
     record_entries,
     record_watermark,
 )
-from windowing.panes.frame import Range
 from windowing.panes.rule import NO_BATCH
 from windowing.panes.table import Stamp
 from windowing.report.rule import RunReport, run_report
 from windowing.source import table as source
 from windowing.source.frame import keep_inserts
+from windowing.source.rule import ends_with_rewrite
 from windowing.spec.fingerprint import fingerprint
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import delta_log, spark_internals
 
 Failures = list[BaseException]
 
 
 class Run:
-    """One run between its batches; its story grows by the intent and the done of each batch."""
+    """One run between its batches; its ledger grows by the intent and the done of each batch."""
 
     def __init__(
         self,
         spark: SparkSession,
         pipeline: Pipeline,
-        story: LedgerExcerpt,
+        past: LedgerExcerpt,
         arrival_us: int,
         schema: T.StructType,
         new_rows: int | None = None,
+        following: Following | None = None,
     ) -> None:
         """`schema` is the source's, which was read for this run.
 
-        `new_rows` is how many rows there are to read; None where that is not known.
+        `new_rows` is how many rows there are to read; None where that is not known. The run is
+        refused by commits that removed rows of the source, unless it is `following` them.
         """
         self.spark = spark
         self.pipeline = pipeline
-        self.story = story
+        self.past = past
         self.arrival_us = arrival_us
         self.schema = schema
         self.new_rows = new_rows
-        self.source_id = delta.known_table_id(spark, pipeline.source.table)
+        self.following = following
+        self.source_id = delta_log.known_table_id(spark, pipeline.source.table)
         # A run that was interrupted is finished under its own number.
-        open_number = story.open_run.run if story.open_run else None
-        self.number = open_number or story.last_run + 1
+        open_number = past.open_run.run if past.open_run else None
+        self.number = open_number or past.last_run + 1
         # Such a run may have written its watermark row before it was interrupted.
-        self.mark = correct_watermark if story.open_run else record_watermark
+        self.mark = correct_watermark if past.open_run else record_watermark
 
     def drain(self) -> None:
         """Streams the new rows of the source through `batch`.
@@ -96,14 +109,15 @@ class Run:
         """
         failures: Failures = []
         home = self.pipeline.table(checkpoint.CHECKPOINT)
-        writer = source.read_stream(self._stream_session, self.pipeline).writeStream
-        writer = writer.option("checkpointLocation", home).trigger(availableNow=True)
+        read = source.read_stream if self.following is None else source.read_appended
+        writer = read(self._stream_session, self.pipeline).writeStream
+        writer = writer.option("checkpointLocation", home.text).trigger(availableNow=True)
         query = writer.foreachBatch(_keep_errors(self.batch, failures)).start()
         try:
             query.awaitTermination()
         except StreamingQueryException as error:
             cause = failures[0] if failures else error
-            raise explain_source_error(self.spark, self.pipeline, self.story, cause) from error
+            raise explain_source_error(self.spark, self.pipeline, self.past, cause) from error
         except BaseException:
             with suppress(Exception):
                 query.stop()
@@ -116,15 +130,16 @@ class Run:
         A batch that was done before is passed over, because Spark repeats a batch whose commit file
         is missing.
         """
-        if number <= self.story.last_batch:
+        if number <= self.past.last_batch:
             return
-        if self.story.intent(number) is None and self._is_empty(rows):
+        touched = self._find_touched(rows, number)
+        if self.past.intent(number) is None and touched is None and self._is_empty(rows, number):
             position = self._read_position(number)
             self._record_steps(self._new_entry(SKIP, number, run=None, **position))
             return
         crashpoint("batch.begun")
-        begun = self.story.intent(number)
-        versions_before = None if begun is None else self.story.versions
+        begun = self.past.intent(number)
+        versions_before = None if begun is None else self.past.versions
         intent = begun or self._record_intent(number)
         crashpoint("batch.intended")
         # The intent's watermark and arrival count, not the present ones, so that a retry admits
@@ -137,9 +152,14 @@ class Run:
             intent.arrival or self.arrival_us,
             versions_before=versions_before,
         )
-        read = self._choose_reading(rows)
+        read, row_by_row = self._choose_reading(rows)
         counts = process_batch(batch, keep_inserts(read), self._find_files)
-        note = note_of(batch, read, self.story)
+        if row_by_row:
+            counts = {**counts, ROW_BY_ROW: 1}
+        if self.following is None or touched is None:
+            note = note_of(batch, read, self.past)
+        else:
+            note = note_of_touched(batch, read, touched, self.past, self.following)
         crashpoint("batch.processed")
         versions = self._read_versions()
         self._record_steps(replace(intent, step=DONE, counts=counts, versions=versions, note=note))
@@ -154,25 +174,49 @@ class Run:
         """The session that finds out which files there are to read, which are few in any run."""
         return self.spark if self._reads_few else small_copy(self.spark)
 
-    def _choose_reading(self, rows: DataFrame) -> DataFrame:
-        """`rows` as the stream passes them on, or for a large run as a table is read.
+    def _choose_reading(self, rows: DataFrame) -> tuple[DataFrame, bool]:
+        """The rows of a batch, and whether Spark passes many of them on one by one.
 
-        Choosing the files of a table is a Spark job for each query, and takes longer than few rows.
+        In a large run they are read as a table is, if they can be. In a small one they stay as they
+        are: choosing the files of a table is a Spark job for each query, and takes longer.
         """
         if self._reads_few:
-            return rows
-        return delta.read_streamed_batch(self.spark, self._stream_session, rows)
+            return rows, False
+        found = spark_internals.read_streamed_files(self.spark, self._stream_session, rows)
+        if found is not None:
+            return found, False
+        return spark_internals.pass_rows_on(self.spark, rows), True
+
+    def _find_touched(self, rows: DataFrame, number: int) -> Touched | None:
+        """What commits that removed rows have touched, which the batch passes over.
+
+        None where the run does not follow such commits, or the batch passes over none.
+        """
+        since = self.past.read_version
+        if self.following is None or since is None:
+            return None
+        until = checkpoint.offsets(self.pipeline, number)
+        if until is None:
+            return None
+        touched = find_touched(self.spark, self.pipeline, rows, since, read_version_at(until))
+        crashpoint("rewrites.found")
+        return touched
 
     def _find_files(self) -> list[Path] | None:
         """The files with the rows of the present batch and no others; None where there are none."""
         if self.pipeline.source.changes == "feed":
             # What was updated and deleted is among the rows, too.
             return None
-        return delta.list_batch_files(self._stream_session)
+        return spark_internals.list_batch_files(self._stream_session)
 
-    def _is_empty(self, rows: DataFrame) -> bool:
+    def _is_empty(self, rows: DataFrame, number: int) -> bool:
         """Whether a batch has no rows at all."""
-        is_first = not self.story.done(self.number)
+        if ends_with_rewrite(self.past):
+            before = self.past.offsets(self.past.last_batch)
+            if before == checkpoint.offsets(self.pipeline, number):
+                # It was begun only so that the stream goes on.
+                return True
+        is_first = not self.past.done(self.number)
         if is_first and self.new_rows:
             # The first batch of a run begins with the rows that were counted.
             return False
@@ -184,13 +228,13 @@ class Run:
         The watermark advances by everything that the run accepted, or to `told_us` if it is given.
         A run that read nothing and moves no watermark leaves no trace.
         """
-        done = self.story.done(self.number)
+        done = self.past.done(self.number)
         names = [window.name for window in self.pipeline.windows]
         after = self._advance_watermark(done, told_us)
-        if self.story.open_run is None:
-            if after == self.story.watermark:
+        if self.past.open_run is None:
+            if after == self.past.watermark:
                 report = run_report(None, 0, {}, after, names)
-                return replace(report, published=self.story.is_published)
+                return replace(report, published=self.past.is_published)
             self._record_steps(self._new_entry(OPEN, None, note=self._describe_maker()))
         of_batches = sum_entry_counts(done)
         for name in (MIN_TIME, MAX_TIME):
@@ -211,17 +255,29 @@ class Run:
         crashpoint("run.marked")
         self._record_steps(closed)
         crashpoint("run.closed")
-        compact_ledger(self.pipeline, self.story)
+        compact_ledger(self.pipeline, self.past)
         return run_report(self.number, len(done), counts, after, names)
+
+    def leave_rewrites(self) -> None:
+        """Ends a run that passed over commits that removed rows, so that the stream goes on.
+
+        Spark looks at the last batch again when it continues, and Delta would refuse it. So a batch
+        without rows follows, which the next run finds begun.
+        """
+        if not ends_with_rewrite(self.past):
+            return
+        last = self.past.last_batch
+        crashpoint("rewrites.passed")
+        checkpoint.begin_batch(self.pipeline, last + 1, self.past.offsets(last) or "")
 
     def _advance_watermark(self, done: tuple[LedgerEntry, ...], told_us: int | None) -> int | None:
         """W at the end of the run; None is minus infinity."""
-        before = self.story.watermark
+        before = self.past.watermark
         highest = _find_highest_time(done)
         if told_us is not None:
             return later_watermark(before, told_us)
         if highest is None:
-            quiet_since = self.story.quiet_since
+            quiet_since = self.past.quiet_since
             quiet = None
             if quiet_since is not None:
                 since_us, reached_us = quiet_since
@@ -236,7 +292,7 @@ class Run:
         return max(arrivals, default=self.arrival_us)
 
     def _describe_closing(self, done: tuple[LedgerEntry, ...], after: int | None) -> Closing:
-        before = self.story.watermark
+        before = self.past.watermark
         lows = [entry.counts[MIN_TIME] for entry in done if MIN_TIME in entry.counts]
         within = None
         if lows:
@@ -251,12 +307,12 @@ class Run:
         The first batch of a run also opens the run.
         """
         intent = self._new_entry(INTENT, number, **self._read_position(number))
-        if self.story.open_run:
+        if self.past.open_run:
             self._record_steps(intent)
         else:
             opening = self._new_entry(OPEN, None, note=self._describe_maker())
             self._record_steps(opening, intent)
-        return self.story.entries[-1]
+        return self.past.entries[-1]
 
     def _read_position(self, number: int) -> dict[str, str | None]:
         """The source offsets at the end of a batch, and the id of the stream."""
@@ -276,9 +332,9 @@ class Run:
             batch=batch,
             at=micros(datetime.now(UTC)),
             arrival=self.arrival_us,
-            watermark_in=self.story.watermark,
+            watermark_in=self.past.watermark,
             source_id=self.source_id,
-            source_version=delta.known_version(self.spark, self.pipeline.source.table),
+            source_version=delta_log.known_version(self.spark, self.pipeline.source.table),
             spec=fingerprint(self.pipeline),
         )
         return replace(entry, **more)  # type: ignore[arg-type]
@@ -287,7 +343,7 @@ class Run:
         return known_versions(self.spark, self.pipeline)
 
     def _record_steps(self, *entries: LedgerEntry) -> None:
-        self.story = record_entries(self.pipeline, self.story, entries)
+        self.past = record_entries(self.pipeline, self.past, entries)
 
 
 def _find_highest_time(done: tuple[LedgerEntry, ...]) -> int | None:

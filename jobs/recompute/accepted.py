@@ -12,7 +12,6 @@ from jobs.microbatch.admission import add_event_time
 from jobs.microbatch.context import RunContext
 from jobs.recompute.refused import partly_late, refused_digests
 from jobs.recompute.time_range import TimeRange
-from windowing import delta
 from windowing.admit.again import INSIDE, LIVE, accepted_again, with_history
 from windowing.admit.digest import with_row_digest
 from windowing.admit.frame import copies_order
@@ -36,8 +35,8 @@ def all_accepted_rows(batch: RunContext, version: int) -> DataFrame:
     return only_accepted(batch, history.where(LIVE)).withColumn(INSIDE, F.lit(True))
 
 
-def source_rows_near(batch: RunContext, chunk: TimeRange, low_us: int, high_us: int) -> DataFrame:
-    """Every row that can be accepted, with an event time in [`low_us`, `high_us`).
+def source_rows_near(batch: RunContext, chunk: TimeRange, read: TimeRange) -> DataFrame:
+    """Every row that can be accepted, with an event time of `read`, which contains the chunk.
 
     -> source rows + [t, why (null), digest, inside]
     """
@@ -45,8 +44,7 @@ def source_rows_near(batch: RunContext, chunk: TimeRange, low_us: int, high_us: 
     digested = with_row_digest(rows, source.earlier_types(batch.spark, batch.pipeline))
     timed = add_event_time(batch, digested)
     is_valid = F.col(WHY).isNull()
-    is_near = (F.col(TIME) >= F.lit(low_us)) & (F.col(TIME) < F.lit(high_us))
-    return timed.where(is_valid & is_near).withColumn(INSIDE, chunk.holds())
+    return timed.where(is_valid & read.holds()).withColumn(INSIDE, chunk.holds())
 
 
 def accepted_rows(
@@ -63,7 +61,9 @@ def accepted_rows(
     history = with_history(rows, refused_digests(batch), partly_late(batch))
     history = without_duplicates(batch, history)
     ids_elsewhere = ids_outside(batch, [(chunk.start_us, chunk.end_us), *disputed])
-    events = accepted_again(history, ids_elsewhere, batch.pipeline)
+    events = accepted_again(
+        history, ids_elsewhere, batch.pipeline, source_may_change=batch.source_may_change
+    )
     inside = events.where(INSIDE)
     outside = only_accepted(batch, events.where(~F.col(INSIDE)))
     return inside.unionByName(outside)
@@ -79,13 +79,13 @@ def only_accepted(batch: RunContext, rows: DataFrame) -> DataFrame:
     if not batch.source_may_change or pipeline.watermark.dedupe_horizon_us is not None:
         return rows
     event_id = pipeline.source.event_id
-    path = pipeline.table(SEEN)
-    if event_id is None or not delta.exists(batch.spark, path):
+    recorded = None if event_id is None else batch.find_rows(SEEN)
+    if recorded is None:
         return rows
     row_id = F.col(f"`{event_id}`").cast("string")
     seen_id = F.col("event_id").alias("__id")
     seen_at = F.unix_micros("event_time").alias("__at")
-    seen = delta.read(batch.spark, path).select(seen_id, seen_at).distinct()
+    seen = recorded.select(seen_id, seen_at).distinct()
     is_seen = (row_id == F.col("__id")) & (F.col(TIME) == F.col("__at"))
     accepted = rows.join(seen, is_seen, "left_semi")
     copies = Window.partitionBy(row_id).orderBy(*copies_order(pipeline))
@@ -114,10 +114,9 @@ def ids_outside(batch: RunContext, ranges: Iterable[tuple[int, int]]) -> DataFra
 
     The ranges are [from, to), in microseconds.
     """
-    path = batch.pipeline.table(SEEN)
-    if batch.pipeline.source.event_id is None or not delta.exists(batch.spark, path):
+    seen = None if batch.pipeline.source.event_id is None else batch.find_rows(SEEN)
+    if seen is None:
         return None
-    seen = delta.read(batch.spark, path)
     for low, high in ranges:
         is_before = F.col("event_time") < instant(low)
         is_after = F.col("event_time") >= instant(high)

@@ -9,13 +9,13 @@ from json import dumps, loads
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from jobs.diagnosis.tables import table_versions
 from jobs.microbatch.admission import count_lost_values, keep_null_counts
 from jobs.microbatch.context import Closing, RunContext
-from jobs.preflight.tables import table_versions
 from jobs.recompute import totals
 from jobs.recompute.accepted import accepted_rows
-from jobs.recompute.rebuild import check_limit_of_range, rebuild_range
-from jobs.recompute.rebuild_sessions import rebuild_sessions
+from jobs.recompute.rebuild import rebuild_range
+from jobs.recompute.rebuild_panes import check_limit_of_range
 from jobs.recompute.refused import resolve_refused_rows
 from jobs.recompute.staging import Staged, context_of_chunk, stage_chunk
 from jobs.recompute.swap import swap_ids
@@ -30,7 +30,7 @@ from windowing.ledger.rule import (
     LedgerExcerpt,
 )
 from windowing.ledger.table import Past, record_entries
-from windowing.source.rule import pending_changes
+from windowing.source.rule import unsettled_ranges
 from windowing.spec.pipeline import Pipeline
 
 
@@ -88,7 +88,7 @@ def repair_chunk(
     """
     chunk = staged.chunk
     batch = context_of_chunk(spark, pipeline, past, staged.arrival_us)
-    disputed = [(low, high) for _, low, high in pending_changes(past)]
+    disputed = unsettled_ranges(past)
     events = accepted_rows(batch, chunk, staged.rows, disputed).localCheckpoint(eager=True)
     if begun is None:
         check_limit_of_range(batch, chunk, events)
@@ -135,7 +135,7 @@ def _write_chunk(
     chunk = staged.chunk
     # The watermark does not move, so no window closes by this.
     closing = Closing(batch, past.watermark, past.watermark, None)
-    counts = rebuild_range(closing, chunk, events, rebuild_sessions)
+    counts = rebuild_range(closing, chunk, events)
     crashpoint("backfill.rebuilt")
     swap_ids(batch, chunk, events)
     crashpoint("backfill.remembered")

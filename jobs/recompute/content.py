@@ -8,12 +8,12 @@ from pyspark.sql import functions as F
 
 from jobs.microbatch.context import RunContext
 from jobs.recompute.plan import CHUNK_US
-from jobs.recompute.time_range import TimeRange, WholeHistory
-from windowing import delta
+from jobs.recompute.time_range import TimeRange
 from windowing.columns import END, PANE, START, TIME
 from windowing.merge.rule import output_table
 from windowing.panes.rule import Family, longest_span
 from windowing.spec.kinds import Global
+from windowing.storage import delta
 
 
 def narrow_to_content(
@@ -26,7 +26,7 @@ def narrow_to_content(
     days, or of the whole history, stays as it is. None where all content lies outside the chunk;
     where there is none at all, one microsecond is left, because tables are created by a rebuild.
     """
-    if isinstance(chunk, WholeHistory) or chunk.end_us - chunk.start_us <= CHUNK_US:
+    if chunk.is_everything or chunk.end_us - chunk.start_us <= CHUNK_US:
         return chunk
     ends = _find_ends(batch, family, events)
     if ends is None:
@@ -44,10 +44,10 @@ def narrow_to_content(
 def _find_ends(batch: RunContext, family: Family, events: DataFrame) -> tuple[int, int] | None:
     """The first and the last time of the content, in microseconds; None where there is none."""
     content = [_times(events, F.col(TIME), F.col(TIME))]
-    panes = batch.pipeline.table(family.table)
-    if delta.exists(batch.spark, panes):
+    panes = batch.find_rows(family.table)
+    if panes is not None:
         pane = F.unix_micros(PANE)
-        content.append(_times(delta.read(batch.spark, panes), pane, pane))
+        content.append(_times(panes, pane, pane))
     for window in family.windows:
         # The windows of a global output have no bounds.
         if not isinstance(window, Global):

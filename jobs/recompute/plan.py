@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import pairwise
 from json import loads
 
-from jobs.preflight.spec_changes import spec_difference
+from jobs.diagnosis.spec_changes import spec_difference
 from jobs.recompute.time_range import TimeRange
 from windowing.errors import UsageError
 from windowing.grid.zone import FIRST_US, LAST_US, micros, moment
@@ -95,7 +95,7 @@ def chunks_of(
             f"{pipeline.name}: events happen when they arrive (event_time: arrival), "
             "so there is no past to backfill"
         )
-    low, high = _check_bounds(start, end)
+    low, high = check_bounds(start, end)
     first_event, last_event = _find_event_times(past) or (low, low)
     since = min(max(first_event, low), high)
     until = min(max(last_event, low), high)
@@ -116,7 +116,7 @@ def _find_event_times(past: LedgerHistory) -> tuple[int, int] | None:
     return first, last
 
 
-def _check_bounds(start: datetime, end: datetime) -> tuple[int, int]:
+def check_bounds(start: datetime, end: datetime) -> tuple[int, int]:
     """The bounds in microseconds, within the times that an event can have.
 
     UsageError where they are no range or enclose no such time.

@@ -9,12 +9,12 @@ from jobs.microbatch.context import RunContext
 from jobs.microbatch.outputs import write_output
 from jobs.recompute.swap import replace_range, swap_fragments
 from jobs.recompute.time_range import TimeRange, near_sessions
-from windowing import delta, own_tables
 from windowing.admit.again import INSIDE
 from windowing.aggregates.algebra import Algebra
 from windowing.columns import FIRST, LAST, MISSED, START, TIME, TOUCHED
 from windowing.grid.frame import instant
 from windowing.merge import frame as merges
+from windowing.merge import table as outputs
 from windowing.merge.rule import bound_columns, complete_table
 from windowing.panes import frame as partials
 from windowing.panes.rule import fragments_table
@@ -40,7 +40,8 @@ def rebuild_sessions(
     members = _select_events_of_sessions(events, spans, window, batch.keys)
     fresh = partials.aggregate_fragments(members, batch.keys, window.gap_us, kept)
     fresh = fresh.localCheckpoint(eager=True)
-    stored = own_tables.read_to_compare(batch.spark, target.path)
+    output = outputs.open_output(target)
+    stored = outputs.read_output(batch.spark, output)
     touched = session.sessions_touched(stored, fresh, batch.keys, window.gap_us)
     beyond_chunk = touched.join(spans, [*batch.keys, START], "left_anti")
     beyond_chunk = beyond_chunk.localCheckpoint(eager=True)
@@ -51,7 +52,7 @@ def rebuild_sessions(
     swap_fragments(batch, window, replaced_fragments, fresh)
     new = _compute_sessions(fresh.unionByName(others), batch, window, algebras)
     old = spans.unionByName(beyond_chunk.select(*spans.columns))
-    return write_output(batch, window, target, merges.compute_replacements(new, old, target))
+    return write_output(batch, window, output, merges.compute_replacements(new, old, target))
 
 
 def rebuild_all_sessions(
@@ -69,8 +70,9 @@ def rebuild_all_sessions(
     fresh = fresh.localCheckpoint(eager=True)
     replace_range(batch, fragments_table(window), batch.stamp.on(fresh), "first_event", whole)
     new = _compute_sessions(fresh, batch, window, algebras)
-    stored = own_tables.read_to_compare(batch.spark, target.path)
-    return write_output(batch, window, target, merges.compute_replacements(new, stored, target))
+    output = outputs.open_output(target)
+    stored = outputs.read_output(batch.spark, output)
+    return write_output(batch, window, output, merges.compute_replacements(new, stored, target))
 
 
 def _load_algebras(batch: RunContext, window: Session, chunk: TimeRange) -> dict[str, Algebra]:
@@ -103,10 +105,8 @@ def _is_missed_by(window: Session) -> Column:
 
 def _read_fragments(batch: RunContext, window: Session, fresh: DataFrame) -> DataFrame:
     """The stored fragments of `window`; none, with the columns of `fresh`, if there is no table."""
-    path = batch.pipeline.table(fragments_table(window))
-    if delta.exists(batch.spark, path):
-        return delta.read(batch.spark, path)
-    return batch.stamp.on(fresh).limit(0)
+    stored = batch.find_rows(fragments_table(window))
+    return batch.stamp.on(fresh).limit(0) if stored is None else stored
 
 
 def _select_replaced_fragments(
@@ -128,6 +128,6 @@ def _compute_sessions(
     """The sessions of `fragments` with their values: [keys, bounds, aggregates, overflow]."""
     touched = fragments.withColumn(TOUCHED, F.lit(1).cast("bigint"))
     kept = partials.parts_of(algebras.values())
-    found = session.windows(touched, batch.keys, window.gap_us, kept)
+    found = session.merge_sessions(touched, batch.keys, window.gap_us, kept)
     columns = [*batch.keys, *bound_columns(window)]
     return merges.lower_partials(found, columns, window.aggregates, algebras)

@@ -1,4 +1,14 @@
-"""Refused rows of a range: what they were, whether some are new, and which are resolved."""
+"""Refused rows of a range: what they were, whether some are new, and which are resolved.
+
+Equal rows have one digest, and nothing else tells them apart. So of each digest a number of refused
+rows is resolved when the range is recomputed, those of the earliest runs first:
+
+    accepted anew = accepted rows - those of them that were accepted before, which no table has
+    no longer in the source = refused rows - (rows in the source - accepted rows)
+    resolved = accepted anew, or the greater of both where the source may change
+
+Partly late rows are not counted: they miss no window any more, so all of them are resolved.
+"""
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
@@ -9,7 +19,6 @@ from pyspark.sql import functions as F
 from jobs.microbatch.context import RunContext
 from jobs.recompute.swap import replace_range
 from jobs.recompute.time_range import TimeRange
-from windowing import delta
 from windowing.admit.again import INSIDE, LIVE
 from windowing.admit.digest import digest_of
 from windowing.admit.frame import PARTIAL
@@ -24,11 +33,8 @@ QUARANTINE = "_quarantine"
 def refused_digests(batch: RunContext, tables: Iterable[str] = tuple(REFUSED)) -> DataFrame:
     """The digests of rows that were refused and are not resolved, one for each row."""
     found = []
-    for table in tables:
-        path = batch.pipeline.table(table)
-        if delta.exists(batch.spark, path):
-            open_rows = delta.read(batch.spark, path).where(_is_open())
-            found.append(with_digest(batch, open_rows).select(DIGEST))
+    for rows in _read_refused_tables(batch, tables).values():
+        found.append(with_digest(batch, rows.where(_is_open())).select(DIGEST))
     if not found:
         return batch.spark.createDataFrame([], f"{DIGEST} bigint")
     return reduce(DataFrame.unionByName, found)
@@ -36,15 +42,15 @@ def refused_digests(batch: RunContext, tables: Iterable[str] = tuple(REFUSED)) -
 
 def partly_late(batch: RunContext) -> DataFrame:
     """The partly late rows that are not resolved: [digest, missed, watermark]."""
-    path = batch.pipeline.table("_late")
-    if not delta.exists(batch.spark, path):
+    late = batch.find_rows("_late")
+    if late is None:
         columns = (
             f"{DIGEST} bigint, missed array<struct<window:string,until:timestamp_ltz>>, "
             "watermark timestamp_ltz"
         )
         return batch.spark.createDataFrame([], columns)
     is_partial = F.col("outcome") == PARTIAL
-    rows = delta.read(batch.spark, path).where(is_partial & F.col("resolved_by").isNull())
+    rows = late.where(is_partial & F.col("resolved_by").isNull())
     return with_digest(batch, rows).select(DIGEST, "missed", "watermark")
 
 
@@ -94,14 +100,12 @@ def resolve_refused_rows(
         in_earlier_tables.append(open_rows[table])
 
 
-def _read_refused_tables(batch: RunContext) -> dict[str, DataFrame]:
+def _read_refused_tables(
+    batch: RunContext, tables: Iterable[str] = tuple(REFUSED)
+) -> dict[str, DataFrame]:
     """The tables of refused rows that exist, by name."""
-    stored = {}
-    for table in REFUSED:
-        path = batch.pipeline.table(table)
-        if delta.exists(batch.spark, path):
-            stored[table] = delta.read(batch.spark, path)
-    return stored
+    found = {table: batch.find_rows(table) for table in tables}
+    return {table: rows for table, rows in found.items() if rows is not None}
 
 
 def _mark_resolved(
@@ -151,8 +155,6 @@ def _count_rows_to_resolve(
     left = _count_by_digest([rows.where(INSIDE)], "__left", counts)
     refused = _count_by_digest(valid, "__refused", counts)
     both = refused.join(counts, DIGEST, "full").join(left, DIGEST, "left")
-    # Rows of the source that are not accepted are still refused. The refused rows beyond their
-    # number have no row in the source any more.
     without_source_row = (
         F.coalesce("__refused", F.lit(0))
         - F.coalesce("__left", F.lit(0))

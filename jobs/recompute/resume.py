@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
 
+from jobs.diagnosis.diagnose import prepare_run
 from jobs.microbatch.stream import Run
-from jobs.preflight.diagnose import prepare_run
 from jobs.recompute.chunk import finish_open_chunk, repair_chunk
 from jobs.recompute.spec_evolution import apply_spec_change
 from jobs.recompute.staging import stage_chunk

@@ -16,14 +16,14 @@ from json import dumps, loads
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from jobs.diagnosis import tables
+from jobs.diagnosis.spec_changes import made_by, spec_difference
+from jobs.foreign_errors.source_errors import source_errors_explained
 from jobs.microbatch.context import Closing, RunContext
-from jobs.preflight import tables
-from jobs.preflight.source_errors import source_errors_explained
-from jobs.preflight.spec_changes import made_by, spec_difference
 from jobs.recompute.accepted import all_accepted_rows
-from jobs.recompute.rebuild import check_limit_of_range, rebuild_range
-from jobs.recompute.rebuild_sessions import rebuild_all_sessions
-from jobs.recompute.time_range import WholeHistory
+from jobs.recompute.rebuild import rebuild_range
+from jobs.recompute.rebuild_panes import check_limit_of_range
+from jobs.recompute.time_range import TimeRange
 from jobs.recompute.totals import count_accepted
 from windowing.admit.rule import lateness_cuts
 from windowing.columns import JUDGED, TIME, WHY
@@ -199,7 +199,7 @@ def rebuild_everything(closing: Closing, events: DataFrame, version: int) -> dic
 
     `events` are all accepted events of the source at `version`. Returns the counts of the outputs.
     """
-    return rebuild_range(closing, _find_whole_range(events, version), events, rebuild_all_sessions)
+    return rebuild_range(closing, _find_whole_range(events, version), events)
 
 
 def check_limit_of_new_windows(
@@ -212,9 +212,9 @@ def check_limit_of_new_windows(
     check_limit_of_range(batch, _find_whole_range(events, version), events, came)
 
 
-def _find_whole_range(events: DataFrame, version: int) -> WholeHistory:
+def _find_whole_range(events: DataFrame, version: int) -> TimeRange:
     """The range from the first event to the last; any range where there is no event."""
     ends = events.agg(F.min(TIME), F.max(TIME)).first()
     if ends is None or ends[0] is None:
-        return WholeHistory(0, 1, version)
-    return WholeHistory(ends[0], ends[1] + 1, version)
+        return TimeRange(0, 1, version, is_everything=True)
+    return TimeRange(ends[0], ends[1] + 1, version, is_everything=True)

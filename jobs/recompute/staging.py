@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, SparkSession
 
+from jobs.foreign_errors.source_errors import source_errors_explained
 from jobs.microbatch.context import RunContext
-from jobs.preflight.source_errors import source_errors_explained
 from jobs.recompute.accepted import source_rows_near
 from jobs.recompute.refused import refused_after
-from jobs.recompute.time_range import TimeRange, range_to_read
+from jobs.recompute.time_range import TimeRange, widen_to_read
 from windowing.crash import crashpoint
 from windowing.grid.zone import micros
 from windowing.ledger.rule import GENERATION, LedgerExcerpt, LedgerHistory
@@ -27,15 +27,14 @@ from windowing.spec.pipeline import Pipeline
 
 @dataclass(frozen=True)
 class Staged:
-    """The rows that a chunk needs, with event times in [`low_us`, `high_us`).
+    """The rows that a chunk needs, with the event times `read`.
 
     They were read when `run` was the newest run and `seq` the ledger's next step. `arrival_us` is
     the arrival that they were admitted by, and the chunk keeps it.
     """
 
     chunk: TimeRange
-    low_us: int
-    high_us: int
+    read: TimeRange
     arrival_us: int
     run: int
     seq: int
@@ -71,11 +70,11 @@ def stage_chunk(
     The rows are admitted by `arrival_us` or, where it is None, by the current clock.
     """
     batch = context_of_chunk(spark, pipeline, past, arrival_us)
-    low, high = range_to_read(batch, chunk)
+    read = widen_to_read(batch, chunk)
     with source_errors_explained(spark, pipeline, past):
-        rows = source_rows_near(batch, chunk, low, high).localCheckpoint(eager=True)
+        rows = source_rows_near(batch, chunk, read).localCheckpoint(eager=True)
     crashpoint("backfill.staged")
-    return Staged(chunk, low, high, batch.arrival_us, past.last_run, past.next_seq, rows)
+    return Staged(chunk, read, batch.arrival_us, past.last_run, past.next_seq, rows)
 
 
 def refresh_staged(
@@ -98,11 +97,11 @@ def _is_still_current(
     if past.next_seq == staged.seq:
         return True
     batch = context_of_chunk(spark, pipeline, past)
-    low, high = range_to_read(batch, staged.chunk)
-    if low < staged.low_us or high > staged.high_us:
+    read = staged.read
+    needed = widen_to_read(batch, staged.chunk)
+    if read.times.cover(needed.times) != read.times:
         return False
-    if past.touched_since(staged.seq, staged.low_us, staged.high_us):
+    if past.touched_since(staged.seq, read.start_us, read.end_us):
         return False
     # A run may have refused every row of these times that it read, and the chunk may accept them.
-    staged_times = TimeRange(staged.low_us, staged.high_us, staged.chunk.version)
-    return not refused_after(batch, staged.run, staged_times)
+    return not refused_after(batch, staged.run, read)

@@ -4,15 +4,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from jobs.microbatch.context import RunContext
-from jobs.recompute.time_range import TimeRange, WholeHistory
-from windowing import delta
+from jobs.recompute.time_range import TimeRange
 from windowing.admit.again import INSIDE
 from windowing.columns import DIGEST, FIRST, LAST, TIME
 from windowing.crash import crashpoint
-from windowing.grid.zone import moment
-from windowing.panes import table as state
 from windowing.panes.rule import SEEN, fragments_table
 from windowing.spec.kinds import Session
+from windowing.storage import delta, upkeep
+from windowing.storage.merges import swap_rows
 
 
 def swap_ids(batch: RunContext, chunk: TimeRange, events: DataFrame) -> None:
@@ -35,17 +34,10 @@ def replace_range(
 ) -> None:
     """Replaces rows of `table` whose `column` lies in the chunk by `rows`, in one commit."""
     path = batch.pipeline.table(table)
-    properties = delta.properties(rows.schema)
-    writer = rows.write.format("delta").mode("overwrite")
-    if isinstance(chunk, WholeHistory):
-        delta.widen_names(batch.spark, path, rows.schema)
-        writer.option("overwriteSchema", "true").options(**properties).save(path)
+    if chunk.is_everything:
+        upkeep.overwrite(rows, path)
     else:
-        delta.create(batch.spark, path, rows.schema, properties)
-        low = moment(chunk.start_us).isoformat(sep=" ")
-        high = moment(chunk.end_us).isoformat(sep=" ")
-        inside = f"`{column}` >= timestamp_ltz'{low}' and `{column}` < timestamp_ltz'{high}'"
-        writer.option("replaceWhere", inside).save(path)
+        upkeep.replace_between(rows, path, column, chunk.start_us, chunk.end_us)
     crashpoint("state.swapped")
 
 
@@ -55,5 +47,5 @@ def swap_fragments(batch: RunContext, window: Session, old: DataFrame, new: Data
     stamped = batch.stamp.on(new)
     ids = [*batch.keys, FIRST, LAST, "generation", "batch"]
     delta.create(batch.spark, path, stamped.schema, delta.properties(stamped.schema))
-    state.swap_partials(path, old.select(*stamped.columns), stamped, ids)
+    swap_rows(path, old.select(*stamped.columns), stamped, ids)
     crashpoint("state.swapped")

@@ -1,19 +1,19 @@
 """A range of event time, and how far it reaches: whole panes, windows and sessions."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from jobs.microbatch.context import RunContext
-from windowing import delta
 from windowing.columns import LAST, START, TIME
 from windowing.grid.frame import instant
+from windowing.grid.range import Range
 from windowing.merge.rule import complete_table
-from windowing.panes.frame import Range
 from windowing.panes.rule import Family, pane_end, pane_families, pane_start
 from windowing.spec.kinds import Global, Session
-from windowing.windows import aligned
+from windowing.storage import delta
+from windowing.windows.neighbours import widen_to_needed
 
 
 @dataclass(frozen=True)
@@ -27,34 +27,36 @@ class TimeRange:
     """The batch whose changes of the source require it; None where a user asks for it."""
     asked: tuple[int, int] | None = None
     """The whole range that a user asked for, of which this is a chunk."""
+    is_everything: bool = False
+    """Whether it is all events that there are, because the spec has changed.
+
+    State is then overwritten whole, columns included.
+    """
 
     @property
     def is_asked_for(self) -> bool:
         """Whether a user asks for it."""
-        return self.batch is None
+        return self.batch is None and not self.is_everything
+
+    @property
+    def times(self) -> Range:
+        """The event times, both ends inside."""
+        return Range(self.start_us, self.end_us - 1)
+
+    def move_to(self, times: Range) -> "TimeRange":
+        """The same, with other event times."""
+        return replace(self, start_us=times.low_us, end_us=times.high_us + 1)
 
     def holds(self) -> Column:
         """True for events of the chunk."""
         return (F.col(TIME) >= F.lit(self.start_us)) & (F.col(TIME) < F.lit(self.end_us))
 
 
-class WholeHistory(TimeRange):
-    """All events that there are.
-
-    State is overwritten whole, columns included. A changed spec requires it, not a user's range.
-    """
-
-    @property
-    def is_asked_for(self) -> bool:
-        """Whether a user asks for it; never."""
-        return False
-
-
 def widen_to_panes(family: Family, chunk: TimeRange) -> TimeRange:
     """The chunk, widened to whole panes of `family`."""
     start_us = pane_start(family, chunk.start_us)
     end_us = pane_end(family, chunk.end_us - 1)
-    return type(chunk)(start_us, end_us, chunk.version)
+    return replace(chunk, start_us=start_us, end_us=end_us)
 
 
 def widen_to_windows(batch: RunContext, family: Family, chunk: TimeRange) -> TimeRange:
@@ -66,16 +68,12 @@ def widen_to_windows(batch: RunContext, family: Family, chunk: TimeRange) -> Tim
     wide = widen_to_panes(family, chunk)
     if not batch.state_may_be_expired:
         return wide
-    within = Range(wide.start_us, wide.end_us)
-    low, high = wide.start_us, wide.end_us
+    needed = wide.times
     for window in family.windows:
         # The panes of a global window never expire.
-        if isinstance(window, Global):
-            continue
-        reach = aligned.reach(window, within)
-        low = min(low, reach.low_us)
-        high = max(high, reach.high_us)
-    return widen_to_panes(family, type(chunk)(low, high, chunk.version))
+        if not isinstance(window, Global):
+            needed = needed.cover(widen_to_needed(window, wide.times))
+    return widen_to_panes(family, wide.move_to(needed))
 
 
 def near_sessions(batch: RunContext, window: Session, chunk: TimeRange) -> DataFrame:
@@ -86,18 +84,15 @@ def near_sessions(batch: RunContext, window: Session, chunk: TimeRange) -> DataF
     return stored.where(begins_before & ends_after)
 
 
-def range_to_read(batch: RunContext, chunk: TimeRange) -> tuple[int, int]:
-    """The event times [low, high) whose rows are needed: the chunk, its panes and sessions."""
-    low, high = chunk.start_us, chunk.end_us
+def widen_to_read(batch: RunContext, chunk: TimeRange) -> TimeRange:
+    """The chunk, widened to all times whose rows are needed: those of its panes and sessions."""
+    times = chunk.times
     for family in pane_families(batch.pipeline):
-        wide = widen_to_windows(batch, family, chunk)
-        low = min(low, wide.start_us)
-        high = max(high, wide.end_us)
+        times = times.cover(widen_to_windows(batch, family, chunk).times)
     for window in batch.pipeline.sessions:
         sessions = near_sessions(batch, window, chunk)
         ends = sessions.agg(F.min(F.unix_micros(START)), F.max(F.unix_micros(LAST))).first()
-        if ends is None or ends[0] is None:
-            continue
-        low = min(low, ends[0])
-        high = max(high, ends[1] + 1)
-    return low, high
+        if ends is not None and ends[0] is not None:
+            first_event, last_event = ends
+            times = times.cover(Range(first_event, last_event))
+    return chunk.move_to(times)

@@ -10,7 +10,6 @@ from pyspark.sql import functions as F
 from expectations.law import law_of
 from jobs.microbatch.context import RunContext
 from jobs.recompute.time_range import TimeRange, widen_to_panes
-from windowing import delta
 from windowing.admit.again import INSIDE, LIVE
 from windowing.admit.frame import PARTIAL
 from windowing.columns import PANE, ROWS
@@ -20,6 +19,7 @@ from windowing.merge.rule import output_table
 from windowing.panes.rule import EVENTS, fragments_table, pane_families
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import delta
 
 _BEFORE, _BY_OUTPUT, _BY_EVENTS = "before", "by_output", "by_events"
 """Counts of a chunk's intent: how many events were accepted before, and what they were counted by.
@@ -118,28 +118,17 @@ def count_accepted_in(batch: RunContext, chunk: TimeRange) -> int:
     With panes, of the chunk widened to whole panes. Where the only state is of sessions, of all
     times, because a fragment can't be cut.
     """
-    if not _has_state(batch):
-        return 0
-    families = pane_families(batch.pipeline)
-    if families:
-        # Every family has every event, so one of them is enough.
-        finest = families[0]
-        panes = delta.read(batch.spark, batch.pipeline.table(finest.table))
+    # Every family has every event, so one of them is enough.
+    for finest in pane_families(batch.pipeline)[:1]:
+        panes = batch.find_rows(finest.table)
         wide = widen_to_panes(finest, chunk)
-        return _sum_rows(between(panes, PANE, wide.start_us, wide.end_us))
+        return 0 if panes is None else _sum_rows(between(panes, PANE, wide.start_us, wide.end_us))
     if batch.pipeline.ordered:
-        events = delta.read(batch.spark, batch.pipeline.table(EVENTS))
+        events = batch.find_rows(EVENTS)
+        if events is None:
+            return 0
         return between(events, "event_time", chunk.start_us, chunk.end_us).count()
     return count_accepted(batch)
-
-
-def _has_state(batch: RunContext) -> bool:
-    """Whether any event was ever accepted."""
-    pipeline = batch.pipeline
-    panes = [family.table for family in pane_families(pipeline)]
-    fragments = [fragments_table(window) for window in pipeline.sessions]
-    tables = [*panes, *fragments, EVENTS]
-    return any(delta.exists(batch.spark, pipeline.table(table)) for table in tables)
 
 
 def count_accepted(batch: RunContext) -> int:
@@ -147,20 +136,16 @@ def count_accepted(batch: RunContext) -> int:
 
     Fragments lack the events that were late for their session window, so those are added.
     """
-    spark, pipeline = batch.spark, batch.pipeline
-    for family in pane_families(pipeline)[:1]:
-        path = pipeline.table(family.table)
-        if delta.exists(spark, path):
-            return _sum_rows(delta.read(spark, path))
-    for window in pipeline.sessions[:1]:
-        path = pipeline.table(fragments_table(window))
-        if delta.exists(spark, path):
-            in_fragments = _sum_rows(delta.read(spark, path))
-            return in_fragments + count_partly_late(batch).get(window.name, 0)
-    path = pipeline.table(EVENTS)
-    if not delta.exists(spark, path):
-        return 0
-    return delta.read(spark, path).count()
+    for family in pane_families(batch.pipeline)[:1]:
+        panes = batch.find_rows(family.table)
+        if panes is not None:
+            return _sum_rows(panes)
+    for window in batch.pipeline.sessions[:1]:
+        fragments = batch.find_rows(fragments_table(window))
+        if fragments is not None:
+            return _sum_rows(fragments) + count_partly_late(batch).get(window.name, 0)
+    events = batch.find_rows(EVENTS)
+    return 0 if events is None else events.count()
 
 
 def _sum_rows(partials: DataFrame) -> int:
@@ -187,12 +172,11 @@ def count_partly_late(
 
     Among the rows of `_late` that `of` returns.
     """
-    path = batch.pipeline.table("_late")
-    if not delta.exists(batch.spark, path):
+    late = batch.find_rows("_late")
+    if late is None:
         return {}
-    late = of(delta.read(batch.spark, path))
     is_partial = F.col("outcome") == PARTIAL
-    open_rows = late.where(is_partial & F.col("resolved_by").isNull())
+    open_rows = of(late).where(is_partial & F.col("resolved_by").isNull())
     missed = open_rows.select(F.explode("missed.window").alias("window"))
     counts = missed.groupBy("window").count().collect()
     return {str(row["window"]): int(row["count"]) for row in counts}

@@ -11,7 +11,8 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from json import dumps
 from pathlib import Path
 from typing import Any
 
@@ -86,15 +87,26 @@ class FakeCli:
         return calls.read_text().splitlines() if calls.exists() else []
 
 
+def name_of_time() -> str:
+    """The time of a publication that no other test has."""
+    return datetime.now(UTC).isoformat()
+
+
+def publication(at: str, *, hourly: int = 3, visits: int = 1) -> dict[str, dict[str, Any]]:
+    """What `publish` says of two outputs whose versions were published at the time `at`."""
+    return {
+        "hourly": {"version": hourly, "rows": 24, "previous": 2, "entry": 9, "at": at},
+        "visits": {"version": visits, "rows": 7, "previous": None, "entry": 9, "at": at},
+    }
+
+
 @pytest.fixture
 def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeCli:
     fake = FakeCli(tmp_path)
     fake.path.write_text(FAKE)
     fake.path.chmod(0o755)
     fake.reports('{"batches": 1}')
-    fake.publishes(
-        '{"outputs": {"hourly": {"version": 3, "rows": 24}, "visits": {"version": 1, "rows": 7}}}'
-    )
+    fake.publishes(dumps({"outputs": publication(name_of_time())}))
     monkeypatch.setenv("TIDEMARK_BIN", str(fake.path))
     return fake
 
@@ -140,9 +152,9 @@ def outcome(
     database: None, bag: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Outcome]:
     """Runs a DAG in this process, with the given parameters; what is tried again is so at once."""
-    from dags import factory
+    from dags import retries
 
-    monkeypatch.setattr(factory, "RETRY_DELAY", timedelta(0))
+    monkeypatch.setattr(retries, "RETRY_DELAY", timedelta(0))
 
     def run(dag_id: str, **conf: str) -> Outcome:
         done = bag().dags[dag_id].test(run_conf=conf)

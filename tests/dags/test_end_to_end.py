@@ -32,7 +32,7 @@ from pathlib import Path
 import deltalake
 import pyarrow as pa
 
-from jobs.session import LIGHT
+from jobs.sessions.profiles import TINY
 
 kinds = {"id": pa.int64(), "at": pa.timestamp("us", "UTC"), "price": pa.decimal128(8, 4)}
 columns = {
@@ -43,7 +43,7 @@ columns = {
 }
 schema = pa.schema([("shop", pa.string()), *kinds.items()])
 deltalake.write_deltalake(sys.argv[1], pa.Table.from_pydict(columns, schema=schema))
-Path(sys.argv[2]).write_text("".join(f"{name} {value}\\n" for name, value in LIGHT.items()))
+Path(sys.argv[2]).write_text("".join(f"{name} {value}\\n" for name, value in TINY.items()))
 """
 
 

@@ -2,24 +2,19 @@
 
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 from airflow.sdk import Asset
 from airflow.sdk.definitions.retry_policy import RetryAction
 from airflow.sdk.exceptions import AirflowFailException
-from conftest import LAKE
+from conftest import publication
 
-from dags.factory import (
-    BACKFILL,
-    LIVE,
-    RETRY_DELAY,
-    assets_of,
-    command_line,
-    decide_retry,
-    nothing_follows,
-    read_specs,
-)
+from dags.factory import assets_of, read_specs, was_announced
+from dags.retries import RETRY_DELAY, decide_retry
+from dags.steps import BACKFILL, LIVE, command_line, nothing_follows
 
+SHOWN = publication("2013-01-02T00:00:00+00:00")["hourly"]
 NASTY = [
     "2013-01-01; rm -rf /",
     "$(touch /tmp/x)",
@@ -35,15 +30,23 @@ NASTY = [
 ]
 
 
-@pytest.mark.parametrize("value", NASTY)
+@pytest.mark.parametrize("value", [each for each in NASTY if each is not None])
 @pytest.mark.parametrize("name", ["from", "to"])
-def test_a_parameter_that_is_no_date_time_never_becomes_a_shell_line(
-    name: str, value: str | None
-) -> None:
+def test_a_parameter_that_is_no_date_time_never_becomes_a_shell_line(name: str, value: str) -> None:
     params = {"from": "2013-01-01", "to": "2013-02-01"} | {name: value}
     with pytest.raises(
         AirflowFailException, match=rf"^{name}: .* is not a date-time; write one such as"
     ):
+        command_line("tidemark", "spec.yaml", BACKFILL[0], params)
+
+
+def test_a_parameter_that_there_is_not_never_becomes_a_shell_line() -> None:
+    params = {"from": "2013-01-01", "to": "2013-02-01", "dryrun": True}
+    sentence = (
+        "^dryrun: no such parameter; backfill has from, to, source, check, dry_run, and nothing "
+        "was done$"
+    )
+    with pytest.raises(AirflowFailException, match=sentence):
         command_line("tidemark", "spec.yaml", BACKFILL[0], params)
 
 
@@ -58,6 +61,37 @@ def test_date_times_are_passed_on_with_their_offset() -> None:
         "exec tidemark backfill spec.yaml --from 2013-03-10T00:00:00-05:00 "
         "--to 2013-03-11T00:00:00+00:00 --validate --json"
     )
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"source": "newest"}, "--source newest --validate --json"),
+        ({"source": "read", "check": False, "dry_run": False}, "--validate --json"),
+        ({"check": True}, "--check --json"),
+        ({"dry_run": True}, "--dry-run --json"),
+    ],
+    ids=["newest", "usual", "check", "dry run"],
+)
+def test_what_a_backfill_does_is_passed_on(params: dict[str, Any], words: str) -> None:
+    line = command_line("tidemark", "spec.yaml", BACKFILL[0], params)
+    assert line == f"exec tidemark backfill spec.yaml {words}"
+
+
+@pytest.mark.parametrize(
+    ("params", "sentence"),
+    [
+        ({"source": "latest"}, "source: 'latest' is none of read, newest"),
+        ({"check": "true"}, "check: 'true' is neither true nor false"),
+        ({"dry_run": 1}, "dry_run: 1 is neither true nor false"),
+    ],
+    ids=["source", "check", "dry run"],
+)
+def test_a_value_that_a_parameter_can_not_have_is_refused(
+    params: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(AirflowFailException, match=f"^{sentence}$"):
+        command_line("tidemark", "spec.yaml", BACKFILL[0], params)
 
 
 @pytest.mark.parametrize("path", ["/a b/c.yaml", "/a;b.yaml", "/it's/$HOME.yaml", "/`id`.yaml"])
@@ -101,8 +135,27 @@ def test_something_follows_whatever_does_not_say_otherwise(line: str | None) -> 
     assert not nothing_follows(line)
 
 
-def test_an_output_is_an_asset_at_its_tables_uri(specs: Path) -> None:
+def test_an_output_is_an_asset_by_its_name_wherever_its_lake_is(specs: Path) -> None:
     (shop,) = read_specs(specs).pipelines
-    assert assets_of(shop) == {
-        w: Asset(name=f"shop.{w}", uri=f"file://{LAKE}/shop/{w}") for w in ("hourly", "visits")
-    }
+    assert assets_of(shop) == {w: Asset(f"shop.{w}") for w in ("hourly", "visits")}
+
+
+@pytest.mark.parametrize(
+    "last", [[SHOWN], [SHOWN | {"rows": 1, "uri": "file:///moved"}]], ids=["same", "moved lake"]
+)
+def test_what_the_last_event_says_was_announced(last: list[dict[str, Any]]) -> None:
+    assert was_announced(SHOWN, last)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        [],
+        [SHOWN | {"version": 2}],
+        [SHOWN | {"at": "2013-01-01T00:00:00+00:00"}],
+        [{"version": 3, "rows": 24}],
+    ],
+    ids=["nothing", "an older one", "before a reset", "by 0.1"],
+)
+def test_what_it_does_not_say_was_not(last: list[dict[str, Any]]) -> None:
+    assert not was_announced(SHOWN, last)

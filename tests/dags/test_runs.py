@@ -4,6 +4,7 @@ What each exit code does to the tasks, and what assets are told.
 """
 
 from collections.abc import Callable
+from json import dumps
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from airflow.models.asset import AssetEvent
 from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
-from conftest import FakeCli, Outcome
+from conftest import LAKE, FakeCli, Outcome, name_of_time, publication
 
 Run = Callable[..., Outcome]
 GREEN = {
@@ -43,10 +44,14 @@ def test_a_green_run_publishes_and_tells_rows_per_output(
         f"publish {spec} --json",
         f"report {spec}",
     ]
-    assert events(done.run_id) == {
-        "shop.hourly": {"version": 3, "rows": 24},
-        "shop.visits": {"version": 1, "rows": 7},
+    told = events(done.run_id)
+    assert {name: (extra["version"], extra["rows"]) for name, extra in told.items()} == {
+        "shop.hourly": (3, 24),
+        "shop.visits": (1, 7),
     }
+    hourly = told["shop.hourly"]
+    assert (hourly["previous"], hourly["entry"]) == (2, 9)
+    assert hourly["uri"] == f"file://{LAKE}/shop/hourly"
 
 
 def test_a_result_is_the_last_line(cli: FakeCli, outcome: Run) -> None:
@@ -102,15 +107,66 @@ def test_nothing_published_is_no_event(cli: FakeCli, outcome: Run) -> None:
     assert events(done.run_id) == {}
 
 
-def test_nothing_new_is_not_validated_published_or_announced_again(
+def test_nothing_new_is_not_validated_and_announced_once(cli: FakeCli, outcome: Run) -> None:
+    assert len(events(outcome("shop").run_id)) == 2
+    cli.reports('{"run": null, "published": true}')
+    again = outcome("shop")
+    assert again.state == "success"
+    quiet = {**dict.fromkeys(GREEN, "skipped"), "run": "success", "publish": "success"}
+    assert again.tasks == quiet
+    assert [call.split()[0] for call in cli.calls[4:]] == ["run", "publish"]
+    assert events(again.run_id) == {}
+
+
+def test_what_was_published_by_hand_is_announced_by_the_next_run(
     cli: FakeCli, outcome: Run
 ) -> None:
+    at = name_of_time()
+    cli.publishes(dumps({"outputs": publication(at)}))
+    outcome("shop")
+    changed = publication(at) | {"hourly": publication(name_of_time(), hourly=4)["hourly"]}
+    cli.publishes(dumps({"outputs": changed}))
     cli.reports('{"run": null, "published": true}')
     done = outcome("shop")
-    assert done.state == "success"
-    assert done.tasks == {**dict.fromkeys(GREEN, "skipped"), "run": "success"}
-    assert [call.split()[0] for call in cli.calls] == ["run"]
-    assert events(done.run_id) == {}
+    assert done.tasks["announce"] == "success"
+    # The other output is the one that was announced.
+    assert {name: extra["version"] for name, extra in events(done.run_id).items()} == {
+        "shop.hourly": 4
+    }
+
+
+def test_what_was_announced_before_a_reset_is_announced_again(cli: FakeCli, outcome: Run) -> None:
+    outcome("shop")
+    cli.publishes(dumps({"outputs": publication(name_of_time())}))
+    assert len(events(outcome("shop").run_id)) == 2
+
+
+@pytest.mark.parametrize("what", ["check", "dry_run"])
+def test_a_scheduled_run_that_is_told_to_write_nothing_does_nothing(
+    what: str, cli: FakeCli, outcome: Run
+) -> None:
+    done = outcome("shop", **{what: True})
+    assert (done.state, done.tasks["run"], done.tries["run"]) == ("failed", "failed", 1)
+    assert [call.split()[0] for call in cli.calls] == ["report"]
+
+
+@pytest.mark.parametrize("what", ["check", "dry_run"])
+def test_a_backfill_that_writes_nothing_is_followed_by_nothing(
+    what: str, cli: FakeCli, specs: Path, outcome: Run
+) -> None:
+    done = outcome("shop_backfill", **{"from": "2013-01-01", "to": "2013-02-01", what: True})
+    assert (done.state, done.tasks["backfill"]) == ("success", "success")
+    assert cli.calls == [
+        f"backfill {specs / 'shop.yaml'} --from 2013-01-01T00:00:00 --to 2013-02-01T00:00:00 "
+        f"--{what.replace('_', '-')} --json"
+    ]
+
+
+def test_a_backfill_of_the_newest_version_needs_no_range(
+    cli: FakeCli, specs: Path, outcome: Run
+) -> None:
+    assert outcome("shop_backfill", source="newest").state == "success"
+    assert cli.calls[0] == f"backfill {specs / 'shop.yaml'} --source newest --validate --json"
 
 
 def test_nothing_new_is_published_where_readers_have_an_older_version(
@@ -130,6 +186,14 @@ def test_a_backfill_passes_its_range_and_publishes(cli: FakeCli, specs: Path, ou
         "--to 2013-02-01T00:00:00+00:00 --validate --json"
     )
     assert len(events(done.run_id)) == 2
+
+
+def test_a_backfill_with_a_parameter_that_there_is_not_does_nothing(
+    cli: FakeCli, outcome: Run
+) -> None:
+    done = outcome("shop_backfill", **{"from": "2013-01-01", "to": "2013-02-01", "dryrun": "true"})
+    assert (done.state, done.tasks["backfill"], done.tries["backfill"]) == ("failed", "failed", 1)
+    assert [call.split()[0] for call in cli.calls] == ["report"]
 
 
 def test_maintenance_waits_for_the_other_writer(cli: FakeCli, specs: Path, outcome: Run) -> None:

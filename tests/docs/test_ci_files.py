@@ -8,6 +8,7 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 WORKFLOW: dict[str, Any] = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())
+PROJECT = (ROOT / "pyproject.toml").read_text()
 HOOKS: dict[str, Any] = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
 LINT = [
     line for line in (ROOT / "bin/lint").read_text().splitlines() if line.startswith(".venv/bin/")
@@ -21,12 +22,24 @@ def test_ci_calls_targets_of_make() -> None:
         for step in job["steps"]
         if "if" not in step and "run" in step
     ]
-    assert steps == ["make lint", "make test"]
+    assert steps == ["make test-fast", "make test"]
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert {step.removeprefix("make ") for step in steps} <= targets
 
 
-def test_ci_has_the_oldest_python_and_java_there_are() -> None:
+def test_ci_has_both_ends_of_the_pythons_and_javas_that_are_supported() -> None:
+    classified = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', PROJECT)
+    for job in WORKFLOW["jobs"].values():
+        assert job["strategy"]["matrix"] == {
+            "include": [
+                {"python": classified[0], "java": "17"},
+                {"python": classified[-1], "java": "21"},
+            ]
+        }
+        assert not job["strategy"]["fail-fast"]
+
+
+def test_ci_sets_up_the_versions_of_its_matrix() -> None:
     for job in WORKFLOW["jobs"].values():
         versions = {
             name: value
@@ -34,7 +47,10 @@ def test_ci_has_the_oldest_python_and_java_there_are() -> None:
             for name, value in step.get("with", {}).items()
             if name.endswith("-version")
         }
-        assert versions == {"java-version": "17", "python-version": "3.11"}
+        assert versions == {
+            "java-version": "${{ matrix.java }}",
+            "python-version": "${{ matrix.python }}",
+        }
 
 
 def test_ci_may_only_read() -> None:

@@ -9,7 +9,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,6 @@ from jobs.engine.control import Status
 from jobs.erase import Erased
 from jobs.explain import News, Plan, Touched
 from jobs.maintain import Maintenance, Tended
-from jobs.publish import Publication
 from jobs.reconcile import Checked
 from jobs.reset import Holding
 from jobs.session import DELTA_JARS
@@ -36,10 +35,13 @@ from windowing.admit import frame
 from windowing.columns import META
 from windowing.doctor.rule import Finding
 from windowing.errors import StateRefused
+from windowing.grid.range import Range
+from windowing.location import Location
 from windowing.merge.rule import output_table
 from windowing.report.difference import Difference, Unequal
 from windowing.report.rows import NO_ROWS, Refused, Rows, Seen, StateTable, Version
-from windowing.report.rule import Changed, RunReport
+from windowing.report.rule import Changed, Publication, Published, RunReport
+from windowing.source.rule import Followed
 from windowing.spec.fingerprint import Evolution
 from windowing.spec.load import load_pipeline
 from windowing.transcripts.load import FINALITY
@@ -76,6 +78,8 @@ CHANGES = {"hourly": Changed(1, 2, 3)}
 RAN = RunReport(
     2, 1, 9, 6, 1, 1, 1, AT, CHANGES, 1, ("windows.hourly",), {"delay": 3, "source.where": 1}
 )
+FOLLOWING = replace(RAN, followed=Followed(2, (Range(0, 1),), (Range(5, 6),)))
+SHOWN = Published(version=3, rows=9, previous=None, entry=7, at=AT.isoformat())
 NOTHING_NEW = RunReport(None, windows={"hourly": Changed()}, published=True)
 DIFFERENCE = Difference(
     "hourly", ({"n": 1},), ({"n": 2},), (Unequal({"place": "EWR"}, {"n": (1, None)}),)
@@ -94,7 +98,7 @@ REFUSED_ROW = {"place": "EWR", **dict.fromkeys(META), "missed": [MISSED]} | {
     "resolved_by": "backfill 7",
 }
 PANES = StateTable("_panes_1h", ("hourly",), 4, 2, 900, 2, 1)
-NEWS = News("lake/trips", 3, 2, 2, 2, 9, (AT, LATER), ((3, "DELETE"),))
+NEWS = News(Location("lake/trips"), 3, 2, 2, 2, 9, (AT, LATER), ((3, "DELETE"),))
 OUTPUT = Touched("hourly", "tumbling, 1 hour", "_panes_1h", 2, 1, AT, (AT, LATER))
 PLAN = Plan(
     "trips",
@@ -111,7 +115,7 @@ UNKNOWN = Plan(
     "trips",
     1,
     None,
-    News("trips", 0, 0, 1, None, None),
+    News(Location("trips"), 0, 0, 1, None, None),
     (Touched("hourly", "tumbling, 1 hour", "_panes_1h", None, None, None, None),),
     {},
     (),
@@ -142,10 +146,13 @@ class Case:
 RANGE = "--from 2013-01-01 --to 2013-01-02"
 CASES = {
     "run": (
-        Case("run SPEC", {"jobs.preflight.nothing_new.find_nothing_new": RAN}),
-        Case("run SPEC", {"jobs.preflight.nothing_new.find_nothing_new": NOTHING_NEW}),
+        Case("run SPEC", {"jobs.shortcuts.nothing_new.find_nothing_new": RAN}),
+        Case("run SPEC", {"jobs.shortcuts.nothing_new.find_nothing_new": NOTHING_NEW}),
     ),
     "backfill": (Case(f"backfill SPEC {RANGE}", {"jobs.backfill.backfill": RAN}),),
+    "backfill --source newest": (
+        Case("backfill SPEC --source newest", {"jobs.run.follow_rewrites": FOLLOWING}),
+    ),
     "backfill --dry-run": (
         Case(
             f"backfill SPEC {RANGE} --dry-run",
@@ -156,17 +163,13 @@ CASES = {
         Case(f"backfill SPEC {RANGE} --check", {"jobs.reconcile.check_range": CHECKED}, 3),
     ),
     "validate": (
-        Case("validate SPEC", {"jobs.preflight.validated.find_validation": JUDGED}, 3),
-        Case("validate SPEC", {"jobs.preflight.validated.find_validation": NO_VALIDATION}),
+        Case("validate SPEC", {"jobs.validation.validated.find_validation": JUDGED}, 3),
+        Case("validate SPEC", {"jobs.validation.validated.find_validation": NO_VALIDATION}),
     ),
     "publish": (
         Case(
             "publish SPEC",
-            {
-                "jobs.publish.publish": Publication(
-                    2, {"hourly": {"version": 3, "rows": 9}}, "storm"
-                )
-            },
+            {"jobs.publish.publish": Publication(2, {"hourly": SHOWN}, "storm")},
         ),
         Case("publish SPEC", {"jobs.publish.publish": Publication(0, {})}),
     ),
@@ -202,7 +205,10 @@ CASES = {
         Case("explain SPEC", {"jobs.explain.explain": PLAN}),
         Case("explain SPEC", {"jobs.explain.explain": UNKNOWN}),
     ),
-    "report": (Case("report SPEC", {}),),
+    "report": (
+        Case("report SPEC", {"windowing.storage.files.has_directory": True}),
+        Case("report SPEC", {"windowing.storage.files.has_directory": False}),
+    ),
     "engine start": (
         Case(
             "engine start",
@@ -226,9 +232,10 @@ CASES = {
         Case(
             "maintain SPEC",
             {
+                "jobs.maintain.has_begun": True,
                 "jobs.maintain.maintain": Maintenance(
                     (Tended("_panes_1h", 3, 2, (9, 1), (900, 100)),)
-                )
+                ),
             },
         ),
     ),

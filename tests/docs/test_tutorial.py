@@ -39,7 +39,7 @@ exit 1
 
 
 @pytest.fixture(params=["auto", "off"], ids=["warm", "cold"])
-def reader(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
+def reader(jvm: None, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
     """The environment of a reader whose commands share a JVM, or start one each."""
     reader = checkout(tmp_path / "bin", ROOT)
     reader |= {"TIDEMARK_ENGINE": request.param, "XDG_RUNTIME_DIR": str(tmp_path)}

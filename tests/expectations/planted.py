@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from expectations.law import law_of
 from expectations.outcome import Facts, Outcome
 from windowing.grid.rule import Grid
+from windowing.location import Location
 from windowing.spec.kinds import (
     CHANGES,
     ON_CLOSE,
@@ -96,7 +97,11 @@ WINDOWS: tuple[Window, ...] = (
     *(BUSY, SHIFT, RECENT, TENS, LATEST, CLIMB, LEGS, EVER),
 )
 PIPELINE = Pipeline(
-    "lab", "/lake", Source("t", EventTime("at"), ("origin",)), Watermark(0, None, 0), WINDOWS
+    "lab",
+    Location("/lake"),
+    Source(Location("t"), EventTime("at"), ("origin",)),
+    Watermark(0, None, 0),
+    WINDOWS,
 )
 FACTS = Facts(
     run=1, accepted=8, partial=dict.fromkeys(("hourly", "zoned", "monthly", "mixed", "filled"), 2)

@@ -10,6 +10,7 @@ from expectations.places import SUITES
 from expectations.suite import load_suite
 from windowing.errors import SpecError
 from windowing.grid.rule import Grid
+from windowing.location import Location
 from windowing.spec.kinds import Aggregate, Session, Sliding, Tumbling
 from windowing.spec.pipeline import EventTime, Pipeline, Source, Watermark
 
@@ -22,8 +23,8 @@ FLIGHTS = (
 )
 DEPARTURES = Pipeline(
     "departures",
-    "/lake",
-    Source("t", EventTime("at"), ("origin",)),
+    Location("/lake"),
+    Source(Location("t"), EventTime("at"), ("origin",)),
     Watermark(0, None, 0),
     (*FLIGHTS, Sliding("rolling", Grid(HOUR_US // 4), 3 * HOUR_US, AGGREGATES[:3])),
     suite="departures",

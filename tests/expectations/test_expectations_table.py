@@ -10,12 +10,12 @@ import pytest
 from expectations.outcome import Outcome
 from expectations.table import QUALITY, read_outcomes, read_validation, record_outcomes
 from tests.expectations.planted import PIPELINE
-from windowing import control
 from windowing.ledger.rule import CLOSE, PUBLISH, LedgerEntry, LedgerHistory
+from windowing.location import Location
 from windowing.report import table as report
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import control
 
-pytestmark = pytest.mark.alone  # It counts what this process makes plain values of.
 OLD, NEW = LedgerEntry(CLOSE, seq=3, run=1), LedgerEntry(CLOSE, seq=7, run=2)
 PUBLISHED = LedgerEntry(PUBLISH, seq=5, run=1)
 
@@ -27,7 +27,7 @@ def outcome(number: int) -> Outcome:
 @pytest.fixture
 def pipeline(tmp_path: Path) -> Pipeline:
     """Fifty outcomes of an old step, then twice two of a new one."""
-    made = replace(PIPELINE, lake=str(tmp_path))
+    made = replace(PIPELINE, lake=Location(str(tmp_path)))
     record_outcomes(made, OLD, [outcome(n) for n in range(50)], "old")
     record_outcomes(made, NEW, [outcome(n) for n in (1, 2)], "new")
     record_outcomes(made, NEW, [outcome(n) for n in (3, 4)], "newer")
@@ -77,7 +77,7 @@ def test_a_check_is_later_than_all_others_without_reading_their_rows(
 ) -> None:
     """The clock was set back: what was checked last says year 2100."""
     late_us = 4_102_444_800_000_000
-    path = str(Path(pipeline.lake) / pipeline.name / QUALITY)
+    path = pipeline.table(QUALITY)
     (row, *_) = control.select_rows(control.read_contents(path), "seq", 7)
     schema = pa.schema([("seq", pa.int64()), ("checked_at", pa.timestamp("us", "UTC"))])
     last = {"seq": row["seq"], "checked_at": late_us}
@@ -98,7 +98,7 @@ def test_a_report_shows_the_last_validation_of_the_newest_step(
 
 
 def test_a_pipeline_without_a_validation_has_no_outcomes(tmp_path: Path) -> None:
-    empty = replace(PIPELINE, lake=str(tmp_path))
+    empty = replace(PIPELINE, lake=Location(str(tmp_path)))
     assert read_validation(empty, NEW, "new") == ()
     assert read_outcomes(empty, LedgerHistory((NEW,))) == []
     assert report._read_checks(empty) == []

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from jobs.cli.main import main
+from jobs.locking import lock
 from jobs.maintain import maintain
-from jobs.preflight import lock
 from jobs.recompute.plan import CHUNK_US
 from jobs.reconcile import COPY, check_range
 from jobs.reset import reset
@@ -26,6 +26,7 @@ from windowing.errors import UsageError
 from windowing.grid.zone import micros, moment
 from windowing.ledger.table import read_history
 from windowing.spec.load import load_pipeline
+from windowing.storage import delta_log
 
 WINDOWS = (Tumbling("hourly", 60 * MINUTE), Session("visits", 10 * MINUTE))
 ORDERED = (Session("short", 10 * MINUTE, max_duration=15 * MINUTE), Count("pairs", 2))
@@ -33,19 +34,15 @@ HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 
 
-def lived(spark: SparkSession, root: Path) -> Life:
+@pytest.fixture(scope="module")
+def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     """Two runs over an afternoon; what is more than an hour behind is late."""
+    root = tmp_path_factory.mktemp("backfill")
     lab = Lab(spark, root, WINDOWS, lateness=HOUR, delay=0, shows=FEW)
     (lab.root / "lab.yaml").write_text(json.dumps(lab.spec()))
     for run, minutes in enumerate([(0, 30, 300), (10, 100, 280, 310)]):
         lab.run(events(str(run), minutes))
     return Life(lab)
-
-
-@pytest.fixture(scope="module")
-def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
-    """The pipeline of those tests that do not run beside the others."""
-    return lived(spark, tmp_path_factory.mktemp("backfill"))
 
 
 def event(name: str, minute: int, key: str = "a") -> Event:
@@ -74,7 +71,6 @@ def meanwhile(life: Life, *new: Event) -> Iterator[list[str]]:
 
 
 @pytest.mark.deep
-@pytest.mark.beside(life=lived)
 @pytest.mark.parametrize(
     ("minutes", "times"),
     [((320, 340), 1), ((330, 20), 2), ((5, 15), 2)],
@@ -88,7 +84,6 @@ def test_runs_go_on_while_a_chunk_is_read(minutes: tuple[int, ...], times: int, 
 
 
 @pytest.mark.deep
-@pytest.mark.beside(life=lived)
 def test_what_a_backfill_took_in_is_known_when_it_comes_again(life: Life) -> None:
     late = event("known", 25, "c")
     assert life.lab.run([late]).late == 1
@@ -98,7 +93,6 @@ def test_what_a_backfill_took_in_is_known_when_it_comes_again(life: Life) -> Non
 
 
 @pytest.mark.deep
-@pytest.mark.beside
 def test_what_was_ahead_of_the_clock_when_it_was_staged_is_not_lost(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -139,7 +133,6 @@ def named(windows: tuple[Window, ...], *names: str) -> tuple[Window, ...]:
 
 
 @pytest.mark.deep
-@pytest.mark.beside
 @pytest.mark.parametrize(
     ("key", "windows"),
     [
@@ -193,7 +186,6 @@ def at_once(lab: Lab, key: str, hour: int) -> list[Event]:
 
 
 @pytest.mark.deep
-@pytest.mark.beside
 @pytest.mark.parametrize(
     ("lateness", "windows"),
     [
@@ -220,7 +212,6 @@ def test_the_first_watermark_passes_a_part_of_what_a_backfill_brought_and_is_kil
 
 
 @pytest.mark.deep
-@pytest.mark.beside
 def test_windows_that_come_before_any_watermark_show_what_a_backfill_brought(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -235,7 +226,6 @@ def test_windows_that_come_before_any_watermark_show_what_a_backfill_brought(
 
 
 @pytest.mark.deep
-@pytest.mark.beside
 def test_a_pipeline_that_started_over_meanwhile_is_not_written_to(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -246,7 +236,7 @@ def test_a_pipeline_that_started_over_meanwhile_is_not_written_to(
         if name == "backfill.staged":
             reset(lab.pipeline)
             # Delta caches the state of tables by path, and these tables are deleted.
-            getattr(spark._jvm, "org.apache.spark.sql.delta.DeltaLog").clearCache()
+            delta_log.forget_all(spark)
             lab.go()
 
     with (
@@ -258,7 +248,6 @@ def test_a_pipeline_that_started_over_meanwhile_is_not_written_to(
 
 
 @pytest.mark.deep
-@pytest.mark.beside(life=lived)
 def test_a_session_that_grew_meanwhile_is_read_whole(life: Life) -> None:
     life.lab.run(events("chain", (300, 308, 316), "c"))
     with meanwhile(life, *events("chain", (323, 330), "c")) as staged:
@@ -268,7 +257,6 @@ def test_a_session_that_grew_meanwhile_is_read_whole(life: Life) -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.beside(life=lived)
 def test_a_swap_waits_for_whoever_holds_the_lock(life: Life) -> None:
     held, free = Signal(), Signal()
 
@@ -299,7 +287,6 @@ def intents(life: Life) -> int:
 
 
 @pytest.mark.deep
-@pytest.mark.beside
 @pytest.mark.parametrize("windows", [WINDOWS[:1], WINDOWS], ids=["grid", "both"])
 def test_a_backfill_of_many_chunks_goes_on_where_it_was_killed(
     windows: tuple[Window, ...], spark: SparkSession, tmp_path: Path
@@ -366,7 +353,6 @@ def test_a_check_says_what_a_backfill_would_change_and_changes_nothing(
 
 
 @pytest.mark.deep
-@pytest.mark.beside
 def test_a_check_of_windows_made_from_events_finds_them_in_its_copy(
     spark: SparkSession, tmp_path: Path
 ) -> None:

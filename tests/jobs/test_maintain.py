@@ -26,14 +26,14 @@ from tests.jobs.recompute.test_spec_evolution import become
 from tests.oracle import Event, Session, Sliding, Tumbling
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, Life, ends_at
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab, become_older
-from windowing import delta, table_retention
+from tests.support.session_settings import setting_changed
 from windowing.admit.frame import DUPLICATE, LATE, PARTIAL, QUARANTINED
 from windowing.admit.table import REFUSED
 from windowing.errors import UsageError
-from windowing.files import local_path
 from windowing.grid.zone import moment
 from windowing.ledger.table import read_history
 from windowing.spec.load import load_pipeline
+from windowing.storage import delta, delta_log
 
 WINDOWS = (Sliding("rolling", 60 * MINUTE, 20 * MINUTE), Session("visits", 10 * MINUTE))
 FIRST = f"*/_delta_log/{0:020}.json"
@@ -41,19 +41,15 @@ DAY = 1440 * MINUTE
 CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 
 
-def lived(spark: SparkSession, root: Path) -> Life:
+@pytest.fixture(scope="module")
+def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     """Four runs with windows of every family, some of their events partly late."""
+    root = tmp_path_factory.mktemp("maintain")
     lab = Lab(spark, root, WINDOWS, lateness=60 * MINUTE, delay=10 * MINUTE, shows=FEW)
     new = Life(lab)
     for _ in range(4):
         new.run()
     return new
-
-
-@pytest.fixture(scope="module")
-def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
-    """The pipeline of those tests that do not run beside the others."""
-    return lived(spark, tmp_path_factory.mktemp("maintain"))
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +88,6 @@ def published(life: Life) -> dict[str, list[str]]:
     return outputs
 
 
-@pytest.mark.beside(life=lived)
 def test_state_shrinks_and_no_number_changes(life: Life) -> None:
     before = {name: rows(life, name) for name in ("_panes_20m", "_fragments_visits", "_seen")}
     left = [life.leave_killed_write(table) for table in ("_panes_20m", "visits")]
@@ -116,7 +111,6 @@ def test_state_shrinks_and_no_number_changes(life: Life) -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.beside(life=lived)
 def test_windows_over_compacted_state_are_made_anew_by_a_backfill(life: Life) -> None:
     tend(life)
     life.lab.backfill(BASE, BASE + 180 * MINUTE)
@@ -124,7 +118,6 @@ def test_windows_over_compacted_state_are_made_anew_by_a_backfill(life: Life) ->
 
 
 @pytest.mark.deep
-@pytest.mark.beside
 def test_what_was_late_for_some_windows_stays_so_when_a_backfill_makes_them_anew(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -172,11 +165,11 @@ def test_a_run_that_was_left_open_is_finished_first(small: Life) -> None:
 def at_once(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Lets VACUUM delete every file that no version in use needs."""
     monkeypatch.setattr(maintenance, "KEPT", timedelta(0))
-    spark.conf.set(CHECK, "false")
-    yield
-    spark.conf.unset(CHECK)
+    with setting_changed(spark, CHECK, "false"):
+        yield
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("at_once")
 def test_what_readers_are_pointed_at_stays_and_other_old_files_go(small: Life) -> None:
     publish_newest(small)
@@ -196,7 +189,6 @@ def test_what_readers_are_pointed_at_stays_and_other_old_files_go(small: Life) -
 
 
 @pytest.mark.deep
-@pytest.mark.beside
 def test_retention_deletes_what_is_older(spark: SparkSession, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, WINDOWS[:1], lateness=60 * MINUTE, delay=10 * MINUTE, shows=FEW)
     kept = {"state": "1 day", "output": "2 days", "refused": "1 day"}
@@ -219,20 +211,19 @@ def test_retention_deletes_what_is_older(spark: SparkSession, tmp_path: Path) ->
     output = delta.read(spark, lab.pipeline.table("rolling")).collect()
     assert sorted({row["window_start"].day for row in output}) == [6, 7, 8, 9]
     assert validate(spark, lab.pipeline).passed
-    version = delta.version(spark, lab.pipeline.table("rolling"))
+    version = delta_log.version(spark, lab.pipeline.table("rolling"))
     lab.windows = (*WINDOWS[:1], Tumbling("thirds", 20 * MINUTE))
     lab.pipeline = load_pipeline(lab.spec() | {"retention": kept})
     lab.land(days[0])
     again = lab.go()
     assert "windows.thirds" in again.evolved
     assert again.late == 3
-    assert delta.version(spark, lab.pipeline.table("rolling")) == version
+    assert delta_log.version(spark, lab.pipeline.table("rolling")) == version
     thirds = delta.read(spark, lab.pipeline.table("thirds")).collect()
     assert sorted(row["window_start"].day for row in thirds) == [7, 8, 9]
 
 
 @pytest.mark.deep
-@pytest.mark.beside
 def test_a_pipeline_whose_last_row_has_expired_is_still_valid(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -250,7 +241,6 @@ def test_a_pipeline_whose_last_row_has_expired_is_still_valid(
 
 
 @pytest.mark.deep
-@pytest.mark.beside
 def test_refused_rows_that_were_emptied_still_do_not_count(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -331,7 +321,6 @@ def test_the_command_says_what_it_did(small: Life) -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.beside
 def test_a_version_that_was_published_long_ago_can_be_read(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -347,11 +336,11 @@ def test_a_version_that_was_published_long_ago_can_be_read(
     for days, kept in ((24, 38), (12, 50)):
         days_pass(life, days)
         tend(life)
-        assert table_retention.retention_of(spark, path) == timedelta(days=kept)
+        assert delta_log.file_retention(spark, path) == timedelta(days=kept)
     life.run()
     assert published(life) == seen
-    first = delta.version(spark, path)
-    for log in (local_path(path) / "_delta_log").glob("0*"):
+    first = delta_log.version(spark, path)
+    for log in (path.local / "_delta_log").glob("0*"):
         if int(log.name[:20]) < first:
             log.unlink()
     life.forget()

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs.reconcile import compare_outputs
@@ -46,7 +45,6 @@ def rows(spark: SparkSession, *values: str) -> DataFrame:
     return spark.sql(f"select {casts} from values {body} as t({', '.join(COLUMNS)})")
 
 
-@pytest.mark.beside
 def test_rounding_and_estimates_are_no_difference_all_else_is(
     spark: SparkSession, tmp_path: Path
 ) -> None:

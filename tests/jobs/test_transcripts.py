@@ -78,7 +78,6 @@ def is_rare(file: str) -> bool:
     return "/elsewhere/" in file or file.endswith(FURTHER)
 
 
-@pytest.mark.beside
 @pytest.mark.parametrize("file", quick_and_rare(PLAYS, [*filter(is_rare, PLAYS)]))
 def test_a_transcript_agrees(file: str, spark: SparkSession) -> None:
     differences = [

@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 CRASHES = "tests/system/test_crash_points.py"
 FEED = "tests/system/test_source_changes.py"
-DOCTOR = "tests/jobs/preflight/test_diagnose.py"
+DOCTOR = "tests/jobs/diagnosis/test_diagnose.py"
 EVOLVE = "tests/jobs/recompute/test_spec_evolution.py"
 MAINTAIN = "tests/jobs/test_maintain.py"
 BACKFILL = "tests/jobs/test_backfill.py"
@@ -49,7 +49,7 @@ def refill(name: str) -> tuple[str, ...]:
 BUGS = (
     Bug(
         "appends carry no transaction",
-        "windowing/delta.py",
+        "windowing/storage/delta.py",
         "if transaction is not None:",
         "if False:",
         place("state.stored"),
@@ -73,28 +73,28 @@ BUGS = (
         "jobs/microbatch/stream.py",
         "stamp = Stamp(self.number, number, GENERATION, intent.watermark_in)",
         "stamp = Stamp(self.number, number, GENERATION, "
-        "self._advance_watermark(self.story.done(self.number), None))",
+        "self._advance_watermark(self.past.done(self.number), None))",
         (CRASHES, "-k", "judged_by_the_watermark"),
     ),
     Bug(
         "a finished batch is done again",
         "jobs/microbatch/stream.py",
-        "if number <= self.story.last_batch:",
+        "if number <= self.past.last_batch:",
         "if False:",
         (DOCTOR, "-k", "commit_that_is_gone"),
     ),
     Bug(
         "a run that is finished opens another",
         "jobs/microbatch/stream.py",
-        "self.number = open_number or story.last_run + 1",
-        "self.number = story.last_run + 1",
+        "self.number = open_number or past.last_run + 1",
+        "self.number = past.last_run + 1",
         place("batch.done"),
     ),
     Bug(
         "the watermark forgets what an earlier try accepted",
         "jobs/microbatch/stream.py",
-        "done = self.story.done(self.number)\n",
-        "done = self.story.done(self.number)[1:]\n",
+        "done = self.past.done(self.number)\n",
+        "done = self.past.done(self.number)[1:]\n",
         place("batch.done"),
     ),
     Bug(
@@ -114,20 +114,20 @@ BUGS = (
     Bug(
         "what is published need not be validated",
         "jobs/publish.py",
-        "        if accept is None:\n",
+        "        if accept is None and not past.shows(subject):\n",
         "        if False:\n",
         ("tests/jobs/cli/test_commands.py",),
     ),
     Bug(
         "nobody holds the lock",
-        "jobs/preflight/lock.py",
-        "            held = channel.tryLock()",
-        "            held = channel",
+        "windowing/storage/spark_internals.py",
+        "            self._lock = self._channel.tryLock()",
+        "            self._lock = self._channel",
         ("tests/system/test_bad_sources.py", "-k", "second_writer"),
     ),
     Bug(
         "nobody looks at checkpoint and tables",
-        "jobs/preflight/diagnose.py",
+        "jobs/diagnosis/diagnose.py",
         "    if not damaged:\n"
         "        for finding in examine_tables(spark, pipeline, past):\n"
         "            yield refusal_of(pipeline, finding)\n",
@@ -136,10 +136,13 @@ BUGS = (
     ),
     Bug(
         "a checkpoint made anew has no metadata",
-        "jobs/preflight/checkpoint.py",
-        '"metadata": dumps({"id": past.query or str(uuid4())}),',
-        "",
-        (f"{DOCTOR}::test_a_broken_checkpoint_is_refused_and_made_anew",),
+        "jobs/diagnosis/checkpoint.py",
+        'files = {_METADATA: dumps({"id": past.query or str(uuid4())})}',
+        "files: dict[str, str] = {}",
+        (
+            "tests/jobs/diagnosis/test_checkpoint.py",
+            f"{DOCTOR}::test_a_broken_checkpoint_is_refused_and_made_anew",
+        ),
     ),
     Bug(
         "compaction forgets what came late",
@@ -186,7 +189,7 @@ BUGS = (
     Bug(
         "a check repairs what it finds",
         "jobs/reconcile.py",
-        "_backfill_copy(spark, copy, story, chunks, progress)",
+        "_backfill_copy(spark, copy, of_copy, chunks, progress)",
         "_backfill_copy(spark, pipeline, past, chunks, progress)",
         (BACKFILL, "-k", "check_says"),
     ),

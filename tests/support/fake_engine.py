@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jobs.engine.client import run_in_engine
-from jobs.engine.control import hold_place, stop_engine
+from jobs.engine.control import hold_directory, stop_engine
+from jobs.engine.engine_directory import make_directory
 from jobs.engine.fingerprint import code_fingerprint, surroundings
-from jobs.engine.place import make_place
-from jobs.engine.server import Engine, Terms, end_on_signals, listen
+from jobs.engine.server import Engine, Settings, end_on_signals, listen
 
 UNTIDY_SECONDS = 2.0
 STOPPING_SECONDS = 0.3
@@ -36,7 +36,7 @@ class Sleeper:
     def start(self) -> None:
         self._process = subprocess.Popen(["sleep", "600"])
 
-    def prime(self) -> None:
+    def warm_up(self) -> None:
         """Nothing needs to be warmed."""
 
     def is_up(self) -> bool:
@@ -45,7 +45,7 @@ class Sleeper:
     def process_id(self) -> int:
         return self._process.pid if self._process else 0
 
-    def perform(self, words: Sequence[str]) -> object:
+    def run_words(self, words: Sequence[str]) -> object:
         act, *more = words[1:]
         if act == "kept":
             print(self.process_id())
@@ -78,7 +78,7 @@ class Sleeper:
             print("interrupted")
             sys.exit(130)
 
-    def tidy(self) -> bool:
+    def reset_after_command(self) -> bool:
         time.sleep(self._untidy_seconds)
         return True
 
@@ -92,16 +92,16 @@ class Sleeper:
 
 def serve(idle_seconds: str, most_commands: str, code: str = "") -> None:
     """Is the engine."""
-    terms = Terms(
+    settings = Settings(
         code or code_fingerprint(os.environ),
         surroundings(os.environ),
         float(idle_seconds),
         int(most_commands),
     )
-    place = make_place()
-    hold_place(place)
+    directory = make_directory()
+    hold_directory(directory)
     end_on_signals()
-    Engine(listen(place.socket), Sleeper(), terms).serve()
+    Engine(listen(directory.socket), Sleeper(), settings).serve()
 
 
 def ask(*words: str) -> int:

@@ -21,7 +21,8 @@ from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixe
 from jobs.backfill import backfill
 from jobs.run import run
 from jobs.session import spark_session
-from jobs.transcripts import TINY
+from jobs.sessions.process import stay_on_utc
+from jobs.sessions.profiles import TEST
 from windowing.crash import armed
 from windowing.errors import Busy
 from windowing.grid.zone import moment
@@ -101,20 +102,21 @@ def _settings(folder: Path) -> Path:
     """
     folder.mkdir(parents=True, exist_ok=True)
     (file := folder / "spark.conf").write_text(
-        "".join(f"{name} {value}\n" for name, value in TINY.items())
+        "".join(f"{name} {value}\n" for name, value in TEST.items())
     )
     return file
 
 
 def jvm_of(spark: SparkSession) -> int:
     """The process id of the session's JVM."""
-    return int(spark._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
+    return int(spark._jvm.java.lang.ProcessHandle.current().pid())
 
 
 def main(spec: str, nth: str, whom: str, step: str, *bounds: str) -> None:
     """Does the step."""
+    stay_on_utc()
     spark, pipeline = (
-        spark_session("killed", **TINY),
+        spark_session("killed", **TEST),
         load_pipeline(json.loads(Path(spec).read_text())),
     )
     with armed(Killer(spark, int(nth), whom)):

@@ -17,12 +17,11 @@ import pytest
 from tests.oracle import Count, Event, Session, Sliding
 from tests.support.pipeline_under_test import ARRIVAL, SECOND, Lab, us
 from tests.support.stored_rows import list_stored
-from windowing import delta
 from windowing.crash import armed
-from windowing.files import local_path
 from windowing.grid.zone import micros
 from windowing.ledger.rule import COUNTS
 from windowing.ledger.table import WATERMARKS
+from windowing.storage import delta, delta_log
 
 MINUTE = 60 * SECOND
 BASE = us("2026-01-05T00:00:00")
@@ -77,7 +76,7 @@ class Life:
     @property
     def root(self) -> Path:
         """Where state, outputs, ledger and checkpoint lie."""
-        return local_path(self.lab.pipeline.root)
+        return self.lab.pipeline.root.local
 
     def batch(self) -> list[Event]:
         """Events around the newest one, early and late ones, a copy, one that no run can read."""
@@ -152,7 +151,7 @@ class Life:
 
     def leave_killed_write(self, table: str, text: str = "") -> Path:
         """What is left where a process was killed while Spark wrote `text` for a table."""
-        staged = local_path(self.lab.pipeline.table(table)) / "staged-0"
+        staged = self.lab.pipeline.table(table).local / "staged-0"
         attempt = staged / "_temporary" / "0" / "_temporary" / "attempt_0"
         attempt.mkdir(parents=True)
         (attempt / "part-0.parquet").write_text(text)
@@ -175,4 +174,4 @@ class Life:
 
     def forget(self) -> None:
         """The JVM looks at every table anew."""
-        getattr(self.lab.spark._jvm, "org.apache.spark.sql.delta.DeltaLog").clearCache()
+        delta_log.forget_all(self.lab.spark)

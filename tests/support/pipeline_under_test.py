@@ -15,17 +15,18 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from jobs.backfill import backfill
-from jobs.preflight.nothing_new import find_nothing_new
 from jobs.read import newest, newest_by
 from jobs.run import run
+from jobs.shortcuts.nothing_new import find_nothing_new
 from tests import oracle
 from tests.support.stored_rows import list_stored, read_stored
-from windowing import delta, own_tables
 from windowing.grid.zone import micros, moment
 from windowing.ledger.rule import LedgerHistory
 from windowing.ledger.table import read_history
+from windowing.location import Location
 from windowing.report.rule import RunReport
 from windowing.spec.load import load_pipeline
+from windowing.storage import delta, own_tables
 
 SCHEMA = "id string, key string, ts timestamp, value bigint, seq bigint, attr bigint, mark boolean"
 AGGREGATES = {
@@ -132,7 +133,7 @@ class Lab:
         Two libraries write the table, as sources of users are written by several. Spark does every
         fourth commit, the first of them included, and whatever delta-rs can't.
         """
-        path = str(self.root / "source")
+        path = Location(str(self.root / "source"))
         if own_tables.version(path) % 4 == 3:
             return self.land_by_spark(events)
         new, rows = self._take(events)
@@ -142,7 +143,7 @@ class Lab:
     def land_by_spark(self, events: Iterable[oracle.Event]) -> list[oracle.Event]:
         """The same in a commit of Spark."""
         new, rows = self._take(events)
-        delta.append(delta.rows(self.spark, rows, self.schema), str(self.root / "source"))
+        delta.append(delta.rows(self.spark, rows, self.schema), Location(str(self.root / "source")))
         return new
 
     def _take(

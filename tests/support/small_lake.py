@@ -13,18 +13,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from jobs.diagnosis.tables import output_schema, tables_of_window
 from jobs.microbatch.admission import Admitted, admit_rows
 from jobs.microbatch.context import Closing, RunContext
-from jobs.preflight.tables import output_schema, tables_of_window
 from tests.support.stored_rows import read_stored
-from windowing import delta, own_tables
+from windowing.grid.range import Range
 from windowing.merge.table import create_table
-from windowing.panes.frame import Range
 from windowing.panes.rule import NO_BATCH, Family, pane_families
 from windowing.panes.table import Stamp
 from windowing.spec.duration import MINUTE
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import delta, delta_log, own_tables
 
 SCHEMA = "id string, key string, ts timestamp, value bigint, attr double, mark boolean"
 AGGREGATES = {"n": "count()", "total": "sum(value)"}
@@ -147,7 +147,7 @@ class SmallLake:
 
     def version(self, table: str) -> int:
         """The newest version of a table; it stays where nothing is written."""
-        return delta.version(self.spark, self.pipeline.table(table))
+        return delta_log.version(self.spark, self.pipeline.table(table))
 
 
 def small_lake(

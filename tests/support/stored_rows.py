@@ -9,11 +9,12 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from windowing import delta
-from windowing.plain_table import find_plain
+from windowing.location import Location
+from windowing.storage import delta
+from windowing.storage.plain_table import find_plain
 
 
-def read_stored(spark: SparkSession, path: str) -> DataFrame:
+def read_stored(spark: SparkSession, path: Location) -> DataFrame:
     """The newest version of the table at `path`: by delta-rs where it is plain, else by Spark."""
     plain = find_plain(path)
     if plain is None:
@@ -22,7 +23,7 @@ def read_stored(spark: SparkSession, path: str) -> DataFrame:
     return spark.createDataFrame(plain.table.to_pyarrow_table(), columns)
 
 
-def list_stored(spark: SparkSession, path: str) -> list[dict[str, Any]]:
+def list_stored(spark: SparkSession, path: Location) -> list[dict[str, Any]]:
     """The same rows in the memory of this process; times of delta-rs have their zone, UTC."""
     plain = find_plain(path)
     if plain is None:

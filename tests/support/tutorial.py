@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.session import LIGHT
+from jobs.sessions.profiles import TINY
 
 SKIP = "<!-- not run by the test -->"
 PATIENCE = 1200
@@ -138,7 +138,7 @@ def checkout(directory: Path, root: Path) -> dict[str, str]:
         command.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words}"$@"\n')
         command.chmod(0o755)
     settings = directory / "quick.properties"
-    settings.write_text("".join(f"{name} {value}\n" for name, value in LIGHT.items()))
+    settings.write_text("".join(f"{name} {value}\n" for name, value in TINY.items()))
     spark = {"PYSPARK_SUBMIT_ARGS": f'--properties-file "{settings}" pyspark-shell'}
     return {**environment(directory), **spark, "PYTHONPATH": str(root), "TIDEMARK_DEBUG": "1"}
 

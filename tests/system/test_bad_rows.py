@@ -15,15 +15,15 @@ from pyspark.sql import SparkSession
 from jobs.publish import POINTER, publish
 from jobs.run import run
 from jobs.validate import validate
-from windowing import delta
 from windowing.admit.table import REFUSED
 from windowing.errors import ExpectationsFailed
-from windowing.files import local_path
 from windowing.ledger.rule import sum_entry_counts
 from windowing.ledger.table import read_history
+from windowing.location import Location
 from windowing.report.rule import RunReport
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import delta
 
 ARRIVAL = datetime(2026, 1, 2, tzinfo=UTC)
 OUTCOMES = ("read", "accepted", "late", "duplicate", "quarantined")
@@ -85,7 +85,7 @@ class Source:
         names = ", ".join(name for name, _ in columns)
         values = ", ".join(f"({row})" for row in rows)
         frame = self.spark.sql(f"select {casts} from values {values} as t({names})")
-        delta.append(frame.coalesce(1), self.table, widen=True)
+        delta.append(frame.coalesce(1), Location(self.table), widen=True)
 
     def run(self) -> RunReport:
         """One run, whose ledger must account for every row that was read."""
@@ -150,7 +150,6 @@ GOOD = (
 )
 
 
-@pytest.mark.beside
 def test_bad_rows_are_refused_with_a_reason_and_the_others_count(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -222,7 +221,7 @@ def _what_failed_is_published_with_a_reason_alone(source: Source) -> None:
     publish(pipeline, "that sum is known")
     recorded, pointer = (
         read_history(pipeline).published,
-        json.loads(local_path(pipeline.table(POINTER)).read_text()),
+        json.loads(pipeline.table(POINTER).local.read_text()),
     )
     assert recorded is not None and json.loads(recorded.note or "") == {
         "accepted": "that sum is known"
@@ -232,6 +231,11 @@ def _what_failed_is_published_with_a_reason_alone(source: Source) -> None:
         recorded.seq,
         "that sum is known",
     )
+    # Readers use it already, so it is not judged again.
+    again = publish(pipeline)
+    assert again.outputs["hourly"]["entry"] == recorded.seq
+    assert again.accepted == "that sum is known"
+    assert read_history(pipeline).published == recorded
 
 
 def _a_column_that_joins_the_source_is_kept_with_refused_rows(source: Source) -> None:
@@ -269,7 +273,6 @@ def _a_column_that_joins_the_source_is_kept_with_refused_rows(source: Source) ->
     assert source.hours("n")[-1] == ("o", 10, 2)
 
 
-@pytest.mark.beside
 def test_texts_without_an_offset_are_local_times(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(
         spark,
@@ -324,7 +327,6 @@ def test_texts_without_an_offset_are_local_times(spark: SparkSession, tmp_path: 
     assert (report.read, report.accepted, report.quarantined) == (14, 8, 6)
 
 
-@pytest.mark.beside
 def test_timestamps_without_a_zone_are_local_times_and_on_bad_value_null_skips_values(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -356,7 +358,6 @@ def test_timestamps_without_a_zone_are_local_times_and_on_bad_value_null_skips_v
     ]
 
 
-@pytest.mark.beside
 def test_numbers_are_times_in_their_unit(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(
         spark,
@@ -385,7 +386,6 @@ def test_numbers_are_times_in_their_unit(spark: SparkSession, tmp_path: Path) ->
     }
 
 
-@pytest.mark.beside
 def test_texts_of_numbers_are_times_in_their_unit(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(
         spark,
@@ -409,10 +409,9 @@ def test_texts_of_numbers_are_times_in_their_unit(spark: SparkSession, tmp_path:
     )
 
 
-@pytest.mark.beside
 def test_an_empty_source_is_a_run_of_nothing(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path)
-    delta.append(source.spark.createDataFrame([], source.schema), source.table)
+    delta.append(source.spark.createDataFrame([], source.schema), Location(source.table))
     report = source.run()
     assert report.as_json() == {
         "run": None, "batches": 0, "read": 0, "accepted": 0, "late": 0, "duplicate": 0,
@@ -421,6 +420,9 @@ def test_an_empty_source_is_a_run_of_nothing(spark: SparkSession, tmp_path: Path
         "evolved": [],
         "gave_null": {},
         "published": False,
+        "row_by_row": 0,
+        "followed": None,
+        "versions_unread": 0,
     }  # fmt: skip
     assert source.hours("n") == []
     assert [entry.step for entry in read_history(source.pipeline).entries] == ["skip"]

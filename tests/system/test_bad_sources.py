@@ -17,13 +17,15 @@ from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from jobs.cli.main import main
-from jobs.preflight import lock
+from jobs.locking import lock
 from jobs.run import run
+from tests.support.session_settings import setting_changed
 from tests.system.test_bad_rows import ARRIVAL, Source
-from windowing import delta
 from windowing.errors import Busy, SourceMissing, SpecError, StateRefused, TidemarkError
 from windowing.ledger.table import read_history
+from windowing.location import Location
 from windowing.spec.load import load_pipeline
+from windowing.storage import delta, delta_log
 
 
 def test_a_missing_table_is_one_sentence_and_exit_2(spark: SparkSession, tmp_path: Path) -> None:
@@ -88,6 +90,7 @@ def test_a_source_with_a_column_of_the_change_feed_is_refused(
     assert not (tmp_path / "lake").joinpath("bad", "_ledger").exists()
 
 
+@pytest.mark.deep
 def test_a_key_that_is_called_as_a_part_in_state_is_refused_until_the_part_has_another_name(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -140,7 +143,7 @@ def once(read_once: Source) -> Iterator[Source]:
     assert read_history(read_once.pipeline) == before, "a refused run wrote to the ledger"
     shutil.rmtree(read_once.table, ignore_errors=True)
     kept.rename(read_once.table)
-    read_once.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+    delta_log.forget_all(read_once.spark)
 
 
 def refuses(
@@ -155,7 +158,7 @@ def refuses(
 
 def _overwrite(source: Source, select: str) -> None:
     rows = source.spark.createDataFrame(
-        delta.read(source.spark, source.table).selectExpr(*select.split(", ")).collect()
+        delta.read(source.spark, Location(source.table)).selectExpr(*select.split(", ")).collect()
     )
     rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(
         source.table
@@ -174,7 +177,7 @@ def _forget_a_version(source: Source) -> None:
     newest.unlink()
     (newest.parent / f".{newest.name}.crc").unlink(missing_ok=True)
     newest.with_suffix(".crc").unlink(missing_ok=True)
-    source.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+    delta_log.forget_all(source.spark)
 
 
 def _grow_anew(source: Source) -> None:
@@ -200,7 +203,7 @@ def _renamed(source: Source) -> None:
 
 
 def _sql(statement: str) -> Callable[[Source], None]:
-    return lambda source: source.spark.sql(statement.format(f"delta.`{source.table}`"))  # type: ignore[return-value]
+    return lambda source: source.spark.sql(statement.format(f"delta.`{source.table}`"))
 
 
 @pytest.mark.parametrize(
@@ -275,10 +278,9 @@ def test_files_that_were_vacuumed_before_they_were_read_are_named(
     source.run()
     for name in "xy":
         source.land(f"'{name}', 'a', timestamp'2026-01-01 11:10', 3")
-    spark.conf.set(check, "false")
-    spark.sql(f"optimize delta.`{source.table}`")
-    spark.sql(f"vacuum delta.`{source.table}` retain 0 hours")
-    spark.conf.unset(check)
+    with setting_changed(spark, check, "false"):
+        spark.sql(f"optimize delta.`{source.table}`")
+        spark.sql(f"vacuum delta.`{source.table}` retain 0 hours")
     for _ in range(2):
         refuses(
             source,

@@ -22,18 +22,16 @@ from jobs.run import run
 from jobs.validate import validate
 from tests import oracle
 from tests.oracle import Event, Session, Tumbling
+from tests.support.changing_source import Changing
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, ends_at
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab, us
 from tests.system.test_bad_rows import Source
-from tests.system.test_source_changes import Changing
-from windowing import delta
 from windowing.errors import StateRefused, UsageError
-from windowing.files import local_path
 from windowing.grid.zone import moment
 from windowing.ledger.table import read_history
 from windowing.spec.load import load_pipeline
+from windowing.storage import delta, delta_log
 
-pytestmark = pytest.mark.beside
 HOUR, DAY = 60 * MINUTE, 1440 * MINUTE
 HOURLY, DAILY, VISITS = (
     Tumbling("hourly", HOUR),
@@ -194,7 +192,8 @@ def test_a_spec_changes_before_anything_was_read(spark: SparkSession, tmp_path: 
         "x"
     ]
     assert (
-        delta.setting(spark, lab.pipeline.table("visits"), "delta.enableChangeDataFeed") == "true"
+        delta_log.setting(spark, lab.pipeline.table("visits"), "delta.enableChangeDataFeed")
+        == "true"
     )
 
 
@@ -215,24 +214,27 @@ def test_tables_of_others_are_left_alone(spark: SparkSession, tmp_path: Path) ->
     lab = Lab(spark, tmp_path, (HOURLY,), shows=FEW)
     lab.land([at(10, "x")])
     other = lab.pipeline.table("daily")
-    spark.sql("select 1 as price, 'b' as key").write.format("delta").save(other)
+    spark.sql("select 1 as price, 'b' as key").write.format("delta").save(other.text)
     with pytest.raises(
         StateRefused,
         match="TABLE_FOREIGN: .*: daily hold rows, and no run of this pipeline wrote them; "
         "move them away",
     ):
         lab.go()
-    moved = local_path(other).rename(tmp_path / "daily")
+    moved = other.local.rename(tmp_path / "daily")
     lab.go()
     lab.windows = (HOURLY, DAILY)
     lab.pipeline = load_pipeline(lab.spec())
-    moved.rename(local_path(other))
+    moved.rename(other.local)
     with pytest.raises(StateRefused, match="TABLE_FOREIGN: .*daily"):
         lab.go()
     lab.windows = (HOURLY,)
     lab.pipeline = load_pipeline(lab.spec())
     erase(spark, lab.pipeline, {"key": "b"})
-    assert (delta.version(spark, other), delta.read(spark, other).columns) == (0, ["price", "key"])
+    assert (delta_log.version(spark, other), delta.read(spark, other).columns) == (
+        0,
+        ["price", "key"],
+    )
 
 
 @pytest.mark.deep

@@ -7,6 +7,7 @@ other before it comes to its end, so every place but the first few is also one o
 repeats; the tables are compared after each batch.
 """
 
+import json
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,13 @@ from jobs.publish import POINTER, publish
 from jobs.read import read
 from jobs.validate import validate
 from tests.oracle import Event, Session, Tumbling
+from tests.support.faulty_store import Fault, FaultyStore
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, Life, ends_at
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from windowing.crash import POINTS
-from windowing.files import local_path
+from windowing.ledger.rule import PUBLISH
+from windowing.ledger.table import read_history
+from windowing.storage.store import LocalStore
 
 WINDOWS = (Tumbling("hourly", 60 * MINUTE), Session("visits", 10 * MINUTE, emit="on_close"))
 SEVERAL = {"state.stored": 2, "output.corrected": 3, "state.swapped": 2}
@@ -32,31 +36,24 @@ OF_RUN = [
 OF_BACKFILL = [
     n for n in POINTS if n.startswith("backfill.") or n in ("state.swapped", "output.corrected")
 ]
-OF_READERS = [name for name in POINTS if name.startswith(("validate.", "publish."))]
+OF_READERS = [name for name in POINTS if name.startswith(("validate.", "publish.", "file."))]
 ELSEWHERE = [
     name
     for name in POINTS
     if name.startswith(
-        ("recover.", "reset.", "evolve.", "erase.", "maintain.", "check.", "ledger.")
+        ("recover.", "reset.", "evolve.", "erase.", "maintain.", "check.", "ledger.", "rewrites.")
     )
 ]
 """See the tests of these commands."""
 
 
-def lived(spark: SparkSession, root: Path) -> Life:
+@pytest.fixture(scope="module")
+def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     """A pipeline after its first run, with four hours of lateness."""
+    root = tmp_path_factory.mktemp("life")
     new = Life(Lab(spark, root, WINDOWS, lateness=240 * MINUTE, delay=10 * MINUTE, shows=FEW))
     new.run()
     return new
-
-
-pytestmark = pytest.mark.beside(life=lived)
-
-
-@pytest.fixture(scope="module")
-def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
-    """The pipeline of those tests that do not run beside the others."""
-    return lived(spark, tmp_path_factory.mktemp("life"))
 
 
 def apart(places: list[str], groups: int) -> list[tuple[str, ...]]:
@@ -88,7 +85,7 @@ def test_a_backfill_that_ends_at_any_place_is_finished(places: tuple[str, ...], 
 
 
 def test_readers_never_see_what_was_not_validated(life: Life) -> None:
-    lab, pointer = life.lab, local_path(life.lab.pipeline.table(POINTER))
+    lab, pointer = life.lab, life.lab.pipeline.table(POINTER).local
     validate(lab.spark, lab.pipeline)
     publish(lab.pipeline)
     before = pointer.read_text()
@@ -118,6 +115,27 @@ def test_what_comes_while_a_run_is_left_open_is_judged_by_the_watermark_it_began
     assert lab.go().late == 0
     lab.truth.run([*ahead, *behind], ARRIVAL)
     life.check()
+
+
+@pytest.mark.parametrize("fault", Fault)
+def test_a_pointer_that_could_not_be_written_is_written_by_the_next_publish(
+    life: Life, fault: Fault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab, pointer = life.lab, life.lab.pipeline.table(POINTER).local
+    life.run()
+    validate(lab.spark, lab.pipeline)
+    with monkeypatch.context() as patched:
+        faulty = FaultyStore(LocalStore(), fault, at=0)
+        patched.setattr("jobs.publish.store_of", lambda place: faulty)
+        with pytest.raises(OSError, match="Input/output error"):
+            publish(lab.pipeline)
+    published = publish(lab.pipeline)
+    assert json.loads(pointer.read_text())["outputs"] == published.as_json()["outputs"]
+    newest = read_history(lab.pipeline).newest
+    assert newest is not None
+    entries = read_history(lab.pipeline).entries
+    of_newest = [e for e in entries if e.step == PUBLISH and e.seq > newest.seq]
+    assert len(of_newest) == 1
 
 
 def test_every_place_has_its_test() -> None:

@@ -12,9 +12,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from jobs.run import run
-from windowing import delta
 from windowing.grid.zone import moment
+from windowing.location import Location
 from windowing.spec.load import load_pipeline
+from windowing.storage import delta
 
 CASES: dict[str, dict[str, Any]] = yaml.safe_load(
     (Path(__file__).parents[1] / "data" / "cases.yaml").read_text()
@@ -28,7 +29,6 @@ AGGREGATES = {
 
 
 @pytest.mark.deep
-@pytest.mark.beside
 def test_every_case_gives_the_rows_of_its_source(spark: SparkSession, tmp_path: Path) -> None:
     pipeline = load_pipeline(
         {
@@ -56,7 +56,7 @@ def test_every_case_gives_the_rows_of_its_source(spark: SparkSession, tmp_path: 
     ]
     delta.append(
         delta.rows(spark, rows, "case string, key string, at timestamp, value double"),
-        str(tmp_path / "events"),
+        Location(str(tmp_path / "events")),
     )
     run(spark, pipeline)
     wrong = {
@@ -65,7 +65,7 @@ def test_every_case_gives_the_rows_of_its_source(spark: SparkSession, tmp_path: 
     assert not wrong
 
 
-def _difference(spark: SparkSession, path: str, name: str) -> str | None:
+def _difference(spark: SparkSession, path: Location, name: str) -> str | None:
     """The first row expected and not there, or there and not expected."""
     left = [
         row
@@ -87,7 +87,7 @@ def _difference(spark: SparkSession, path: str, name: str) -> str | None:
     return f"not expected: {left}" if left else None
 
 
-def _rows(spark: SparkSession, path: str, name: str) -> list[dict[str, Any]]:
+def _rows(spark: SparkSession, path: Location, name: str) -> list[dict[str, Any]]:
     rows = delta.read(spark, path).where(F.col("case") == name).drop("case", "revision", "run")
     times = [c for c in rows.columns if c in ("window_start", "window_end", "last_event")]
     return [

@@ -13,12 +13,13 @@ from jobs.validate import validate
 from tests.oracle import Event, Tumbling
 from tests.support.long_lived_pipeline import BASE, MINUTE
 from tests.support.pipeline_under_test import FEW, SCHEMA, Lab
-from windowing import delta
 from windowing.grid.zone import moment
 from windowing.ledger.table import read_history
+from windowing.location import Location
 from windowing.spec.load import load_pipeline
+from windowing.storage import delta
 
-pytestmark = [pytest.mark.beside, pytest.mark.deep]
+pytestmark = pytest.mark.deep
 HOUR, DAY = 60 * MINUTE, 1440 * MINUTE
 HOURLY = Tumbling("hourly", HOUR)
 FIVE_DAYS = [Event("a", BASE + n * HOUR, 1, f"e{n}", n) for n in range(120)]
@@ -51,7 +52,7 @@ def test_a_changed_source_is_counted_where_state_has_expired(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     lab = Lab(spark, tmp_path, (HOURLY,), lateness=HOUR, shows=FEW)
-    source = str(tmp_path / "source")
+    source = Location(str(tmp_path / "source"))
     feed = {"delta.enableChangeDataFeed": "true"}
     delta.create(spark, source, delta.rows(spark, [], SCHEMA).schema, feed)
     respecify(lab, source={"changes": "feed"}, retention={"state": "1 day"})

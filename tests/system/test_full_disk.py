@@ -9,6 +9,7 @@ import resource
 import pytest
 from pyspark.sql import SparkSession
 
+from jobs.cli.errors import explain_error
 from tests.support.killed_process import jvm_of
 from tests.support.long_lived_pipeline import MINUTE, WINDOWS, Life
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
@@ -46,7 +47,6 @@ def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
         pytest.param("state.stored", "python", marks=pytest.mark.deep),
     ],
 )
-@pytest.mark.alone
 def test_a_disk_that_is_full_from_some_place_on_fails_the_run_and_nothing_else(
     place: str, who: str, life: Life
 ) -> None:
@@ -61,12 +61,14 @@ def test_a_disk_that_is_full_from_some_place_on_fails_the_run_and_nothing_else(
             resource.prlimit(process, resource.RLIMIT_FSIZE, (64, filled[0][1]))
 
     try:
-        with armed(fill), pytest.raises(Exception, match=_FULL[who]):
+        with armed(fill), pytest.raises(Exception, match=_FULL[who]) as raised:
             life.lab.go()
     finally:
         unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
         resource.prlimit(process, resource.RLIMIT_FSIZE, unlimited)
     assert filled
+    sentence = "File too large; raise the limit of file sizes, then run again, which finishes"
+    assert sentence in explain_error(raised.value).message
     life.lab.go()
     life.lab.truth.run(events, ARRIVAL)
     life.check()

@@ -3,6 +3,7 @@
 Directories of others, closed streams, values in errors, far-off times.
 """
 
+import errno
 import os
 import subprocess
 import sys
@@ -46,11 +47,10 @@ ASKED = "tidemark: a session was asked for"
 def no_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asks for a session here is told so."""
 
-    def refuse(**_: str) -> None:
+    def refuse(_: object) -> None:
         raise UsageError("a session was asked for")
 
-    for module in ("spark", "test"):
-        monkeypatch.setattr(f"jobs.cli.{module}.command_session", refuse)
+    monkeypatch.setattr("jobs.cli.spark.start_session", refuse)
 
 
 @pytest.fixture
@@ -343,10 +343,7 @@ NO_PARQUET = "file:/lake/who=zz-key/part-1.parquet is not a Parquet file"
             ),
             "Inner",
         ),
-        (
-            JavaError(Thrown("java.io.IOException: /a/x=zz-key: No space left on device")),
-            "IOException: No space left on device",
-        ),
+        (JavaError(Thrown("a.b.C: Permission denied")), "C"),
         (AnalysisException("no zz-key [ZZ_KEY] is there"), "AnalysisException"),
     ],
 )
@@ -356,6 +353,27 @@ def test_an_unexpected_error_names_no_value_of_a_row(error: Exception, sentence:
         1,
         f"unexpected {sentence}; run again with --debug for more",
     )
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (
+            JavaError(
+                Thrown("a.B: x", Thrown("java.io.IOException: /x=zz-key: Permission denied"))
+            ),
+            "Permission denied; let the user of this process read and write there",
+        ),
+        (
+            OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/lake/p/_seen"),
+            "/lake/p/_seen: No space left on device; make room on the disk",
+        ),
+    ],
+)
+def test_an_error_of_the_host_says_what_to_do(error: Exception, sentence: str) -> None:
+    failure = explain_error(error)
+    again = ", then run again, which finishes what was begun"
+    assert (failure.code, failure.message) == (1, f"{sentence}{again}")
 
 
 @pytest.mark.parametrize(

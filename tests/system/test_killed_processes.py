@@ -67,7 +67,7 @@ def started(life: Life, module: str, *words: str, **more: object) -> "subprocess
         "env": light(life.lab.root),
         **more,
     }
-    return subprocess.Popen(command, start_new_session=True, **how)  # type: ignore[call-overload,no-any-return]
+    return subprocess.Popen(command, start_new_session=True, **how)  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ WINDOWS = (
 )
 
 
-@pytest.mark.beside
 @pytest.mark.deep
 @pytest.mark.parametrize("allowed", [0, 40])
 def test_an_event_is_late_for_the_windows_that_it_begins(

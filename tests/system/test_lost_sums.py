@@ -24,7 +24,7 @@ from tests.oracle import (
 )
 from tests.support.long_lived_pipeline import BASE, MINUTE
 from tests.support.pipeline_under_test import FEW, Lab
-from windowing import delta
+from windowing.storage import delta
 
 MOST = 2**63 - 1
 WINDOWS: tuple[Window, ...] = (
@@ -58,7 +58,6 @@ def null_sums(lab: Lab, window: Window) -> set[str]:
     return {row["key"] for row in rows.select("key").distinct().collect()}
 
 
-@pytest.mark.beside
 @pytest.mark.deep
 @pytest.mark.parametrize("windows", [WINDOWS[:1], WINDOWS[1:]], ids=["hourly", "of other kinds"])
 def test_a_sum_that_is_back_in_its_type_is_no_longer_reported(

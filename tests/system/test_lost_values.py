@@ -11,17 +11,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.backfill import backfill
-from jobs.preflight.diagnose import examine_tables
+from jobs.diagnosis.diagnose import examine_tables
 from jobs.validate import validate
 from tests.support.long_lived_pipeline import Crasher, ends_at
 from tests.system.test_bad_rows import Source
-from windowing import delta
 from windowing.columns import DIGEST
 from windowing.ledger.nulls import read_null_counts
 from windowing.ledger.rule import BACKFILL_DONE, CLOSE, DONE
 from windowing.ledger.table import read_history
 from windowing.report.page import render_page
 from windowing.report.table import Lost, read_facts
+from windowing.storage import delta
 
 SCHEMA = "id string, key string, ts timestamp, value bigint, amount string, kind string"
 COLUMNS = {"paid": "cast(amount as decimal(10, 2))", "share": "100 / value"}
@@ -42,7 +42,6 @@ CHUNK = {"paid": 3, "share": 1}
 """What the backfill meets: events alone, so neither the refused row nor the one that is none."""
 
 
-@pytest.mark.beside
 @pytest.mark.parametrize(
     "event_id", ["id", pytest.param(None, marks=pytest.mark.deep)], ids=["judged", "plain"]
 )

@@ -13,15 +13,14 @@ from jobs.backfill import backfill
 from jobs.cli.main import main
 from jobs.validate import validate
 from tests.system.test_bad_rows import Source
-from windowing import delta
 from windowing.errors import SpecError
 from windowing.report.frame import records
+from windowing.storage import delta
 
 SCHEMA = "id string, key string, ts timestamp, value bigint, `a``b` string"
 
 
 @pytest.mark.deep
-@pytest.mark.beside
 def test_a_column_with_a_backtick_in_its_name_is_stored_with_refused_rows(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -38,7 +37,6 @@ def test_a_column_with_a_backtick_in_its_name_is_stored_with_refused_rows(
     assert (row["a`b"], row["reason"]) == ("y", "key is null")
 
 
-@pytest.mark.beside
 @pytest.mark.parametrize(
     "field",
     [

@@ -21,8 +21,8 @@ from pyspark.sql import SparkSession
 
 from jobs.maintain import maintain
 from jobs.microbatch import outputs
-from jobs.preflight import run_size
-from tests.jobs.preflight.test_exact_session import ELSEWHERE
+from jobs.shortcuts import run_size
+from tests.jobs.sessions.test_exact_session import ELSEWHERE
 from tests.oracle import Event, Oracle
 from tests.support.pipeline_under_test import Lab
 from tests.support.random_schedules import (
@@ -36,7 +36,7 @@ from tests.support.random_schedules import (
     schedule,
     straggling,
 )
-from windowing import own_tables
+from windowing.storage import few_rows
 
 
 def short(seed: int) -> bool:
@@ -94,7 +94,6 @@ In the last three such an event begins a window that it is late for.
 """
 
 
-@pytest.mark.beside
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_random_schedule_gives_the_oracles_tables(
     seed: int, spark: SparkSession, tmp_path: Path
@@ -103,7 +102,6 @@ def test_a_random_schedule_gives_the_oracles_tables(
 
 
 @pytest.mark.deep
-@pytest.mark.beside
 @pytest.mark.parametrize("seed", SEEDS if MANY else ALONE)
 def test_events_that_come_alone_give_the_oracles_tables(
     seed: int, spark: SparkSession, tmp_path: Path
@@ -117,8 +115,8 @@ def test_runs_of_many_rows_give_the_oracles_tables(
 ) -> None:
     """Few rows are carried through a run as many are, and Spark writes them."""
     monkeypatch.setattr(run_size, "FEW_ROWS", 0)
-    monkeypatch.setattr(own_tables, "_FEW_ROWS", 0)
-    monkeypatch.setattr(own_tables, "_FEW_LARGE_ROWS", 0)
+    monkeypatch.setattr(few_rows, "_FEW_ROWS", 0)
+    monkeypatch.setattr(few_rows, "_FEW_LARGE_ROWS", 0)
     monkeypatch.setattr(outputs, "_MANY_BYTES", 0)
     play_schedule(schedule(seed), seed, spark, tmp_path)
 

@@ -19,7 +19,6 @@ from jobs.validate import validate
 from tests.oracle import Count, Event, Global, Punctuation, Session, Tumbling, Window
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, ends_at
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
-from windowing import delta
 from windowing.admit.digest import with_row_digest
 from windowing.aggregates.algebra import Input, rows_part
 from windowing.aggregates.sums import sum_of
@@ -28,9 +27,10 @@ from windowing.columns import DIGEST, ORDER, TIME
 from windowing.errors import ExpectationsFailed
 from windowing.spec.kinds import Delta
 from windowing.spec.load import load_pipeline
+from windowing.storage import delta
 from windowing.windows import ordered
 
-pytestmark = [pytest.mark.beside, pytest.mark.deep]
+pytestmark = pytest.mark.deep
 HOUR, DAY = 60 * MINUTE, 1440 * MINUTE
 HOURLY = Tumbling("hourly", HOUR)
 
@@ -238,7 +238,7 @@ def test_a_sum_that_left_its_type_stays_lost(spark: SparkSession) -> None:
         merged = merged.groupBy(*group).agg(*(part.merged() for part in algebra.parts))
     assert [tuple(row) for row in merged.select(algebra.lower, algebra.overflow).collect()] == [
         (None, True)
-    ]  # type: ignore[arg-type]
+    ]
 
 
 def test_attributes_as_far_apart_as_can_be_are_in_two_windows(spark: SparkSession) -> None:
@@ -256,7 +256,7 @@ def test_attributes_as_far_apart_as_can_be_are_in_two_windows(spark: SparkSessio
         }
     )
     found = (
-        ordered.windows(events, window, ("key",), [rows_part()])
+        ordered.cut_windows(events, window, ("key",), [rows_part()])
         .select("window_index", "rows")
         .orderBy("window_index")
         .collect()

@@ -9,8 +9,6 @@ from tests.oracle import Event, Session, Tumbling
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, ends_at
 from tests.support.pipeline_under_test import FEW, Lab
 
-pytestmark = pytest.mark.beside
-
 
 def events_of(key: str, *minutes: int) -> list[Event]:
     """Events of one key, so many minutes after the beginning."""
@@ -42,7 +40,7 @@ def test_a_table_that_was_half_made_is_made_by_the_next_run(
     landed = lab.land(events_of("a", 5, 65, 125))
     ends_at(Crasher("batch.judged"), lab.go)
     for name in ("_panes_1h", "_seen"):
-        Path(lab.pipeline.table(name), "_delta_log").mkdir(parents=True)
+        (lab.pipeline.table(name).local / "_delta_log").mkdir(parents=True)
     lab.run_over(landed)
     lab.check()
     assert len(lab.table("hourly")) == 2

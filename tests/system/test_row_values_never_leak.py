@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 
 from jobs.cli.main import main
 from tests.support.killed_process import jvm_of
-from windowing import delta
+from windowing.location import Location
+from windowing.storage import delta
 
 KEY, ID, VALUE, SECRET = "zz-key-4711", "zz-id-4712", 987654321987, "zz-secret-4713"
 CANARIES = (KEY, ID, str(VALUE), SECRET)
@@ -66,7 +67,7 @@ def land(spark: SparkSession, spec: Path, *times: str | None) -> None:
     rows = [
         {"id": f"{ID}-{t}", "who": KEY, "at": t, "weight": VALUE, "ring": SECRET} for t in times
     ]
-    delta.append(delta.rows(spark, rows, SCHEMA), str(spec.parent / "lake/in/birds"))
+    delta.append(delta.rows(spark, rows, SCHEMA), Location(str(spec.parent / "lake/in/birds")))
 
 
 def test_no_command_says_what_rows_hold(spark: SparkSession, spec: Path) -> None:

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from bench.meter import Cost, metered
 from bench.standard_runs import HOURLY, ROLLING, land, make_pipeline, many_events, one_event
-from jobs.preflight.exact_session import copy_session
 from jobs.run import run
+from jobs.sessions.exact_session import copy_session
 from windowing.report.rule import RunReport
 from windowing.spec.pipeline import Pipeline
 
@@ -49,7 +49,6 @@ def assert_within(cost: Cost, limit: Cost) -> None:
     assert not over
 
 
-@pytest.mark.alone
 def test_an_event_that_adds_a_window(usual: SparkSession, tmp_path: Path) -> None:
     pipeline = make_pipeline(tmp_path, HOURLY)
     land(usual, tmp_path, one_event(0))
@@ -60,7 +59,6 @@ def test_an_event_that_adds_a_window(usual: SparkSession, tmp_path: Path) -> Non
     assert_within(cost, Cost(jobs=6, commits=6, calls=1_450))
 
 
-@pytest.mark.alone
 def test_a_late_event_that_corrects_a_window(usual: SparkSession, tmp_path: Path) -> None:
     pipeline = make_pipeline(tmp_path, HOURLY)
     land(usual, tmp_path, f"{one_event(0)} union all {one_event(7200)}")
@@ -71,7 +69,6 @@ def test_a_late_event_that_corrects_a_window(usual: SparkSession, tmp_path: Path
     assert_within(cost, Cost(jobs=10, commits=6, calls=1_900))
 
 
-@pytest.mark.alone
 def test_a_thousand_events_with_ids_in_two_windows(usual: SparkSession, tmp_path: Path) -> None:
     pipeline = make_pipeline(tmp_path, {**HOURLY, **ROLLING}, event_id="id")
     land(usual, tmp_path, many_events(0, 10_000, low=0))

@@ -6,7 +6,6 @@ Outputs are those of what the source holds now, also when a run is killed.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -17,63 +16,28 @@ from jobs.publish import publish
 from jobs.run import run
 from jobs.validate import validate
 from tests import oracle
+from tests.support.changing_source import Changing
 from tests.support.long_lived_pipeline import MINUTE, Crasher, ends_at
-from tests.support.pipeline_under_test import ARRIVAL, FEW, SCHEMA, Lab, us
-from windowing import delta
+from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab, us
 from windowing.errors import SpecError, StateRefused, UsageError
+from windowing.grid.range import Range
 from windowing.grid.zone import micros, moment
-from windowing.source.rule import MOST, Span, merge_spans
+from windowing.location import Location
+from windowing.source.rule import MOST, merge_ranges
 from windowing.spec.load import load_pipeline
+from windowing.storage import delta
 
 WINDOWS = (
     oracle.Tumbling("hourly", 60 * MINUTE),
     oracle.Session("visits", 10 * MINUTE),
 )
 DAY = us("2026-01-05T00:00:00")
-FEED = {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "true"}
 
 
-class Changing(Lab):
-    """A lab whose source records its change feed and whose pipeline reads it."""
-
-    def __post_init__(self) -> None:
-        """Makes the source."""
-        super().__post_init__()
-        delta.create(self.spark, self.source, delta.rows(self.spark, [], SCHEMA).schema, FEED)
-
-    @property
-    def source(self) -> str:
-        """Where the source lies."""
-        return str(self.root / "source")
-
-    def spec(self) -> dict[str, Any]:
-        """The lab's, with the feed."""
-        spec = super().spec()
-        return spec | {"source": spec["source"] | {"changes": "feed"}}
-
-    def sql(self, statement: str) -> None:
-        """Changes the source."""
-        self.spark.sql(statement.format(f"delta.`{self.source}`"))
-
-    def holds_what_the_source_does(self) -> None:
-        """Outputs equal those of an oracle that reads the source as it is, at once.
-
-        Its watermark never met what is gone.
-        """
-        rows = delta.read(self.spark, self.source).collect()
-        self.truth = oracle.Oracle(self.delay, self.lateness, 10**15, None, self.windows, None)
-        self.truth.run([_event(row.asDict()) for row in rows], ARRIVAL)
-        for window in self.windows:
-            assert self.table(window.name) == self.expected(window), window
-
-
-def _event(row: dict[str, Any]) -> oracle.Event:
-    t = None if row["ts"] is None else micros(row["ts"].replace(tzinfo=UTC))
-    return oracle.Event(row["key"], t, row["value"], row["id"], row["seq"])
-
-
-def changing(spark: SparkSession, root: Path) -> Changing:
+@pytest.fixture(scope="module")
+def lab(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Changing:
     """Two runs over a morning."""
+    root = tmp_path_factory.mktemp("feed")
     new, rng = Changing(spark, root, WINDOWS, delay=10 * MINUTE, shows=FEW), Random(3)
     for hours in ((0, 4), (2, 8)):
         times = [DAY + rng.randrange(hours[0] * 60, hours[1] * 60) * MINUTE for _ in range(8)]
@@ -83,12 +47,6 @@ def changing(spark: SparkSession, root: Path) -> Changing:
         new.go()
     new.holds_what_the_source_does()
     return new
-
-
-@pytest.fixture(scope="module")
-def lab(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Changing:
-    """What those tests share that the suite comes to before they were begun."""
-    return changing(spark, tmp_path_factory.mktemp("feed"))
 
 
 MOVED = "values ('e4-1', 'a', timestamp'2026-01-05 13:07:00', 7, 1, null, false)"
@@ -116,7 +74,6 @@ CHANGES = {
 
 
 @pytest.mark.deep
-@pytest.mark.beside(lab=changing)
 @pytest.mark.parametrize("change", CHANGES)
 def test_outputs_follow_what_the_source_holds(change: str, lab: Changing) -> None:
     for statement in CHANGES[change]:
@@ -127,7 +84,6 @@ def test_outputs_follow_what_the_source_holds(change: str, lab: Changing) -> Non
 
 
 @pytest.mark.deep
-@pytest.mark.beside(lab=changing)
 def test_a_run_that_ends_before_its_corrections_are_made_is_finished_by_the_next(
     lab: Changing,
 ) -> None:
@@ -141,14 +97,12 @@ def test_a_run_that_ends_before_its_corrections_are_made_is_finished_by_the_next
 
 
 @pytest.mark.deep
-@pytest.mark.beside(lab=changing)
 def test_corrected_outputs_are_validated_and_published(lab: Changing) -> None:
     found = validate(lab.spark, lab.pipeline)
     assert found.passed, found.failed
     publish(lab.pipeline)
 
 
-@pytest.mark.beside
 def test_a_source_without_a_feed_is_refused_before_anything_is_written(
     spark: SparkSession, tmp_path: Any
 ) -> None:
@@ -167,7 +121,6 @@ def test_a_source_without_a_feed_is_refused_before_anything_is_written(
     assert not (tmp_path / "lake").exists() or not list((tmp_path / "lake").glob("*/_ledger"))
 
 
-@pytest.mark.beside
 def test_a_refused_change_is_named_and_the_feed_heals_it(
     spark: SparkSession, tmp_path: Any
 ) -> None:
@@ -189,7 +142,6 @@ def test_a_refused_change_is_named_and_the_feed_heals_it(
 
 
 @pytest.mark.deep
-@pytest.mark.beside
 def test_changes_of_rows_that_did_not_count(spark: SparkSession, tmp_path: Any) -> None:
     """The first one that counts is one that was mended.
 
@@ -206,7 +158,6 @@ def test_changes_of_rows_that_did_not_count(spark: SparkSession, tmp_path: Any) 
 
 
 @pytest.mark.deep
-@pytest.mark.beside
 def test_an_event_moves_far_back_and_copies_that_lost_are_changed(
     spark: SparkSession, tmp_path: Any
 ) -> None:
@@ -242,7 +193,6 @@ def test_an_event_moves_far_back_and_copies_that_lost_are_changed(
 
 
 @pytest.mark.deep
-@pytest.mark.beside
 def test_ids_may_be_computed(spark: SparkSession, tmp_path: Any) -> None:
     lab = Changing(spark, tmp_path, WINDOWS[:1], shows=FEW)
     spec = lab.spec()
@@ -255,7 +205,6 @@ def test_ids_may_be_computed(spark: SparkSession, tmp_path: Any) -> None:
     lab.holds_what_the_source_does()
 
 
-@pytest.mark.beside
 @pytest.mark.deep
 @pytest.mark.parametrize("place", ["batch.processed", "run.closed"])
 def test_an_event_comes_back_elsewhere_while_its_deletion_is_not_finished(
@@ -273,7 +222,6 @@ def test_an_event_comes_back_elsewhere_while_its_deletion_is_not_finished(
 
 
 @pytest.mark.deep
-@pytest.mark.beside
 def test_whatever_finishes_a_run_makes_its_corrections_and_readers_see_none_without(
     spark: SparkSession, tmp_path: Any
 ) -> None:
@@ -296,7 +244,6 @@ def test_whatever_finishes_a_run_makes_its_corrections_and_readers_see_none_with
 
 
 @pytest.mark.deep
-@pytest.mark.beside
 def test_a_copy_that_was_changed_stays_one_when_the_feed_is_left(
     spark: SparkSession, tmp_path: Any
 ) -> None:
@@ -318,18 +265,18 @@ def test_a_copy_that_was_changed_stays_one_when_the_feed_is_left(
 
 def test_few_spans_hold_many() -> None:
     day = 1440 * MINUTE
-    many = [Span(n * 3 * day, n * 3 * day + (day if n % 10 else 5)) for n in range(50)]
-    found = merge_spans(many)
+    many = [Range(n * 3 * day, n * 3 * day + (day if n % 10 else 5)) for n in range(50)]
+    found = merge_ranges(many)
     assert len(found) == MOST
     assert all(any(f.low_us <= s.low_us and s.high_us <= f.high_us for f in found) for s in many)
     assert all(a.high_us < b.low_us for a, b in zip(found, found[1:], strict=False))
-    assert merge_spans(
-        [Span(5, 9), Span(0, 4), Span(2 * day, 3 * day), Span(3 * day, 3 * day)]
+    assert merge_ranges(
+        [Range(5, 9), Range(0, 4), Range(2 * day, 3 * day), Range(3 * day, 3 * day)]
     ) == (
-        Span(0, 9),
-        Span(2 * day, 3 * day),
+        Range(0, 9),
+        Range(2 * day, 3 * day),
     )
-    assert merge_spans([]) == ()
+    assert merge_ranges([]) == ()
 
 
 STAGES: list[Callable[[str], dict[str, Any]]] = [
@@ -367,7 +314,6 @@ STAGES: list[Callable[[str], dict[str, Any]]] = [
 
 
 @pytest.mark.deep
-@pytest.mark.beside
 def test_a_pipeline_reads_another_and_corrections_flow_through_both(
     spark: SparkSession, tmp_path: Any
 ) -> None:
@@ -379,7 +325,7 @@ def test_a_pipeline_reads_another_and_corrections_flow_through_both(
         rows = [{"id": i, "region": r, "user": u, "at": moment(t)} for i, r, u, t in new]
         delta.append(
             delta.rows(spark, rows, "id string, region string, user string, at timestamp"),
-            f"{tmp_path}/clicks",
+            Location(f"{tmp_path}/clicks"),
         )
         for pipeline in (first, second):
             run(spark, pipeline, moment(ARRIVAL))

@@ -13,11 +13,12 @@ from jobs.backfill import backfill
 from jobs.read import read
 from jobs.run import run
 from tests.support.long_lived_pipeline import Crasher, ends_at
-from windowing import delta
 from windowing.columns import DIGEST
 from windowing.grid.zone import moment
+from windowing.location import Location
 from windowing.report.rule import RunReport
 from windowing.spec.load import load_pipeline
+from windowing.storage import delta
 
 HOUR_US = 3_600_000_000
 MIDNIGHT_US = 1_704_067_200_000_000
@@ -89,7 +90,7 @@ class Widening:
 
     def refused(self, table: str) -> list[tuple[Any, ...]]:
         """The ids, the values of the widened columns and their types in a table of refused rows."""
-        kept = delta.read(self.spark, f"{self.lake}/p/{table}")
+        kept = delta.read(self.spark, Location(f"{self.lake}/p/{table}"))
         names = ", ".join(f"cast({name} as string), typeof({name})" for name in WIDENED)
         return sorted(tuple(row) for row in kept.selectExpr("id", *names.split(", ")).collect())
 
@@ -155,7 +156,11 @@ def test_rows_that_are_refused_later_are_kept_with_the_new_types(widening: Widen
     assert [row[0] for row in late] == ["late", "later"]
     assert late[1][1:] == LATER
     assert {row[1] for row in late} == {"7"}
-    digests = delta.read(widening.spark, f"{widening.lake}/p/_duplicates").select(DIGEST).collect()
+    digests = (
+        delta.read(widening.spark, Location(f"{widening.lake}/p/_duplicates"))
+        .select(DIGEST)
+        .collect()
+    )
     assert len(digests) == 2
     assert len(set(digests)) == 1, "the same copy, before and after"
     assert widening.rows("hourly") == OLD

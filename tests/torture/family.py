@@ -27,9 +27,10 @@ from tests.oracle import (
     Window,
 )
 from tests.support.pipeline_under_test import ARRIVAL, FEW, SECOND, Lab
-from windowing import delta
 from windowing.ledger.rule import COUNTS
 from windowing.ledger.table import WATERMARKS, read_history
+from windowing.location import Location
+from windowing.storage import delta, delta_log
 
 MINUTE = 60 * SECOND
 BASE = 1_767_571_200 * SECOND
@@ -128,7 +129,7 @@ class Family:
     @property
     def batches(self) -> int:
         """How many have landed: each is one commit of the source."""
-        return delta.version(self.spark, str(self.lab.root / "source")) + 1
+        return delta_log.version(self.spark, Location(str(self.lab.root / "source"))) + 1
 
     def land(self) -> int:
         """One batch more; returns how many events it has."""

@@ -14,9 +14,20 @@ STEPS = {
     "state": "run",
     "state.swapped": "backfill",
     "output": "run",
+    "file": "publish",
 }
 """The step that comes by a place, or by places of this kind, where it has another name."""
-KILLED_IN = ("run", "batch", "state", "output", "backfill", "maintain", "validate", "publish")
+KILLED_IN = (
+    "run",
+    "batch",
+    "state",
+    "output",
+    "backfill",
+    "maintain",
+    "validate",
+    "publish",
+    "file",
+)
 PLACES = [name for name in POINTS if name.split(".")[0] in KILLED_IN]
 LANES = {"lane-1": ("clock", "ordered"), "lane-2": ("steps", "chains")}
 """Families by the lane they are played in, beside the other: no two lanes have a lake in common."""

@@ -37,7 +37,7 @@ def start(home: Path, *command: str) -> "subprocess.Popen[str]":
     }
     return subprocess.Popen(
         [sys.executable, "-m", *command], cwd=ROOT, start_new_session=True, **how
-    )  # type: ignore[call-overload,no-any-return]
+    )  # type: ignore[call-overload]
 
 
 @cache
@@ -92,7 +92,7 @@ def _play_with_two_runs(tally: Tally, home: Path, family: str, *others: tuple[st
     if not (lake / "source").exists():
         return False
     spec = lake / "lab.yaml"
-    spec.write_text(json.dumps(Family(None, home, family, "").lab.spec()))  # type: ignore[arg-type]
+    spec.write_text(json.dumps(Family(None, home, family, "").lab.spec()))
     run = ("run", "--arrival", moment(ARRIVAL).isoformat())
     commands = [(name, str(spec), *words) for name, *words in (run, run, *others)]
     tally.done += _play_at_once(commands, home, lake, retry=bool(others))
@@ -130,7 +130,7 @@ def _play_at_once(
             done["busy" if process.returncode else "runs"] += 1
             racing.remove(process)
             if process.returncode:
-                busy.append(process.args[2:])  # type: ignore[index]
+                busy.append(process.args[2:])
             if retry and busy and not (process.returncode and racing):
                 racing += [start(home, *command) for command in busy]
                 busy.clear()

@@ -21,7 +21,8 @@ from pyspark.sql import SparkSession
 
 from jobs.maintain import maintain
 from jobs.session import spark_session
-from jobs.transcripts import TINY
+from jobs.sessions.process import stay_on_utc
+from jobs.sessions.profiles import TEST
 from tests.support.pipeline_under_test import become_older
 from tests.torture.family import Family
 
@@ -44,7 +45,8 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=2000)
     parser.add_argument("--home", type=Path, default=ROOT / "build" / "torture")
     asked = parser.parse_args()
-    family = Family(spark_session("soak", **TINY), asked.home, "soak", "soak")
+    stay_on_utc()
+    family = Family(spark_session("soak", **TEST), asked.home, "soak", "soak")
     kept = asked.home / "soak.txt"
     asked.home.mkdir(parents=True, exist_ok=True)
     new = _new(family.spark)

@@ -23,7 +23,8 @@ from typing import Any
 from jobs.maintain import maintain
 from jobs.publish import publish
 from jobs.session import spark_session
-from jobs.transcripts import TINY
+from jobs.sessions.process import stay_on_utc
+from jobs.sessions.profiles import TEST
 from jobs.validate import validate
 from tests.support.killed_process import Killer, patiently
 from tests.torture.family import BASE, LIFE, MINUTE, STEP, Family
@@ -56,7 +57,8 @@ def main(home: str, seed: str, plan: str) -> None:
     """Does what `plan` says."""
     Thread(target=_end_with_input, daemon=True).start()
     asked: dict[str, Any] = json.loads(plan)
-    family = Family(spark_session("tortured", **TINY), Path(home), asked["family"], seed)
+    stay_on_utc()
+    family = Family(spark_session("tortured", **TEST), Path(home), asked["family"], seed)
     rng = Random(f"{seed}:{asked}")
     killer = {which: _killer(family, asked[which]) for which in ("heal", "kill")}
     with killer["heal"]:

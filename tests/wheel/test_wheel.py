@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.wheel, pytest.mark.timeout(3600)]
 
 ROOT = Path(__file__).parents[2]
 UV = os.environ.get("UV", str(ROOT / ".tools/bin/uv"))
-PACKAGES = ("dags", "expectations", "jobs", "windowing")
+PACKAGES = ("dags", "expectations", "jobs", "tidemark", "windowing")
 EXAMPLES = "pipelines"
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 OWN_PLACES = re.compile(r"PYTHON|VIRTUAL_ENV|TIDEMARK|SPARK|AIRFLOW")
@@ -36,9 +36,9 @@ windows:
   hourly: {kind: tumbling, size: 1 hour}
 """
 LAND = """\
-from jobs.session import spark_session
+import tidemark
 
-spark = spark_session()
+spark = tidemark.spark_session()
 rows = spark.range(12).selectExpr(
     "concat('o', id) id",
     "if(id % 2 = 0, 'north', 'south') shop",
@@ -130,7 +130,7 @@ def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 
 @pytest.fixture(scope="module")
-def spark_side(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+def spark_side(jvm: None, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
     """The package with the extra `spark`, in the versions of the lock, not set up yet."""
     made = Environment(tmp_path_factory.mktemp("spark"))
     made.install("-c", "requirements/spark.txt", f"{wheel}[spark]")
@@ -210,8 +210,16 @@ def test_without_spark_a_bad_spec_is_said_before_what_to_install(bare: Environme
 
 
 def test_without_spark_a_spec_can_be_checked_from_python(bare: Environment) -> None:
-    check = "from windowing.spec.load import load_pipeline; print(load_pipeline('good.yaml').name)"
+    check = "import tidemark; print(tidemark.load_pipeline('good.yaml').name)"
     assert bare.succeed("python", "-c", check) == "orders\n"
+
+
+def test_without_spark_a_session_names_the_extra(bare: Environment) -> None:
+    done = bare.run("python", "-c", "import tidemark; tidemark.spark_session()")
+    assert done.returncode == 1
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith("windowing.errors.UsageError: this needs Spark, and this Python has no")
+    assert said.endswith("run `pip install 'WHEEL[spark]'` with the path of Tidemark's wheel")
 
 
 def test_without_its_jars_a_command_names_setup(spark_side: Environment) -> None:
@@ -222,7 +230,7 @@ def test_without_its_jars_a_command_names_setup(spark_side: Environment) -> None
 
 
 @pytest.fixture(scope="module")
-def set_up(spark_side: Environment) -> Environment:
+def set_up(jvm: None, spark_side: Environment) -> Environment:
     done = spark_side.run("tidemark", "setup", "--debug")
     assert done.returncode == 0, done.stderr
     said = done.stdout
@@ -276,7 +284,7 @@ def dag_folder(airflow_side: Environment) -> Path:
     (specs / "orders.yaml").write_text(SPEC)
     page = (ROOT / "docs" / "airflow.md").read_text()
     files = re.findall(r"`(tidemark\w*\.py)`.*?```python\n(.*?)```", page, re.DOTALL)
-    assert [name for name, _ in files] == ["tidemark.py", "tidemark_broken_specs.py"]
+    assert [name for name, _ in files] == ["tidemark_dags.py", "tidemark_broken_specs.py"]
     for name, text in files:
         assert "/srv/pipelines" in text
         (folder / name).write_text(text.replace("/srv/pipelines", str(specs)))

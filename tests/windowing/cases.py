@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests import oracle
 from windowing.grid.rule import Grid
 from windowing.grid.zone import micros
+from windowing.location import Location
 from windowing.spec.kinds import Aggregate, Cumulate, Sliding, Tumbling, Window
 from windowing.spec.pipeline import EventTime, Pipeline, Source, Watermark
 
@@ -166,5 +167,5 @@ def aligned(draw: st.DrawFn, name: str = "w") -> Case:
 
 def pipeline(*windows: Window, lateness_us: int | None = 0) -> Pipeline:
     """A pipeline with these windows."""
-    source = Source("/source", EventTime("ts"), ("key",))
-    return Pipeline("p", "/lake", source, Watermark(0, lateness_us, HOUR), windows)
+    source = Source(Location("/source"), EventTime("ts"), ("key",))
+    return Pipeline("p", Location("/lake"), source, Watermark(0, lateness_us, HOUR), windows)

@@ -4,7 +4,7 @@ Rows that are equal in every column are interchangeable, so "was it refused?" is
 of n equal source rows of which r are refused and not resolved, n - r were accepted.
 """
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from windowing.admit.frame import copies_order
@@ -44,7 +44,13 @@ def _number_partly_late(partial: DataFrame) -> DataFrame:
     return late.withColumn(_PLACE, nth)
 
 
-def accepted_again(rows: DataFrame, elsewhere: DataFrame | None, pipeline: Pipeline) -> DataFrame:
+def accepted_again(
+    rows: DataFrame,
+    elsewhere: DataFrame | None,
+    pipeline: Pipeline,
+    *,
+    source_may_change: bool,
+) -> DataFrame:
     """The rows that are accepted now.
 
     Outside the range they are those that were accepted before, inside it each valid event once.
@@ -60,24 +66,31 @@ def accepted_again(rows: DataFrame, elsewhere: DataFrame | None, pipeline: Pipel
     on_time = {MISSED: nothing_missed, JUDGED: F.lit(None).cast("timestamp_ltz")}
     inside = rows.where(F.col(INSIDE)).withColumns(on_time)
     if event_id is not None:
-        inside = _keep_each_id_once(inside, event_id, elsewhere, pipeline)
+        # Where ids expire, two events of one id may both have been accepted, and both stay
+        # accepted. Of a source that changes its past it can't be known which rows were accepted.
+        ids_expire = pipeline.watermark.dedupe_horizon_us is not None
+        may_be_twice = ids_expire and not source_may_change
+        stays_accepted = F.col(LIVE) if may_be_twice else F.lit(False)
+        inside = _keep_each_id_once(inside, event_id, elsewhere, pipeline, stays_accepted)
     return outside.unionByName(inside)
 
 
 def _keep_each_id_once(
-    inside: DataFrame, event_id: str, elsewhere: DataFrame | None, pipeline: Pipeline
+    inside: DataFrame,
+    event_id: str,
+    elsewhere: DataFrame | None,
+    pipeline: Pipeline,
+    stays_accepted: Column,
 ) -> DataFrame:
-    """Each id once, the one that was accepted before rather than another."""
+    """Each id once, the one that was accepted before rather than another.
+
+    Rows for which `stays_accepted` is true are kept besides.
+    """
     id_text = F.col(f"`{event_id}`").cast("string")
     accepted_before_first = [F.col(LIVE).desc(), *copies_order(pipeline)]
     copies_of_id = Window.partitionBy(id_text).orderBy(*accepted_before_first)
     nth_of_id = F.row_number().over(copies_of_id)
     ranked = inside.where(id_text.isNotNull()).withColumn(_NTH, nth_of_id)
-    # Where ids expire, two events of one id may both have been accepted, and both stay accepted. Of
-    # a source that changes its past it can't be known which rows were accepted.
-    ids_expire = pipeline.watermark.dedupe_horizon_us is not None
-    may_be_twice = ids_expire and pipeline.source.changes != "feed"
-    stays_accepted = F.col(LIVE) if may_be_twice else F.lit(False)
     winners = ranked.where((F.col(_NTH) == 1) & ~stays_accepted).drop(_NTH)
     if elsewhere is not None:
         ids = elsewhere.select(F.col("event_id").alias("__id"))

@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from windowing import own_tables
 from windowing.admit.frame import ACCEPTED, DUPLICATE, LATE, PARTIAL, QUARANTINED
 from windowing.columns import DIGEST, MISSED, OUTCOME, TIME, WHY, kept_name, quoted
 from windowing.grid.frame import instant
 from windowing.panes.table import Stamp
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import own_tables
+from windowing.storage.own_tables import Once
 
 REFUSED = {"_late": (LATE, PARTIAL), "_duplicates": (DUPLICATE,), "_quarantine": (QUARANTINED,)}
 
@@ -59,5 +60,6 @@ def store_refused(
         stored = rows.where(F.col("outcome").isin(*outcomes))
         if table != "_late":
             stored = stored.drop("missed")
-        transaction = (f"{pipeline.name}:{table}:{stamp.generation}", stamp.batch)
-        own_tables.append_many(stored, pipeline.table(table), transaction, widen=True)
+        application = f"{pipeline.name}:{table}:{stamp.generation}"
+        once = Once(pipeline.table(table), application, stamp.batch)
+        own_tables.append_many(stored, once, widen=True)

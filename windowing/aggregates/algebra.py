@@ -22,8 +22,6 @@ Step = Callable[[Column], Column]
 Join = Callable[[Column, Column], Column]
 INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 FRACTIONS = (T.FloatType, T.DoubleType)
-NUMERIC = ("sum", "avg", "variance", "stddev", "quantile")
-"""Aggregates of numbers: they read text as doubles."""
 
 
 def _keep_unchanged(merged: Column) -> Column:
@@ -68,6 +66,10 @@ class Part:
         for value in values[1:]:
             found = F.coalesce(self.join(found, value), found, value)
         return found
+
+    def lifted(self) -> Column:
+        """The part of a group of events, for `agg`."""
+        return self.lift.alias(self.name)
 
     def merged(self) -> Column:
         """The part of a group of partials, for `agg`."""

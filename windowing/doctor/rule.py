@@ -40,7 +40,13 @@ def advice(pipeline: Pipeline, repair: str = RESET) -> str:
     """The command that repairs, and what it does."""
     if repair == MOVE:
         return "move them away, or give the pipeline another name"
-    return f"`tidemark {repair} {pipeline.file or pipeline.name}` {DOES[repair]}"
+    return f"{name_command(pipeline, repair)} {DOES[repair]}"
+
+
+def name_command(pipeline: Pipeline, *words: str) -> str:
+    """A command on the pipeline as a user types it; `words` are its name and its options."""
+    command, *options = words
+    return f"`{' '.join(['tidemark', command, pipeline.file or pipeline.name, *options])}`"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from windowing.grid.range import Range
 from windowing.grid.rule import Grid, Run, grid_runs
 from windowing.grid.zone import micros, moment
 
@@ -33,24 +34,25 @@ def div(a: Column, b: int) -> Column:
     return F.call_function("div", multiple, F.lit(b)).cast("bigint")
 
 
-def index(grid: Grid, t: Column, low_us: int, high_us: int) -> Column:
-    """The number of the last boundary at or before `t`; right for `low_us` <= t <= `high_us`."""
-    runs = grid_runs(grid, low_us, high_us)
+def index(grid: Grid, t: Column, within: Range) -> Column:
+    """The number of the last boundary at or before `t`; right for times of `within`."""
+    runs = grid_runs(grid, within.low_us, within.high_us)
     return _choose_run(runs, t, lambda run: run.at_us, lambda run: _index_in(run, t))
 
 
-def start(grid: Grid, t: Column, low_us: int, high_us: int) -> Column:
-    """The last boundary at or before `t`, in one step; right for `low_us` <= t <= `high_us`."""
-    runs = grid_runs(grid, low_us, high_us)
+def start(grid: Grid, t: Column, within: Range) -> Column:
+    """The last boundary at or before `t`, in one step; right for times of `within`."""
+    runs = grid_runs(grid, within.low_us, within.high_us)
     return _choose_run(runs, t, lambda run: run.at_us, lambda run: _start_in(run, t))
 
 
-def boundary(grid: Grid, k: Column, low_us: int, high_us: int) -> Column:
+def boundary(grid: Grid, k: Column, within: Range) -> Column:
     """The instant of boundary `k`.
 
-    Right for the boundaries from the last one <= `low_us` to the first one > `high_us`.
+    Right for the boundaries from the last one before or at the beginning of `within` to the first
+    one after its end.
     """
-    runs = grid_runs(grid, low_us, high_us)
+    runs = grid_runs(grid, within.low_us, within.high_us)
     return _choose_run(runs, k, lambda run: run.first, lambda run: _boundary_in(run, k))
 
 

@@ -12,7 +12,8 @@ publish                               versions that readers may see
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from json import loads
-from typing import Any
+
+from windowing.ledger.offsets import parse_offset, read_version_at
 
 OPEN, INTENT, DONE, CLOSE = "open", "intent", "done", "close"
 PUBLISH, SKIP = "publish", "skip"
@@ -31,6 +32,8 @@ KEPT_STATE, KEPT_OUTPUT = "kept_state", "kept_output"
 
 In microseconds.
 """
+ROW_BY_ROW = "row_by_row"
+"""The count of batches of a large run whose rows Spark has passed on one by one, which is slow."""
 COUNTS = ("read", "accepted", "late", "duplicate", "quarantined")
 
 
@@ -167,29 +170,14 @@ class LedgerExcerpt:
     @property
     def next_version(self) -> int | None:
         """The source version that the next batch begins with; None before the first one."""
-        offset = self._offset
-        return None if offset is None else int(offset["reservoirVersion"])
+        text = self.offsets(self.last_batch)
+        return None if text is None else int(parse_offset(text)["reservoirVersion"])
 
     @property
     def read_version(self) -> int | None:
         """The version of the source that was read last; None before the first finished batch."""
-        offset = self._offset
-        if offset is None:
-            return None
-        version = int(offset["reservoirVersion"])
-        # Once it has read a version to its end, Delta names the next one, with an index below 0.
-        begun = int(offset["index"]) >= 0 or bool(offset["isStartingVersion"])
-        return version if begun else version - 1
-
-    @property
-    def _offset(self) -> Mapping[str, Any] | None:
-        """Where the stream stood at the end of the last finished batch, in Delta's fields."""
         text = self.offsets(self.last_batch)
-        if text is None:
-            return None
-        # The lines before the last one are Spark's: a version and its own metadata.
-        found: Mapping[str, Any] = loads(text.splitlines()[-1])
-        return found
+        return None if text is None else read_version_at(text)
 
     def offsets(self, batch: int) -> str | None:
         """Where the stream stood at the end of `batch`."""
@@ -269,6 +257,12 @@ class LedgerExcerpt:
         return _newest_of(self._entries_of(PUBLISH))
 
     @property
+    def accepted_because(self) -> str | None:
+        """Why readers use what failed its expectations; None where it passed."""
+        note = None if self.published is None else self.published.note
+        return None if note is None else str(loads(note)["accepted"])
+
+    @property
     def is_published(self) -> bool:
         """Whether readers use what the newest finished step has left."""
         return self.newest is not None and self.shows(self.newest)
@@ -315,9 +309,22 @@ class LedgerHistory(LedgerExcerpt):
         last_seen = max(seen, default=published.seq)
         return tuple(entry for entry in finished if entry.seq > last_seen)
 
+    def find_first_shown(self, output: str) -> tuple[LedgerEntry, int | None] | None:
+        """The publication since which readers see this version of an output, and the one before.
+
+        The version before is None where there was none. None where the output is not published.
+        """
+        first, previous = None, None
+        for entry in self._entries_of(PUBLISH):
+            version = entry.versions.get(output)
+            if version is not None and (first is None or version != first.versions[output]):
+                previous = None if first is None else first.versions[output]
+                first = entry
+        return None if first is None else (first, previous)
+
     @property
     def settled(self) -> "LedgerHistory":
-        """The story without an unfinished run: that of the newest finished versions."""
+        """The ledger without an unfinished run: that of the newest finished versions."""
         left = self.open_run
         if left is None:
             return self
@@ -329,7 +336,7 @@ class LedgerHistory(LedgerExcerpt):
         return LedgerHistory(tuple(kept))
 
     def until_run(self, run: int) -> "LedgerHistory":
-        """The story up to the end of `run`, which is closed."""
+        """The ledger up to the end of `run`, which is closed."""
         closes = reversed(self._entries_of(CLOSE))
         closed = next(entry for entry in closes if entry.run == run)
         kept = tuple(entry for entry in self.entries if entry.seq <= closed.seq)

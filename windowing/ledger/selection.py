@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windowing.grid.range import Range, subtract_ranges
 from windowing.ledger.rule import (
     BACKFILL_DONE,
     CLOSE,
@@ -88,10 +89,13 @@ def _find_last_batches(entries: pa.Table) -> Iterator[pa.Array]:
 def _find_changes(entries: pa.Table, chosen: set[int]) -> Iterator[pa.Array]:
     """Batches that met changes of the source, with the backfills of their ranges.
 
-    Needed are those with a range that was not reprocessed. Those that are `chosen` anyway, such as
-    the newest one, would seem to have such ranges without their backfills.
+    Needed are those with a range that was not reprocessed, also one that was left out. Those that
+    are `chosen` anyway, such as the newest one, would seem to have such ranges without their
+    backfills.
     """
     noted: dict[int, list[int]] = {}
+    left_out: dict[int, list[Range]] = {}
+    chunks: dict[int, Range] = {}
     ranges: dict[int, set[int]] = {}
     reprocessed: dict[int, dict[int, int]] = {}
     for row in _list_notes(entries):
@@ -99,16 +103,24 @@ def _find_changes(entries: pa.Table, chosen: set[int]) -> Iterator[pa.Array]:
         if row["step"] == DONE and row["batch"] is not None and "ranges" in note:
             noted.setdefault(row["batch"], []).append(row["seq"])
             ranges[row["batch"]] = {low for low, _ in note["ranges"]}
-        elif row["step"] == BACKFILL_DONE and note.get("batch") is not None:
-            reprocessed.setdefault(note["batch"], {})[note.get("from_us")] = row["seq"]
+            left = note.get("left_out", ())
+            left_out[row["batch"]] = [Range(low, high - 1) for low, high in left]
+        elif row["step"] == BACKFILL_DONE:
+            chunks[row["seq"]] = Range(note["from_us"], note["to_us"] - 1)
+            if note.get("batch") is not None:
+                reprocessed.setdefault(note["batch"], {})[note["from_us"]] = row["seq"]
     batches: list[int] = []
     backfills: list[int] = []
     for batch, seqs in noted.items():
         done = reprocessed.get(batch, {})
+        since = {seq: times for seq, times in chunks.items() if seq > seqs[-1]}
         is_pending = not ranges[batch] <= done.keys()
-        if is_pending or not chosen.isdisjoint(seqs):
+        is_left_out = bool(subtract_ranges(left_out[batch], since.values()))
+        if is_pending or is_left_out or not chosen.isdisjoint(seqs):
             batches.append(batch)
             backfills += done.values()
+            if left_out[batch]:
+                backfills += since
     finished = _of(entries, DONE)
     # A retry may have left two entries of a batch, and the later one counts.
     yield from _where(finished, pc.is_in(finished["batch"], pa.array(batches, pa.int64())))

@@ -6,13 +6,12 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from windowing import control
 from windowing.crash import crashpoint
 from windowing.errors import Busy
-from windowing.files import local_path
 from windowing.ledger.rule import COUNTS, LedgerEntry, LedgerExcerpt, LedgerHistory
 from windowing.ledger.selection import select_entries
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import control
 
 LEDGER, WATERMARKS = "_ledger", "_watermarks"
 MOST_FILES = 24
@@ -57,18 +56,18 @@ _WATERMARKS_SCHEMA = pa.schema(
 
 def create_ledger(pipeline: Pipeline) -> None:
     """Creates the ledger, without an entry, unless it exists."""
-    control.create_table(_path(pipeline, LEDGER), _LEDGER_SCHEMA)
+    control.create_table(pipeline.table(LEDGER), _LEDGER_SCHEMA)
 
 
 def read_history(pipeline: Pipeline) -> LedgerHistory:
-    """All entries of the ledger; an empty story before the first run."""
-    found = control.read_contents(_path(pipeline, LEDGER))
+    """All entries of the ledger; an empty ledger before the first run."""
+    found = control.read_contents(pipeline.table(LEDGER))
     return LedgerHistory(_to_entries(found.files), found.version, len(found.files))
 
 
 def read_excerpt(pipeline: Pipeline) -> LedgerExcerpt:
     """The entries that a run needs, at about the same cost however many runs there have been."""
-    found = control.read_contents(_path(pipeline, LEDGER))
+    found = control.read_contents(pipeline.table(LEDGER))
     return LedgerExcerpt(_to_entries(select_entries(found.files)), found.version, len(found.files))
 
 
@@ -80,19 +79,19 @@ def compact_ledger(pipeline: Pipeline, past: LedgerExcerpt, most_files: int = MO
     if past.files <= most_files:
         return
     for name in (LEDGER, WATERMARKS):
-        control.compact_files(_path(pipeline, name), most=1)
+        control.compact_files(pipeline.table(name), most=1)
         crashpoint("ledger.compacted")
 
 
 def record_entries(pipeline: Pipeline, before: Past, entries: Iterable[LedgerEntry]) -> Past:
     """Appends `entries` in one commit, numbered from the end of `before`.
 
-    Returns the longer story. Busy where the ledger has an entry that `before` does not contain.
+    Returns the longer ledger. Busy where the ledger has an entry that `before` does not contain.
     """
     numbered = []
     for seq, entry in enumerate(entries, start=before.next_seq):
         numbered.append(replace(entry, seq=seq))
-    path = _path(pipeline, LEDGER)
+    path = pipeline.table(LEDGER)
     rows = [_to_row(entry) for entry in numbered]
     try:
         version = control.append_rows(path, _LEDGER_SCHEMA, rows, before.version)
@@ -122,7 +121,7 @@ def record_watermark(
     """Appends the run's row to `_watermarks`; idempotent for the same run."""
     application = f"{pipeline.name}:watermarks:{closed.generation}"
     rows = [_watermark_row(run, closed, max_event_us)]
-    path = _path(pipeline, WATERMARKS)
+    path = pipeline.table(WATERMARKS)
     control.append_once(path, _WATERMARKS_SCHEMA, rows, application, run)
 
 
@@ -131,7 +130,7 @@ def correct_watermark(
 ) -> None:
     """Replaces the row that a run may have appended before it was interrupted, in one commit."""
     rows = [_watermark_row(run, closed, max_event_us)]
-    path = _path(pipeline, WATERMARKS)
+    path = pipeline.table(WATERMARKS)
     control.replace_rows(path, _WATERMARKS_SCHEMA, rows, f"run = {run}")
 
 
@@ -160,7 +159,3 @@ def _to_entries(files: Iterable[pa.Table]) -> tuple[LedgerEntry, ...]:
 def _to_entry(row: Mapping[str, Any]) -> LedgerEntry:
     # Someone may have added columns, which mean nothing here.
     return LedgerEntry(**{field.name: row[field.name] for field in fields(LedgerEntry)})
-
-
-def _path(pipeline: Pipeline, name: str) -> str:
-    return str(local_path(pipeline.table(name)))

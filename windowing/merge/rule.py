@@ -6,6 +6,7 @@ A window has its output and, where that does not show every window, a table that
 from dataclasses import dataclass
 
 from windowing.columns import CLOSED_BY, REVISION, RUN
+from windowing.location import Location
 from windowing.spec.description import State, describe_window
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
@@ -19,7 +20,7 @@ class Target:
     columns that are compared and shown.
     """
 
-    path: str
+    path: Location
     identity: tuple[str, ...]
     shown: tuple[str, ...]
     change_feed: bool

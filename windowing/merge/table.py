@@ -1,35 +1,25 @@
 """Writes one table of windows in one commit.
 
-The commit is an append when no stored row changes, else one MERGE with literal bounds.
-
-A MERGE rewrites the files that contain a changed row, as long as these are small. From the first
-one on for which they are not, the rows of that table are marked by deletion vectors instead.
+The commit is an append when no stored row changes, else one MERGE with literal bounds. It follows
+the version that the rows were compared with.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing import delta, own_tables, table_figures
 from windowing.columns import OP, RUN, START
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant
-from windowing.grid.zone import moment
 from windowing.merge.frame import BEGUN, DELETE, INSERT, LOST, OVERFLOW, UPDATE
 from windowing.merge.rule import Target
-from windowing.plain_table import Clauses
-
-_DELETION_VECTORS = "delta.enableDeletionVectors"
-_REWRITTEN_BYTES = 4 * 1024 * 1024
-"""How much of a table a MERGE by Spark may rewrite.
-
-A deletion vector costs every MERGE some ten more Spark jobs, and every later read two.
-"""
-_REWRITTEN_HERE_BYTES = 16 * 1024 * 1024
-"""How much of a table this process may rewrite. It takes a tenth of the time that Spark takes."""
+from windowing.storage import delta, own_tables, table_figures
+from windowing.storage.arrow_merge import Clauses
+from windowing.storage.merges import Merged, merge_rows
+from windowing.storage.own_tables import Snapshot
+from windowing.storage.plain_table import Bounds
 
 
 @dataclass(frozen=True)
@@ -44,10 +34,28 @@ class Changes:
     deleted: int = 0
     overflow: int = 0
 
-    @property
-    def written(self) -> int:
-        """How many rows are stored or removed."""
-        return self.inserted + self.updated + self.deleted
+
+@dataclass(frozen=True)
+class Output:
+    """A table of windows and the version of it that is compared with what was computed."""
+
+    target: Target
+    snapshot: Snapshot
+
+
+def open_output(target: Target) -> Output:
+    """The newest version of a table of windows."""
+    return Output(target, own_tables.open_snapshot(target.path))
+
+
+def is_new(spark: SparkSession, output: Output) -> bool:
+    """Whether the table was created and never written to."""
+    return own_tables.is_new(spark, output.snapshot)
+
+
+def read_output(spark: SparkSession, output: Output, within: Bounds | None = None) -> DataFrame:
+    """The stored rows; those that are not `within` may be left out."""
+    return own_tables.read_snapshot(spark, output.snapshot, within)
 
 
 def create_table(spark: SparkSession, target: Target, schema: T.StructType) -> None:
@@ -57,11 +65,7 @@ def create_table(spark: SparkSession, target: Target, schema: T.StructType) -> N
 
 def recreate_table(spark: SparkSession, target: Target, schema: T.StructType) -> None:
     """Replaces the table by an empty one with other columns."""
-    builder = DeltaTable.replace(spark).location(target.path).addColumns(schema)
-    for name, value in _build_properties(target, schema).items():
-        builder = builder.property(name, value)
-    builder.execute()
-    own_tables.remember_commit(spark, target.path)
+    delta.replace(spark, target.path, schema, _build_properties(target, schema))
 
 
 def _build_properties(target: Target, schema: T.StructType) -> dict[str, str]:
@@ -115,34 +119,32 @@ def _summarize_changes() -> list[Column]:
     return [F.expr(f"{text} as {name}") for name, text in expressions.items()]
 
 
-def write_changes(spark: SparkSession, target: Target, changed: ComputedChanges) -> Changes:
+def write_changes(output: Output, changed: ComputedChanges) -> Changes:
     """Applies `changed` to the table; stores nothing when there is nothing to change."""
+    target, counts = output.target, changed.counts
     due = changed.rows.where(F.col(OP) != LOST) if changed.lost else changed.rows
-    if changed.counts.updated or changed.counts.deleted:
-        _merge_changes(spark, target, replace(changed, rows=due))
-    elif changed.counts.inserted:
+    if counts.updated or counts.deleted:
+        clauses = Clauses(target.identity, OP, INSERT, DELETE, START, changed.extent)
+        merged = Merged(counts.updated, counts.deleted, counts.inserted)
+        merge_rows(due.select(*target.columns, OP), output.snapshot, clauses, merged)
+    elif counts.inserted:
         inserts = due.select(*target.columns)
-        if own_tables.is_few(inserts, changed.counts.inserted):
-            own_tables.append_few(inserts, target.path, START)
-        else:
-            own_tables.append_many(inserts.sortWithinPartitions(START), target.path)
+        own_tables.append(inserts, output.snapshot, START, counts.inserted)
     crashpoint("output.corrected")
-    return changed.counts
+    return counts
 
 
-def insert_rows(target: Target, new: DataFrame, run: int, most: int | None) -> Changes:
+def insert_rows(output: Output, new: DataFrame, run: int, most: int | None) -> Changes:
     """Appends `new` [row, revision, overflow] to the table; stores nothing where it has no row.
 
     Large files keep the order of the rows; in order of their start they make later reads cheap.
     There are at `most` so many; None where that is not known.
     """
     stamped = new.withColumn(RUN, F.lit(run).cast("bigint"))
-    found = None
-    if own_tables.is_few(stamped, most):
-        rows = stamped.select(*target.columns, OVERFLOW)
-        found = own_tables.append_counted(rows, target.path, START, OVERFLOW)
+    rows = stamped.select(*output.target.columns, OVERFLOW)
+    found = own_tables.append_counted(rows, output.snapshot, START, OVERFLOW, most)
     if found is None:
-        counts = _insert_many(target, stamped)
+        counts = _insert_many(output, stamped)
     else:
         inserted, overflow = found
         counts = Changes(inserted, overflow=overflow)
@@ -150,75 +152,26 @@ def insert_rows(target: Target, new: DataFrame, run: int, most: int | None) -> C
     return counts
 
 
-def _insert_many(target: Target, new: DataFrame) -> Changes:
+def _insert_many(output: Output, new: DataFrame) -> Changes:
     """Counts the rows while they are written, so that they are computed once and kept nowhere."""
     observed = Observation()
     counted = new.observe(observed, F.count("*").alias("n"), F.count_if(OVERFLOW).alias("lost"))
-    own_tables.append_many(counted.select(*target.columns), target.path)
+    own_tables.append_many(counted.select(*output.target.columns), output.snapshot)
     return Changes(inserted=observed.get["n"], overflow=observed.get["lost"])
 
 
-def _merge_changes(spark: SparkSession, target: Target, changed: ComputedChanges) -> None:
-    """Writes the computed rows in one MERGE.
-
-    Only rows that differ are in its source, and the literal bounds prune the target's files.
-    """
-    extent = changed.extent
-    rows = changed.rows.select(*target.columns, OP)
-    if own_tables.is_few(rows, changed.counts.written):
-        clauses = Clauses(target.identity, OP, INSERT, DELETE, START, extent)
-        if own_tables.merge_few(rows, target.path, clauses, _REWRITTEN_HERE_BYTES):
-            return
-    if _is_much_to_rewrite(spark, target, extent):
-        delta.set_property(spark, target.path, _DELETION_VECTORS, "true")
-    conditions = []
-    if extent is not None:
-        low, high = (f"timestamp_ltz'{moment(us).isoformat(sep=' ')}'" for us in extent)
-        conditions.append(f"t.`{START}` between {low} and {high}")
-    conditions.append(f"s.`{OP}` <> '{INSERT}'")
-    conditions += [f"t.`{name}` = s.`{name}`" for name in target.identity]
-    new: dict[str, str | Column] = {f"`{name}`": f"s.`{name}`" for name in target.columns}
-    table = DeltaTable.forPath(spark, target.path).alias("t")
-    (
-        table.merge(changed.rows.alias("s"), " and ".join(conditions))
-        .whenMatchedDelete(f"s.`{OP}` = '{DELETE}'")
-        .whenMatchedUpdate(set=new)
-        .whenNotMatchedInsert(f"s.`{OP}` = '{INSERT}'", values=new)
-        .execute()
-    )
-    own_tables.remember_commit(spark, target.path)
-
-
-def _is_much_to_rewrite(
-    spark: SparkSession, target: Target, extent: tuple[int, int] | None
-) -> bool:
-    """Whether a MERGE of the rows that begin in `extent` may rewrite too many bytes.
-
-    Not where the table has deletion vectors already.
-    """
-    _, all_bytes = own_tables.size(spark, target.path)
-    if all_bytes <= _REWRITTEN_BYTES:
-        return False
-    if delta.setting(spark, target.path, _DELETION_VECTORS) == "true":
-        return False
-    if extent is None:
-        return True
-    found = table_figures.count_bytes_between(target.path, START, *extent)
-    return found is None or found > _REWRITTEN_BYTES
-
-
-def count_stored_bytes(target: Target, low_us: int, high_us: int) -> int | None:
+def count_stored_bytes(output: Output, low_us: int, high_us: int) -> int | None:
     """How large the files are that may have windows which begin from `low_us` to `high_us`.
 
     Both are inside. None where only Spark can tell.
     """
-    return table_figures.count_bytes_between(target.path, START, low_us, high_us)
+    return table_figures.count_bytes_between(output.target.path, START, low_us, high_us)
 
 
-def read_stored(spark: SparkSession, target: Target, low_us: int, high_us: int) -> DataFrame:
+def read_between(spark: SparkSession, output: Output, low_us: int, high_us: int) -> DataFrame:
     """The rows of a table whose window begins from `low_us` to `high_us`, both inside.
 
     The bounds prune files.
     """
     begins_within = F.col(START).between(instant(low_us), instant(high_us))
-    return own_tables.read(spark, target.path, {START: (low_us, high_us)}).where(begins_within)
+    return read_output(spark, output, {START: (low_us, high_us)}).where(begins_within)

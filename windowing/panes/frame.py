@@ -5,7 +5,6 @@ and -> fragments[key, first, last, rows, parts]
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from hashlib import sha256
 from operator import and_
@@ -14,24 +13,16 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.aggregates.algebra import FRACTIONS, NUMERIC, Algebra, Input, Part, rows_part
+from windowing.aggregates.algebra import FRACTIONS, Algebra, Input, Part, rows_part
 from windowing.aggregates.catalog import AGGREGATES
 from windowing.columns import FIRST, LAST, PANE, ROWS, TIME
 from windowing.expressions.compile import compile_condition
 from windowing.grid.frame import start
+from windowing.grid.range import Range
 from windowing.panes.rule import Family
+from windowing.spec.aggregate_description import Takes, describe_aggregate
 from windowing.spec.kinds import Aggregate
 from windowing.spec.pipeline import Pipeline, Source
-
-_COMPARING = ("min", "max", "min_by", "max_by")
-
-
-@dataclass(frozen=True)
-class Range:
-    """Event times from `low_us` to `high_us`, both inside."""
-
-    low_us: int
-    high_us: int
 
 
 def algebras_of(
@@ -77,11 +68,11 @@ def aggregate_panes(
     accepted[keys, t, inputs] -> [keys, pane_start, rows, parts]
     """
     time = F.col(TIME)
-    boundaries = [start(grid, time, within.low_us, within.high_us) for grid in family.cuts]
+    boundaries = [start(grid, time, within) for grid in family.cuts]
     # A pane begins at the last boundary of any grid. `greatest` refuses a single column.
     last_boundary = boundaries[0] if len(boundaries) == 1 else F.greatest(*boundaries)
     pane_start = F.timestamp_micros(last_boundary).alias(PANE)
-    lifted = [part.lift.alias(part.name) for part in kept]
+    lifted = [part.lifted() for part in kept]
     return accepted.groupBy(*keys, pane_start).agg(*lifted)
 
 
@@ -92,18 +83,26 @@ def aggregate_fragments(
 
     accepted[keys, t, inputs] -> [keys, first_event, last_event, rows, parts]; both ends are events.
     """
+    first_event = F.timestamp_micros(F.min(TIME)).alias(FIRST)
+    last_event = F.timestamp_micros(F.max(TIME)).alias(LAST)
+    lifted = [part.lifted() for part in kept]
+    chains = add_event_chains(accepted, keys, gap_us).groupBy(*keys, "__chain")
+    return chains.agg(first_event, last_event, *lifted).drop("__chain")
+
+
+def add_event_chains(events: DataFrame, keys: Sequence[str], gap_us: int) -> DataFrame:
+    """Adds `__chain`: the same number for a key's events of a chain, at most `gap_us` apart.
+
+    events[keys, t, ...] -> events + [__chain].
+    """
     by_time = Window.partitionBy(*keys).orderBy(TIME)
     since_last_event = F.col(TIME) - F.lag(TIME).over(by_time)
     # It is null for the first event of a key, which begins a chain, too.
     begins_chain = F.coalesce(since_last_event > F.lit(gap_us), F.lit(True))
-    marked = accepted.withColumn("__begins", begins_chain.cast("int"))
+    marked = events.withColumn("__begins", begins_chain.cast("int"))
     until_event = by_time.rowsBetween(Window.unboundedPreceding, 0)
-    chained = marked.withColumn("__chain", F.sum("__begins").over(until_event))
-    first_event = F.timestamp_micros(F.min(TIME)).alias(FIRST)
-    last_event = F.timestamp_micros(F.max(TIME)).alias(LAST)
-    lifted = [part.lift.alias(part.name) for part in kept]
-    fragments = chained.groupBy(*keys, "__chain").agg(first_event, last_event, *lifted)
-    return fragments.drop("__chain")
+    numbered = marked.withColumn("__chain", F.sum("__begins").over(until_event))
+    return numbered.drop("__begins")
 
 
 def column_that_may_be_bad(aggregate: Aggregate, schema: T.StructType) -> str | None:
@@ -112,10 +111,12 @@ def column_that_may_be_bad(aggregate: Aggregate, schema: T.StructType) -> str | 
     Bad values are NaN, infinity, and text where a number is needed.
     """
     column = aggregate.by if aggregate.by is not None else aggregate.column
-    if column is None or aggregate.function not in (*NUMERIC, *_COMPARING):
+    described = describe_aggregate(aggregate.function)
+    takes_numbers = described.takes is Takes.NUMBERS
+    if column is None or not (takes_numbers or described.compares):
         return None
     kind = schema[column].dataType
-    is_number_as_text = isinstance(kind, T.StringType) and aggregate.function in NUMERIC
+    is_number_as_text = takes_numbers and isinstance(kind, T.StringType)
     return column if isinstance(kind, FRACTIONS) or is_number_as_text else None
 
 
@@ -148,7 +149,8 @@ def _build_algebra(source: Source, aggregate: Aggregate, schema: T.StructType) -
 def _build_input(source: Source, aggregate: Aggregate, schema: T.StructType) -> Input:
     kind = T.LongType() if aggregate.column is None else schema[aggregate.column].dataType
     value = _select_counted_value(aggregate, aggregate.column, schema)
-    if isinstance(kind, T.StringType) and aggregate.function in NUMERIC:
+    takes_numbers = describe_aggregate(aggregate.function).takes is Takes.NUMBERS
+    if takes_numbers and isinstance(kind, T.StringType):
         kind = T.DoubleType()
         value = value.try_cast("double")
     by = None

@@ -4,21 +4,20 @@ Live runs only append to it. Each row records its batch, and the watermark by wh
 events.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from windowing import delta, own_tables, table_figures
-from windowing.columns import BATCH, FIRST, GENERATION, JUDGED, LAST, OP, PANE, RUN
+from windowing.columns import BATCH, FIRST, GENERATION, JUDGED, LAST, PANE, RUN
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant
-from windowing.panes.frame import Range
+from windowing.grid.range import Range
 from windowing.panes.rule import BACKFILLED, EVENTS, SEEN, fragments_table
 from windowing.spec.kinds import Session
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import delta, own_tables, table_figures
+from windowing.storage.own_tables import Once
 
 
 @dataclass(frozen=True)
@@ -65,34 +64,10 @@ def store_partials(
     rows: DataFrame, pipeline: Pipeline, table: str, stamp: Stamp, sort: str, most: int
 ) -> None:
     """Appends stamped state rows, at `most` so many; a retry of the same batch writes nothing."""
-    transaction = (f"{pipeline.name}:{table}:{stamp.generation}", stamp.batch)
-    stamped = stamp.on(rows)
-    path = pipeline.table(table)
-    if own_tables.is_few(stamped, most):
-        own_tables.append_few(stamped, path, sort, transaction)
-    else:
-        own_tables.append_many(stamped.sortWithinPartitions(sort), path, transaction)
+    application = f"{pipeline.name}:{table}:{stamp.generation}"
+    once = Once(pipeline.table(table), application, stamp.batch)
+    own_tables.append(stamp.on(rows), once, sort, most)
     crashpoint("state.stored")
-
-
-def swap_partials(path: str, old: DataFrame, new: DataFrame, identity: Sequence[str]) -> None:
-    """Replaces the rows `old` of a table by the rows `new`, in one commit.
-
-    The columns `identity` distinguish its rows. `old` and `new` have all columns of the table.
-    """
-    deletes = old.withColumn(OP, F.lit("D"))
-    inserts = new.withColumn(OP, F.lit("I"))
-    # MERGE may read its source more than once, so it is computed here, once.
-    source = deletes.unionByName(inserts).localCheckpoint(eager=True)
-    same_row = [f"t.`{name}` <=> s.`{name}`" for name in identity]
-    # A row to insert matches none, so it is inserted even where an equal row is deleted.
-    to_delete = " and ".join([f"s.{OP} = 'D'", *same_row])
-    values: dict[str, str | Column] = {f"`{name}`": f"s.`{name}`" for name in new.columns}
-    target = DeltaTable.forPath(new.sparkSession, path).alias("t")
-    merge = target.merge(source.alias("s"), to_delete)
-    merge = merge.whenMatchedDelete()
-    merge = merge.whenNotMatchedInsert(f"s.{OP} = 'I'", values)
-    merge.execute()
 
 
 def has_panes(spark: SparkSession, pipeline: Pipeline, table: str, within: Range) -> bool:

@@ -40,17 +40,29 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Link:
+    """Words, and the page that they lead to."""
+
+    text: str
+    href: str
+
+
+@dataclass(frozen=True)
 class Section:
-    """A heading, a sentence and a table; either may be empty."""
+    """A heading, a sentence with a link behind it, and a table; each may be empty."""
 
     title: str
     text: str = ""
     columns: tuple[Column, ...] = ()
     rows: tuple[tuple[Cell, ...], ...] = ()
+    link: Link | None = None
 
 
-def render_page(facts: Facts, now: datetime) -> str:
-    """The page as HTML; `now` is the time of its making that it shows."""
+def render_page(facts: Facts, now: datetime, docs: str | None = None) -> str:
+    """The page as HTML; `now` is the time of its making that it shows.
+
+    `docs` is where the Data Docs of the newest validation lie, as seen from the page.
+    """
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
     drawn = facts.runs[-10 * SHOWN :]
     accepted = Line("accepted", [run.accepted for run in drawn])
@@ -68,7 +80,7 @@ def render_page(facts: Facts, now: datetime) -> str:
         curve=Markup(curve),
         curve_range=curve_range,
         curve_top=count(highest, "row"),
-        sections=[describe(facts) for describe in _SECTIONS],
+        sections=[*(describe(facts) for describe in _SECTIONS), _describe_quality(facts, docs)],
     )
 
 
@@ -91,6 +103,7 @@ def _list_cards(facts: Facts) -> list[tuple[str, str]]:
     ]
     for name in COUNTS:
         cards.append((name, cell(facts.total(name))))
+    cards.append(("batches read row by row", cell(facts.total("row_by_row"))))
     return cards
 
 
@@ -106,6 +119,8 @@ def _describe_outputs(facts: Facts) -> Section:
     text = "nothing is published yet"
     if facts.published_run is not None:
         text = f"published: run {facts.published_run}"
+    if facts.accepted_because is not None:
+        text += f", although expectations failed: {facts.accepted_because}"
     return Section("Outputs", text, columns, _to_cells(rows))
 
 
@@ -187,7 +202,7 @@ def _describe_lost_values(facts: Facts) -> Section:
     return Section(title, "" if rows else "none", columns, _to_cells(rows))
 
 
-def _describe_quality(facts: Facts) -> Section:
+def _describe_quality(facts: Facts, docs: str | None) -> Section:
     columns = (
         Column("window"),
         Column("expectation"),
@@ -204,7 +219,8 @@ def _describe_quality(facts: Facts) -> Section:
     for check in facts.checks:
         row = (check.window, check.expectation, _holds_cell(check), check.observed, check.detail)
         rows.append(row)
-    return Section("Quality", text, columns, _to_cells(rows))
+    link = None if docs is None else Link("Data Docs", docs)
+    return Section("Quality", text, columns, _to_cells(rows), link)
 
 
 def _holds_cell(check: Check) -> Cell:
@@ -222,9 +238,8 @@ _SECTIONS = (
     _describe_backfills,
     _describe_refusals,
     _describe_lost_values,
-    _describe_quality,
 )
-"""The sections of the page in their order."""
+"""The sections of the page in their order, before that of quality."""
 
 
 def _to_cells(rows: Iterable[Sequence[Any]]) -> tuple[tuple[Cell, ...], ...]:

@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
+from windowing.grid.range import Range
 from windowing.grid.zone import moment
 from windowing.ledger.nulls import read_null_counts
-from windowing.ledger.rule import COUNTS
+from windowing.ledger.rule import COUNTS, ROW_BY_ROW
+from windowing.source.rule import Followed
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,11 @@ class RunReport:
     by computed column for how many rows it was NULL although each column that it names had a value,
     and under `source.where` how many rows were left out for that reason; none of these is 0.
     `published` is true where the run found nothing new and readers use the newest outputs already.
+    `followed` is what was done about rows that were updated or deleted in the source; None where no
+    row differs, and where the run did not follow such rows. `versions_unread` is how many versions
+    of the source are newer than the one that a backfill has read; it is 0 for a run.
+    `row_by_row` counts the batches of a large run that could not be read as files; Spark has passed
+    on their rows one by one, which is slower.
     """
 
     run: int | None
@@ -53,6 +60,9 @@ class RunReport:
     evolved: tuple[str, ...] = ()
     gave_null: Mapping[str, int] = field(default_factory=dict)
     published: bool = False
+    row_by_row: int = 0
+    followed: Followed | None = None
+    versions_unread: int = 0
 
     def as_json(self) -> dict[str, object]:
         """The report as plain JSON values; times are ISO 8601 in UTC."""
@@ -68,7 +78,58 @@ class RunReport:
             "evolved": list(self.evolved),
             "gave_null": dict(self.gave_null),
             "published": self.published,
+            "row_by_row": self.row_by_row,
+            "followed": None if self.followed is None else _followed_as_json(self.followed),
+            "versions_unread": self.versions_unread,
         }
+
+
+class Published(TypedDict):
+    """What readers see of an output: its `version` and number of `rows`.
+
+    They see it since the publication that is the ledger's `entry`, at a time in ISO 8601. Before
+    they saw the version `previous`; None where there was none.
+    """
+
+    version: int
+    rows: int
+    previous: int | None
+    entry: int
+    at: str
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What is published: the run, and each output by its window.
+
+    `accepted` is the reason that was given for publishing although expectations failed.
+    """
+
+    run: int
+    outputs: dict[str, Published]
+    accepted: str | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """The publication as plain JSON values."""
+        return {"run": self.run, "outputs": self.outputs, "accepted": self.accepted}
+
+
+def _followed_as_json(followed: Followed) -> dict[str, object]:
+    return {
+        "rows": followed.rows,
+        "ranges": _ranges_as_json(followed.ranges),
+        "left_out": _ranges_as_json(followed.left_out),
+    }
+
+
+def _ranges_as_json(ranges: Sequence[Range]) -> list[list[str]]:
+    """Each range as [from, to), in ISO 8601."""
+    return [[at.isoformat() for at in half_open(times)] for times in ranges]
+
+
+def half_open(times: Range) -> tuple[datetime, datetime]:
+    """The range as [from, to)."""
+    return moment(times.low_us), moment(times.high_us + 1)
 
 
 def vars_of(change: Changed) -> dict[str, int]:
@@ -92,6 +153,7 @@ def run_report(
         watermark=None if watermark_us is None else moment(watermark_us),
         windows={name: _changed_in(counts, name) for name in names},
         gave_null=read_null_counts(counts),
+        row_by_row=counts.get(ROW_BY_ROW, 0),
     )
 
 

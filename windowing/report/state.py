@@ -1,11 +1,10 @@
 """The state tables of a pipeline with their sizes, read without Spark."""
 
-from windowing import table_figures
 from windowing.columns import BATCH, RUN
-from windowing.files import local_path
 from windowing.panes.rule import state_names
 from windowing.report.rows import StateTable
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import table_figures
 
 
 def measure_state_tables(pipeline: Pipeline) -> tuple[StateTable, ...]:
@@ -15,7 +14,7 @@ def measure_state_tables(pipeline: Pipeline) -> tuple[StateTable, ...]:
     """
     found = []
     for table, windows in state_names(pipeline).items():
-        path = str(local_path(pipeline.table(table)))
+        path = pipeline.table(table)
         size = table_figures.measure_table(path)
         if size is None:
             continue

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from windowing import control, table_figures
-from windowing.files import local_path
 from windowing.ledger.nulls import read_null_counts
 from windowing.ledger.rule import (
     BACKFILL_DONE,
@@ -18,15 +16,18 @@ from windowing.ledger.rule import (
     ERASE_DONE,
     EVOLVE_DONE,
     FINISHED,
+    ROW_BY_ROW,
     LedgerEntry,
     LedgerHistory,
 )
 from windowing.ledger.table import WATERMARKS, read_history
+from windowing.location import Location
 from windowing.report.rule import Changed
 from windowing.report.text import describe_range, list_open_steps
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import control, table_figures
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,6 +58,7 @@ class Ran:
     duplicate: int
     quarantined: int
     changed: Changed
+    row_by_row: int = 0
 
 
 @dataclass(frozen=True)
@@ -105,9 +107,13 @@ class Lost:
 
 @dataclass(frozen=True)
 class Check:
-    """One expectation of the newest validation; counts and reasons only."""
+    """One expectation of the newest validation; counts and reasons only.
+
+    It judged what `run` left, which is the ledger's entry `seq`.
+    """
 
     run: int
+    seq: int
     window: str
     expectation: str
     severity: str
@@ -118,11 +124,15 @@ class Check:
 
 @dataclass(frozen=True)
 class Facts:
-    """Everything the page shows; runs oldest first."""
+    """Everything the page shows; runs oldest first.
+
+    `accepted_because` is the reason that was given for publishing although expectations failed.
+    """
 
     pipeline: Pipeline
     watermark_us: int | None
     published_run: int | None
+    accepted_because: str | None
     unfinished: tuple[str, ...]
     runs: tuple[Ran, ...]
     backfills: tuple[Backfilled, ...]
@@ -146,6 +156,7 @@ def read_facts(pipeline: Pipeline, open_session: OpenSession) -> Facts:
         pipeline=pipeline,
         watermark_us=past.watermark,
         published_run=past.published.run if past.published else None,
+        accepted_because=past.accepted_because,
         unfinished=tuple(step.what for step in list_open_steps(past)),
         runs=_read_runs(pipeline, past),
         backfills=_list_backfills(pipeline, past),
@@ -185,19 +196,18 @@ def _list_backfills(pipeline: Pipeline, past: LedgerHistory) -> tuple[Backfilled
 
 
 def _read_runs(pipeline: Pipeline, past: LedgerHistory) -> tuple[Ran, ...]:
-    changes = {}
-    for entry in past.entries:
-        if entry.step == CLOSE:
-            changes[entry.run] = sum_changes(pipeline.windows, entry)
-    rows = control.read_snapshot(_directory(pipeline, WATERMARKS)).rows
+    closed = {entry.run: entry for entry in past.entries if entry.step == CLOSE}
+    rows = control.read_rows(pipeline.table(WATERMARKS))
     found = []
     for row in sorted(rows, key=lambda each: int(each["run"])):
+        close = closed.get(row["run"], LedgerEntry(CLOSE))
         ran = Ran(
             run=row["run"],
             arrival_us=row["arrival"],
             watermark_us=row["watermark"],
             **{name: row[name] for name in COUNTS},
-            changed=changes.get(row["run"], Changed()),
+            changed=sum_changes(pipeline.windows, close),
+            row_by_row=close.counts.get(ROW_BY_ROW, 0),
         )
         found.append(ran)
     return tuple(found)
@@ -206,7 +216,7 @@ def _read_runs(pipeline: Pipeline, past: LedgerHistory) -> tuple[Ran, ...]:
 def _read_output(
     window: Window, pipeline: Pipeline, past: LedgerHistory, open_session: OpenSession
 ) -> Output:
-    path = _directory(pipeline, window.name)
+    path = pipeline.table(window.name)
     version = control.read_version(path)
     steps = [entry for entry in past.entries if entry.step in FINISHED]
     changes = []
@@ -225,11 +235,11 @@ def _read_output(
     )
 
 
-def _count_rows(path: str, version: int, open_session: OpenSession) -> int:
+def _count_rows(path: Location, version: int, open_session: OpenSession) -> int:
     try:
         return table_figures.count_rows(path, version)
     except control.TableError:
-        from windowing import delta
+        from windowing.storage import delta
 
         return delta.read(open_session(), path, version).count()
 
@@ -248,7 +258,7 @@ def _read_refusals(pipeline: Pipeline, open_session: OpenSession) -> list[Refusa
     """Of each table of refused rows the reasons, the most frequent ones first."""
     found = []
     for table in REFUSED_TABLES:
-        path = _directory(pipeline, table)
+        path = pipeline.table(table)
         if control.read_version(path) < 0:
             continue
         refusals = []
@@ -259,7 +269,7 @@ def _read_refusals(pipeline: Pipeline, open_session: OpenSession) -> list[Refusa
     return found
 
 
-def _count_groups(path: str, open_session: OpenSession) -> list[table_figures.Group]:
+def _count_groups(path: Location, open_session: OpenSession) -> list[table_figures.Group]:
     """The refused rows by outcome and reason, and how many of them were accepted later.
 
     A column of the source whose type was widened makes a table that only Spark can read.
@@ -270,10 +280,10 @@ def _count_groups(path: str, open_session: OpenSession) -> list[table_figures.Gr
         return _count_groups_by_spark(path, open_session())
 
 
-def _count_groups_by_spark(path: str, spark: "SparkSession") -> list[table_figures.Group]:
+def _count_groups_by_spark(path: Location, spark: "SparkSession") -> list[table_figures.Group]:
     from pyspark.sql import functions as F
 
-    from windowing import delta
+    from windowing.storage import delta
 
     grouped = delta.read(spark, path).groupBy("outcome", "reason")
     counted = grouped.agg(F.count("*"), F.count("resolved_by")).collect()
@@ -282,7 +292,7 @@ def _count_groups_by_spark(path: str, spark: "SparkSession") -> list[table_figur
 
 def _read_checks(pipeline: Pipeline) -> list[Check]:
     """The newest validation: the results written last of the newest step that was validated."""
-    contents = control.read_contents(_directory(pipeline, QUALITY))
+    contents = control.read_contents(pipeline.table(QUALITY))
     newest_step = control.find_highest(contents, "seq")
     if newest_step is None:
         return []
@@ -295,7 +305,3 @@ def _read_checks(pipeline: Pipeline) -> list[Check]:
             found.append(Check(**{name: row[name] for name in names}))
     found.sort(key=lambda each: (each.success, each.severity, each.window, each.expectation))
     return found[:_SHOWN_CHECKS]
-
-
-def _directory(pipeline: Pipeline, table: str) -> str:
-    return str(local_path(pipeline.table(table)))

@@ -21,9 +21,9 @@ body { margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 74rem;
 h1 { margin: 0; font-size: 1.7rem; letter-spacing: -.01em; }
 h2 { margin: 2.4rem 0 .6rem; font-size: 1.1rem; }
 p { margin: .3rem 0; } .soft { color: var(--soft); }
-.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, auto));
-  gap: .75rem; margin: 1.4rem 0; }
-.card { background: var(--card); border: 1px solid var(--rule); border-radius: 8px;
+.cards { display: flex; flex-wrap: wrap; gap: .75rem; margin: 1.4rem 0; }
+.card { flex: 1 0 auto; min-width: 8.5rem; background: var(--card);
+  border: 1px solid var(--rule); border-radius: 8px;
   padding: .7rem .9rem; }
 .card b { display: block; font-size: 1.25rem; white-space: nowrap;
   font-variant-numeric: tabular-nums; }
@@ -46,6 +46,7 @@ polyline.accepted { stroke: var(--accepted); } polyline.late { stroke: var(--lat
 circle.accepted, .key.accepted { fill: var(--accepted); color: var(--accepted); }
 circle.late, .key.late { fill: var(--late); color: var(--late); }
 .good { color: var(--good); } .bad { color: var(--bad); } .warn { color: var(--warn); }
+a { color: var(--accepted); }
 code { font: .9em ui-monospace, monospace; }
 </style>
 </head>
@@ -62,7 +63,8 @@ code { font: .9em ui-monospace, monospace; }
 the top is {{ curve_top }}.</figcaption></figure>
 {% endif %}
 {% for section in sections %}<h2>{{ section.title }}</h2>
-{% if section.text %}<p class="soft">{{ section.text }}</p>
+{% if section.text %}<p class="soft">{{ section.text }}
+{%- if section.link %}. <a href="{{ section.link.href }}">{{ section.link.text }}</a>{% endif %}</p>
 {% endif %}{% if section.rows %}<div class="wide"><table>
 <thead><tr>
 {%- for c in section.columns %}<th{% if c.number %} class="n"{% endif %}>{{ c.name }}</th>

@@ -7,14 +7,11 @@ files, demands -> CleanBatch, or None where Spark has to look at the rows
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import Enum
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyspark.sql import types as T
 
 from windowing.aggregates.algebra import FRACTIONS, INTEGERS
@@ -24,23 +21,14 @@ from windowing.source.frame import UNITS
 from windowing.spec.description import describe_window
 from windowing.spec.expressions.parse import may_lose
 from windowing.spec.pipeline import Pipeline
+from windowing.storage.footers import ColumnFacts, Kind, ParquetFile, read_columns, read_footer
 
 MOST_FILES = 200
 """How many files are opened at most, because each takes a millisecond."""
 MOST_VALUES = 50_000_000
 """How many values are read at most: this process reads alone what Spark reads in parallel."""
-_AT_ONCE = 1_000_000
-"""How many rows are in memory at once."""
 _MODERN_US = micros(datetime(1900, 1, 1, tzinfo=UTC))
 """From here on every calendar that a writer may have used names the same instants."""
-
-
-class Kind(Enum):
-    """What the values of a column of a file are."""
-
-    INSTANT = "microseconds since 1970"
-    INTEGER = "whole numbers"
-    OTHER = "anything else"
 
 
 @dataclass(frozen=True)
@@ -124,26 +112,6 @@ def _describe_time(name: str, unit: str | None, types: Mapping[str, T.DataType])
     return Time(name, Kind.INTEGER, UNITS[unit]) if isinstance(types[name], INTEGERS) else None
 
 
-@dataclass(frozen=True)
-class _Column:
-    """What is known of a column of a file. What is None is not known.
-
-    `ends` are the least and the greatest value, where these are instants or whole numbers.
-    """
-
-    kind: Kind
-    nulls: int | None = None
-    ends: tuple[int, int] | None = None
-    is_finite: bool | None = None
-
-
-@dataclass(frozen=True)
-class _File:
-    path: Path
-    rows: int
-    columns: Mapping[str, _Column]
-
-
 def find_clean_batch(paths: Sequence[Path], demands: Demands) -> CleanBatch | None:
     """The rows of the files, where every row meets the demands; None where one may not.
 
@@ -152,11 +120,11 @@ def find_clean_batch(paths: Sequence[Path], demands: Demands) -> CleanBatch | No
     if len(paths) > MOST_FILES:
         return None
     try:
-        files = [_read_footer(path) for path in paths]
+        files = [read_footer(path) for path in paths]
         unknown = {file.path: _list_unknown(file, demands) for file in files}
         if sum(file.rows * len(unknown[file.path]) for file in files) > MOST_VALUES:
             return None
-        files = [_read_columns(file, unknown[file.path]) for file in files]
+        files = [read_columns(file, unknown[file.path]) for file in files]
     except (OSError, pa.ArrowException):
         # Spark explains what is wrong with a file.
         return None
@@ -166,44 +134,7 @@ def find_clean_batch(paths: Sequence[Path], demands: Demands) -> CleanBatch | No
     return _place_in_time(filled, demands)
 
 
-def _read_footer(path: Path) -> _File:
-    with _open(path) as file:
-        footer, schema = file.metadata, file.schema_arrow
-        columns = {}
-        for place in range(footer.num_columns):
-            name = footer.schema.column(place).path
-            if name in schema.names:
-                is_int96 = footer.schema.column(place).physical_type == "INT96"
-                kind = Kind.INSTANT if is_int96 else _find_kind(schema.field(name).type)
-                columns[name] = _describe_chunks(footer, place, kind)
-        return _File(path, footer.num_rows, columns)
-
-
-def _open(path: Path) -> pq.ParquetFile:
-    # As nanoseconds, times that Spark wrote as INT96 would end in the year 2262.
-    return pq.ParquetFile(path, coerce_int96_timestamp_unit="us")
-
-
-def _find_kind(kind: pa.DataType) -> Kind:
-    if kind == pa.timestamp("us", "UTC"):
-        return Kind.INSTANT
-    return Kind.INTEGER if pa.types.is_signed_integer(kind) else Kind.OTHER
-
-
-def _describe_chunks(footer: pq.FileMetaData, place: int, kind: Kind) -> _Column:
-    """What the statistics of all chunks of a column tell."""
-    chunks = [footer.row_group(n).column(place) for n in range(footer.num_row_groups)]
-    known = [chunk.statistics for chunk in chunks if chunk.statistics is not None]
-    if len(known) < len(chunks) or not all(each.has_null_count for each in known):
-        return _Column(kind)
-    nulls = sum(each.null_count for each in known)
-    if kind is Kind.OTHER or not known or not all(each.has_min_max for each in known):
-        return _Column(kind, nulls)
-    ends = min(each.min_raw for each in known), max(each.max_raw for each in known)
-    return _Column(kind, nulls, ends)
-
-
-def _list_unknown(file: _File, demands: Demands) -> list[str]:
+def _list_unknown(file: ParquetFile, demands: Demands) -> list[str]:
     """The columns of the file that have to be read, because its footer tells too little of them."""
     unknown = set(demands.finite)
     for name in demands.never_null:
@@ -214,33 +145,7 @@ def _list_unknown(file: _File, demands: Demands) -> list[str]:
     return sorted(unknown & file.columns.keys())
 
 
-def _read_columns(file: _File, names: Sequence[str]) -> _File:
-    """The same file, with everything known of the columns `names`."""
-    if not names:
-        return file
-    found = dict(file.columns)
-    with _open(file.path) as opened:
-        for name in names:
-            found[name] = _describe_values(opened, name, file.columns[name].kind)
-    return replace(file, columns=found)
-
-
-def _describe_values(opened: pq.ParquetFile, name: str, kind: Kind) -> _Column:
-    """What the values of a column tell: nulls, and ends or whether they are finite."""
-    nulls, is_finite = 0, True
-    ends: list[int] = []
-    for batch in opened.iter_batches(_AT_ONCE, columns=[name]):
-        values = batch.column(0)
-        nulls += values.null_count
-        if pa.types.is_floating(values.type):
-            is_finite = is_finite and pc.all(pc.is_finite(values), min_count=0).as_py()
-        elif kind is not Kind.OTHER:
-            found = pc.min_max(values.cast(pa.int64())).as_py()
-            ends += [end for end in found.values() if end is not None]
-    return _Column(kind, nulls, (min(ends), max(ends)) if ends else None, is_finite)
-
-
-def _is_clean(file: _File, demands: Demands) -> bool:
+def _is_clean(file: ParquetFile, demands: Demands) -> bool:
     """Whether the file shows that every row of it meets the demands, but for the times."""
     columns = file.columns
     if not columns.keys() >= demands.never_null | demands.finite:
@@ -251,7 +156,7 @@ def _is_clean(file: _File, demands: Demands) -> bool:
     return all(columns[name].is_finite for name in demands.finite)
 
 
-def _place_in_time(files: Sequence[_File], demands: Demands) -> CleanBatch | None:
+def _place_in_time(files: Sequence[ParquetFile], demands: Demands) -> CleanBatch | None:
     """The batch of files with rows, where all its times are known and allowed."""
     rows = sum(file.rows for file in files)
     if not files:
@@ -268,7 +173,7 @@ def _place_in_time(files: Sequence[_File], demands: Demands) -> CleanBatch | Non
     return CleanBatch(rows, low_us, high_us)
 
 
-def _find_span(column: _Column, time: Time) -> tuple[int, int] | None:
+def _find_span(column: ColumnFacts, time: Time) -> tuple[int, int] | None:
     """The first and the last time of a column; None where Spark may read other ones."""
     if column.kind is not time.kind or column.ends is None:
         return None

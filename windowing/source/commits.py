@@ -1,7 +1,7 @@
 """What one commit of a Delta log records about its rows, from its statistics alone. No Spark."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -27,15 +27,15 @@ class Commit:
 
 def read_commit(version: int, text: str, event_time: str) -> Commit:
     """The commit whose JSON lines are `text`; `low` and `high` are of the column `event_time`."""
-    actions = _parse_actions(text)
-    added = _changed_files(actions, "add")
-    removed = _changed_files(actions, "remove")
-    stats_of_added = [_read_stats(file) for file in added]
-    stats_of_removed = [_read_stats(file) for file in removed]
+    actions = parse_actions(text)
+    added = changed_files(actions, "add")
+    removed = changed_files(actions, "remove")
+    stats_of_added = [read_stats(file) for file in added]
+    stats_of_removed = [read_stats(file) for file in removed]
     all_stats = [*stats_of_added, *stats_of_removed]
     return Commit(
         version,
-        operation=_read_operation(actions),
+        operation=operation_of(actions),
         files=len(added),
         rows=total(stats.get("numRecords") for stats in stats_of_added),
         rewrites=bool(removed),
@@ -44,7 +44,8 @@ def read_commit(version: int, text: str, event_time: str) -> Commit:
     )
 
 
-def _parse_actions(text: str) -> list[dict[str, Any]]:
+def parse_actions(text: str) -> list[dict[str, Any]]:
+    """The actions of a commit whose JSON lines are `text`."""
     actions = []
     # Not splitlines: a text in the statistics may contain other ends of lines.
     for line in text.split("\n"):
@@ -53,7 +54,8 @@ def _parse_actions(text: str) -> list[dict[str, Any]]:
     return actions
 
 
-def _read_operation(actions: list[dict[str, Any]]) -> str:
+def operation_of(actions: list[dict[str, Any]]) -> str:
+    """What made the commit, such as DELETE."""
     for action in actions:
         if "commitInfo" in action:
             return str(action["commitInfo"].get("operation", "unknown"))
@@ -70,7 +72,7 @@ def total(numbers: Iterable[int | None]) -> int | None:
     return sum_so_far
 
 
-def _changed_files(actions: list[dict[str, Any]], action: str) -> list[dict[str, Any]]:
+def changed_files(actions: list[dict[str, Any]], action: str) -> list[dict[str, Any]]:
     """The files of the actions of one name; OPTIMIZE changes files, but no data."""
     changed = []
     for each in actions:
@@ -79,7 +81,8 @@ def _changed_files(actions: list[dict[str, Any]], action: str) -> list[dict[str,
     return changed
 
 
-def _read_stats(file: dict[str, Any]) -> dict[str, Any]:
+def read_stats(file: Mapping[str, Any]) -> dict[str, Any]:
+    """The statistics of a file in a commit; empty where it has none."""
     text = file.get("stats")
     found: dict[str, Any] = json.loads(text) if text else {}
     return found
@@ -89,13 +92,19 @@ def _read_times(stats: list[dict[str, Any]], end: str, column: str) -> list[date
     """The values of a time column; `end` is minValues or maxValues."""
     found = []
     for each in stats:
-        value = each.get(end, {}).get(column)
-        if not isinstance(value, str):
-            continue
-        at = _parse_aware(value)
+        at = read_time(each, end, column)
         if at is not None:
             found.append(at)
     return found
+
+
+def read_time(stats: Mapping[str, Any], end: str, column: str) -> datetime | None:
+    """The least or the greatest instant of a column; `end` is minValues or maxValues.
+
+    None where the statistics do not tell it.
+    """
+    value = stats.get(end, {}).get(column)
+    return _parse_aware(value) if isinstance(value, str) else None
 
 
 def _parse_aware(text: str) -> datetime | None:

@@ -4,11 +4,12 @@ It has the change feed's columns, how many changes become few ranges of event ti
 ranges are not reprocessed yet.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from json import loads
 from typing import Any
 
+from windowing.grid.range import Range, subtract_ranges
 from windowing.ledger.rule import BACKFILL_DONE, DONE, LedgerEntry, LedgerExcerpt
 
 CHANGE = "_change_type"
@@ -22,34 +23,58 @@ NEAR_US = 86_400_000_000
 """How far apart two ranges have to be not to become one."""
 
 
-@dataclass(frozen=True)
-class Span:
-    """Event times from `low_us` to `high_us`, both inside."""
-
-    low_us: int
-    high_us: int
-
-
-def merge_spans(spans: Iterable[Span], most: int = MOST) -> tuple[Span, ...]:
-    """At most `most` spans that contain all of `spans`, in order and more than a day apart.
+def merge_ranges(ranges: Iterable[Range], most: int = MOST) -> tuple[Range, ...]:
+    """At most `most` ranges that contain all of `ranges`, in order and more than a day apart.
 
     Where there are more, the nearest neighbours are joined first.
     """
-    found: list[Span] = []
-    for span in sorted(spans, key=lambda s: s.low_us):
-        if found and span.low_us <= found[-1].high_us + NEAR_US:
-            last = found[-1]
-            found[-1] = Span(last.low_us, max(last.high_us, span.high_us))
+    found: list[Range] = []
+    for times in sorted(ranges, key=lambda times: times.low_us):
+        if found and times.low_us <= found[-1].high_us + NEAR_US:
+            found[-1] = found[-1].cover(times)
         else:
-            found.append(span)
+            found.append(times)
 
     def distance_after(n: int) -> int:
         return found[n + 1].low_us - found[n].high_us
 
     while len(found) > most:
         n = min(range(len(found) - 1), key=distance_after)
-        found[n : n + 2] = [Span(found[n].low_us, found[n + 1].high_us)]
+        found[n : n + 2] = [found[n].cover(found[n + 1])]
     return tuple(found)
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What a run did about commits that removed rows of the source.
+
+    So many `rows` were touched by them. The `ranges` are reprocessed; those `left_out` are not.
+    """
+
+    rows: int
+    ranges: tuple[Range, ...]
+    left_out: tuple[Range, ...]
+
+
+def find_followed(past: LedgerExcerpt, batches: Collection[int]) -> Followed | None:
+    """What the `batches` noted of such commits; None where no row differed."""
+    by_batch = {entry.batch: _read_note(entry) for entry in past.entries if entry.step == DONE}
+    noted = [by_batch[batch] for batch in sorted(batches) if batch in by_batch]
+    found = [note for note in noted if "left_out" in note]
+    rows = sum(note["rows"] for note in found)
+    if not rows:
+        return None
+    return Followed(
+        rows,
+        tuple(Range(low, high - 1) for note in found for low, high in note["ranges"]),
+        tuple(Range(low, high - 1) for note in found for low, high in note["left_out"]),
+    )
+
+
+def ends_with_rewrite(past: LedgerExcerpt) -> bool:
+    """Whether the last batch passed over commits that removed rows."""
+    last = [entry for entry in past.entries if entry.step == DONE]
+    return bool(last) and last[-1].batch == past.last_batch and "left_out" in _read_note(last[-1])
 
 
 def pending_changes(past: LedgerExcerpt) -> Iterator[tuple[int, int, int]]:
@@ -66,6 +91,22 @@ def pending_changes(past: LedgerExcerpt) -> Iterator[tuple[int, int, int]]:
         for low, high in ranges:
             if (batch, low) not in done:
                 yield batch, low, high
+
+
+def unsettled_ranges(past: LedgerExcerpt) -> list[tuple[int, int]]:
+    """The ranges [from, to) that the source has changed and no backfill has reprocessed since.
+
+    Among them are those that a run was told to leave out. What is known of events there, such as
+    where an id was accepted, may not be true any more.
+    """
+    found = [(low, high) for _, low, high in pending_changes(past)]
+    # A retry may have left two entries of a batch, and the later one counts.
+    for entry in {e.batch: e for e in past.entries if e.step == DONE}.values():
+        left_out = [Range(low, high - 1) for low, high in _read_note(entry).get("left_out", ())]
+        since = [_read_note(e) for e in past.entries if e.seq > entry.seq]
+        done = [Range(n["from_us"], n["to_us"] - 1) for n in since if "from_us" in n]
+        found += [(r.low_us, r.high_us + 1) for r in subtract_ranges(left_out, done)]
+    return found
 
 
 def was_rewritten(past: LedgerExcerpt) -> bool:

@@ -9,31 +9,40 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing import delta
-from windowing.aggregates.algebra import INTEGERS, NUMERIC
+from windowing.aggregates.algebra import INTEGERS
 from windowing.columns import quoted
 from windowing.doctor.rule import advice
 from windowing.errors import SourceMissing, SpecError, StateRefused, UsageError
 from windowing.expressions.compile import compile_condition
 from windowing.grid.zone import moment
 from windowing.ledger.rule import LedgerEntry, LedgerExcerpt
+from windowing.location import Location
 from windowing.panes.frame import part_names
 from windowing.source.commits import Commit, read_commit
 from windowing.source.frame import shape_rows
 from windowing.source.names import clash_of_columns, clash_of_parts
+from windowing.source.rewrites import Rewrite, find_rewrites
 from windowing.source.rule import CLOCK_SKEW_US
 from windowing.source.widening import schemas_over_time
+from windowing.spec.aggregate_description import Takes, describe_aggregate
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import Aggregate, Window
 from windowing.spec.pipeline import Pipeline, Source
+from windowing.storage import delta, delta_log
+from windowing.storage.files import read_commit_text
+from windowing.storage.table_figures import list_file_figures
 
 _KEYS = (T.StringType, *INTEGERS, T.BooleanType, T.DateType, T.TimestampType, T.DecimalType)
 _TIMES = (T.TimestampType, T.TimestampNTZType, T.StringType, T.DateType)
 _NUMBERS = (*INTEGERS, T.FloatType, T.DoubleType, T.DecimalType)
 _SUMMED = (*_NUMBERS, T.StringType)
 _ORDERED = (*_SUMMED, T.BooleanType, T.DateType, T.TimestampType)
-_FED = {**dict.fromkeys(NUMERIC, _SUMMED), "count_if": (T.BooleanType,)}
-"""The types that an aggregate accepts, where it does not accept every ordered type."""
+_TAKEN = {
+    Takes.ORDERED: _ORDERED,
+    Takes.NUMBERS: _SUMMED,
+    Takes.CONDITION: (T.BooleanType,),
+}
+"""The types that an aggregate accepts."""
 _READ_TYPES = {
     "boolean": (T.BooleanType,),
     "timestamp": (T.TimestampType,),
@@ -70,11 +79,22 @@ _Problem = tuple[str, str]
 
 def read_stream(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
     """What is new in the source since the checkpoint, as it is stored."""
+    feed = {"readChangeFeed": "true"} if pipeline.source.changes == "feed" else {}
+    return _stream(spark, pipeline, feed)
+
+
+def read_appended(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
+    """What was appended to the source since the checkpoint, as it is stored.
+
+    Commits that removed rows are passed over as a whole, with the rows that they added.
+    """
+    return _stream(spark, pipeline, {"skipChangeCommits": "true"})
+
+
+def _stream(spark: SparkSession, pipeline: Pipeline, options: Mapping[str, str]) -> DataFrame:
     reader = spark.readStream.format("delta").option("maxFilesPerTrigger", 1_000_000)
-    if pipeline.source.changes == "feed":
-        reader = reader.option("readChangeFeed", "true")
-    table = pipeline.source.table
-    return reader.load(table) if "/" in table else reader.table(delta.quote_name(table))
+    reader, table = reader.options(**options), pipeline.source.table
+    return reader.table(table.sql) if table.is_in_catalog else reader.load(table.text)
 
 
 def schema(spark: SparkSession, pipeline: Pipeline) -> T.StructType:
@@ -86,12 +106,12 @@ def schema(spark: SparkSession, pipeline: Pipeline) -> T.StructType:
 
 def _describe_missing(pipeline: Pipeline) -> str:
     where = f"{pipeline.file}: " if pipeline.file else ""
-    name = pipeline.source.table
-    if "/" in name:
-        what = f"at {name!r}; create it or correct the path"
+    table = pipeline.source.table
+    if table.is_in_catalog:
+        how = f"a path needs a slash, as in ./{table}, and a catalog Spark's settings that name it"
+        what = f"called {table.text!r} in Spark's catalog; {how}"
     else:
-        how = f"a path needs a slash, as in ./{name}, and a catalog Spark's settings that name it"
-        what = f"called {name!r} in Spark's catalog; {how}"
+        what = f"at {table.text!r}; create it or correct the path"
     return f"{where}source.table: there is no Delta table {what}"
 
 
@@ -118,7 +138,7 @@ def earlier_types(spark: SparkSession, pipeline: Pipeline) -> Mapping[str, tuple
 
     Computed columns are among them, because their types follow those of stored columns.
     """
-    schemas = schemas_over_time(delta.known_schema(spark, pipeline.source.table))
+    schemas = schemas_over_time(delta_log.known_schema(spark, pipeline.source.table))
     if len(schemas) == 1:
         return {}
     with_computed = []
@@ -135,7 +155,7 @@ def earlier_types(spark: SparkSession, pipeline: Pipeline) -> Mapping[str, tuple
     return earlier
 
 
-def check(pipeline: Pipeline, found: T.StructType, story: LedgerExcerpt) -> None:
+def check(pipeline: Pipeline, found: T.StructType, past: LedgerExcerpt) -> None:
     """Checks that the source has the columns that the spec names, of types that fit.
 
     Raises SpecError where it has not, or StateRefused where batches were read before, because then
@@ -149,7 +169,7 @@ def check(pipeline: Pipeline, found: T.StructType, story: LedgerExcerpt) -> None
     if problem is None:
         return
     field, message = problem
-    if story.any_done:
+    if past.any_done:
         wrong = f"{pipeline.source.table}: {field}: {message}"
         how = f"restore the column, or {advice(pipeline)}"
         raise StateRefused("SOURCE_CHANGED", f"{wrong}; {how}")
@@ -161,23 +181,23 @@ def check_feed(spark: SparkSession, pipeline: Pipeline) -> None:
     if pipeline.source.changes != "feed":
         return
     on = "delta.enableChangeDataFeed"
-    if delta.setting(spark, pipeline.source.table, on) == "true":
+    if delta_log.setting(spark, pipeline.source.table, on) == "true":
         return
     wrong = f"feed: {pipeline.source.table} records no change feed"
     how = f"set its property {on} to true, or use refuse"
     raise SpecError("source.changes", f"{wrong}; {how}", pipeline.file)
 
 
-def check_identity(spark: SparkSession, pipeline: Pipeline, story: LedgerExcerpt) -> None:
+def check_identity(spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt) -> None:
     """Checks that the source is the table that was read so far.
 
     It looks at the version at which this JVM has read the source's columns. Raises StateRefused
     where it is another one, or has lost versions that were read.
     """
     table = pipeline.source.table
-    table_id = delta.known_table_id(spark, table)
-    version = delta.known_version(spark, table)
-    before = story.source
+    table_id = delta_log.known_table_id(spark, table)
+    version = delta_log.known_version(spark, table)
+    before = past.source
     if before is None:
         return
     if before.source_id != table_id:
@@ -201,7 +221,7 @@ def _lost_versions(
         return None
     if version < version_read:
         return f"the source is at version {version}, but version {version_read} was read"
-    written_us = delta.committed(spark, pipeline.source.table, version_read)
+    written_us = delta_log.committed(spark, pipeline.source.table, version_read)
     if written_us is None or written_us <= before.at + CLOCK_SKEW_US:
         return None
     was_read = f"version {version_read} of the source was read at {moment(before.at)}"
@@ -231,7 +251,7 @@ def _find_problems(pipeline: Pipeline, found: T.StructType) -> Iterator[_Problem
 
 def _check_type_of_time(source: Source, types: dict[str, T.DataType]) -> _Problem | None:
     name = source.event_time.column or ""
-    allowed = (*_NUMBERS, T.StringType) if source.event_time.unit else _TIMES
+    allowed = _SUMMED if source.event_time.unit else _TIMES
     return _check_type("source.event_time", name, types, allowed)
 
 
@@ -269,7 +289,7 @@ def _check_aggregate(aggregate: Aggregate, types: dict[str, T.DataType]) -> _Pro
     if aggregate.column is None:
         return None
     field = f"aggregates.{aggregate.name}"
-    allowed = _FED.get(aggregate.function, _ORDERED)
+    allowed = _TAKEN[describe_aggregate(aggregate.function).takes]
     problem = _check_type(field, aggregate.column, types, allowed)
     if problem is None and aggregate.by is not None:
         problem = _check_type(field, aggregate.by, types, _ORDERED)
@@ -297,16 +317,42 @@ def commits(
     """The commits `since` to `version`, both included; None for one whose file was deleted."""
     if since > version:
         return []
-    log = delta.home(spark, pipeline.source.table) / "_delta_log"
+    table = delta_log.home(spark, pipeline.source.table)
     event_time = pipeline.source.event_time.column or ""
     found: list[Commit | None] = []
-    for number in range(since, version + 1):
-        file = log / f"{number:020d}.json"
-        commit = None
-        if file.exists():
-            commit = read_commit(number, file.read_text(encoding="utf-8"), event_time)
-        found.append(commit)
+    for number, text in _read_texts(table, since, version):
+        found.append(None if text is None else read_commit(number, text, event_time))
     return found
+
+
+def _read_texts(table: Location, since: int, version: int) -> Iterator[tuple[int, str | None]]:
+    """The commits `since` to `version`, both included, as their files say; None for one deleted."""
+    for number in range(since, version + 1):
+        yield number, read_commit_text(table, number)
+
+
+def list_rewrites(
+    spark: SparkSession, pipeline: Pipeline, since: int, version: int
+) -> tuple[Rewrite, ...]:
+    """Those of the commits `since` to `version`, both included, that removed rows."""
+    table = delta_log.home(spark, pipeline.source.table)
+    texts = [(n, text) for n, text in _read_texts(table, since, version) if text is not None]
+    if not any('"remove"' in text for _, text in texts):
+        return ()
+    column = pipeline.source.event_time.column or ""
+    stored = {field.name: field for field in delta_log.known_schema(spark, table).fields}
+    event_time = column if column in stored and _has_bounds(stored[column]) else ""
+    return find_rewrites(texts, list_file_figures(table, since - 1, event_time), event_time)
+
+
+def _has_bounds(field: T.StructField) -> bool:
+    """Whether statistics show between which instants the values of a column lie.
+
+    The least and the greatest text need not be the first and the last time. A column that is stored
+    under another name has its statistics under that one.
+    """
+    stored_name = field.metadata.get("delta.columnMapping.physicalName", field.name)
+    return isinstance(field.dataType, T.TimestampType) and stored_name == field.name
 
 
 def literal(spark: SparkSession, column: str, kind: T.DataType, value: str) -> Column:

@@ -1,11 +1,10 @@
 """`quantile(delay, 0.95)` -> Aggregate: a function, its columns and numbers, and nothing else."""
 
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from windowing.errors import SpecError
-from windowing.spec.aggregate_names import FUNCTIONS, TWO_COLUMNS
+from windowing.spec.aggregate_description import FUNCTIONS, Call, describe_aggregate
 from windowing.spec.dialects import native_call
 from windowing.spec.expressions.parse import parse_expression
 from windowing.spec.kinds import Aggregate, Expression
@@ -38,6 +37,12 @@ class _Call:
 
     def refused(self, why: str) -> SpecError:
         return SpecError(self.field, f"{quote_value(self.text)} {why}")
+
+    def expect(self, what: str, *example: str) -> None:
+        """SpecError unless there are as many arguments as in the example."""
+        if len(self.arguments) != len(example):
+            example_call = f"{self.function}({', '.join(example)})"
+            raise self.refused(f"needs {what}, as in {example_call}")
 
     def column(self, at: int) -> str:
         text = self.arguments[at]
@@ -87,8 +92,33 @@ def parse_aggregate(field: str, name: str, call: str, where: Expression | None =
     Aggregate(name='p95', function='quantile', column='delay', argument=0.95, by=None, where=None)
     """
     written = _parse_call(field, call)
-    read = _READERS.get(written.function, _read_one_column)
-    return replace(read(name, written), where=where)
+    return replace(_read_call(name, written), where=where)
+
+
+def _read_call(name: str, call: _Call) -> Aggregate:
+    function = call.function
+    match describe_aggregate(function).call:
+        case Call.NOTHING:
+            _refuse_arguments(call)
+            return Aggregate(name, function)
+        case Call.COLUMN:
+            call.expect("exactly one column", "delay")
+            return Aggregate(name, function, call.column(0))
+        case Call.MIDDLE:
+            call.expect("exactly one column", "delay")
+            return Aggregate(name, "quantile", call.column(0), 0.5)
+        case Call.TWO_COLUMNS:
+            call.expect("two columns, what is shown and what is compared", "gate", "delay")
+            return Aggregate(name, function, call.column(0), by=call.column(1))
+        case Call.FRACTION:
+            call.expect("a column and a number from 0 to 1", "delay", "0.95")
+            return Aggregate(name, function, call.column(0), call.fraction(1))
+        case Call.PLACES:
+            call.expect(f"a column and a whole number from 1 to {MOST_VALUES}", "gate", "3")
+            return Aggregate(name, function, call.column(0), call.whole(1, MOST_VALUES))
+        case Call.LIST:
+            most = _read_length(call)
+            return Aggregate(name, function, call.column(0), most)
 
 
 def _parse_call(field: str, call: str) -> _Call:
@@ -154,11 +184,10 @@ def _name_expression(text: str) -> str | None:
     return name
 
 
-def _read_count(name: str, call: _Call) -> Aggregate:
+def _refuse_arguments(call: _Call) -> None:
     if call.arguments:
         wrong = "has an argument, but count() counts rows and takes no column"
         raise call.refused(f"{wrong}; write {_suggest_count(call)}")
-    return Aggregate(name, "count")
 
 
 def _suggest_count(call: _Call) -> str:
@@ -174,52 +203,10 @@ def _suggest_count(call: _Call) -> str:
     return "count()"
 
 
-def _read_one_column(name: str, call: _Call) -> Aggregate:
-    if len(call.arguments) != 1:
-        raise call.refused(f"needs exactly one column, as in {call.function}(delay)")
-    column = call.column(0)
-    if call.function == "median":
-        return Aggregate(name, "quantile", column, 0.5)
-    return Aggregate(name, call.function, column)
-
-
-def _read_two_columns(name: str, call: _Call) -> Aggregate:
-    if len(call.arguments) != 2:
-        raise call.refused(
-            f"needs two columns, what is shown and what is compared, as in {call.function}(gate, "
-            "delay)"
-        )
-    return Aggregate(name, call.function, call.column(0), by=call.column(1))
-
-
-def _read_quantile(name: str, call: _Call) -> Aggregate:
-    if len(call.arguments) != 2:
-        raise call.refused("needs a column and a number from 0 to 1, as in quantile(delay, 0.95)")
-    return Aggregate(name, "quantile", call.column(0), call.fraction(1))
-
-
-def _read_top_k(name: str, call: _Call) -> Aggregate:
-    if len(call.arguments) != 2:
-        raise call.refused(
-            f"needs a column and a whole number from 1 to {MOST_VALUES}, as in top_k(gate, 3)"
-        )
-    return Aggregate(name, "top_k", call.column(0), call.whole(1, MOST_VALUES))
-
-
-def _read_collect(name: str, call: _Call) -> Aggregate:
-    if len(call.arguments) not in (1, 2):
-        raise call.refused(
-            f"needs a column and, if not {USUAL_LIST}, a whole number from 1 to {LONGEST_LIST}, "
-            "as in collect(gate, 10)"
-        )
-    most = call.whole(1, LONGEST_LIST) if len(call.arguments) == 2 else USUAL_LIST
-    return Aggregate(name, "collect", call.column(0), most)
-
-
-_READERS: Mapping[str, Callable[[str, _Call], Aggregate]] = {
-    "count": _read_count,
-    "quantile": _read_quantile,
-    "top_k": _read_top_k,
-    "collect": _read_collect,
-    **dict.fromkeys(TWO_COLUMNS, _read_two_columns),
-}
+def _read_length(call: _Call) -> int:
+    """How many values collect shows."""
+    if len(call.arguments) == 1:
+        return USUAL_LIST
+    what = f"a column and, if not {USUAL_LIST}, a whole number from 1 to {LONGEST_LIST}"
+    call.expect(what, "gate", "10")
+    return call.whole(1, LONGEST_LIST)

@@ -3,30 +3,10 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from windowing.spec.aggregate_description import DESCRIPTIONS, Call, describe_aggregate
+
 FUNCTIONS: Mapping[str, str] = {
-    "approx_count_distinct": "count_distinct",
-    "approx_distinct": "count_distinct",
-    "approx_percentile": "quantile",
-    "approx_quantile": "quantile",
-    "approx_top_k": "top_k",
-    "arg_max": "max_by",
-    "arg_min": "min_by",
-    "argmax": "max_by",
-    "argmin": "min_by",
-    "array_agg": "collect",
-    "average": "avg",
-    "collect_list": "collect",
-    "first_value": "first",
-    "last_value": "last",
-    "mean": "avg",
-    "nunique": "count_distinct",
-    "percentile": "quantile",
-    "percentile_approx": "quantile",
-    "std": "stddev",
-    "stddev_samp": "stddev",
-    "uniq": "count_distinct",
-    "var": "variance",
-    "var_samp": "variance",
+    other: ours for ours, described in DESCRIPTIONS.items() for other in described.elsewhere
 }
 """An aggregate function of Spark, SQL or pandas -> the one that means it here."""
 
@@ -39,8 +19,8 @@ KINDS: Mapping[str, str] = {
 }
 """A kind of window as Flink, Kafka, Beam or pandas calls it -> its name here."""
 
-_ONE_ARGUMENT = ("count_distinct", "collect")
-"""Functions whose other arguments, such as an error bound, have no counterpart."""
+_ONE_ARGUMENT = (Call.COLUMN, Call.LIST)
+"""Calls whose other arguments elsewhere, such as an error bound, have no counterpart."""
 _DISTINCT = re.compile(r"distinct\b\s*\(?\s*([^()]+?)\s*\)?", re.IGNORECASE)
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)%?", re.ASCII)
 
@@ -59,7 +39,7 @@ _SHORT_UNITS: Mapping[str, tuple[str, ...]] = {
 """Every unit, and how it is abbreviated elsewhere."""
 _PART = re.compile(r"([+-]?\d{1,12})\s*([a-zµ]+)\s*")
 _MONTH_OR_MINUTE = re.compile(r"\d\s*M(?![A-Za-z])")
-"""pandas' month, Java's minute: nobody knows which is meant."""
+"""pandas' month, Java's minute: which is meant can't be known."""
 _ISO = re.compile(
     r"(?P<sign>[+-]?)P"
     r"(?:(?P<year>\d{1,12})Y)?(?:(?P<month>\d{1,12})M)?"
@@ -83,9 +63,10 @@ def native_call(function: str, arguments: Sequence[str]) -> str | None:
     ours = FUNCTIONS.get(name)
     if ours is None:
         return None
-    if ours == "quantile":
+    call = describe_aggregate(ours).call
+    if call is Call.FRACTION:
         kept = [*arguments[:1], _parse_fraction(arguments[1:2])]
-    elif ours in _ONE_ARGUMENT:
+    elif call in _ONE_ARGUMENT:
         kept = [*arguments[:1]]
     else:
         kept = [*arguments]

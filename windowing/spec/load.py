@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from windowing.errors import SpecError
+from windowing.location import Location
 from windowing.spec.aggregates import parse_aggregate
 from windowing.spec.expressions.parse import parse_expression
 from windowing.spec.kinds import Aggregate, Expression, Window
@@ -100,7 +101,7 @@ def _build_pipeline(written: PipelineDocument, base: str | None, file: str | Non
         check_name("expectations.suite", suite)
     pipeline = Pipeline(
         name=written.name,
-        lake=resolve_lake("lake", written.lake, base),
+        lake=Location(resolve_lake("lake", written.lake, base)),
         source=source,
         watermark=watermark,
         windows=windows,
@@ -125,7 +126,7 @@ def check_name(field: str, name: str) -> None:
 
 def _build_source(written: SourceDocument, base: str | None) -> Source:
     return Source(
-        table=resolve_table("source.table", written.table, base),
+        table=Location(resolve_table("source.table", written.table, base)),
         event_time=_read_event_time(written),
         key=tuple(written.key),
         zone=check_zone("source.zone", written.zone),
@@ -238,8 +239,7 @@ def _parse_retention(written: RetentionDocument) -> Retention:
 
 
 def _check_source(pipeline: Pipeline, given: str) -> None:
-    # With the slash, a table such as lake/flights_raw doesn't lie in a root such as lake/flights.
-    if f"{pipeline.source.table}/".startswith(f"{pipeline.root}/"):
+    if pipeline.root.contains(pipeline.source.table):
         raise SpecError(
             "source.table",
             f"{quote_value(given)} lies among this pipeline's own tables in {pipeline.root}; "

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from windowing.location import Location
 from windowing.spec.kinds import (
     Aggregate,
     Aligned,
@@ -35,7 +36,7 @@ class Source:
     `changes`: what happens when rows are updated or deleted there, refuse or feed.
     """
 
-    table: str
+    table: Location
     event_time: EventTime
     key: tuple[str, ...]
     zone: str | None = None
@@ -75,7 +76,7 @@ class Pipeline:
     """Everything one spec says. `lake` is where its tables lie: `{lake}/{name}/{table}`."""
 
     name: str
-    lake: str
+    lake: Location
     source: Source
     watermark: Watermark
     windows: tuple[Window, ...]
@@ -85,17 +86,13 @@ class Pipeline:
     file: str | None = None
 
     @property
-    def root(self) -> str:
-        """The directory or URI that holds every table of this pipeline."""
-        return f"{self.lake.rstrip('/')}/{self.name}"
+    def root(self) -> Location:
+        """The directory that holds every table of this pipeline."""
+        return self.lake / self.name
 
-    def table(self, name: str) -> str:
+    def table(self, name: str) -> Location:
         """Where the table `name` lies (an output window, or `_ledger`, `_late`, ...)."""
-        return f"{self.root}/{name}"
-
-    def name_of(self, path: str) -> str:
-        """The name of the table that lies at `path`."""
-        return path.removeprefix(f"{self.root}/")
+        return self.root / name
 
     def window(self, name: str) -> Window:
         """The window called `name`; KeyError with the names there are."""

@@ -11,6 +11,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from windowing.errors import SpecError
+from windowing.spec.aggregate_description import Takes, describe_aggregate
 from windowing.spec.description import describe_window
 from windowing.spec.pipeline import Pipeline, Source
 from windowing.spec.times import INSTANT_FORM, instant
@@ -126,7 +127,8 @@ def _list_required(pipeline: Pipeline) -> Iterator[tuple[str | None, str | None]
             for name in expression.columns:
                 yield name, None
     for aggregate in pipeline.aggregates:
-        yield aggregate.column, "boolean" if aggregate.function == "count_if" else None
+        takes = describe_aggregate(aggregate.function).takes
+        yield aggregate.column, "boolean" if takes is Takes.CONDITION else None
         yield aggregate.by, None
     for window in pipeline.windows:
         for column in describe_window(window).read_columns:

@@ -1,4 +1,4 @@
-"""Empty windows: which outputs show them, and between which windows of a key they lie."""
+"""Empty windows of a grid: which outputs show them, and which windows of a key they are."""
 
 from collections.abc import Sequence
 from typing import TypeGuard
@@ -6,12 +6,13 @@ from typing import TypeGuard
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from windowing.columns import HIGH, LOW
+from windowing.aggregates.algebra import Part
+from windowing.columns import FROM, HIGH, LOW, ROWS, TO, TOUCHED
+from windowing.grid.range import Range
 from windowing.grid.rule import index
-from windowing.panes.frame import Range
 from windowing.panes.rule import grid_shape
 from windowing.spec.kinds import Sliding, Tumbling, Window
-from windowing.windows import sliding
+from windowing.windows.aligned import place_panes
 
 Filled = Tumbling | Sliding
 OLD_LOW, OLD_HIGH = "__old_low", "__old_high"
@@ -29,7 +30,7 @@ def window_extents(
 
     panes[keys, pane_start, judged_by, ...] -> one row for each key, both numbers inside.
     """
-    placed = sliding.placed(panes, window, lateness_us, within)
+    placed = place_panes(panes, window, lateness_us, within)
     return placed.groupBy(*keys).agg(F.min(LOW).alias(LOW), F.max(HIGH).alias(HIGH))
 
 
@@ -38,11 +39,30 @@ def ranges_between(found: DataFrame, keys: Sequence[str]) -> DataFrame:
 
     [keys, __low, __high, __old_low, __old_high] -> [keys, __low, __high].
     """
-    new = found.where(F.col(OLD_LOW).isNull()).select(*keys, LOW, HIGH)
-    earlier = found.select(*keys, LOW, (F.col(OLD_LOW) - 1).alias(HIGH))
-    later = found.select(*keys, (F.col(OLD_HIGH) + 1).alias(LOW), HIGH)
+    is_new = F.col(OLD_LOW).isNull()
+    before_old = F.col(OLD_LOW) - 1
+    after_old = F.col(OLD_HIGH) + 1
+    new = found.where(is_new).select(*keys, LOW, HIGH)
+    earlier = found.select(*keys, LOW, before_old.alias(HIGH))
+    later = found.select(*keys, after_old.alias(LOW), HIGH)
     grown = new.unionByName(earlier).unionByName(later)
     return grown.where(F.col(LOW) <= F.col(HIGH))
+
+
+def list_empty_windows(
+    extents: DataFrame, filled: DataFrame, keys: Sequence[str], kept: Sequence[Part]
+) -> DataFrame:
+    """The windows of `extents` that are not in `filled`: 0 rows, null parts, and touched.
+
+    extents[keys, __low, __high] x filled[keys, from, to, parts, touched] -> columns of `filled`.
+    """
+    of_extents = extents.select(*keys, F.explode(F.sequence(LOW, HIGH)).alias(FROM)).distinct()
+    present = filled.select(*keys, F.explode(F.sequence(FROM, TO)).alias(FROM))
+    empty = of_extents.join(present, [*keys, FROM], "left_anti")
+    values = {TO: F.col(FROM), ROWS: F.lit(0), TOUCHED: F.lit(1)}
+    values |= {part.name: F.lit(None) for part in kept if part.name != ROWS}
+    typed = {name: value.cast(filled.schema[name].dataType) for name, value in values.items()}
+    return empty.withColumns(typed)
 
 
 def last_closed(window: Filled, watermark_us: int) -> int:

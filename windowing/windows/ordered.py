@@ -10,15 +10,15 @@ is that window's index. Each cut of a delta window or a capped session depends o
 it, so they are found by a fold over a key's events, in one expression.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import ROUND_FLOOR, Decimal
 
-from pyspark.sql import Column, DataFrame, Window, WindowSpec
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.aggregates.algebra import Part
-from windowing.columns import BASE, CLOSED_BY, END, INDEX, LAST, ORDER, START, TIME
+from windowing.columns import BASE, CLOSED_BY, END, INDEX, LAST, ORDER, ROWS, START, TIME
 from windowing.expressions.exact_decimals import (
     MOST_DIGITS,
     exactly,
@@ -27,15 +27,17 @@ from windowing.expressions.exact_decimals import (
     subtract_parts,
 )
 from windowing.grid.frame import div
+from windowing.panes.frame import add_event_chains
 from windowing.spec.kinds import CappedSession, Count, Delta, EventDriven, Punctuation
+from windowing.windows.fold import OPENS, number_openings
+from windowing.windows.keyed_rows import order_rows, up_to_row
 from windowing.windows.session import shift_moment
 
-_NTH, _OPENS, _FIRST, _MARKS, _INDEX = "__nth", "__opens", "__first", "__marks", "__index"
-_STARTS = "__starts"
+_NTH, _MARKS, _INDEX = "__nth", "__marks", "__index"
 _INTEGER_TYPES = ("byte", "short", "integer", "long")
 
 
-def windows(
+def cut_windows(
     events: DataFrame,
     window: CappedSession | EventDriven,
     keys: Sequence[str],
@@ -50,12 +52,13 @@ def windows(
     match window:
         case Count():
             found = _merge_by_index(_number_counted(events, window, keys), keys, kept)
-            complete = F.col("rows") == F.lit(window.count)
-            return found.withColumn(CLOSED_BY, F.when(complete, shift_moment(F.col(END), -1)))
+            is_complete = F.col(ROWS) == window.count
+            last_event = shift_moment(F.col(END), -1)
+            return found.withColumn(CLOSED_BY, F.when(is_complete, last_event))
         case Delta():
             found = _merge_by_index(_number_delta(events, window, keys), keys, kept)
-            order = Window.partitionBy(*keys).orderBy(INDEX)
-            return found.withColumn(CLOSED_BY, F.lead(START).over(order))
+            next_start = F.lead(START).over(order_rows(keys, INDEX))
+            return found.withColumn(CLOSED_BY, next_start)
         case Punctuation():
             return _punctuation_windows(events, window, keys, kept)
         case CappedSession():
@@ -64,24 +67,21 @@ def windows(
 
 def _merge_by_index(events: DataFrame, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
     """Windows from their first event to just after their last, with the index of their events."""
-    start = F.timestamp_micros(F.min(TIME)).alias(START)
-    end = F.timestamp_micros(F.max(TIME) + 1).alias(END)
-    lifts = [part.lift.alias(part.name) for part in kept]
-    return events.groupBy(*keys, F.col(_INDEX).alias(INDEX)).agg(start, end, *lifts)
-
-
-def _event_order(keys: Sequence[str]) -> WindowSpec:
-    return Window.partitionBy(*keys).orderBy(ORDER)
+    first_us, last_us = F.min(TIME), F.max(TIME)
+    start = F.timestamp_micros(first_us).alias(START)
+    end = F.timestamp_micros(last_us + 1).alias(END)
+    parts = [part.lifted() for part in kept]
+    number = F.col(_INDEX).alias(INDEX)
+    return events.groupBy(*keys, number).agg(start, end, *parts)
 
 
 def _number_counted(events: DataFrame, window: Count, keys: Sequence[str]) -> DataFrame:
     """One row for each event and count window that contains it, with the window's `__index`."""
-    position = F.row_number().over(_event_order(keys)) - F.lit(1)
+    position = F.row_number().over(order_rows(keys, ORDER)) - 1
     numbered = events.withColumn(_NTH, position)
-    nth = F.col(_NTH)
-    first = div(nth - F.lit(window.count), window.every) + F.lit(1)
-    first = F.greatest(F.lit(0).cast("bigint"), first)
-    last = div(nth, window.every)
+    last_ended = div(F.col(_NTH) - window.count, window.every)
+    first = F.greatest(F.lit(0).cast("bigint"), last_ended + 1)
+    last = div(F.col(_NTH), window.every)
     indexes = F.sequence(F.col(BASE) + first, F.col(BASE) + last)
     return numbered.withColumn(_INDEX, F.explode(indexes))
 
@@ -100,8 +100,8 @@ def _number_delta(events: DataFrame, window: Delta, keys: Sequence[str]) -> Data
         # A difference that overflows is null. It is beyond any step, so only its sign decides.
         return F.coalesce(subtract(now, first) > step, now > first)
 
-    opened = _fold_opens(events.withColumn(_FIRST, number), keys, opens)
-    return opened.withColumn(_INDEX, F.col(_OPENS) - F.lit(1) + F.col(BASE))
+    opened = number_openings(events, keys, number, opens)
+    return opened.withColumn(_INDEX, F.col(OPENS) - 1 + F.col(BASE))
 
 
 def _exact_number(value: Column, data_type: T.DataType) -> Column:
@@ -147,54 +147,20 @@ def _capped_sessions(
     events: DataFrame, window: CappedSession, keys: Sequence[str], kept: Sequence[Part]
 ) -> DataFrame:
     """Chains of events at most a session gap apart, cut where they reach the longest duration."""
-    order = Window.partitionBy(*keys).orderBy(TIME)
-    up_to_here = order.rowsBetween(Window.unboundedPreceding, 0)
-    after_gap = F.col(TIME) - F.lag(TIME).over(order) > F.lit(window.gap_us)
-    begins = F.coalesce(after_gap, F.lit(True)).cast("int")
-    chained = events.withColumn("__begins", begins)
-    chained = chained.withColumn("__chain", F.sum("__begins").over(up_to_here)).drop("__begins")
 
     def opens(now: Column, first: Column) -> Column:
-        return now - first >= F.lit(window.longest_us)
+        return now - first >= window.longest_us
 
-    group = [*keys, "__chain"]
-    opened = _fold_opens(chained.withColumn(_FIRST, F.col(TIME)), group, opens)
+    chain = [*keys, "__chain"]
+    chained = add_event_chains(events, keys, window.gap_us)
+    opened = number_openings(chained, chain, F.col(TIME), opens)
     start = F.timestamp_micros(F.min(TIME)).alias(START)
     last = F.timestamp_micros(F.max(TIME)).alias(LAST)
-    lifts = [part.lift.alias(part.name) for part in kept]
-    found = opened.groupBy(*group, _OPENS).agg(start, last, *lifts).drop("__chain", _OPENS)
+    parts = [part.lifted() for part in kept]
+    found = opened.groupBy(*chain, OPENS).agg(start, last, *parts).drop("__chain", OPENS)
     end_by_gap = shift_moment(F.col(LAST), window.gap_us)
     end_by_cap = shift_moment(F.col(START), window.longest_us)
     return found.withColumn(END, F.least(end_by_gap, end_by_cap))
-
-
-def _fold_opens(
-    events: DataFrame, group: Sequence[str], opens: Callable[[Column, Column], Column]
-) -> DataFrame:
-    """Adds `__opens`: the number of each event's window, from 1.
-
-    An event opens the next window where `opens(its value, the open window's first value)` is true.
-    The value is in `__first`. The fold makes one pass over each group's sorted values and keeps
-    only the positions at which windows begin.
-    """
-    order = Window.partitionBy(*group).orderBy(ORDER)
-    numbered = events.withColumn(_NTH, F.row_number().over(order).cast("bigint"))
-    values = F.array_sort(F.collect_list(F.struct(_NTH, _FIRST)))
-    first_value = F.element_at(values, 1)[_FIRST].alias(_FIRST)
-    first_position = F.array(F.lit(1).cast("bigint")).alias("at")
-    begun = F.struct(first_value, first_position)
-
-    def step(state: Column, event: Column) -> Column:
-        positions = F.concat(state["at"], F.array(event[_NTH])).alias("at")
-        opened = F.struct(event[_FIRST].alias(_FIRST), positions)
-        return F.when(opens(event[_FIRST], state[_FIRST]), opened).otherwise(state)
-
-    positions = F.aggregate(values, begun, step)["at"].alias(_STARTS)
-    starts = numbered.groupBy(*group).agg(positions)
-    marks = starts.select(*group, F.explode(_STARTS).alias(_NTH), F.lit(1).alias("__mark"))
-    joined = numbered.join(marks, [*group, _NTH], "left")
-    running = Window.partitionBy(*group).orderBy(_NTH).rowsBetween(Window.unboundedPreceding, 0)
-    return joined.withColumn(_OPENS, F.count("__mark").over(running)).drop("__mark", _NTH, _FIRST)
 
 
 def _punctuation_windows(
@@ -202,12 +168,11 @@ def _punctuation_windows(
 ) -> DataFrame:
     """The events between markers; a marker closes the window before it and belongs to none."""
     marker = F.coalesce(F.col(f"`{window.marker}`"), F.lit(False))
-    running = _event_order(keys).rowsBetween(Window.unboundedPreceding, 0)
-    counted = events.withColumn(_MARKS, F.count_if(marker).over(running))
+    counted = events.withColumn(_MARKS, F.count_if(marker).over(up_to_row(keys, ORDER)))
     inside = counted.where(~marker)
     # Markers that follow each other directly have no window between them and so use up no index.
-    rank = F.dense_rank().over(Window.partitionBy(*keys).orderBy(_MARKS))
-    numbered = inside.withColumn(_INDEX, rank - F.lit(1) + F.col(BASE))
+    rank = F.dense_rank().over(order_rows(keys, _MARKS))
+    numbered = inside.withColumn(_INDEX, rank - 1 + F.col(BASE))
     found = _merge_by_index(numbered, [*keys, _MARKS], kept)
     closed_marks = (F.col(_MARKS) - 1).alias(_MARKS)
     closed_by = F.timestamp_micros(TIME).alias(CLOSED_BY)

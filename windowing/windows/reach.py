@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import assert_never
 
+from windowing.grid.range import Range
 from windowing.grid.rule import Grid, boundary, index
 from windowing.grid.zone import micros, moment
 from windowing.panes.rule import (
@@ -32,7 +33,7 @@ def windows_touched(
             case Nearby(far_us=far_us):
                 return moment(low_us - far_us), moment(high_us + far_us)
             case OnGrid(window=aligned):
-                start_us, end_us = _windows_on_grid(aligned, low_us, high_us)
+                start_us, end_us = _find_grid_bounds(aligned, low_us, high_us)
                 return moment(start_us), moment(end_us)
             case Onward():
                 return None
@@ -42,20 +43,19 @@ def windows_touched(
         return None
 
 
-def span_windows(window: Aligned, low_us: int, high_us: int) -> tuple[int, int]:
-    """From the first start to the last end of the windows that contain an instant of a range.
+def span_windows(window: Aligned, within: Range) -> Range:
+    """All times of the windows that contain an instant of `within`.
 
-    `low_us` and `high_us` are both inside, and the end of the last window is not. Where the windows
-    lie beyond the calendar the answer is wider.
+    Where the windows lie beyond the calendar the answer is wider.
     """
     try:
-        return _windows_on_grid(window, low_us, high_us)
+        start_us, end_us = _find_grid_bounds(window, within.low_us, within.high_us)
     except (OverflowError, IndexError):
-        far_us = longest_span(window)
-        return low_us - far_us, high_us + far_us
+        return within.widen(longest_span(window))
+    return Range(start_us, end_us - 1)
 
 
-def reach_of(pipeline: Pipeline, name: str, low: int, high: int) -> tuple[datetime, datetime]:
+def find_reach(pipeline: Pipeline, name: str, low: int, high: int) -> tuple[datetime, datetime]:
     """The times between which windows may change when events from `low` to before `high` do.
 
     `low` and `high` are in microseconds. Of windows whose cuts depend on all events before, and of
@@ -77,26 +77,26 @@ def reach_of(pipeline: Pipeline, name: str, low: int, high: int) -> tuple[dateti
             assert_never(other)
 
 
-def _windows_on_grid(window: Aligned, low_us: int, high_us: int) -> tuple[int, int]:
+def _find_grid_bounds(window: Aligned, low_us: int, high_us: int) -> tuple[int, int]:
     """From the start of the first to the end of the last window that contains a time."""
     match window:
         case Cumulate(grid=grid):
-            return _periods_around(grid.periods, low_us, high_us)
+            return _find_period_bounds(grid.periods, low_us, high_us)
         case Tumbling() | Sliding():
-            return _windows_around(grid_shape(window), low_us, high_us)
+            return _find_window_bounds(grid_shape(window), low_us, high_us)
         case _:
             assert_never(window)
 
 
-def _windows_around(form: Shape, low_us: int, high_us: int) -> tuple[int, int]:
-    first = (index(form.grid, low_us) + form.slide - form.size) // form.slide
-    last = index(form.grid, high_us) // form.slide
-    start_us = boundary(form.grid, first * form.slide)
-    end_us = boundary(form.grid, last * form.slide + form.size)
+def _find_window_bounds(shape: Shape, low_us: int, high_us: int) -> tuple[int, int]:
+    first = (index(shape.grid, low_us) + shape.slide - shape.size) // shape.slide
+    last = index(shape.grid, high_us) // shape.slide
+    start_us = boundary(shape.grid, first * shape.slide)
+    end_us = boundary(shape.grid, last * shape.slide + shape.size)
     return start_us, end_us
 
 
-def _periods_around(periods: Grid, low_us: int, high_us: int) -> tuple[int, int]:
+def _find_period_bounds(periods: Grid, low_us: int, high_us: int) -> tuple[int, int]:
     start_us = boundary(periods, index(periods, low_us))
     end_us = boundary(periods, index(periods, high_us) + 1)
     return start_us, end_us

@@ -23,7 +23,7 @@ from windowing.spec.kinds import RecordSliding
 _TICK, _AT, _BLOCK = "__tick", "__at", "__block"
 
 
-def windows(
+def make_record_windows(
     events: DataFrame,
     window: RecordSliding,
     keys: Sequence[str],
@@ -31,8 +31,9 @@ def windows(
     lateness_us: int | None,
 ) -> DataFrame:
     """Every window that `events` make. -> [keys, window_start, window_end, parts]."""
-    tick = (F.col(TIME) - F.pmod(F.col(TIME), F.lit(window.tick_us))).alias(_TICK)
-    lifts = [part.lift.alias(part.name) for part in kept]
+    since_tick = F.pmod(TIME, F.lit(window.tick_us))
+    tick = (F.col(TIME) - since_tick).alias(_TICK)
+    lifts = [part.lifted() for part in kept]
     ticks = events.groupBy(*keys, tick, EVENTS_JUDGED).agg(*lifts)
     # Windows and ticks are joined by blocks as wide as a window: a window lies in two at most.
     width = window.difference_us + window.tick_us
@@ -40,13 +41,14 @@ def windows(
     blocks = F.explode(F.array(first_block, first_block + 1))
     starts = _window_starts(ticks, window, keys, lateness_us).withColumn(_BLOCK, blocks)
     placed = ticks.withColumn(_BLOCK, div(F.col(_TICK), width))
-    last_tick = F.col(_AT) + F.lit(window.difference_us)
-    inside = F.col(_TICK).between(F.col(_AT), last_tick)
-    in_time = _is_in_time(F.col(_AT), window, lateness_us)
-    pairs = starts.join(placed, [*keys, _BLOCK]).where(inside & in_time)
-    merged = pairs.groupBy(*keys, _AT).agg(*(part.merged() for part in kept))
+    last_tick = F.col(_AT) + window.difference_us
+    is_inside = F.col(_TICK).between(F.col(_AT), last_tick)
+    is_in_time = _is_in_time(F.col(_AT), window, lateness_us)
+    pairs = starts.join(placed, [*keys, _BLOCK]).where(is_inside & is_in_time)
+    parts = [part.merged() for part in kept]
+    merged = pairs.groupBy(*keys, _AT).agg(*parts)
     start = F.timestamp_micros(_AT)
-    end = F.timestamp_micros(F.col(_AT) + F.lit(width))
+    end = F.timestamp_micros(F.col(_AT) + width)
     return merged.withColumns({START: start, END: end}).drop(_AT)
 
 
@@ -57,20 +59,20 @@ def _window_starts(
 
     A tick that is late for its last window makes none.
     """
-    start_of_ending = F.col(_TICK) - F.lit(window.difference_us)
-    start_of_next = F.col(_TICK) + F.lit(window.tick_us)
-    ending = ticks.select(*keys, EVENTS_JUDGED, start_of_ending.alias(_AT))
-    ending = ending.where(_is_in_time(F.col(_AT), window, lateness_us)).select(*keys, _AT)
+    start_of_ending = F.col(_TICK) - window.difference_us
+    start_of_next = F.col(_TICK) + window.tick_us
+    makes_ending = _is_in_time(start_of_ending, window, lateness_us)
+    ending = ticks.where(makes_ending).select(*keys, start_of_ending.alias(_AT))
     # The last window that contains a tick begins with it, so the tick's own time is judged here.
-    after = ticks.where(_is_in_time(F.col(_TICK), window, lateness_us))
-    after = after.select(*keys, start_of_next.alias(_AT))
-    return ending.unionByName(after).distinct()
+    makes_next = _is_in_time(F.col(_TICK), window, lateness_us)
+    following = ticks.where(makes_next).select(*keys, start_of_next.alias(_AT))
+    return ending.unionByName(following).distinct()
 
 
 def _is_in_time(at: Column, window: RecordSliding, lateness_us: int | None) -> Column:
     """True where the window that begins at `at`, microseconds, is not late for the events."""
     if lateness_us is None:
         return F.lit(True)
-    judged = F.col(EVENTS_JUDGED)
-    end = at + F.lit(window.difference_us + window.tick_us)
-    return judged.isNull() | (end + F.lit(lateness_us) > F.unix_micros(judged))
+    judged_us = F.unix_micros(EVENTS_JUDGED)
+    end = at + (window.difference_us + window.tick_us)
+    return judged_us.isNull() | (end + lateness_us > judged_us)

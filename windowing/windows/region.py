@@ -13,17 +13,18 @@ and `__from` <= window_start < `__to` are the windows that are recomputed.
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame, Window, WindowSpec
+from pyspark.sql import Column, DataFrame, WindowSpec
 from pyspark.sql import functions as F
 
 from windowing.columns import BASE, CLOSED_BY, END, INDEX, LAST, START
 from windowing.spec.kinds import CappedSession, Count, EventDriven, OrderDependent, RecordSliding
+from windowing.windows.keyed_rows import keep_matching, order_rows
 
 # Beyond every event time, and far enough from the ends of BIGINT for sums that can't overflow.
 _LEAST, _MOST = -(2**62), 2**62
 
 
-def regions(
+def find_regions(
     reached: DataFrame, stored: DataFrame | None, window: OrderDependent, keys: Sequence[str]
 ) -> DataFrame:
     """What must be recomputed when events from `__t0` to `__t1` (both inside) of each key change.
@@ -36,26 +37,27 @@ def regions(
         nothing = F.lit(None).cast("struct<low:bigint,base:bigint>")
         return _with_bounds(reached.withColumn("__at", nothing), F.lit(None), keys)
     rows = stored.join(reached, [*keys])
+    marked = rows.withColumn("__clean", _is_clean(window, keys))
+    is_clean = F.col("__clean")
     begun = F.unix_micros(START)
-    clean = rows.withColumn("__clean", _is_clean(window, keys))
+    is_before = begun < F.col("__t0")
     place = F.struct(begun.alias("low"), _window_index(window).alias("base"))
-    anchor = F.max(F.when(F.col("__clean") & (begun < F.col("__t0")), place))
+    anchor = F.max(F.when(is_clean & is_before, place))
     end = F.lit(None).cast("bigint")
     if isinstance(window, CappedSession):
         # Chains are cut independently of each other, so recomputing ends before the next one.
-        beyond = begun > F.col("__t1") + F.lit(window.gap_us)
-        end = F.min(F.when(F.col("__clean") & beyond, begun))
-    found = clean.groupBy(*keys).agg(anchor.alias("__at"), end.alias("__end"))
+        is_beyond = begun > F.col("__t1") + window.gap_us
+        end = F.min(F.when(is_clean & is_beyond, begun))
+    found = marked.groupBy(*keys).agg(anchor.alias("__at"), end.alias("__end"))
     return _with_bounds(reached.join(found, [*keys], "left"), F.col("__end"), keys)
 
 
 def windows_in_regions(rows: DataFrame, found: DataFrame, keys: Sequence[str]) -> DataFrame:
     """The windows of `rows` that lie in the regions `found`."""
-    same_key = [F.col(f"w.`{k}`") == F.col(f"r.`{k}`") for k in keys]
-    begun = F.unix_micros(f"w.{START}")
-    within = (begun >= F.col("r.__from")) & (begun < F.col("r.__to"))
-    spans = found.select(*keys, "__from", "__to")
-    return rows.alias("w").join(spans.alias("r"), [*same_key, within], "left_semi")
+    begun = F.unix_micros(f"l.{START}")
+    starts_within = (begun >= F.col("r.__from")) & (begun < F.col("r.__to"))
+    starts = found.select(*keys, "__from", "__to")
+    return keep_matching(rows, starts, keys, starts_within)
 
 
 def _with_bounds(rows: DataFrame, end: Column, keys: Sequence[str]) -> DataFrame:
@@ -63,15 +65,23 @@ def _with_bounds(rows: DataFrame, end: Column, keys: Sequence[str]) -> DataFrame
     anchor = F.col("__at")
     low = F.coalesce(anchor["low"], F.lit(_LEAST))
     high = F.coalesce(end.cast("bigint"), F.lit(_MOST))
-    base = F.coalesce(anchor["base"], F.lit(0)).cast("bigint")
-    return rows.select(
-        *keys,
-        low.alias("__low"),
-        high.alias("__high"),
-        low.alias("__from"),
-        high.alias("__to"),
-        base.alias(BASE),
-    )
+    base = F.coalesce(anchor["base"], F.lit(0))
+    return _select_region(rows, keys, (low, high), (low, high), base)
+
+
+def _select_region(
+    rows: DataFrame,
+    keys: Sequence[str],
+    events: tuple[Column, Column],
+    starts: tuple[Column, Column],
+    base: Column,
+) -> DataFrame:
+    """The columns of a region: [low, high) of event times, and of starts of windows."""
+    low, high = events
+    first, end = starts
+    columns = {"__low": low, "__high": high, "__from": first, "__to": end}
+    named = [column.alias(name) for name, column in columns.items()]
+    return rows.select(*keys, *named, base.cast("bigint").alias(BASE))
 
 
 def _is_clean(window: CappedSession | EventDriven, keys: Sequence[str]) -> Column:
@@ -81,10 +91,10 @@ def _is_clean(window: CappedSession | EventDriven, keys: Sequence[str]) -> Colum
     `__t0` on leaves alone.
     """
     if isinstance(window, CappedSession):
-        last_before = F.lag(LAST).over(Window.partitionBy(*keys).orderBy(START))
-        chain_ends = F.unix_micros(last_before) + F.lit(window.gap_us)
+        last_before = F.lag(LAST).over(order_rows(keys, START))
+        chain_ends = F.unix_micros(last_before) + window.gap_us
         return last_before.isNull() | (chain_ends < F.unix_micros(START))
-    order = Window.partitionBy(*keys).orderBy(INDEX)
+    order = order_rows(keys, INDEX)
     if isinstance(window, Count) and window.every != window.count:
         return _is_clean_overlapping(window, order)
     end_before = F.lag(END).over(order)
@@ -118,19 +128,14 @@ def _record_regions(reached: DataFrame, window: RecordSliding, keys: Sequence[st
     Windows that contain a changed event, or that one makes, begin at most `difference` before it
     and one tick after it.
     """
-    tick, width = window.tick_us, window.difference_us + window.tick_us
-    first = F.col("__t0") - F.pmod(F.col("__t0"), F.lit(tick))
-    last = F.col("__t1") - F.pmod(F.col("__t1"), F.lit(tick))
+    first = _round_to_tick("__t0", window)
+    last = _round_to_tick("__t1", window)
     # The events of those windows, and the ticks that make them, lie within two widths.
-    low = first - F.lit(2 * width)
-    high = last + F.lit(2 * width)
-    start = first - F.lit(window.difference_us)
-    end = last + F.lit(2 * tick)
-    return reached.select(
-        *keys,
-        low.alias("__low"),
-        high.alias("__high"),
-        start.alias("__from"),
-        end.alias("__to"),
-        F.lit(0).cast("bigint").alias(BASE),
-    )
+    two_widths = 2 * (window.difference_us + window.tick_us)
+    events = first - two_widths, last + two_widths
+    starts = first - window.difference_us, last + 2 * window.tick_us
+    return _select_region(reached, keys, events, starts, F.lit(0))
+
+
+def _round_to_tick(time: str, window: RecordSliding) -> Column:
+    return F.col(time) - F.pmod(time, F.lit(window.tick_us))

@@ -14,6 +14,9 @@ from pyspark.sql import functions as F
 
 from windowing.aggregates.algebra import Part
 from windowing.columns import END, FIRST, LAST, START, TOUCHED
+from windowing.windows.keyed_rows import keep_matching, order_rows, up_to_row
+
+_CHAIN = "__chain"
 
 
 def sessions_touched(
@@ -26,12 +29,11 @@ def sessions_touched(
     stored[keys, window_start, window_end, ...] x fragments[keys, first_event, last_event]
     -> rows of `stored`, each once.
     """
-    spans = fragments.select(*keys, F.col(FIRST).alias("__first"), F.col(LAST).alias("__last"))
-    ends_after = F.col(END) >= F.col("__first")
-    begins_before = F.col(START) <= shift_moment(F.col("__last"), gap_us)
-    same_key = [F.col(f"s.`{k}`") == F.col(f"f.`{k}`") for k in keys]
-    near = ends_after & begins_before
-    return stored.alias("s").join(spans.alias("f"), [*same_key, near], "left_semi")
+    session_end, session_start = F.col(f"l.{END}"), F.col(f"l.{START}")
+    ends_after = session_end >= F.col(f"r.{FIRST}")
+    begins_before = session_start <= shift_moment(F.col(f"r.{LAST}"), gap_us)
+    spans = fragments.select(*keys, FIRST, LAST)
+    return keep_matching(stored, spans, keys, ends_after & begins_before)
 
 
 def fragments_of_sessions(
@@ -41,13 +43,13 @@ def fragments_of_sessions(
 
     fragments[...] x sessions[keys, window_start, last_event] -> fragments[...].
     """
-    spans = sessions.select(*keys, F.col(START).alias("__start"), F.col(LAST).alias("__end"))
-    inside = (F.col(FIRST) >= F.col("__start")) & (F.col(LAST) <= F.col("__end"))
-    same_key = [F.col(f"f.`{k}`") == F.col(f"s.`{k}`") for k in keys]
-    return fragments.alias("f").join(spans.alias("s"), [*same_key, inside], "left_semi")
+    begins_inside = F.col(f"l.{FIRST}") >= F.col(f"r.{START}")
+    ends_inside = F.col(f"l.{LAST}") <= F.col(f"r.{LAST}")
+    spans = sessions.select(*keys, START, LAST)
+    return keep_matching(fragments, spans, keys, begins_inside & ends_inside)
 
 
-def windows(
+def merge_sessions(
     fragments: DataFrame, keys: Sequence[str], gap_us: int, kept: Sequence[Part]
 ) -> DataFrame:
     """The maximal chains of `fragments`, whose order and overlaps don't matter.
@@ -55,12 +57,14 @@ def windows(
     fragments[keys, first_event, last_event, rows, parts, touched]
     -> [keys, window_start, window_end, last_event, rows, parts, touched].
     """
-    chains = add_chains(fragments, keys, gap_us)
-    bounds = [F.min(FIRST).alias(START), F.max(LAST).alias("__last")]
-    merges = [part.merged() for part in kept]
-    merged = chains.groupBy(*keys, "__chain").agg(*bounds, *merges, F.max(TOUCHED).alias(TOUCHED))
+    start = F.min(FIRST).alias(START)
+    last = F.max(LAST).alias("__last")
+    parts = [part.merged() for part in kept]
+    touched = F.max(TOUCHED).alias(TOUCHED)
+    chains = add_chains(fragments, keys, gap_us).groupBy(*keys, _CHAIN)
+    merged = chains.agg(start, last, *parts, touched).drop(_CHAIN)
     ended = merged.withColumn(END, shift_moment(F.col("__last"), gap_us))
-    return ended.withColumnRenamed("__last", LAST).drop("__chain")
+    return ended.withColumnRenamed("__last", LAST)
 
 
 def add_chains(spans: DataFrame, keys: Sequence[str], gap_us: int) -> DataFrame:
@@ -68,16 +72,15 @@ def add_chains(spans: DataFrame, keys: Sequence[str], gap_us: int) -> DataFrame:
 
     spans[keys, first_event, last_event, ...] -> spans + [__chain].
     """
-    ordered = Window.partitionBy(*keys).orderBy(FIRST, LAST)
-    before = ordered.rowsBetween(Window.unboundedPreceding, -1)
-    up_to_here = ordered.rowsBetween(Window.unboundedPreceding, 0)
-    reach = shift_moment(F.max(LAST).over(before), gap_us)
-    begins = F.coalesce(F.col(FIRST) > reach, F.lit(True)).cast("int")
-    marked = spans.withColumn("__begins", begins)
-    numbered = marked.withColumn("__chain", F.sum("__begins").over(up_to_here))
-    return numbered.drop("__begins")
+    before = order_rows(keys, FIRST, LAST).rowsBetween(Window.unboundedPreceding, -1)
+    last_before = F.max(LAST).over(before)
+    is_apart = F.col(FIRST) > shift_moment(last_before, gap_us)
+    begins_chain = F.coalesce(is_apart, F.lit(True))
+    marked = spans.withColumn("__begins", begins_chain.cast("int"))
+    number = F.sum("__begins").over(up_to_row(keys, FIRST, LAST))
+    return marked.withColumn(_CHAIN, number).drop("__begins")
 
 
 def shift_moment(moment: Column, us: int) -> Column:
     """`moment` plus `us` microseconds."""
-    return F.timestamp_micros(F.unix_micros(moment) + F.lit(us))
+    return F.timestamp_micros(F.unix_micros(moment) + us)

@@ -9,12 +9,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from windowing.aggregates.algebra import Part
-from windowing.columns import END, START, TOUCHED
+from windowing.columns import END, START
+from windowing.windows.merging import merge_groups
 
 
-def windows(panes: DataFrame, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
+def merge_whole_windows(panes: DataFrame, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
     """One row for each key of `panes`."""
-    merges = [part.merged() for part in kept]
-    merged = panes.groupBy(*keys).agg(*merges, F.max(TOUCHED).alias(TOUCHED))
+    merged = merge_groups(panes, keys, kept)
     never = F.lit(None).cast("timestamp_ltz")
     return merged.withColumns({START: never, END: never})

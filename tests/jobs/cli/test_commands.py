@@ -14,8 +14,9 @@ from pyspark.sql import SparkSession
 
 import jobs.session
 from jobs.cli.main import main
-from windowing import delta
+from windowing.location import Location
 from windowing.report.rule import Changed, RunReport
+from windowing.storage import delta
 
 SPEC = """
 name: trips
@@ -46,7 +47,7 @@ class Cli:
         frame = self.spark.createDataFrame(
             list(rows), "id string, place string, at timestamp, fare bigint"
         ).coalesce(1)
-        delta.append(frame, str(self.spec.parent / "lake" / "bronze" / "trips"))
+        delta.append(frame, Location(str(self.spec.parent / "lake" / "bronze" / "trips")))
 
     def __call__(self, command: str, *words: str, code: int = 0) -> Result:
         """What `tidemark {command} SPEC {words}` printed; it ended with `code`."""
@@ -106,10 +107,16 @@ def test_before_the_first_run_there_is_nothing_to_see_and_that_is_no_error(empty
     assert empty.json("state")["tables"] == []
     plan = empty.json("explain")
     assert (plan["run"], plan["watermark"], plan["source"]["rows"]) == (1, None, 1)
-    assert "nothing has run yet" in Path(empty.json("report")["report"]).read_text()
-    assert sorted(p.name for p in (empty.spec.parent / "lake" / "trips").iterdir()) == [
-        "_report.html"
-    ], "a look left something behind"
+    page = empty.spec.parent / "page.html"
+    empty("report", "--output", str(page))
+    assert "nothing has run yet" in page.read_text()
+    assert empty.json("report") == {"pipeline": "trips", "report": None}
+    assert "no report, because there is nothing at" in empty("report").stdout
+
+
+def test_before_the_first_run_maintenance_holds_no_lock_and_makes_no_directory(empty: Cli) -> None:
+    assert empty.json("maintain") == {"pipeline": "trips", "tables": {}}
+    assert not (empty.spec.parent / "lake" / "trips").exists(), "a look left something behind"
 
 
 def test_before_the_first_run_nothing_is_validated_or_published(empty: Cli) -> None:

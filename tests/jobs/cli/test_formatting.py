@@ -92,7 +92,7 @@ def _printed(
         "source: {table: lake/bronze, event_time: at, key: [place]}\n"
         "aggregates: {n: count()}\nwindows: {ever: {kind: global}}\n"
     )
-    patch.setattr("jobs.cli.backfill.write_session", lambda pipeline: None)
+    patch.setattr("jobs.cli.spark.start_session", lambda profile: None)
     report = RunReport(1, 1, read=9, accepted=9, gave_null=nulls)
     patch.setattr(f"jobs.{command}.{command}", lambda *_: report)
     result = CliRunner().invoke(main, [command, str(spec), *COMMANDS[command], *words])

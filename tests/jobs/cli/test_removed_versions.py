@@ -12,7 +12,8 @@ from tests.oracle import Count, Event, Tumbling
 from tests.support.command_line import run_command
 from tests.support.long_lived_pipeline import BASE, MINUTE
 from tests.support.pipeline_under_test import FEW, Lab
-from windowing import delta
+from windowing.location import Location
+from windowing.storage import delta_log
 
 WINDOWS = (Tumbling("hourly", 60 * MINUTE), Count("pairs", 2))
 
@@ -70,11 +71,11 @@ def test_a_version_whose_commit_was_cleaned_up_has_been_removed(
     (lab.root / "lab.yaml").write_text(json.dumps(lab.spec()))
     for run in range(2):
         lab.run([Event("a", BASE + run * MINUTE, 1, str(run))])
-    table = tmp_path / "lake" / "lab" / "hourly"
+    table = Location(str(tmp_path / "lake" / "lab" / "hourly"))
     DeltaTable(str(table)).create_checkpoint()
-    for commit in sorted((table / "_delta_log").glob("*.json"))[:-1]:
+    for commit in sorted((table.local / "_delta_log").glob("*.json"))[:-1]:
         commit.unlink()
-    delta.forget(spark, table)
+    delta_log.forget(spark, table)
     result = run_command(lab, "show", "hourly", "--as-of", "1")
     assert (result.exit_code, result.stdout) == (2, ""), result.output
     which = "the version of hourly written by run 1"

@@ -175,7 +175,7 @@ def test_a_place_that_can_not_be_written_to_is_said(
 
 
 def test_a_real_resolver_that_reaches_nobody_is_one_sentence(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    jvm: None, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Nothing listens on port 9; a home without Maven's repository has no JAR to find there.
     monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", "http://127.0.0.1:9/maven2/")

@@ -20,7 +20,7 @@ from jobs.cli.errors import explain_error
 from jobs.cli.main import main
 from jobs.cli.options import Instant
 from jobs.cli.spark_extra import MODULES
-from jobs.session import LIGHT, QUICK
+from jobs.sessions.profiles import SHORT, TINY
 from tests.support.refused_session import NO_SESSION, refuse_sessions
 from windowing.errors import Busy, ExpectationsFailed, SpecError, StateRefused, UsageError
 
@@ -59,10 +59,10 @@ RANGE = ("--from", "2013-01-01", "--to", "2013-01-02")
 def no_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever starts a session here fails."""
 
-    def refuse(**_: str) -> None:
+    def refuse(_: object) -> None:
         pytest.fail("a session was started")
 
-    monkeypatch.setattr("jobs.cli.spark.command_session", refuse)
+    monkeypatch.setattr("jobs.cli.spark.start_session", refuse)
 
 
 @pytest.fixture
@@ -126,13 +126,15 @@ FEW = (
     ("words", "conf"),
     [
         *((words, {}) for words in UNKNOWN),
-        *((words, QUICK) for words in TABLES),
-        *((words, LIGHT) for words in FEW),
+        *((words, SHORT) for words in TABLES),
+        *((words, TINY) for words in FEW),
     ],
 )
 def test_a_command_starts_by_how_much_it_reads(
     words: list[str], conf: dict[str, str], spec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Before the first run there is nothing to maintain, so no session starts.
+    monkeypatch.setattr("jobs.maintain.has_begun", lambda _: True)
     asked = refuse_sessions(monkeypatch)
     assert said(tidemark(words[0], spec, *words[1:])) == f"tidemark: {NO_SESSION}"
     assert asked == [conf]
@@ -155,8 +157,8 @@ WRONG = [
     (["run", "/nowhere/spec.yaml"], "/nowhere/spec.yaml: can't be read"),
     (["run", "{dir}"], "can't be read"),
     (["run", ""], "can't be read"),
-    (["backfill", "{spec}"], "missing option '--from'"),
-    (["backfill", "{spec}", "--from", "2013-01-01"], "missing option '--to'"),
+    (["backfill", "{spec}"], "--from and --to: missing; a backfill reprocesses a range"),
+    (["backfill", "{spec}", "--from", "2013-01-01"], "--to: missing; a backfill reprocesses"),
     (
         ["backfill", "{spec}", "--from", "2013-01-01", "--to", "2013-13-01"],
         "'2013-13-01' is not a time",
@@ -288,10 +290,10 @@ def test_a_suite_that_is_not_there_is_exit_2_before_anything_starts(
 def test_an_interrupted_command_says_that_the_same_command_finishes_it(
     words: list[str], spec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def press_ctrl_c(**_: str) -> None:
+    def press_ctrl_c(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("jobs.cli.spark.command_session", press_ctrl_c)
+    monkeypatch.setattr("jobs.cli.spark.start_session", press_ctrl_c)
     result = tidemark(words[0], spec, *words[1:])
     assert (result.exit_code, result.stdout) == (130, "")
     # click ends the line that a terminal has begun with ^C.
@@ -315,7 +317,7 @@ def test_without_the_extra_a_command_says_what_to_install(command: str, spec: st
     result = tidemark(command, *(() if command == "setup" else (spec,)), *words)
     assert result.exit_code == 2
     assert said(result) == (
-        "tidemark: this command needs Spark, and this Python has no pyspark, delta; "
+        "tidemark: this needs Spark, and this Python has no pyspark, delta; "
         "run `pip install 'WHEEL[spark]'` with the path of Tidemark's wheel"
     )
 

@@ -14,8 +14,8 @@ from jobs.cli.main import main
 from jobs.engine import client, control
 from jobs.engine.client import COMMANDS, run_in_engine
 from jobs.engine.control import start_engine
+from jobs.engine.engine_directory import EngineDirectory, make_directory
 from jobs.engine.fingerprint import code_fingerprint, differing, surroundings
-from jobs.engine.place import Place, make_place
 from windowing.errors import TidemarkError, UsageError
 
 WITHOUT = {"engine", "setup", "test"}
@@ -140,7 +140,7 @@ def test_the_projects_own_files_are_code() -> None:
 
     here = Path(__file__).parents[3]
     files = set(_loaded_files({}))
-    for name in ("jobs/cli/main.py", "windowing/delta.py", "expectations/law.py"):
+    for name in ("jobs/cli/main.py", "windowing/storage/delta.py", "expectations/law.py"):
         assert str(here / name) in files
 
 
@@ -200,33 +200,35 @@ def test_where_spark_does_not_start_no_engine_does(
 
 def test_a_log_begins_with_its_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    place = make_place()
-    place.log.write_text("tidemark: of an engine before\n")
-    with place.log.open("ab") as printed:
+    directory = make_directory()
+    directory.log.write_text("tidemark: of an engine before\n")
+    with directory.log.open("ab") as printed:
         printed.write(b"tidemark: why it ended\n")
         printed.flush()
-        control.begin_log(place)
+        control.begin_log(directory)
         printed.write(b"of this engine\n")
-    assert place.log.read_text() == "of this engine\n"
+    assert directory.log.read_text() == "of this engine\n"
 
 
 def test_a_start_that_fails_is_explained_by_its_own_last_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    place = make_place()
-    place.log.write_text("tidemark: an older reason\n")
+    directory = make_directory()
+    directory.log.write_text("tidemark: an older reason\n")
     ends_at_once = "print('tidemark: a newer reason')"
-    for code, reason in ((ends_at_once, "a newer reason"), ("", f"{place.log} contains what")):
+    for code, reason in ((ends_at_once, "a newer reason"), ("", f"{directory.log} contains what")):
         with monkeypatch.context() as changed:
-            changed.setattr(control, "_spawn_engine", lambda place, _, code=code: run(place, code))
+            changed.setattr(
+                control, "_spawn_engine", lambda directory, _, code=code: run(directory, code)
+            )
             with pytest.raises(TidemarkError, match=f"could be started: {reason}"):
                 start_engine()
 
 
-def run(place: Place, code: str) -> "subprocess.Popen[bytes]":
+def run(directory: EngineDirectory, code: str) -> "subprocess.Popen[bytes]":
     """A process that is no engine and prints to the log of one."""
-    with place.log.open("ab") as log:
+    with directory.log.open("ab") as log:
         return subprocess.Popen([sys.executable, "-c", code], stdout=log, stderr=log)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from jobs.engine import control
-from jobs.engine.place import find_place
+from jobs.engine.engine_directory import find_directory
 from tests.support.fake_engine import ALONE, UNTIDY_SECONDS
 
 ROOT = Path(__file__).parents[3]
@@ -42,7 +42,7 @@ def is_alive(pid: int) -> bool:
 
 @dataclass
 class Lab:
-    """A place of its own for an engine, and the processes that were started there."""
+    """A directory of its own for an engine, and the processes that were started there."""
 
     home: Path
     engines: "list[subprocess.Popen[str]]" = field(default_factory=list)
@@ -62,7 +62,7 @@ class Lab:
         """A process of the fake engine, or of a client."""
         command = [sys.executable, "-m", "tests.support.fake_engine", *words]
         how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **more}
-        return subprocess.Popen(command, **how)  # type: ignore[call-overload,no-any-return]
+        return subprocess.Popen(command, **how)  # type: ignore[call-overload]
 
     def ask(self, *words: str, **more: object) -> tuple[int, str, str]:
         """Exit code, stdout and stderr of a client."""
@@ -309,22 +309,22 @@ def test_a_second_engine_is_refused(lab: Lab) -> None:
 
 def test_only_this_user_reaches_the_socket(lab: Lab) -> None:
     lab.engine()
-    place = find_place()
-    assert place is not None
+    directory = find_directory()
+    assert directory is not None
     modes = [
         stat.S_IMODE(path.stat().st_mode)
-        for path in (place.path.parent, place.path, place.path / "socket")
+        for path in (directory.path.parent, directory.path, directory.path / "socket")
     ]
     assert modes == [0o700, 0o700, 0o600]
 
 
 def test_a_client_that_sends_nonsense_or_nothing_harms_nobody(lab: Lab) -> None:
     lab.engine()
-    place = find_place()
-    assert place is not None
+    directory = find_directory()
+    assert directory is not None
     for sent in (b"", b"\xff\xff\xff\xff", b"\x00\x00\x00\x02[]", b"\x00\x00\x00\x09{}"):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.connect(place.socket)
+            connection.connect(directory.socket)
             connection.sendall(sent)
     assert lab.kept()
 

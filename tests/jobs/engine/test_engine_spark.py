@@ -15,7 +15,7 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from jobs.preflight.lock_file import probe
+from jobs.locking.lock_file import probe
 from tests.support.killed_process import light
 from windowing.spec.load import load_pipeline
 
@@ -78,7 +78,7 @@ def status(home: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def home(jvm: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A pipeline that never ran, whose source has late rows, and an engine that is up."""
     home = tmp_path_factory.mktemp("engine")
     (home / "trips.yaml").write_text(SPEC)

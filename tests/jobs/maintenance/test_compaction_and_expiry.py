@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from pyspark.sql import SparkSession
 
 from jobs.maintenance.compaction import compact_state
@@ -10,7 +9,6 @@ from jobs.maintenance.expiry import expire_rows
 from jobs.microbatch.context import RunContext
 from jobs.microbatch.process import keep_refused, list_contributions
 from tests.support.small_lake import Row, SmallLake, at, rows_of, small_lake, us
-from windowing import delta
 from windowing.columns import DIGEST
 from windowing.ledger.table import WATERMARKS
 from windowing.panes import frame as partials
@@ -18,6 +16,7 @@ from windowing.panes.rule import NO_BATCH
 from windowing.panes.table import Stamp
 from windowing.source import table as source
 from windowing.spec.duration import MINUTE
+from windowing.storage import delta
 
 TENS = {"kind": "tumbling", "size": "10 minutes"}
 VISITS = {"kind": "session", "gap": "10 minutes"}
@@ -46,7 +45,6 @@ def totals(lake: SmallLake, table: str, *names: str) -> list[Row]:
     return rows_of(lake.read(table).withColumn("total", algebras["total"].lower), *names, "total")
 
 
-@pytest.mark.beside
 def test_rows_of_one_pane_become_one_row_that_contains_them_all(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -70,7 +68,6 @@ def test_rows_of_one_pane_become_one_row_that_contains_them_all(
     assert lake.version(PANES) == before
 
 
-@pytest.mark.beside
 def test_only_rows_that_count_in_the_same_windows_are_merged(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -92,7 +89,6 @@ def test_only_rows_that_count_in_the_same_windows_are_merged(
     ]
 
 
-@pytest.mark.beside
 def test_the_fragments_of_a_session_become_one(spark: SparkSession, tmp_path: Path) -> None:
     """A has the sessions [0, 30) and [50, 60), b has one of a single fragment."""
     lake = small_lake(spark, tmp_path, {"visits": VISITS})
@@ -113,7 +109,6 @@ def test_the_fragments_of_a_session_become_one(spark: SparkSession, tmp_path: Pa
     ]
 
 
-@pytest.mark.beside
 def test_state_outputs_and_ids_expire_by_the_watermark(spark: SparkSession, tmp_path: Path) -> None:
     """W = 100, and ids are kept for 20 minutes, state for 60 and outputs for 70.
 
@@ -147,7 +142,6 @@ def test_state_outputs_and_ids_expire_by_the_watermark(spark: SparkSession, tmp_
     assert expire_rows(between_batches(lake), us(100)) == {"_seen": 0, "tens": 0, PANES: 0}
 
 
-@pytest.mark.beside
 def test_refused_rows_of_old_runs_are_emptied_and_keep_key_and_digest(
     spark: SparkSession, tmp_path: Path
 ) -> None:

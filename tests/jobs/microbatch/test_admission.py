@@ -133,7 +133,6 @@ def test_missed_names_how_far_windows_are_missed(late_for_all: SmallLake) -> Non
     assert reasons(found) == [("x", "accepted", "some of its windows had closed")]
 
 
-@pytest.mark.beside
 def test_every_kind_has_its_own_rule_of_lateness(spark: SparkSession, tmp_path: Path) -> None:
     """W - L = 20, and each event has a key of its own.
 
@@ -168,7 +167,6 @@ def test_every_kind_has_its_own_rule_of_lateness(spark: SparkSession, tmp_path: 
     assert found.counts == counts(4, 4, partial=3, **by_window)
 
 
-@pytest.mark.beside
 def test_a_late_marker_belongs_to_no_window_and_is_accepted(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -323,7 +321,6 @@ def test_unusable_rows_are_quarantined_before_anything_else(copies: SmallLake) -
     assert found.within == span(1060, 1060)
 
 
-@pytest.mark.beside
 @pytest.mark.parametrize(
     ("on_bad_value", "outcome", "reason"),
     [
@@ -353,7 +350,6 @@ def test_a_bad_value_quarantines_its_row_unless_the_spec_skips_it(
     assert found.within == span(1 if reason is None else 2, 3)
 
 
-@pytest.mark.beside
 def test_rows_without_an_attribute_are_in_no_delta_window(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -370,7 +366,6 @@ def test_rows_without_an_attribute_are_in_no_delta_window(
     assert found.counts == counts(3, 1, quarantined=2)
 
 
-@pytest.mark.beside
 def test_rows_that_are_no_events_are_not_read_and_lost_answers_are_counted(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -386,7 +381,6 @@ def test_rows_that_are_no_events_are_not_read_and_lost_answers_are_counted(
     assert found.within == span(1, 1)
 
 
-@pytest.mark.beside
 def test_events_can_happen_when_they_arrive(spark: SparkSession, tmp_path: Path) -> None:
     source = {"event_time": "arrival"}
     lake = small_lake(spark, tmp_path, {"tens": TENS}, source=source, created=())

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.microbatch.admission import admit_rows
+from tests.support.session_settings import setting_changed
 from tests.support.small_lake import ARRIVAL, SmallLake, just_after, small_lake, span
 
 GOOD: tuple[tuple[Any, ...], ...] = (("x", "a", 5, 1, 2.5), ("y", "b", 700, 1, None))
@@ -62,8 +63,8 @@ def test_a_batch_is_admitted_as_by_its_rows(
 ) -> None:
     row, is_clean = CASES[case]
     batch = lake.batch(0)
-    lake.spark.conf.set("spark.sql.parquet.outputTimestampType", times)
-    rows, files = write(lake, tmp_path / "rows", *GOOD, row)
+    with setting_changed(lake.spark, "spark.sql.parquet.outputTimestampType", times):
+        rows, files = write(lake, tmp_path / "rows", *GOOD, row)
     by_rows = admit_rows(batch, rows)
     by_files = admit_rows(batch, rows, lambda: files)
     assert (by_files.counts, by_files.within) == (by_rows.counts, by_rows.within)

@@ -54,7 +54,6 @@ def grids(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Smal
     return small_lake(spark, tmp_path_factory.mktemp("grids"), windows)
 
 
-@pytest.mark.beside
 def test_windows_are_joined_that_contain_a_stored_pane_too(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -134,7 +133,6 @@ def test_a_later_event_corrects_the_windows_it_is_in_and_no_other(grids: SmallLa
     ]
 
 
-@pytest.mark.beside
 def test_an_event_counts_only_in_windows_that_it_is_not_late_for(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -149,7 +147,6 @@ def test_an_event_counts_only_in_windows_that_it_is_not_late_for(
     assert lake.rows("twenties") == [("a", 0, 20, 2, 5, 0, 3), ("a", 10, 30, 2, 6, 0, 3)]
 
 
-@pytest.mark.beside
 def test_a_global_window_recomputes_only_keys_with_new_panes(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -167,7 +164,6 @@ def test_a_global_window_recomputes_only_keys_with_new_panes(
     assert lake.rows("all") == [("a", None, None, 2, 5, 1, 2), ("b", None, None, 1, 2, 0, 1)]
 
 
-@pytest.mark.beside
 def test_outputs_that_wait_for_the_watermark_have_no_step(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -183,7 +179,6 @@ def test_outputs_that_wait_for_the_watermark_have_no_step(
     assert lake.rows("tens") == []
 
 
-@pytest.mark.beside
 def test_empty_windows_lie_between_the_events_of_a_key_and_have_a_limit(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -210,7 +205,6 @@ def test_empty_windows_lie_between_the_events_of_a_key_and_have_a_limit(
         far.check()
 
 
-@pytest.mark.beside
 def test_a_window_that_stops_qualifying_is_deleted(spark: SparkSession, tmp_path: Path) -> None:
     """`n < 2`: [0, 10) of a gets a second event; that of c had two and gets a third."""
     lake = small_lake(spark, tmp_path, {"quiet": {**TENS, "having": "n < 2"}})

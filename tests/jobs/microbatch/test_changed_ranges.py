@@ -111,7 +111,7 @@ def test_an_id_in_a_range_that_is_not_reprocessed_yet_moves_as_well(lake: SmallL
     )
     found = ranges(note_of(lake.batch(1), rows, past))
     assert found == spans((6 * DAY, 6 * DAY))
-    settled = '{"batch": 0, "from_us": 0}'
+    settled = f'{{"batch": 0, "from_us": 0, "to_us": {us(10)}}}'
     done = LedgerEntry("backfill_done", seq=1, note=settled)
     assert note_of(lake.batch(1), rows, LedgerHistory((*past.entries, done))) is None
 

@@ -8,12 +8,13 @@ from pyspark.sql import functions as F
 
 from jobs.microbatch.context import Closing, RunContext
 from tests.support.small_lake import at, rows_of, us
-from windowing import delta
+from windowing.location import Location
 from windowing.panes.table import Stamp
 from windowing.spec.pipeline import EventTime, Pipeline, Source, Watermark
+from windowing.storage import delta
 
-SOURCE = Source("/source", EventTime("ts"), ("key", "lane"))
-PIPELINE = Pipeline("small", "/lake", SOURCE, Watermark(0, 0, 0), ())
+SOURCE = Source(Location("/source"), EventTime("ts"), ("key", "lane"))
+PIPELINE = Pipeline("small", Location("/lake"), SOURCE, Watermark(0, 0, 0), ())
 
 
 def batch(spark: SparkSession) -> RunContext:

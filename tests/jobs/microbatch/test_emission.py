@@ -5,7 +5,6 @@ Each test says in a line which windows W has passed: those with an end <= W.
 
 from pathlib import Path
 
-import pytest
 from pyspark.sql import SparkSession
 
 from jobs.microbatch.context import RunContext
@@ -30,7 +29,6 @@ def wrote(window: str, inserted: int, updated: int = 0, deleted: int = 0) -> dic
     return {f"{window}.{name}": n for name, n in names.items()}
 
 
-@pytest.mark.beside
 def test_a_window_appears_when_w_passes_its_end_and_is_corrected_later(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -53,7 +51,6 @@ def test_a_window_appears_when_w_passes_its_end_and_is_corrected_later(
     ]
 
 
-@pytest.mark.beside
 def test_changes_shows_the_windows_that_differ_from_the_one_before_them(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -75,7 +72,6 @@ def test_changes_shows_the_windows_that_differ_from_the_one_before_them(
     ]
 
 
-@pytest.mark.beside
 def test_a_correction_deletes_a_change_that_is_none_any_more(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -91,7 +87,6 @@ def test_a_correction_deletes_a_change_that_is_none_any_more(
     assert lake.rows("steps") == [("a", -10, 10, 7, 1, 2), ("a", 20, 40, None, 0, 1)]
 
 
-@pytest.mark.beside
 def test_empty_windows_appear_up_to_the_watermark(spark: SparkSession, tmp_path: Path) -> None:
     """a: 5 and 35. W = 25 passes [0, 10) and [10, 20), W = 40 also [20, 30) and [30, 40)."""
     lake = small_lake(spark, tmp_path, {"tens": {**TENS, "empty": True}})
@@ -102,7 +97,6 @@ def test_empty_windows_appear_up_to_the_watermark(spark: SparkSession, tmp_path:
     assert lake.rows("tens")[2:] == [("a", 20, 30, 0, None, 0, 2), ("a", 30, 40, 1, 2, 0, 2)]
 
 
-@pytest.mark.beside
 def test_a_session_that_grows_beyond_w_disappears_until_w_passes_it_again(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -128,7 +122,6 @@ def test_a_session_that_grows_beyond_w_disappears_until_w_passes_it_again(
     assert lake.rows("visits") == [("a", 0, 25, 15, 3, 7, 0, 3)]
 
 
-@pytest.mark.beside
 def test_nothing_is_emitted_where_the_run_accepted_nothing_and_w_stays(
     spark: SparkSession, tmp_path: Path
 ) -> None:

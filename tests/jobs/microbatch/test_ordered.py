@@ -5,7 +5,6 @@ Count, delta and punctuation windows last from their first event to a microsecon
 
 from pathlib import Path
 
-import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -45,7 +44,6 @@ def buffered(lake: SmallLake) -> list[Row]:
     return rows_of(found, "key", "event_time", "value", "run", "batch", "names")
 
 
-@pytest.mark.beside
 def test_count_delta_and_punctuation_windows_of_a_first_and_a_second_batch(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -114,7 +112,6 @@ def test_count_delta_and_punctuation_windows_of_a_first_and_a_second_batch(
     ]
 
 
-@pytest.mark.beside
 def test_a_late_event_that_moves_the_start_of_a_capped_session_moves_its_cuts(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -145,7 +142,6 @@ def test_a_late_event_that_moves_the_start_of_a_capped_session_moves_its_cuts(
     ]
 
 
-@pytest.mark.beside
 def test_every_tick_makes_the_window_that_ends_with_it_and_the_one_after_it(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -172,7 +168,6 @@ def test_every_tick_makes_the_window_that_ends_with_it_and_the_one_after_it(
     ]
 
 
-@pytest.mark.beside
 def test_an_event_is_in_no_window_of_events_that_it_is_late_for(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -191,7 +186,6 @@ def test_an_event_is_in_no_window_of_events_that_it_is_late_for(
     assert lake.rows("_windows_pairs") == [("a", 20, just_after(21), 0, 2, 6, 21, 1, 2)]
 
 
-@pytest.mark.beside
 def test_keys_are_recomputed_from_the_last_boundary_before_the_change(
     spark: SparkSession, tmp_path: Path
 ) -> None:

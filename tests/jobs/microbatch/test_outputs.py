@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs.microbatch.outputs import (
@@ -14,8 +13,9 @@ from jobs.microbatch.outputs import (
     write_output,
 )
 from tests.support.small_lake import Row, SmallLake, at, just_after, small_lake, span
-from windowing import delta
+from windowing.merge import table as outputs
 from windowing.merge.rule import complete_table
+from windowing.storage import delta
 
 TENS = {"kind": "tumbling", "size": "10 minutes"}
 PAIRS = {"kind": "count", "count": 2, "emit": "on_close"}
@@ -54,7 +54,6 @@ def wrote(inserted: int, updated: int = 0, deleted: int = 0, overflow: int = 0) 
     return {f"tens.{name}": n for name, n in names.items()}
 
 
-@pytest.mark.beside
 def test_only_rows_that_differ_are_written_and_their_revision_rises_by_one(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -83,7 +82,6 @@ def test_only_rows_that_differ_are_written_and_their_revision_rises_by_one(
     assert lake.version("tens") == before
 
 
-@pytest.mark.beside
 def test_the_change_feed_has_both_images_of_a_correction(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -93,7 +91,7 @@ def test_the_change_feed_has_both_images_of_a_correction(
     new = valued(lake, ("same", 1, 5, False), ("other", 2, 9, False))
     prepare_shown(lake.batch(6), lake.pipeline.aligned[0], Recomputed(new, span(0, 9)))()
     reader = spark.read.format("delta").option("readChangeFeed", "true")
-    feed = reader.option("startingVersion", since).load(lake.pipeline.table("tens"))
+    feed = reader.option("startingVersion", since).load(lake.pipeline.table("tens").text)
     rows = feed.select("key", "total", "revision", "_change_type").collect()
     assert sorted(tuple(row) for row in rows) == [
         ("other", 5, 3, "update_preimage"),
@@ -101,7 +99,6 @@ def test_the_change_feed_has_both_images_of_a_correction(
     ]
 
 
-@pytest.mark.beside
 def test_a_sum_that_is_lost_is_counted_each_time_and_written_once(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -115,7 +112,6 @@ def test_a_sum_that_is_lost_is_counted_each_time_and_written_once(
     assert lake.rows("tens") == [("a", 0, 10, 2, None, 0, 1), ("b", 0, 10, 1, 1, 0, 1)]
 
 
-@pytest.mark.beside
 def test_the_output_of_complete_windows_is_derived_from_their_table(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -160,7 +156,6 @@ def test_the_output_of_complete_windows_is_derived_from_their_table(
     assert lake.rows("pairs") == [*shown, ("c", 2, end(3), 0, 2, 4, 0, 3)]
 
 
-@pytest.mark.beside
 def test_of_a_table_of_complete_windows_only_overflows_are_counted(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -175,10 +170,11 @@ def test_of_a_table_of_complete_windows_only_overflows_are_counted(
     row = {"key": "a", "window_start": at(1), "window_end": at(2), "window_index": 0}
     more = {"__op": "I", "n": 1, "revision": 0, "__begun": at(1), "__overflow": False}
     changed = delta.rows(spark, [row | more], columns)
-    found = write_output(lake.batch(0), lake.pipeline.ordered[0], target, changed)
+    window = lake.pipeline.ordered[0]
+    found = write_output(lake.batch(0), window, outputs.open_output(target), changed)
     assert found == {}
     lost = delta.rows(spark, [row | more | {"key": "b", "__overflow": True}], columns)
-    found = write_output(lake.batch(1), lake.pipeline.ordered[0], target, lost)
+    found = write_output(lake.batch(1), window, outputs.open_output(target), lost)
     assert found == {"pairs.overflow": 1}
     assert lake.rows("_windows_pairs") == [
         ("a", 1, 2, 0, 1, None, None, 0, 1),

@@ -62,7 +62,6 @@ def counts() -> dict[str, int]:
     }
 
 
-@pytest.mark.beside
 def test_a_batch_is_judged_then_stored_then_shown(spark: SparkSession, tmp_path: Path) -> None:
     """Every table is written once: refused rows in one step, ids, panes, events, then windows.
 
@@ -106,7 +105,6 @@ def _check_tables(lake: SmallLake) -> None:
     assert lake.rows("_windows_pairs", *pairs) == [("a", 25, 1, 4, None, 5)]
 
 
-@pytest.mark.beside
 def test_a_batch_that_accepts_nothing_stores_only_refused_rows(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -125,7 +123,6 @@ def test_a_batch_that_accepts_nothing_stores_only_refused_rows(
     assert [name for name in (*STATE, "_duplicates") if lake.exists(name)] == []
 
 
-@pytest.mark.beside
 def test_a_batch_beyond_a_limit_writes_nothing(spark: SparkSession, tmp_path: Path) -> None:
     """a: 5 and 45 leave three windows empty, one more than the limit."""
     windows = {"tens": {"kind": "tumbling", "size": "10 minutes", "empty": True, "empty_limit": 2}}

@@ -112,7 +112,6 @@ def test_an_earlier_first_event_makes_another_session_in_place_of_the_stored_one
     ]
 
 
-@pytest.mark.beside
 def test_a_session_whose_values_stay_is_not_written(spark: SparkSession, tmp_path: Path) -> None:
     """5 lies inside [0, 10] and is less than the greatest value, 9."""
     lake = small_lake(spark, tmp_path, VISITS, aggregates={"most": "max(value)"})
@@ -124,7 +123,6 @@ def test_a_session_whose_values_stay_is_not_written(spark: SparkSession, tmp_pat
     assert lake.rows(FRAGMENTS, *STATE) == [("a", 0, 10, 2, 1, 0), ("a", 5, 5, 1, 2, 1)]
 
 
-@pytest.mark.beside
 def test_events_that_are_late_for_sessions_make_no_fragment(
     spark: SparkSession, tmp_path: Path
 ) -> None:

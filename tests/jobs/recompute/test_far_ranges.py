@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -27,7 +26,6 @@ from windowing.panes.rule import BACKFILLED
 from windowing.panes.table import Stamp
 from windowing.report.rule import Changed
 
-pytestmark = pytest.mark.beside
 HOUR, DAY = 60 * MINUTE, 1440 * MINUTE
 NEW_YORK = "America/New_York"
 WINDOWS = (
@@ -110,17 +108,12 @@ def accepted(lake: SmallLake, minute: int) -> DataFrame:
     )
 
 
-def no_sessions(*_: object) -> NoReturn:
-    """Rebuilds the sessions of a pipeline that has none."""
-    raise AssertionError("there is no session window")
-
-
 def test_far_from_the_events_windows_are_deleted_whose_events_are_gone(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     lake, batch = far_lake(spark, tmp_path)
     closing = Closing(batch, None, None, None)
-    counts = rebuild_range(closing, FAR, accepted(lake, 12), no_sessions)
+    counts = rebuild_range(closing, FAR, accepted(lake, 12))
     assert (counts["tens.inserted"], counts["tens.deleted"]) == (1, 3)
     assert lake.rows("_panes_10m", "key", "pane_start") == [("a", 10)]
     assert lake.rows("tens") == [("a", 10, 20, 1, 1, 0, 9)]
@@ -149,6 +142,6 @@ def test_a_long_chunk_without_any_content_still_creates_the_tables(
     stamp = Stamp(9, BACKFILLED, 1, None)
     batch = RunContext(spark, lake.pipeline, stamp, 0, state_may_be_expired=False)
     no_events = accepted(lake, 12).limit(0)
-    rebuild_range(Closing(batch, None, None, None), FAR, no_events, no_sessions)
+    rebuild_range(Closing(batch, None, None, None), FAR, no_events)
     assert lake.rows("_panes_10m") == []
     assert lake.rows("tens") == []

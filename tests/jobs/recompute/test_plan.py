@@ -105,7 +105,7 @@ BEGAN = LedgerHistory(
 
 
 def with_more(*entries: LedgerEntry) -> LedgerHistory:
-    """The story when the lock is taken again."""
+    """The ledger when the lock is taken again."""
     return LedgerHistory((*BEGAN.entries, *(replace(e, seq=2 + n) for n, e in enumerate(entries))))
 
 

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -11,7 +10,7 @@ from pyspark.sql import functions as F
 from jobs.microbatch.context import Closing, RunContext
 from jobs.microbatch.process import keep_refused, list_contributions
 from jobs.recompute.rebuild import rebuild_range
-from jobs.recompute.time_range import TimeRange, WholeHistory
+from jobs.recompute.time_range import TimeRange
 from jobs.recompute.totals import (
     count_accepted,
     count_accepted_before,
@@ -69,12 +68,6 @@ def accepted(lake: SmallLake, within: TimeRange, *events: Row) -> DataFrame:
     )
 
 
-def no_sessions(*_: object) -> NoReturn:
-    """Rebuilds the sessions of a pipeline that has none."""
-    raise AssertionError("there is no session window")
-
-
-@pytest.mark.beside
 def test_the_state_of_a_range_is_replaced_and_every_window_over_it_corrected(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -96,7 +89,7 @@ def test_the_state_of_a_range_is_replaced_and_every_window_over_it_corrected(
     held = chunk(10, 20)
     events = accepted(lake, held, ("e", "a", 12, 8), ("e", "a", 13, 16))
     closing = Closing(backfilling(lake), us(25), us(25), None)
-    assert rebuild_range(closing, held, events, no_sessions) == {
+    assert rebuild_range(closing, held, events) == {
         "tens.inserted": 0,
         "tens.updated": 1,
         "tens.deleted": 1,
@@ -141,11 +134,10 @@ def expiring_lake(spark: SparkSession, root: Path, **shown: object) -> SmallLake
 def rebuild(lake: SmallLake, within: TimeRange, *events: Row) -> dict[str, int]:
     """Rebuilds a range at W = 60; returns how many rows were written, by what was done."""
     closing = Closing(backfilling(lake), us(60), us(60), None)
-    counts = rebuild_range(closing, within, accepted(lake, within, *events), no_sessions)
+    counts = rebuild_range(closing, within, accepted(lake, within, *events))
     return {name.removeprefix("tens."): n for name, n in counts.items() if n}
 
 
-@pytest.mark.beside
 def test_rows_that_have_expired_do_not_return_when_everything_is_rebuilt(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -154,7 +146,7 @@ def test_rows_that_have_expired_do_not_return_when_everything_is_rebuilt(
     With other values the row of [10, 20), which is still there, is corrected, and [50, 60) is new.
     """
     lake = expiring_lake(spark, tmp_path)
-    whole = WholeHistory(us(1) or 0, (us(59) or 0) + 1, 0)
+    whole = TimeRange(us(1) or 0, (us(59) or 0) + 1, 0, is_everything=True)
     before = lake.version("tens")
     assert rebuild(lake, whole, *(("e", "a", t, 1) for t in (1, 12, 31, 45))) == {}
     assert lake.version("tens") == before
@@ -166,7 +158,6 @@ def test_rows_that_have_expired_do_not_return_when_everything_is_rebuilt(
 
 
 @pytest.mark.deep
-@pytest.mark.beside
 def test_empty_windows_that_have_expired_do_not_return_with_a_backfill_elsewhere(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -184,7 +175,6 @@ def test_empty_windows_that_have_expired_do_not_return_with_a_backfill_elsewhere
     assert lake.rows("tens", "window_start", "n") == [(10, 1), (20, 0), (30, 1), (40, 1)]
 
 
-@pytest.mark.beside
 def test_a_backfill_of_a_range_that_has_expired_shows_its_windows(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -195,7 +185,6 @@ def test_a_backfill_of_a_range_that_has_expired_shows_its_windows(
     assert lake.rows("tens", "window_start", "total") == [(0, 5), (10, 1), (30, 1), (40, 1)]
 
 
-@pytest.mark.beside
 def test_events_of_a_range_are_counted_by_whole_panes(spark: SparkSession, tmp_path: Path) -> None:
     """[12, 15) is the pane [10, 20), with 12 and 19; 20 is in the next one."""
     lake = small_lake(spark, tmp_path, {"tens": TENS})
@@ -212,7 +201,6 @@ def test_events_of_a_range_are_counted_by_whole_panes(spark: SparkSession, tmp_p
     assert count_accepted_since(batch, LedgerExcerpt(), chunk(12, 15), now, before) == 1
 
 
-@pytest.mark.beside
 def test_where_state_may_have_expired_an_output_or_the_source_counts(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -240,7 +228,6 @@ def test_where_state_may_have_expired_an_output_or_the_source_counts(
     assert count_accepted_since(batch, of_source, held, now, by_events) == 0
 
 
-@pytest.mark.beside
 def test_after_an_erasure_the_events_of_keys_with_a_window_are_counted(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -256,7 +243,6 @@ def test_after_an_erasure_the_events_of_keys_with_a_window_are_counted(
     assert count_accepted_since(batch, past, held, now, before) == 1
 
 
-@pytest.mark.beside
 def test_partly_late_events_are_counted_by_the_windows_they_missed(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -276,7 +262,6 @@ def test_partly_late_events_are_counted_by_the_windows_they_missed(
     }
 
 
-@pytest.mark.beside
 def test_sessions_alone_are_counted_at_all_times_with_what_they_missed(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -5,7 +5,6 @@ What is new fills itself, the rest stays, also when it is killed.
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,10 +16,10 @@ from jobs.validate import validate
 from tests import oracle
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, Life, ends_at
 from tests.support.pipeline_under_test import ARRIVAL, Lab
-from windowing import delta
 from windowing.errors import StateRefused
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import delta, delta_log
 
 HOURLY = oracle.Tumbling("hourly", 60 * MINUTE)
 ROLLING = oracle.Sliding("rolling", 60 * MINUTE, 20 * MINUTE, emit="changes")
@@ -57,8 +56,10 @@ def check(life: Life, few: tuple[str, ...] = ()) -> None:
         }, window
 
 
-def lived(spark: SparkSession, root: Path) -> Life:
+@pytest.fixture(scope="module")
+def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
     """Three runs of a pipeline with one window of two aggregates; nothing is ever late."""
+    root = tmp_path_factory.mktemp("evolve")
     new = Life(
         Lab(
             spark,
@@ -75,13 +76,7 @@ def lived(spark: SparkSession, root: Path) -> Life:
     return new
 
 
-pytestmark = [pytest.mark.beside(life=lived), pytest.mark.deep]
-
-
-@pytest.fixture(scope="module")
-def life(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Life:
-    """The pipeline of those tests that do not run beside the others."""
-    return lived(spark, tmp_path_factory.mktemp("evolve"))
+pytestmark = pytest.mark.deep
 
 
 STEPS: list[tuple[tuple[str, ...], tuple[oracle.Window, ...], tuple[str, ...]]] = [
@@ -133,7 +128,7 @@ def versions(life: Life) -> Mapping[str, int]:
     """The version of every output there is."""
     paths = {w.name: life.lab.pipeline.table(w.name) for w in (HOURLY, ROLLING, VISITS, PAIRS, ALL)}
     return {
-        name: delta.version(life.lab.spark, path)
+        name: delta_log.version(life.lab.spark, path)
         for name, path in paths.items()
         if delta.exists(life.lab.spark, path)
     }

@@ -11,40 +11,16 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from tests.windowing.panes.events import PIPELINE, ROWS, SCHEMA, frame
-from tests.windowing.panes.plain import Row, value_of
-from windowing.aggregates.catalog import AGGREGATES
+from tests.windowing.aggregates.events import PIPELINE, ROWS, SCHEMA, Row, frame
+from tests.windowing.aggregates.plain import PLAIN, calls_of, one_of, value_of
 from windowing.columns import ROWS as ROWS_PART
 from windowing.columns import TIME
 from windowing.panes.frame import algebras_of, bad_value, parts_of
-from windowing.spec.aggregate_names import FUNCTIONS
+from windowing.spec.aggregate_description import describe_aggregate
 from windowing.spec.kinds import Aggregate, Expression
 
 MORE, FEWER = Expression("int > 1", ("int",)), Expression("int < 2", ("int",))
-ONE_OF_EACH = [
-    Aggregate("n", "count"),
-    Aggregate("marked", "count_if", "mark"),
-    *(
-        Aggregate(f, f, "double")
-        for f in (
-            "sum",
-            "avg",
-            "variance",
-            "stddev",
-            "min",
-            "max",
-            "first",
-            "last",
-            "count_distinct",
-        )
-    ),
-    Aggregate("median", "quantile", "double", 0.5),
-    Aggregate("min_by", "min_by", "text", by="double"),
-    Aggregate("max_by", "max_by", "text", by="double"),
-    Aggregate("top", "top_k", "double", 3),
-    Aggregate("list", "collect", "double", 5),
-]
-COUNTS = ("count", "count_if", "count_distinct")
+ONE_OF_EACH = [one_of(function) for function in PLAIN]
 
 
 def merged(
@@ -68,10 +44,6 @@ def merged(
 def event(n: int, **columns: Any) -> Row:
     """The n-th event; columns that aren't given are null."""
     return Row("k", n % 3, n, f"{n:04}", {**dict.fromkeys(ROWS[0].columns), **columns})
-
-
-def test_every_function_of_a_spec_has_an_algebra(spark: SparkSession) -> None:
-    assert set(AGGREGATES) == set(FUNCTIONS) - {"median"} == {a.function for a in ONE_OF_EACH}
 
 
 def test_parts_are_shared_by_what_they_are_made_from(spark: SparkSession) -> None:
@@ -127,11 +99,12 @@ def test_parts_of_other_conditions_and_columns_have_other_names(spark: SparkSess
 
 def test_only_whole_numbers_are_taken_back_by_subtraction(spark: SparkSession) -> None:
     asked = [
-        Aggregate(f"{f}_{c}", f, c, 1, "int" if "_by" in f else None)
-        for f in AGGREGATES
+        Aggregate(f"{f}_{c}", f, c, 1, "int" if plain.has_two_columns else None)
+        for f, plain in PLAIN.items()
         for c in ("int", "big", "double", "wide")
+        if c in plain.columns
     ]
-    asked = [a for a in asked if a.function not in ("count", "count_if")] + ONE_OF_EACH[:2]
+    asked += [one_of("count"), one_of("count_if")]
     kept = parts_of(algebras_of(PIPELINE, asked, SCHEMA).values())
     types = frame(spark, ROWS[:1]).agg(*(p.lift.alias(p.name) for p in kept)).schema
     assert {types[p.name].dataType.simpleString() for p in kept if p.invertible} == {"bigint"}
@@ -151,7 +124,8 @@ def test_without_partials_counts_are_zero_and_the_rest_is_null(spark: SparkSessi
     types = frame(spark, ROWS[:1]).agg(*lifts).schema
     nothing = spark.range(1).select(*(F.lit(None).cast(f.dataType).alias(f.name) for f in types))
     (row,) = nothing.select(*(a.lower.alias(name) for name, a in of.items())).collect()
-    assert row.asDict() == {a.name: 0 if a.function in COUNTS else None for a in ONE_OF_EACH}
+    counts = {a.name for a in ONE_OF_EACH if value_of(a, []) == 0}
+    assert row.asDict() == {a.name: 0 if a.name in counts else None for a in ONE_OF_EACH}
 
 
 @pytest.mark.parametrize("where", [MORE, FEWER], ids=str)
@@ -161,9 +135,9 @@ def test_a_condition_leaves_events_out(spark: SparkSession, where: Expression) -
     holds = {MORE: lambda r: r.columns["int"] > 1, FEWER: lambda r: r.columns["int"] < 2}[where]
     left = [r for r in rows if r.columns["int"] is not None and holds(r)]
     found = merged(spark, rows, [*asked, Aggregate("all", "count")])
-    assert (found["n"], found["all"]) == (len(left), len(rows))
-    for a in asked[1:]:
-        ours, theirs = found[a.name], value_of(a.function, left, a.column or "", a.by, a.argument)
+    assert found["all"] == len(rows)
+    for a in asked:
+        ours, theirs = found[a.name], value_of(a, left)
         ours = [tuple(item) for item in ours] if a.function == "top_k" else ours
         assert ours == theirs or math.isclose(ours, theirs, rel_tol=1e-9), a
 
@@ -172,11 +146,14 @@ def test_a_condition_that_never_holds_leaves_nothing(spark: SparkSession) -> Non
     never = Expression("int > 2147483647", ("int",))
     asked = [Aggregate(a.name, a.function, a.column, a.argument, a.by, never) for a in ONE_OF_EACH]
     found = merged(spark, ROWS, asked)
-    empty = {
-        a.name: 0 if a.function in COUNTS else [] if a.function in ("top_k", "collect") else None
-        for a in asked
-    }
-    assert found == {**empty, "lost": []}
+    assert found == {"lost": [], **{a.name: value_of(a, []) for a in asked}}
+
+
+@pytest.mark.parametrize("function", PLAIN)
+def test_a_description_says_what_can_overflow(spark: SparkSession, function: str) -> None:
+    algebras = algebras_of(PIPELINE, [*calls_of(function), one_of(function)], SCHEMA).values()
+    overflows = any(algebra.overflow is not None for algebra in algebras)
+    assert describe_aggregate(function).can_overflow == overflows
 
 
 def test_sums_beyond_their_type_are_null_and_flagged(spark: SparkSession) -> None:
@@ -250,24 +227,16 @@ def test_equal_values_count_once(spark: SparkSession) -> None:
         assert nothing[1] == 2
 
 
-NEEDS_NUMBERS = ("sum", "avg", "variance", "stddev", "quantile")
-COMPARES = ("min", "max")
-
-
-@pytest.mark.parametrize("function", sorted(AGGREGATES))
+@pytest.mark.parametrize("function", PLAIN)
 def test_what_is_bad_depends_on_the_function_and_the_type(
     spark: SparkSession, function: str
 ) -> None:
-    paired = function in ("min_by", "max_by")
     for column in SCHEMA.names[4:]:
-        aggregate = Aggregate(
-            "a", function, "text" if paired else column, by=column if paired else None
-        )
-        number = column in ("float", "double") and (
-            function in (*NEEDS_NUMBERS, *COMPARES) or paired
-        )
-        text = column in ("text", "number") and function in NEEDS_NUMBERS
-        assert list(bad_value(aggregate, SCHEMA)) == ([column] if number or text else [])
+        aggregate = Aggregate("a", function, column)
+        if PLAIN[function].has_two_columns:
+            aggregate = Aggregate("a", function, "text", by=column)
+        bad = [column] if column in PLAIN[function].bad else []
+        assert list(bad_value(aggregate, SCHEMA)) == bad
     assert bad_value(Aggregate("a", "count"), SCHEMA) == {}
 
 
@@ -284,11 +253,7 @@ def test_bad_values_are_found_and_skipped(spark: SparkSession) -> None:
     (number,), (text,) = bad_value(of_number, SCHEMA).values(), bad_value(of_text, SCHEMA).values()
     found = frame(spark, rows).orderBy(TIME).select(number.alias("n"), text.alias("t")).collect()
     assert [tuple(row) for row in found] == [(n in (1, 2, 3),) * 2 for n in range(6)]
-    asked = [Aggregate(f, f, "double", 0.5) for f in (*NEEDS_NUMBERS, *COMPARES)]
-    asked += [
-        Aggregate("least", "min_by", "text", by="double"),
-        Aggregate("most", "max_by", "text", by="double"),
-    ]
+    asked = [one_of(function) for function, plain in PLAIN.items() if plain.bad]
     skipped = merged(spark, rows, [*asked, Aggregate("text", "sum", "text")])
     assert [skipped[f] for f in ("sum", "avg", "variance", "quantile", "min", "max")] == [
         4,
@@ -298,7 +263,7 @@ def test_bad_values_are_found_and_skipped(spark: SparkSession) -> None:
         1,
         3,
     ]
-    assert (skipped["least"], skipped["most"], skipped["text"]) == ("1", "3", 4)
+    assert (skipped["min_by"], skipped["max_by"], skipped["text"]) == ("1", "3", 4)
 
 
 def test_ties_go_by_event_order_and_values_may_be_null(spark: SparkSession) -> None:

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.columns import TIME
+from windowing.location import Location
 from windowing.panes.frame import algebras_of
 from windowing.spec.duration import HOUR
 from windowing.spec.kinds import Aggregate
@@ -24,7 +25,11 @@ from windowing.spec.pipeline import EventTime, Pipeline, Source, Watermark
 
 EVENTS, PIECES = 200_000, 64
 PIPELINE = Pipeline(
-    "p", "/lake", Source("/source", EventTime("ts"), ("key",)), Watermark(0, 0, HOUR), ()
+    "p",
+    Location("/lake"),
+    Source(Location("/source"), EventTime("ts"), ("key",)),
+    Watermark(0, 0, HOUR),
+    (),
 )
 SCHEMA = T.StructType(
     [

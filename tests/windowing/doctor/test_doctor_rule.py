@@ -4,7 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from windowing.doctor.rule import REPAIRS, Stream, of_stream, of_tables, readable, same_cut
+from tests.windowing.cases import pipeline
+from windowing.doctor.rule import (
+    REPAIRS,
+    Stream,
+    advice,
+    of_stream,
+    of_tables,
+    readable,
+    same_cut,
+)
 from windowing.ledger.rule import CLOSE, DONE, INTENT, OPEN, SKIP, LedgerEntry, LedgerHistory
 
 OFFSETS = 'v1\n{"batchWatermarkMs":0}\n{"reservoirVersion":%d,"index":-1}'
@@ -126,3 +135,14 @@ def test_a_file_of_the_checkpoint_is_whole(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "v1\n{}", OFFSETS % 1 + "}", "v1\n{}\n[]", "\x00" * 40])
 def test_a_file_of_the_checkpoint_is_not_whole(text: str) -> None:
     assert not readable(text, 3)
+
+
+def test_tables_of_another_pipeline_are_moved_by_whoever_put_them_there() -> None:
+    told = pipeline()
+    assert advice(told, REPAIRS["TABLE_FOREIGN"]) == (
+        "move them away, or give the pipeline another name"
+    )
+    assert advice(told) == "`tidemark reset p` starts the pipeline over from its source"
+    assert advice(replace(told, file="shop.yaml"), REPAIRS["CHECKPOINT_LOST"]) == (
+        "`tidemark recover shop.yaml` rebuilds the checkpoint from the ledger"
+    )

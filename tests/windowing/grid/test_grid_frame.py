@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from tests.windowing.cases import DAY, HOUR, MINUTE
 from windowing.grid import frame, rule
+from windowing.grid.range import Range
 from windowing.grid.rule import Grid
 from windowing.grid.zone import micros
 
@@ -33,10 +34,10 @@ GRIDS = [
 def test_columns_say_what_the_rule_does(grid: Grid, spark: SparkSession) -> None:
     t, k = F.col("t"), F.col("k")
     rows = spark.createDataFrame([(t,) for t in INSTANTS], "t bigint").withColumn(
-        "k", frame.index(grid, t, LOW, HIGH)
+        "k", frame.index(grid, t, Range(LOW, HIGH))
     )
     found = rows.select(
-        "t", "k", frame.start(grid, t, LOW, HIGH), frame.boundary(grid, k, LOW, HIGH)
+        "t", "k", frame.start(grid, t, Range(LOW, HIGH)), frame.boundary(grid, k, Range(LOW, HIGH))
     ).collect()
     expected = [
         (t, k, start, start)

@@ -11,9 +11,7 @@ from pyspark.sql import SparkSession
 
 from tests.support.long_lived_pipeline import Crasher, ends_at
 from tests.windowing.spec.specs import changed
-from windowing import control, delta
 from windowing.errors import Busy
-from windowing.files import local_path
 from windowing.grid.zone import FIRST_US, LAST_US
 from windowing.ledger.rule import CLOSE, DONE, INTENT, OPEN, LedgerEntry, LedgerHistory
 from windowing.ledger.table import (
@@ -26,8 +24,10 @@ from windowing.ledger.table import (
     record_entries,
     record_watermark,
 )
+from windowing.location import Location
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import control, delta
 
 ADDED = 3
 """How many files a run of one batch adds to the ledger."""
@@ -67,12 +67,12 @@ def compact_now(pipeline: Pipeline) -> None:
 
 def count_files(pipeline: Pipeline, name: str) -> int:
     """How many files the newest version of a table has."""
-    return len(control.read_contents(str(local_path(pipeline.table(name)))).files)
+    return len(control.read_contents(pipeline.table(name)).files)
 
 
 def count_commits(pipeline: Pipeline) -> int:
     """How many commits of the ledger have to be read to open it."""
-    log = local_path(pipeline.table(LEDGER)) / "_delta_log"
+    log = pipeline.table(LEDGER).local / "_delta_log"
     checkpoints = [int(file.name[:20]) for file in log.glob("*.checkpoint.parquet")]
     last = max(checkpoints, default=-1)
     return len([file for file in log.glob("*.json") if int(file.stem) > last])
@@ -142,7 +142,7 @@ def test_a_compaction_that_is_killed_leaves_both_tables_right(pipeline: Pipeline
     record_run(pipeline, 4)
     compact_now(pipeline)
     assert read_excerpt(pipeline).last_run == 4
-    rows = control.read_snapshot(str(local_path(pipeline.table(WATERMARKS)))).rows
+    rows = control.read_rows(pipeline.table(WATERMARKS))
     assert sorted(row["run"] for row in rows) == [1, 2, 3, 4]
 
 
@@ -162,8 +162,8 @@ def test_spark_and_this_process_read_what_the_other_has_compacted(
     written = read_history(pipeline)
     expected = [[e.seq, e.step, e.run, e.arrival, dict(e.versions)] for e in written.entries]
     compact_now(pipeline)
-    log = local_path(pipeline.table(LEDGER)) / "_delta_log"
-    newest = control.read_version(str(log.parent))
+    log = pipeline.table(LEDGER).local / "_delta_log"
+    newest = control.read_version(Location(str(log.parent)))
     for version in range(newest):
         (log / f"{version:020}.json").unlink()
     assert read_by_spark(spark, pipeline) == expected

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,7 +11,14 @@ from windowing.ledger.rule import (
     BACKFILL_INTENT,
     CLOSE,
     DONE,
+    ERASE_DONE,
+    ERASE_INTENT,
+    EVOLVE_DONE,
+    EVOLVE_INTENT,
     INTENT,
+    KEPT_OUTPUT,
+    KEPT_STATE,
+    MAINTAIN_INTENT,
     OPEN,
     PUBLISH,
     LedgerEntry,
@@ -214,3 +222,102 @@ def test_only_runs_that_accepted_something_were_heard() -> None:
     backfilled = LedgerEntry(BACKFILL_DONE, arrival=400, counts={"accepted": 1, **times})
     assert story(nothing, backfilled).quiet_since is None
     assert story(heard(100, 150), nothing, backfilled).quiet_since == (100, 100)
+
+
+@pytest.mark.parametrize(
+    ("intent", "done", "asked"),
+    [
+        (EVOLVE_INTENT, EVOLVE_DONE, "open_evolution"),
+        (ERASE_INTENT, ERASE_DONE, "open_erasure"),
+    ],
+)
+def test_a_step_is_open_from_its_intent_until_it_is_done(
+    intent: str, done: str, asked: str
+) -> None:
+    steps = finished(1, 0)
+    opened = story(*steps, LedgerEntry(intent))
+    assert getattr(story(*steps), asked) is None
+    assert getattr(opened, asked) == opened.entries[-1]
+    assert getattr(story(*opened.entries, LedgerEntry(done)), asked) is None
+    again = story(*opened.entries, LedgerEntry(done), LedgerEntry(intent))
+    assert getattr(again, asked) == again.entries[-1]
+
+
+def test_what_a_maintenance_may_have_expired_is_what_its_counts_name() -> None:
+    def maintained(count: str) -> LedgerHistory:
+        return story(*finished(1, 0), LedgerEntry(MAINTAIN_INTENT, counts={count: 1}))
+
+    expired = {
+        count: (maintained(count).state_may_be_expired, maintained(count).rows_may_be_expired("w"))
+        for count in (KEPT_STATE, "_panes_1h", KEPT_OUTPUT, "w", "other")
+    }
+    assert expired == {
+        KEPT_STATE: (True, False),
+        "_panes_1h": (True, False),
+        KEPT_OUTPUT: (False, True),
+        "w": (False, True),
+        "other": (False, False),
+    }
+
+
+def test_an_erasure_is_known_once_it_was_begun() -> None:
+    assert not story(*finished(1, 0)).was_erased_from
+    assert story(*finished(1, 0), LedgerEntry(ERASE_INTENT)).was_erased_from
+
+
+def closed(run: int, version: int) -> LedgerEntry:
+    """The end of a run that left this version of an output."""
+    return LedgerEntry(CLOSE, run=run, watermark_out=run * 10, versions={"hourly": version})
+
+
+def published(run: int, version: int) -> LedgerEntry:
+    """What `run` left is shown to readers."""
+    return LedgerEntry(PUBLISH, run=run, versions={"hourly": version})
+
+
+def test_readers_use_what_was_published_last() -> None:
+    past = story(closed(1, 5), published(1, 5), closed(2, 6))
+    first, _, second = past.entries
+    assert not story(closed(1, 5)).is_published
+    assert story(closed(1, 5), published(1, 5)).is_published
+    assert not past.is_published
+    assert (past.shows(first), past.shows(second)) == (True, False)
+
+
+def test_readers_have_seen_a_step_that_left_the_published_versions() -> None:
+    before = (closed(1, 5), closed(2, 6), published(2, 6))
+    assert story(*before[:2]).since_published == story(*before[:2]).entries
+    assert story(*before).since_published == ()
+    unchanged = story(*before, closed(3, 6))
+    assert unchanged.since_published == ()
+    changed = story(*before, closed(3, 6), closed(4, 7))
+    assert changed.since_published == changed.entries[-1:]
+
+
+def test_a_history_ends_with_a_run_or_without_the_one_that_is_unfinished() -> None:
+    done = story(*finished(1, 0, watermark=10), *finished(2, 1, watermark=20))
+    left_open = story(*done.entries, LedgerEntry(OPEN, run=3), LedgerEntry(INTENT, run=3, batch=2))
+    assert done.settled == done
+    assert left_open.settled == done
+    assert done.until_run(1).entries == done.entries[:4]
+    assert [done.watermark_of(run) for run in (1, 2, 3)] == [10, 20, None]
+
+
+def test_readers_see_a_version_since_the_first_publication_that_named_it() -> None:
+    def publish(**versions: int) -> LedgerEntry:
+        return LedgerEntry(PUBLISH, versions=versions)
+
+    past = story(publish(a=1), publish(a=3, b=1), LedgerEntry(CLOSE), publish(a=3, b=2))
+    found = {name: past.find_first_shown(name) for name in ("a", "b")}
+    assert {name: (each[0].seq, each[1]) for name, each in found.items() if each} == {
+        "a": (1, 1),
+        "b": (3, 1),
+    }
+    assert past.find_first_shown("c") is None
+    # A version that readers left and were led back to is a new one to them.
+    back = story(publish(a=1), publish(a=2), publish(a=1)).find_first_shown("a")
+    assert back is not None
+    assert (back[0].seq, back[1]) == (2, 2)
+    first = story(publish(a=4)).find_first_shown("a")
+    assert first is not None
+    assert first[1] is None

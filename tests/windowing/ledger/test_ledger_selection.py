@@ -35,7 +35,12 @@ from windowing.ledger.rule import (
 )
 from windowing.ledger.selection import select_entries
 from windowing.ledger.table import _LEDGER_SCHEMA, _to_entries, _to_row
-from windowing.source.rule import pending_changes, was_rewritten
+from windowing.source.rule import (
+    ends_with_rewrite,
+    pending_changes,
+    unsettled_ranges,
+    was_rewritten,
+)
 
 OF_A_FILE = pa.schema(
     pa.field(each.name, pa.int64() if pa.types.is_timestamp(each.type) else each.type)
@@ -64,6 +69,8 @@ def answers(past: LedgerExcerpt) -> dict[str, Any]:
     number = past.open_run.run if past.open_run else past.last_run + 1
     found["done"] = past.done(number or 0)
     found["pending"] = list(pending_changes(past))
+    found["unsettled"] = sorted(unsettled_ranges(past))
+    found["ends with rewrite"] = ends_with_rewrite(past)
     found["was rewritten"] = was_rewritten(past)
     return found
 
@@ -137,12 +144,18 @@ class Writer:
         if self.draw.random() < 0.8:
             return None
         lows = self.draw.sample(range(9), self.draw.randrange(1, 3))
-        return dumps({"ranges": [[low, low + 1] for low in lows]})
+        note = {"ranges": [[low, low + 1] for low in lows]}
+        if self.draw.random() < 0.5:
+            low = self.draw.randrange(9)
+            note["left_out"] = [[low, low + self.draw.randrange(1, 4)]]
+        return dumps(note)
 
     def reprocess(self) -> None:
         """The backfill of a range that the source has changed, or of another one."""
         pending = list(pending_changes(LedgerHistory(tuple(self.entries))))
-        batch, low, high = pending[0] if pending else (None, 1, 2)
+        low = self.draw.randrange(9)
+        asked = (None, low, low + self.draw.randrange(1, 4))
+        batch, low, high = pending[0] if pending and self.draw.random() < 0.7 else asked
         note = dumps({"from_us": low, "to_us": high, "version": 1, "batch": batch})
         self.around(BACKFILL_INTENT, BACKFILL_DONE, note=note)
 
@@ -169,7 +182,7 @@ def write_ledger(seed: int, acts: int) -> tuple[LedgerEntry, ...]:
         writer.maintain,
         lambda: writer.around(EVOLVE_INTENT, EVOLVE_DONE, note=writer.draw.choice(["c", "d"])),
         lambda: writer.around(ERASE_INTENT, ERASE_DONE),
-        lambda: writer.add(PUBLISH, versions=writer.versions(), note="accepted"),
+        lambda: writer.add(PUBLISH, versions=writer.versions(), note='{"accepted": "a storm"}'),
     ]
     for _ in range(acts):
         writer.draw.choice(steps)()
@@ -227,3 +240,17 @@ def test_changes_of_the_source_stay_reprocessed(changed: tuple[int, ...]) -> Non
 def test_as_much_is_selected_of_2000_runs_as_of_20(of_done: dict[str, Any]) -> None:
     few, many = (len(selected(closed_runs(runs, **of_done)).entries) for runs in (20, 2_000))
     assert many == few < 20
+
+
+def test_what_was_left_out_stays_settled() -> None:
+    """A batch left a range out, two backfills have covered it since, and another run followed."""
+    steps = list(closed_runs(2)[:4])
+    steps[2] = replace(steps[2], note=dumps({"ranges": [], "left_out": [[1, 3]], "rows": 1}))
+    for low in (1, 2, 7):
+        note = dumps({"from_us": low, "to_us": low + 1, "version": 1, "batch": None})
+        steps.append(LedgerEntry(BACKFILL_DONE, note=note))
+    steps += closed_runs(2)[4:]
+    entries = tuple(replace(entry, seq=n) for n, entry in enumerate(steps))
+    assert unsettled_ranges(LedgerHistory(entries)) == []
+    assert unsettled_ranges(selected(entries)) == []
+    assert unsettled_ranges(selected(entries[:5])) == [(2, 3)]

@@ -10,7 +10,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.windowing.spec.specs import changed
-from windowing import delta
 from windowing.errors import Busy
 from windowing.grid.zone import FIRST_US, LAST_US
 from windowing.ledger.rule import CLOSE, INTENT, OPEN, LedgerEntry, LedgerHistory
@@ -23,6 +22,7 @@ from windowing.ledger.table import (
 )
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import delta
 
 FULL = LedgerEntry(
     step=CLOSE,

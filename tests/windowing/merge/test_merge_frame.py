@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windowing.aggregates.algebra import Algebra
+from windowing.location import Location
 from windowing.merge.frame import (
     compute_corrections,
     compute_inserts,
@@ -19,7 +20,7 @@ from windowing.merge.frame import (
 from windowing.merge.rule import Target
 from windowing.spec.kinds import Aggregate, Having
 
-TARGET = Target("/lake/w", ("key", "window_start"), ("key", "window_start", "n"), False)
+TARGET = Target(Location("/lake/w"), ("key", "window_start"), ("key", "window_start", "n"), False)
 NEW = "key string, window_start timestamp, n bigint, __overflow boolean"
 STORED = "key string, window_start timestamp, n bigint, revision bigint, run bigint"
 

@@ -9,11 +9,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from tests.support.small_lake import at, rows_of
-from windowing import delta, own_tables
 from windowing.columns import OP, REVISION, START
+from windowing.location import Location
 from windowing.merge import table as outputs
 from windowing.merge.frame import BEGUN, OVERFLOW
 from windowing.merge.rule import Target
+from windowing.storage import delta, delta_log, merges, own_tables
 
 COLUMNS = ("key", "window_start", "window_end", "n")
 SHOWN = "key string, window_start timestamp, window_end timestamp, n bigint"
@@ -22,7 +23,7 @@ KEY_AND_BOUNDS = COLUMNS[:3]
 
 def make_output(spark: SparkSession, path: Path) -> Target:
     """An output of ten hourly windows of two keys, in a file for each hour."""
-    target = Target(str(path), KEY_AND_BOUNDS, COLUMNS, change_feed=True)
+    target = Target(Location(str(path)), KEY_AND_BOUNDS, COLUMNS, change_feed=True)
     schema = spark.createDataFrame([], f"{SHOWN}, revision bigint, run bigint").schema
     outputs.create_table(spark, target, schema)
     for hour in range(10):
@@ -45,7 +46,7 @@ def write(
     schema = f"{OP} string, {SHOWN}, {REVISION} bigint, {BEGUN} timestamp, {OVERFLOW} boolean"
     # One file for each call, because a file without a row left is removed and not marked.
     changed = spark.createDataFrame(rows, schema).coalesce(1)
-    return outputs.write_changes(spark, target, outputs.compute_changes(changed, run))
+    return outputs.write_changes(outputs.open_output(target), outputs.compute_changes(changed, run))
 
 
 def correct_two(spark: SparkSession, target: Target) -> outputs.Changes:
@@ -55,7 +56,7 @@ def correct_two(spark: SparkSession, target: Target) -> outputs.Changes:
 
 def marks_rows(target: Target) -> bool:
     """Whether some commit of the table marks rows by a deletion vector."""
-    for commit in (Path(target.path) / "_delta_log").glob("*.json"):
+    for commit in (target.path.local / "_delta_log").glob("*.json"):
         for line in commit.read_text().splitlines():
             if json.loads(line).get("add", {}).get("deletionVector"):
                 return True
@@ -76,22 +77,22 @@ FEED = [
 
 def limit_rewriting(monkeypatch: pytest.MonkeyPatch, here: int, by_spark: int) -> None:
     """How many bytes this process may rewrite, and how many Spark may."""
-    monkeypatch.setattr(outputs, "_REWRITTEN_HERE_BYTES", here)
-    monkeypatch.setattr(outputs, "_REWRITTEN_BYTES", by_spark)
+    monkeypatch.setattr(merges, "_REWRITTEN_HERE_BYTES", here)
+    monkeypatch.setattr(merges, "_REWRITTEN_BYTES", by_spark)
 
 
 def last_engine(target: Target) -> str:
     """The program that made the newest commit."""
-    newest = max((Path(target.path) / "_delta_log").glob("*.json"))
+    newest = max((target.path.local / "_delta_log").glob("*.json"))
     actions = [json.loads(line) for line in newest.read_text().splitlines()]
     (info,) = [action["commitInfo"] for action in actions if "commitInfo" in action]
-    return "Spark" if "Spark" in info["engineInfo"] else "delta-rs"
+    return "Spark" if "Spark" in info["engineInfo"] else str(info["engineInfo"])
 
 
 @pytest.mark.parametrize(
     ("here", "by_spark", "engine", "is_marked"),
     [
-        pytest.param(1_000_000, 0, "delta-rs", False, id="rewritten-here"),
+        pytest.param(1_000_000, 0, "tidemark", False, id="rewritten-here"),
         pytest.param(0, 1_000_000, "Spark", False, id="rewritten-by-spark"),
         pytest.param(0, 0, "Spark", True, id="marked"),
     ],
@@ -111,9 +112,9 @@ def test_small_files_are_rewritten_and_rows_of_large_ones_are_marked(
     assert (last_engine(target), marks_rows(target)) == (engine, is_marked)
     stored = delta.read(spark, target.path)
     assert rows_of(stored, "key", START, "n") == CORRECTED
-    newest = delta.version(spark, target.path)
+    newest = delta_log.version(spark, target.path)
     feed = spark.read.format("delta").option("readChangeFeed", "true")
-    changed = feed.option("startingVersion", newest).load(target.path)
+    changed = feed.option("startingVersion", newest).load(target.path.text)
     assert rows_of(changed, "_change_type", START, "n") == FEED
 
 
@@ -128,11 +129,11 @@ def test_only_the_files_that_a_change_can_touch_count(
     assert not marks_rows(target)
     limit_rewriting(monkeypatch, two_files, two_files)
     write(spark, target, [("U", hour, 6, 1) for hour in (0, 1)], run=2)
-    assert last_engine(target) == "delta-rs"
-    write(spark, target, [("U", hour, 7, 1) for hour in (0, 1, 2)], run=3)
+    assert last_engine(target) == "tidemark"
+    write(spark, target, [("U", hour, 7, 1) for hour in (0, 1, 2, 5)], run=3)
     assert marks_rows(target)
     found = delta.read(spark, target.path).where(F.col("n") == 7)
-    assert rows_of(found, START) == [(0.0,), (60.0,), (120.0,)]
+    assert rows_of(found, START) == [(0.0,), (60.0,), (120.0,), (300.0,)]
 
 
 def test_a_table_that_marks_rows_goes_on_to(
@@ -142,8 +143,8 @@ def test_a_table_that_marks_rows_goes_on_to(
     with monkeypatch.context() as small:
         limit_rewriting(small, 0, 0)
         correct_two(spark, target)
-    before = delta.version(spark, target.path)
+    before = delta_log.version(spark, target.path)
     write(spark, target, [("U", 0, 7, 1)], run=3)
     # No other commit sets the property again.
-    assert delta.version(spark, target.path) == before + 1
+    assert delta_log.version(spark, target.path) == before + 1
     assert rows_of(delta.read(spark, target.path).where(F.col("n") == 7), START) == [(0.0,)]

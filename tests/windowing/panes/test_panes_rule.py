@@ -1,5 +1,6 @@
 """Panes: finer than every window, no finer than needed, each instant in exactly one."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 
@@ -27,14 +28,28 @@ from windowing.grid.zone import micros, moment
 from windowing.panes.rule import (
     CHEAP,
     Family,
+    buffered_columns,
     grid_shape,
     longest_span,
     pane_end,
     pane_families,
     pane_grids,
     pane_start,
+    state_names,
+    state_of,
+    windows_of_pane,
 )
-from windowing.spec.kinds import Aggregate, Cumulate, Global, Session, Sliding, Tumbling
+from windowing.spec.kinds import (
+    Aggregate,
+    Count,
+    Cumulate,
+    Delta,
+    Expression,
+    Global,
+    Session,
+    Sliding,
+    Tumbling,
+)
 
 several = st.lists(aligned(), min_size=1, max_size=4).map(
     lambda cases: [_named(c, f"w{n}") for n, c in enumerate(cases)]
@@ -195,3 +210,44 @@ def test_a_pane_without_a_cut_on_the_calendar_ends_with_it() -> None:
     only_decades = Family("_panes", (Grid(0, 120),), ())
     assert moment(pane_start(only_decades, micros(first))) == first
     assert moment(pane_end(only_decades, micros(last))) == datetime.max.replace(tzinfo=UTC)
+
+
+@settings(max_examples=300)
+@given(aligned(), instants)
+def test_an_instant_is_in_no_more_windows_than_a_pane_may_be(case: Case, t: int) -> None:
+    assert len(oracle.spans(case.theirs, t)) <= windows_of_pane(case.ours)
+
+
+def test_a_pane_is_in_as_many_windows_as_slides_fit_into_a_size() -> None:
+    rolling = Sliding("rolling", Grid(15 * MINUTE), 3 * HOUR, COUNT)
+    ragged = Sliding("ragged", Grid(10 * MINUTE), 25 * MINUTE, COUNT)
+    assert windows_of_pane(rolling) == 12
+    assert windows_of_pane(ragged) == 3
+    assert windows_of_pane(Tumbling("hourly", Grid(HOUR), COUNT)) == 1
+
+
+def test_each_window_has_one_state_table_and_ids_are_those_of_all_windows() -> None:
+    hourly, ever = Tumbling("hourly", Grid(HOUR), COUNT), Global("ever", COUNT)
+    visits, pairs = Session("visits", 5 * MINUTE, COUNT), Count("pairs", 2, 2, COUNT)
+    without_ids = pipeline(hourly, ever, visits, pairs)
+    states = {
+        "_panes_1h": ("hourly",),
+        "_panes_global": ("ever",),
+        "_fragments_visits": ("visits",),
+        "_events": ("pairs",),
+    }
+    assert state_names(without_ids) == states
+    with_ids = replace(without_ids, source=replace(without_ids.source, event_id="id"))
+    assert state_names(with_ids) == states | {"_seen": ("hourly", "ever", "visits", "pairs")}
+    assert [state_of(with_ids, window) for window in with_ids.windows] == [*states]
+
+
+def test_events_are_kept_with_the_columns_that_their_windows_read_each_once() -> None:
+    total = Aggregate("total", "sum", "x", where=Expression("c > x", ("c", "x")))
+    gate = Aggregate("gate", "max_by", "a", by="key")
+    grows = Delta("grows", "level", "1.5", None, (total, gate))
+    hourly = Tumbling("hourly", Grid(HOUR), (Aggregate("other", "sum", "of_panes"),))
+    told = pipeline(hourly, grows)
+    source = replace(told.source, event_id="id", order_by=("seq", "level"))
+    assert buffered_columns(replace(told, source=source)) == ("x", "c", "a", "level", "id", "seq")
+    assert buffered_columns(pipeline(hourly)) == ()

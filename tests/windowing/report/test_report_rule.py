@@ -64,6 +64,9 @@ def test_a_report_of_nothing_is_all_zeros() -> None:
         "evolved": [],
         "gave_null": {},
         "published": False,
+        "row_by_row": 0,
+        "followed": None,
+        "versions_unread": 0,
     }
     assert RunReport(None) == run_report(None, 0, {}, None, [])
 

@@ -13,8 +13,8 @@ from jobs.show import state_tables
 from tests.oracle import Count, Event, Session, Tumbling
 from tests.support.long_lived_pipeline import BASE, MINUTE
 from tests.support.pipeline_under_test import FEW, Lab
-from windowing import control
 from windowing.report.state import measure_state_tables
+from windowing.storage import control
 
 WINDOWS = (
     Tumbling("hourly", size=60 * MINUTE),
@@ -72,7 +72,7 @@ def test_the_command_starts_no_jvm_without_need(lab: Lab, monkeypatch: pytest.Mo
     with monkeypatch.context() as patched:
         patched.delattr(jobs.session, "spark_session")
         assert shown() == expected
-    table = lab.pipeline.table(expected[1]["table"])  # type: ignore[arg-type]
+    table = lab.pipeline.table(expected[1]["table"])
     lab.spark.sql(
         f"alter table delta.`{table}` set tblproperties ('delta.enableTypeWidening' = 'true')"
     )

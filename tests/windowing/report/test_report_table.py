@@ -14,12 +14,13 @@ from pyspark.sql import functions as F
 from jobs.backfill import backfill
 from jobs.run import run
 from jobs.validate import validate
-from windowing import delta
+from tests.support.session_settings import setting_changed
 from windowing.admit.table import REFUSED
 from windowing.ledger.rule import COUNTS
 from windowing.report.table import REFUSED_TABLES, Facts, read_facts
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import delta, delta_log
 
 ROWS = "id string, place string, at timestamp, fare bigint"
 LAKE_READ = datetime(2013, 1, 1, 12, tzinfo=UTC)
@@ -132,7 +133,7 @@ def test_every_fact_is_the_one_that_spark_finds(lake: Lake) -> None:
     for output in facts.outputs:
         path = lake.pipeline.table(output.name)
         assert output.rows == delta.read(lake.spark, path).count() > 0
-        assert output.version == delta.version(lake.spark, path)
+        assert output.version == delta_log.version(lake.spark, path)
     _compare_runs(lake, facts)
     _compare_checks(lake, facts)
 
@@ -175,7 +176,7 @@ def test_rows_that_a_deletion_vector_marks_are_not_counted(lake: Lake) -> None:
     )
     before = lake.counted()
     lake.alter("_late", "delete from {table} where id = 'late 2'")
-    log = Path(lake.pipeline.table("_late")) / "_delta_log"
+    log = lake.pipeline.table("_late").local / "_delta_log"
     assert "deletionVector" in max(log.glob("*.json")).read_text()
     assert as_counted(lake.facts()) == lake.counted() != before
 
@@ -202,12 +203,9 @@ def widen(lake: Lake) -> None:
 
 def lose_statistics(lake: Lake) -> None:
     """A version whose file has no number of rows."""
-    lake.spark.conf.set("spark.databricks.delta.stats.collect", "false")
-    try:
+    with setting_changed(lake.spark, "spark.databricks.delta.stats.collect", "false"):
         rows = delta.read(lake.spark, lake.pipeline.table("hourly")).localCheckpoint()
-        rows.write.format("delta").mode("overwrite").save(lake.pipeline.table("hourly"))
-    finally:
-        lake.spark.conf.unset("spark.databricks.delta.stats.collect")
+        rows.write.format("delta").mode("overwrite").save(lake.pipeline.table("hourly").text)
 
 
 @pytest.mark.parametrize("change", [widen, lose_statistics])

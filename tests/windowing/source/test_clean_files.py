@@ -227,3 +227,31 @@ def test_more_than_this_process_reads_alone(
     monkeypatch.setattr(clean_files, "MOST_FILES", 1)
     assert find(demands_of(), good) is not None
     assert find(demands_of(), good, good) is None
+
+
+@pytest.mark.parametrize("with_statistics", [True, False])
+@pytest.mark.parametrize("struct_first", [True, False])
+def test_a_field_of_a_struct_is_not_taken_for_a_column_of_its_path(
+    tmp_path: Path, *, struct_first: bool, with_statistics: bool
+) -> None:
+    """The field is right, and the column of event times is not."""
+    columns = [("a.at", pa.timestamp("us", "UTC")), ("a", pa.struct({"at": FILE.field("at").type}))]
+    schema = pa.schema([("user", pa.string()), *(columns[::-1] if struct_first else columns)])
+    whole = T.StructType([*COLUMNS.fields, T.StructField("a.at", T.TimestampType())])
+    source = {"table": "/none", "event_time": "a.at", "key": ["user"]}
+    spec = {
+        "name": "p",
+        "lake": "/none",
+        "source": source,
+        "aggregates": {"n": "count()"},
+        "windows": {"w": {"kind": "tumbling", "size": "1 hour"}},
+    }
+    demands = find_demands(load_pipeline(spec), whole, micros(ARRIVAL))
+    right, wrong = {"at": ARRIVAL}, {"at": None}
+    for time, field, expected in (
+        (ARRIVAL, wrong, CleanBatch(1, micros(ARRIVAL), micros(ARRIVAL))),
+        (None, right, None),
+    ):
+        rows = [{"user": "ann", "a.at": time, "a": field}]
+        file = write(tmp_path, rows, columns=schema, write_statistics=with_statistics)
+        assert find(demands, file) == expected

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from windowing.location import Location
 from windowing.panes.frame import _name_input
 from windowing.source.names import clash_of_columns, clash_of_parts
 from windowing.spec.aggregates import parse_aggregate
 from windowing.spec.expressions.parse import parse_expression
 from windowing.spec.pipeline import EventTime, Source
 
-SOURCE = Source("/t", EventTime("at"), ("place",))
+SOURCE = Source(Location("/t"), EventTime("at"), ("place",))
 FED = replace(SOURCE, changes="feed")
 COMPUTING = replace(SOURCE, columns=(("outcome", parse_expression("", "a")),))
 LONG = parse_expression("where", "delay > 60")

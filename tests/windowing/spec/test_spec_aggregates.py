@@ -3,7 +3,7 @@
 import pytest
 
 from windowing.errors import SpecError
-from windowing.spec.aggregate_names import FUNCTIONS
+from windowing.spec.aggregate_description import FUNCTIONS, describe_aggregate
 from windowing.spec.aggregates import parse_aggregate
 from windowing.spec.kinds import Aggregate, Expression
 
@@ -72,6 +72,9 @@ def test_a_condition_is_put_on_the_aggregate(call: str) -> None:
             "as in max_by(gate, delay)",
         ),
         ("max_by(a, 3)", "'3' in 'max_by(a, 3)' is not a column"),
+        ("sum(a))", "'sum(a))' is not a call such as count(), sum(delay)"),
+        ("sum((a)", "'sum((a)' is not a call such as count(), sum(delay)"),
+        ("sum('a)", "is not a call such as count(), sum(delay)"),
         (
             "top_k(a)",
             "'top_k(a)' needs a column and a whole number from 1 to 100, as in top_k(gate, 3)",
@@ -111,3 +114,11 @@ def test_wrong_calls_are_one_sentence(call: str, sentence: str) -> None:
 def test_every_function_says_what_it_needs(function: str) -> None:
     with pytest.raises(SpecError, match=r"needs |takes no column"):
         parse_aggregate("aggregates.a", "a", f"{function}(a, b, c, d)")
+
+
+@pytest.mark.parametrize("function", sorted({*FUNCTIONS} - {"median"}))
+def test_every_function_is_read_as_its_form_is_written(function: str) -> None:
+    form = describe_aggregate(function).call.value
+    call = function + form[form.index("(") :]
+    read = parse_aggregate("aggregates.a", "a", call)
+    assert (read.function, str(read)) == (function, call)

@@ -4,7 +4,7 @@ import pytest
 
 from tests.windowing.spec.specs import changed, refused
 from windowing.spec import dialects
-from windowing.spec.aggregate_names import FUNCTIONS
+from windowing.spec.aggregate_description import DESCRIPTIONS, FUNCTIONS, describe_aggregate
 from windowing.spec.aggregates import parse_aggregate
 from windowing.spec.duration import Duration
 from windowing.spec.expressions.parse import parse_expression
@@ -28,6 +28,7 @@ from windowing.spec.yaml.window_document import KINDS
         ("approx_count_distinct(plane, 0.05)", "count_distinct(plane)"),
         ("COUNT(DISTINCT plane)", "count_distinct(plane)"),
         ("collect_list(gate)", "collect(gate)"),
+        ("first_value(gate, true)", "first(gate)"),
         ("argmax(gate, delay)", "max_by(gate, delay)"),
         ("stddev_samp(delay)", "stddev(delay)"),
     ],
@@ -39,6 +40,16 @@ def test_a_function_of_another_system_is_named_with_the_one_here(call: str, here
     assert f"; write {here}; allowed: count, sum, min," in error.message
     if "(price, p)" not in here:
         parse_aggregate("aggregates.a", "a", here)
+
+
+@pytest.mark.parametrize("other", sorted(dialects.FUNCTIONS))
+def test_what_is_named_for_a_function_of_another_system_is_a_call(other: str) -> None:
+    ours = dialects.FUNCTIONS[other]
+    form = describe_aggregate(ours).call.value
+    inside = form[form.index("(") + 1 : -1]
+    here = dialects.native_call(other, inside.split(", "))
+    assert here is not None
+    assert parse_aggregate("aggregates.a", "a", here).function == ours
 
 
 @pytest.mark.parametrize(
@@ -59,8 +70,9 @@ def test_a_count_of_something_is_named_with_what_counts_that(call: str, here: st
 
 
 def test_every_function_and_kind_that_is_named_is_there() -> None:
-    assert {*dialects.FUNCTIONS.values()} <= {*FUNCTIONS}
-    assert not {*dialects.FUNCTIONS} & {*FUNCTIONS}
+    elsewhere = [other for described in DESCRIPTIONS.values() for other in described.elsewhere]
+    assert sorted(dialects.FUNCTIONS) == sorted(elsewhere)
+    assert not {*elsewhere} & {*FUNCTIONS}
     assert {*dialects.KINDS.values()} <= {*KINDS}
     assert not {*dialects.KINDS} & {*KINDS}
 

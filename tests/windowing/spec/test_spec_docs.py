@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 
 from expectations.library import import_great_expectations
 from tests.windowing.spec.specs import KINDS, RIGHT
-from windowing.spec import aggregate_names, reserved
+from windowing.spec import aggregate_description, reserved
 from windowing.spec.expressions.tree import FUNCTIONS
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
@@ -115,7 +115,7 @@ def _choices(field: FieldInfo) -> list[str]:
 
 
 CHOICES = {choice for name, field in FIELDS for choice in _choices(field) if name != "kind"}
-CALLS = {f"{name}(" for name in aggregate_names.FUNCTIONS}
+CALLS = {f"{name}(" for name in aggregate_description.FUNCTIONS}
 RESERVED = {*reserved.OUTPUT_COLUMNS, *reserved.STATE_COLUMNS, *reserved.FEED_COLUMNS}
 RESERVED |= {*reserved.SOURCE_COLUMNS, *reserved.COUNTS, reserved.MISSED}
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windowing.errors import SpecError
-from windowing.spec import aggregate_names
+from windowing.spec import aggregate_description
 from windowing.spec.expressions.parse import (
     COMPARISONS,
     parse_expression,
@@ -272,7 +272,7 @@ def test_texts_that_are_refused(text: str, sentence: str) -> None:
     assert sentence in refused(text)
 
 
-@pytest.mark.parametrize("function", aggregate_names.FUNCTIONS)
+@pytest.mark.parametrize("function", aggregate_description.FUNCTIONS)
 def test_every_aggregate_is_called_an_aggregate(function: str) -> None:
     sentence = f"calls {function!r}, an aggregate, but an expression looks at one row"
     assert sentence in refused(f"{function}(delay) > 1")

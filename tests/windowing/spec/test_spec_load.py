@@ -75,8 +75,8 @@ def test_the_demo_departures() -> None:
         "*/15 * * * *",
         "departures",
     )
-    assert pipeline.lake == str(ROOT / "lake")
-    assert pipeline.source.table == str(ROOT / "lake" / "bronze" / "flights")
+    assert pipeline.lake.local == ROOT / "lake"
+    assert pipeline.source.table.local == ROOT / "lake" / "bronze" / "flights"
     assert pipeline.watermark == Watermark(30 * MINUTE, 4 * HOUR, HOUR, None)
     hourly, daily, rolling = pipeline.windows
     assert isinstance(hourly, Tumbling) and hourly.grid == Grid(HOUR, zone="America/New_York")
@@ -352,14 +352,14 @@ def test_absolute_places(given: str, expected: str) -> None:
     pipeline = load_pipeline(
         having(lake=given, source=SMALL["source"] | {"table": given}, name="other_name")
     )
-    assert (pipeline.lake, pipeline.source.table) == (expected, expected)
+    assert (pipeline.lake.text, pipeline.source.table.text) == (expected, expected)
 
 
 @pytest.mark.parametrize(
     "name", ["flights", "db.events", "spark_catalog.db.events", "my-catalog.db.events"]
 )
 def test_catalog_names_stay(name: str) -> None:
-    assert load_pipeline(having(source=SMALL["source"] | {"table": name})).source.table == name
+    assert load_pipeline(having(source=SMALL["source"] | {"table": name})).source.table.text == name
 
 
 def test_another_pipelines_output_is_a_source() -> None:
@@ -389,10 +389,8 @@ def test_relative_paths_start_at_the_file(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     for given in (os.path.join("pipelines", "p.yaml"), Path("pipelines/p.yaml"), folder / "p.yaml"):
         pipeline = load_pipeline(given)
-        assert (pipeline.lake, pipeline.source.table) == (
-            str(tmp_path / "lake"),
-            str(tmp_path / "in" / "t"),
-        )
+        places = (pipeline.lake.local, pipeline.source.table.local)
+        assert places == (tmp_path / "lake", tmp_path / "in" / "t")
         assert pipeline.file == os.fspath(given)
         assert pipeline.aligned[0].grid.origin_us == DAY
 

@@ -42,6 +42,6 @@ def test_differences_of_decimals_with_38_digits_are_exact(
         {"level": level, ORDER: F.struct(TIME), BASE: F.lit(0).cast("bigint")}
     )
     window = Delta("w", "level", step, None, ())
-    found = ordered.windows(events, window, ("key",), [rows_part()])
+    found = ordered.cut_windows(events, window, ("key",), [rows_part()])
     counts = found.orderBy("window_index").select("window_index", "rows").collect()
     assert [tuple(row) for row in counts] == list(enumerate(sizes))

@@ -13,11 +13,13 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.aggregates.algebra import Part, rows_part
+from windowing.grid.range import Range
 from windowing.grid.rule import Grid
-from windowing.panes.frame import Range
 from windowing.spec.duration import MINUTE
 from windowing.spec.kinds import CHANGES, Cumulate, OutputPolicy, Sliding, Tumbling
-from windowing.windows import aligned, session, sliding, whole
+from windowing.windows import aligned, change_points, session, whole
+from windowing.windows.gaps import list_empty_windows
+from windowing.windows.neighbours import is_touched, keep_panes_beside
 
 KEYS = ["key"]
 TEN = Tumbling("t", Grid(10 * MINUTE), ())
@@ -86,7 +88,7 @@ def sessions(spark: SparkSession) -> DataFrame:
 
 
 def test_sessions_are_maximal_chains_and_exactly_the_gap_still_belongs(spark: SparkSession) -> None:
-    found = session.windows(fragments(spark), KEYS, GAP, [rows_part()])
+    found = session.merge_sessions(fragments(spark), KEYS, GAP, [rows_part()])
     columns = ("key", "window_start", "window_end", "last_event", "rows", "__touched")
     assert rows_of(found, *columns) == [
         ("a", 0, 26, 16, 3, 1),
@@ -144,20 +146,20 @@ def test_later_adds_microseconds(spark: SparkSession) -> None:
 
 
 def test_the_global_window_of_a_key_has_no_bounds(spark: SparkSession) -> None:
-    found = whole.windows(panes(spark), KEYS, [rows_part(), most()])
+    found = whole.merge_whole_windows(panes(spark), KEYS, [rows_part(), most()])
     columns = ("key", "window_start", "window_end", "rows", "most", "__touched")
     assert rows_of(found, *columns) == [("a", None, None, 7, 9, 1), ("b", None, None, 8, 3, 1)]
 
 
 def test_a_pane_counts_in_the_windows_that_hold_it_and_were_not_late(spark: SparkSession) -> None:
     columns = ("key", "pane_start", "__low", "__high")
-    forever = sliding.placed(panes(spark), TWENTY, None, HOUR)
+    forever = aligned.place_panes(panes(spark), TWENTY, None, HOUR)
     # Window n is [10 n, 10 n + 20).
     everywhere = [("a", 0, -1, 0), ("a", 10, 0, 1), ("a", 40, 3, 4), ("b", 20, 1, 2)]
     assert rows_of(forever, *columns) == everywhere
     late = panes(spark).withColumn("judged_by", F.lit(at(20)))
     # [0, 20) has ended by 20, and [10, 30) has not.
-    kept = sliding.placed(late, TWENTY, 0, HOUR)
+    kept = aligned.place_panes(late, TWENTY, 0, HOUR)
     assert rows_of(kept, *columns) == [("a", 10, 1, 1), ("a", 40, 3, 4), ("b", 20, 1, 2)]
 
 
@@ -166,8 +168,8 @@ def test_sliding_windows_hold_their_panes(
     spark: SparkSession, parts: list[Callable[[], Part]]
 ) -> None:
     kept = [part() for part in parts]
-    runs = aligned.stretches(panes(spark), TWENTY, KEYS, kept, None, HOUR)
-    found = aligned.windows(runs, TWENTY, HOUR)
+    runs = aligned.merge_stretches(panes(spark), TWENTY, KEYS, kept, None, HOUR)
+    found = aligned.list_windows(runs, TWENTY, HOUR)
     assert rows_of(found, "key", "window_start", "window_end", "rows") == [
         ("a", -10, 10, 1),
         ("a", 0, 20, 3),
@@ -181,15 +183,17 @@ def test_sliding_windows_hold_their_panes(
 
 def test_tumbling_windows_leave_out_what_was_late(spark: SparkSession) -> None:
     late = panes(spark).withColumn("judged_by", F.lit(at(20)))
-    runs = aligned.stretches(late, TEN, KEYS, [rows_part()], 0, HOUR)
-    found = aligned.windows(runs, TEN, HOUR)
+    runs = aligned.merge_stretches(late, TEN, KEYS, [rows_part()], 0, HOUR)
+    found = aligned.list_windows(runs, TEN, HOUR)
     expected = [("a", 40, 50, 4), ("b", 20, 30, 8)]
     assert rows_of(found, "key", "window_start", "window_end", "rows") == expected
 
 
 def test_points_are_where_the_value_may_change(spark: SparkSession) -> None:
-    runs = aligned.stretches(panes(spark), TWENTY_CHANGES, KEYS, [rows_part(), most()], None, HOUR)
-    found = aligned.points(runs, TWENTY_CHANGES, KEYS, [rows_part(), most()], HOUR)
+    runs = aligned.merge_stretches(
+        panes(spark), TWENTY_CHANGES, KEYS, [rows_part(), most()], None, HOUR
+    )
+    found = change_points.list_points(runs, TWENTY_CHANGES, KEYS, [rows_part(), most()], HOUR)
     assert rows_of(found.where("key = 'a'"), "window_start", "rows", "most", "__before") == [
         (-20, None, None, True),
         (-10, 1, 7, False),
@@ -202,11 +206,11 @@ def test_points_are_where_the_value_may_change(spark: SparkSession) -> None:
 
 
 def test_empty_windows_are_those_of_an_extent_that_hold_nothing(spark: SparkSession) -> None:
-    runs = aligned.stretches(panes(spark), TEN, KEYS, [rows_part(), most()], None, HOUR)
+    runs = aligned.merge_stretches(panes(spark), TEN, KEYS, [rows_part(), most()], None, HOUR)
     extents = spark.createDataFrame(
         [("a", 0, 2), ("a", 2, 4), ("b", 2, 2)], "key string, __low bigint, __high bigint"
     )
-    found = aligned.empties(extents, runs, TEN, KEYS, [rows_part(), most()])
+    found = list_empty_windows(extents, runs, KEYS, [rows_part(), most()])
     assert rows_of(found, "key", "__from", "__to", "rows", "most", "__touched") == [
         ("a", 2, 2, 0, None, 1),
         ("a", 3, 3, 0, None, 1),
@@ -222,7 +226,7 @@ def test_a_fresh_pane_touches_the_stored_windows_that_hold_it(
     rows = [("a", at(n), at(n + 20), None) for n in (-10, 0, 10, 20, 30)]
     stored = spark.createDataFrame(rows, SESSIONS).alias("s")
     fresh = panes(spark).where("key = 'a' and rows = 2").alias("f")
-    found = stored.join(fresh, aligned.touches(window, None, HOUR)).select("s.window_start")
+    found = stored.join(fresh, is_touched(window, None, HOUR)).select("s.window_start")
     assert rows_of(found, "window_start") == [(n,) for n in expected]
 
 
@@ -230,9 +234,9 @@ def test_stored_panes_beside_a_fresh_one_share_its_key_and_neighbourhood(
     spark: SparkSession,
 ) -> None:
     fresh = panes(spark).where("key = 'a' and rows = 1")
-    found = aligned.beside(panes(spark), fresh, TEN, KEYS, HOUR)
+    found = keep_panes_beside(panes(spark), fresh, TEN, KEYS, HOUR)
     assert rows_of(found, "key", "pane_start") == [("a", 0)]
-    found = aligned.beside(panes(spark), fresh, TWENTY, KEYS, HOUR)
+    found = keep_panes_beside(panes(spark), fresh, TWENTY, KEYS, HOUR)
     assert rows_of(found, "key", "pane_start") == [("a", 0), ("a", 10)]
 
 
@@ -247,5 +251,5 @@ def test_the_period_of_a_cumulate_window_is_exact_beyond_the_integers_of_a_doubl
     period = 5_000_000_000_000_400
     numbers = [period * 3 + 1, period * 3 + 2, period * 3 + 3]
     rows = spark.createDataFrame([(n,) for n in numbers], "__from long")
-    found = rows.select(aligned._group_of(window).alias("group")).collect()
+    found = rows.select(change_points._find_group(window).alias("group")).collect()
     assert [row["group"] for row in found] == [period, period, period]

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from tests.windowing.spec.specs import with_window
+from windowing.grid.range import Range
 from windowing.grid.zone import micros
 from windowing.spec.kinds import Cumulate, Sliding, Tumbling
 from windowing.spec.load import load_pipeline
-from windowing.windows.reach import reach_of, span_windows, windows_touched
+from windowing.windows.reach import find_reach, span_windows, windows_touched
 
 LOW = datetime(2024, 5, 15, 10, 30, tzinfo=UTC)
 HIGH = datetime(2024, 5, 15, 12, 15, tzinfo=UTC)
@@ -53,7 +54,8 @@ def test_windows_on_a_grid_span_what_their_boundaries_say(
 ) -> None:
     window = load_pipeline(with_window(kind, **fields)).windows[0]
     assert isinstance(window, Tumbling | Sliding | Cumulate)
-    assert span_windows(window, micros(LOW), micros(HIGH)) == (micros(first), micros(last))
+    within = Range(micros(LOW), micros(HIGH))
+    assert span_windows(window, within) == Range(micros(first), micros(last) - 1)
 
 
 def test_an_event_on_a_boundary_is_not_near_the_window_before() -> None:
@@ -61,9 +63,10 @@ def test_an_event_on_a_boundary_is_not_near_the_window_before() -> None:
     assert isinstance(window, Tumbling)
     on_boundary = micros(on_day(10, 15))
     hour = micros(on_day(11)) - micros(on_day(10))
-    assert span_windows(window, on_boundary, on_boundary) == (on_boundary, on_boundary + hour)
+    at_boundary = Range(on_boundary, on_boundary)
+    assert span_windows(window, at_boundary) == Range(on_boundary, on_boundary + hour - 1)
     before = on_boundary - 1
-    assert span_windows(window, before, before) == (on_boundary - hour, on_boundary)
+    assert span_windows(window, Range(before, before)) == Range(on_boundary - hour, before)
 
 
 def test_windows_beyond_the_calendar_span_more_than_they_need() -> None:
@@ -71,10 +74,10 @@ def test_windows_beyond_the_calendar_span_more_than_they_need() -> None:
     window = load_pipeline(with_window("sliding", **fields)).windows[0]
     assert isinstance(window, Sliding)
     early = micros(datetime(5, 1, 1, tzinfo=UTC))
-    first, last = span_windows(window, early, early)
+    spanned = span_windows(window, Range(early, early))
     days = 24 * 3_600_000_000
-    assert first <= early - 4000 * days
-    assert last >= early + 4000 * days
+    assert spanned.low_us <= early - 4000 * days
+    assert spanned.high_us >= early + 4000 * days
 
 
 @pytest.mark.parametrize(("kind", "fields"), ENDLESS)
@@ -83,7 +86,7 @@ def test_nothing_bounds_windows_that_follow_the_order_of_events(
 ) -> None:
     pipeline = load_pipeline(with_window(kind, **fields))
     assert windows_touched(pipeline.windows[0], LOW, HIGH) is None
-    first, last = reach_of(pipeline, "w", micros(LOW), micros(HIGH))
+    first, last = find_reach(pipeline, "w", micros(LOW), micros(HIGH))
     assert (first, last.year) == (LOW, 9999)
 
 
@@ -94,16 +97,16 @@ def test_a_backfill_reaches_every_window_that_contains_one_of_its_events(
     """Its range excludes the end, so the last event is a microsecond before it."""
     pipeline = load_pipeline(with_window(kind, **fields))
     end = HIGH + timedelta(microseconds=1)
-    from_, to = reach_of(pipeline, "w", micros(LOW), micros(end))
+    from_, to = find_reach(pipeline, "w", micros(LOW), micros(end))
     assert from_ <= first
     assert to >= last
 
 
 def test_a_backfill_reaches_one_window_beyond_the_panes_it_rebuilds() -> None:
     pipeline = load_pipeline(with_window("tumbling"))
-    assert reach_of(pipeline, "w", micros(LOW), micros(HIGH)) == (on_day(9), on_day(14))
+    assert find_reach(pipeline, "w", micros(LOW), micros(HIGH)) == (on_day(9), on_day(14))
     # An end on a boundary needs no pane after it.
-    assert reach_of(pipeline, "w", micros(LOW), micros(on_day(12))) == (on_day(9), on_day(13))
+    assert find_reach(pipeline, "w", micros(LOW), micros(on_day(12))) == (on_day(9), on_day(13))
 
 
 FAR: list[tuple[str, dict[str, Any]]] = [
@@ -122,6 +125,6 @@ def test_a_backfill_may_reach_to_both_ends_of_the_calendar(
 ) -> None:
     pipeline = load_pipeline(with_window(kind, **fields))
     low, high = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
-    first, last = reach_of(pipeline, "w", micros(low), micros(high))
+    first, last = find_reach(pipeline, "w", micros(low), micros(high))
     assert first <= low
     assert last >= high

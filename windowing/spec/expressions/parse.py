@@ -229,7 +229,7 @@ def _print_number(number: Decimal) -> str:
 
 
 def _keeps_values(node: Node) -> bool:
-    """Whether the node has a value wherever its columns have one; False also if nobody knows."""
+    """Whether the node surely has a value wherever its columns have one."""
     if not isinstance(node, Call):
         return node != Literal(None)
     return node.operation in _KEEPING and all(map(_keeps_values, node.arguments))

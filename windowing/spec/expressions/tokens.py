@@ -13,7 +13,7 @@ from math import isfinite
 from sqlglot import Token, TokenType
 from sqlglot.dialects.spark import Spark
 
-from windowing.spec import aggregate_names
+from windowing.spec import aggregate_description
 from windowing.spec.expressions.tree import FUNCTIONS
 from windowing.spec.words import join_names, quote_value, suggest_name
 
@@ -67,7 +67,7 @@ _MARKS = (
     "<=>",
 )
 # mean is what other systems call avg.
-_AGGREGATES = (*aggregate_names.FUNCTIONS, "mean")
+_AGGREGATES = (*aggregate_description.FUNCTIONS, "mean")
 _BEFORE_TEXT = ("(", *_MARKS[2:], *_KNOWN)
 """What may stand before a text: every mark but the closing parenthesis, and every known word."""
 _MEANT = {

@@ -1,0 +1,1 @@
+"""Errors of Spark, Delta and delta-rs as one sentence each."""

@@ -1,0 +1,122 @@
+"""The file that is locked, as this process sees it: for commands that need no JVM."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Lock
+from typing import BinaryIO
+
+from jobs.foreign_errors.control_errors import control_errors_explained
+from jobs.locking.holder import Holder, describe_this_process, parse_holder
+from windowing.errors import Busy, UsageError
+from windowing.spec.pipeline import Pipeline
+
+_FILE = "_lock"
+_LOCKED_HERE: set[Path] = set()
+"""The lock files that blocks of this process hold."""
+_GUARD = Lock()
+"""Guards `_LOCKED_HERE` against threads."""
+
+
+def lock_path(pipeline: Pipeline) -> Path:
+    """The file whose lock a writer of the pipeline holds."""
+    return pipeline.table(_FILE).local
+
+
+@contextmanager
+def held_here(pipeline: Pipeline) -> Iterator[None]:
+    """Holds the pipeline's lock by this process itself, for commands that need no JVM.
+
+    Busy when another process holds it; UsageError when the lake can't be written to.
+    """
+    path = lock_path(pipeline)
+    with one_block_here(pipeline, path.resolve()), _open_file(pipeline, path) as file:
+        _lock(pipeline, file)
+        # A reset may have renamed the directory before the file was locked here.
+        if not path.exists() or path.stat().st_ino != os.fstat(file.fileno()).st_ino:
+            raise busy_error(pipeline)
+        # Opened once more and closed, the file would lose its lock.
+        _note_holder(file)
+        with control_errors_explained(pipeline):
+            yield
+
+
+def note_holder_of(path: Path) -> None:
+    """Writes into the file that this process is at work, while its JVM holds the lock."""
+    with suppress(OSError), path.open("r+b") as file:
+        _note_holder(file)
+
+
+def _note_holder(file: BinaryIO) -> None:
+    # Where the disk is full, whoever is refused does not learn who holds the lock.
+    with suppress(OSError):
+        file.truncate(0)
+        file.write(describe_this_process())
+        file.flush()
+
+
+def _lock(pipeline: Pipeline, file: BinaryIO) -> None:
+    """Locks the file; raises Busy, with the holder, where another process has locked it."""
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as held:
+        file.seek(0)
+        raise busy_error(pipeline, parse_holder(file.read())) from held
+
+
+def _open_file(pipeline: Pipeline, path: Path) -> BinaryIO:
+    with write_errors_explained(pipeline):
+        return path.open("a+b")
+
+
+@contextmanager
+def one_block_here(pipeline: Pipeline, path: Path) -> Iterator[None]:
+    """Busy when another block of this process holds the lock.
+
+    The JVM must not even try then, because POSIX frees all locks that a process has on a file as
+    soon as it closes any descriptor of it.
+    """
+    with _GUARD:
+        if path in _LOCKED_HERE:
+            raise busy_error(pipeline)
+        _LOCKED_HERE.add(path)
+    try:
+        yield
+    finally:
+        _LOCKED_HERE.discard(path)
+
+
+def probe(pipeline: Pipeline) -> None:
+    """Busy at once when another process holds the lock; needs no JVM, and keeps no lock.
+
+    UsageError when the lake can't be written to.
+    """
+    path = lock_path(pipeline)
+    with write_errors_explained(pipeline):
+        # Where the directory may not be entered, even this is refused.
+        if not path.exists():
+            return
+        file = path.open("r+b")
+    with file:
+        _lock(pipeline, file)
+        fcntl.lockf(file, fcntl.LOCK_UN)
+
+
+@contextmanager
+def write_errors_explained(pipeline: Pipeline) -> Iterator[None]:
+    """UsageError, with the directory and the cause, where the block can't write a file."""
+    try:
+        yield
+    except OSError as error:
+        cause = f"({error.strerror}): {error.filename}"
+        allowed = "the lake has to be a directory to which the user of this process may write"
+        raise UsageError(f"{pipeline.root} can't be written to {cause}; {allowed}") from error
+
+
+def busy_error(pipeline: Pipeline, holder: Holder | None = None) -> Busy:
+    """The error of whoever finds the lock held; `holder` is named where it is known."""
+    held = f"another writer holds {pipeline.table(_FILE)}"
+    named = "" if holder is None else f": {holder}"
+    return Busy(f"{pipeline.name}: {held}{named}; try again when it has finished")

@@ -1,1 +1,0 @@
-"""What every command checks before it writes: lock, session, checkpoint, tables, spec, source."""

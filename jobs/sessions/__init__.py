@@ -1,0 +1,1 @@
+"""The Spark sessions that commands work in."""

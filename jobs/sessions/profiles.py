@@ -1,0 +1,119 @@
+"""The settings of Spark sessions, by what a session is for."""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from jobs.sessions.exact_session import EXACT
+from jobs.shortcuts.run_size import RunSize, stores_little
+from windowing.spec.pipeline import Pipeline
+
+Profile = Mapping[str, str]
+"""Settings that a session has besides the usual ones."""
+
+DEFAULTS = {
+    # Without this, Hadoop settings of the environment would turn a path without a scheme into one
+    # of their cluster.
+    "spark.hadoop.fs.defaultFS": "file:///",
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    **EXACT,
+    "spark.sql.shuffle.partitions": "4",
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "20000",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.databricks.delta.merge.materializeSource": "none",
+    # Spark describes the plan of every query for its web pages, which are off here. Small runs
+    # spent a twelfth of their time on that.
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.maxPlanStringLength": "500",
+    # Spark stores in every expression the Java frames that created it, and serializes them with it.
+    # Here these are only frames of the bridge to Python.
+    "spark.sql.dataFrameQueryContext.enabled": "false",
+    # For every column PySpark makes more calls to the JVM, so that an error can name a line of
+    # Python. That was half of the Python time of a small run.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # Spark caches 100 generated classes by default, and one run needs about 300 of them, so each
+    # warm run compiled some 500 again. The cache belongs to the JVM, so it can only be set when
+    # that starts.
+    "spark.sql.codegen.cache.maxEntries": "5000",
+    # Spark lists more files than that in a job, before it reads them.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
+    # VACUUM lists the files of a table in up to this many tasks of a few milliseconds; the default
+    # is 10,000.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+}
+LOCAL = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # With what the JVM needs beside its heap, its process stays within 4 GiB.
+    "spark.driver.memory": "3400m",
+    # Few rows are collected, however large each of them is.
+    "spark.driver.maxResultSize": "0",
+    # Every sort, aggregation and broadcast begins with a zeroed page of this size. With few cores
+    # Spark would choose 64 MB.
+    "spark.buffer.pageSize": "4m",
+    # The optimizing compiler took a fourth of the CPU time of a first load of 5 million rows, for
+    # code that runs a few seconds. Here it waits for code that runs eight times as often as usual.
+    "spark.driver.defaultJavaOptions": (
+        "-XX:Tier4InvocationThreshold=40000 -XX:Tier4MinInvocationThreshold=4800 "
+        "-XX:Tier4CompileThreshold=120000 -XX:Tier4BackEdgeThreshold=320000"
+    ),
+}
+"""Settings of a local session; a cluster has settings of its own for them."""
+SHORT: Profile = {
+    "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
+}
+"""Settings of a short session: the JVM compiles quickly rather than well.
+
+A cold run of 1,000 rows spent half of its CPU time on compiling. With millions of rows and sketches
+such a JVM makes a run take longer.
+"""
+TINY: Profile = {
+    **SHORT,
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Settings of a short session that reads few rows: queries are interpreted, too."""
+TEST: Profile = {
+    **TINY,
+    "spark.master": "local[2]",
+    "spark.driver.memory": "2g",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.ui.retainedExecutions": "10",
+    "spark.ui.retainedJobs": "10",
+    "spark.ui.retainedStages": "10",
+    "spark.ui.retainedTasks": "100",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.buffer.pageSize": "1m",
+    "spark.sql.constraintPropagation.enabled": "false",
+}
+"""Settings of a session for tables of a few rows.
+
+There, compiling and planning a query again costs more than running it.
+"""
+FULL: Profile = {}
+"""A session of any length."""
+COMMON = {
+    "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
+    "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "tidemark-warehouse"),
+}
+"""Settings of local sessions and of those of a cluster that no result depends on."""
+
+
+def choose_for_run(size: RunSize | None) -> Profile:
+    """The profile of a run of this size; None is a size that isn't known."""
+    if size is not None and size.is_tiny:
+        return TINY
+    if size is not None and size.is_short:
+        return SHORT
+    return FULL
+
+
+def choose_for_tables(pipeline: Pipeline) -> Profile:
+    """The profile of a command that reads rows of the pipeline's tables."""
+    return SHORT if stores_little(pipeline) else FULL

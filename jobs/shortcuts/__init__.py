@@ -1,0 +1,1 @@
+"""What logs and the ledger decide before any JVM starts."""

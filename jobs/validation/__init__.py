@@ -1,0 +1,1 @@
+"""What a validation follows from, and sums that left their type."""

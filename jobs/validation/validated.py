@@ -1,0 +1,111 @@
+"""Whether the newest versions were validated already, before any JVM starts.
+
+Whatever is in doubt is left to a validation, which evaluates every expectation.
+
+    ledger + spec + suite -> basis, a digest of what outcomes follow from
+    `_quality` with the same basis -> what a validation would find
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from importlib.metadata import version
+from pathlib import Path
+
+from expectations.outcome import NO_VALIDATION, Facts, Validation
+from expectations.places import docs_of, read_suite, site_directory, suites_of
+from expectations.table import read_validation
+from windowing.ledger.rule import LedgerEntry, LedgerHistory
+from windowing.ledger.table import read_history
+from windowing.spec.pipeline import Pipeline
+from windowing.storage import control
+
+_JUDGES = ("tidemark", "great-expectations")
+"""The packages whose versions decide what is expected and how it is evaluated."""
+
+
+def find_validation(pipeline: Pipeline) -> Validation | None:
+    """What a validation of the newest versions would find, where it was recorded by one.
+
+    None where the last one followed from anything else, such as another suite, or where its Data
+    Docs are gone.
+    """
+    try:
+        past = read_history(pipeline)
+        subject = past.newest
+        if subject is None:
+            return NO_VALIDATION
+        basis = digest_basis(pipeline, past, subject, suites_of(pipeline))
+        outcomes = () if basis is None else read_validation(pipeline, subject, basis)
+    except control.TableError:
+        return None
+    page = find_docs(pipeline, subject.run, subject.seq)
+    if not outcomes or page is None:
+        return None
+    return Validation(subject.run or 0, subject.seq, outcomes, str(page))
+
+
+def digest_basis(
+    pipeline: Pipeline, past: LedgerHistory, subject: LedgerEntry, suites: Path
+) -> str | None:
+    """A digest of all that decides the outcomes for the versions of `subject`.
+
+    These are the versions, the spec, the suite, what the ledger counts and the packages that judge.
+    None where outcomes also depend on state, which is no part of it.
+    """
+    if depends_on_state(past):
+        return None
+    described = {
+        "versions": dict(subject.versions),
+        # Where the spec lies and when it runs change no outcome.
+        "spec": repr(replace(pipeline, file=None, schedule=None)),
+        "suite": hashlib.sha256(read_suite(pipeline, suites)).hexdigest(),
+        "facts": asdict(recorded_facts(pipeline, past)),
+        "overflows": count_overflows(pipeline, past, subject),
+        "packages": [version(name) for name in _JUDGES],
+    }
+    text = json.dumps(described, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def depends_on_state(past: LedgerHistory) -> bool:
+    """Whether facts are read from state: the ledger counts what is erased only when that is done.
+
+    State can't say it either while a run is open, or once panes may have expired.
+    """
+    if past.open_erasure is None:
+        return False
+    return past.open_run is None and not past.state_may_be_expired
+
+
+def recorded_facts(pipeline: Pipeline, past: LedgerHistory) -> Facts:
+    """What the ledger records that the outputs must sum to."""
+    settled = past.settled
+    partial = {w.name: settled.total(f"partial.{w.name}") for w in pipeline.windows}
+    expiring = tuple(w.name for w in pipeline.windows if past.rows_may_be_expired(w.name))
+    return Facts(settled.last_run, settled.total("accepted"), partial, expiring)
+
+
+def count_overflows(
+    pipeline: Pipeline, past: LedgerHistory, subject: LedgerEntry
+) -> Mapping[str, int]:
+    """How often sums of an output overflowed since the published versions, where any did."""
+    since = [entry.counts for entry in past.since_published if entry.seq <= subject.seq]
+    found = {}
+    for window in pipeline.windows:
+        times = sum(counts.get(f"{window.name}.overflow", 0) for counts in since)
+        if times:
+            found[window.name] = times
+    return found
+
+
+def name_site(run: int | None, seq: int) -> str:
+    """The name of the Data Docs about the versions that the ledger's entry `seq` names."""
+    return f"run {run} entry {seq}"
+
+
+def find_docs(pipeline: Pipeline, run: int | None, seq: int) -> Path | None:
+    """The first page of these Data Docs; None where there are none any more."""
+    page = site_directory(docs_of(pipeline), name_site(run, seq)) / "index.html"
+    return page if page.is_file() else None

@@ -1,0 +1,61 @@
+"""The DAG of the documentation that reads an output: publications start it, nothing else does."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
+from airflow.models.asset import AssetDagRunQueue
+from airflow.models.dagbundle import DagBundleModel
+from airflow.utils.session import create_session
+from conftest import ROOT, SPEC, FakeCli, Outcome
+
+PAGE = ROOT / "docs/operations/schedule-with-airflow.md"
+BUNDLE = "readers"
+
+
+@pytest.fixture
+def readers(database: None, specs: Path, tmp_path: Path) -> Iterator[None]:
+    """The DAG `mail_orders` as Airflow knows it, and the pipeline `orders` that it reads."""
+    (specs / "orders.yaml").write_text(SPEC.format(name="orders"))
+    (example,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    folder = tmp_path / "readers"
+    folder.mkdir()
+    (folder / "mail_orders.py").write_text(example)
+    with create_session() as session:
+        session.merge(DagBundleModel(name=BUNDLE))
+    bag = DagBag(dag_folder=str(folder), bundle_path=folder, bundle_name=BUNDLE)
+    assert not bag.import_errors
+    sync_bag_to_db(bag, BUNDLE, None)
+    with create_session() as session:
+        from airflow.models.dag import DagModel
+
+        model = session.get(DagModel, "mail_orders")
+        assert model is not None
+        model.is_paused = False
+    yield
+    forget()
+
+
+def started() -> list[str]:
+    """The DAGs that are to start, because all assets that they wait for have an event."""
+    with create_session() as session:
+        return [queued.target_dag_id for queued in session.query(AssetDagRunQueue)]
+
+
+def forget() -> None:
+    with create_session() as session:
+        session.query(AssetDagRunQueue).delete()
+
+
+@pytest.mark.usefixtures("readers")
+def test_a_reader_starts_when_an_output_was_published(
+    cli: FakeCli, outcome: Callable[..., Outcome]
+) -> None:
+    assert outcome("orders").tasks["announce"] == "success"
+    assert started() == ["mail_orders"]
+    forget()
+    # The same versions are published again, as when the task is cleared.
+    assert outcome("orders").tasks["announce"] == "skipped"
+    assert started() == []

@@ -1,0 +1,86 @@
+"""A store on which calls fail as they do on storage behind a network."""
+
+import errno
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeVar
+
+from windowing.location import Location
+from windowing.storage.store import Store
+
+Result = TypeVar("Result")
+
+
+class Fault(Enum):
+    """What happens to a call that changes something."""
+
+    LOST = "it is not done, and its caller gets an error"
+    UNANSWERED = "it is done, and its caller gets an error"
+
+
+@dataclass
+class PassingStore:
+    """A store that does what `inner` does. Each change goes through `_change`."""
+
+    inner: Store
+
+    def read(self, file: Location) -> bytes | None:
+        """As `inner` does."""
+        return self.inner.read(file)
+
+    def write(self, file: Location, content: bytes) -> None:
+        """A change."""
+        self._change(lambda: self.inner.write(file, content))
+
+    def create(self, file: Location, content: bytes) -> bool:
+        """A change."""
+        return self._change(lambda: self.inner.create(file, content))
+
+    def list_files(self, directory: Location) -> Mapping[str, int]:
+        """As `inner` does."""
+        return self.inner.list_files(directory)
+
+    def move(self, directory: Location, to: Location) -> None:
+        """A change."""
+        self._change(lambda: self.inner.move(directory, to))
+
+    def delete(self, directory: Location) -> None:
+        """A change."""
+        self._change(lambda: self.inner.delete(directory))
+
+    def _change(self, does: Callable[[], Result]) -> Result:
+        return does()
+
+
+@dataclass
+class FaultyStore(PassingStore):
+    """`inner`, of whose changes the one at place `at`, counted from 0, meets `fault`."""
+
+    fault: Fault
+    at: int
+    changes: int = 0
+
+    def _change(self, does: Callable[[], Result]) -> Result:
+        place, self.changes = self.changes, self.changes + 1
+        if place != self.at:
+            return does()
+        if self.fault is Fault.UNANSWERED:
+            does()
+        raise OSError(errno.EIO, os.strerror(errno.EIO), self.fault.value)
+
+
+@dataclass
+class LateStore(PassingStore):
+    """`inner`, whose listings show no file written since `hold` was called."""
+
+    known: dict[Location, dict[str, int]] = field(default_factory=dict)
+
+    def hold(self, directory: Location) -> None:
+        """From now on `directory` is listed as it is now."""
+        self.known[directory] = dict(self.inner.list_files(directory))
+
+    def list_files(self, directory: Location) -> Mapping[str, int]:
+        """The listing of before, where there is one."""
+        return self.known.get(directory) or self.inner.list_files(directory)

@@ -1,0 +1,106 @@
+"""What every store has to do. A class of tests inherits this, and gives a store and a directory."""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import pytest
+
+from windowing.location import Location
+from windowing.storage.store import Store
+
+
+class StoreContract:
+    """Inherit it in a class whose fixtures are `store` and `home`, a directory without files."""
+
+    def test_a_file_is_read_as_it_was_written(self, store: Store, home: Location) -> None:
+        for content in (b"", b"\x00\r\n\xff", b"a" * 3_000_000):
+            store.write(home / "a", content)
+            assert store.read(home / "a") == content
+
+    def test_what_is_not_there_has_no_content(self, store: Store, home: Location) -> None:
+        store.write(home / "a", b"1")
+        assert store.read(home / "b") is None
+        assert store.read(home / "a" / "b") is None
+
+    def test_a_name_may_have_odd_characters(self, store: Store, home: Location) -> None:
+        names = [" a b", "100%", "%20", "a+b&c=d", "ä{}'\"", "#?*[x]", "~.draft"]
+        for name in names:
+            store.write(home / name, name.encode())
+        assert [store.read(home / name) for name in names] == [name.encode() for name in names]
+        assert list(store.list_files(home)) == sorted(names)
+
+    def test_a_file_is_created_once(self, store: Store, home: Location) -> None:
+        store.write(home / "log" / "0", b"first")
+        assert store.create(home / "log" / "1", b"second")
+        assert not store.create(home / "log" / "1", b"other")
+        assert not store.create(home / "log" / "0", b"other")
+        assert store.read(home / "log" / "1") == b"second"
+        assert list(store.list_files(home / "log")) == ["0", "1"]
+
+    def test_of_many_that_create_a_file_one_does(self, store: Store, home: Location) -> None:
+        store.write(home / "log" / "0", b"")
+        for n in range(20):
+            file = home / "log" / f"{n + 1}"
+            with ThreadPoolExecutor(8) as pool:
+                contents = [f"{n} {each}".encode() for each in range(8)]
+                done = list(pool.map(lambda c, file=file: store.create(file, c), contents))
+            assert done.count(True) == 1
+            assert store.read(file) == contents[done.index(True)]
+
+    def test_readers_see_no_part_of_a_file(self, store: Store, home: Location) -> None:
+        whole = [bytes([each]) * 300_000 for each in range(4)]
+        store.write(home / "a", whole[0])
+
+        def write(content: bytes) -> None:
+            for _ in range(10):
+                # Of two writers at once, one may be refused.
+                with suppress(OSError):
+                    store.write(home / "a", content)
+
+        with ThreadPoolExecutor(4) as pool:
+            writing = [pool.submit(write, content) for content in whole[1:2]]
+            while not all(each.done() for each in writing):
+                assert store.read(home / "a") in whole
+        assert store.read(home / "a") == whole[1]
+
+    def test_files_are_listed_in_order_with_their_sizes(self, store: Store, home: Location) -> None:
+        for name, size in {"b/2": 2, "a": 1, "b/10": 0, "b/c/.d": 4}.items():
+            store.write(home / name, b"x" * size)
+        assert list(store.list_files(home).items()) == [
+            ("a", 1),
+            ("b/10", 0),
+            ("b/2", 2),
+            ("b/c/.d", 4),
+        ]
+        assert dict(store.list_files(home / "b" / "c")) == {".d": 4}
+        assert not store.list_files(home / "none")
+
+    def test_a_directory_is_not_one_whose_name_begins_alike(
+        self, store: Store, home: Location
+    ) -> None:
+        store.write(home / "ab" / "1", b"1")
+        store.write(home / "a" / "2", b"2")
+        assert list(store.list_files(home / "a")) == ["2"]
+        store.delete(home / "a")
+        assert list(store.list_files(home)) == ["ab/1"]
+
+    def test_a_directory_is_moved_with_all_its_files(self, store: Store, home: Location) -> None:
+        store.write(home / "from" / "a", b"1")
+        store.write(home / "from" / "b" / "c", b"2")
+        store.move(home / "from", home / "to")
+        assert list(store.list_files(home)) == ["to/a", "to/b/c"]
+        assert store.read(home / "to" / "b" / "c") == b"2"
+
+    def test_no_file_is_moved_onto_another(self, store: Store, home: Location) -> None:
+        store.write(home / "from" / "a", b"1")
+        store.write(home / "to" / "b", b"2")
+        with pytest.raises(FileExistsError):
+            store.move(home / "from", home / "to")
+        assert list(store.list_files(home)) == ["from/a", "to/b"]
+
+    def test_what_is_deleted_is_not_there(self, store: Store, home: Location) -> None:
+        store.write(home / "a" / "b" / "c", b"1")
+        store.write(home / "d", b"2")
+        store.delete(home / "a")
+        store.delete(home / "none")
+        assert list(store.list_files(home)) == ["d"]

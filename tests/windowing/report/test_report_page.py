@@ -1,0 +1,34 @@
+"""What the report page says of publications and where its links lead."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from windowing.report.page import render_page
+from windowing.report.table import Check, Facts
+from windowing.spec.load import load_pipeline
+
+NOW = datetime(2013, 1, 2, tzinfo=UTC)
+PIPELINE = load_pipeline(
+    {
+        "name": "trips",
+        "lake": "/lake",
+        "source": {"table": "/lake/source", "event_time": "at", "key": ["place"]},
+        "aggregates": {"n": "count()"},
+        "windows": {"hourly": {"kind": "tumbling", "size": "1 hour"}},
+    }
+)
+CHECK = Check(2, 7, "hourly", "expect_x(n)", "critical", False, "1", "too few")
+FACTS = Facts(PIPELINE, 0, 2, None, (), (), (), (), (), (), (CHECK,))
+
+
+def test_a_publication_says_why_it_was_made_although_expectations_failed() -> None:
+    assert "although expectations" not in render_page(FACTS, NOW)
+    text = render_page(replace(FACTS, accepted_because="a <storm>"), NOW)
+    assert "published: run 2, although expectations failed: a &lt;storm&gt;" in text
+
+
+def test_quality_leads_to_the_data_docs_that_are_there() -> None:
+    assert "<a " not in render_page(FACTS, NOW)
+    text = render_page(FACTS, NOW, "_docs/run-2-entry-7/index.html")
+    link = '<a href="_docs/run-2-entry-7/index.html">Data Docs</a>'
+    assert link in text.split("<h2>Quality</h2>")[1]

@@ -1,0 +1,55 @@
+"""The stores keep their contract, and whoever uses one survives what may go wrong on it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.faulty_store import Fault, FaultyStore
+from tests.support.store_contract import StoreContract
+from windowing.location import Location
+from windowing.storage.store import LocalStore, Store, store_of
+
+
+class TestLocalStore(StoreContract):
+    """The file system of this machine."""
+
+    @pytest.fixture
+    def store(self) -> Store:
+        """A store."""
+        return LocalStore()
+
+    @pytest.fixture
+    def home(self, tmp_path: Path) -> Location:
+        """A directory without files."""
+        return Location(str(tmp_path / "lake"))
+
+
+class TestStoreWithoutFaults(TestLocalStore):
+    """The store that the tests use fails nowhere else than it is asked to."""
+
+    @pytest.fixture
+    def store(self) -> Store:
+        """A store."""
+        return FaultyStore(LocalStore(), Fault.LOST, at=-1)
+
+
+def test_directories_without_files_are_none(tmp_path: Path) -> None:
+    home = Location(str(tmp_path))
+    store = store_of(home)
+    store.write(home / "from" / "a", b"1")
+    (tmp_path / "to" / "b").mkdir(parents=True)
+    assert not store.list_files(home / "to")
+    store.move(home / "from", home / "to")
+    assert list(store.list_files(home)) == ["to/a"]
+
+
+def test_what_can_not_be_deleted_is_no_success(tmp_path: Path) -> None:
+    home = Location(str(tmp_path))
+    store_of(home).write(home / "a", b"1")
+    with pytest.raises(NotADirectoryError):
+        store_of(home).delete(home / "a")
+
+
+def test_a_name_of_the_catalog_is_no_place_for_files() -> None:
+    with pytest.raises(ValueError, match="db.events is a table's name"):
+        store_of(Location("db.events"))

@@ -1,0 +1,40 @@
+"""A location as others spell it."""
+
+from pathlib import Path
+
+import pytest
+
+from windowing.location import Location
+
+
+def test_a_path_is_joined_named_and_spelled() -> None:
+    table = Location("/data/my lake/100%") / "shop" / "hourly"
+    assert str(table) == "/data/my lake/100%/shop/hourly"
+    assert (table.name, table.local) == ("hourly", Path("/data/my lake/100%/shop/hourly"))
+    assert table.sql == "delta.`/data/my lake/100%/shop/hourly`"
+    assert table.uri == "file:///data/my%20lake/100%25/shop/hourly"
+    assert not table.is_in_catalog
+
+
+def test_the_root_of_a_disk_is_a_lake() -> None:
+    assert Location("/") / "shop" == Location("/shop")
+
+
+def test_each_part_of_a_catalog_name_is_quoted() -> None:
+    table = Location("my-catalog.shop.orders")
+    assert table.is_in_catalog
+    assert table.sql == "`my-catalog`.`shop`.`orders`"
+
+
+@pytest.mark.parametrize(
+    ("other", "is_inside"),
+    [
+        ("/lake/shop", True),
+        ("/lake/shop/hourly", True),
+        ("/lake/shop_raw", False),
+        ("/lake", False),
+        ("shop.orders", False),
+    ],
+)
+def test_a_directory_contains_itself_and_what_lies_below(other: str, *, is_inside: bool) -> None:
+    assert Location("/lake/shop").contains(Location(other)) == is_inside

@@ -1,0 +1,174 @@
+"""The public Python names of Tidemark: load a spec, open a session, and work on its pipeline.
+
+    import tidemark
+
+    pipeline = tidemark.load_pipeline("orders.yaml")
+    spark = tidemark.spark_session()
+    tidemark.run(spark, pipeline)
+    tidemark.validate(spark, pipeline)
+    tidemark.publish(pipeline)
+    tidemark.read(spark, pipeline, "hourly").show()
+
+Importing it loads neither Spark nor Great Expectations: each function does that when it is called.
+So specs can be loaded, and errors caught, where the extra `spark` is not installed.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from expectations.outcome import Outcome, Validation
+from windowing.errors import (
+    Busy,
+    ExpectationsFailed,
+    SourceMissing,
+    SpecError,
+    StateRefused,
+    TidemarkError,
+    UsageError,
+)
+from windowing.report.rule import Changed, Publication, RunReport
+from windowing.source.rule import Followed
+from windowing.spec.load import load_pipeline
+from windowing.spec.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = [
+    "Busy",
+    "Changed",
+    "ExpectationsFailed",
+    "Followed",
+    "Outcome",
+    "Pipeline",
+    "Publication",
+    "RunReport",
+    "SourceMissing",
+    "SpecError",
+    "StateRefused",
+    "TidemarkError",
+    "UsageError",
+    "Validation",
+    "backfill",
+    "follow_rewrites",
+    "load_pipeline",
+    "publish",
+    "read",
+    "run",
+    "spark_session",
+    "validate",
+]
+
+
+def spark_session(app_name: str = "tidemark", **conf: str) -> "SparkSession":
+    """A session that reads and writes Delta, in UTC; `conf` adds to its settings or replaces them.
+
+    `SPARK_MASTER` in the environment names a cluster; without it the session is local. Raises
+    UsageError where the extra `spark` or the Delta JARs are missing, or where JAVA_HOME names a
+    directory without Java.
+    """
+    from jobs.cli.spark_extra import require_spark_extra
+
+    require_spark_extra()
+    from jobs.session import spark_session as open_session
+
+    return open_session(app_name, **conf)
+
+
+def run(spark: "SparkSession", pipeline: Pipeline, arrival: datetime | None = None) -> RunReport:
+    """Reads everything new, corrects every output and advances the watermark once.
+
+    The report counts the rows read by outcome, and the changed rows by window. `arrival` (aware)
+    stands for the host clock; the arrival never goes back, whatever it is. A failed run is finished
+    by the next one. Raises SourceMissing, StateRefused, Busy and SpecError.
+    """
+    from jobs.run import run as run_once
+
+    return run_once(spark, pipeline, arrival)
+
+
+def backfill(
+    spark: "SparkSession",
+    pipeline: Pipeline,
+    start: datetime,
+    end: datetime,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> RunReport:
+    """Reprocesses every event of [start, end) and corrects state and outputs.
+
+    `start` is inside the range and `end` is not; both are aware. Late and refused rows of the range
+    are accepted if they are valid, and the watermark stays where it is. `progress` is called with
+    (chunks done, all chunks). An interrupted run or backfill is finished first. Raises as `run`
+    does, and UsageError for a range that can't be backfilled.
+    """
+    from jobs.backfill import backfill as reprocess
+
+    return reprocess(spark, pipeline, start, end, progress)
+
+
+def follow_rewrites(
+    spark: "SparkSession",
+    pipeline: Pipeline,
+    start: datetime | None = None,
+    end: datetime | None = None,
+) -> RunReport:
+    """A run that also follows what was updated or deleted in the source after it had been read.
+
+    The event times of such rows, before and after the change, are reprocessed from the newest
+    version: those of [start, end), or all where there are no bounds. The source needs no change
+    feed, only the files of the version that was read last. `followed` of the report has the number
+    of rows that differ, the ranges that were reprocessed and those that were left out; it is None
+    where no row differs. Raises as `run` does, StateRefused where those files are gone, and
+    UsageError where events happen when they arrive.
+    """
+    from jobs.run import follow_rewrites as follow
+
+    return follow(spark, pipeline, start, end)
+
+
+def validate(spark: "SparkSession", pipeline: Pipeline, suites: Path | None = None) -> Validation:
+    """Evaluates the expectations of the outputs as the newest finished run or backfill left them.
+
+    A failed expectation is a result, not an error. The suite is read from `suites`, else from the
+    folder `expectations` beside the spec, else from the shipped ones. Before the first finished run
+    nothing is evaluated. Raises SpecError for an invalid suite file, StateRefused and Busy.
+    """
+    from jobs.validate import validate as evaluate
+
+    return evaluate(spark, pipeline, suites)
+
+
+def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
+    """Publishes every output at the version that the newest validated run wrote.
+
+    `accept` publishes although expectations failed, and records that reason. Before the first
+    finished run nothing is published. It needs no session. Raises ExpectationsFailed where
+    expectations failed or were not evaluated, UsageError while an erase or a reprocessing is
+    incomplete, or where the extra `spark` is missing, StateRefused and Busy.
+    """
+    from jobs.cli.spark_extra import require_spark_extra
+
+    require_spark_extra()
+    from jobs.publish import publish as publish_validated
+
+    return publish_validated(pipeline, accept)
+
+
+def read(
+    spark: "SparkSession",
+    pipeline: Pipeline,
+    window: str,
+    published: bool = True,  # noqa: FBT001, FBT002 (fixed by contract)
+) -> "DataFrame":
+    """The rows of one output, with `is_closed` and `is_final`.
+
+    A window is closed when the watermark has reached its end, and final when only a backfill can
+    still change it. `published` reads the version that was validated and published, otherwise the
+    newest. Raises UsageError for a window that the pipeline doesn't have, and where there is no
+    such version; StateRefused where the ledger is damaged or the table was lost.
+    """
+    from jobs.read import read as read_output
+
+    return read_output(spark, pipeline, window, published)

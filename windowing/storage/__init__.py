@@ -1,0 +1,1 @@
+"""The one door to tables, their files, and the JVM."""

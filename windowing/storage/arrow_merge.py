@@ -1,0 +1,99 @@
+"""What a MERGE does to the rows of some files, computed by Arrow.
+
+stored rows + changed rows -> rows that stay, rows as they are afterwards, change feed
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_STORED, _CHANGED = "__stored", "__changed"
+"""Numbers of rows."""
+_CHANGE = "_change_type"
+"""The column of a change feed that says what has become of a row."""
+
+
+@dataclass(frozen=True)
+class Clauses:
+    """How changed rows find the rows of a table, and what is done then.
+
+    Those with equal `identity` are the same row; null is equal to nothing. The column `op` of a
+    changed row says whether it is one to `insert` or to `delete`; every other one is an update. An
+    inserted row is never taken for a stored one. `extent` are the least and the greatest `time` of
+    the stored rows that may match; None where there are no such bounds.
+    """
+
+    identity: Sequence[str]
+    op: str
+    insert: str
+    delete: str
+    time: str
+    extent: tuple[int, int] | None
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Which stored row each changed one replaces: numbers of rows, at the same place in both."""
+
+    stored: pa.Array
+    changed: pa.Array
+
+
+def find_matches(stored: pa.Table, changed: pa.Table, clauses: Clauses) -> Matches:
+    """The stored rows that are updated or deleted by rows of `changed`."""
+    names = list(clauses.identity)
+    is_insert = pc.equal(changed[clauses.op], clauses.insert)
+    asked = _number_rows(changed.select(names), _CHANGED).filter(pc.invert(is_insert))
+    found = _number_rows(stored.select(names), _STORED).join(asked, names, join_type="inner")
+    found = found.sort_by(_STORED)
+    return Matches(found[_STORED].combine_chunks(), found[_CHANGED].combine_chunks())
+
+
+def count_replaced(changed: pa.Table, clauses: Clauses) -> int:
+    """How many stored rows are to be updated or deleted."""
+    operations: list[str] = changed[clauses.op].to_pylist()
+    return len(operations) - operations.count(clauses.insert)
+
+
+def replace_rows(
+    stored: pa.Table, changed: pa.Table, matches: Matches, clauses: Clauses
+) -> pa.Table:
+    """The rows as they are afterwards, in order of their time; columns of `stored`."""
+    stays = pc.invert(pc.is_in(_list_numbers(stored), value_set=matches.stored))
+    is_new = pc.not_equal(changed[clauses.op], clauses.delete)
+    new = changed.filter(is_new).select(stored.column_names)
+    return pa.concat_tables([stored.filter(stays), new]).sort_by(clauses.time)
+
+
+def tell_feed(stored: pa.Table, changed: pa.Table, matches: Matches, clauses: Clauses) -> pa.Table:
+    """The change feed: columns of `stored` and what has become of each row."""
+    before = stored.take(matches.stored)
+    done = pc.take(changed[clauses.op], matches.changed)
+    is_deleted = pc.equal(done, clauses.delete)
+    is_insert = pc.equal(changed[clauses.op], clauses.insert)
+    after = changed.select(stored.column_names)
+    updated = after.take(matches.changed).filter(pc.invert(is_deleted))
+    return pa.concat_tables(
+        [
+            _tell(before.filter(is_deleted), "delete"),
+            _tell(before.filter(pc.invert(is_deleted)), "update_preimage"),
+            _tell(updated, "update_postimage"),
+            _tell(after.filter(is_insert), "insert"),
+        ]
+    )
+
+
+def _number_rows(rows: pa.Table, name: str) -> pa.Table:
+    return rows.append_column(name, _list_numbers(rows))
+
+
+def _list_numbers(rows: pa.Table) -> pa.Array:
+    """The number of each row, from 0."""
+    return pa.array(np.arange(rows.num_rows))
+
+
+def _tell(rows: pa.Table, change: str) -> pa.Table:
+    return rows.append_column(_CHANGE, pa.array([change] * rows.num_rows, pa.string()))

@@ -1,0 +1,105 @@
+"""A commit to a Delta table that this process writes by itself, as one file of the log.
+
+delta-rs commits files that were added, but none that were removed or that tell a change feed what
+has changed. Its own MERGE stores texts in a type of Arrow that readers can't filter by.
+"""
+
+import json
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from windowing.location import Location
+from windowing.storage.control import superseded
+from windowing.storage.file_statistics import read_statistics
+from windowing.storage.files import locate_commit
+from windowing.storage.footers import read_footer
+from windowing.storage.store import store_of
+
+CHANGES = "_change_data"
+"""The directory of a table in which readers of its change feed find files."""
+
+Action = Mapping[str, object]
+"""A line of a commit."""
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file of a table by its name in the table's directory, and how large it is."""
+
+    name: str
+    bytes: int
+
+
+def write_data_file(directory: Location, rows: pa.Table) -> DataFile:
+    """Writes `rows` as a Parquet file in `directory`, which no commit names yet."""
+    name = f"part-{uuid4()}.zstd.parquet"
+    directory.local.mkdir(exist_ok=True)
+    file = (directory / name).local
+    pq.write_table(rows, file, compression="zstd", compression_level=3)
+    return DataFile(name, file.stat().st_size)
+
+
+def add_file(home: Location, file: DataFile, pruned: Collection[str]) -> Action:
+    """The line that makes `file` a part of the table in `home`.
+
+    The log has statistics of the columns `pruned`.
+    """
+    statistics = read_statistics(read_footer((home / file.name).local), pruned)
+    return {
+        "add": {
+            "path": file.name,
+            "partitionValues": {},
+            "size": file.bytes,
+            "modificationTime": _milliseconds(),
+            "dataChange": True,
+            "stats": json.dumps(statistics),
+        }
+    }
+
+
+def remove_file(file: DataFile) -> Action:
+    """The line after which `file` is no part of the table any more."""
+    return {
+        "remove": {
+            "path": file.name,
+            "deletionTimestamp": _milliseconds(),
+            "dataChange": True,
+            "extendedFileMetadata": True,
+            "partitionValues": {},
+            "size": file.bytes,
+        }
+    }
+
+
+def tell_changes(file: DataFile) -> Action:
+    """The line that makes `file`, in the directory CHANGES, the change feed of the commit."""
+    path = f"{CHANGES}/{file.name}"
+    sized = {"path": path, "partitionValues": {}, "size": file.bytes, "dataChange": False}
+    return {"cdc": sized}
+
+
+def commit(home: Location, version: int, operation: str, actions: Sequence[Action]) -> None:
+    """Makes `version` of the table in `home` of `actions`; Busy where another commit made it.
+
+    The commit is there as a whole or not at all.
+    """
+    info = {
+        "timestamp": _milliseconds(),
+        "operation": operation,
+        "operationParameters": {},
+        "isBlindAppend": False,
+        "engineInfo": "tidemark",
+    }
+    lines = [{"commitInfo": info}, *actions]
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+    if not store_of(home).create(locate_commit(home, version), text.encode()):
+        raise superseded(home)
+
+
+def _milliseconds() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,364 @@
+"""Small Delta tables that this process reads and commits by itself, without Spark.
+
+Ledger and watermarks have a few rows for each run. Reading or committing them through Spark costs a
+job each; delta-rs needs some milliseconds. They stay ordinary Delta tables for every reader.
+
+Times are whole microseconds since 1970 on both sides, and maps are dicts.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from errno import ENOENT
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake import (
+    CommitProperties,
+    DeltaTable,
+    PostCommitHookProperties,
+    Schema,
+    Transaction,
+    write_deltalake,
+)
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+
+from windowing.errors import Busy
+from windowing.location import Location
+from windowing.storage.files import locate_uri
+from windowing.storage.footers import open_parquet
+from windowing.storage.kept_open import reuse_table
+
+Row = Mapping[str, Any]
+
+_PROPERTIES = {
+    # Text gets no statistics, so that no log contains a value of a row.
+    "delta.dataSkippingStatsColumns": "run",
+    # A checkpoint of the log costs more than it saves while a table has few commits.
+    "delta.checkpointInterval": "50",
+}
+"""The properties that a control table is created with."""
+
+
+_LARGE_BYTES = 1_000_000
+"""From this size on, a file is not rewritten any more. A ledger has one such file in 7,000 runs."""
+_SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
+_LOST_RACE = "Failed to commit transaction"
+"""How the message begins when another commit has the version that was to be made."""
+
+
+KEEPS_COMMITS = PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False)
+"""A commit that deletes no older ones.
+
+That would list every file of the log, and delta-rs would also delete a version that has expired by
+its age alone, although it was the newest one until now.
+"""
+
+
+_READ_BY_SPARK = {"deletionVectors", "columnMapping"}
+"""Features that change which rows and columns the files of a table contain."""
+
+
+class TableError(Exception):
+    """Raised when a table can't be read or written, because it is not as it was left.
+
+    `path` is the table's; `reason` is the library's message, which may contain values of rows.
+    """
+
+    def __init__(self, path: Location, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(f"{path}: {reason.splitlines()[0]}")
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The files of a table at `version`, each with its rows; -1 and no files without a table."""
+
+    version: int
+    files: tuple[pa.Table, ...]
+
+
+def read_rows(path: Location) -> list[Row]:
+    """Every row of the newest version of the table at `path`; none where there is no table."""
+    return [row for file in read_contents(path).files for row in to_rows(file)]
+
+
+def read_contents(path: Location) -> Contents:
+    """The files of the newest version of the table at `path`, in no order.
+
+    Rows are values of Arrow here, and `to_rows` makes plain ones of them. That takes 30 times as
+    long as reading them, so whoever needs a few of many rows selects them before.
+    """
+    table = open_to_read(path)
+    if table is None:
+        return Contents(-1, ())
+    unsupported = _READ_BY_SPARK & {*(table.protocol().reader_features or ())}
+    if unsupported:
+        raise TableError(path, f"the table feature {min(unsupported)} is not supported")
+    with errors_explained(path):
+        files = tuple(_read_file(file) for file in _list_files(table))
+    return Contents(table.version(), files)
+
+
+def find_highest(found: Contents, column: str) -> int | None:
+    """The highest value of a column of whole numbers or times; None where there is no value."""
+    highest = [pc.max(file[column]).as_py() for file in found.files]
+    return max((value for value in highest if value is not None), default=None)
+
+
+def select_rows(found: Contents, column: str, least: int) -> list[Row]:
+    """The rows whose `column`, of whole numbers or times, is at least `least`, as plain values."""
+    rows: list[Row] = []
+    for file in found.files:
+        rows += to_rows(file.filter(pc.greater_equal(file[column], least)))
+    return rows
+
+
+def read_version(path: Location) -> int:
+    """The newest version of the table at `path`; -1 where there is none."""
+    table = open_to_read(path)
+    return -1 if table is None else table.version()
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """The id of a table, which one created later at the same path has not, and its properties."""
+
+    table_id: str
+    settings: Mapping[str, str]
+
+
+def read_metadata(path: Location) -> Metadata:
+    """The metadata of the newest version of any table; TableError where it can't be read."""
+    with errors_explained(path):
+        found = DeltaTable(path.text).metadata()
+    return Metadata(str(found.id), dict(found.configuration))
+
+
+def create_table(path: Location, schema: pa.Schema) -> None:
+    """Creates the table at `path`, without a row, unless it exists."""
+    if open_table(path) is None:
+        _create_table(path, schema)
+
+
+def append_rows(path: Location, schema: pa.Schema, rows: Sequence[Row], after: int) -> int:
+    """Appends `rows` in one commit right after the version `after`, and returns their version.
+
+    The table is created if `after` is -1. Busy if another commit came first.
+    """
+    table = open_table(path)
+    if table is None and after == -1:
+        table = _create_table(path, schema)
+    elif table is None or table.version() != after:
+        raise superseded(path)
+    _commit_append(table, path, schema, rows)
+    return table.version()
+
+
+def append_once(
+    path: Location, schema: pa.Schema, rows: Sequence[Row], application: str, number: int
+) -> None:
+    """Appends `rows` unless `application` has committed this number, or a higher one, before.
+
+    The table is created if it does not exist. Busy if another commit comes first.
+    """
+    table = open_table(path)
+    if table is None:
+        table = _create_table(path, schema)
+    last = table.transaction_version(application)
+    if last is None or last < number:
+        _commit_append(table, path, schema, rows, Transaction(application, number))
+
+
+def replace_rows(path: Location, schema: pa.Schema, rows: Sequence[Row], predicate: str) -> None:
+    """Replaces the rows for which `predicate` is true by `rows`, in one commit.
+
+    Busy if another commit comes first.
+    """
+    table = open_table(path)
+    if table is None:
+        table = _create_table(path, schema)
+    with errors_explained(path):
+        write_deltalake(
+            table,
+            _to_arrow(rows, schema),
+            mode="overwrite",
+            predicate=predicate,
+            schema_mode="merge",
+            commit_properties=commit_once(),
+            post_commithook_properties=KEEPS_COMMITS,
+        )
+
+
+def open_to_read(path: Location) -> DeltaTable | None:
+    """`open_table` for callers that write nothing through what they get."""
+    return reuse_table(path, open_table)
+
+
+def open_table(path: Location) -> DeltaTable | None:
+    """The newest version of the table at `path`; None where there is none."""
+    # DeltaTable.is_deltatable lists every file of the log.
+    if not (path.local / "_delta_log").is_dir():
+        return None
+    with errors_explained(path):
+        try:
+            return DeltaTable(path.text)
+        except TableNotFoundError:
+            return None
+
+
+def compact_files(path: Location, most: int) -> bool:
+    """Rewrites small files as one, in one commit, where the table has more than `most` files.
+
+    Returns whether it did. No row changes, and older versions stay readable. The log gets a log
+    checkpoint, so opening the table costs the same however many commits it has had, and commits
+    that are older than the table's own retention are deleted. Where another commit comes first, the
+    files stay as they are.
+    """
+    table = open_table(path)
+    if table is None or len(table.file_uris()) <= most:
+        return False
+    try:
+        with errors_explained(path):
+            if any(has_int96(file) for file in _list_files(table)):
+                _rewrite(table)
+            else:
+                table.optimize.compact(target_size=_LARGE_BYTES, commit_properties=commit_once())
+            table.create_checkpoint()
+    except Busy:
+        return False
+    return True
+
+
+def has_int96(path: Path) -> bool:
+    """Whether a file has times that delta-rs would rewrite as nanoseconds; Spark writes such."""
+    columns = pq.read_metadata(path).schema
+    return any(columns.column(n).physical_type == "INT96" for n in range(len(columns)))
+
+
+def _rewrite(table: DeltaTable) -> None:
+    """Replaces all rows by themselves, read by Arrow, in one commit."""
+    schema = pa.schema(table.schema().to_arrow())
+    parts = [read_file_as(file, schema) for file in _list_files(table)]
+    write_deltalake(
+        table, pa.concat_tables(parts), mode="overwrite", commit_properties=commit_once()
+    )
+
+
+def read_file_as(path: Path, schema: pa.Schema) -> pa.Table:
+    """The rows of one file with the columns of `schema`; those that the file lacks are null."""
+    found = open_parquet(path).read()
+    columns = [
+        found[field.name].cast(field.type)
+        if field.name in found.column_names
+        else pa.nulls(found.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)
+
+
+def _create_table(path: Location, schema: pa.Schema) -> DeltaTable:
+    """Creates the table at `path`, which must not exist."""
+    path.local.mkdir(parents=True, exist_ok=True)
+    with errors_explained(path):
+        return DeltaTable.create(path.text, Schema.from_arrow(schema), configuration=_PROPERTIES)
+
+
+def _commit_append(
+    table: DeltaTable,
+    path: Location,
+    schema: pa.Schema,
+    rows: Sequence[Row],
+    *transactions: Transaction,
+) -> None:
+    with errors_explained(path):
+        write_deltalake(
+            table,
+            _to_arrow(rows, schema),
+            mode="append",
+            # Columns that someone added stay, and are null.
+            schema_mode="merge",
+            commit_properties=commit_once(*transactions),
+            post_commithook_properties=KEEPS_COMMITS,
+        )
+
+
+def commit_once(*transactions: Transaction) -> CommitProperties:
+    """A commit that fails where another one has the next version, instead of taking a later one."""
+    return CommitProperties(app_transactions=list(transactions), max_commit_retries=0)
+
+
+@contextmanager
+def errors_explained(path: Location) -> Iterator[None]:
+    """Busy for a commit that came second, TableError for a table that is not as it was left.
+
+    OSError carries the number of the system's error.
+    """
+    try:
+        yield
+    except CommitFailedError as error:
+        if str(error).startswith(_LOST_RACE):
+            raise superseded(path) from error
+        raise _explain(path, error) from error
+    except (OSError, DeltaError, pa.ArrowException) as error:
+        raise _explain(path, error) from error
+    except BaseException as error:
+        # A failed assertion of delta-rs is no Exception, and its class has no name to import.
+        if type(error).__name__ == "PanicException":
+            raise TableError(path, str(error)) from error
+        raise
+
+
+def _explain(path: Location, error: Exception) -> TableError | OSError:
+    number = _find_number(error)
+    if number is None or number == ENOENT:
+        return TableError(path, str(error))
+    return OSError(number, os.strerror(number), path.text)
+
+
+def _find_number(error: Exception) -> int | None:
+    """The number of the system's error, which delta-rs gives in the text alone."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno
+    found = _SYSTEM_ERROR.search(str(error))
+    return int(found[1]) if found else None
+
+
+def superseded(path: Location) -> Busy:
+    """The error of a commit to the table at `path` that came second."""
+    return Busy(f"{path}: another writer committed first; try again when it has finished")
+
+
+def _to_arrow(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
+
+
+def _read_file(path: Path) -> pa.Table:
+    """The rows of one file, with times as whole microseconds."""
+    found = open_parquet(path).read(use_threads=False)
+    for place, field in enumerate(found.schema):
+        if pa.types.is_timestamp(field.type):
+            in_micros = found.column(place).cast(pa.timestamp("us", field.type.tz))
+            found = found.set_column(place, field.name, in_micros.cast(pa.int64()))
+    return found
+
+
+def _list_files(table: DeltaTable) -> list[Path]:
+    """The data files of a version. Its URIs are percent-encoded, where a space is `%20`."""
+    return [locate_uri(unquote(uri)).local for uri in table.file_uris()]
+
+
+def to_rows(found: pa.Table) -> list[Row]:
+    """Rows of `read_contents` as plain values."""
+    maps = [field.name for field in found.schema if pa.types.is_map(field.type)]
+    rows: list[Row] = []
+    for row in found.to_pylist():
+        # Arrow gives the entries of a map as pairs.
+        rows.append(row | {name: dict(row[name]) for name in maps if row[name] is not None})
+    return rows

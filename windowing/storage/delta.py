@@ -1,0 +1,207 @@
+"""Delta tables by path: the few reads and writes that every stage's table.py is made of."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from delta.tables import DeltaTable, DeltaTableBuilder
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+
+from windowing.columns import PRUNED, quoted
+from windowing.grid.zone import moment
+from windowing.location import Location
+from windowing.storage import delta_log, spark_internals
+from windowing.storage.files import has_commit
+
+_MAPPING = "delta.columnMapping.mode"
+_WIDENING = "delta.enableTypeWidening"
+_ODD = re.compile(r"[ ,;{}()\n\t=]")
+"""What a column's name may contain only where Delta maps columns."""
+
+
+def exists(spark: SparkSession, path: Location) -> bool:
+    """Whether there is a Delta table at `path`."""
+    if path.is_in_catalog:
+        return bool(spark.catalog.tableExists(path.sql))
+    # Delta would remember that a log without a commit is no table, also after it has become one
+    # without Spark.
+    return has_commit(path)
+
+
+def read(spark: SparkSession, path: Location, version: int | None = None) -> DataFrame:
+    """The table at `path`, its newest version or the one named."""
+    reader = spark.read.format("delta")
+    if version is not None:
+        reader = reader.option("versionAsOf", version)
+    return reader.table(path.sql) if path.is_in_catalog else reader.load(path.text)
+
+
+def create(
+    spark: SparkSession, path: Location, schema: T.StructType, properties: Mapping[str, str]
+) -> None:
+    """Creates the table at `path` with these columns and properties unless it exists."""
+    if exists(spark, path):
+        return
+    _build(DeltaTable.createIfNotExists(spark), path, schema, properties)
+
+
+def replace(
+    spark: SparkSession, path: Location, schema: T.StructType, properties: Mapping[str, str]
+) -> None:
+    """Replaces the table at `path` by an empty one with other columns."""
+    _build(DeltaTable.replace(spark), path, schema, properties)
+    delta_log.note_commit(spark, path)
+
+
+def _build(
+    builder: DeltaTableBuilder, path: Location, schema: T.StructType, properties: Mapping[str, str]
+) -> None:
+    builder = builder.location(path.text).addColumns(schema)
+    for name, value in properties.items():
+        builder = builder.property(name, value)
+    builder.execute()
+
+
+def rows(spark: SparkSession, values: Sequence[Mapping[str, Any]], schema: str) -> DataFrame:
+    """A few rows made of values of this process, in one partition."""
+    columns = parse_columns(schema)
+    # Rows that travel as Arrow need no Python worker, which takes a second to start.
+    return spark.createDataFrame(arrow_rows(values, columns), columns).coalesce(1)
+
+
+def arrow_rows(values: Sequence[Mapping[str, Any]], columns: T.StructType) -> pa.Table:
+    """The same rows in this process."""
+    schema = spark_internals.arrow_schema(columns)
+    return pa.Table.from_pylist([dict(value) for value in values], schema=schema)
+
+
+def write_instant(us: int) -> str:
+    """An instant as Spark's text for it: microseconds since 1970."""
+    return f"timestamp_ltz'{moment(us).isoformat(sep=' ')}'"
+
+
+def parse_columns(schema: str) -> T.StructType:
+    """The columns that Spark's text for a schema names."""
+    parsed = T.DataType.fromDDL(schema)
+    if not isinstance(parsed, T.StructType):
+        raise TypeError(f"{schema!r} is not a list of columns")
+    return parsed
+
+
+def properties(schema: T.StructType) -> dict[str, str]:
+    """The properties that every table of a pipeline is created with."""
+    pruned = []
+    for field in schema.fields:
+        is_time_or_number = isinstance(field.dataType, (T.TimestampType, T.LongType))
+        if field.name in PRUNED and is_time_or_number:
+            pruned.append(field.name)
+    found = {
+        # Statistics of keys are left out, so that no log contains the values of one.
+        "delta.dataSkippingStatsColumns": ",".join(pruned),
+        # Whoever opens a table reads the commits since the last checkpoint of its log. That is
+        # Delta's own interval; that of delta-rs is 100.
+        "delta.checkpointInterval": "10",
+    }
+    if any(_ODD.search(name) for name in _field_names(schema)):
+        found[_MAPPING] = "name"
+    return found
+
+
+def _field_names(kind: T.DataType) -> Iterator[str]:
+    """The names of all fields, nested ones too."""
+    if isinstance(kind, T.StructType):
+        for field in kind.fields:
+            yield field.name
+            yield from _field_names(field.dataType)
+    if isinstance(kind, T.ArrayType):
+        yield from _field_names(kind.elementType)
+    if isinstance(kind, T.MapType):
+        yield from _field_names(kind.keyType)
+        yield from _field_names(kind.valueType)
+
+
+def append(
+    rows: DataFrame,
+    path: Location,
+    transaction: tuple[str, int] | None = None,
+    *,
+    widen: bool = False,
+) -> None:
+    """Appends `rows` in one commit and creates the table if it does not exist.
+
+    With a `transaction` (application, version) the append is idempotent. The table is then one of a
+    pipeline's and is created with their `properties`. `widen` adds columns that the table lacks,
+    because the source may have new ones.
+    """
+    if widen:
+        widen_names(rows.sparkSession, path, rows.schema)
+    writer = rows.write.format("delta").mode("append").option("mergeSchema", str(widen).lower())
+    if transaction is not None:
+        application, number = transaction
+        writer = writer.option("txnAppId", application).option("txnVersion", number)
+        writer = writer.options(**properties(rows.schema))
+    writer.save(path.text)
+    delta_log.note_commit(rows.sparkSession, path)
+
+
+def widen_names(spark: SparkSession, path: Location, schema: T.StructType) -> None:
+    """Turns on column mapping of the table at `path` where a name in `schema` needs it.
+
+    A table that does not exist yet, or that maps its columns already, stays as it is.
+    """
+    if _MAPPING not in properties(schema):
+        return
+    if not exists(spark, path) or delta_log.setting(spark, path, _MAPPING) in ("name", "id"):
+        return
+    set_property(spark, path, _MAPPING, "name")
+
+
+def set_property(spark: SparkSession, path: Location, name: str, value: str) -> None:
+    """Sets one property of the table at `path`, in a commit of its own."""
+    spark.sql(f"alter table {path.sql} set tblproperties ('{name}' = '{value}')")
+    delta_log.note_commit(spark, path)
+
+
+def follow_types(spark: SparkSession, path: Location, wanted: Mapping[str, T.DataType]) -> None:
+    """Widens columns of the table at `path` to the types that are `wanted`.
+
+    A reader needs Delta's table feature `typeWidening` from then on. Raises what Delta raises for a
+    change of type that is no widening.
+    """
+    behind: dict[str, T.DataType] = {}
+    for field in read(spark, path).schema.fields:
+        kind = wanted.get(field.name, field.dataType)
+        behind |= _changed_leaves(quoted(field.name), field.dataType, kind)
+    if behind and delta_log.setting(spark, path, _WIDENING) != "true":
+        set_property(spark, path, _WIDENING, "true")
+    if any("timestamp_ntz" in kind.simpleString() for kind in behind.values()):
+        # Delta enables this one by itself for new tables only.
+        set_property(spark, path, "delta.feature.timestampNtz", "supported")
+    for name, kind in behind.items():
+        spark.sql(f"alter table {path.sql} alter column {name} type {kind.simpleString()}")
+        delta_log.note_commit(spark, path)
+
+
+def _changed_leaves(name: str, old: T.DataType, new: T.DataType) -> dict[str, T.DataType]:
+    """The new types where two types of a column differ, by the path that ALTER COLUMN expects."""
+    if isinstance(old, T.ArrayType) and isinstance(new, T.ArrayType):
+        return _changed_leaves(f"{name}.element", old.elementType, new.elementType)
+    if isinstance(old, T.MapType) and isinstance(new, T.MapType):
+        keys = _changed_leaves(f"{name}.key", old.keyType, new.keyType)
+        return keys | _changed_leaves(f"{name}.value", old.valueType, new.valueType)
+    if isinstance(old, T.StructType) and isinstance(new, T.StructType):
+        later = {field.name: field.dataType for field in new.fields}
+        found: dict[str, T.DataType] = {}
+        for field in old.fields:
+            kind = later.get(field.name, field.dataType)
+            found |= _changed_leaves(f"{name}.{quoted(field.name)}", field.dataType, kind)
+        return found
+    return {} if old == new else {name: new}
+
+
+def reason(error: AnalysisException) -> str:
+    """The first line of Spark's message, without its plan."""
+    return str(error).splitlines()[0].strip()

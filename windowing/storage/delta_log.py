@@ -1,0 +1,140 @@
+"""What Delta's log of a table knows in the JVM, read without a query.
+
+Delta promises nothing of these objects, so they are for this file alone, and each call has a test
+of its own.
+"""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import types as T
+
+from windowing.location import Location
+from windowing.storage.files import committed_us, locate_uri
+from windowing.storage.kept_open import note_version
+
+
+def version(spark: SparkSession, path: Location) -> int:
+    """The newest version of the table at `path`; -1 when there is none."""
+    return int(_snapshot(spark, path).version())
+
+
+def known_version(spark: SparkSession, path: Location) -> int:
+    """The newest version of the table at `path` that this JVM has seen or made; -1 for none.
+
+    The log is not read again, so this costs nothing.
+    """
+    return int(_log(spark, path).unsafeVolatileSnapshot().version())
+
+
+def note_commit(spark: SparkSession, path: Location) -> None:
+    """Makes the version that Spark has just committed one that this command has made."""
+    note_version(path, known_version(spark, path))
+
+
+def known_schema(spark: SparkSession, path: Location) -> T.StructType:
+    """The columns of that version with their metadata, which reading the table does not show."""
+    known = _log(spark, path).unsafeVolatileSnapshot()
+    return T.StructType.fromJson(json.loads(known.metadata().schema().json()))
+
+
+def known_table_id(spark: SparkSession, path: Location) -> str:
+    """The id that a table created later at the same path does not have.
+
+    It is that of the newest version that this JVM has seen or made. The log is not read again.
+    """
+    return str(_log(spark, path).unsafeVolatileSnapshot().metadata().id())
+
+
+def home(spark: SparkSession, path: Location) -> Location:
+    """The directory of the table at `path`."""
+    return locate_uri(str(_log(spark, path).dataPath()))
+
+
+def committed(spark: SparkSession, path: Location, version: int) -> int | None:
+    """When `version` of the table at `path` was written, microseconds by its writer's clock.
+
+    It is None where the commit file was deleted or has no time.
+    """
+    return committed_us(home(spark, path), version)
+
+
+def setting(spark: SparkSession, path: Location, name: str) -> str | None:
+    """A property of the table at `path`; None where it is not set."""
+    found = _snapshot(spark, path).metadata().configuration().get(name)
+    return str(found.get()) if found.isDefined() else None
+
+
+def size(spark: SparkSession, path: Location) -> tuple[int, int]:
+    """Files and bytes of the newest version of the table at `path`."""
+    newest = _snapshot(spark, path)
+    checksum = newest.checksumOpt()
+    if checksum.isDefined():
+        # Without the checksum file Delta runs a Spark job to count.
+        return int(checksum.get().numFiles()), int(checksum.get().tableSizeBytes())
+    return int(newest.numOfFiles()), int(newest.sizeInBytes())
+
+
+def may_mark_rows(spark: SparkSession, path: Location) -> bool:
+    """Whether rows of the table at `path` may be marked as deleted in the files that have them."""
+    newest = _snapshot(spark, path)
+    if not newest.deletionVectorsSupported():
+        return False
+    deletion_vectors = newest.numDeletionVectorsOpt()
+    # Where Delta can't tell how many there are, there may be some.
+    return not deletion_vectors.isDefined() or int(deletion_vectors.get()) > 0
+
+
+def log_retention(spark: SparkSession, path: Location) -> timedelta:
+    """How long the table at `path` keeps its log."""
+    newest = _snapshot(spark, path)
+    return timedelta(milliseconds=newest.deltaLog().deltaRetentionMillis(newest.metadata()))
+
+
+def file_retention(spark: SparkSession, path: Location) -> timedelta:
+    """How long the table at `path` keeps files that its newest version doesn't need."""
+    metadata = _snapshot(spark, path).metadata()
+    return timedelta(milliseconds=_logs(spark).tombstoneRetentionMillis(metadata))
+
+
+def write_checkpoint(spark: SparkSession, path: Location) -> None:
+    """Writes a log checkpoint, and deletes the commit files that the table need not keep."""
+    _log(spark, path).checkpoint()
+
+
+def forget(spark: SparkSession, directory: Location) -> None:
+    """Removes the tables in `directory`, which are about to be deleted, from the JVM's cache."""
+    for log in directory.local.rglob("_delta_log"):
+        table = getattr(spark._jvm, "org.apache.hadoop.fs.Path")(str(log.parent))
+        _logs(spark).invalidateCache(spark._jsparkSession, table)
+
+
+def forget_all(spark: SparkSession) -> None:
+    """Removes every table from the JVM's cache: one may be deleted and made again meanwhile."""
+    _logs(spark).clearCache()
+
+
+def _snapshot(spark: SparkSession, path: Location) -> Any:
+    """The newest version of the table at `path`."""
+    directory = _find_directory(spark, path).text
+    return _logs(spark).forTableWithSnapshot(spark._jsparkSession, directory)._2()
+
+
+def _log(spark: SparkSession, path: Location) -> Any:
+    return _logs(spark).forTable(spark._jsparkSession, _find_directory(spark, path).text)
+
+
+def _logs(spark: SparkSession) -> Any:
+    """Delta's cache of logs, through which it opens each of them."""
+    return getattr(spark._jvm, "org.apache.spark.sql.delta.DeltaLog")
+
+
+def _find_directory(spark: SparkSession, path: Location) -> Location:
+    """The directory of the table at `path`, which may be a name of the catalog."""
+    if not path.is_in_catalog:
+        return path
+    detail = spark.sql(f"describe detail {path.sql}")
+    (row,) = detail.select("location").collect()
+    return locate_uri(row["location"])

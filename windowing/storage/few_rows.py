@@ -1,0 +1,79 @@
+"""Rows that are few enough for the memory of this process: by their number and by their bytes."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import types as T
+
+from windowing.columns import quoted
+
+_FEW_ROWS = 200_000
+_FEW_LARGE_ROWS = 20_000
+_FEW_BYTES = 200_000_000
+"""Of all texts and other values that have no fixed size. A JVM has a heap of 1 GB or more."""
+_FIXED_BYTES = 16
+"""What a value of fixed size takes in a list, at most."""
+_LARGE = "__large"
+
+
+def is_few(columns: T.StructType, most: int | None) -> bool:
+    """Whether rows of these columns, at `most` so many, may be collected.
+
+    None stands for a number that is not known. A sketch, a list or a struct may take as much memory
+    as many numbers.
+    """
+    large = (T.ArrayType, T.BinaryType, T.MapType, T.StructType)
+    has_large = any(isinstance(field.dataType, large) for field in columns.fields)
+    return most is not None and most <= (_FEW_LARGE_ROWS if has_large else _FEW_ROWS)
+
+
+def collect_few(rows: DataFrame, most: int | None) -> pa.Table | None:
+    """All `rows`, at `most` so many, in the memory of this process; None where they are too large.
+
+    No row may take more than its share of the bytes that there are for all. One that does is
+    collected without its values, so that no more than these bytes ever are.
+    """
+    share = _FEW_BYTES // max(most or 1, 1)
+    sizes = {
+        field.name: size
+        for field in rows.schema.fields
+        if (size := measure_bytes(quoted(field.name), field.dataType)) is not None
+    }
+    if not sizes:
+        return rows.toArrow()
+    is_large = f"{' + '.join(sizes.values())} > {share}"
+    columns = [
+        f"if({is_large}, null, {quoted(name)}) as {quoted(name)}" if name in sizes else quoted(name)
+        for name in rows.columns
+    ]
+    collected = rows.selectExpr(*columns, f"{is_large} as {_LARGE}").toArrow()
+    if pc.any(collected[_LARGE]).as_py():
+        return None
+    return collected.drop_columns([_LARGE])
+
+
+def measure_bytes(value: str, kind: T.DataType, depth: int = 0) -> str | None:
+    """Spark's text for how many bytes a value takes; None where all values take the same.
+
+    A null takes none.
+    """
+    size: str | None = None
+    element = f"e{depth}"
+    match kind:
+        case T.StringType() | T.BinaryType():
+            size = f"octet_length({value})"
+        case T.StructType():
+            fields = [
+                measure_bytes(f"{value}.{quoted(field.name)}", field.dataType, depth)
+                for field in kind.fields
+            ]
+            return " + ".join(field for field in fields if field is not None) or None
+        case T.ArrayType():
+            each = measure_bytes(element, kind.elementType, depth + 1)
+            added = f"aggregate({value}, 0, (bytes, {element}) -> bytes + {each})"
+            size = added if each is not None else f"size({value}) * {_FIXED_BYTES}"
+        case T.MapType():
+            keys = measure_bytes(f"map_keys({value})", T.ArrayType(kind.keyType), depth)
+            values = measure_bytes(f"map_values({value})", T.ArrayType(kind.valueType), depth)
+            return f"{keys} + {values}"
+    return None if size is None else f"coalesce({size}, 0)"

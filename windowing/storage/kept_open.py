@@ -1,0 +1,96 @@
+"""What one command knows of its tables: those it keeps open, and the versions that are its own.
+
+Opening a table reads its log since the last log checkpoint. A run looks at most of its tables
+several times, and seldom commits to one of them in between.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deltalake import DeltaTable
+
+from windowing.location import Location
+from windowing.storage.files import locate_commit
+
+Opener = Callable[[Location], DeltaTable | None]
+"""Opens the newest version of the table at a path; None where there is none."""
+
+
+class _OpenTable:
+    """A table that was opened, and how one sees that its version is still the newest."""
+
+    def __init__(self, path: Location, table: DeltaTable) -> None:
+        self.table = table
+        self._commit = locate_commit(path, table.version()).local
+        self._next = locate_commit(path, table.version() + 1).local
+        self._state = _describe_file(self._commit)
+
+    def is_newest(self) -> bool:
+        """Whether no other commit follows, and the table was not made anew meanwhile."""
+        unchanged = self._state is not None and self._state == _describe_file(self._commit)
+        return unchanged and not self._next.exists()
+
+
+def _describe_file(path: Path) -> tuple[int, int, int] | None:
+    """What another file in the same place would not have; None where there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    # A copy may keep the time of the last write and get the same inode, but not the same ctime.
+    return (found.st_ino, found.st_ctime_ns, found.st_size)
+
+
+@dataclass(frozen=True)
+class _Command:
+    """What a command knows, by the paths of tables."""
+
+    tables: dict[Location, _OpenTable] = field(default_factory=dict)
+    versions: dict[Location, int] = field(default_factory=dict)
+
+
+_command: ContextVar[_Command | None] = ContextVar("command", default=None)
+
+
+@contextmanager
+def tables_kept_open() -> Iterator[None]:
+    """Inside, `reuse_table` opens a table again only when another commit has been made to it.
+
+    The versions that were noted inside are remembered until its end. Threads with a copy of the
+    caller's context are inside, too.
+    """
+    before = _command.set(_Command())
+    try:
+        yield
+    finally:
+        _command.reset(before)
+
+
+def reuse_table(path: Location, opens: Opener) -> DeltaTable | None:
+    """The newest version of the table at `path`, for callers that write nothing through it."""
+    command = _command.get()
+    if command is None:
+        return opens(path)
+    known = command.tables.get(path)
+    if known is not None and known.is_newest():
+        return known.table
+    table = opens(path)
+    if table is not None:
+        command.tables[path] = _OpenTable(path, table)
+    return table
+
+
+def note_version(path: Location, version: int) -> None:
+    """Remembers a version that the command has made or looked at."""
+    command = _command.get()
+    if command is not None:
+        command.versions[path] = version
+
+
+def find_noted_version(path: Location, otherwise: int) -> int:
+    """The version that was noted last; `otherwise` where there is none."""
+    command = _command.get()
+    return otherwise if command is None else command.versions.get(path, otherwise)

@@ -1,0 +1,341 @@
+"""A pipeline's own tables: few rows without Spark where the table is plain, otherwise by Spark.
+
+Both ways give the same rows. Whatever is asked of a table's log is answered without Spark, too.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+
+from windowing.errors import Busy
+from windowing.location import Location
+from windowing.storage import delta, delta_log, plain_table, spark_internals, staged_files
+from windowing.storage.arrow_merge import Clauses
+from windowing.storage.few_rows import collect_few, is_few
+from windowing.storage.files import newest_version
+from windowing.storage.kept_open import find_noted_version, note_version
+from windowing.storage.plain_table import Bounds, PlainTable
+
+_AS_STORED = {
+    # A setting of the session could turn dates before 1900 into those of another calendar.
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+}
+"""Options with which Spark reads Parquet files as they are."""
+_PATTERN = re.compile(r"[*?{}\[\]\\]")
+"""What Spark takes for a pattern in the path of a file, but Delta does not in that of a table."""
+_CHANGED = "{}: another writer changed the table; try again when it has finished"
+_DEFAULTS = "spark.databricks.delta.properties.defaults."
+"""How settings of a session begin that give new tables properties."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A version of a table; -1 where there is no table.
+
+    What is to change in the table follows from one, so a commit names it, and is refused where
+    another one has come first. `plain` opens that version where the table is plain.
+    """
+
+    path: Location
+    version: int
+    plain: PlainTable | None
+
+    @property
+    def transaction(self) -> None:
+        """A commit that follows a version needs none."""
+
+
+@dataclass(frozen=True)
+class Once:
+    """A commit to the table at `path` that an application makes once under each number."""
+
+    path: Location
+    application: str
+    number: int
+
+    @property
+    def transaction(self) -> tuple[str, int]:
+        """Application and number."""
+        return self.application, self.number
+
+
+After = Snapshot | Once
+"""What a commit has to know of those before it."""
+
+
+def open_snapshot(path: Location) -> Snapshot:
+    """The newest version of the table at `path`."""
+    plain = plain_table.find_plain_to_read(path)
+    return Snapshot(path, _find_newest(path) if plain is None else plain.version, plain)
+
+
+def read(spark: SparkSession, path: Location, within: Bounds | None = None) -> DataFrame:
+    """The newest version of the table at `path`; rows that are not `within` may be left out."""
+    return read_snapshot(spark, open_snapshot(path), within)
+
+
+def read_snapshot(
+    spark: SparkSession, snapshot: Snapshot, within: Bounds | None = None
+) -> DataFrame:
+    """The rows of `snapshot`; those that are not `within` may be left out.
+
+    Spark takes a job to choose the files of a table, and another one for its protocol where the
+    last commit is not Spark's own. So the files of a plain table are chosen here, by the bounds.
+    Where another commit comes meanwhile, Spark may read that one; none then follows `snapshot`.
+    """
+    path, plain = snapshot.path, snapshot.plain
+    files = None if plain is None else plain_table.list_files(plain, within or {})
+    if (
+        plain is None
+        or not files
+        or len(files) > plain_table.MOST_FILES
+        or _PATTERN.search(path.text)
+    ):
+        return delta.read(spark, path)
+    reader = spark.read.schema(_schema_of(plain)).options(**_AS_STORED)
+    return reader.parquet(*(file.path for file in files))
+
+
+def schema(spark: SparkSession, path: Location) -> T.StructType:
+    """The columns of the table at `path`."""
+    plain = plain_table.find_plain_to_read(path)
+    return delta.read(spark, path).schema if plain is None else _schema_of(plain)
+
+
+def _schema_of(plain: PlainTable) -> T.StructType:
+    return T.StructType.fromJson(json.loads(plain.schema_json))
+
+
+def version(path: Location) -> int:
+    """The newest version of the table at `path`; -1 when there is none."""
+    newest = _find_newest(path)
+    note_version(path, newest)
+    return newest
+
+
+def known_version(path: Location) -> int:
+    """The newest version of the table that this command has made or looked at.
+
+    What another program commits meanwhile is not among them, so the next look finds it.
+    """
+    newest = _find_newest(path)
+    # A table that was deleted and made again begins anew.
+    return min(find_noted_version(path, newest), newest)
+
+
+def check_newest(snapshot: Snapshot) -> None:
+    """Raises Busy where another commit than the one of `snapshot` is the newest."""
+    if _find_newest(snapshot.path) != snapshot.version:
+        raise Busy(_CHANGED.format(snapshot.path))
+
+
+def _is_due(plain: PlainTable, after: After) -> bool:
+    """Whether rows are still to be appended; not where the same commit was made before.
+
+    Raises what `_check_follows` does.
+    """
+    if isinstance(after, Once):
+        return not plain_table.has_committed(plain, after.application, after.number)
+    _check_follows(plain, after)
+    return True
+
+
+def _check_follows(plain: PlainTable, snapshot: Snapshot) -> None:
+    """Raises Busy where the version that a commit follows is not the newest any more.
+
+    That is the commit of a writer whose JVM has died, so that it no longer holds the lock.
+    """
+    if plain.version != snapshot.version:
+        raise Busy(_CHANGED.format(snapshot.path))
+
+
+def _find_newest(path: Location) -> int:
+    newest = newest_version(path)
+    return -1 if newest is None else newest
+
+
+def size(spark: SparkSession, path: Location) -> tuple[int, int]:
+    """Files and bytes of the newest version of the table at `path`."""
+    plain = plain_table.find_plain_to_read(path)
+    files = None if plain is None else plain_table.list_files(plain, {})
+    if files is not None:
+        return len(files), sum(file.bytes for file in files)
+    return delta_log.size(spark, path)
+
+
+def is_new(spark: SparkSession, snapshot: Snapshot) -> bool:
+    """Whether the table was created and never written to.
+
+    A clone has files although it was never written to.
+    """
+    return snapshot.version <= 0 and size(spark, snapshot.path)[0] == 0
+
+
+def create(
+    spark: SparkSession, path: Location, columns: T.StructType, properties: Mapping[str, str]
+) -> None:
+    """Creates the table at `path` with these columns and properties unless it exists."""
+    if delta.exists(spark, path):
+        return
+    if _is_simple(spark, columns, properties):
+        plain_table.create(path, columns.json(), properties)
+    else:
+        delta.create(spark, path, columns, properties)
+
+
+def _is_simple(spark: SparkSession, columns: T.StructType, properties: Mapping[str, str]) -> bool:
+    """Whether a new table is plain, and no setting of the session gives it other properties."""
+    if not properties.keys() <= plain_table.PROPERTIES:
+        return False
+    if not plain_table.is_simple_schema(columns.json()):
+        return False
+    return _DEFAULTS not in spark_internals.list_settings(spark)
+
+
+def append_many(rows: DataFrame, after: After, *, widen: bool = False) -> None:
+    """Appends `rows` in one commit: Spark writes them.
+
+    It would write statistics of each row for the log, which the files of a plain table contain
+    already. So they are committed here. With `widen` the table gets the columns that it lacks.
+    """
+    plain = None if widen else _open_to_append(rows, after)
+    if plain is None:
+        _append_by_spark(rows, after, widen=widen)
+    elif _is_due(plain, after):
+        files = staged_files.write_files(rows, after.path)
+        # Another commit may have come first, of a writer whose JVM had died.
+        plain = _find_fitting(after.path, rows.schema)
+        if plain is None:
+            raise Busy(_CHANGED.format(after.path))
+        # Where that was the same batch, VACUUM deletes the files.
+        if _is_due(plain, after):
+            note_version(after.path, plain_table.add_files(plain, files, after.transaction))
+
+
+def _append_by_spark(rows: DataFrame, after: After, *, widen: bool = False) -> None:
+    if isinstance(after, Snapshot):
+        check_newest(after)
+    delta.append(rows, after.path, after.transaction, widen=widen)
+
+
+def append(rows: DataFrame, after: After, sort: str, most: int | None) -> None:
+    """Appends `rows`, at `most` so many, in one commit; large files are in order of `sort`.
+
+    None stands for a number that is not known. Few rows are sorted and written by this process;
+    where the table is not plain or has other columns, or where there are many, Spark does it.
+    """
+    plain = _open_to_append(rows, after) if is_few(rows.schema, most) else None
+    if plain is not None and not _is_due(plain, after):
+        return
+    collected = None if plain is None else collect_few(rows, most)
+    if plain is None or collected is None:
+        append_many(rows.sortWithinPartitions(sort), after)
+        return
+    sorted_rows = collected.sort_by(sort)
+    note_version(after.path, plain_table.append(plain, sorted_rows, after.transaction))
+
+
+def append_values(
+    spark: SparkSession, path: Location, values: Sequence[Mapping[str, Any]], schema: str
+) -> None:
+    """Appends a few rows made of values of this process, in one commit.
+
+    Spark does it where the table is not plain, has other columns, or does not exist yet.
+    """
+    columns = delta.parse_columns(schema)
+    plain = _find_fitting(path, columns)
+    if plain is None:
+        delta.append(delta.rows(spark, values, schema), path)
+    else:
+        plain_table.append(plain, delta.arrow_rows(values, columns))
+
+
+def _open_to_append(rows: DataFrame, after: After) -> PlainTable | None:
+    """The plain table that `rows` are appended to; None where Spark has to append them.
+
+    A table of state begins with its first rows, and is created here.
+    """
+    spark, path = rows.sparkSession, after.path
+    if isinstance(after, Once) and not delta.exists(spark, path):
+        columns = _as_stored(rows.schema)
+        properties = delta.properties(columns)
+        if _is_simple(spark, columns, properties):
+            plain_table.create(path, columns.json(), properties)
+    return _find_fitting(path, rows.schema)
+
+
+def _find_fitting(path: Location, columns: T.StructType) -> PlainTable | None:
+    """The plain table at `path` with just these columns; None where there is no such table."""
+    plain = plain_table.find_plain(path)
+    return plain if plain is not None and _has_columns(plain, columns) else None
+
+
+def append_counted(
+    rows: DataFrame, on: Snapshot, sort: str, flag: str, most: int | None
+) -> tuple[int, int] | None:
+    """Appends few rows in one commit, without their column `flag`; nothing where there is none.
+
+    Returns how many rows there are, and for how many `flag` is true. None where Spark has to append
+    them, and nothing is done. There are at `most` so many rows; None where that is not known.
+    """
+    if not is_few(rows.schema, most):
+        return None
+    plain = _find_fitting(on.path, rows.drop(flag).schema)
+    collected = None if plain is None else collect_few(rows, most)
+    if plain is None or collected is None:
+        return None
+    if collected.num_rows:
+        _check_follows(plain, on)
+        stored = collected.drop_columns([flag]).sort_by(sort)
+        note_version(on.path, plain_table.append(plain, stored))
+    return collected.num_rows, collected[flag].to_pylist().count(True)
+
+
+def merge_few(
+    changed: DataFrame, on: Snapshot, clauses: Clauses, most: int, most_bytes: int
+) -> bool:
+    """Applies few changed rows in one commit; False where Spark has to do it, and nothing is done.
+
+    `changed` are the columns of the table and an operation, in at `most` so many rows. No more than
+    `most_bytes` of its files are rewritten.
+    """
+    if not is_few(changed.schema, most):
+        return False
+    plain = _find_fitting(on.path, changed.drop(clauses.op).schema)
+    if plain is None or not plain_table.can_merge(plain, clauses, most_bytes):
+        return False
+    _check_follows(plain, on)
+    collected = collect_few(changed, most)
+    if collected is None:
+        return False
+    note_version(on.path, plain_table.merge(plain, collected, clauses))
+    return True
+
+
+def _has_columns(plain: PlainTable, columns: T.StructType) -> bool:
+    """Whether the table has just these columns, of the same types, in any order."""
+    stored = {field.name: _nullable(field.dataType) for field in _schema_of(plain).fields}
+    return stored == {field.name: _nullable(field.dataType) for field in columns.fields}
+
+
+def _as_stored(columns: T.StructType) -> T.StructType:
+    """The columns as a table has them: everything may be null."""
+    return T.StructType([T.StructField(f.name, _nullable(f.dataType)) for f in columns.fields])
+
+
+def _nullable(kind: T.DataType) -> T.DataType:
+    match kind:
+        case T.StructType():
+            return _as_stored(kind)
+        case T.ArrayType():
+            return T.ArrayType(_nullable(kind.elementType), containsNull=True)
+        case T.MapType():
+            return T.MapType(_nullable(kind.keyType), _nullable(kind.valueType))
+        case _:
+            return kind

@@ -1,0 +1,382 @@
+"""Plain tables: those whose files this process lists, appends to and merges into without Spark.
+
+A table is plain where its files contain just its rows and columns, and where it asks nothing of a
+writer but statistics and a change feed. Spark needs a job to choose the files of a table, another
+one to find an earlier transaction, and several for a MERGE. delta-rs needs some milliseconds for
+each, so it does this for few rows, and commits the files in which Spark has written many. For
+every other table Spark does.
+"""
+
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake import (
+    CommitProperties,
+    DeltaTable,
+    Schema,
+    Transaction,
+    WriterProperties,
+    write_deltalake,
+)
+from deltalake.transaction import AddAction
+
+from windowing.errors import TidemarkError
+from windowing.location import Location
+from windowing.storage import file_statistics
+from windowing.storage.arrow_merge import (
+    Clauses,
+    Matches,
+    count_replaced,
+    find_matches,
+    replace_rows,
+    tell_feed,
+)
+from windowing.storage.commit_file import (
+    CHANGES,
+    DataFile,
+    add_file,
+    commit,
+    remove_file,
+    tell_changes,
+    write_data_file,
+)
+from windowing.storage.control import (
+    KEEPS_COMMITS,
+    TableError,
+    commit_once,
+    errors_explained,
+    open_table,
+    open_to_read,
+    read_file_as,
+)
+from windowing.storage.footers import read_footer
+from windowing.storage.kept_open import Opener
+
+MOST_FILES = 1_000
+"""How many files are read by their names. For more, Spark chooses those it needs in a job."""
+
+_FEATURES = {"appendOnly", "changeDataFeed", "invariants", "timestampNtz"}
+"""Table features that Delta lists for tables to which it writes as to one without features."""
+PROPERTIES = {
+    "delta.checkpointInterval",
+    "delta.dataSkippingStatsColumns",
+    "delta.deletedFileRetentionDuration",
+    "delta.enableChangeDataFeed",
+    "delta.enableDeletionVectors",
+    "delta.feature.timestampNtz",
+    "delta.logRetentionDuration",
+}
+"""Properties that delta-rs follows, or that don't matter to a writer."""
+_TIMES_KEPT = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration")
+_MORE_THAN_A_TYPE = re.compile(r'"nullable":false|"metadata":\{(?!\}|"comment":"[^"]*"\})')
+_ANY_TIME = "interval 30 days"
+_SIMPLE_TIME = re.compile(r"interval \d+ (hour|day|week)s?")
+"""How a time is written that delta-rs reads as Spark does. It takes others for its own default."""
+_MILLISECOND = 1_000
+"""Delta cuts the times of its statistics to milliseconds: they are up to one too early."""
+_CHANGE_FEED = "delta.enableChangeDataFeed"
+_INTERVAL = "delta.checkpointInterval"
+_PRUNED = "delta.dataSkippingStatsColumns"
+_COMPRESSION = WriterProperties(compression="ZSTD", compression_level=3)
+
+_COMPARED_ALIKE = (
+    pa.types.is_string,
+    pa.types.is_integer,
+    pa.types.is_date,
+    pa.types.is_timestamp,
+    pa.types.is_boolean,
+    pa.types.is_decimal,
+)
+Bounds = Mapping[str, tuple[int | None, int | None]]
+"""The least and the greatest time of columns, both inside, in microseconds; None for no bound."""
+
+
+@dataclass(frozen=True)
+class PlainTable:
+    """The newest version of a plain table."""
+
+    path: Location
+    table: DeltaTable
+
+    @property
+    def version(self) -> int:
+        """Its number."""
+        return self.table.version()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the table, as Arrow has them."""
+        return pa.schema(self.table.schema().to_arrow())
+
+    @property
+    def schema_json(self) -> str:
+        """The columns of the table, as its log has them."""
+        return str(self.table.schema().to_json())
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of a table, and how large it is."""
+
+    path: str
+    bytes: int
+
+
+def find_plain(path: Location) -> PlainTable | None:
+    """The newest version of the table at `path`; None where it isn't plain or can't be opened.
+
+    A path is a local one here. A name of Spark's catalog is none.
+    """
+    return _find_plain(path, open_table)
+
+
+def find_plain_to_read(path: Location) -> PlainTable | None:
+    """`find_plain` for callers that write nothing through what they get."""
+    return _find_plain(path, open_to_read)
+
+
+def _find_plain(path: Location, opens: Opener) -> PlainTable | None:
+    if path.is_in_catalog:
+        return None
+    try:
+        table = opens(path)
+        if table is None or not _is_plain(table):
+            return None
+    except (TableError, OSError):
+        # Spark says what is wrong with it.
+        return None
+    return PlainTable(path, table)
+
+
+def _is_plain(table: DeltaTable) -> bool:
+    protocol = table.protocol()
+    features = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+    metadata = table.metadata()
+    settings = metadata.configuration
+    return (
+        features <= _FEATURES
+        and settings.keys() <= PROPERTIES
+        and settings.get("delta.enableDeletionVectors", "false") == "false"
+        and all(_SIMPLE_TIME.fullmatch(settings.get(name, _ANY_TIME)) for name in _TIMES_KEPT)
+        and not metadata.partition_columns
+        and is_simple_schema(str(table.schema().to_json()))
+    )
+
+
+def is_simple_schema(schema_json: str) -> bool:
+    """Whether columns, as a log has them, are no more than names and types.
+
+    Those that are generated, collated, of a type that was widened, or never null are more.
+    """
+    return not _MORE_THAN_A_TYPE.search(schema_json)
+
+
+def list_files(plain: PlainTable, bounds: Bounds) -> list[File] | None:
+    """The files that may have a row within all `bounds`, by the statistics in the log.
+
+    None where the log names a file that lies elsewhere, as in a clone.
+    """
+    with errors_explained(plain.path):
+        added = pa.table(plain.table.get_add_actions(flatten=True))
+    if not added.num_rows:
+        return []
+    may_match = [True] * added.num_rows
+    for column, (low, high) in bounds.items():
+        lows = read_times(added, f"min.{column}")
+        highs = read_times(added, f"max.{column}")
+        for place, (first, last) in enumerate(zip(lows, highs, strict=True)):
+            may_match[place] &= may_overlap(first, last, low, high)
+    directory = plain.path.local
+    found = []
+    names, sizes = added.column("path").to_pylist(), added.column("size_bytes").to_pylist()
+    for name, size, matches in zip(names, sizes, may_match, strict=True):
+        if "%" in name or "/" in name:
+            return None
+        if matches:
+            found.append(File(str(directory / name), int(size)))
+    return found
+
+
+def may_overlap(first: int | None, last: int | None, low: int | None, high: int | None) -> bool:
+    """Whether a file with these least and greatest times may have one from `low` to `high`.
+
+    None stands for a time that is not known, or for no bound.
+    """
+    is_before = low is not None and last is not None and last + _MILLISECOND < low
+    is_after = high is not None and first is not None and first > high
+    return not is_before and not is_after
+
+
+def read_times(added: pa.Table, statistic: str) -> list[int | None]:
+    """The times of a statistic in microseconds, for each file; None where it has none."""
+    if statistic not in added.column_names:
+        return [None] * added.num_rows
+    times = added.column(statistic)
+    if not pa.types.is_timestamp(times.type):
+        return [None] * added.num_rows
+    found: list[int | None] = times.cast(pa.timestamp("us")).cast(pa.int64()).to_pylist()
+    return found
+
+
+def create(path: Location, schema_json: str, properties: Mapping[str, str]) -> PlainTable:
+    """Creates the table at `path`, which must not exist, with columns as a log has them."""
+    path.local.mkdir(parents=True, exist_ok=True)
+    with errors_explained(path):
+        schema = Schema.from_json(schema_json)
+        table = DeltaTable.create(path.text, schema, configuration=dict(properties))
+    return PlainTable(path, table)
+
+
+def has_committed(plain: PlainTable, application: str, number: int) -> bool:
+    """Whether `application` has committed this number, or a higher one."""
+    last = plain.table.transaction_version(application)
+    return last is not None and last >= number
+
+
+def append(plain: PlainTable, rows: pa.Table, transaction: tuple[str, int] | None = None) -> int:
+    """Appends `rows`, which have the columns of the table, in one commit after its version.
+
+    The commit carries the `transaction`. Returns its version. Busy if another commit comes first.
+    """
+    with errors_explained(plain.path):
+        write_deltalake(
+            plain.table,
+            _fit_types(rows, plain.schema),
+            mode="append",
+            commit_properties=_commit_with(transaction),
+            post_commithook_properties=KEEPS_COMMITS,
+            writer_properties=_COMPRESSION,
+        )
+    return plain.table.version()
+
+
+def add_files(
+    plain: PlainTable, files: Sequence[Path], transaction: tuple[str, int] | None = None
+) -> int:
+    """`append` of rows that are in `files`, which lie in the directory of the table.
+
+    Files without rows are deleted. Their statistics are those that Delta would write.
+    """
+    pruned = _find_pruned(plain)
+    # The table that is open here does not learn of the commit.
+    number = plain.version + 1
+    with errors_explained(plain.path):
+        added = [_describe_file(file, pruned) for file in files]
+        plain.table.create_write_transaction(
+            [action for action in added if action is not None],
+            mode="append",
+            schema=plain.table.schema(),
+            commit_properties=_commit_with(transaction),
+            post_commithook_properties=KEEPS_COMMITS,
+        )
+    return number
+
+
+def _commit_with(transaction: tuple[str, int] | None) -> CommitProperties:
+    return commit_once() if transaction is None else commit_once(Transaction(*transaction))
+
+
+def _describe_file(file: Path, pruned: Collection[str]) -> AddAction | None:
+    """What the log says of a file; None where it has no rows, and is deleted."""
+    footer = read_footer(file)
+    if not footer.rows:
+        file.unlink()
+        return None
+    facts = file.stat()
+    return AddAction(
+        path=file.name,
+        size=facts.st_size,
+        partition_values={},
+        modification_time=int(facts.st_mtime * 1_000),
+        data_change=True,
+        stats=json.dumps(file_statistics.read_statistics(footer, pruned)),
+    )
+
+
+def _find_pruned(plain: PlainTable) -> list[str]:
+    """The columns whose statistics readers look for in the log."""
+    allowed = plain.table.metadata().configuration.get(_PRUNED)
+    return plain.schema.names if allowed is None else allowed.split(",")
+
+
+def merge(plain: PlainTable, changed: pa.Table, clauses: Clauses) -> int:
+    """Applies `changed`, the columns of the table and an operation, in one commit.
+
+    The files that contain a changed row are written anew, as one file. Returns the version of the
+    commit. Busy if another commit comes first. Raises TidemarkError, and nothing is written, where
+    a row to change is not stored, or is stored twice.
+    """
+    schema = plain.schema
+    fitted = _fit_types(changed, schema.append(pa.field(clauses.op, pa.string())))
+    with errors_explained(plain.path):
+        touched = _read_touched(plain, fitted, clauses)
+        stored = pa.concat_tables([schema.empty_table(), *touched.values()])
+        matches = find_matches(stored, fitted, clauses)
+        _check_matches(plain, fitted, matches, clauses)
+        written = replace_rows(stored, fitted, matches, clauses)
+        actions = [remove_file(file) for file in touched]
+        home = plain.path
+        if written.num_rows:
+            actions.append(add_file(home, write_data_file(home, written), _find_pruned(plain)))
+        if plain.table.metadata().configuration.get(_CHANGE_FEED) == "true":
+            feed = tell_feed(stored, fitted, matches, clauses)
+            actions.append(tell_changes(write_data_file(home / CHANGES, feed)))
+        number = plain.version + 1
+        commit(home, number, "MERGE", actions)
+        if number % int(plain.table.metadata().configuration.get(_INTERVAL, "100")) == 0:
+            DeltaTable(plain.path.text).create_checkpoint()
+    return number
+
+
+def _read_touched(
+    plain: PlainTable, changed: pa.Table, clauses: Clauses
+) -> dict[DataFile, pa.Table]:
+    """The files that contain a row to update or delete, with their rows."""
+    found = {}
+    for file in list_files(plain, _bounds_of(clauses)) or []:
+        rows = read_file_as(Path(file.path), plain.schema)
+        if len(find_matches(rows, changed, clauses).stored):
+            found[DataFile(Path(file.path).name, file.bytes)] = rows
+    return found
+
+
+def _check_matches(
+    plain: PlainTable, changed: pa.Table, matches: Matches, clauses: Clauses
+) -> None:
+    """Raises TidemarkError unless every row to change is stored, and is stored once."""
+    due = count_replaced(changed, clauses)
+    if not due == len(matches.stored) == len(matches.stored.unique()):
+        raise TidemarkError(
+            f"internal error: {plain.path}: {due} stored rows were to change, and "
+            f"{len(matches.stored)} were found; nothing was written"
+        )
+
+
+def can_merge(plain: PlainTable, clauses: Clauses, most_bytes: int) -> bool:
+    """Whether `merge` finds the rows that Spark finds, and reads at most so many bytes.
+
+    Spark and Arrow compare text, whole numbers and times alike.
+    """
+    types = plain.schema
+    if not all(_is_compared_alike(types.field(name).type) for name in clauses.identity):
+        return False
+    files = list_files(plain, _bounds_of(clauses))
+    return files is not None and sum(file.bytes for file in files) <= most_bytes
+
+
+def _bounds_of(clauses: Clauses) -> Bounds:
+    return {} if clauses.extent is None else {clauses.time: clauses.extent}
+
+
+def _is_compared_alike(kind: pa.DataType) -> bool:
+    return any(is_kind(kind) for is_kind in _COMPARED_ALIKE)
+
+
+def _fit_types(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The columns of `schema` in its order and with its types."""
+    columns = [rows[field.name].cast(field.type) for field in schema]
+    return pa.table(columns, schema=schema)

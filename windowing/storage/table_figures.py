@@ -1,0 +1,210 @@
+"""Figures about any table, from its log or by a query, without Spark.
+
+They are estimated or counted before a session is there. Times are whole microseconds since 1970.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
+from deltalake.exceptions import DeltaError
+
+from windowing.location import Location
+from windowing.storage.control import TableError, errors_explained, open_table, open_to_read
+from windowing.storage.plain_table import may_overlap, read_times
+
+_QUERIED = {"deletionVectors", "columnMapping", "timestampNtz"}
+"""Features with which a query of delta-rs finds the rows of a table that Spark finds."""
+
+
+def count_rows(path: Location, version: int) -> int:
+    """How many rows a version of any table has, from its log and its deletion vectors.
+
+    TableError where the log has no statistics of a file, or that version has been removed.
+    """
+    with errors_explained(path):
+        table = DeltaTable(path.text, version=version)
+        added = pa.table(table.get_add_actions(flatten=True))
+        if added.num_rows == 0:
+            return 0
+        rows = 0
+        for count in added.column("num_records").to_pylist():
+            if count is None:
+                raise TableError(path, f"version {version} has a file without statistics")
+            rows += int(count)
+        # Asked for them, delta-rs refuses tables with features that don't matter for a count.
+        if "deletionVectors" not in (table.protocol().reader_features or ()):
+            return rows
+        for batch in table.deletion_vectors():
+            for selected in pa.record_batch(batch).column("selection_vector").to_pylist():
+                rows -= selected.count(False)
+    return rows
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large the newest version of a table is."""
+
+    rows: int
+    files: int
+    bytes: int
+
+
+def measure_table(path: Location) -> Size | None:
+    """The size of any table, from its log and its deletion vectors; None where there is none.
+
+    TableError where the log has no statistics of a file.
+    """
+    table = open_table(path)
+    if table is None:
+        return None
+    with errors_explained(path):
+        added = pa.table(table.get_add_actions(flatten=True))
+    sizes = added.column("size_bytes").to_pylist() if added.num_rows else []
+    return Size(count_rows(path, table.version()), len(sizes), sum(sizes))
+
+
+@dataclass(frozen=True)
+class FileFigures:
+    """What a log says of a file: its rows, and its least and greatest time in a column.
+
+    What is None is not known. Rows that a deletion vector marks are among the rows.
+    """
+
+    rows: int | None
+    low_us: int | None
+    high_us: int | None
+
+
+def list_file_figures(path: Location, version: int, column: str) -> Mapping[str, FileFigures]:
+    """By path the files of a version of any table, with the instants of `column`.
+
+    There are none where the log is one that only Spark can read, or has lost that version.
+    """
+    try:
+        with errors_explained(path):
+            table = DeltaTable(path.text, version=version)
+            added = pa.table(table.get_add_actions(flatten=True))
+    except TableError:
+        return {}
+    if not added.num_rows:
+        return {}
+    rows = added.column("num_records").to_pylist()
+    lows, highs = _read_instants(added, "min", column), _read_instants(added, "max", column)
+    paths = [unquote(name) for name in added.column("path").to_pylist()]
+    return dict(zip(paths, map(FileFigures, rows, lows, highs), strict=True))
+
+
+def _read_instants(added: pa.Table, end: str, column: str) -> list[int | None]:
+    """The ends of an instant column by file; None for times without a zone.
+
+    A field of a struct has the same name in this table as a column with a dot.
+    """
+    name = f"{end}.{column}"
+    is_known = "." not in column and name in added.column_names
+    if not is_known or getattr(added.column(name).type, "tz", None) is None:
+        return [None] * added.num_rows
+    return read_times(added, name)
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rows of a table that have the same `values`; in `filled` of them a column has one."""
+
+    values: tuple[str | None, ...]
+    rows: int
+    filled: int
+
+
+def count_groups(path: Location, by: Sequence[str], column: str) -> list[Group]:
+    """The rows of the newest version of any table by the text in the columns `by`.
+
+    `filled` counts those with a value in `column`. No more rows than one batch are in memory.
+    TableError where the table has a feature that only Spark can read.
+    """
+    names = ", ".join(_quote(name) for name in by)
+    counts = f"count(*) as n, count({_quote(column)}) as filled"
+    found = []
+    for row in _run_query(path, f"select {names}, {counts} from this group by {names}"):
+        values = tuple(row[name] for name in by)
+        found.append(Group(values, row["n"], row["filled"]))
+    return found
+
+
+def find_greatest(path: Location, by: Sequence[str]) -> tuple[int | None, ...] | None:
+    """The greatest values of the whole numbers in the columns `by`, the first one counts most.
+
+    A null is less than every number. None where the newest version has no row; TableError where it
+    has a feature that only Spark can read.
+    """
+    names = ", ".join(_quote(name) for name in by)
+    order = ", ".join(f"{_quote(name)} desc nulls last" for name in by)
+    rows = _run_query(path, f"select {names} from this order by {order} limit 1")
+    return tuple(rows[0][name] for name in by) if rows else None
+
+
+def _run_query(path: Location, query: str) -> list[dict[str, Any]]:
+    """The rows of a query about the newest version of the table at `path`, which it calls this.
+
+    It must not read times: delta-rs takes Spark's INT96 as nanoseconds, which wrap around.
+    """
+    with errors_explained(path):
+        table = DeltaTable(path.text)
+        unknown = {*(table.protocol().reader_features or ())} - _QUERIED
+        if unknown:
+            raise TableError(path, f"the table feature {min(unknown)} is not supported")
+        engine = QueryBuilder().register("this", table)
+        try:
+            rows: list[dict[str, Any]] = pa.table(engine.execute(query).read_all()).to_pylist()
+        except DeltaError:
+            raise
+        except Exception as error:
+            # What fails while rows are read is raised as an Exception of no class of its own.
+            raise TableError(path, str(error)) from error
+    return rows
+
+
+def _quote(name: str) -> str:
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'
+
+
+def count_bytes_between(path: Location, column: str, low_us: int, high_us: int) -> int | None:
+    """How large the files are that may have a `column` from `low_us` to `high_us`, both inside.
+
+    It is known from the statistics in the log of any table. A file without them counts. None where
+    the log is one that only Spark can read.
+    """
+    files = _list_files(path)
+    if files is None:
+        return None
+    if not files.num_rows:
+        return 0
+    lows = read_times(files, f"min.{column}")
+    highs = read_times(files, f"max.{column}")
+    bytes_found = 0
+    for size, first, last in zip(files.column("size_bytes").to_pylist(), lows, highs, strict=True):
+        if may_overlap(first, last, low_us, high_us):
+            bytes_found += int(size)
+    return bytes_found
+
+
+def count_bytes(path: Location) -> int | None:
+    """How large all files of any table are; None where the log is one that only Spark can read."""
+    files = _list_files(path)
+    if files is None:
+        return None
+    return sum(files.column("size_bytes").to_pylist()) if files.num_rows else 0
+
+
+def _list_files(path: Location) -> pa.Table | None:
+    """The files of the newest version of a table, with their statistics; None as above."""
+    try:
+        with errors_explained(path):
+            table = open_to_read(path)
+            return None if table is None else pa.table(table.get_add_actions(flatten=True))
+    except TableError:
+        return None

@@ -1,0 +1,91 @@
+"""What a Delta table keeps besides its newest version: older files and older commits."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from windowing.location import Location
+from windowing.storage import delta_log
+
+_LOG_KEPT, _FILES_KEPT = "delta.logRetentionDuration", "delta.deletedFileRetentionDuration"
+
+
+def has_older_files(path: Location, moment: datetime) -> bool:
+    """Whether a file of the table at `path`, needed or not, was last written before `moment`.
+
+    `moment` is aware and exclusive. VACUUM deletes no other files.
+    """
+    return _any_written_before(moment, _data_files(path))
+
+
+def has_older_commits(path: Location, moment: datetime) -> bool:
+    """Whether the log of the table at `path` has a commit that was written before `moment`.
+
+    `moment` is aware and exclusive.
+    """
+    log = path.local / "_delta_log"
+    return _any_written_before(moment, log.glob("*.json"))
+
+
+def _any_written_before(moment: datetime, files: Iterable[Path]) -> bool:
+    seconds = moment.timestamp()
+    return any(file.stat().st_mtime < seconds for file in files)
+
+
+def shorten_log(spark: SparkSession, path: Location, kept: timedelta) -> None:
+    """Writes a log checkpoint and deletes commit files older than `kept` (whole days).
+
+    Commits are deleted only up to the last log checkpoint that is older than `kept`; Delta counts
+    to midnight, UTC. Earlier versions can't be read any more. If the table's own property says how
+    long commits are kept, it takes precedence.
+    """
+    if delta_log.setting(spark, path, _LOG_KEPT) is None:
+        _set_retention(spark, path, kept, kept)
+    delta_log.write_checkpoint(spark, path)
+
+
+def clean_log(spark: SparkSession, path: Location, now: datetime) -> None:
+    """Writes a log checkpoint and deletes the commit files that the table need not keep.
+
+    Nothing is done where no commit is older than the table keeps its log. Commits that are not
+    Spark's delete none by themselves.
+    """
+    if has_older_commits(path, now - delta_log.log_retention(spark, path)):
+        delta_log.write_checkpoint(spark, path)
+
+
+def has_past(spark: SparkSession, path: Location) -> bool:
+    """Whether files of the table at `path` contain more than its newest version.
+
+    More are files of older versions, rows marked as deleted, and files that no commit names.
+    """
+    files_there = len(list(_data_files(path)))
+    is_exact = files_there == delta_log.size(spark, path)[0]
+    return not is_exact or delta_log.may_mark_rows(spark, path)
+
+
+def keep_longer(spark: SparkSession, path: Location, time: timedelta) -> None:
+    """Sets for how long the table at `path` keeps files that its newest version doesn't need.
+
+    `time` is whole days. The log is kept for no less.
+    """
+    _set_retention(spark, path, time, max(time, delta_log.log_retention(spark, path)))
+
+
+def _set_retention(spark: SparkSession, path: Location, files: timedelta, log: timedelta) -> None:
+    """Sets both at once, because Delta keeps no log for less time than files."""
+    files_kept = f"'{_FILES_KEPT}' = 'interval {files.days} days'"
+    log_kept = f"'{_LOG_KEPT}' = 'interval {log.days} days'"
+    spark.sql(f"alter table {path.sql} set tblproperties ({files_kept}, {log_kept})")
+    delta_log.note_commit(spark, path)
+
+
+def _data_files(path: Location) -> Iterator[Path]:
+    """The files of the table at `path` that VACUUM lists."""
+    home = path.local
+    for file in home.rglob("*"):
+        is_log = file.relative_to(home).parts[0] == "_delta_log"
+        if not is_log and not file.name.startswith(".") and file.is_file():
+            yield file

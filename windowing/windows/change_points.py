@@ -1,0 +1,89 @@
+"""The windows at which the value of a key may change, for `emit: changes`.
+
+    stretches[key, from, to, parts] -> points[key, group, start, end, parts, before]
+
+Of windows 2..4 that contain the same panes, and 8..9 that contain others:
+
+    window numbers    1    2    3    4    5    6    7    8    9    10
+    points            b    *              -              *         -
+
+A `*` begins a stretch, `-` is the window without parts after it, and `b` stands for what was before
+the first window.
+"""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from windowing.aggregates.algebra import Part
+from windowing.columns import FROM, TO
+from windowing.grid.frame import div
+from windowing.grid.range import Range
+from windowing.grid.zone import longest_jump_us
+from windowing.spec.kinds import Aligned, Cumulate, Sliding, Tumbling
+from windowing.windows.aligned import bound_lasting_windows, bound_windows
+from windowing.windows.keyed_rows import order_rows
+
+BEFORE, GROUP = "__before", "__group"
+"""True for points that stand for what was before a key's first window; the group to compare in."""
+_FOLLOWS = "__follows"
+
+
+def list_points(
+    stretches: DataFrame,
+    window: Aligned,
+    keys: Sequence[str],
+    kept: Sequence[Part],
+    within: Range,
+) -> DataFrame:
+    """Every window at which the value may differ from the one before.
+
+    [keys, from, to, parts] -> [keys, group, bounds, parts, __before].
+
+    - The first window of each stretch.
+    - Where no stretch follows directly, the window after it, without parts. Not for cumulate, which
+      begins with nothing in each period.
+    - Marked `__before`: a window without parts, for what was before the first window of a group.
+    """
+    grouped = stretches.withColumn(GROUP, _find_group(window).cast("bigint"))
+    number = [*keys, GROUP, FROM]
+    begins = grouped.select(*number, *(part.name for part in kept))
+    nothing = []
+    for part in kept:
+        no_value = F.lit(None).cast(begins.schema[part.name].dataType)
+        nothing.append(no_value.alias(part.name))
+    before_first = grouped.groupBy(*keys, GROUP).agg((F.min(FROM) - 1).alias(FROM))
+    before = before_first.select(*number, *nothing)
+    if not isinstance(window, Cumulate):
+        after = _list_windows_after(grouped, window, keys, within)
+        begins = begins.unionByName(after.select(*number, *nothing))
+    found = bound_lasting_windows(begins, window, within).withColumn(BEFORE, F.lit(False))
+    marked = bound_windows(before, window, within).withColumn(BEFORE, F.lit(True))
+    return found.unionByName(marked)
+
+
+def _find_group(window: Aligned) -> Column:
+    """What windows are compared within: all of a key, or for cumulate those of one period."""
+    if isinstance(window, Cumulate):
+        return div(F.col(FROM) - 1, window.grid.per)
+    return F.lit(0)
+
+
+def _list_windows_after(
+    grouped: DataFrame, window: Tumbling | Sliding, keys: Sequence[str], within: Range
+) -> DataFrame:
+    """The window right after each stretch that no other follows directly: [keys, group, from].
+
+    It is more than one where a zone's clock may have jumped over it: those of no length are left
+    out later.
+    """
+    next_stretch = F.lead(FROM).over(order_rows([*keys, GROUP], FROM))
+    longest_jump = longest_jump_us(window.grid.zone, within.low_us, within.high_us)
+    skipped = longest_jump // window.grid.step_us
+    first = F.col(TO) + 1
+    last = F.least(F.col(TO) + (1 + skipped), F.col(_FOLLOWS) - 1)
+    is_last_of_key = F.col(_FOLLOWS).isNull()
+    has_gap_after = F.col(_FOLLOWS) > first
+    alone = grouped.withColumn(_FOLLOWS, next_stretch).where(is_last_of_key | has_gap_after)
+    return alone.select(*keys, GROUP, F.explode(F.sequence(first, last)).alias(FROM))

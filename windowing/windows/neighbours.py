@@ -1,0 +1,107 @@
+"""Which panes and windows on a grid a change of panes reaches."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from windowing.columns import END, JUDGED, PANE, START
+from windowing.grid.range import Range
+from windowing.panes.rule import grid_shape, longest_span
+from windowing.spec.kinds import CHANGES, Aligned, Cumulate
+from windowing.windows.grid_kind import kind_of
+
+_BLOCK = "__block"
+
+
+def widen_to_needed(window: Aligned, within: Range) -> Range:
+    """`within`, widened so that it contains the start of every pane that a recomputation needs.
+
+    Those share a window with an event of `within`, or with the window next to such a window. The
+    ends of these windows are inside too, because they decide which panes were late.
+    """
+    return within.widen(_count_windows_apart(window) * longest_span(window))
+
+
+def _count_windows_apart(window: Aligned) -> int:
+    """How many windows lie between an event and the panes that its windows are computed from.
+
+    With `emit: changes` each window is compared with the one before it, so it is one more.
+    """
+    return 2 if window.shown.emit == CHANGES else 1
+
+
+def is_touched(window: Aligned, lateness_us: int | None, within: Range) -> Column:
+    """True where window [s.window_start, s.window_end) changes with pane `f`.
+
+    The window contains the pane, which was not late for it. With `emit: changes` it may also be the
+    next window. For a join of stored rows `s` with fresh panes `f` [pane_start, judged_by].
+    """
+    pane = F.unix_micros(f"f.{PANE}")
+    judged = F.unix_micros(f"f.{JUDGED}")
+    start = F.unix_micros(f"s.{START}")
+    end = F.unix_micros(f"s.{END}")
+    contains = (start <= pane) & (pane < end)
+    if lateness_us is not None:
+        in_time = judged.isNull() | (end + lateness_us > judged)
+        contains = contains & in_time
+    if window.shown.emit != CHANGES:
+        return contains
+    return contains | starts_next(window, start, pane, within)
+
+
+def starts_next(window: Aligned, start: Column, time: Column, within: Range) -> Column:
+    """True where `start` is that of the first window after `time`, if it is compared with it.
+
+    Both are microseconds.
+    """
+    next_start = kind_of(window).find_next_start(time, within)
+    return F.lit(False) if next_start is None else start == next_start
+
+
+def keep_panes_beside(
+    before: DataFrame, fresh: DataFrame, window: Aligned, keys: Sequence[str], within: Range
+) -> DataFrame:
+    """The stored panes that share a window with a fresh pane of the same key, and a few more.
+
+    With `emit: changes` also those that share one with the next window.
+    """
+    return _keep_near(before, PANE, fresh, window, keys, within)
+
+
+def keep_windows_around(
+    stored: DataFrame, fresh: DataFrame, window: Aligned, keys: Sequence[str], within: Range
+) -> DataFrame:
+    """The stored windows that contain a fresh pane of the same key, and a few more."""
+    return _keep_near(stored, START, fresh, window, keys, within)
+
+
+def _keep_near(
+    rows: DataFrame,
+    time: str,
+    fresh: DataFrame,
+    window: Aligned,
+    keys: Sequence[str],
+    within: Range,
+) -> DataFrame:
+    """The `rows` of the same key whose `time` is near a fresh pane.
+
+    They are joined by blocks of steps, so a few that need not be read may be among them.
+    """
+    kind = kind_of(window)
+    wide = widen_to_needed(window, within)
+    block_of_pane = kind.find_block(F.unix_micros(PANE), wide)
+    near_blocks = F.array(*(block_of_pane + distance for distance in _list_distances(window)))
+    wanted = fresh.select(*keys, F.explode(near_blocks).alias(_BLOCK)).distinct()
+    placed = rows.withColumn(_BLOCK, kind.find_block(F.unix_micros(time), wide))
+    return placed.join(wanted, [*keys, _BLOCK], "left_semi").drop(_BLOCK)
+
+
+def _list_distances(window: Aligned) -> Sequence[int]:
+    """How far from its own block, in blocks, the panes lie that share a window with a pane."""
+    if isinstance(window, Cumulate):
+        return (0,)
+    if grid_shape(window).size == 1 and window.shown.emit != CHANGES:
+        return (0,)
+    far = _count_windows_apart(window)
+    return range(-far, far + 1)
