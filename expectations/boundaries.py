@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -55,10 +57,11 @@ def on_grid(start: Any, end: Any, index: Index, grid: Grid, size_us: int | None)
     return starts_on_grid & ends_on_grid & (before_start < at_end) & (before_end < at_start)
 
 
-def off_grid(frame: DataFrame, grid: Grid, size_us: int | None) -> int:
-    """How many rows of `frame` have a window that isn't on the grid.
+def find_off_grid(frame: DataFrame, grid: Grid, size_us: int | None) -> pa.Table:
+    """The windows of `frame` that aren't on the grid, and how many rows each has.
 
-    Rows without bounds are not counted. Only the distinct windows are read into this process.
+    [window_start, window_end] -> [start, end, rows], in microseconds. Rows without bounds are left
+    out. Only the distinct windows are read into this process.
     """
     start_us = F.unix_micros(START).alias("start")
     end_us = F.unix_micros(END).alias("end")
@@ -67,15 +70,27 @@ def off_grid(frame: DataFrame, grid: Grid, size_us: int | None) -> int:
     windows = bounded.groupBy("start", "end").agg(row_count).toArrow()
     start = windows.column("start").to_numpy()
     end = windows.column("end").to_numpy()
-    rows = windows.column("rows").to_numpy()
-    if len(rows) == 0:
-        return 0
+    if len(start) == 0:
+        return windows
     earliest_us = int(min(start.min(), end.min()))
     latest_us = int(max(start.max(), end.max()))
     # on_grid asks for the boundaries up to one microsecond before each bound.
     index = _index_between(earliest_us - 1, latest_us)
     is_on_grid = on_grid(start, end, index, grid, size_us)
-    return int(rows[~is_on_grid].sum())
+    return windows.filter(pa.array(~is_on_grid))
+
+
+def count_off_grid(frame: DataFrame, grid: Grid, size_us: int | None) -> int:
+    """How many rows of `frame` have a window that isn't on the grid."""
+    return pc.sum(find_off_grid(frame, grid, size_us)["rows"]).as_py() or 0
+
+
+def select_off_grid(frame: DataFrame, grid: Grid, size_us: int | None) -> DataFrame:
+    """The rows of `frame` whose window isn't on the grid."""
+    windows = find_off_grid(frame, grid, size_us).select(["start", "end"])
+    wrong = frame.sparkSession.createDataFrame(windows)
+    is_wrong = (F.unix_micros(START) == wrong["start"]) & (F.unix_micros(END) == wrong["end"])
+    return frame.join(wrong, is_wrong, "left_semi")
 
 
 def _index_between(low_us: int, high_us: int) -> Index:

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.window import Window as Over
 
-from expectations.boundaries import is_plain, off_grid, on_grid
+from expectations.boundaries import count_off_grid, is_plain, on_grid, select_off_grid
 from expectations.law import Law
 from windowing.columns import END, INDEX, LAST, START, quoted
 from windowing.grid.frame import index as frame_index
@@ -50,8 +50,28 @@ def count_breaches(frame: DataFrame, law: Law) -> Breaches:
         # A sum over no rows is NULL.
         found[name.removeprefix(_MARK)] = int(value or 0)
     if law.grid is not None and "grid" not in found:
-        found["grid"] = off_grid(frame, law.grid, law.size_us)
+        found["grid"] = count_off_grid(frame, law.grid, law.size_us)
     return found
+
+
+def select_breaching(frame: DataFrame, law: Law, rule: str) -> DataFrame:
+    """The rows of the output `frame` that break a rule of `law` which `count_breaches` counts.
+
+    Of rows with the same identity all break `twice`, but for the first where windows follow each
+    other. KeyError for what no single row breaks.
+    """
+    condition = rules_of_law(law).get(rule)
+    if condition is not None:
+        judged = _with_previous(frame, law) if law.sequential else frame
+        breaks = ~F.coalesce(condition, F.lit(False))
+        return judged.where(breaks).select(*map(quoted, frame.columns))
+    if rule == "twice":
+        same = Over.partitionBy(*map(quoted, law.identity))
+        counted = frame.withColumn(_MARK, F.count(F.lit(1)).over(same))
+        return counted.where(F.col(quoted(_MARK)) > 1).drop(_MARK)
+    if rule == "grid" and law.grid is not None:
+        return select_off_grid(frame, law.grid, law.size_us)
+    raise KeyError(rule)
 
 
 def _make_marks(law: Law) -> dict[str, Column]:

@@ -2,29 +2,34 @@
 
 outputs, pipeline, facts -> expectations (builtin and the pipeline's suite)
     -> results without row values -> outcomes and Data Docs
+failures that were accepted -> those that last (acceptance.py)
 """
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 from expectations.library import import_great_expectations
-from expectations.outcome import Facts, Outcome, Verdict
+from expectations.outcome import Facts, Outcome, Standing, Verdict
 from expectations.places import SUITES, site_directory
 from windowing.spec.pipeline import Pipeline
 
 gx = import_great_expectations()
 
 from great_expectations.data_context.types.base import ProgressBarsConfig  # noqa: E402
+from great_expectations.expectations.expectation import Expectation  # noqa: E402
 
+from expectations.acceptance import digest_rule, find_accepted  # noqa: E402
 from expectations.builtin import SUITE, builtin_suite  # noqa: E402
 from expectations.docs import prune_docs, write_site  # noqa: E402
 from expectations.promises import TYPES  # noqa: E402
-from expectations.redact import reason_of_result, redact_results  # noqa: E402
-from expectations.suite import load_suite  # noqa: E402
+from expectations.redact import UNKNOWN, reason_of_result, redact_results  # noqa: E402
+from expectations.suite import load_suite, named_columns  # noqa: E402
 
 _RESULT_FORMAT = {
     "result_format": "BASIC",
@@ -41,12 +46,14 @@ def evaluate(
     docs: Path,
     run_name: str,
     suites: Path = SUITES,
+    standing: Mapping[str, Standing] | None = None,
 ) -> Verdict:
     """Judges every output; what can't be evaluated has failed.
 
-    `outputs`: window name -> its table at one pinned version. A site named after the run is written
-    to `docs`; it replaces one of that name, and only the newest 30 are kept. No value of a row gets
-    into outcomes or pages. SpecError if the suite is wrong.
+    `outputs`: window name -> its table at one pinned version. `standing`: window name -> what was
+    accepted of it before. A site named after the run is written to `docs`; it replaces one of that
+    name, and only the newest 30 are kept. No value of a row gets into outcomes or pages. SpecError
+    if the suite is wrong.
     """
     own = load_suite(pipeline, suites)
     context = _make_context()
@@ -62,8 +69,36 @@ def evaluate(
     prune_docs(docs)
     outcomes: list[Outcome] = []
     for window, result in results.items():
-        outcomes += _list_outcomes(window, result, pipeline.suite)
+        found = _list_outcomes(window, result, pipeline.suite)
+        accepted = (standing or {}).get(window)
+        if accepted is not None:
+            found = _accept(pipeline, found, own.get(window, []), outputs[window], accepted)
+        outcomes += found
     return Verdict(tuple(outcomes), index)
+
+
+def _accept(
+    pipeline: Pipeline,
+    found: list[Outcome],
+    own: list[Expectation],
+    newest: DataFrame,
+    standing: Standing,
+) -> list[Outcome]:
+    """The outcomes, with a reason for those whose acceptance lasts."""
+    failed = set()
+    for outcome in found:
+        if not outcome.success and not outcome.detail.startswith(UNKNOWN):
+            failed.add(outcome.rule)
+    again = [each for each in own if digest_rule(each.configuration) in failed]
+    lasting = find_accepted(newest, again, standing, partial(_observe, pipeline))
+    return [replace(outcome, accepted=lasting.get(outcome.rule)) for outcome in found]
+
+
+def _observe(pipeline: Pipeline, rows: DataFrame, expectation: Expectation) -> Any:
+    """The value that an expectation over all rows observes; None where it can't be evaluated."""
+    batch = _make_batch(_make_context(), pipeline, "rows", rows)
+    result = batch.validate(expectation, result_format=_RESULT_FORMAT)
+    return result.result.get("observed_value")
 
 
 def _make_context() -> Any:
@@ -101,22 +136,18 @@ def _to_outcome(window: str, result: Any, suite: str) -> Outcome:
     return Outcome(
         window=window,
         suite=SUITE if is_builtin else suite,
-        expectation=_label_expectation(config),
+        expectation=label_expectation(config),
         severity=_name_severity(config.severity),
         success=bool(result.success),
         observed=_describe_observed(result.result),
         detail=reason or config.description or _describe_arguments(config),
+        rule="" if is_builtin else digest_rule(config),
     )
 
 
-def _label_expectation(config: Any) -> str:
+def label_expectation(config: Any) -> str:
     """The type with the columns that it is about, such as `expect_...(origin, dest)`."""
-    columns = []
-    for name in ("column", "column_A", "column_B"):
-        if config.kwargs.get(name):
-            columns.append(config.kwargs[name])
-    if not columns:
-        columns = config.kwargs.get("column_list", [])
+    columns = named_columns(config.kwargs).values()
     label = f"{config.type}({', '.join(columns)})"
     return label.removesuffix("()")
 

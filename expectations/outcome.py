@@ -3,6 +3,12 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from windowing.ledger.acceptance import Reasons
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 CRITICAL, WARNING = "critical", "warning"
 
@@ -29,7 +35,9 @@ class Facts:
 class Outcome:
     """The outcome of one expectation for one output.
 
-    `observed` and `detail` contain counts and reasons, never values of rows.
+    `observed` and `detail` contain counts and reasons, never values of rows. `rule` is a digest of
+    the expectation's type and arguments; builtin ones have none. `accepted` is the reason of an
+    earlier `publish --accept`, where it lasts for all that fails here.
     """
 
     window: str
@@ -39,6 +47,21 @@ class Outcome:
     success: bool
     observed: str
     detail: str
+    rule: str = ""
+    accepted: str | None = None
+
+    @property
+    def blocks(self) -> bool:
+        """Whether the output may not be published for this."""
+        return self.severity == CRITICAL and not self.success and self.accepted is None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """An output as readers see it, and why rules that it fails were accepted there."""
+
+    shown: "DataFrame"
+    reasons: Reasons
 
 
 @dataclass(frozen=True)
@@ -50,8 +73,8 @@ class Verdict:
 
 
 def all_passed(outcomes: Iterable[Outcome]) -> bool:
-    """True if no critical expectation failed; warnings don't count."""
-    return all(o.success or o.severity != CRITICAL for o in outcomes)
+    """True if no critical expectation failed that was not accepted; warnings don't count."""
+    return not any(outcome.blocks for outcome in outcomes)
 
 
 @dataclass(frozen=True)
@@ -65,7 +88,7 @@ class Validation:
 
     @property
     def passed(self) -> bool:
-        """Whether no critical expectation failed."""
+        """Whether no critical expectation failed that was not accepted."""
         return all_passed(self.outcomes)
 
     def as_json(self) -> dict[str, object]:
@@ -76,6 +99,7 @@ class Validation:
                 "expectation": outcome.expectation,
                 "severity": outcome.severity,
                 "detail": outcome.detail,
+                "accepted": outcome.accepted,
             }
             for outcome in self.failed
         ]

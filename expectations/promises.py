@@ -158,7 +158,9 @@ class ExpectWindowCountsToAddUp(WindowExpectation):
         return total == self.total, f"{total}"
 
 
-TYPES = frozenset(kind.expectation_type for kind in WindowExpectation.__subclasses__())
+BREACHES = {kind.expectation_type: kind.breach for kind in WindowExpectation.__subclasses__()}
+"""By the name of a builtin expectation the rule of the law that it judges by."""
+TYPES = frozenset(BREACHES)
 """The names of all builtin expectations."""
 
 

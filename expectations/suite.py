@@ -182,14 +182,14 @@ def _check_columns(
 ) -> None:
     """Raises SpecError for an argument that names a column which the output doesn't have."""
     columns = law_of(pipeline.window(window), pipeline.source.key).columns
-    for argument, column in _named_columns(kwargs).items():
+    for argument, column in named_columns(kwargs).items():
         if column not in columns:
             hint = _suggest_nearest(_show_name(column), columns)
             message = f"{quote_value(column)} is not a column of {window}; {hint}"
             raise SpecError(f"{where}.{argument}", message, str(path))
 
 
-def _named_columns(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def named_columns(kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """The columns that the arguments name, by the place of each."""
     named = {}
     for argument in ("column", "column_A", "column_B"):

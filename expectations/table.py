@@ -28,6 +28,8 @@ _SCHEMA = pa.schema(
         ("version", pa.int64()),
         ("place", pa.int64()),
         ("basis", pa.string()),
+        ("rule", pa.string()),
+        ("accepted", pa.string()),
     ]
 )
 
@@ -67,10 +69,25 @@ def _after_others(before: control.Contents) -> int:
     return now_us if newest_us is None else max(now_us, newest_us + 1)
 
 
-def read_outcomes(pipeline: Pipeline, past: LedgerHistory) -> list[control.Row]:
-    """What every validation of a step not older than what is published has found."""
+def read_validated(pipeline: Pipeline, past: LedgerHistory) -> frozenset[int]:
+    """The numbers of the validated steps that are not older than what is published."""
     since = min(e.seq if e else -1 for e in (past.published, past.newest))
-    return control.select_rows(control.read_contents(pipeline.table(QUALITY)), "seq", since)
+    found = control.select_rows(control.read_contents(pipeline.table(QUALITY)), "seq", since)
+    return frozenset(row["seq"] for row in found)
+
+
+def read_newest(pipeline: Pipeline, subject: LedgerEntry) -> tuple[Outcome, ...]:
+    """The outcomes of the newest validation of `subject`, in their order; else none."""
+    return tuple(map(_to_outcome, _newest_rows(pipeline, subject)))
+
+
+def _newest_rows(pipeline: Pipeline, subject: LedgerEntry) -> list[control.Row]:
+    found = control.read_contents(pipeline.table(QUALITY))
+    since = control.select_rows(found, "seq", subject.seq)
+    rows = [row for row in since if row["seq"] == subject.seq]
+    latest = max((row["checked_at"] for row in rows), default=None)
+    newest = [row for row in rows if row["checked_at"] == latest]
+    return sorted(newest, key=lambda row: int(row.get("place") or 0))
 
 
 def read_validation(pipeline: Pipeline, subject: LedgerEntry, basis: str) -> tuple[Outcome, ...]:
@@ -78,14 +95,14 @@ def read_validation(pipeline: Pipeline, subject: LedgerEntry, basis: str) -> tup
 
     There are none where that was recorded with another `basis`, or without one.
     """
-    found = control.read_contents(pipeline.table(QUALITY))
-    since = control.select_rows(found, "seq", subject.seq)
-    rows = [row for row in since if row["seq"] == subject.seq]
-    latest = max((row["checked_at"] for row in rows), default=None)
-    newest = [row for row in rows if row["checked_at"] == latest]
+    rows = _newest_rows(pipeline, subject)
     # Rows of earlier versions of Tidemark have no basis.
-    if any(row.get("basis") != basis for row in newest):
+    if any(row.get("basis") != basis for row in rows):
         return ()
-    names = [field.name for field in fields(Outcome)]
-    in_order = sorted(newest, key=lambda row: int(row["place"]))
-    return tuple(Outcome(**{name: row[name] for name in names}) for row in in_order)
+    return tuple(map(_to_outcome, rows))
+
+
+def _to_outcome(row: control.Row) -> Outcome:
+    # Rows of earlier versions of Tidemark lack the last columns.
+    there = [field.name for field in fields(Outcome) if row.get(field.name) is not None]
+    return Outcome(**{name: row[name] for name in there})

@@ -1,16 +1,18 @@
 """Publishes validated versions: an entry of the ledger is the truth, `_published.json` its copy."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from json import dumps
 
-from expectations.table import read_outcomes
+from expectations.outcome import CRITICAL, Outcome
+from expectations.table import read_newest, read_validated
 from jobs.foreign_errors.control_errors import control_errors_explained
 from jobs.locking.lock_file import held_here
 from windowing.crash import crashpoint
 from windowing.errors import ExpectationsFailed, UsageError
 from windowing.grid.zone import micros, moment
+from windowing.ledger.acceptance import Acceptance
 from windowing.ledger.rule import (
     BACKFILL_DONE,
     CLOSE,
@@ -23,7 +25,7 @@ from windowing.ledger.table import read_history, record_entries
 from windowing.report.rule import Publication, Published
 from windowing.source.rule import pending_changes
 from windowing.spec.pipeline import Pipeline
-from windowing.storage import control, table_figures
+from windowing.storage import table_figures
 from windowing.storage.store import store_of
 
 POINTER = "_published.json"
@@ -47,10 +49,8 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
         if subject is None:
             return Publication(0, {})
         if accept is None and not past.shows(subject):
-            outcomes = read_outcomes(pipeline, past)
-            subject = publishable_entry(past, {row["seq"] for row in outcomes}) or subject
-            subject_outcomes = [row for row in outcomes if row["seq"] == subject.seq]
-            _require_validated(pipeline, subject, subject_outcomes)
+            subject = unpublished_validated(pipeline, past) or subject
+            _require_validated(pipeline, subject)
             _require_reprocessed(pipeline, subject, past)
         if past.open_erasure is not None and subject.seq < past.open_erasure.seq:
             raise UsageError(
@@ -59,7 +59,8 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
             )
         rows = _count_rows(pipeline, subject, subject.versions)
         if accept is not None or not past.shows(subject):
-            past = _record_publication(pipeline, past, subject, accept)
+            acceptance = accept_failures(read_newest(pipeline, subject), accept)
+            past = _record_publication(pipeline, past, subject, acceptance)
             crashpoint("publish.noted")
         result = _describe(past, subject.run or 0, rows)
         _write_pointer(pipeline, result, past.published)
@@ -111,12 +112,12 @@ def _describe(past: LedgerHistory, run: int, rows: Mapping[str, int]) -> Publica
                 "entry": first.seq,
                 "at": at,
             }
-    return Publication(run, outputs, past.accepted_because)
+    return Publication(run, outputs, past.acceptance.reason if past.acceptance else None)
 
 
 def unpublished_validated(pipeline: Pipeline, past: LedgerHistory) -> LedgerEntry | None:
     """The validated step that `publish` would publish although other steps came after it."""
-    return publishable_entry(past, {row["seq"] for row in read_outcomes(pipeline, past)})
+    return publishable_entry(past, read_validated(pipeline, past))
 
 
 def publishable_entry(past: LedgerHistory, validated: Container[int]) -> LedgerEntry | None:
@@ -135,25 +136,40 @@ def publishable_entry(past: LedgerHistory, validated: Container[int]) -> LedgerE
     return None
 
 
-def _require_validated(
-    pipeline: Pipeline, subject: LedgerEntry, outcomes: list[control.Row]
-) -> None:
+def _require_validated(pipeline: Pipeline, subject: LedgerEntry) -> None:
+    """Raises ExpectationsFailed unless all that failed there was accepted before."""
+    outcomes = read_newest(pipeline, subject)
     if not outcomes:
         raise ExpectationsFailed(
             f"{pipeline.name}: run {subject.run} has not been validated; `tidemark validate` first"
         )
-    latest = max(row["checked_at"] for row in outcomes)
-    failed = [
-        f"{row['window']}: {row['expectation']}"
-        for row in outcomes
-        if row["checked_at"] == latest and row["severity"] == "critical" and not row["success"]
-    ]
+    failed = [f"{o.window}: {o.expectation}" for o in outcomes if o.blocks]
     if failed:
         raise ExpectationsFailed(
             f"{pipeline.name}: nothing published, run {subject.run} breaks {len(failed)} "
-            f"critical expectations ({'; '.join(failed[:3])}); "
-            "repair the data, or publish with --accept REASON"
+            f"critical expectations ({'; '.join(failed[:3])}); see the rows with "
+            "`tidemark validate --failing`, repair the data, or publish with --accept REASON"
         )
+
+
+def accept_failures(outcomes: Sequence[Outcome], reason: str | None) -> Acceptance | None:
+    """What a publication accepts: all critical failures for `reason`, or those accepted before.
+
+    None where nothing failed and no reason is given.
+    """
+    failed: dict[str, dict[str, str]] = {}
+    for outcome in outcomes:
+        because = outcome.accepted or reason
+        if outcome.success or outcome.severity != CRITICAL or because is None:
+            continue
+        # A builtin expectation has no rule. What Tidemark itself promises is looked at each time.
+        if outcome.rule:
+            failed.setdefault(outcome.window, {})[outcome.rule] = because
+    if reason is None:
+        # Each reason once, in the order of the outcomes.
+        lasting = dict.fromkeys(why for reasons in failed.values() for why in reasons.values())
+        reason = "; ".join(lasting) or None
+    return None if reason is None else Acceptance(reason, failed)
 
 
 def _require_reprocessed(pipeline: Pipeline, subject: LedgerEntry, past: LedgerHistory) -> None:
@@ -170,14 +186,14 @@ def _record_publication(
     pipeline: Pipeline,
     past: LedgerHistory,
     subject: LedgerEntry,
-    accept: str | None,
+    acceptance: Acceptance | None,
 ) -> LedgerHistory:
     entry = LedgerEntry(
         PUBLISH,
         run=subject.run,
         at=micros(datetime.now(UTC)),
         versions=subject.versions,
-        note=None if accept is None else dumps({"accepted": accept}),
+        note=None if acceptance is None else acceptance.as_note(),
     )
     return record_entries(pipeline, past, [entry])
 

@@ -233,10 +233,10 @@ def choose_rows(output: DataFrame, pipeline: Pipeline, wanted: Wanted) -> Rows:
     order = [START, END]
     if INDEX in output.columns:
         order.append(INDEX)
-    return _collect_in_order(rows, [*order, *pipeline.source.key], wanted)
+    return collect_in_order(rows, [*order, *pipeline.source.key], wanted)
 
 
-def _collect_in_order(rows: DataFrame, columns: Iterable[str], wanted: Wanted) -> Rows:
+def collect_in_order(rows: DataFrame, columns: Iterable[str], wanted: Wanted) -> Rows:
     """The first rows in the order of `columns`, and the number of all."""
     order = [F.col(f"`{c}`") for c in columns]
     if wanted.newest_first:
@@ -292,7 +292,7 @@ def show_refused(
             matching = matching.where(F.col("outcome").isin(*outcomes))
             by_outcome = matching.groupBy("outcome").count().collect()
             counts |= {row["outcome"]: row["count"] for row in by_outcome}
-            rows += _collect_in_order(matching, (RUN, BATCH, "event_time"), wanted).rows
+            rows += collect_in_order(matching, (RUN, BATCH, "event_time"), wanted).rows
     ordered = sorted(rows, key=lambda row: (row[RUN], row[BATCH]), reverse=wanted.newest_first)
     return Refused(counts, tuple(ordered[: wanted.limit]))
 
@@ -341,7 +341,7 @@ def _choose_partials(found: DataFrame, pipeline: Pipeline, wanted: Wanted) -> Ro
         if isinstance(column.dataType, T.BinaryType):
             length = F.octet_length(f"`{column.name}`").cast("string")
             lengths[column.name] = F.concat(length, F.lit(" bytes"))
-    return _collect_in_order(rows.withColumns(lengths), (time, *pipeline.source.key), wanted)
+    return collect_in_order(rows.withColumns(lengths), (time, *pipeline.source.key), wanted)
 
 
 def _describe_state_table(

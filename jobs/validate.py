@@ -5,11 +5,12 @@ from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from expectations.evaluate import evaluate
-from expectations.outcome import NO_VALIDATION, Facts, Outcome, Validation
+from expectations.outcome import NO_VALIDATION, Facts, Outcome, Standing, Validation
 from expectations.places import docs_of, suites_of
 from expectations.table import record_outcomes
 from jobs.diagnosis.spec_changes import spec_difference
@@ -48,7 +49,8 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None
     """Evaluates the expectations of the outputs as the newest finished run or backfill left them.
 
     A failed expectation is a result, not an error. The suite is read from `suites`, else from the
-    folder `expectations` beside the spec, else from the shipped ones. Before the first finished run
+    folder `expectations` beside the spec, else from the shipped ones. What `publish` was told to
+    accept stays accepted as long as it is the same rows that fail. Before the first finished run
     nothing is evaluated. Raises SpecError for an invalid suite file.
     """
     with lock.writer(spark, pipeline):
@@ -65,7 +67,8 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None
         basis = digest_basis(pipeline, past, subject, suites)
         expected = _read_facts(spark, pipeline, past)
         title = name_site(subject.run, subject.seq)
-        verdict = evaluate(outputs, pipeline, expected, docs_of(pipeline), title, suites)
+        standing = _find_standing(spark, pipeline, past)
+        verdict = evaluate(outputs, pipeline, expected, docs_of(pipeline), title, suites, standing)
         overflows = _list_overflows(_context_of(spark, pipeline, past), outputs, past, subject)
         outcomes = (*verdict.outcomes, *overflows)
         result = Validation(subject.run or 0, subject.seq, outcomes, str(verdict.docs_index))
@@ -73,6 +76,27 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None
         record_outcomes(pipeline, subject, result.outcomes, basis)
         crashpoint("validate.recorded")
         return result
+
+
+def _find_standing(
+    spark: SparkSession, pipeline: Pipeline, past: LedgerHistory
+) -> dict[str, Standing]:
+    """Window name -> what readers see of it, where that had failed and was accepted."""
+    published, acceptance = past.published, past.acceptance
+    found: dict[str, Standing] = {}
+    if published is None or acceptance is None:
+        return found
+    for name, reasons in acceptance.failed.items():
+        version = published.versions.get(name)
+        if version is None:
+            continue
+        try:
+            shown = delta.read(spark, pipeline.table(name), version)
+        except AnalysisException:
+            # Its commit has expired, so no row is known to be the same.
+            continue
+        found[name] = Standing(shown, reasons)
+    return found
 
 
 def _read_facts(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> Facts:

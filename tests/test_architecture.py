@@ -82,6 +82,7 @@ RULES = (
     "windowing/errors.py",
     "windowing/grid/range.py",
     "windowing/grid/zone.py",
+    "windowing/ledger/acceptance.py",
     "windowing/ledger/nulls.py",
     "windowing/ledger/offsets.py",
     "windowing/location.py",

@@ -1,10 +1,13 @@
 """Prints what several commands report: numbers of rows, changes, and additions to the spec."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from jobs.console import Printer
+from windowing.columns import END, START
 from windowing.ledger.rule import COUNTS
-from windowing.report.text import count, describe_nulls, instant
+from windowing.report.text import count, describe_nulls, instant, interval
 from windowing.spec.words import join_names
 
 if TYPE_CHECKING:
@@ -19,6 +22,17 @@ def how_many(found: "Rows") -> str:
     if found.total <= len(found.rows):
         return count(found.total, "row")
     return f"{len(found.rows):,} of {count(found.total, 'row')}; --limit shows more"
+
+
+def window_cell(row: Mapping[str, Any]) -> str:
+    """The window of a row of an output, from its bounds."""
+    start, end = row[START], row[END]
+    if start is None and end is None:
+        return "all time"
+    if isinstance(start, datetime) and isinstance(end, datetime):
+        return interval(start, end)
+    # A time beyond the calendar of Python is shown as its text.
+    return f"[{start}, {end})"
 
 
 def print_evolved(printer: Printer, pipeline: "Pipeline", report: "RunReport") -> None:

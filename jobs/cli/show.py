@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jobs.cli.format import how_many
+from jobs.cli.format import how_many, window_cell
 from jobs.cli.options import (
     TIMES,
     Instant,
@@ -22,7 +22,7 @@ from jobs.cli.spark import open_to_read
 from jobs.console import Printer
 from windowing.columns import END, LAST, START
 from windowing.errors import UsageError
-from windowing.report.text import instant_us, interval
+from windowing.report.text import instant_us
 
 if TYPE_CHECKING:
     from windowing.report.rows import Rows
@@ -101,18 +101,8 @@ def _window_table(found: "Rows", keys: Sequence[str]) -> tuple[list[str], list[l
     for row in found.rows:
         key_values = [row[key] for key in keys]
         values = [row[column] for column in others]
-        rows.append([*key_values, _bounds(row), *values, _state(row)])
+        rows.append([*key_values, window_cell(row), *values, _state(row)])
     return [*keys, "window", *others, "state"], rows
-
-
-def _bounds(row: Mapping[str, Any]) -> str:
-    start, end = row[START], row[END]
-    if start is None and end is None:
-        return "all time"
-    if isinstance(start, datetime) and isinstance(end, datetime):
-        return interval(start, end)
-    # A time beyond the calendar of Python is shown as its text.
-    return f"[{start}, {end})"
 
 
 def _state(row: Mapping[str, Any]) -> str:

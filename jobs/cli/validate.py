@@ -4,14 +4,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jobs.cli.options import common
+from jobs.cli.format import how_many, window_cell
+from jobs.cli.options import common, limit_option
 from jobs.cli.spark import open_to_write
 from jobs.console import Printer
+from windowing.columns import END, START
 from windowing.errors import ExpectationsFailed
 from windowing.report.text import count
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from expectations.outcome import Validation
+    from jobs.failing import Failing
     from windowing.spec.pipeline import Pipeline
 
 
@@ -22,57 +27,106 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Evaluate all expectations, also if the outcomes are recorded already.",
 )
-def validate(pipeline: "Pipeline", *, as_json: bool, again: bool) -> None:
+@click.option(
+    "--failing",
+    is_flag=True,
+    help="List the rows that fail, with their keys and windows. They are stored nowhere.",
+)
+@limit_option
+def validate(
+    pipeline: "Pipeline", *, as_json: bool, again: bool, failing: bool, limit: int
+) -> None:
     """Evaluate the expectations of the newest run; exit 3 if it fails.
 
-    A run fails if a critical expectation does. Outcomes are recorded in the table _quality and
-    shown in Data Docs, whose path is printed. Outcomes that are recorded already, as `run
-    --validate` does, are printed as they are.
+    A run fails if a critical expectation does. What was published with `publish --accept` stays
+    accepted as long as the same rows fail. Outcomes are recorded in the table _quality and shown in
+    Data Docs, whose path is printed. Outcomes that are recorded already, as `run --validate` does,
+    are printed as they are.
     """
     from jobs.locking.lock_file import probe
     from jobs.validation.validated import find_validation
 
     probe(pipeline)
     recorded = None if again else find_validation(pipeline)
-    found = recorded or _evaluate(pipeline)
+    session = None
+    if recorded is None or (failing and recorded.failed):
+        session = _open_session(pipeline)
+    found = recorded or _evaluate(session, pipeline)
+    listed = _list_failing(session, pipeline, found, limit) if failing and found.failed else ()
     printer = Printer(as_json=as_json)
+    result = found.as_json()
+    if failing:
+        result |= {"failing": [each.as_json() for each in listed]}
     if not found.run:
         printer.line(f"{pipeline.name}: nothing is evaluated, because there is no run yet")
-        printer.finish(found.as_json())
+        printer.finish(result)
         return
-    columns = ["window", "suite", "expectation", "severity", "holds", "observed", "detail"]
-    failed_first = sorted(found.outcomes, key=lambda outcome: outcome.success)
-    rows = [
-        [o.window, o.suite, o.expectation, o.severity, o.success, o.observed, o.detail]
-        for o in failed_first
-    ]
-    printer.table(columns, rows, f"{pipeline.name}, run {found.run}")
+    _print_outcomes(printer, pipeline, found)
+    for each in listed:
+        _print_failing(printer, pipeline, each)
     printer.line(f"Data Docs: {found.docs}")
-    printer.finish(found.as_json())
+    printer.finish(result)
     if not found.passed:
-        failed = [o for o in found.outcomes if o.severity == "critical" and not o.success]
-        raise ExpectationsFailed(_describe_failure(pipeline, found.run, failed))
+        raise ExpectationsFailed(_describe_failure(pipeline, found))
 
 
-def _evaluate(pipeline: "Pipeline") -> "Validation":
+def _open_session(pipeline: "Pipeline") -> "SparkSession":
     from expectations.library import preload
 
     preload()
     from jobs.sessions.profiles import choose_for_tables
 
-    session = open_to_write(pipeline, choose_for_tables(pipeline))
+    return open_to_write(pipeline, choose_for_tables(pipeline))
+
+
+def _evaluate(session: Any, pipeline: "Pipeline") -> "Validation":
     from jobs.validate import validate as validate_newest
 
     return validate_newest(session, pipeline)
 
 
-def _describe_failure(pipeline: "Pipeline", run: int, failed: list[Any]) -> str:
-    broken = "none could be judged"
-    if failed:
-        broken = f"{failed[0].expectation} of {failed[0].window}"
-    if len(failed) > 1:
-        broken += f" and {count(len(failed) - 1, 'other')}"
+def _list_failing(
+    session: Any, pipeline: "Pipeline", found: "Validation", limit: int
+) -> "tuple[Failing, ...]":
+    from jobs.failing import list_failing
+
+    return list_failing(session, pipeline, found, limit)
+
+
+def _print_outcomes(printer: Printer, pipeline: "Pipeline", found: "Validation") -> None:
+    columns = ["window", "suite", "expectation", "severity", "holds", "observed", "detail"]
+    rows = []
+    for o in sorted(found.outcomes, key=lambda outcome: outcome.success):
+        holds = "accepted" if o.accepted is not None else o.success
+        detail = o.detail if o.accepted is None else f"{o.detail}; accepted: {o.accepted}"
+        rows.append([o.window, o.suite, o.expectation, o.severity, holds, o.observed, detail])
+    printer.table(columns, rows, f"{pipeline.name}, run {found.run}")
+
+
+def _print_failing(printer: Printer, pipeline: "Pipeline", failing: "Failing") -> None:
+    """Prints the rows that fail one expectation: key, window, and what it is about."""
+    outcome, found = failing.outcome, failing.rows
+    title = f"{outcome.window} fails {outcome.expectation}"
+    if found is None:
+        printer.line(f"{title}, which judges all rows together")
+        return
+    # As the title of a table it would be folded to the table's width.
+    printer.line(f"{title}: {how_many(found)}")
+    keys = pipeline.source.key
+    others = [name for name in found.columns if name not in (*keys, START, END)]
+    rows = []
+    for row in found.rows:
+        values = [row[name] for name in others]
+        rows.append([*(row[key] for key in keys), window_cell(row), *values])
+    printer.data([*keys, "window", *others], rows)
+
+
+def _describe_failure(pipeline: "Pipeline", found: "Validation") -> str:
+    blocking = [outcome for outcome in found.outcomes if outcome.blocks]
+    broken = f"{blocking[0].expectation} of {blocking[0].window}"
+    if len(blocking) > 1:
+        broken += f" and {count(len(blocking) - 1, 'other')}"
     return (
-        f"{pipeline.name}: run {run} breaks {broken}; nothing is published until it holds "
+        f"{pipeline.name}: run {found.run} breaks {broken}; nothing is published until it holds "
         "or `publish --accept REASON` is given"
     )

@@ -63,10 +63,19 @@ def digest_basis(
         "suite": hashlib.sha256(read_suite(pipeline, suites)).hexdigest(),
         "facts": asdict(recorded_facts(pipeline, past)),
         "overflows": count_overflows(pipeline, past, subject),
+        "accepted": _describe_accepted(past),
         "packages": [version(name) for name in _JUDGES],
     }
     text = json.dumps(described, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _describe_accepted(past: LedgerHistory) -> dict[str, object] | None:
+    """What was accepted of the published outputs, and their versions; None where nothing was."""
+    acceptance, published = past.acceptance, past.published
+    if acceptance is None or published is None or not acceptance.failed:
+        return None
+    return {"note": acceptance.as_note(), "versions": dict(published.versions)}
 
 
 def depends_on_state(past: LedgerHistory) -> bool:

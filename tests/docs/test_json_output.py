@@ -26,6 +26,7 @@ from jobs.doctor import Repaired
 from jobs.engine.control import Status
 from jobs.erase import Erased
 from jobs.explain import News, Plan, Touched
+from jobs.failing import Failing
 from jobs.maintain import Maintenance, Tended
 from jobs.reconcile import Checked
 from jobs.reset import Holding
@@ -85,9 +86,10 @@ DIFFERENCE = Difference(
     "hourly", ({"n": 1},), ({"n": 2},), (Unequal({"place": "EWR"}, {"n": (1, None)}),)
 )
 CHECKED = Checked(9, -1, CHANGES, (DIFFERENCE,))
-JUDGED = Validation(
-    2, 7, (Outcome("hourly", "trips", "expect_x(n)", CRITICAL, False, "1", "too few"),), "x.html"
-)
+BROKEN = Outcome("hourly", "trips", "expect_x(n)", CRITICAL, False, "1", "too few")
+ACCEPTED = replace(BROKEN, accepted="a storm")
+FAILING = {"place": "EWR", "window_start": AT, "window_end": LATER, "n": 3}
+JUDGED = Validation(2, 7, (BROKEN, ACCEPTED), "x.html")
 REFUSED_ROW = {"place": "EWR", **dict.fromkeys(META), "missed": [MISSED]} | {
     "outcome": "late",
     "reason": "every window it belongs to had closed",
@@ -164,6 +166,17 @@ CASES = {
     ),
     "validate": (
         Case("validate SPEC", {"jobs.validation.validated.find_validation": JUDGED}, 3),
+        Case(
+            "validate SPEC --failing",
+            {
+                "jobs.validation.validated.find_validation": JUDGED,
+                "jobs.failing.list_failing": (
+                    Failing(BROKEN, Rows((*FAILING,), (FAILING,), 1)),
+                    Failing(BROKEN, None),
+                ),
+            },
+            3,
+        ),
         Case("validate SPEC", {"jobs.validation.validated.find_validation": NO_VALIDATION}),
     ),
     "publish": (

@@ -4,13 +4,17 @@ When they aren't, they break the one rule that forbids the defect.
 """
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
+from pyspark.sql import SparkSession
 
 from expectations.builtin import builtin_suite
+from expectations.failing import select_failing
 from expectations.law import law_from, law_of
-from expectations.outcome import CRITICAL, Facts, all_passed
+from expectations.outcome import CRITICAL, Facts, Outcome, all_passed
+from expectations.places import SUITES
 from expectations.promises import TYPES
 from tests.expectations.conftest import Judge
 from tests.expectations.planted import (
@@ -33,6 +37,7 @@ from tests.expectations.planted import (
     WINDOWS,
     Row,
     failed,
+    frame,
 )
 from windowing.merge import rule as merge
 from windowing.spec.kinds import (
@@ -173,3 +178,43 @@ def test_nothing_has_to_be_there_when_nothing_was_accepted(judge: Judge) -> None
         )
         == set()
     )
+
+
+def count_named(spark: SparkSession, window: str, rows: list[Row], outcome: Outcome) -> int | None:
+    """How many rows are named for a failed outcome; None where no single row fails."""
+    selected = select_failing(frame(spark, window, rows), PIPELINE, outcome, SUITES)
+    return None if selected is None else len(selected.collect())
+
+
+def check_named(spark: SparkSession, judge: Judge, window: str, rows: list[Row]) -> None:
+    """As many rows are named as were counted, and those of the same window all together."""
+    for outcome in judge({window: rows}).outcomes:
+        if outcome.success:
+            continue
+        named = count_named(spark, window, rows, outcome)
+        counted = re.match(r"(\d+) of \d+ rows?$", outcome.observed)
+        if counted is None:
+            assert named is None, outcome
+        elif outcome.expectation.endswith("_to_be_unique") and named != int(counted[1]):
+            # Here every row of a window that occurs twice is named, and the first is not counted.
+            assert named == 2 * int(counted[1]), outcome
+        else:
+            assert named == int(counted[1]), outcome
+
+
+@pytest.mark.parametrize("window", ["zoned", "hourly", "busy"])
+def test_the_rows_that_break_a_promise_are_named(
+    window: str, spark: SparkSession, judge: Judge
+) -> None:
+    """One defect of each: a window off its local grid, a row twice, sessions that overlap."""
+    words = {"zoned": "grid", "hourly": "unique", "busy": "overlap"}
+    rows = next(r for _, w, r, broken in DEFECTS if w == window and words[window] in str(broken))
+    check_named(spark, judge, window, rows)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: f"{defect[1]} {defect[0]}")
+def test_the_rows_of_every_defect_are_named(
+    defect: tuple[str, str, list[Row], set[str]], spark: SparkSession, judge: Judge
+) -> None:
+    check_named(spark, judge, defect[1], defect[2])

@@ -8,7 +8,13 @@ import pyarrow as pa
 import pytest
 
 from expectations.outcome import Outcome
-from expectations.table import QUALITY, read_outcomes, read_validation, record_outcomes
+from expectations.table import (
+    QUALITY,
+    read_newest,
+    read_validated,
+    read_validation,
+    record_outcomes,
+)
 from tests.expectations.planted import PIPELINE
 from windowing.ledger.rule import CLOSE, PUBLISH, LedgerEntry, LedgerHistory
 from windowing.location import Location
@@ -54,6 +60,7 @@ def test_the_newest_validation_of_a_step_is_found_among_its_own_rows(
 ) -> None:
     assert read_validation(pipeline, NEW, "newer") == (outcome(3), outcome(4))
     assert read_validation(pipeline, NEW, "new") == ()
+    assert read_newest(pipeline, NEW) == (outcome(3), outcome(4)), "whatever it followed from"
     assert set(plain) == {7}
 
 
@@ -61,15 +68,16 @@ def test_an_older_step_has_its_own_validation(pipeline: Pipeline) -> None:
     assert read_validation(pipeline, OLD, "old") == tuple(outcome(n) for n in range(50))
 
 
-def test_outcomes_are_those_since_the_publication(pipeline: Pipeline, plain: list[int]) -> None:
+def test_validated_steps_are_those_since_the_publication(
+    pipeline: Pipeline, plain: list[int]
+) -> None:
     past = LedgerHistory((OLD, PUBLISHED, NEW))
-    found = [row["expectation"] for row in read_outcomes(pipeline, past)]
-    assert sorted(found) == ["expects 1", "expects 2", "expects 3", "expects 4"]
+    assert read_validated(pipeline, past) == {7}
     assert set(plain) == {7}
 
 
-def test_before_any_publication_all_outcomes_count(pipeline: Pipeline) -> None:
-    assert len(read_outcomes(pipeline, LedgerHistory((OLD, NEW)))) == 54
+def test_before_any_publication_all_steps_count(pipeline: Pipeline) -> None:
+    assert read_validated(pipeline, LedgerHistory((OLD, NEW))) == {3, 7}
 
 
 def test_a_check_is_later_than_all_others_without_reading_their_rows(
@@ -100,5 +108,6 @@ def test_a_report_shows_the_last_validation_of_the_newest_step(
 def test_a_pipeline_without_a_validation_has_no_outcomes(tmp_path: Path) -> None:
     empty = replace(PIPELINE, lake=Location(str(tmp_path)))
     assert read_validation(empty, NEW, "new") == ()
-    assert read_outcomes(empty, LedgerHistory((NEW,))) == []
+    assert read_validated(empty, LedgerHistory((NEW,))) == frozenset()
+    assert read_newest(empty, NEW) == ()
     assert report._read_checks(empty) == []

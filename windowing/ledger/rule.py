@@ -11,8 +11,8 @@ publish                               versions that readers may see
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from json import loads
 
+from windowing.ledger.acceptance import Acceptance, parse_note
 from windowing.ledger.offsets import parse_offset, read_version_at
 
 OPEN, INTENT, DONE, CLOSE = "open", "intent", "done", "close"
@@ -257,10 +257,9 @@ class LedgerExcerpt:
         return _newest_of(self._entries_of(PUBLISH))
 
     @property
-    def accepted_because(self) -> str | None:
-        """Why readers use what failed its expectations; None where it passed."""
-        note = None if self.published is None else self.published.note
-        return None if note is None else str(loads(note)["accepted"])
+    def acceptance(self) -> Acceptance | None:
+        """What readers use although it failed its expectations; None where all has passed."""
+        return None if self.published is None else parse_note(self.published.note)
 
     @property
     def is_published(self) -> bool:

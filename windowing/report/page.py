@@ -226,6 +226,8 @@ def _describe_quality(facts: Facts, docs: str | None) -> Section:
 def _holds_cell(check: Check) -> Cell:
     if check.success:
         return Cell("yes", "good")
+    if check.accepted is not None:
+        return Cell(f"no, accepted: {check.accepted}", "warn")
     if check.severity == "critical":
         return Cell("no", "bad")
     return Cell("no (warning)", "warn")

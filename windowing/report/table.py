@@ -109,7 +109,8 @@ class Lost:
 class Check:
     """One expectation of the newest validation; counts and reasons only.
 
-    It judged what `run` left, which is the ledger's entry `seq`.
+    It judged what `run` left, which is the ledger's entry `seq`. `accepted` is the reason for which
+    readers may see that it failed.
     """
 
     run: int
@@ -120,6 +121,7 @@ class Check:
     success: bool
     observed: str
     detail: str
+    accepted: str | None = None
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ def read_facts(pipeline: Pipeline, open_session: OpenSession) -> Facts:
         pipeline=pipeline,
         watermark_us=past.watermark,
         published_run=past.published.run if past.published else None,
-        accepted_because=past.accepted_because,
+        accepted_because=past.acceptance.reason if past.acceptance else None,
         unfinished=tuple(step.what for step in list_open_steps(past)),
         runs=_read_runs(pipeline, past),
         backfills=_list_backfills(pipeline, past),
@@ -302,6 +304,7 @@ def _read_checks(pipeline: Pipeline) -> list[Check]:
     found = []
     for row in rows:
         if row["checked_at"] == latest:
-            found.append(Check(**{name: row[name] for name in names}))
+            # Rows of earlier versions of Tidemark lack the last column.
+            found.append(Check(**{name: row[name] for name in names if name in row}))
     found.sort(key=lambda each: (each.success, each.severity, each.window, each.expectation))
     return found[:_SHOWN_CHECKS]

@@ -1,0 +1,65 @@
+"""Lists the rows that fail an expectation, with their keys and windows."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from expectations.failing import select_failing
+from expectations.outcome import Outcome, Validation
+from expectations.places import suites_of
+from expectations.redact import UNKNOWN
+from jobs.sessions.exact_session import in_exact_session
+from jobs.show import Wanted, collect_in_order
+from windowing.columns import END, START
+from windowing.ledger.table import read_history
+from windowing.report.rows import Rows
+from windowing.spec.pipeline import Pipeline
+from windowing.storage import delta
+
+
+@dataclass(frozen=True)
+class Failing:
+    """A failed expectation and rows that fail it; None where no single row does."""
+
+    outcome: Outcome
+    rows: Rows | None
+
+    def as_json(self) -> dict[str, object]:
+        """The expectation and its rows as plain JSON values."""
+        rows = None if self.rows is None else self.rows.as_json()
+        return {
+            "window": self.outcome.window,
+            "expectation": self.outcome.expectation,
+            "failing": rows,
+        }
+
+
+@in_exact_session
+def list_failing(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    found: Validation,
+    limit: int = 20,
+    suites: Path | None = None,
+) -> tuple[Failing, ...]:
+    """Of every failed expectation of a validation the first rows by window and key, and how many.
+
+    The rows are those of the versions that were judged. There are none for an expectation that
+    judges all rows together or could not be evaluated. Nothing is written. Raises SpecError for an
+    invalid suite file.
+    """
+    judged = next(e for e in read_history(pipeline).entries if e.seq == found.seq)
+    listed = []
+    for outcome in found.failed:
+        rows = None
+        if not outcome.detail.startswith(UNKNOWN):
+            table = pipeline.table(outcome.window)
+            output = delta.read(spark, table, judged.versions[outcome.window])
+            rows = select_failing(output, pipeline, outcome, suites or suites_of(pipeline))
+        if rows is None:
+            listed.append(Failing(outcome, None))
+            continue
+        order = (START, END, *pipeline.source.key)
+        listed.append(Failing(outcome, collect_in_order(rows, order, Wanted(limit=limit))))
+    return tuple(listed)
