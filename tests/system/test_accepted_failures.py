@@ -118,7 +118,7 @@ def test_nothing_stays_accepted_once_all_has_passed(trips: Trips) -> None:
 def test_rows_that_fail_are_printed_as_people_read_them(trips: Trips) -> None:
     printed = trips("validate", "--failing", "--limit", "1", code=3).stdout
     _, _, table = printed.partition("hourly fails ")
-    lines = [line.split() for line in table.splitlines() if line]
+    lines = [line.split() for line in table.splitlines() if line.strip()]
     assert table.startswith(f"{BETWEEN}: 1 of 2 rows; --limit shows more\n")
     assert lines[1] == ["place", "window", "n"]
     assert (lines[3][0], lines[3][-1]) == ("EWR", "3")
