@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import pendulum
-from airflow.sdk import DAG, Asset, AssetAlias, task
-from airflow.sdk.exceptions import AirflowSkipException
+from airflow.sdk import DAG, Asset, AssetAlias, TriggerRule, task
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from dags.retries import BUSY, FINAL, LOST_DELAY, RETRIES, ByExitCode
 from dags.steps import (
@@ -31,12 +31,12 @@ from dags.steps import (
     PARAMS,
     Step,
     command_line,
-    nothing_follows,
-    writes_nothing,
+    find_reason_to_skip,
+    publish_as,
 )
 from windowing.spec.description import describe_window
 from windowing.spec.load import load_pipeline
-from windowing.spec.pipeline import Pipeline
+from windowing.spec.pipeline import EACH, Pipeline
 
 TENDED = "7 3 * * *"
 """When maintenance runs: not at a full hour, at which most runs begin.
@@ -97,8 +97,8 @@ def dags_of(
         description="Fewer files, fewer rows of state",
         **common,
     )
-    _add_tasks(live, LIVE, pipeline, cli)
-    _add_tasks(backfill, BACKFILL, pipeline, cli)
+    _add_tasks(live, publish_as(LIVE, pipeline.publish), pipeline, cli)
+    _add_tasks(backfill, publish_as(BACKFILL, pipeline.publish), pipeline, cli)
     _add_tasks(maintain, MAINTAIN, pipeline, cli)
     return live, backfill, maintain
 
@@ -166,6 +166,8 @@ def _add_tasks(dag: DAG, steps: Sequence[Step], pipeline: Pipeline, cli: str) ->
                 tasks[step.after] >> tasks[step.command]
         if "publish" in tasks:
             _add_announcement(pipeline, tasks["publish"])
+            if pipeline.publish == EACH:
+                _add_watcher([tasks[name] for name in (writer.command, "validate", "publish")])
 
 
 def _make_task(step: Step, pipeline: Pipeline, cli: str, writer: Step) -> Any:
@@ -176,16 +178,11 @@ def _make_task(step: Step, pipeline: Pipeline, cli: str, writer: Step) -> Any:
     """
 
     def command(params: Mapping[str, Any], ti: Any = None) -> str:
-        if step.after is not None and writes_nothing(writer, params):
-            message = f"{writer.command} has written nothing, as it was told"
-            raise AirflowSkipException(message)
-        if (
-            step.needs_news
-            and step.after
-            and nothing_follows(ti.xcom_pull(task_ids=writer.command))
-        ):
-            message = f"{writer.command} found nothing new, and readers use the newest versions"
-            raise AirflowSkipException(message)
+        if step.after is not None:
+            written = ti.xcom_pull(task_ids=writer.command)
+            reason = find_reason_to_skip(step, writer, params, written)
+            if reason is not None:
+                raise AirflowSkipException(reason)
         return command_line(cli, str(pipeline.file), step, params)
 
     operator: Any = task.bash(
@@ -226,6 +223,20 @@ def _add_announcement(pipeline: Pipeline, published: Any) -> Any:
             raise AirflowSkipException(message)
 
     return announce(published)
+
+
+def _add_watcher(watched: Sequence[Any]) -> None:
+    """The task that fails a DAG run in which a step failed although steps after it succeeded.
+
+    Airflow decides by the last tasks of a DAG alone.
+    """
+
+    @task(task_id="watcher", trigger_rule=TriggerRule.ONE_FAILED, retries=0)
+    def watcher() -> None:
+        message = "a step before this one has failed; its log says why"
+        raise AirflowFailException(message)
+
+    watched >> watcher()
 
 
 def was_announced(output: Mapping[str, Any], last: Sequence[Mapping[str, Any]]) -> bool:

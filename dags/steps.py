@@ -3,12 +3,14 @@
 import json
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from airflow.sdk import Param, TriggerRule
 from airflow.sdk.exceptions import AirflowFailException
+
+from windowing.spec.pipeline import EACH
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,21 @@ BACKFILL = (
     ),
     *_steps_after("backfill"),
 )
+
+
+def publish_as(steps: tuple[Step, ...], policy: str) -> tuple[Step, ...]:
+    """The steps of a DAG for `publish: together` or `publish: each`.
+
+    With `each`, outputs that pass are published although `validate` fails for others.
+    """
+    if policy != EACH:
+        return steps
+    return tuple(
+        replace(step, trigger_rule=TriggerRule.ALL_DONE) if step.command == "publish" else step
+        for step in steps
+    )
+
+
 MAINTAIN = (Step("maintain", timeout=timedelta(hours=12)),)
 PARAMS = {
     "from": Param(
@@ -185,6 +202,22 @@ _WORDS: Mapping[str, Callable[[str, object], list[str]]] = {
     "dry_run": _name_flag,
 }
 """By parameter the words of the command line that say it."""
+
+
+def find_reason_to_skip(
+    step: Step, writer: Step, params: Mapping[str, Any], written: str | None
+) -> str | None:
+    """Why a step after `writer` has nothing to do; None where it has.
+
+    `written` is the last line that the writer printed; None where it failed.
+    """
+    if writes_nothing(writer, params):
+        return f"{writer.command} has written nothing, as it was told"
+    if step.command == "publish" and written is None:
+        return f"{writer.command} has failed"
+    if step.needs_news and nothing_follows(written):
+        return f"{writer.command} found nothing new, and readers use the newest versions"
+    return None
 
 
 def nothing_follows(result: str | None) -> bool:

@@ -48,7 +48,9 @@ def read(
             f"{pipeline.name}: the published version of {window} has been removed: "
             f"{delta.reason(error)}; run `tidemark validate`, then `tidemark publish`"
         ) from error
-    return with_finality(rows, pipeline, window, past.watermark_of(entry.run), complete_rows)
+    return with_finality(
+        rows, pipeline, window, past.watermark_of(past.run_shown(window)), complete_rows
+    )
 
 
 def newest(spark: SparkSession, pipeline: Pipeline, window: str, past: LedgerHistory) -> DataFrame:

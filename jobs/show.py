@@ -91,9 +91,7 @@ def show_windows(
         number = _find_published_version(past, pipeline, window)
     else:
         number = delta_log.version(spark, path)
-    run = past.last_run or None
-    if published and past.published:
-        run = past.published.run
+    run = past.run_shown(window.name) if published else past.last_run or None
     watermark_us = past.watermark_of(run) if published else past.watermark
     versions = _find_versions(past, window, number)
     with _removal_explained(window.name, as_of):

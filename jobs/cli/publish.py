@@ -6,6 +6,7 @@ import click
 
 from jobs.cli.options import common
 from jobs.console import Printer
+from windowing.spec.words import join_names
 
 if TYPE_CHECKING:
     from windowing.spec.pipeline import Pipeline
@@ -22,7 +23,8 @@ def publish(pipeline: "Pipeline", *, as_json: bool, accept: str | None) -> None:
     """Publish the newest validated versions of all outputs.
 
     Readers use the published versions until the next publish. Exit 3 if expectations failed or were
-    not evaluated.
+    not evaluated. Where the spec says `publish: each`, only outputs that fail are held back, and
+    the exit code is 3 if all of them do.
     """
     if accept is not None and not accept.strip():
         raise click.UsageError(
@@ -39,7 +41,12 @@ def publish(pipeline: "Pipeline", *, as_json: bool, accept: str | None) -> None:
         printer.line(f"{pipeline.name}: nothing is published, because there is no run yet")
         printer.finish(published.as_json())
         return
-    rows = [[name, output["version"], output["rows"]] for name, output in published.outputs.items()]
+    rows = [
+        [name, output["run"], output["version"], output["rows"]]
+        for name, output in published.outputs.items()
+    ]
     title = f"{pipeline.name}, published run {published.run}"
-    printer.table(["window", "version", "rows"], rows, title)
+    printer.table(["window", "run", "version", "rows"], rows, title)
+    for window, broken in published.held.items():
+        printer.line(f"{window} is held back, because it fails {join_names(broken)}")
     printer.finish(published.as_json())

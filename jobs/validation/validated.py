@@ -18,7 +18,7 @@ from expectations.places import docs_of, read_suite, site_directory, suites_of
 from expectations.table import read_validation
 from windowing.ledger.rule import LedgerEntry, LedgerHistory
 from windowing.ledger.table import read_history
-from windowing.spec.pipeline import Pipeline
+from windowing.spec.pipeline import TOGETHER, Pipeline
 from windowing.storage import control
 
 _JUDGES = ("tidemark", "great-expectations")
@@ -59,7 +59,7 @@ def digest_basis(
     described = {
         "versions": dict(subject.versions),
         # Where the spec lies and when it runs change no outcome.
-        "spec": repr(replace(pipeline, file=None, schedule=None)),
+        "spec": repr(replace(pipeline, file=None, schedule=None, publish=TOGETHER)),
         "suite": hashlib.sha256(read_suite(pipeline, suites)).hexdigest(),
         "facts": asdict(recorded_facts(pipeline, past)),
         "overflows": count_overflows(pipeline, past, subject),
@@ -100,10 +100,10 @@ def count_overflows(
     pipeline: Pipeline, past: LedgerHistory, subject: LedgerEntry
 ) -> Mapping[str, int]:
     """How often sums of an output overflowed since the published versions, where any did."""
-    since = [entry.counts for entry in past.since_published if entry.seq <= subject.seq]
     found = {}
     for window in pipeline.windows:
-        times = sum(counts.get(f"{window.name}.overflow", 0) for counts in since)
+        since = [entry for entry in past.since_shown(window.name) if entry.seq <= subject.seq]
+        times = sum(entry.counts.get(f"{window.name}.overflow", 0) for entry in since)
         if times:
             found[window.name] = times
     return found

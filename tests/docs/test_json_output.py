@@ -80,7 +80,7 @@ RAN = RunReport(
     2, 1, 9, 6, 1, 1, 1, AT, CHANGES, 1, ("windows.hourly",), {"delay": 3, "source.where": 1}
 )
 FOLLOWING = replace(RAN, followed=Followed(2, (Range(0, 1),), (Range(5, 6),)))
-SHOWN = Published(version=3, rows=9, previous=None, entry=7, at=AT.isoformat())
+SHOWN = Published(version=3, run=2, rows=9, previous=None, entry=7, at=AT.isoformat())
 NOTHING_NEW = RunReport(None, windows={"hourly": Changed()}, published=True)
 DIFFERENCE = Difference(
     "hourly", ({"n": 1},), ({"n": 2},), (Unequal({"place": "EWR"}, {"n": (1, None)}),)
@@ -182,7 +182,11 @@ CASES = {
     "publish": (
         Case(
             "publish SPEC",
-            {"jobs.publish.publish": Publication(2, {"hourly": SHOWN}, "storm")},
+            {
+                "jobs.publish.publish": Publication(
+                    2, {"hourly": SHOWN}, "storm", {"hourly": ["expect_x(n)"]}
+                )
+            },
         ),
         Case("publish SPEC", {"jobs.publish.publish": Publication(0, {})}),
     ),

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from jobs.publish import publishable_entry
+from jobs.validation.publishable import publishable_entry
 from windowing.ledger.rule import (
     BACKFILL_DONE,
     CLOSE,

@@ -544,7 +544,7 @@ def story(text: str) -> LedgerHistory:
     ],
 )
 def test_what_readers_have_not_seen(steps: str, expected: list[int]) -> None:
-    assert [entry.seq for entry in story(steps).since_published] == expected
+    assert [entry.seq for entry in story(steps).since_shown("hourly")] == expected
 
 
 KEEPS = LedgerEntry("maintain_intent", counts={KEPT_STATE: 0})

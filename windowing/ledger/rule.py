@@ -34,6 +34,8 @@ In microseconds.
 """
 ROW_BY_ROW = "row_by_row"
 """The count of batches of a large run whose rows Spark has passed on one by one, which is slow."""
+RUN_OF = "run."
+"""How the counts of a publication begin that name the run of an output that was held back."""
 COUNTS = ("read", "accepted", "late", "duplicate", "quarantined")
 
 
@@ -256,6 +258,13 @@ class LedgerExcerpt:
         """The newest `publish` entry."""
         return _newest_of(self._entries_of(PUBLISH))
 
+    def run_shown(self, output: str) -> int | None:
+        """The run whose version of an output readers see, which is older where it is held back."""
+        published = self.published
+        if published is None or output not in published.versions:
+            return None
+        return published.counts.get(f"{RUN_OF}{output}", published.run)
+
     @property
     def acceptance(self) -> Acceptance | None:
         """What readers use although it failed its expectations; None where all has passed."""
@@ -296,15 +305,15 @@ class LedgerExcerpt:
 class LedgerHistory(LedgerExcerpt):
     """Every entry of the ledger, oldest first, and what else they mean."""
 
-    @property
-    def since_published(self) -> tuple[LedgerEntry, ...]:
-        """The finished steps, oldest first, that came after the published versions."""
+    def since_shown(self, output: str) -> tuple[LedgerEntry, ...]:
+        """The finished steps, oldest first, that came after what readers see of an output."""
         published = self.published
         finished = self._entries_of(*FINISHED)
-        if published is None:
+        if published is None or output not in published.versions:
             return finished
-        # A later step may have left the published versions as they were, so readers have seen it.
-        seen = [entry.seq for entry in finished if entry.versions == published.versions]
+        # A later step may have left the published version as it was, so readers have seen it.
+        version = published.versions[output]
+        seen = [entry.seq for entry in finished if entry.versions.get(output) == version]
         last_seen = max(seen, default=published.seq)
         return tuple(entry for entry in finished if entry.seq > last_seen)
 

@@ -85,13 +85,14 @@ class RunReport:
 
 
 class Published(TypedDict):
-    """What readers see of an output: its `version` and number of `rows`.
+    """What readers see of an output: its `version`, the `run` that left it, and its `rows`.
 
     They see it since the publication that is the ledger's `entry`, at a time in ISO 8601. Before
     they saw the version `previous`; None where there was none.
     """
 
     version: int
+    run: int | None
     rows: int
     previous: int | None
     entry: int
@@ -102,16 +103,23 @@ class Published(TypedDict):
 class Publication:
     """What is published: the run, and each output by its window.
 
-    `accepted` is the reason that was given for publishing although expectations failed.
+    `accepted` is the reason that was given for publishing although expectations failed. `held` has
+    the outputs that were not published, and the expectations that they fail.
     """
 
     run: int
     outputs: dict[str, Published]
     accepted: str | None = None
+    held: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, object]:
         """The publication as plain JSON values."""
-        return {"run": self.run, "outputs": self.outputs, "accepted": self.accepted}
+        return {
+            "run": self.run,
+            "outputs": self.outputs,
+            "accepted": self.accepted,
+            "held": {window: list(broken) for window, broken in self.held.items()},
+        }
 
 
 def _followed_as_json(followed: Followed) -> dict[str, object]:

@@ -107,6 +107,7 @@ def _build_pipeline(written: PipelineDocument, base: str | None, file: str | Non
         windows=windows,
         schedule=check_schedule("schedule", written.schedule),
         suite=suite,
+        publish=written.publish,
         retention=retention,
         file=file,
     )

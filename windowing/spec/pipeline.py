@@ -71,6 +71,10 @@ class Retention:
     output_us: int | None = FOREVER
 
 
+TOGETHER, EACH = "together", "each"
+"""Whether all outputs of a run are published or none, or each one that meets its expectations."""
+
+
 @dataclass(frozen=True)
 class Pipeline:
     """Everything one spec says. `lake` is where its tables lie: `{lake}/{name}/{table}`."""
@@ -82,6 +86,7 @@ class Pipeline:
     windows: tuple[Window, ...]
     schedule: str | None = None
     suite: str | None = None
+    publish: str = TOGETHER
     retention: Retention = Retention()
     file: str | None = None
 

@@ -286,12 +286,12 @@ def test_readers_use_what_was_published_last() -> None:
 
 def test_readers_have_seen_a_step_that_left_the_published_versions() -> None:
     before = (closed(1, 5), closed(2, 6), published(2, 6))
-    assert story(*before[:2]).since_published == story(*before[:2]).entries
-    assert story(*before).since_published == ()
+    assert story(*before[:2]).since_shown("hourly") == story(*before[:2]).entries
+    assert story(*before).since_shown("hourly") == ()
     unchanged = story(*before, closed(3, 6))
-    assert unchanged.since_published == ()
+    assert unchanged.since_shown("hourly") == ()
     changed = story(*before, closed(3, 6), closed(4, 7))
-    assert changed.since_published == changed.entries[-1:]
+    assert changed.since_shown("hourly") == changed.entries[-1:]
 
 
 def test_a_history_ends_with_a_run_or_without_the_one_that_is_unfinished() -> None:

@@ -173,6 +173,10 @@ class PipelineDocument(Document):
     expectations: ExpectationsDocument | None = Field(
         None, description="what must hold of the outputs before they are published"
     )
+    publish: Literal["together", "each"] = Field(
+        "together",
+        description="all outputs of a run or none, or each one that meets its expectations",
+    )
     retention: RetentionDocument = Field(
         default=RetentionDocument.model_validate({}), description="how long rows are kept"
     )
