@@ -11,7 +11,7 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from jobs.sessions.process import environment_changed
-from jobs.sessions.profiles import COMMON, DEFAULTS, LOCAL
+from jobs.sessions.profiles import COMMON, DEFAULTS, HERE, LOCAL, is_local
 from windowing.errors import UsageError
 from windowing.spec.words import join_names
 from windowing.storage import spark_internals
@@ -40,17 +40,18 @@ class Jvm:
 def spark_session(app_name: str = "tidemark", **conf: str) -> SparkSession:
     """A session that reads and writes Delta; `conf` adds to the settings above or replaces them.
 
-    `SPARK_MASTER` in the environment names a cluster; without it the session is local. Where the
-    environment names a JVM that `start_jvm` of another process has started, the session is a new
-    one in that JVM. Raises UsageError when the Delta JARs are missing, or when JAVA_HOME names a
-    directory without Java. The environment of this process stays as it is.
+    The session is local, unless `spark.master` in `conf`, or without it `SPARK_MASTER` in the
+    environment, names a cluster. Where the environment names a JVM that `start_jvm` of another
+    process has started, the session is a new one in that JVM. Raises UsageError when the Delta JARs
+    are missing, or when JAVA_HOME names a directory without Java. The environment of this process
+    stays as it is.
     """
     builder = SparkSession.builder
     for name, value in _settings(app_name, conf).items():
         builder = builder.config(name, value)
     if spark_internals.PORT in os.environ and not spark_internals.has_context():
         spark_internals.join_running_context()
-    with environment_changed(_variables()):
+    with environment_changed(_variables(_choose_master(conf))):
         return builder.getOrCreate()
 
 
@@ -61,33 +62,38 @@ def start_jvm(app_name: str = "tidemark", **conf: str) -> Jvm:
     has the same JVM once its environment contains `variables`. Raises what `spark_session` does.
     """
     settings = _settings(app_name, conf)
-    with environment_changed(_variables()):
+    with environment_changed(_variables(_choose_master(conf))):
         process, variables = spark_internals.start_gateway(settings)
     return Jvm(process, variables)
+
+
+def named_master() -> str | None:
+    """The master that the environment names, such as `spark://host:7077`; None where none."""
+    return os.environ.get("SPARK_MASTER") or None
 
 
 def _settings(app_name: str, conf: Mapping[str, str]) -> dict[str, str]:
     """All settings of a session."""
     jars = _find_jars()
     _check_java_home()
-    master = _master()
+    master = _choose_master(conf)
     names = {"spark.app.name": app_name, "spark.master": master}
-    of_place = _local_settings(jars) if master.startswith("local") else _cluster_settings(jars)
+    of_place = _local_settings(jars) if is_local(master) else _cluster_settings(jars)
     return {**names, **DEFAULTS, **COMMON, **of_place, **conf}
 
 
-def _variables() -> dict[str, str]:
+def _variables(master: str) -> dict[str, str]:
     """What Spark reads from the environment when its JVM starts; a user's own choices stay."""
     found = {"PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable)}
-    if _master().startswith("local"):
+    if is_local(master):
         found["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
         # SPARK_HOME may name another version than the PySpark that is installed here.
         found["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     return found
 
 
-def _master() -> str:
-    return os.environ.get("SPARK_MASTER", "local[*]")
+def _choose_master(conf: Mapping[str, str]) -> str:
+    return conf.get("spark.master") or named_master() or HERE
 
 
 def _find_jars() -> list[str]:

@@ -45,7 +45,7 @@ def open_to_read(profile: "Profile") -> "SparkSession":
 
 
 def start_session(profile: "Profile") -> "SparkSession":
-    """The session; its JVM ends with this process.
+    """The session, here or on a cluster that SPARK_MASTER names; its JVM ends with this process.
 
     Without --debug nothing that the JVM or Python's logs print reaches the terminal. Raises
     TidemarkError where the JVM does not start.
@@ -54,9 +54,7 @@ def start_session(profile: "Profile") -> "SparkSession":
 
     stay_on_utc()
     if debugging():
-        from jobs.session import spark_session
-
-        return _let_ctrl_c_end(spark_session(**profile))
+        return _let_ctrl_c_end(_make_session(profile))
     context = click.get_current_context()
     context.with_resource(_silence_logs())
     with redirected_stdio() as jvm_output:
@@ -65,14 +63,19 @@ def start_session(profile: "Profile") -> "SparkSession":
         context.meta[_JVM_OUTPUT] = context.find_root().with_resource(kept)
         from pyspark.errors import PySparkRuntimeError
 
-        from jobs.session import spark_session
-
         try:
-            return _let_ctrl_c_end(spark_session(**profile))
+            return _let_ctrl_c_end(_make_session(profile))
         except PySparkRuntimeError as error:
             jvm_output.seek(0)
             printed = jvm_output.read().decode(errors="replace")
             raise TidemarkError(_explain_no_jvm(printed)) from error
+
+
+def _make_session(profile: "Profile") -> "SparkSession":
+    from jobs.session import named_master, spark_session
+    from jobs.sessions.profiles import place_session
+
+    return spark_session(**place_session(profile, named_master()))
 
 
 def _let_ctrl_c_end(session: "SparkSession") -> "SparkSession":

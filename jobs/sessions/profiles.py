@@ -46,6 +46,8 @@ DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
 }
+HERE = "local[*]"
+"""The master of a session that works in a JVM of this machine alone, on all of its cores."""
 LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -103,6 +105,24 @@ COMMON = {
     "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "tidemark-warehouse"),
 }
 """Settings of local sessions and of those of a cluster that no result depends on."""
+
+
+def place_session(profile: Profile, named_master: str | None) -> Profile:
+    """The profile with the place where its session works: here, or on the cluster that is named.
+
+    `named_master` is a master such as Spark's `spark://host:7077`; None where the user has named
+    none. A session that reads few rows works here, because executors of a cluster take longer to
+    start than it lasts.
+    """
+    if named_master is None or is_local(named_master) or profile == FULL:
+        return profile
+    return {"spark.master": HERE, **profile}
+
+
+def is_local(master: str) -> bool:
+    """Whether a session with this master works in a JVM of this machine alone."""
+    # Spark's own test cluster, whose executors are other processes, is called local-cluster.
+    return master.startswith("local") and not master.startswith("local-cluster")
 
 
 def choose_for_run(size: RunSize | None) -> Profile:
