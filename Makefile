@@ -4,6 +4,8 @@ SHELL := /bin/bash
 UV_VERSION := 0.13.8
 UV := .tools/bin/uv
 PY := .venv/bin/python
+# The packages of .venv; the image leaves out those of tests and of the demo (requirements/runtime.txt).
+LOCK := requirements/spark.txt
 export TZ := UTC
 export PYTHONDONTWRITEBYTECODE :=
 # Goals beside each other, each a process of its own; what one prints comes whole, when it has ended.
@@ -94,6 +96,7 @@ clean: ## removes what demo, tests, wheel and airflow made; environments stay
 
 lock: $(UV) ## resolves the dependencies anew into requirements/, for every supported Python
 	$(UV) pip compile pyproject.toml --extra spark --extra demo --extra dev $(COMPILE) -o requirements/spark.txt
+	$(UV) pip compile pyproject.toml --extra spark --constraints requirements/spark.txt $(COMPILE) -o requirements/runtime.txt
 	$(UV) pip compile pyproject.toml --extra airflow $(COMPILE) -o requirements/airflow.txt
 
 schema: setup ## writes the JSON Schema of the spec file
@@ -109,9 +112,9 @@ $(UV):
 .PHONY: moved
 moved = $(shell bin/made-here $(1) || echo moved)
 
-.venv/.ready: requirements/spark.txt pyproject.toml $(call moved,.venv) | $(UV)
+.venv/.ready: $(LOCK) pyproject.toml $(call moved,.venv) | $(UV)
 	@echo "setting up .venv (Spark, Delta, Great Expectations)"
-	@bin/environment .venv requirements/spark.txt
+	@bin/environment .venv $(LOCK)
 	@$(PY) -m jobs.setup
 	@$(PY) -m jobs.local.class_archive >/dev/null 2>&1 || true
 	@pwd -P > $@

@@ -63,20 +63,23 @@ def dags_of(
     pipeline: Pipeline,
     cli: str,
     default_args: Mapping[str, Any] | None = None,
+    reports_url: str | None = None,
     **settings: Any,
 ) -> tuple[DAG, DAG, DAG]:
     """The scheduled, the backfill and the maintenance DAG of a pipeline.
 
     Their tasks run the command `cli`. `default_args` are Airflow's own, for every task: `owner`,
-    `pool`, `queue`, `executor`, `on_failure_callback` and others. `settings` are those of each DAG,
-    such as `tags` (added to `tidemark`), `deadline`, `access_control` or `on_failure_callback`.
-    TypeError for one that Tidemark sets itself.
+    `pool`, `queue`, `executor`, `on_failure_callback` and others. `reports_url` is the address at
+    which a web server shows the lake; pages of DAGs link to reports there. `settings` are those of
+    each DAG, such as `tags` (added to `tidemark`), `deadline`, `access_control` or
+    `on_failure_callback`. TypeError for one that Tidemark sets itself.
     """
     ours = sorted(SET_HERE & settings.keys())
     if ours:
         message = f"{', '.join(ours)}: Tidemark sets this itself, so a DAG can't be given another"
         raise TypeError(message)
-    common = _common_settings(pipeline, default_args or {}, settings)
+    page = describe_dags(pipeline, reports_url)
+    common = _common_settings(page, default_args or {}, settings)
     live_id, backfill_id, maintain_id = dag_ids(pipeline)
     live = DAG(
         dag_id=live_id,
@@ -117,7 +120,7 @@ def assets_of(pipeline: Pipeline) -> dict[str, Asset]:
 
 
 def _common_settings(
-    pipeline: Pipeline, default_args: Mapping[str, Any], settings: Mapping[str, Any]
+    page: str, default_args: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What the three DAGs of a pipeline have in common."""
     return {
@@ -128,11 +131,11 @@ def _common_settings(
         # Without it Airflow waits for five minutes.
         "default_args": {"retry_delay": LOST_DELAY, **default_args},
         "tags": ["tidemark", *settings.get("tags", ())],
-        "doc_md": describe_dags(pipeline),
+        "doc_md": page,
     }
 
 
-def describe_dags(pipeline: Pipeline) -> str:
+def describe_dags(pipeline: Pipeline, reports_url: str | None = None) -> str:
     """The page of a DAG in Airflow: windows, assets, where reports are, what exit codes mean."""
     assets = assets_of(pipeline)
     windows = []
@@ -144,7 +147,7 @@ def describe_dags(pipeline: Pipeline) -> str:
         "",
         *windows,
         "",
-        f"Report: `{pipeline.table('_report.html')}`. Data Docs: `{pipeline.table('_docs')}`.",
+        _describe_reports(pipeline, reports_url),
         "",
         "A task that fails names the exit code of its command:",
         "",
@@ -152,6 +155,16 @@ def describe_dags(pipeline: Pipeline) -> str:
         f"- {BUSY}: another command writes; the task is tried again until it has ended",
     ]
     return "\n".join(lines)
+
+
+def _describe_reports(pipeline: Pipeline, url: str | None) -> str:
+    """Where report and Data Docs are: links, if a web server shows the lake, else their files."""
+    if url is None:
+        return (
+            f"Report: `{pipeline.table('_report.html')}`. Data Docs: `{pipeline.table('_docs')}`."
+        )
+    place = f"{url.rstrip('/')}/{pipeline.name}"
+    return f"[Report]({place}/_report.html). [Data Docs]({place}/_docs/)."
 
 
 def _add_tasks(dag: DAG, steps: Sequence[Step], pipeline: Pipeline, cli: str) -> None:

@@ -18,9 +18,16 @@ if [ -n "${AIRFLOW__CORE__FERNET_KEY:-}${AIRFLOW__API_AUTH__JWT_SECRET:-}" ]; th
     unset AIRFLOW__CORE__FERNET_KEY AIRFLOW__API_AUTH__JWT_SECRET
 fi
 
+if [ -n "${SPARK_WORKER_LIMIT:-}" ]; then
+    offered=$(python3 "$(dirname "$0")/memory.py" worker "$SPARK_WORKER_LIMIT")
+    export SPARK_WORKER_MEMORY="${SPARK_WORKER_MEMORY:-$offered}"
+    export SPARK_EXECUTOR_MEMORY="${SPARK_EXECUTOR_MEMORY:-$offered}"
+fi
+
+# Named as a file, because a directory of settings would lie on the class path of JVMs.
+: > "$SPARK_PROPERTIES"
 if [ -n "${SPARK_AUTH_SECRET:-}" ]; then
-    mkdir -p "$SPARK_CONF_DIR"
-    cat > "$SPARK_CONF_DIR/spark-defaults.conf" <<CONF
+    cat > "$SPARK_PROPERTIES" <<CONF
 spark.authenticate               true
 spark.authenticate.secret        $SPARK_AUTH_SECRET
 spark.network.crypto.enabled     true
@@ -28,15 +35,16 @@ spark.master.rest.enabled        false
 spark.ui.killEnabled             false
 spark.worker.cleanup.enabled     true
 CONF
-    if [ -n "${SPARK_DRIVER_HOST:-}" ]; then
-        cat >> "$SPARK_CONF_DIR/spark-defaults.conf" <<CONF
-spark.driver.host                $SPARK_DRIVER_HOST
+    unset SPARK_AUTH_SECRET
+fi
+if [ -n "${SPARK_MASTER:-}" ]; then
+    # The address, because a container of `docker compose run` has no name that workers know.
+    cat >> "$SPARK_PROPERTIES" <<CONF
+spark.driver.host                $(hostname -i | cut -d ' ' -f 1)
 spark.driver.bindAddress         0.0.0.0
 spark.cores.max                  ${SPARK_CORES_MAX:-2}
 spark.executor.memory            ${SPARK_EXECUTOR_MEMORY:-1g}
 CONF
-    fi
-    unset SPARK_AUTH_SECRET
 fi
 
 exec "$@"

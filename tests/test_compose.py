@@ -4,11 +4,8 @@ Closed ports, no default secrets, pinned images.
 """
 
 import json
-import os
 import re
-import subprocess
 from collections.abc import Iterator
-from configparser import ConfigParser
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +13,12 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
+from docker.memory import AIRFLOW_MIB, DAEMON_MIB, command_heap, parse_size, worker_heap
+
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "docker-compose.yml").read_text()
 COMPOSE = yaml.safe_load(TEXT)
+DOCKERFILE = (ROOT / "docker/Dockerfile").read_text()
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 SECRET = re.compile(r"PASSWORD$|SECRET(_KEY)?$|FERNET_KEY$|TOKEN$|CONN$")
 VARIABLE = re.compile(r"\$\{([A-Z_]+)(:[?-][^}]*)\}")
@@ -28,6 +28,16 @@ def environment() -> Iterator[tuple[str, str, str]]:
     for service, body in SERVICES.items():
         for name, value in body.get("environment", {}).items():
             yield service, name, value
+
+
+def default_of(value: str) -> str:
+    """What a variable with a default is without `.env`; any other value as it is."""
+    return re.sub(r"^\$\{\w+:-([^}]*)\}$", r"\1", value)
+
+
+def limit_of(service: str) -> int:
+    """The memory limit of a service in MiB."""
+    return parse_size(default_of(SERVICES[service]["mem_limit"]))
 
 
 def errors(compose: object) -> list[str]:
@@ -49,6 +59,8 @@ def test_it_has_airflow_postgres_and_a_spark_cluster_of_two() -> None:
         "postgres",
         "spark-master",
         "spark-worker",
+        "tidemark",
+        "reports",
     } == set(SERVICES)
     assert SERVICES["spark-worker"]["deploy"]["replicas"] == 2
 
@@ -109,16 +121,84 @@ def test_what_is_waited_for_can_come() -> None:
             )
 
 
-def test_every_lasting_service_has_a_health_check() -> None:
-    assert {name for name, body in SERVICES.items() if "healthcheck" not in body} == {
-        "airflow-init"
-    }
+def test_what_lasts_has_a_health_check_and_is_started_again() -> None:
+    once = {"airflow-init", "tidemark"}
+    assert {name for name, body in SERVICES.items() if "healthcheck" not in body} == once
+    assert {name for name, body in SERVICES.items() if body["restart"] != "unless-stopped"} == once
+    assert {SERVICES[name]["restart"] for name in once} == {"no"}
 
 
-def test_images_are_pinned() -> None:
-    base = re.findall(r"^FROM (\S+)", (ROOT / "docker/Dockerfile").read_text(), re.MULTILINE)
-    images = base + [body["image"] for body in SERVICES.values()]
-    assert [image for image in images if not re.fullmatch(r"[a-z/]+:\d+\.\d+[\w.-]*", image)] == []
+def test_images_are_pinned_by_version_and_by_digest() -> None:
+    defaults = re.findall(r"^ARG PYTHON_IMAGE=(\S+)", DOCKERFILE, re.MULTILINE)
+    told = COMPOSE["x-image"]["build"]["args"]["PYTHON_IMAGE"]
+    assert [told] == [f"${{PYTHON_IMAGE:-{image}}}" for image in defaults]
+    built = {COMPOSE["x-image"]["image"]}
+    images = defaults + [b["image"] for b in SERVICES.values() if b["image"] not in built]
+    assert len(images) == 3
+    pinned = r"[a-z/]+:\d+\.\d+[\w.-]*@sha256:[0-9a-f]{64}"
+    assert [image for image in images if not re.fullmatch(pinned, image)] == []
+
+
+def test_every_service_has_a_memory_limit_and_the_host_holds_them_all() -> None:
+    limits = {name: limit_of(name) for name in SERVICES}
+    lasting = sum(
+        limit * SERVICES[name].get("deploy", {}).get("replicas", 1)
+        for name, limit in limits.items()
+        if SERVICES[name]["restart"] != "no"
+    )
+    page = (ROOT / "docs/operations/compose.md").read_text()
+    host = re.search(r"(\d+) GB of memory", page)
+    assert host is not None
+    # One command in a container of its own comes on top only while no more than that is free.
+    assert lasting + 1024 <= int(host[1]) * 1024
+
+
+def test_spark_has_no_swap_to_hide_in() -> None:
+    with_spark = {"airflow-scheduler", "spark-worker", "tidemark"}
+    swapless = {n for n, b in SERVICES.items() if b.get("memswap_limit") == b["mem_limit"]}
+    assert swapless == with_spark
+
+
+def test_the_heap_of_a_worker_follows_from_its_limit() -> None:
+    worker = SERVICES["spark-worker"]
+    assert worker["environment"]["SPARK_WORKER_LIMIT"] == worker["mem_limit"]
+    assert SERVICES["airflow-scheduler"]["environment"]["SPARK_WORKER_LIMIT"] == worker["mem_limit"]
+    daemon = parse_size(worker["environment"]["SPARK_DAEMON_MEMORY"])
+    assert daemon < DAEMON_MIB
+    assert worker_heap(limit_of("spark-worker")) * 1.3 + DAEMON_MIB < limit_of("spark-worker")
+
+
+def test_the_heaps_of_commands_leave_room_for_the_scheduler() -> None:
+    limit, environment = limit_of("airflow-scheduler"), SERVICES["airflow-scheduler"]["environment"]
+    at_once = default_of(environment["AIRFLOW__CORE__PARALLELISM"])
+    heap = command_heap(limit, {"AIRFLOW__CORE__PARALLELISM": at_once})
+    # Beside its heap a command has some 600 MiB: Python, and what the JVM needs for itself.
+    assert heap >= 1024
+    assert int(at_once) * (heap + 600) + AIRFLOW_MIB <= limit
+    assert command_heap(limit_of("tidemark"), {}) + 600 <= limit_of("tidemark")
+
+
+def test_only_reports_are_served_and_nothing_can_be_written_there() -> None:
+    reports = SERVICES["reports"]
+    assert [volume for volume in reports["volumes"] if not volume.endswith(":ro")] == []
+    assert reports["read_only"] is True
+    assert reports["networks"] == ["front"]
+    conf = (ROOT / "docker/reports.conf").read_text()
+    served = re.findall(r"location ([^{]+) {", conf)
+    assert served == [
+        "/",
+        "= /",
+        "~ ^/(?<pipeline>[a-z][a-z0-9_]*)/$",
+        r"~ ^/[a-z][a-z0-9_]*/_report\.html$",
+        "~ ^/[a-z][a-z0-9_]*/_docs/",
+    ]
+
+
+def test_the_pages_of_dags_lead_to_the_reports() -> None:
+    port = re.search(r"127\.0\.0\.1:(\$\{\w+:-\d+\})", SERVICES["reports"]["ports"][0])
+    assert port is not None
+    url = SERVICES["airflow-dag-processor"]["environment"]["TIDEMARK_REPORTS_URL"]
+    assert url == f"http://127.0.0.1:{port[1]}"
 
 
 @pytest.mark.parametrize(
@@ -159,34 +239,5 @@ def test_driver_and_workers_share_the_lake() -> None:
     } == {
         "airflow-scheduler",
         "spark-worker",
+        "tidemark",
     }
-
-
-def test_secrets_leave_the_environment_for_files_of_this_user(tmp_path: Path) -> None:
-    told = {
-        "AIRFLOW__CORE__FERNET_KEY": "fern%et=",
-        "AIRFLOW__API_AUTH__JWT_SECRET": "jot",
-        "SPARK_AUTH_SECRET": "spark",
-    }
-    where = {
-        "PATH": os.environ["PATH"],
-        "AIRFLOW_HOME": str(tmp_path),
-        "SPARK_CONF_DIR": str(tmp_path / "conf"),
-    }
-    done = subprocess.run(
-        ["sh", ROOT / "docker/entrypoint.sh", "env"],
-        env=told | where,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert [word for word in ("fern", "jot", "spark\n") if word in done.stdout] == []
-    assert "SPARK_AUTH" not in done.stdout
-    written = ConfigParser()
-    written.read(tmp_path / "airflow.cfg")
-    assert (written["core"]["fernet_key"], written["api_auth"]["jwt_secret"]) == ("fern%et=", "jot")
-    assert (
-        "spark.authenticate.secret        spark"
-        in (tmp_path / "conf/spark-defaults.conf").read_text()
-    )
-    assert {f.stat().st_mode & 0o077 for f in tmp_path.rglob("*") if f.is_file()} == {0}

@@ -114,6 +114,16 @@ def test_a_page_says_where_reports_are_and_what_to_do_for_each_exit_code(
         assert f"- {code}: {meaning}" in page
 
 
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8090", "http://127.0.0.1:8090/"])
+def test_a_page_links_to_reports_that_a_web_server_shows(url: str, specs: Path) -> None:
+    (shop,) = read_specs(specs).pipelines
+    for dag in dags_of(shop, "tidemark", reports_url=url):
+        assert (
+            "[Report](http://127.0.0.1:8090/shop/_report.html). "
+            "[Data Docs](http://127.0.0.1:8090/shop/_docs/)."
+        ) in dag.doc_md
+
+
 def test_dags_take_the_settings_of_whoever_makes_them(specs: Path) -> None:
     (shop,) = read_specs(specs).pipelines
     given = {"owner": "data", "pool": "small", "queue": "spark"}
