@@ -6,6 +6,8 @@ UV := .tools/bin/uv
 PY := .venv/bin/python
 # The packages of .venv; the image leaves out those of tests and of the demo (requirements/runtime.txt).
 LOCK := requirements/spark.txt
+# Makes the archive of classes that lets JVMs start faster. The image has none, because it takes 190 MB.
+ARCHIVE := $(PY) -m jobs.local.class_archive
 export TZ := UTC
 export PYTHONDONTWRITEBYTECODE :=
 # Goals beside each other, each a process of its own; what one prints comes whole, when it has ended.
@@ -116,7 +118,7 @@ moved = $(shell bin/made-here $(1) || echo moved)
 	@echo "setting up .venv (Spark, Delta, Great Expectations)"
 	@bin/environment .venv $(LOCK)
 	@$(PY) -m jobs.setup
-	@$(PY) -m jobs.local.class_archive >/dev/null 2>&1 || true
+	@$(ARCHIVE) >/dev/null 2>&1 || true
 	@pwd -P > $@
 
 .venv-airflow/.ready: requirements/airflow.txt pyproject.toml $(call moved,.venv-airflow) | $(UV)
