@@ -95,4 +95,4 @@ def test_a_command_on_few_rows_needs_no_cluster(tmp_path: Path) -> None:
         timeout=120,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout)["news"]["rows"] == 1
+    assert json.loads(done.stdout)["source"]["rows"] == 1
