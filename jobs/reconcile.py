@@ -28,7 +28,8 @@ from jobs.recompute.time_range import TimeRange
 from jobs.sessions.exact_session import in_exact_session
 from windowing.crash import crashpoint
 from windowing.errors import UsageError
-from windowing.ledger.rule import LedgerEntry, LedgerHistory, sum_entry_counts
+from windowing.ledger.counts import sum_entry_counts
+from windowing.ledger.rule import LedgerEntry, LedgerHistory
 from windowing.ledger.table import read_history
 from windowing.merge.rule import Target, output_table
 from windowing.report import difference as differences

@@ -351,6 +351,7 @@ class Oracle:
     active: int | None = None  # the arrival of the last run that accepted a row
     outcomes: list[tuple[Event, str]] = field(default_factory=list)
     accepted: list[Admitted] = field(default_factory=list)
+    erased: set[object] = field(default_factory=set)  # keys whose rows count nowhere
 
     def run(self, batch: list[Event], arrival: int) -> dict[str, int]:
         """Judges every row by the watermark of the run before, then moves the watermark once.
@@ -377,14 +378,17 @@ class Oracle:
             self.arrival = known
         return {"read": len(batch)} | {
             o: [said for _, said in judged].count(o)
-            for o in ("accepted", "late", "duplicate", "quarantined")
+            for o in ("accepted", "late", "duplicate", "quarantined", "erased")
         }
 
     def _judge(self, batch: list[Event]) -> list[tuple[Event, str]]:
         """The outcome of every row.
 
-        Of the copies of an id, the first in event order that is not late is accepted.
+        Rows of erased keys are as if they were not there. Of the copies of an id, the first in
+        event order that is not late is accepted.
         """
+        gone = [(e, "erased") for e in batch if e.key in self.erased]
+        batch = [e for e in batch if e.key not in self.erased]
         known = {
             a.event.id for a in self.accepted if not passed(a.event.t, self.horizon, self.watermark)
         } - {None}
@@ -400,7 +404,7 @@ class Oracle:
             if outcome == "accepted":
                 known |= {e.id} - {None}
                 self.accepted.append(Admitted(e, self.watermark, missed[e][0]))
-        return judged
+        return judged + gone
 
     def _unfit(self, e: Event, arrival: int) -> bool:
         lacks = any(isinstance(w, Delta) for w in self.windows) and (
@@ -579,9 +583,18 @@ class Oracle:
         found = [
             e
             for e in (Counter(source) & was_read).elements()
-            if not self._unfit(e, arrival) and start <= e.t < end
+            if e.key not in self.erased and not self._unfit(e, arrival) and start <= e.t < end
         ]
         for e in sorted(found, key=lambda e: (live[e] == 0, e)):
             if live[e] > 0 or e.id not in taken:
                 live[e], taken = live[e] - 1, taken | ({e.id} - {None})
                 self.accepted.append(Admitted(e))
+
+    def erase(self, key: object) -> None:
+        """Nothing of the key was ever accepted, and nothing is from now on; W stays."""
+        self.erased.add(key)
+        self.accepted = [a for a in self.accepted if a.event.key != key]
+
+    def lift(self, key: object) -> None:
+        """What is read from now on counts again, and what was read before by a backfill."""
+        self.erased.discard(key)

@@ -42,6 +42,7 @@ CLOCKS = {"now", "today", "utcnow"}
 FRAMES = (
     "windowing/admit/again.py",
     "windowing/admit/digest.py",
+    "windowing/admit/erased.py",
     "windowing/aggregates/algebra.py",
     "windowing/aggregates/catalog.py",
     "windowing/aggregates/decimals.py",
@@ -83,6 +84,8 @@ RULES = (
     "windowing/grid/range.py",
     "windowing/grid/zone.py",
     "windowing/ledger/acceptance.py",
+    "windowing/ledger/counts.py",
+    "windowing/ledger/erased.py",
     "windowing/ledger/nulls.py",
     "windowing/ledger/offsets.py",
     "windowing/location.py",

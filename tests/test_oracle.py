@@ -712,8 +712,26 @@ def test_what_cannot_be_read_is_quarantined_before_anything_else() -> None:
         "late": 0,
         "duplicate": 1,
         "quarantined": 5,
+        "erased": 0,
     }
     assert [e for e, outcome in o.outcomes if outcome == "quarantined"] == bad
+
+
+def test_an_erased_key_is_as_if_it_were_not_there_until_that_is_lifted() -> None:
+    a, b, late = Event("a", 5, id="x"), Event("b", 20, id="y"), Event("a", 1, id="late")
+    o = oracle(Tumbling("w", 10), lateness=0)
+    o.run([a, b], 100)
+    o.erase("a")
+    assert (shown(o, key="a"), shown(o, key="b"), o.watermark) == ({}, {(20, 30): 1}, 20)
+    counts = o.run([late, Event("a", 90, id="x"), Event("b", 21, id="x")], 100)
+    assert (counts["erased"], counts["accepted"], counts["late"]) == (2, 1, 0)
+    assert (shown(o, key="a"), shown(o, key="b"), o.watermark) == ({}, {(20, 30): 2}, 21)
+    o.backfill([a, b, late], 0, 100, 100)
+    assert shown(o, key="a") == {}
+    o.lift("a")
+    assert shown(o, key="a") == {}
+    o.backfill([a, b, late], 0, 100, 100)
+    assert (shown(o, key="a"), shown(o, key="b")) == ({(0, 10): 2}, {(20, 30): 1})
 
 
 def test_a_null_or_nan_attribute_is_quarantined_where_there_is_a_delta_window() -> None:

@@ -42,6 +42,7 @@ POINTS = {
     "erase.deleted": "one table has no row of the key in its newest version",
     "erase.vacuumed": "one table has no file of an older version",
     "erase.done": "the erasure is done",
+    "erase.listed": "the ledger has a change of which keys stay out",
     "maintain.intended": "the ledger has the intent of a maintenance",
     "maintain.compacted": "one table of partials has fewer rows",
     "maintain.expired": "expired rows of one table are deleted",

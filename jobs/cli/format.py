@@ -62,8 +62,10 @@ def print_run(printer: Printer, pipeline: "Pipeline", report: "RunReport") -> No
     if report.run is None:
         printer.line(f"{pipeline.name}: nothing new; watermark {instant(report.watermark)}")
         return
-    counts = [getattr(report, name) for name in COUNTS]
+    # Few pipelines have erased a key, so this outcome has a column only where a row has it.
+    names = [name for name in COUNTS if name != "erased" or report.erased]
+    counts = [getattr(report, name) for name in names]
     title = f"{pipeline.name}, run {report.run}"
-    printer.table([*COUNTS, "watermark"], [[*counts, instant(report.watermark)]], title)
+    printer.table([*names, "watermark"], [[*counts, instant(report.watermark)]], title)
     print_nulls(printer, report)
     print_changes(printer, report)

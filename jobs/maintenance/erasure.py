@@ -1,26 +1,26 @@
-"""Erasure: the rows of one key are deleted from every table, and so are the files with them."""
+"""Erasure: the rows of a key are deleted from every table, and so are the files with them."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from functools import partial, reduce
+from functools import partial
 
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from jobs.diagnosis import tables
 from jobs.microbatch.context import RunContext
 from jobs.microbatch.parallel import run_parallel
 from windowing.admit.digest import with_row_digest
+from windowing.admit.erased import only_erased, without_erased
 from windowing.admit.table import REFUSED
-from windowing.columns import DIGEST, kept_name
+from windowing.columns import DIGEST, kept_name, quoted
 from windowing.crash import crashpoint
+from windowing.ledger.erased import ErasedKeys
 from windowing.location import Location
 from windowing.panes.rule import SEEN, state_names
 from windowing.source import table as source
 from windowing.storage import delta, merges, upkeep
 
-Key = Mapping[str, Column]
-"""The values of a key by column."""
 _CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 
 
@@ -48,8 +48,8 @@ def _vacuum_table(spark: SparkSession, path: Location) -> None:
     crashpoint("erase.vacuumed")
 
 
-def delete_rows(batch: RunContext, key: Key, left: Sequence[str]) -> dict[str, int]:
-    """Deletes the rows of the key from every table; returns by table how many there were.
+def delete_rows(batch: RunContext, due: ErasedKeys, left: Sequence[str]) -> dict[str, int]:
+    """Deletes the rows of the keys that are `due` from every table; returns by table how many.
 
     `left` are the tables of windows of earlier specs. Event ids are deleted first, because the
     source and the other tables show whose they are.
@@ -57,38 +57,38 @@ def delete_rows(batch: RunContext, key: Key, left: Sequence[str]) -> dict[str, i
     pipeline = batch.pipeline
     found: dict[str, int] = {}
     if pipeline.source.event_id:
-        found[SEEN] = _delete_ids(batch, key)
-    kept_key = {kept_name(column): value for column, value in key.items()}
+        found[SEEN] = _delete_ids(batch, due)
+    own = {key: key for key in batch.keys}
+    kept = {key: kept_name(key) for key in batch.keys}
     state = [table for table in state_names(pipeline) if table != SEEN]
-    conditions: dict[str, Key] = {
-        **dict.fromkeys(state, key),
-        **dict.fromkeys(tables.output_names(pipeline), key),
-        **dict.fromkeys(REFUSED, kept_key),
-        **dict.fromkeys(left, key),
+    columns: dict[str, Mapping[str, str]] = {
+        **dict.fromkeys(state, own),
+        **dict.fromkeys(tables.output_names(pipeline), own),
+        **dict.fromkeys(REFUSED, kept),
+        **dict.fromkeys(left, own),
     }
-    for table, condition in conditions.items():
-        found[table] = _delete_key(batch, table, condition)
+    for table, names in columns.items():
+        found[table] = _delete_keys(batch, table, names, due)
         crashpoint("erase.deleted")
     return found
 
 
-def _delete_ids(batch: RunContext, key: Key) -> int:
-    """Deletes the ids accepted with the key's events, as far as the source still has these events.
+def _delete_ids(batch: RunContext, due: ErasedKeys) -> int:
+    """Deletes the ids accepted with the keys' events, as far as the source still has these events.
 
     An id is stored with the digest of its row. Where that is the row of another key, the id was
-    accepted with that one and stays, and the key's event was a duplicate.
+    accepted with that one and stays, and the erased key's event was a duplicate.
     """
     path = batch.pipeline.table(SEEN)
     if not delta.exists(batch.spark, path):
         return 0
     rows = source.read(batch.spark, batch.pipeline)
     digested = with_row_digest(rows, source.earlier_types(batch.spark, batch.pipeline))
-    # A key with a null is another one.
-    is_of_key = F.coalesce(same_key(key), F.lit(False))
     row_id = F.col(f"`{batch.pipeline.source.event_id}`").cast("string").alias("event_id")
     row_digest = F.col(DIGEST).alias("digest")
-    ids = digested.where(is_of_key).select(row_id).distinct()
-    of_others = digested.where(~is_of_key).select(row_id, row_digest)
+    of_keys = only_erased(digested, {key: key for key in batch.keys}, due)
+    ids = of_keys.select(row_id).distinct()
+    of_others = without_erased(digested, batch.keys, due).select(row_id, row_digest)
     seen = delta.read(batch.spark, path).join(ids, "event_id", "left_semi")
     accepted = seen.join(of_others, ["event_id", "digest"], "left_anti")
     accepted = accepted.select("event_id", "digest").localCheckpoint(eager=True)
@@ -98,28 +98,19 @@ def _delete_ids(batch: RunContext, key: Key) -> int:
     return n
 
 
-def _delete_key(batch: RunContext, table: str, key: Key) -> int:
-    path = batch.pipeline.table(table)
-    if not delta.exists(batch.spark, path):
-        return 0
-    n = delta.read(batch.spark, path).where(same_key(key)).count()
-    if n:
-        _merge_key_away(batch, path, key, n)
-    return n
-
-
-def _merge_key_away(batch: RunContext, path: Location, key: Key, n: int) -> None:
-    """Deletes the `n` rows of a key by a MERGE with the key in its source.
+def _delete_keys(batch: RunContext, table: str, columns: Mapping[str, str], due: ErasedKeys) -> int:
+    """Deletes the rows of the keys by a MERGE with the keys in its source.
 
     A DELETE would write its condition, and so the key, to the log of the table.
     """
-    values = [value.alias(column) for column, value in key.items()]
-    one = batch.spark.range(1).select(*values).localCheckpoint(eager=True)
-    same = " and ".join(f"t.`{column}` = s.`{column}`" for column in key)
-    merges.delete_rows(one, path, same, n)
-
-
-def same_key(key: Key) -> Column:
-    """True for rows of the key."""
-    conditions = [F.col(f"`{column}`") == value for column, value in key.items()]
-    return reduce(lambda left, right: left & right, conditions)
+    path = batch.pipeline.table(table)
+    if not delta.exists(batch.spark, path):
+        return 0
+    names = [quoted(name) for name in columns.values()]
+    rows = only_erased(delta.read(batch.spark, path), columns, due)
+    keys = rows.groupBy(*names).agg(F.count("*").alias("__n")).localCheckpoint(eager=True)
+    n: int = sum(row["__n"] for row in keys.select("__n").collect())
+    if n:
+        same = " and ".join(f"t.{name} = s.{name}" for name in names)
+        merges.delete_rows(keys.drop("__n"), path, same, n)
+    return n

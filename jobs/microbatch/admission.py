@@ -4,7 +4,7 @@ rows -> rows with an event time or a reason -> rows with an outcome, and their c
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, Row
@@ -13,6 +13,7 @@ from pyspark.sql import types as T
 
 from jobs.microbatch.context import RunContext
 from windowing.admit.digest import with_row_digest
+from windowing.admit.erased import ERASED, only_erased, without_erased
 from windowing.admit.frame import (
     ACCEPTED,
     DUPLICATE,
@@ -98,8 +99,28 @@ def admit_rows(
     batch: RunContext, rows: DataFrame, find_files: FindFiles = find_no_files
 ) -> Admitted:
     """Gives every event of a batch one outcome, and counts the outcomes; nothing is written."""
+    wider = source.add_computed_columns(rows, batch.pipeline)
+    erased = _count_erased(batch, wider)
+    if not erased:
+        return _admit_others(batch, wider, find_files)
+    others = without_erased(wider, batch.keys, batch.erased)
+    # The files of the batch contain more than the rows that are left.
+    admitted = _admit_others(batch, others, find_no_files)
+    counts = {**admitted.counts, "read": admitted.read + erased, ERASED: erased}
+    return replace(admitted, counts=counts)
+
+
+def _count_erased(batch: RunContext, wider: DataFrame) -> int:
+    """How many events of a batch have an erased key."""
+    if not batch.erased.digests:
+        return 0
+    events = source.mark_unanswered(wider, batch.pipeline).where(~F.col(UNANSWERED))
+    return only_erased(events, {key: key for key in batch.keys}, batch.erased).count()
+
+
+def _admit_others(batch: RunContext, wider: DataFrame, find_files: FindFiles) -> Admitted:
+    """The same for events with computed columns, none of which has an erased key."""
     pipeline = batch.pipeline
-    wider = source.add_computed_columns(rows, pipeline)
     with_digest = with_row_digest(wider, earlier_types(batch.spark, pipeline))
     marked = add_event_time(batch, source.mark_unanswered(with_digest, pipeline))
     checked = marked.where(~F.col(UNANSWERED)).drop(UNANSWERED)

@@ -19,7 +19,7 @@ from windowing.aggregates.algebra import Algebra, Part
 from windowing.columns import BATCH, END, JUDGED, PANE, RUN, START, TOUCHED
 from windowing.grid.frame import instant
 from windowing.grid.range import Range
-from windowing.ledger.rule import add_counts
+from windowing.ledger.counts import add_counts
 from windowing.merge import frame as merges
 from windowing.merge import table as outputs
 from windowing.merge.rule import bound_columns, in_output, output_table

@@ -20,6 +20,7 @@ from jobs.foreign_errors.source_errors import lost_version_explained
 from jobs.microbatch.admission import add_event_time
 from jobs.microbatch.context import RunContext
 from windowing.admit.digest import with_row_digest
+from windowing.admit.erased import without_erased
 from windowing.columns import DIGEST, TIME, quoted
 from windowing.grid.frame import between, instant
 from windowing.grid.range import Range, split_ranges
@@ -179,7 +180,10 @@ def _find_changed_ranges(
     batch: RunContext, rows: DataFrame, past: LedgerExcerpt
 ) -> tuple[Range, ...]:
     """The event times of updated and deleted rows, before and after the change, as few ranges."""
-    changed = _select_changed(batch, source.shape_rows(rows, batch.pipeline), past)
+    events = source.shape_rows(rows, batch.pipeline)
+    # What became of rows that count nowhere changes nothing.
+    others = without_erased(events, batch.keys, batch.erased)
+    changed = _select_changed(batch, others, past)
     placed = add_event_time(batch, changed.drop(*FEED))
     in_range = placed.where(F.col(TIME).between(FIRST_US, LAST_US))
     # Grouping by hour keeps what is collected small however many rows were changed.

@@ -35,6 +35,7 @@ from windowing.admit.rule import Quiet, advance_idle_watermark, advance_watermar
 from windowing.crash import crashpoint
 from windowing.grid.range import Range
 from windowing.grid.zone import micros
+from windowing.ledger.counts import add_counts, sum_entry_counts
 from windowing.ledger.offsets import read_version_at
 from windowing.ledger.rule import (
     CLOSE,
@@ -48,8 +49,6 @@ from windowing.ledger.rule import (
     SKIP,
     LedgerEntry,
     LedgerExcerpt,
-    add_counts,
-    sum_entry_counts,
 )
 from windowing.ledger.table import (
     compact_ledger,
@@ -151,6 +150,7 @@ class Run:
             stamp,
             intent.arrival or self.arrival_us,
             versions_before=versions_before,
+            erased=self.past.erased_keys,
         )
         read, row_by_row = self._choose_reading(rows)
         counts = process_batch(batch, keep_inserts(read), self._find_files)

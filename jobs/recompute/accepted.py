@@ -14,6 +14,7 @@ from jobs.recompute.refused import partly_late, refused_digests
 from jobs.recompute.time_range import TimeRange
 from windowing.admit.again import INSIDE, LIVE, accepted_again, with_history
 from windowing.admit.digest import with_row_digest
+from windowing.admit.erased import only_erased, without_erased
 from windowing.admit.frame import copies_order
 from windowing.columns import DIGEST, TIME, WHY
 from windowing.grid.frame import instant
@@ -28,9 +29,7 @@ def all_accepted_rows(batch: RunContext, version: int) -> DataFrame:
 
     -> source rows + [t, why, digest, inside, live, missed, judged_by]
     """
-    rows = source.read(batch.spark, batch.pipeline, version)
-    digested = with_row_digest(rows, source.earlier_types(batch.spark, batch.pipeline))
-    timed = add_event_time(batch, digested)
+    timed = _read_rows(batch, version)
     history = with_history(timed, refused_digests(batch), partly_late(batch))
     return only_accepted(batch, history.where(LIVE)).withColumn(INSIDE, F.lit(True))
 
@@ -40,11 +39,29 @@ def source_rows_near(batch: RunContext, chunk: TimeRange, read: TimeRange) -> Da
 
     -> source rows + [t, why (null), digest, inside]
     """
-    rows = source.read(batch.spark, batch.pipeline, chunk.version)
-    digested = with_row_digest(rows, source.earlier_types(batch.spark, batch.pipeline))
-    timed = add_event_time(batch, digested)
+    timed = _read_rows(batch, chunk.version)
     is_valid = F.col(WHY).isNull()
     return timed.where(is_valid & read.holds()).withColumn(INSIDE, chunk.holds())
+
+
+def _read_rows(batch: RunContext, version: int) -> DataFrame:
+    """Every row of the source but those of erased keys.
+
+    -> source rows + [digest, t, why]
+    """
+    rows = source.read(batch.spark, batch.pipeline, version)
+    kept = without_erased(rows, batch.keys, batch.erased)
+    digested = with_row_digest(kept, source.earlier_types(batch.spark, batch.pipeline))
+    return add_event_time(batch, digested)
+
+
+def count_erased_rows(batch: RunContext, chunk: TimeRange) -> int:
+    """How many rows of erased keys the source has with an event time of the chunk."""
+    if not batch.erased.digests:
+        return 0
+    rows = source.read(batch.spark, batch.pipeline, chunk.version)
+    erased = only_erased(rows, {key: key for key in batch.keys}, batch.erased)
+    return add_event_time(batch, erased).where(chunk.holds()).count()
 
 
 def accepted_rows(

@@ -21,6 +21,7 @@ from jobs.recompute.staging import Staged, context_of_chunk, stage_chunk
 from jobs.recompute.swap import swap_ids
 from jobs.recompute.time_range import TimeRange
 from windowing.admit.again import INSIDE
+from windowing.admit.erased import ERASED
 from windowing.crash import crashpoint
 from windowing.ledger.rule import (
     BACKFILL_DONE,
@@ -100,6 +101,8 @@ def repair_chunk(
     partial = {name: n for name, n in begun.counts.items() if name.startswith("partial.")}
     accepted = totals.count_accepted_since(batch, past, chunk, events, begun.counts)
     counts = {**changed, **partial, "accepted": accepted}
+    if staged.erased:
+        counts[ERASED] = staged.erased
     done = replace(
         begun, step=BACKFILL_DONE, counts=counts, versions=table_versions(spark, pipeline)
     )

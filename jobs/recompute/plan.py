@@ -15,6 +15,7 @@ from windowing.ledger.rule import (
     BACKFILL_DONE,
     ERASE_DONE,
     ERASE_INTENT,
+    ERASE_LIST,
     MAX_TIME,
     MIN_TIME,
     LedgerEntry,
@@ -37,6 +38,8 @@ def must_be_the_same(pipeline: Pipeline, began: LedgerHistory, now: LedgerHistor
         why = "was reset"
     elif any(entry.step in (ERASE_INTENT, ERASE_DONE) for entry in entries_since):
         why = "had a key erased"
+    elif any(entry.step == ERASE_LIST for entry in entries_since):
+        why = "had the erasure of a key lifted"
     elif spec_difference(pipeline, now):
         why = "was given another spec"
     else:
@@ -65,7 +68,13 @@ def begun_before(left: LedgerHistory, chunk: TimeRange) -> LedgerEntry | None:
     """
     if chunk.asked is None:
         return None
-    entries = [entry for entry in left.entries if entry.step == BACKFILL_DONE]
+    entries: list[LedgerEntry] = []
+    for entry in left.entries:
+        if entry.step == ERASE_LIST:
+            # Chunks from before lack the rows of a key that is erased no more.
+            entries = []
+        elif entry.step == BACKFILL_DONE:
+            entries.append(entry)
     if left.open_backfill is not None:
         entries.append(left.open_backfill)
     for entry in reversed(entries):

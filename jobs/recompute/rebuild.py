@@ -13,7 +13,7 @@ from jobs.recompute.rebuild_events import rebuild_events
 from jobs.recompute.rebuild_panes import rebuild_panes
 from jobs.recompute.rebuild_sessions import rebuild_all_sessions, rebuild_sessions
 from jobs.recompute.time_range import TimeRange
-from windowing.ledger.rule import add_counts
+from windowing.ledger.counts import add_counts
 from windowing.merge.rule import in_output
 from windowing.panes.rule import pane_families
 

@@ -65,6 +65,7 @@ def apply_spec_change(spark: SparkSession, pipeline: Pipeline, past: Past) -> Pa
         Stamp(past.last_run, BACKFILLED, GENERATION, None),
         arrival,
         source_was_rewritten=was_rewritten(past),
+        erased=past.erased_keys,
     )
     events = _read_accepted_events(batch, past)
     if events is not None and past.open_evolution is None:

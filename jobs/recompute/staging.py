@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs.foreign_errors.source_errors import source_errors_explained
 from jobs.microbatch.context import RunContext
-from jobs.recompute.accepted import source_rows_near
+from jobs.recompute.accepted import count_erased_rows, source_rows_near
 from jobs.recompute.refused import refused_after
 from jobs.recompute.time_range import TimeRange, widen_to_read
 from windowing.crash import crashpoint
@@ -30,7 +30,8 @@ class Staged:
     """The rows that a chunk needs, with the event times `read`.
 
     They were read when `run` was the newest run and `seq` the ledger's next step. `arrival_us` is
-    the arrival that they were admitted by, and the chunk keeps it.
+    the arrival that they were admitted by, and the chunk keeps it. So many rows of the chunk are of
+    `erased` keys and not among the `rows`.
     """
 
     chunk: TimeRange
@@ -39,6 +40,7 @@ class Staged:
     run: int
     seq: int
     rows: DataFrame
+    erased: int
 
 
 def context_of_chunk(
@@ -55,6 +57,7 @@ def context_of_chunk(
         arrival_us or clock,
         past.state_may_be_expired,
         was_rewritten(past),
+        erased=past.erased_keys,
     )
 
 
@@ -73,8 +76,9 @@ def stage_chunk(
     read = widen_to_read(batch, chunk)
     with source_errors_explained(spark, pipeline, past):
         rows = source_rows_near(batch, chunk, read).localCheckpoint(eager=True)
+        erased = count_erased_rows(batch, chunk)
     crashpoint("backfill.staged")
-    return Staged(chunk, read, batch.arrival_us, past.last_run, past.next_seq, rows)
+    return Staged(chunk, read, batch.arrival_us, past.last_run, past.next_seq, rows, erased)
 
 
 def refresh_staged(

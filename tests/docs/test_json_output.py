@@ -24,7 +24,7 @@ from jobs.cli.late import OUTCOMES
 from jobs.cli.main import main
 from jobs.doctor import Repaired
 from jobs.engine.control import Status
-from jobs.erase import Erased
+from jobs.erase import Erased, Lifted
 from jobs.explain import News, Plan, Touched
 from jobs.failing import Failing
 from jobs.maintain import Maintenance, Tended
@@ -266,6 +266,9 @@ CASES = {
         ),
     ),
     "erase": (Case("erase SPEC --key EWR --yes", {"jobs.erase.erase": Erased({"hourly": 3})}),),
+    "erase --lift": (
+        Case("erase SPEC --key EWR --lift", {"jobs.erase.lift_erasure": Lifted(lifted=True)}),
+    ),
     "test": (
         Case(
             "test trips",

@@ -12,10 +12,12 @@ import pytest
 from click.testing import Result
 from pyspark.sql import SparkSession
 
-from jobs.erase import erase
+from jobs.backfill import backfill
+from jobs.erase import erase, lift_erasure
 from jobs.maintain import maintain
 from jobs.publish import publish
 from jobs.read import read
+from jobs.reconcile import check_range
 from jobs.validate import validate
 from tests import oracle
 from tests.oracle import Event
@@ -25,7 +27,9 @@ from tests.support.pipeline_under_test import ARRIVAL, FEW, SCHEMA, Lab
 from tests.support.stored_rows import list_stored
 from windowing.crash import armed
 from windowing.errors import UsageError
-from windowing.ledger.table import read_history
+from windowing.grid.zone import micros, moment
+from windowing.ledger.rule import ERASE_INTENT, ERASE_LIST, LedgerEntry
+from windowing.ledger.table import read_history, record_entries
 from windowing.report.rule import Changed
 from windowing.report.table import Facts, read_facts
 from windowing.spec.load import load_pipeline
@@ -163,7 +167,8 @@ def test_a_key_is_nowhere_any_more(life: Life) -> None:
         done = json.loads(result.stdout)
         assert done["rows"]["hourly"] == 4
         assert done["resumed"]
-        assert "This erase resumed one that was interrupted" in result.stderr
+        assert "This erase also finished one that was interrupted" in result.stderr
+        assert "erase that key again" not in result.stderr, "which key it was is recorded"
         facts = shown_by_report(life)
         assert facts.unfinished == ()
         (hourly,) = [output for output in facts.outputs if output.name == "hourly"]
@@ -186,12 +191,52 @@ def test_an_erasure_that_ends_anywhere_is_finished(spark: SparkSession, tmp_path
     check_erasure(life, interrupt_everywhere)
 
 
-def test_the_next_run_goes_on_and_the_key_may_come_again(life: Life) -> None:
+def test_the_next_run_goes_on_without_the_key(life: Life) -> None:
+    """In hourly windows, in refused rows and in the watermark, however far ahead it is."""
     lab = life.lab
     lab.land(
         [
             Event("a", BASE + 210 * MINUTE, 1, "later"),
             Event(CANARY, BASE + 211 * MINUTE, 1, "again"),
+            Event(CANARY, None, 1, "never"),
+            Event(CANARY, BASE + 900 * MINUTE, 1, "far ahead"),
+        ]
+    )
+    report = lab.go(ARRIVAL)
+    assert (report.read, report.accepted, report.erased) == (4, 1, 3)
+    assert (report.late, report.duplicate, report.quarantined) == (0, 0, 0)
+    assert report.watermark == moment(BASE + 200 * MINUTE)
+    assert places(life, CANARY) == []
+    (row,) = [row for row in shown_by_report(life).runs if row.run == report.run]
+    assert (row.read, row.erased) == (4, 3)
+
+
+def test_a_backfill_leaves_the_key_out(life: Life) -> None:
+    """The source has seven rows of it with a time in the range, of which one is far ahead."""
+    lab = life.lab
+    start, end = moment(BASE - 60 * MINUTE), moment(BASE + 800 * MINUTE)
+    assert check_range(lab.spark, lab.pipeline, start, end).accepted == 1, "the late one of a"
+    report = backfill(lab.spark, lab.pipeline, start, end)
+    in_range = [e for e in lab.landed if e.key == CANARY and e.t is not None and e.t < micros(end)]
+    assert report.erased == len(in_range) > 5
+    assert places(life, CANARY) == []
+    assert validate(lab.spark, lab.pipeline).passed
+
+
+def test_the_key_is_read_again_once_that_is_lifted(life: Life) -> None:
+    lab = life.lab
+    entries = len(read_history(lab.pipeline).entries)
+    for key, lifted in (("nobody", False), (CANARY, True), (CANARY, False)):
+        result = command(life, "--key", key, "--lift", "--json")
+        assert result.exit_code == 0, result.output
+        assert json.loads(result.stdout) == {"pipeline": "lab", "lifted": lifted}
+        said = "count again" if lifted else "was not erased, so nothing was changed"
+        assert said in result.stderr
+    assert len(read_history(lab.pipeline).entries) == entries + 1
+    lab.land(
+        [
+            Event("a", BASE + 212 * MINUTE, 1, "later still"),
+            Event(CANARY, BASE + 213 * MINUTE, 1, "once again"),
         ]
     )
     assert lab.go(ARRIVAL).accepted == 2
@@ -267,8 +312,10 @@ def test_a_key_that_comes_again_where_state_is_gone_is_erased_again(
     lab = lab_without_old_panes(spark, tmp_path, shows)
     erase(spark, lab.pipeline, {"key": "b"})
     check_total(lab, 2)
+    lift_erasure(spark, lab.pipeline, {"key": "b"})
     lab.land([Event("b", BASE + FIVE_DAYS + MINUTE, 1)])
     lab.go()
+    check_total(lab, 3)
     erase(spark, lab.pipeline, {"key": "b"})
     check_total(lab, 2)
     assert {place[0] for place in lab.table("hourly")} == {"a", "c"}
@@ -280,13 +327,13 @@ INTERRUPTED = [("erase.intended", 1), ("erase.deleted", 2)]
 
 @pytest.mark.deep
 @pytest.mark.parametrize(("place", "nth"), INTERRUPTED)
-def test_what_came_since_an_erasure_was_interrupted_is_erased_and_counted(
+def test_what_comes_while_an_erasure_is_interrupted_counts_nowhere(
     place: str, nth: int, spark: SparkSession, tmp_path: Path
 ) -> None:
     lab = lab_without_old_panes(spark, tmp_path)
     ends_at(Crasher(place, nth), lambda: erase(spark, lab.pipeline, {"key": "b"}))
     lab.land([Event("b", BASE + FIVE_DAYS + MINUTE, 1)])
-    lab.go()
+    assert lab.go().erased == 1
     assert erase(spark, lab.pipeline, {"key": "b"}).resumed
     check_total(lab, 2)
     assert {place[0] for place in lab.table("hourly")} == {"a", "c"}
@@ -294,17 +341,59 @@ def test_what_came_since_an_erasure_was_interrupted_is_erased_and_counted(
 
 @pytest.mark.deep
 @pytest.mark.parametrize(("place", "nth"), INTERRUPTED)
-def test_an_erasure_that_another_key_has_finished_can_be_made_again(
+def test_an_erasure_is_finished_by_that_of_another_key(
     place: str, nth: int, spark: SparkSession, tmp_path: Path
 ) -> None:
     lab = lab_without_old_panes(spark, tmp_path)
     ends_at(Crasher(place, nth), lambda: erase(spark, lab.pipeline, {"key": "b"}))
-    left_of_b = 3 if place == "erase.intended" else 0
-    assert erase(spark, lab.pipeline, {"key": "a"}).resumed
-    check_total(lab, 1 + left_of_b)
-    assert not erase(spark, lab.pipeline, {"key": "b"}).resumed
+    done = erase(spark, lab.pipeline, {"key": "a"})
+    assert done.resumed and not done.unknown
     check_total(lab, 1)
     assert {place[0] for place in lab.table("hourly")} == {"c"}
+    again = erase(spark, lab.pipeline, {"key": "b"})
+    assert not again.resumed and not any(again.rows.values())
+    check_total(lab, 1)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("shows", [("n",), ("total",)], ids=["counted", "not counted"])
+def test_an_erasure_that_an_earlier_release_began_is_finished(
+    shows: tuple[str, ...], spark: SparkSession, tmp_path: Path
+) -> None:
+    """The ledger does not say which key that was; it was another one, or it was this one."""
+    lab = lab_without_old_panes(spark, tmp_path, shows)
+    past = read_history(lab.pipeline)
+    begun = LedgerEntry(ERASE_INTENT, run=past.last_run, at=past.last_arrival)
+    record_entries(lab.pipeline, past, [begun])
+    done = erase(spark, lab.pipeline, {"key": "a"})
+    assert done.resumed and done.unknown
+    check_total(lab, 4)
+    assert erase(spark, lab.pipeline, {"key": "b"}).rows["hourly"] == 1
+    check_total(lab, 1)
+
+
+@pytest.mark.deep
+def test_a_key_is_erased_before_anything_is_read(spark: SparkSession, tmp_path: Path) -> None:
+    lab = Lab(spark, tmp_path, WINDOWS[:1], shows=("n",))
+    lab.land([Event("a", BASE, 1, "x"), Event("b", BASE, 1, "y")])
+    ends_at(Crasher("erase.listed"), lambda: erase(spark, lab.pipeline, {"key": "b"}))
+    assert not erase(spark, lab.pipeline, {"key": "b"}).rows
+    assert [entry.step for entry in read_history(lab.pipeline).entries] == [ERASE_LIST]
+    report = lab.go()
+    assert (report.accepted, report.erased) == (1, 1)
+    assert {place[0] for place in lab.table("hourly")} == {"a"}
+
+
+@pytest.mark.deep
+def test_no_erasure_is_lifted_while_one_is_interrupted(spark: SparkSession, tmp_path: Path) -> None:
+    lab = Lab(spark, tmp_path, WINDOWS[:1], shows=("n",))
+    lab.land([Event("a", BASE, 1, "x"), Event("b", BASE, 1, "y")])
+    lab.go()
+    ends_at(Crasher("erase.intended"), lambda: erase(spark, lab.pipeline, {"key": "b"}))
+    with pytest.raises(UsageError, match="an erase was interrupted"):
+        lift_erasure(spark, lab.pipeline, {"key": "b"})
+    erase(spark, lab.pipeline, {"key": "b"})
+    assert lift_erasure(spark, lab.pipeline, {"key": "b"}).lifted
 
 
 @pytest.mark.deep

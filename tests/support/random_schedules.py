@@ -69,6 +69,21 @@ class Respec(Step):
 
 
 @dataclass(frozen=True)
+class Erase(Step):
+    """An erasure of `key`, which ends at `place` if it comes there."""
+
+    key: str
+    place: str | None = None
+
+
+@dataclass(frozen=True)
+class Lift(Step):
+    """The erasure of `key` ends, and all times are backfilled."""
+
+    key: str
+
+
+@dataclass(frozen=True)
 class Schedule:
     """What one test does: windows, lateness, clocks and steps; the same for the same seed."""
 
@@ -86,7 +101,10 @@ class Schedule:
         return sum(COSTS[type(step)] for step in self.steps)
 
 
-COSTS: dict[type[Step], float] = {Run: 1, Backfill: 1, Maintain: 1, Respec: 1}
+COSTS: dict[type[Step], float] = {Run: 1, Backfill: 1, Maintain: 1, Respec: 1, Erase: 1, Lift: 1}
+ALWAYS = (BASE - DAY, BASE + 3 * DAY)
+"""A range with all events."""
+_ENDS = ("erase.intended", "erase.deleted", "erase.vacuumed", "erase.done", None, None)
 
 
 def schedule(seed: int, many: int = 3) -> Schedule:
@@ -127,6 +145,37 @@ def straggling(seed: int) -> Schedule:
         alone = replace(event(rng, 1000 + n), t=t, id=f"straggler {n}", attr=rng.randrange(60))
         runs.append(Run((alone,), arrival))
     return replace(drawn, steps=(*drawn.steps, *runs))
+
+
+def erasing(seed: int) -> Schedule:
+    """The schedule of a seed in which keys are erased, and now and then one no more.
+
+    Erasures end half-way, and other steps come between. The last one is finished, then events of
+    both keys come, and all times are backfilled.
+    """
+    drawn, rng = schedule(seed, many=2), Random(f"erasing {seed}")
+    arrival = max(step.arrival for step in drawn.steps if isinstance(step, Run))
+    steps: list[Step] = []
+    key = rng.choice("ab")
+    for n, step in enumerate(drawn.steps):
+        if rng.random() < (0.35 if n else 0.15):
+            steps.append(Erase(key, rng.choice(_ENDS)))
+        if isinstance(step, Respec):
+            # A spec that changes while an erasure is incomplete is refused.
+            steps.append(Erase(key))
+        steps.append(step)
+    steps.append(Erase(key))
+    if rng.random() < 0.4:
+        steps.append(Lift(key))
+        key = rng.choice("ab")
+        steps += [Erase(key, rng.choice(_ENDS)), Erase(key)]
+    known = [event for step in drawn.steps if isinstance(step, Run) for event in step.batch]
+    fresh = [replace(event(rng, 2000 + n), id=f"after {n}", attr=n) for n in range(6)]
+    steps.append(Run((*fresh, rng.choice(known)), arrival))
+    if rng.random() < 0.5:
+        steps.append(Respec(drawn.windows[:1]))
+    steps.append(Backfill(*ALWAYS))
+    return replace(drawn, steps=tuple(steps))
 
 
 def _around(rng: Random, batch: list[Event], events: list[Event], *, quiet: bool) -> list[Step]:

@@ -17,7 +17,7 @@ from jobs.run import run
 from jobs.validate import validate
 from windowing.admit.table import REFUSED
 from windowing.errors import ExpectationsFailed
-from windowing.ledger.rule import sum_entry_counts
+from windowing.ledger.counts import sum_entry_counts
 from windowing.ledger.table import read_history
 from windowing.location import Location
 from windowing.report.rule import RunReport

@@ -149,7 +149,7 @@ class Family:
         wanted = dict(
             zip(
                 COUNTS,
-                (len(read), len(valid), 0, len(read) - refused - len(valid), refused),
+                (len(read), len(valid), 0, len(read) - refused - len(valid), refused, 0),
                 strict=True,
             )
         )

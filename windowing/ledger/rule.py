@@ -3,16 +3,18 @@
 open -> (intent -> done)* -> close    one run, numbered from 1, over batches numbered from 0
 backfill_intent -> backfill_done      one chunk of a backfill
 evolve_intent -> evolve_done          the spec has changed, state and outputs with it
-erase_intent -> erase_done            one key was deleted from every table
+erase_intent -> erase_done            one key was deleted from every table, and its rows stay out
+erase_list                            which keys stay out has changed, and no row with it
 maintain_intent -> maintain_done      state was compacted, files too; no number has changed
 skip                                  a batch of the stream had no row
 publish                               versions that readers may see
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from windowing.ledger.acceptance import Acceptance, parse_note
+from windowing.ledger.erased import ErasedKeys, find_erased_keys
 from windowing.ledger.offsets import parse_offset, read_version_at
 
 OPEN, INTENT, DONE, CLOSE = "open", "intent", "done", "close"
@@ -20,7 +22,7 @@ PUBLISH, SKIP = "publish", "skip"
 BACKFILL_INTENT, BACKFILL_DONE = "backfill_intent", "backfill_done"
 EVOLVE_INTENT, EVOLVE_DONE = "evolve_intent", "evolve_done"
 MAINTAIN_INTENT, MAINTAIN_DONE = "maintain_intent", "maintain_done"
-ERASE_INTENT, ERASE_DONE = "erase_intent", "erase_done"
+ERASE_INTENT, ERASE_DONE, ERASE_LIST = "erase_intent", "erase_done", "erase_list"
 FINISHED = (CLOSE, BACKFILL_DONE, EVOLVE_DONE, ERASE_DONE)
 """Steps after which the tables are consistent; their entries name the tables' versions."""
 GENERATION = 1
@@ -36,7 +38,7 @@ ROW_BY_ROW = "row_by_row"
 """The count of batches of a large run whose rows Spark has passed on one by one, which is slow."""
 RUN_OF = "run."
 """How the counts of a publication begin that name the run of an output that was held back."""
-COUNTS = ("read", "accepted", "late", "duplicate", "quarantined")
+COUNTS = ("read", "accepted", "late", "duplicate", "quarantined", "erased")
 
 
 @dataclass(frozen=True)
@@ -217,6 +219,17 @@ class LedgerExcerpt:
         return self._find_unfinished(ERASE_INTENT, ERASE_DONE)
 
     @property
+    def open_erasures(self) -> tuple[LedgerEntry, ...]:
+        """Every erasure that was begun since the last one was finished."""
+        since = max((entry.seq for entry in self._entries_of(ERASE_DONE)), default=-1)
+        return tuple(entry for entry in self._entries_of(ERASE_INTENT) if entry.seq > since)
+
+    @property
+    def erased_keys(self) -> ErasedKeys:
+        """The keys whose rows are kept out."""
+        return find_erased_keys(entry.note for entry in self._entries_of(ERASE_INTENT, ERASE_LIST))
+
+    @property
     def state_may_be_expired(self) -> bool:
         """Whether panes may have expired, by this spec or an earlier one."""
         for entry in self._entries_of(MAINTAIN_INTENT, MAINTAIN_DONE):
@@ -383,17 +396,3 @@ class LedgerHistory(LedgerExcerpt):
 
 def _newest_of(entries: tuple[LedgerEntry, ...]) -> LedgerEntry | None:
     return entries[-1] if entries else None
-
-
-def sum_entry_counts(entries: Iterable[LedgerEntry]) -> dict[str, int]:
-    """The counts of several batches together."""
-    return add_counts(entry.counts for entry in entries)
-
-
-def add_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """The sums of several counts by name."""
-    sums: dict[str, int] = {}
-    for each in counts:
-        for name, n in each.items():
-            sums[name] = sums.get(name, 0) + n
-    return sums

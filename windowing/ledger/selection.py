@@ -19,6 +19,8 @@ from windowing.ledger.rule import (
     BACKFILL_DONE,
     CLOSE,
     DONE,
+    ERASE_INTENT,
+    ERASE_LIST,
     EVOLVE_INTENT,
     INTENT,
     MAINTAIN_DONE,
@@ -70,6 +72,8 @@ def _find_needed(entries: pa.Table) -> Iterator[pa.Array]:
     yield from _newest(_with_text(entries, "note"), "step")
     yield from _newest(_with_text(entries, "source_id"), "step")
     yield from _newest(_with_text(_of(entries, OPEN, EVOLVE_INTENT), "note"), "note")
+    # Every key that was erased stays erased.
+    yield from _of(entries, ERASE_INTENT, ERASE_LIST)["seq"].chunks
     yield from _highest(_of(entries, OPEN, INTENT, CLOSE), "arrival")
     accepted = _of(entries, DONE)
     accepted = accepted.filter(pc.is_valid(accepted[_LATEST]))

@@ -101,10 +101,15 @@ def _list_cards(facts: Facts) -> list[tuple[str, str]]:
         ("watermark", instant_us(facts.watermark_us)),
         ("runs", cell(len(facts.runs))),
     ]
-    for name in COUNTS:
+    for name in _list_counts(facts):
         cards.append((name, cell(facts.total(name))))
     cards.append(("batches read row by row", cell(facts.total("row_by_row"))))
     return cards
+
+
+def _list_counts(facts: Facts) -> list[str]:
+    """The outcomes that the page shows: that of erased rows only where there are any."""
+    return [name for name in COUNTS if name != "erased" or facts.total(name)]
 
 
 def _describe_outputs(facts: Facts) -> Section:
@@ -153,7 +158,8 @@ def _changed_values(change: Changed) -> tuple[int, int, int]:
 
 
 def _describe_runs(facts: Facts) -> Section:
-    counts = [Column(name, number=True) for name in COUNTS]
+    shown = _list_counts(facts)
+    counts = [Column(name, number=True) for name in shown]
     columns = (
         Column("run", number=True),
         Column("arrival"),
@@ -167,12 +173,12 @@ def _describe_runs(facts: Facts) -> Section:
         text = "nothing has run yet"
     elif len(facts.runs) > SHOWN:
         text = f"the newest {SHOWN} of {count(len(facts.runs), 'run')}"
-    return Section("Runs", text, columns, _to_cells(_run_values(run) for run in newest))
+    return Section("Runs", text, columns, _to_cells(_run_values(run, shown) for run in newest))
 
 
-def _run_values(run: Ran) -> tuple[Any, ...]:
+def _run_values(run: Ran, shown: Sequence[str]) -> tuple[Any, ...]:
     times = (instant_us(run.arrival_us), instant_us(run.watermark_us))
-    counts = (getattr(run, name) for name in COUNTS)
+    counts = (getattr(run, name) for name in shown)
     return (run.run, *times, *counts, *_changed_values(run.changed))
 
 

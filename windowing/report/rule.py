@@ -32,7 +32,8 @@ class Changed:
 class RunReport:
     """The figures of one run or backfill.
 
-    For a run, read = accepted + late + duplicate + quarantined.
+    For a run, read = accepted + late + duplicate + quarantined + erased, where the last are rows of
+    keys that were erased. For a backfill, `erased` are those of its range.
 
     `corrections` is the number of ranges that were reprocessed because the source changed its past;
     what that changed is part of `windows`. `evolved` names the windows and aggregates that the spec
@@ -63,6 +64,7 @@ class RunReport:
     row_by_row: int = 0
     followed: Followed | None = None
     versions_unread: int = 0
+    erased: int = 0
 
     def as_json(self) -> dict[str, object]:
         """The report as plain JSON values; times are ISO 8601 in UTC."""

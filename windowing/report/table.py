@@ -59,6 +59,7 @@ class Ran:
     quarantined: int
     changed: Changed
     row_by_row: int = 0
+    erased: int = 0
 
 
 @dataclass(frozen=True)
@@ -207,7 +208,8 @@ def _read_runs(pipeline: Pipeline, past: LedgerHistory) -> tuple[Ran, ...]:
             run=row["run"],
             arrival_us=row["arrival"],
             watermark_us=row["watermark"],
-            **{name: row[name] for name in COUNTS},
+            # Rows of earlier releases have no count of erased rows.
+            **{name: row.get(name) or 0 for name in COUNTS},
             changed=sum_changes(pipeline.windows, close),
             row_by_row=close.counts.get(ROW_BY_ROW, 0),
         )

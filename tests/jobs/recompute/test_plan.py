@@ -16,6 +16,7 @@ from windowing.ledger.rule import (
     CLOSE,
     DONE,
     ERASE_INTENT,
+    ERASE_LIST,
     MAX_TIME,
     MIN_TIME,
     OPEN,
@@ -54,6 +55,10 @@ def test_of_the_same_range_what_is_done_is_not_done_again() -> None:
     assert passed_over(
         ended(0, 10), LedgerEntry(CLOSE), LedgerEntry(BACKFILL_INTENT), ended(10, 20)
     ) == [0, 10]
+
+
+def test_what_was_done_before_an_erasure_was_lifted_is_done_again() -> None:
+    assert passed_over(ended(0, 10), LedgerEntry(ERASE_LIST), ended(10, 20)) == [10]
 
 
 def test_a_part_of_a_chunk_is_not_the_chunk() -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from windowing.ledger.counts import sum_entry_counts
 from windowing.ledger.rule import (
     BACKFILL_DONE,
     BACKFILL_INTENT,
@@ -23,7 +24,6 @@ from windowing.ledger.rule import (
     PUBLISH,
     LedgerEntry,
     LedgerHistory,
-    sum_entry_counts,
 )
 
 

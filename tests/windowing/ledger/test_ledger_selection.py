@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from windowing.ledger.erased import note_erased, note_lifted
 from windowing.ledger.rule import (
     BACKFILL_DONE,
     BACKFILL_INTENT,
@@ -18,6 +19,7 @@ from windowing.ledger.rule import (
     DONE,
     ERASE_DONE,
     ERASE_INTENT,
+    ERASE_LIST,
     EVOLVE_DONE,
     EVOLVE_INTENT,
     INTENT,
@@ -165,6 +167,13 @@ class Writer:
         if self.draw.random() < 0.8:
             self.add(done, versions=self.versions(), **more)
 
+    def erase(self) -> None:
+        """An erasure; earlier releases noted no key."""
+        key = self.draw.choice([None, *"abc"])
+        self.add(ERASE_INTENT, note=key and note_erased("salt", key))
+        if self.draw.random() < 0.8:
+            self.add(ERASE_DONE, versions=self.versions())
+
     def maintain(self) -> None:
         """A maintenance; some of them expire rows."""
         kept = self.draw.choice([{}, {KEPT_STATE: 5}, {"_panes_60": 1}, {"_late": 1}])
@@ -181,7 +190,9 @@ def write_ledger(seed: int, acts: int) -> tuple[LedgerEntry, ...]:
         writer.reprocess,
         writer.maintain,
         lambda: writer.around(EVOLVE_INTENT, EVOLVE_DONE, note=writer.draw.choice(["c", "d"])),
-        lambda: writer.around(ERASE_INTENT, ERASE_DONE),
+        writer.erase,
+        writer.erase,
+        lambda: writer.add(ERASE_LIST, note=note_lifted("salt", writer.draw.choice("abc"))),
         lambda: writer.add(PUBLISH, versions=writer.versions(), note='{"accepted": "a storm"}'),
     ]
     for _ in range(acts):

@@ -1,0 +1,19 @@
+"""Counts of several entries together. No Spark."""
+
+from collections.abc import Iterable, Mapping
+
+from windowing.ledger.rule import LedgerEntry
+
+
+def sum_entry_counts(entries: Iterable[LedgerEntry]) -> dict[str, int]:
+    """The counts of several batches together."""
+    return add_counts(entry.counts for entry in entries)
+
+
+def add_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """The sums of several counts by name."""
+    sums: dict[str, int] = {}
+    for each in counts:
+        for name, n in each.items():
+            sums[name] = sums.get(name, 0) + n
+    return sums
