@@ -150,14 +150,20 @@ def lift_erasure(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]
 def _read_key(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Key:
     """The texts of `key` as values of the source's columns. Nothing is written.
 
-    Raises UsageError where a key column is missing, and the error of a run where the source is not
-    the one that was read.
+    Raises UsageError where a column is missing or is none of the key's, and the error of a run
+    where the source is not the one that was read.
     """
     missing = [column for column in pipeline.source.key if column not in key]
     if missing:
         raise UsageError(
             f"--key: erase needs a value for every key column of {pipeline.name}; "
             f"{join_names(missing)} is missing"
+        )
+    unknown = [column for column in key if column not in pipeline.source.key]
+    if unknown:
+        raise UsageError(
+            f"--key: {join_names(unknown)} is no key column of {pipeline.name}; "
+            f"it has {join_names(pipeline.source.key)}"
         )
     found = source.schema(spark, pipeline)
     for problem in source_problems(spark, pipeline, found, read_history(pipeline)):

@@ -1,11 +1,14 @@
 """Resets a pipeline: deletes state, outputs, ledger, checkpoint and pointer; the source stays.
 
+Which keys were erased is forgotten with the ledger.
+
 lock -> one rename makes the directory invisible -> its files are deleted
 """
 
 import os
 import re
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +16,7 @@ from jobs.diagnosis.checkpoint import CHECKPOINT
 from jobs.locking import lock_file
 from windowing.crash import crashpoint
 from windowing.errors import UsageError
+from windowing.ledger.table import read_excerpt
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
 from windowing.storage.files import free_path_beside, list_tables
@@ -27,12 +31,16 @@ _OWN = re.compile(
 
 @dataclass(frozen=True)
 class Holding:
-    """What a pipeline's directory contains: tables, entries that no run makes, and bytes."""
+    """What a pipeline's directory contains: tables, entries that no run makes, and bytes.
+
+    So many `erased_keys` are remembered there and nowhere else.
+    """
 
     path: Path
     tables: tuple[str, ...]
     others: tuple[str, ...]
     size: int
+    erased_keys: int = 0
 
     def as_json(self) -> dict[str, object]:
         """The contents as plain JSON values."""
@@ -41,6 +49,7 @@ class Holding:
             "tables": list(self.tables),
             "others": list(self.others),
             "bytes": self.size,
+            "erased_keys": self.erased_keys,
         }
 
 
@@ -77,7 +86,18 @@ def _find_holding(pipeline: Pipeline) -> Holding:
     # The lock is the command's own, and says who holds it.
     sizes.pop(lock_file.lock_path(pipeline).name, None)
     size = sum(sizes.values())
-    return Holding(root, tuple(sorted(tables)), tuple(sorted(others)), size)
+    erased = _count_erased_keys(pipeline)
+    return Holding(root, tuple(sorted(tables)), tuple(sorted(others)), size, erased)
+
+
+def _count_erased_keys(pipeline: Pipeline) -> int:
+    """How many keys the ledger keeps out; 0 where it can't be read.
+
+    A damaged ledger is a reason for a reset, so it must not be one against it.
+    """
+    with suppress(Exception):
+        return len(read_excerpt(pipeline).erased_keys.digests)
+    return 0
 
 
 def reset(pipeline: Pipeline) -> Holding:

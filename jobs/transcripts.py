@@ -14,6 +14,7 @@ from pyspark.sql import types as T
 
 from jobs.backfill import backfill
 from jobs.diagnosis.diagnose import prepare_run
+from jobs.erase import erase
 from jobs.microbatch.stream import Run
 from jobs.read import newest_by
 from windowing.admit.rule import advance_watermark, later_watermark
@@ -149,11 +150,14 @@ class Stage:
         own_tables.append_values(self.spark, self.pipeline.source.table, rows, self.schema)
 
     def take(self, n: int) -> None:
-        """Plays step `n`, counted from 0: one run, or one backfill."""
+        """Plays step `n`, counted from 0: one run, one backfill or one erasure."""
         step = self.play.transcript.steps[n]
         rows = self.play.rows[n]
         if step.backfill is not None:
             backfill(self.spark, self.pipeline, *step.backfill)
+            return
+        if step.erase is not None:
+            erase(self.spark, self.pipeline, step.erase)
             return
         if rows:
             self._append_to_source(rows)

@@ -22,7 +22,8 @@ def reset(pipeline: "Pipeline", *, as_json: bool, yes: bool) -> None:
     """Start over: delete what runs have made, after asking.
 
     State, outputs, ledger and checkpoint are deleted; the source stays. The next run reads the
-    source from its beginning. Nothing is published until the next publish.
+    source from its beginning, with the rows of keys that were erased. Nothing is published until
+    the next publish.
     """
     from jobs.locking.lock_file import probe
     from jobs.reset import holding
@@ -36,6 +37,8 @@ def reset(pipeline: "Pipeline", *, as_json: bool, yes: bool) -> None:
     deleted = reset_now(pipeline)
     if deleted.size:
         printer.line(f"{pipeline.name}: {_describe(deleted)} deleted from {deleted.path}")
+        if deleted.erased_keys:
+            printer.line(f"{_describe_erased(deleted)} before the next run")
     else:
         printer.line(f"{pipeline.name}: nothing to delete")
     printer.finish({"pipeline": pipeline.name, "deleted": deleted.as_json()})
@@ -43,7 +46,14 @@ def reset(pipeline: "Pipeline", *, as_json: bool, yes: bool) -> None:
 
 def _ask(found: "Holding") -> None:
     what = f"{_describe(found)} in {found.path}"
+    if found.erased_keys:
+        click.echo(f"{_describe_erased(found)} afterwards", err=True)
     confirm(f"reset would delete {what}", f"Delete {what}?")
+
+
+def _describe_erased(found: "Holding") -> str:
+    erased = count(found.erased_keys, "erased key")
+    return f"{erased} forgotten: if the source still has their rows, erase them again"
 
 
 def _describe(found: "Holding") -> str:

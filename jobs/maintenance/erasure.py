@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from jobs.diagnosis import tables
 from jobs.microbatch.context import RunContext
 from jobs.microbatch.parallel import run_parallel
+from jobs.sessions.exact_session import copy_session
 from windowing.admit.digest import with_row_digest
 from windowing.admit.erased import only_erased, without_erased
 from windowing.admit.table import REFUSED
@@ -33,14 +34,10 @@ def rewrite_marked_files(batch: RunContext, names: Sequence[str]) -> None:
 
 def delete_old_files(batch: RunContext, names: Sequence[str]) -> None:
     """Deletes every file that the newest versions of the tables do not need."""
-    spark = batch.spark
     paths = [batch.pipeline.table(name) for name in names]
     # Delta refuses to vacuum with a retention of zero hours unless this check is off.
-    spark.conf.set(_CHECK, "false")
-    try:
-        run_parallel([partial(_vacuum_table, spark, path) for path in paths])
-    finally:
-        spark.conf.unset(_CHECK)
+    unchecked = copy_session(batch.spark, {_CHECK: "false"})
+    run_parallel([partial(_vacuum_table, unchecked, path) for path in paths])
 
 
 def _vacuum_table(spark: SparkSession, path: Location) -> None:

@@ -4,9 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from jobs.publish import POINTER
-from jobs.reset import holding
+from jobs.reset import holding, reset
 from tests.windowing.cases import pipeline
 from windowing.crash import armed
+from windowing.ledger.erased import note_erased, note_lifted
+from windowing.ledger.rule import ERASE_LIST, LedgerEntry, LedgerHistory
+from windowing.ledger.table import record_entries
 from windowing.location import Location
 from windowing.storage.store import store_of
 
@@ -18,6 +21,22 @@ class Killed(Exception):
 def kill(place: str) -> None:
     """What happens at a crash point."""
     raise Killed(place)
+
+
+def test_erased_keys_are_counted_before_they_are_forgotten(tmp_path: Path) -> None:
+    shop = replace(pipeline(), lake=Location(str(tmp_path)))
+    notes = [note_erased("s", "x"), note_erased("s", "y"), note_lifted("s", "x")]
+    listed = [LedgerEntry(ERASE_LIST, note=note) for note in notes]
+    record_entries(shop, LedgerHistory(), listed)
+    assert reset(shop).erased_keys == 1
+    assert holding(shop).erased_keys == 0
+
+
+def test_a_damaged_ledger_is_no_reason_against_a_reset(tmp_path: Path) -> None:
+    shop = replace(pipeline(), lake=Location(str(tmp_path)))
+    record_entries(shop, LedgerHistory(), [LedgerEntry(ERASE_LIST, note="no JSON")])
+    assert reset(shop).tables == ("_ledger",)
+    assert not shop.root.local.exists()
 
 
 def test_a_file_that_was_being_written_is_a_pipelines_own(tmp_path: Path) -> None:

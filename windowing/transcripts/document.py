@@ -32,10 +32,10 @@ Times = tuple[datetime, datetime]
 
 @dataclass(frozen=True)
 class Step:
-    """A run over `rows`, or a `backfill` of the event times [from, to), and the tables after it.
+    """A run over `rows`, a `backfill` of event times [from, to) or an erasure, and what follows.
 
-    At the end of the run the watermark is at least `watermark`. `expect` maps tables to all their
-    rows. Times are aware.
+    At the end of the run the watermark is at least `watermark`. `erase` has the values of a key as
+    texts. `expect` maps tables to all their rows. Times are aware.
     """
 
     line: int
@@ -43,6 +43,7 @@ class Step:
     rows: tuple[Row, ...] = ()
     watermark: datetime | None = None
     backfill: Times | None = None
+    erase: Mapping[str, str] | None = None
     expect: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -96,7 +97,7 @@ TypeName = Annotated[str, require_text("a type such as string, bigint, double or
 
 
 class StepDocument(Document):
-    """One run, or one backfill, and what the tables hold after it."""
+    """One run, one backfill or one erasure, and what the tables hold after it."""
 
     input: list[AnyRow] | None = Field(None, description="a list of rows of the source")
     watermark: Time | None = Field(
@@ -105,6 +106,9 @@ class StepDocument(Document):
     arrival: Time | None = Field(None, description="the clock of the run")
     backfill: Range | None = Field(
         None, description="the event times to count again, {from: ..., to: ...}"
+    )
+    erase: dict[str, Any] | None = Field(
+        None, description="the key whose rows are deleted and kept out, such as {origin: JFK}"
     )
     expect: dict[str, Any] | None = Field(
         None, description="tables and all their rows, such as {hourly: [{origin: JFK, flights: 2}]}"
@@ -122,7 +126,8 @@ class TranscriptDocument(Document):
         None, description="types of columns of the source, such as {delay: bigint}"
     )
     steps: list[StepDocument] = Field(
-        min_length=1, description="a list of steps, each with input, watermark, arrival or backfill"
+        min_length=1,
+        description="a list of steps, each with input, watermark, arrival, backfill or erase",
     )
 
 
@@ -175,20 +180,21 @@ def _build_steps(written: Sequence[StepDocument], at: Sequence[int]) -> tuple[St
         arrival = _choose_arrival(f"steps[{i}].arrival", step.arrival, arrival)
         rows = tuple(step.input or ())
         expect = step.expect or {}
-        steps.append(Step(line, arrival, rows, step.watermark, step.backfill, expect))
+        erased = {name: str(value) for name, value in (step.erase or {}).items()} or None
+        steps.append(Step(line, arrival, rows, step.watermark, step.backfill, erased, expect))
     return tuple(steps)
 
 
 def _check_one_thing(where: str, step: StepDocument) -> None:
-    """Raises unless the step is either a run or a backfill."""
-    runs = []
-    for name in ("input", "watermark", "arrival"):
-        if getattr(step, name) is not None:
-            runs.append(name)
-    if step.backfill is None and not runs:
-        raise SpecError(where, "does nothing; write input, watermark, arrival or backfill")
-    if step.backfill is not None and runs:
-        raise SpecError(where, f"has {runs[0]} and backfill; give the backfill a step of its own")
+    """Raises unless the step is a run, a backfill or an erasure."""
+    runs = [name for name in ("input", "watermark", "arrival") if getattr(step, name) is not None]
+    others = [name for name in ("backfill", "erase") if getattr(step, name) is not None]
+    if not runs and not others:
+        raise SpecError(where, "does nothing; write input, watermark, arrival, backfill or erase")
+    for name in others:
+        more = [each for each in (*runs, *others) if each != name]
+        if more:
+            raise SpecError(where, f"has {more[0]} and {name}; give the {name} a step of its own")
 
 
 def _choose_arrival(where: str, given: datetime | None, before: datetime | None) -> datetime:

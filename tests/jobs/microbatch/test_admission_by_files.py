@@ -7,10 +7,13 @@ import pytest
 from pyspark.errors import SparkRuntimeException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from jobs.microbatch.admission import admit_rows
 from tests.support.session_settings import setting_changed
 from tests.support.small_lake import ARRIVAL, SmallLake, just_after, small_lake, span
+from windowing.admit.erased import key_digest
+from windowing.ledger.erased import ErasedKeys
 
 GOOD: tuple[tuple[Any, ...], ...] = (("x", "a", 5, 1, 2.5), ("y", "b", 700, 1, None))
 """Id, key, minute, value and attribute of rows with which nothing is wrong."""
@@ -91,3 +94,35 @@ def test_a_batch_without_rows(lake: SmallLake, tmp_path: Path) -> None:
     by_files = admit_rows(lake.batch(0), unreadable(rows), lambda: files)
     assert by_files.counts == admit_rows(lake.batch(0), rows).counts
     assert by_files.within is None
+
+
+def erased(lake: SmallLake, key: str) -> ErasedKeys:
+    """A list with one key."""
+    digest = key_digest({"key": (F.lit(key), T.StringType())}, "salt").alias("digest")
+    (row,) = lake.spark.range(1).select(digest).collect()
+    return ErasedKeys("salt", frozenset({row["digest"]}))
+
+
+def test_files_do_not_speak_for_a_batch_with_rows_of_an_erased_key(
+    lake: SmallLake, tmp_path: Path
+) -> None:
+    """One of its two rows is, and it is the later one."""
+    batch = lake.batch(0, erased=erased(lake, "b"))
+    rows, files = write(lake, tmp_path / "rows", *GOOD)
+    admitted = admit_rows(batch, rows, lambda: files)
+    found = {name: admitted.counts[name] for name in ("read", "accepted", "erased")}
+    assert found == {"read": 2, "accepted": 1, "erased": 1}
+    assert admitted.within == span(5, 5)
+    assert [row["key"] for row in admitted.rows.collect()] == ["a"]
+
+
+def test_files_speak_for_a_batch_without_rows_of_erased_keys(
+    lake: SmallLake, tmp_path: Path
+) -> None:
+    """Then no row but its key is looked at, and nothing is counted as erased."""
+    batch = lake.batch(0, erased=erased(lake, "elsewhere"))
+    rows, files = write(lake, tmp_path / "rows", *GOOD)
+    hidden = rows.withColumn("value", F.raise_error(F.lit("a row was read")).cast("bigint"))
+    admitted = admit_rows(batch, hidden, lambda: files)
+    assert admitted.counts == admit_rows(lake.batch(0), rows).counts
+    assert "erased" not in admitted.counts

@@ -41,7 +41,7 @@ WRONG = {
     "spec: nowhere.yaml\nsteps: [{watermark: 2013-01-01}]\n": "nowhere.yaml: can't be read",
     HEAD + "  - inptu: []\n": "did you mean 'input'",
     HEAD + "  - expect: {hourly: []}\n": (
-        "steps[0]: does nothing; write input, watermark, arrival or backfill"
+        "steps[0]: does nothing; write input, watermark, arrival, backfill or erase"
     ),
     HEAD + "  - input: {place: EWR}\n": "steps[0].input",
     HEAD + "  - input: [EWR]\n": "steps[0].input[0]",
@@ -51,6 +51,12 @@ WRONG = {
     HEAD + "  - backfill: {from: 2013-01-02, to: 2013-01-01}\n": "from must be before to",
     HEAD + "  - backfill: {from: 2013-01-01, to: 2013-01-02}\n    watermark: 2013-01-01\n": (
         "has watermark and backfill"
+    ),
+    HEAD + "  - erase: {key: a}\n    backfill: {from: 2013-01-01, to: 2013-01-02}\n": (
+        "has erase and backfill; give the backfill a step of its own"
+    ),
+    HEAD + "  - erase: {key: a}\n    input: []\n": (
+        "has input and erase; give the erase a step of its own"
     ),
     HEAD + "  - input: [{place: EWR, at: noon}]\n": "steps[0].input[0].at: 'noon' is not a time",
     HEAD + "  - input: [{place: 5, at: 2013-01-01}, {place: EWR, at: 2013-01-01}]\n": (
