@@ -20,6 +20,8 @@ DOCTOR = "tests/jobs/diagnosis/test_diagnose.py"
 EVOLVE = "tests/jobs/recompute/test_spec_evolution.py"
 MAINTAIN = "tests/jobs/test_maintain.py"
 BACKFILL = "tests/jobs/test_backfill.py"
+ERASE = "tests/jobs/test_erase.py"
+BY_FILES = "tests/jobs/microbatch/test_admission_by_files.py"
 
 
 @dataclass(frozen=True)
@@ -192,6 +194,62 @@ BUGS = (
         "_backfill_copy(spark, copy, of_copy, chunks, progress)",
         "_backfill_copy(spark, pipeline, past, chunks, progress)",
         (BACKFILL, "-k", "check_says"),
+    ),
+    Bug(
+        "a backfill accepts an erased key",
+        "jobs/recompute/accepted.py",
+        "    kept = without_erased(rows, batch.keys, batch.erased)",
+        "    kept = rows",
+        (ERASE, "-k", "nowhere or next_run or backfill_leaves"),
+    ),
+    Bug(
+        "a run accepts an erased key",
+        "jobs/microbatch/admission.py",
+        "    others = without_erased(wider, batch.keys, batch.erased)",
+        "    others = wider",
+        (BY_FILES, "-k", "erased"),
+    ),
+    Bug(
+        "the files of a batch speak for rows that are left out",
+        "jobs/microbatch/admission.py",
+        "_admit_others(batch, others, find_no_files)",
+        "_admit_others(batch, others, find_files)",
+        (BY_FILES, "-k", "erased"),
+    ),
+    Bug(
+        "an erasure is not remembered",
+        "jobs/erase.py",
+        '            note=note_erased(of_key.salt or "", digest),',
+        "",
+        (ERASE, "-k", "nowhere or next_run"),
+    ),
+    Bug(
+        "the intent of an erasure follows what it deletes",
+        "windowing/ledger/rule.py",
+        "for entry in self._entries_of(ERASE_INTENT, ERASE_LIST))",
+        "for entry in self._entries_of(ERASE_DONE, ERASE_LIST))",
+        (ERASE, "-k", "nowhere or next_run"),
+    ),
+    Bug(
+        "a decimal key has a digest of its scale",
+        "windowing/admit/erased.py",
+        """return "n", F.regexp_replace(without_zeros, r"\\.$", "")""",
+        """return "n", value.cast("string")""",
+        ("tests/windowing/admit/test_admit_erased.py",),
+    ),
+    Bug(
+        "a run does not read which keys were erased",
+        "windowing/ledger/selection.py",
+        """    yield from _of(entries, ERASE_INTENT, ERASE_LIST)["seq"].chunks""",
+        "    yield from ()",
+        ("tests/windowing/ledger/test_ledger_selection.py",),
+    ),
+    Bug(
+        "rows of an erased key that the source deletes are reprocessed",
+        "jobs/microbatch/source_changes.py",
+        "    others = without_erased(events, batch.keys, batch.erased)",
+        "    others = events",
+        ("tests/system/test_erased_keys_of_any_type.py", "-k", "reprocesses_nothing"),
     ),
 )
 
