@@ -237,6 +237,9 @@ def _backfill_range(
     printer.line(
         f"{pipeline.name}, backfill of {interval(start, end)}: {_describe_reprocessed(report)}"
     )
+    if report.erased:
+        rows = count(report.erased, "row")
+        printer.line(f"{rows} of the range left out, because the key was erased")
     print_nulls(printer, report)
     print_changes(printer, report)
     if report.versions_unread:

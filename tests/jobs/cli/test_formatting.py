@@ -83,7 +83,12 @@ COMMANDS = {"run": (), "backfill": ("--from", "2013-01-01", "--to", "2013-01-02"
 
 
 def _printed(
-    command: str, nulls: dict[str, int], root: Path, patch: pytest.MonkeyPatch, *words: str
+    command: str,
+    nulls: dict[str, int],
+    root: Path,
+    patch: pytest.MonkeyPatch,
+    *words: str,
+    erased: int = 0,
 ) -> Result:
     """What a command prints when a run, or a backfill, met `nulls`; no session is needed."""
     spec = root / "trips.yaml"
@@ -93,7 +98,7 @@ def _printed(
         "aggregates: {n: count()}\nwindows: {ever: {kind: global}}\n"
     )
     patch.setattr("jobs.cli.spark.start_session", lambda profile: None)
-    report = RunReport(1, 1, read=9, accepted=9, gave_null=nulls)
+    report = RunReport(1, 1, read=9, accepted=9, gave_null=nulls, erased=erased)
     patch.setattr(f"jobs.{command}.{command}", lambda *_: report)
     result = CliRunner().invoke(main, [command, str(spec), *COMMANDS[command], *words])
     assert result.exit_code == 0, result.output
@@ -109,6 +114,16 @@ def test_what_gave_null_is_a_sentence_each_and_a_field(
     told = _printed(command, NULLS, tmp_path, monkeypatch, "--json")
     assert json.loads(told.stdout)["gave_null"] == NULLS
     assert SENTENCES[0] in told.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_erased_rows_are_told_where_there_are_any(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "erased" not in _printed(command, {}, tmp_path, monkeypatch).stdout
+    assert "erased" in _printed(command, {}, tmp_path, monkeypatch, erased=2).stdout
+    told = json.loads(_printed(command, {}, tmp_path, monkeypatch, "--json", erased=2).stdout)
+    assert told["erased"] == 2
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -4,7 +4,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from windowing.report.page import render_page
-from windowing.report.table import Check, Facts
+from windowing.report.rule import Changed
+from windowing.report.table import Check, Facts, Ran
 from windowing.spec.load import load_pipeline
 
 NOW = datetime(2013, 1, 2, tzinfo=UTC)
@@ -32,3 +33,10 @@ def test_quality_leads_to_the_data_docs_that_are_there() -> None:
     text = render_page(FACTS, NOW, "_docs/run-2-entry-7/index.html")
     link = '<a href="_docs/run-2-entry-7/index.html">Data Docs</a>'
     assert link in text.split("<h2>Quality</h2>")[1]
+
+
+def test_erased_rows_have_a_column_where_there_are_any() -> None:
+    ran = Ran(1, 0, 0, 9, 9, 0, 0, 0, Changed())
+    assert "erased" not in render_page(replace(FACTS, runs=(ran,)), NOW)
+    text = render_page(replace(FACTS, runs=(ran, replace(ran, run=2, read=11, erased=2))), NOW)
+    assert text.count("erased") == 2, "the figure at the top and the column of runs"
