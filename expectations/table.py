@@ -43,7 +43,7 @@ def record_outcomes(
     """
     path = pipeline.table(QUALITY)
     before = control.read_contents(path)
-    checked_at = _after_others(before)
+    checked_at = _after_others(before, subject)
     rows = []
     for place, outcome in enumerate(outcomes):
         row = {
@@ -59,21 +59,32 @@ def record_outcomes(
     control.append_rows(path, _SCHEMA, rows, before.version)
 
 
-def _after_others(before: control.Contents) -> int:
-    """The host clock in microseconds, but later than every check before.
+def _after_others(before: control.Contents, subject: LedgerEntry) -> int:
+    """The host clock in microseconds, but later than every check before and than `subject`.
 
     The last check counts, even after the host clock was set back.
     """
     now_us = micros(datetime.now(UTC))
     newest_us = control.find_highest(before, "checked_at")
-    return now_us if newest_us is None else max(now_us, newest_us + 1)
+    return max(now_us, (subject.at or 0) + 1, 0 if newest_us is None else newest_us + 1)
+
+
+def _is_of(row: control.Row, entry: LedgerEntry | None) -> bool:
+    """Whether an outcome is of the entry, and not of an earlier one of the same number.
+
+    There was one where the ledger was restored to an earlier time, and `_quality` was not.
+    """
+    if entry is None or row["seq"] != entry.seq:
+        return False
+    return bool(row["checked_at"] > (entry.at or 0))
 
 
 def read_validated(pipeline: Pipeline, past: LedgerHistory) -> frozenset[int]:
     """The numbers of the validated steps that are not older than what is published."""
     since = min(e.seq if e else -1 for e in (past.published, past.newest))
     found = control.select_rows(control.read_contents(pipeline.table(QUALITY)), "seq", since)
-    return frozenset(row["seq"] for row in found)
+    entries = {entry.seq: entry for entry in past.entries}
+    return frozenset(row["seq"] for row in found if _is_of(row, entries.get(row["seq"])))
 
 
 def read_newest(pipeline: Pipeline, subject: LedgerEntry) -> tuple[Outcome, ...]:
@@ -84,7 +95,7 @@ def read_newest(pipeline: Pipeline, subject: LedgerEntry) -> tuple[Outcome, ...]
 def _newest_rows(pipeline: Pipeline, subject: LedgerEntry) -> list[control.Row]:
     found = control.read_contents(pipeline.table(QUALITY))
     since = control.select_rows(found, "seq", subject.seq)
-    rows = [row for row in since if row["seq"] == subject.seq]
+    rows = [row for row in since if _is_of(row, subject)]
     latest = max((row["checked_at"] for row in rows), default=None)
     newest = [row for row in rows if row["checked_at"] == latest]
     return sorted(newest, key=lambda row: int(row.get("place") or 0))

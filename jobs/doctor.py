@@ -1,4 +1,4 @@
-"""Diagnoses a pipeline, and recovers a checkpoint from the ledger.
+"""Diagnoses a pipeline, and recovers checkpoint and pointer from the ledger.
 
 A diagnosis finds everything for which the next run would be refused.
 """
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from jobs import publish
 from jobs.diagnosis import checkpoint
 from jobs.diagnosis.diagnose import (
     examine_tables,
@@ -42,10 +43,10 @@ class Repaired:
 
 @in_exact_session
 def recover(spark: SparkSession, pipeline: Pipeline) -> Repaired:
-    """Rebuilds the checkpoint from the ledger; the old one is kept beside it.
+    """Rebuilds checkpoint and pointer from the ledger; the old checkpoint is kept beside it.
 
-    Does nothing where nothing is found. Raises StateRefused for a finding that the ledger can't
-    repair.
+    What is consistent stays, and nothing is done where nothing is found. Raises StateRefused for a
+    finding that the ledger can't repair.
     """
     with lock.writer(spark, pipeline):
         past = read_history(pipeline)
@@ -54,16 +55,16 @@ def recover(spark: SparkSession, pipeline: Pipeline) -> Repaired:
         found = examine_tables(spark, pipeline, past)
         if not found:
             return Repaired((), None)
-        worst = _worst_finding(found)
+        worst, *_ = found
         if worst.repair != RECOVER:
             raise refusal_of(pipeline, worst)
+        codes = {finding.code for finding in found}
+        if "POINTER_NEWER" in codes:
+            publish.rebuild_pointer(pipeline, past)
+            if codes == {"POINTER_NEWER"}:
+                return Repaired(found, None)
         kept = checkpoint.rebuild_checkpoint(pipeline, past)
         return Repaired(found, None if kept is None else str(kept))
-
-
-def _worst_finding(found: tuple[Finding, ...]) -> Finding:
-    """The finding whose repair includes the repair of the others."""
-    return max(found, key=lambda f: f.repair != RECOVER)
 
 
 @in_exact_session

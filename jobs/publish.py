@@ -7,6 +7,7 @@ from json import dumps
 
 from expectations.outcome import Outcome
 from expectations.table import read_newest, read_validated
+from jobs.diagnosis.pointer import POINTER
 from jobs.foreign_errors.control_errors import control_errors_explained
 from jobs.locking.lock_file import held_here
 from jobs.validation.publishable import (
@@ -29,8 +30,6 @@ from windowing.source.rule import pending_changes
 from windowing.spec.pipeline import EACH, Pipeline
 from windowing.storage import table_figures
 from windowing.storage.store import store_of
-
-POINTER = "_published.json"
 
 
 def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
@@ -91,6 +90,16 @@ def repoint_published(
     crashpoint("publish.noted")
     _write_pointer(pipeline, _describe(past, before.run or 0, rows), past.published)
     return past
+
+
+def rebuild_pointer(pipeline: Pipeline, past: LedgerHistory) -> None:
+    """Writes the pointer as the ledger says; without an output where nothing is published."""
+    published = past.published
+    if published is None:
+        _write_pointer(pipeline, Publication(0, {}), None)
+        return
+    rows = _count_rows(pipeline, published.versions)
+    _write_pointer(pipeline, _describe(past, published.run or 0, rows), published)
 
 
 def _count_rows(pipeline: Pipeline, versions: Mapping[str, int]) -> dict[str, int]:

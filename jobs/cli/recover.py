@@ -1,4 +1,4 @@
-"""The command that rebuilds a checkpoint from the ledger: recover."""
+"""The command that rebuilds checkpoint and pointer from the ledger: recover."""
 
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 def recover(pipeline: "Pipeline", *, as_json: bool) -> None:
     """Rebuild a lost or damaged checkpoint from the ledger.
 
-    A checkpoint that is older than the ledger, or of another stream, is rebuilt as well. The old
-    one is kept beside it. Exit 4, and a message that says what to do, if the ledger isn't enough.
+    A checkpoint that is older than the ledger, or of another stream, is rebuilt as well. So is a
+    `_published.json` that is newer. The old checkpoint is kept beside the new one. Exit 4, and a
+    message that says what to do, if the ledger isn't enough.
     """
     from jobs.sessions.profiles import TINY
 

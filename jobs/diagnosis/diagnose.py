@@ -3,21 +3,34 @@
 The ledger is what the others are compared with.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from jobs.diagnosis import checkpoint, tables
+from jobs.diagnosis.pointer import POINTER, read_pointed_step
 from jobs.diagnosis.spec_changes import check_source_types, check_spec_change, spec_difference
 from jobs.foreign_errors.control_errors import control_errors_explained
 from windowing.admit.table import REFUSED
-from windowing.doctor.rule import Finding, advice, of_stream, of_tables
+from windowing.columns import RUN
+from windowing.doctor.rule import (
+    RECOVER,
+    Finding,
+    advice,
+    of_batches,
+    of_pointer,
+    of_runs,
+    of_stream,
+    of_tables,
+)
 from windowing.errors import StateRefused
-from windowing.ledger.rule import LedgerExcerpt
+from windowing.ledger.rule import GENERATION, LedgerExcerpt
 from windowing.location import Location
 from windowing.panes.rule import state_names
+from windowing.panes.table import name_application
 from windowing.source import table as source
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
@@ -114,6 +127,7 @@ def examine_tables(
 ) -> tuple[Finding, ...]:
     """Everything of checkpoint and tables that is not consistent with the ledger; only reads.
 
+    The first finding is one whose repair includes the repair of the others.
     No table is damaged.
     """
     if not past.entries:
@@ -129,8 +143,45 @@ def examine_tables(
     if not past.is_open:
         foreign = _find_foreign_operations(spark, pipeline, recorded, present)
         unknown = _find_unknown_tables(spark, pipeline, past)
-    of_checkpoint = of_stream(checkpoint.read_stream(pipeline), past)
-    return (*of_checkpoint, *of_tables(recorded, present, foreign), *unknown)
+    found = (
+        *of_stream(checkpoint.read_stream(pipeline), past),
+        *of_batches(_read_batches(pipeline), past),
+        *of_tables(recorded, present, foreign),
+        *_find_newer_outputs(spark, pipeline, past),
+        *unknown,
+        *of_pointer(read_pointed_step(pipeline), past),
+    )
+    # A checkpoint that is rebuilt does not help where the tables are wrong, too.
+    return tuple(sorted(found, key=lambda finding: finding.repair == RECOVER))
+
+
+def _find_newer_outputs(
+    spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt
+) -> Iterable[Finding]:
+    """Outputs with rows of runs that the ledger has not begun.
+
+    While nothing is open, an output is newer by its version already.
+    """
+    if not past.is_open:
+        return ()
+    newest = {}
+    for name in tables.output_names(pipeline):
+        if name in past.versions and delta.exists(spark, pipeline.table(name)):
+            ((run,),) = delta.read(spark, pipeline.table(name)).agg(F.max(RUN)).collect()
+            newest[name] = run or 0
+    return of_runs(newest, past)
+
+
+def _read_batches(pipeline: Pipeline) -> dict[str, int]:
+    """The newest batch that each table of state or refused rows contains, by table."""
+    found = {}
+    for name in (*state_names(pipeline), *REFUSED):
+        application = name_application(pipeline, name, GENERATION)
+        with control_errors_explained(pipeline):
+            batch = control.read_committed(pipeline.table(name), application)
+        if batch is not None:
+            found[name] = batch
+    return found
 
 
 def _find_left_behind(spark: SparkSession, pipeline: Pipeline) -> tuple[Finding, ...]:
@@ -179,10 +230,11 @@ def _foreign_tables(names: list[str]) -> Finding:
 
 def refusal_of(pipeline: Pipeline, finding: Finding) -> StateRefused:
     """A finding as the error that a run ends with."""
+    where = pipeline.root
     if finding.code.startswith("CHECKPOINT"):
         where = pipeline.table(checkpoint.CHECKPOINT)
-    else:
-        where = pipeline.root
+    elif finding.code.startswith("POINTER"):
+        where = pipeline.table(POINTER)
     repair = advice(pipeline, finding.repair)
     return StateRefused(finding.code, f"{where}: {finding.found}; {repair}")
 

@@ -52,7 +52,7 @@ from windowing.ledger.rule import (
 )
 from windowing.ledger.table import (
     compact_ledger,
-    correct_watermark,
+    find_highest_time,
     record_entries,
     record_watermark,
 )
@@ -98,8 +98,6 @@ class Run:
         # A run that was interrupted is finished under its own number.
         open_number = past.open_run.run if past.open_run else None
         self.number = open_number or past.last_run + 1
-        # Such a run may have written its watermark row before it was interrupted.
-        self.mark = correct_watermark if past.open_run else record_watermark
 
     def drain(self) -> None:
         """Streams the new rows of the source through `batch`.
@@ -251,7 +249,7 @@ class Run:
             versions=self._read_versions(),
             arrival=self._find_last_arrival(done),
         )
-        self.mark(self.pipeline, self.number, closed, _find_highest_time(done))
+        record_watermark(self.pipeline, self.number, closed, find_highest_time(done))
         crashpoint("run.marked")
         self._record_steps(closed)
         crashpoint("run.closed")
@@ -273,7 +271,7 @@ class Run:
     def _advance_watermark(self, done: tuple[LedgerEntry, ...], told_us: int | None) -> int | None:
         """W at the end of the run; None is minus infinity."""
         before = self.past.watermark
-        highest = _find_highest_time(done)
+        highest = find_highest_time(done)
         if told_us is not None:
             return later_watermark(before, told_us)
         if highest is None:
@@ -296,7 +294,7 @@ class Run:
         lows = [entry.counts[MIN_TIME] for entry in done if MIN_TIME in entry.counts]
         within = None
         if lows:
-            within = Range(min(lows), _find_highest_time(done) or 0)
+            within = Range(min(lows), find_highest_time(done) or 0)
         stamp = Stamp(self.number, NO_BATCH, GENERATION, before)
         batch = RunContext(self.spark, self.pipeline, stamp, self.arrival_us)
         return Closing(batch, before, after, within)
@@ -344,12 +342,6 @@ class Run:
 
     def _record_steps(self, *entries: LedgerEntry) -> None:
         self.past = record_entries(self.pipeline, self.past, entries)
-
-
-def _find_highest_time(done: tuple[LedgerEntry, ...]) -> int | None:
-    """The highest accepted event time of the batches; None where they accepted nothing."""
-    times = [entry.counts[MAX_TIME] for entry in done if MAX_TIME in entry.counts]
-    return max(times, default=None)
 
 
 def _keep_errors(

@@ -8,12 +8,14 @@ Whatever is in doubt is left to a run: it looks again with Spark, and refuses or
 from dataclasses import replace
 
 from jobs.diagnosis import checkpoint
+from jobs.diagnosis.pointer import read_pointed_step
 from jobs.diagnosis.spec_changes import spec_difference
 from windowing.admit.rule import Quiet, advance_idle_watermark
-from windowing.doctor.rule import of_stream
+from windowing.doctor.rule import of_pointer, of_stream
 from windowing.ledger.rule import LedgerExcerpt
 from windowing.ledger.table import read_excerpt
 from windowing.location import Location
+from windowing.panes.rule import state_names
 from windowing.report.rule import RunReport, run_report
 from windowing.source.rule import CLOCK_SKEW_US, pending_changes
 from windowing.spec.pipeline import Pipeline
@@ -88,9 +90,11 @@ def _are_tables_as_recorded(pipeline: Pipeline, past: LedgerExcerpt) -> bool:
     for name, version in past.versions.items():
         if newest_version(pipeline.table(name)) != version:
             return False
-    # A table that the ledger does not name may be somebody else's.
-    recorded = past.recorded_tables
-    unknown = [window.name for window in pipeline.windows if window.name not in recorded]
+    if any(of_pointer(read_pointed_step(pipeline), past)):
+        return False
+    # A table that the ledger does not name may be somebody else's, or newer than the ledger.
+    names = {window.name for window in pipeline.windows} | {*state_names(pipeline)}
+    unknown = names - past.recorded_tables
     return not any(has_commit(pipeline.table(name)) for name in unknown)
 
 

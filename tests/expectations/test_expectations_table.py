@@ -97,6 +97,19 @@ def test_a_check_is_later_than_all_others_without_reading_their_rows(
     assert newest["checked_at"] == late_us + 1
 
 
+def test_outcomes_of_another_step_with_the_same_number_do_not_count(pipeline: Pipeline) -> None:
+    """The ledger was restored to an earlier time, and has come to that number again since."""
+    (row, *_) = control.select_rows(control.read_contents(pipeline.table(QUALITY)), "seq", 7)
+    again = replace(NEW, at=row["checked_at"] + 60_000_000)
+    assert read_validation(pipeline, again, "newer") == ()
+    assert read_newest(pipeline, again) == ()
+    assert read_validated(pipeline, LedgerHistory((OLD, PUBLISHED, again))) == frozenset()
+    # The clock was set back since that step, and the outcomes of this one count all the same.
+    record_outcomes(pipeline, again, [outcome(6)], "newest")
+    assert read_validation(pipeline, again, "newest") == (outcome(6),)
+    assert read_validated(pipeline, LedgerHistory((OLD, PUBLISHED, again))) == {7}
+
+
 def test_a_report_shows_the_last_validation_of_the_newest_step(
     pipeline: Pipeline, plain: list[int]
 ) -> None:

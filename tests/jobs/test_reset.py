@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from jobs.publish import POINTER
+from jobs.diagnosis.pointer import POINTER
 from jobs.reset import holding, reset
 from tests.windowing.cases import pipeline
 from windowing.crash import armed

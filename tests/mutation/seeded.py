@@ -59,8 +59,8 @@ BUGS = (
     Bug(
         "a run's watermark row is written again",
         "windowing/ledger/table.py",
-        'control.replace_rows(path, _WATERMARKS_SCHEMA, rows, f"run = {run}")',
-        "control.append_rows(path, _WATERMARKS_SCHEMA, rows, control.read_version(path))",
+        'control.replace_rows(path, _WATERMARKS_SCHEMA, [row], f"run = {run}")',
+        "control.append_rows(path, _WATERMARKS_SCHEMA, [row], found.version)",
         place("run.marked"),
     ),
     Bug(

@@ -20,7 +20,7 @@ from tests.support.stored_rows import list_stored
 from windowing.crash import armed
 from windowing.grid.zone import micros
 from windowing.ledger.rule import COUNTS
-from windowing.ledger.table import WATERMARKS
+from windowing.ledger.table import WATERMARKS, read_history
 from windowing.storage import delta, delta_log
 
 MINUTE = 60 * SECOND
@@ -126,28 +126,8 @@ class Life:
 
     def check(self) -> None:
         """Tables, refused rows, watermark and the sums of the ledger are the oracle's."""
-        truth, past = self.lab.truth, self.lab.check()
-        assert past.watermark == truth.watermark
-        assert past.open_run is None
-        outcomes = [outcome for _, outcome in truth.outcomes]
-        done = {(e.run, e.batch): e for e in past.entries if e.step == "done"}.values()
-        counts = {name: sum(e.counts.get(name, 0) for e in done) for name in COUNTS}
-        assert counts == {"read": len(outcomes)} | {
-            name: outcomes.count(name) for name in COUNTS if name != "read"
-        }
-        for table, outcome in (("_quarantine", "quarantined"), ("_duplicates", "duplicate")):
-            assert len(self._stored(table)) == outcomes.count(outcome)
-        marks = sorted(self._stored(WATERMARKS), key=lambda row: row["run"])
-        assert [row["run"] for row in marks] == list(range(1, past.last_run + 1))
-        last, closed = marks[-1], past.closed
-        assert micros(last["watermark"].replace(tzinfo=UTC)) == truth.watermark
-        assert closed is not None and {n: last[n] for n in COUNTS} == {
-            n: closed.counts.get(n, 0) for n in COUNTS
-        }
-
-    def _stored(self, table: str) -> list[dict[str, Any]]:
-        path = self.lab.pipeline.table(table)
-        return list_stored(self.lab.spark, path) if delta.exists(self.lab.spark, path) else []
+        self.lab.check()
+        check_records(self.lab)
 
     def leave_killed_write(self, table: str, text: str = "") -> Path:
         """What is left where a process was killed while Spark wrote `text` for a table."""
@@ -167,11 +147,48 @@ class Life:
         What was not there then goes.
         """
         for name in names or (".",):
-            shutil.rmtree(self.root / name, ignore_errors=True)
-            if (kept / name).exists():
-                shutil.copytree(kept / name, self.root / name)
+            _replace(self.root / name, kept / name)
         self.forget()
 
     def forget(self) -> None:
         """The JVM looks at every table anew."""
         delta_log.forget_all(self.lab.spark)
+
+
+def check_records(lab: Lab) -> None:
+    """Refused rows, watermarks and the sums of the ledger are the oracle's."""
+    truth, past = lab.truth, read_history(lab.pipeline)
+    assert past.watermark == truth.watermark
+    assert past.open_run is None
+    outcomes = [outcome for _, outcome in truth.outcomes]
+    done = {(e.run, e.batch): e for e in past.entries if e.step == "done"}.values()
+    counts = {name: sum(e.counts.get(name, 0) for e in done) for name in COUNTS}
+    assert counts == {"read": len(outcomes)} | {
+        name: outcomes.count(name) for name in COUNTS if name != "read"
+    }
+    for table, outcome in (("_quarantine", "quarantined"), ("_duplicates", "duplicate")):
+        assert len(_stored(lab, table)) == outcomes.count(outcome)
+    marks = sorted(_stored(lab, WATERMARKS), key=lambda row: row["run"])
+    assert [row["run"] for row in marks] == list(range(1, past.last_run + 1))
+    last, closed = marks[-1], past.closed
+    mark = last["watermark"]
+    assert truth.watermark == (None if mark is None else micros(mark.replace(tzinfo=UTC)))
+    assert closed is not None and {n: last[n] for n in COUNTS} == {
+        n: closed.counts.get(n, 0) for n in COUNTS
+    }
+
+
+def _stored(lab: Lab, table: str) -> list[dict[str, Any]]:
+    path = lab.pipeline.table(table)
+    return list_stored(lab.spark, path) if delta.exists(lab.spark, path) else []
+
+
+def _replace(path: Path, kept: Path) -> None:
+    """A file or directory is what was kept of it; without that it goes."""
+    if path.is_file():
+        path.unlink()
+    shutil.rmtree(path, ignore_errors=True)
+    if kept.is_file():
+        shutil.copy2(kept, path)
+    elif kept.exists():
+        shutil.copytree(kept, path)

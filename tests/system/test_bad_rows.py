@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.publish import POINTER, publish
+from jobs.diagnosis.pointer import POINTER
+from jobs.publish import publish
 from jobs.run import run
 from jobs.validate import validate
 from windowing.admit.table import REFUSED

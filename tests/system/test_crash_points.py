@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.publish import POINTER, publish
+from jobs.diagnosis.pointer import POINTER
+from jobs.publish import publish
 from jobs.read import read
 from jobs.validate import validate
 from tests.oracle import Event, Session, Tumbling

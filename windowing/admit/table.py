@@ -11,10 +11,9 @@ from pyspark.sql import functions as F
 from windowing.admit.frame import ACCEPTED, DUPLICATE, LATE, PARTIAL, QUARANTINED
 from windowing.columns import DIGEST, MISSED, OUTCOME, TIME, WHY, kept_name, quoted
 from windowing.grid.frame import instant
-from windowing.panes.table import Stamp
+from windowing.panes.table import Stamp, once_of
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import own_tables
-from windowing.storage.own_tables import Once
 
 REFUSED = {"_late": (LATE, PARTIAL), "_duplicates": (DUPLICATE,), "_quarantine": (QUARANTINED,)}
 
@@ -60,6 +59,4 @@ def store_refused(
         stored = rows.where(F.col("outcome").isin(*outcomes))
         if table != "_late":
             stored = stored.drop("missed")
-        application = f"{pipeline.name}:{table}:{stamp.generation}"
-        once = Once(pipeline.table(table), application, stamp.batch)
-        own_tables.append_many(stored, once, widen=True)
+        own_tables.append_many(stored, once_of(pipeline, table, stamp), widen=True)

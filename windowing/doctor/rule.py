@@ -15,7 +15,7 @@ RECOVER = "recover"
 RESET = "reset"
 MOVE = "move"
 DOES = {
-    RECOVER: "rebuilds the checkpoint from the ledger",
+    RECOVER: "rebuilds it from the ledger",
     RESET: "starts the pipeline over from its source",
 }
 REPAIRS = {
@@ -23,6 +23,7 @@ REPAIRS = {
     "CHECKPOINT_OLDER": RECOVER,
     "CHECKPOINT_FOREIGN": RECOVER,
     "CHECKPOINT_DAMAGED": RECOVER,
+    "POINTER_NEWER": RECOVER,
     "LEDGER_LOST": RESET,
     "LEDGER_OLDER": RESET,
     "TABLE_LOST": RESET,
@@ -158,6 +159,43 @@ def same_cut(ours: str | None, theirs: str | None) -> bool:
         return True
     # The lines before the last one are about the query; the last one is the source's offset.
     return ours.splitlines()[-1:] == theirs.splitlines()[-1:]
+
+
+def of_batches(stored: Mapping[str, int], past: LedgerExcerpt) -> Iterator[Finding]:
+    """Where tables contain batches that the ledger has not begun.
+
+    A batch of that number would be taken for one that is stored already, and its rows would be
+    lost. `stored` is the newest batch by table.
+    """
+    begun = past.last_batch if past.open_batch is None else past.open_batch
+    newer = {name: batch for name, batch in sorted(stored.items()) if batch > begun}
+    if newer:
+        named = ", ".join(f"{name} contains batch {batch}" for name, batch in newer.items())
+        yield Finding("LEDGER_OLDER", f"{named}, and the ledger ends with batch {begun}")
+
+
+def of_runs(stored: Mapping[str, int], past: LedgerExcerpt) -> Iterator[Finding]:
+    """Where outputs contain rows of runs that the ledger has not begun.
+
+    `stored` is the newest run by table.
+    """
+    newer = {name: run for name, run in sorted(stored.items()) if run > past.last_run}
+    if newer:
+        named = ", ".join(f"{name} contains rows of run {run}" for name, run in newer.items())
+        yield Finding("LEDGER_OLDER", f"{named}, and the ledger ends with run {past.last_run}")
+
+
+def of_pointer(step: int | None, past: LedgerExcerpt) -> Iterator[Finding]:
+    """Where the pointer is newer than the ledger, whose publish entry it copies.
+
+    Readers would follow it to versions that the tables do not have, or have not any more. It may be
+    older: publishing writes the ledger first.
+    """
+    published = -1 if past.published is None else past.published.seq
+    if step is not None and step > published:
+        last = "none" if past.published is None else f"step {published} as the last one"
+        found = f"it copies step {step} of the ledger, which has published {last}"
+        yield Finding("POINTER_NEWER", found)
 
 
 def readable(text: str, lines: int) -> bool:

@@ -1,6 +1,6 @@
 """The `_ledger` and `_watermarks` tables: read, appended to one step at a time, and compacted."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
@@ -8,7 +8,14 @@ import pyarrow as pa
 
 from windowing.crash import crashpoint
 from windowing.errors import Busy
-from windowing.ledger.rule import COUNTS, LedgerEntry, LedgerExcerpt, LedgerHistory
+from windowing.ledger.rule import (
+    CLOSE,
+    COUNTS,
+    MAX_TIME,
+    LedgerEntry,
+    LedgerExcerpt,
+    LedgerHistory,
+)
 from windowing.ledger.selection import select_entries
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import control
@@ -118,20 +125,36 @@ def _find_version(pipeline: Pipeline, before: LedgerExcerpt) -> int:
 def record_watermark(
     pipeline: Pipeline, run: int, closed: LedgerEntry, max_event_us: int | None
 ) -> None:
-    """Appends the run's row to `_watermarks`; idempotent for the same run."""
-    application = f"{pipeline.name}:watermarks:{closed.generation}"
-    rows = [_watermark_row(run, closed, max_event_us)]
+    """Gives `_watermarks` the run's row, in one commit.
+
+    A row that the run has appended before it was interrupted is replaced. A table that does not end
+    with the run before was restored alone, and is made from the ledger again.
+    """
     path = pipeline.table(WATERMARKS)
-    control.append_once(path, _WATERMARKS_SCHEMA, rows, application, run)
+    row = _watermark_row(run, closed, max_event_us)
+    found = control.read_contents(path)
+    newest = control.find_highest(found, "run") or 0
+    if newest == run - 1:
+        control.append_rows(path, _WATERMARKS_SCHEMA, [row], found.version)
+    elif newest == run:
+        control.replace_rows(path, _WATERMARKS_SCHEMA, [row], f"run = {run}")
+    else:
+        rows = [*_list_watermark_rows(read_history(pipeline)), row]
+        control.replace_rows(path, _WATERMARKS_SCHEMA, rows, "run >= 0")
 
 
-def correct_watermark(
-    pipeline: Pipeline, run: int, closed: LedgerEntry, max_event_us: int | None
-) -> None:
-    """Replaces the row that a run may have appended before it was interrupted, in one commit."""
-    rows = [_watermark_row(run, closed, max_event_us)]
-    path = pipeline.table(WATERMARKS)
-    control.replace_rows(path, _WATERMARKS_SCHEMA, rows, f"run = {run}")
+def find_highest_time(done: Iterable[LedgerEntry]) -> int | None:
+    """The highest accepted event time of the batches; None where they accepted nothing."""
+    times = [entry.counts[MAX_TIME] for entry in done if MAX_TIME in entry.counts]
+    return max(times, default=None)
+
+
+def _list_watermark_rows(past: LedgerHistory) -> Iterator[Mapping[str, Any]]:
+    """The row of every closed run."""
+    for entry in past.entries:
+        if entry.step == CLOSE and entry.run is not None:
+            highest_us = find_highest_time(past.done(entry.run))
+            yield _watermark_row(entry.run, entry, highest_us)
 
 
 def _watermark_row(run: int, closed: LedgerEntry, max_event_us: int | None) -> Mapping[str, Any]:

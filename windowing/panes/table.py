@@ -60,13 +60,22 @@ class Stamp:
         return ~((F.col(GENERATION) == self.generation) & (F.col(BATCH) == self.batch))
 
 
+def once_of(pipeline: Pipeline, table: str, stamp: Stamp) -> Once:
+    """The commit by which a table gets the rows of the stamp's batch, once."""
+    application = name_application(pipeline, table, stamp.generation)
+    return Once(pipeline.table(table), application, stamp.batch)
+
+
+def name_application(pipeline: Pipeline, table: str, generation: int) -> str:
+    """As what a generation of the stream commits its batches to `table`."""
+    return f"{pipeline.name}:{table}:{generation}"
+
+
 def store_partials(
     rows: DataFrame, pipeline: Pipeline, table: str, stamp: Stamp, sort: str, most: int
 ) -> None:
     """Appends stamped state rows, at `most` so many; a retry of the same batch writes nothing."""
-    application = f"{pipeline.name}:{table}:{stamp.generation}"
-    once = Once(pipeline.table(table), application, stamp.batch)
-    own_tables.append(stamp.on(rows), once, sort, most)
+    own_tables.append(stamp.on(rows), once_of(pipeline, table, stamp), sort, most)
     crashpoint("state.stored")
 
 

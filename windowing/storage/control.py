@@ -126,6 +126,12 @@ def read_version(path: Location) -> int:
     return -1 if table is None else table.version()
 
 
+def read_committed(path: Location, application: str) -> int | None:
+    """The highest number that `application` has committed to any table under; None for none."""
+    table = open_to_read(path)
+    return None if table is None else table.transaction_version(application)
+
+
 @dataclass(frozen=True)
 class Metadata:
     """The id of a table, which one created later at the same path has not, and its properties."""
@@ -159,21 +165,6 @@ def append_rows(path: Location, schema: pa.Schema, rows: Sequence[Row], after: i
         raise superseded(path)
     _commit_append(table, path, schema, rows)
     return table.version()
-
-
-def append_once(
-    path: Location, schema: pa.Schema, rows: Sequence[Row], application: str, number: int
-) -> None:
-    """Appends `rows` unless `application` has committed this number, or a higher one, before.
-
-    The table is created if it does not exist. Busy if another commit comes first.
-    """
-    table = open_table(path)
-    if table is None:
-        table = _create_table(path, schema)
-    last = table.transaction_version(application)
-    if last is None or last < number:
-        _commit_append(table, path, schema, rows, Transaction(application, number))
 
 
 def replace_rows(path: Location, schema: pa.Schema, rows: Sequence[Row], predicate: str) -> None:
@@ -275,7 +266,6 @@ def _commit_append(
     path: Location,
     schema: pa.Schema,
     rows: Sequence[Row],
-    *transactions: Transaction,
 ) -> None:
     with errors_explained(path):
         write_deltalake(
@@ -284,7 +274,7 @@ def _commit_append(
             mode="append",
             # Columns that someone added stay, and are null.
             schema_mode="merge",
-            commit_properties=commit_once(*transactions),
+            commit_properties=commit_once(),
             post_commithook_properties=KEEPS_COMMITS,
         )
 

@@ -234,7 +234,7 @@ LOSSES: dict[str, tuple[str, Callable[[Life], object]]] = {
     ),
     "older ledger": ("LEDGER_OLDER", lambda life: life.put_back(life.lab.root / "first", LEDGER)),
     "older ledger and checkpoint": (
-        "TABLE_CHANGED",
+        "LEDGER_OLDER",
         lambda life: life.put_back(life.lab.root / "first", LEDGER, CHECKPOINT),
     ),
     "output": ("TABLE_LOST", lambda life: life.put_back(Path("/nowhere"), "hourly")),

@@ -6,15 +6,28 @@ import pytest
 
 from tests.windowing.cases import pipeline
 from windowing.doctor.rule import (
+    RECOVER,
     REPAIRS,
     Stream,
     advice,
+    of_batches,
+    of_pointer,
+    of_runs,
     of_stream,
     of_tables,
     readable,
     same_cut,
 )
-from windowing.ledger.rule import CLOSE, DONE, INTENT, OPEN, SKIP, LedgerEntry, LedgerHistory
+from windowing.ledger.rule import (
+    CLOSE,
+    DONE,
+    INTENT,
+    OPEN,
+    PUBLISH,
+    SKIP,
+    LedgerEntry,
+    LedgerHistory,
+)
 
 OFFSETS = 'v1\n{"batchWatermarkMs":0}\n{"reservoirVersion":%d,"index":-1}'
 
@@ -121,6 +134,33 @@ def test_tables_are_there_and_at_least_as_new_as_the_ledger() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("past", "newest"), [(PAST, 2), (BEGUN, 3), (LedgerHistory(), -1)], ids=["rest", "open", "new"]
+)
+def test_tables_contain_no_batch_that_the_ledger_has_not_begun(
+    past: LedgerHistory, newest: int
+) -> None:
+    assert not [*of_batches({"_seen": newest, "_late": newest - 1}, past)]
+    (found,) = of_batches({"_seen": newest + 1, "_late": newest}, past)
+    assert found.code == "LEDGER_OLDER"
+    assert found.found.startswith(f"_seen contains batch {newest + 1}, and the ledger ends with ")
+
+
+def test_outputs_contain_no_run_that_the_ledger_has_not_begun() -> None:
+    assert not [*of_runs({"hourly": 4, "daily": 0}, BEGUN)]
+    (found,) = of_runs({"hourly": 5, "daily": 4}, BEGUN)
+    expected = "hourly contains rows of run 5, and the ledger ends with run 4"
+    assert (found.code, found.found) == ("LEDGER_OLDER", expected)
+
+
+def test_the_pointer_is_at_most_as_new_as_the_ledger() -> None:
+    published = LedgerHistory((*PAST.entries, LedgerEntry(PUBLISH, seq=12)))
+    assert not [*of_pointer(None, PAST), *of_pointer(12, published), *of_pointer(11, published)]
+    for step, past in ((13, published), (0, PAST)):
+        (found,) = of_pointer(step, past)
+        assert (found.code, found.repair) == ("POINTER_NEWER", RECOVER)
+
+
 def test_two_cuts_are_the_same_by_the_place_of_the_source_alone() -> None:
     assert same_cut('v1\n{"a":1}\n{"v":2}', 'v1\n{"a":2}\n{"v":2}')
     assert same_cut(None, "v1")
@@ -144,5 +184,5 @@ def test_tables_of_another_pipeline_are_moved_by_whoever_put_them_there() -> Non
     )
     assert advice(told) == "`tidemark reset p` starts the pipeline over from its source"
     assert advice(replace(told, file="shop.yaml"), REPAIRS["CHECKPOINT_LOST"]) == (
-        "`tidemark recover shop.yaml` rebuilds the checkpoint from the ledger"
+        "`tidemark recover shop.yaml` rebuilds it from the ledger"
     )

@@ -3,6 +3,7 @@
 Only the last test needs Spark.
 """
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -144,6 +145,29 @@ def test_a_compaction_that_is_killed_leaves_both_tables_right(pipeline: Pipeline
     assert read_excerpt(pipeline).last_run == 4
     rows = control.read_rows(pipeline.table(WATERMARKS))
     assert sorted(row["run"] for row in rows) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("restored", [0, 1, 2, 5, 6], ids=lambda runs: f"to {runs} runs")
+def test_watermarks_restored_alone_are_made_from_the_ledger_again(
+    pipeline: Pipeline, tmp_path: Path, restored: int
+) -> None:
+    """The table was restored to so many runs when the ledger had four."""
+    home, kept = pipeline.table(WATERMARKS).local, tmp_path / "kept"
+    for run in range(1, 7):
+        if run == 5:
+            shutil.copytree(pipeline.table(LEDGER).local, tmp_path / "ledger")
+        record_run(pipeline, run)
+        if run == restored:
+            shutil.copytree(home, kept)
+    shutil.rmtree(home)
+    if restored:
+        shutil.copytree(kept, home)
+    shutil.rmtree(pipeline.table(LEDGER).local)
+    shutil.copytree(tmp_path / "ledger", pipeline.table(LEDGER).local)
+    record_run(pipeline, 5)
+    rows = sorted(control.read_rows(pipeline.table(WATERMARKS)), key=lambda row: row["run"])
+    found = [(row["run"], row["watermark"], row["max_event_time"]) for row in rows]
+    assert found == [(run, run, run) for run in range(1, 6)]
 
 
 def read_by_spark(spark: SparkSession, pipeline: Pipeline) -> list[list[object]]:

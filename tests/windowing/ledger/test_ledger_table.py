@@ -14,7 +14,6 @@ from windowing.errors import Busy
 from windowing.grid.zone import FIRST_US, LAST_US
 from windowing.ledger.rule import CLOSE, INTENT, OPEN, LedgerEntry, LedgerHistory
 from windowing.ledger.table import (
-    correct_watermark,
     create_ledger,
     read_history,
     record_entries,
@@ -90,8 +89,8 @@ def test_spark_reads_the_ledger_as_any_delta_table(pipeline: Pipeline, spark: Sp
     record_entries(pipeline, LedgerHistory(), [FULL])
     record_watermark(pipeline, 1, FULL, 5)
     record_watermark(pipeline, 1, FULL, 6)
-    correct_watermark(pipeline, 1, FULL, 7)
-    correct_watermark(pipeline, 2, FULL, 8)
+    record_watermark(pipeline, 1, FULL, 7)
+    record_watermark(pipeline, 2, FULL, 8)
     [row] = (
         delta.read(spark, pipeline.table("_ledger"))
         .selectExpr("unix_micros(watermark_out)", "unix_micros(arrival)", "counts", "versions")
