@@ -95,6 +95,7 @@ class Run:
         self.new_rows = new_rows
         self.following = following
         self.source_id = delta_log.known_table_id(spark, pipeline.source.table)
+        self._written: dict[int, int] = {}
         # A run that was interrupted is finished under its own number.
         open_number = past.open_run.run if past.open_run else None
         self.number = open_number or past.last_run + 1
@@ -323,19 +324,31 @@ class Run:
         return made_by(self.pipeline, self.schema)
 
     def _new_entry(self, step: str, batch: int | None, **more: object) -> LedgerEntry:
+        source_version = delta_log.known_version(self.spark, self.pipeline.source.table)
         entry = LedgerEntry(
             step=step,
             generation=GENERATION,
             run=self.number,
             batch=batch,
-            at=micros(datetime.now(UTC)),
+            at=max(micros(datetime.now(UTC)), self._find_written(source_version)),
             arrival=self.arrival_us,
             watermark_in=self.past.watermark,
             source_id=self.source_id,
-            source_version=delta_log.known_version(self.spark, self.pipeline.source.table),
+            source_version=source_version,
             spec=fingerprint(self.pipeline),
         )
         return replace(entry, **more)  # type: ignore[arg-type]
+
+    def _find_written(self, version: int) -> int:
+        """When that version of the source was written, by its writer's clock; 0 if not known.
+
+        What was read was written before. So no step is recorded as earlier, though this host's
+        clock was set back, or the writer's is ahead.
+        """
+        if version not in self._written:
+            table = self.pipeline.source.table
+            self._written[version] = delta_log.committed(self.spark, table, version) or 0
+        return self._written[version]
 
     def _read_versions(self) -> dict[str, int]:
         return known_versions(self.spark, self.pipeline)
