@@ -15,6 +15,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from jobs.backfill import backfill
+from jobs.maintain import maintain
 from jobs.read import newest, newest_by
 from jobs.run import run
 from jobs.shortcuts.nothing_new import find_nothing_new
@@ -187,6 +188,10 @@ class Lab:
         report = backfill(self.spark, self.pipeline, moment(start), moment(end))
         self.truth.backfill(self.landed, start, end, arrival)
         return report
+
+    def maintain(self) -> None:
+        """Maintains the pipeline."""
+        maintain(self.spark, self.pipeline)
 
     def respecify(self, windows: tuple[oracle.Window, ...]) -> None:
         """The spec has these windows from now on; the next command sees it."""

@@ -178,6 +178,25 @@ def erasing(seed: int) -> Schedule:
     return replace(drawn, steps=tuple(steps))
 
 
+def in_the_past(drawn: Schedule) -> Schedule:
+    """The schedule eleven years before, where New York's clocks go forward at the same time.
+
+    The command line takes no arrival that the host's clock has not come to.
+    """
+    earlier = us("2025-03-09T05:00:00") - BASE
+    return replace(drawn, steps=tuple(_shifted(step, earlier) for step in drawn.steps))
+
+
+def _shifted(step: Step, by: int) -> Step:
+    match step:
+        case Run():
+            batch = tuple(e if e.t is None else replace(e, t=e.t + by) for e in step.batch)
+            return replace(step, batch=batch, arrival=step.arrival + by)
+        case Backfill():
+            return replace(step, start=step.start + by, end=step.end + by)
+    return step
+
+
 def _around(rng: Random, batch: list[Event], events: list[Event], *, quiet: bool) -> list[Step]:
     """A run over `batch` and copies, and what happens until the next one."""
     newest = max((e.t for e in batch if e.t is not None), default=BASE)

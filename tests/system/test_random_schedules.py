@@ -11,7 +11,7 @@ length; TIDEMARK_FIRST_SEED with it begins elsewhere. The number in brackets is 
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count, islice, pairwise
 from pathlib import Path
@@ -19,7 +19,6 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.maintain import maintain
 from jobs.microbatch import outputs
 from jobs.shortcuts import run_size
 from tests.jobs.sessions.test_exact_session import ELSEWHERE
@@ -131,13 +130,19 @@ def test_runs_over_many_rows_give_the_oracles_tables(
     play_schedule(schedule(seed), seed, spark, tmp_path)
 
 
-def play_schedule(drawn: Schedule, seed: int, spark: SparkSession, tmp_path: Path) -> None:
+def play_schedule(
+    drawn: Schedule,
+    seed: int,
+    spark: SparkSession,
+    tmp_path: Path,
+    make_lab: Callable[..., Lab] = Lab,
+) -> Lab:
     """Plays the schedule of `seed` and compares every table with the oracle's."""
     plain, elsewhere = session(spark), session(spark, **ELSEWHERE)
     if seed % 2:
         # Outputs of small files are rewritten, unless they were created like this.
         plain.conf.set("spark.databricks.delta.properties.defaults.enableDeletionVectors", "true")
-    lab = Lab(
+    lab = make_lab(
         plain,
         tmp_path,
         drawn.windows,
@@ -155,6 +160,7 @@ def play_schedule(drawn: Schedule, seed: int, spark: SparkSession, tmp_path: Pat
         with working_in(lab, elsewhere if step.elsewhere else plain):
             take(lab, step, plain)
     lab.check()
+    return lab
 
 
 def session(spark: SparkSession, **settings: str) -> SparkSession:
@@ -187,7 +193,7 @@ def take(lab: Lab, step: Step, plain: SparkSession) -> None:
         case Backfill():
             lab.backfill(step.start, step.end, lab.truth.arrival)
         case Maintain():
-            maintain(lab.spark, lab.pipeline)
+            lab.maintain()
 
 
 def land(lab: Lab, step: Run) -> list[Event]:
