@@ -14,13 +14,13 @@ export PYTHONDONTWRITEBYTECODE :=
 BESIDE = $(MAKE) --no-print-directory --jobs --keep-going --output-sync=target
 TIMED = TIMEFORMAT='$@ took %0R s'; time
 PYTEST = $(PY) -m pytest -q -p no:cacheprovider
-QUICK = not deep and not wheel
+QUICK = not deep and not long and not wheel
 WITHOUT_JVM = $(PYTEST) -m "not spark and $(QUICK)" tests
 TWO_JVMS = -n 2 --dist loadfile
 # All files of tests but Airflow's, in another order for each commit.
 SHUFFLED = $$(find tests -path tests/dags -prune -o -name 'test_*.py' -print | sort -R --random-source=<(git rev-parse HEAD || seq 9))
 
-.PHONY: help setup demo test test-fast test-without-jvm test-measured test-others test-spark test-airflow test-deep test-deep-part test-wheel seeded torture soak lint bench bench-quick pictures airflow wheel clean lock schema
+.PHONY: help setup demo test test-fast test-without-jvm test-measured test-others test-spark test-airflow test-deep test-deep-part test-long test-wheel seeded torture soak lint bench bench-quick pictures airflow wheel clean lock schema
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -58,6 +58,9 @@ test-deep: setup ## rare orders of commands, other systems' examples, then 500 r
 	@$(PYTEST) $(TWO_JVMS) -m deep tests
 	@.venv-airflow/bin/python -m pytest -q -m deep tests/dags -p no:cacheprovider
 	@TIDEMARK_SCHEDULES=$${TIDEMARK_SCHEDULES:-500} $(PYTEST) tests/system/test_random_schedules.py
+
+test-long: setup ## lakes restored in parts, schedules through a warm engine, limits with real data (an hour)
+	@$(PYTEST) -m long tests
 
 test-deep-part: setup ## of the rare orders and examples those that begin within MINUTES=40; each commit begins elsewhere
 	@.venv-airflow/bin/python -m pytest -q -m deep tests/dags -p no:cacheprovider

@@ -32,7 +32,7 @@ def engine(jvm: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engi
     assert engine.ask("engine", "stop")[0] == 0
 
 
-@pytest.mark.deep
+@pytest.mark.long
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_random_schedule_through_an_engine_gives_the_oracles_tables(
     seed: int, engine: Engine, spark: SparkSession, tmp_path: Path

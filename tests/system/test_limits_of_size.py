@@ -140,7 +140,7 @@ SIZES = {
 
 @pytest.mark.parametrize("beyond", [0, 1])
 @pytest.mark.parametrize(
-    "limit", [FEW_ROWS, pytest.param(_FEW_ROWS, marks=pytest.mark.deep)], ids=str
+    "limit", [FEW_ROWS, pytest.param(_FEW_ROWS, marks=pytest.mark.long)], ids=str
 )
 def test_a_run_of_as_many_rows_as_are_few_and_of_one_more(
     limit: int, beyond: int, wide: SparkSession, tmp_path: Path, ways: Ways
@@ -157,7 +157,7 @@ def test_a_run_of_as_many_rows_as_are_few_and_of_one_more(
         assert SIZES[limit][1 - beyond] not in ways.gone or limit == _FEW_ROWS, ways.gone
 
 
-@pytest.mark.deep
+@pytest.mark.long
 @pytest.mark.parametrize("beyond", [0, 1])
 def test_a_run_of_half_a_million_rows_is_short_and_of_one_more_is_not(
     beyond: int, wide: SparkSession, tmp_path: Path
@@ -171,7 +171,7 @@ def test_a_run_of_half_a_million_rows_is_short_and_of_one_more_is_not(
     assert stored(wide, pipeline) == expected(count)
 
 
-@pytest.mark.deep
+@pytest.mark.long
 def test_tables_of_a_quarter_of_a_gigabyte_make_no_short_run(
     wide: SparkSession, tmp_path: Path
 ) -> None:
@@ -214,7 +214,7 @@ def test_tables_of_a_quarter_of_a_gigabyte_make_no_short_run(
     assert found[0] <= MANY_BYTES, found
 
 
-@pytest.mark.deep
+@pytest.mark.long
 def test_a_thousand_files_are_chosen_here_and_one_more_by_spark(
     wide: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

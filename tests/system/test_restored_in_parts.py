@@ -187,7 +187,7 @@ DERIVED = ("_watermarks", "_quality", "_published.json")
 
 @pytest.mark.parametrize(
     ("parts", "way", "older"),
-    quick_and_rare(CASES, [case for case in CASES if case not in QUICK]),
+    quick_and_rare(CASES, [case for case in CASES if case not in QUICK], mark=pytest.mark.long),
     ids=["-".join(("+".join(parts), way, older)) for parts, way, older in CASES],
 )
 def test_a_part_of_another_time_is_noticed_or_harmless(

@@ -107,7 +107,7 @@ def compact_at(place: str, tended: Tended) -> Callable[[str], None]:
     return compact
 
 
-@pytest.mark.deep
+@pytest.mark.long
 @pytest.mark.parametrize("retain", ["", "retain 0 hours"], ids=["a week", "nothing"])
 @pytest.mark.parametrize("crashed", [False, True], ids=["meanwhile", "after a crash"])
 def test_a_source_that_is_compacted_while_it_is_read_loses_nothing(
