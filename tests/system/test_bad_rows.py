@@ -416,7 +416,7 @@ def test_an_empty_source_is_a_run_of_nothing(spark: SparkSession, tmp_path: Path
     report = source.run()
     assert report.as_json() == {
         "run": None, "batches": 0, "read": 0, "accepted": 0, "late": 0, "duplicate": 0,
-        "quarantined": 0, "watermark": None,
+        "quarantined": 0, "erased": 0, "watermark": None,
         "windows": {"hourly": {"inserted": 0, "updated": 0, "deleted": 0}}, "corrections": 0,
         "evolved": [],
         "gave_null": {},

@@ -123,7 +123,8 @@ def test_before_the_first_run_nothing_is_validated_or_published(empty: Cli) -> N
     assert empty("validate").stdout == "trips: nothing is evaluated, because there is no run yet\n"
     assert empty.json("validate")["checked"] == 0
     assert empty("publish").stdout == "trips: nothing is published, because there is no run yet\n"
-    assert empty.json("publish") == {"run": 0, "outputs": {}, "accepted": None}
+    nothing = {"run": 0, "outputs": {}, "accepted": None, "held": {}}
+    assert empty.json("publish") == nothing
 
 
 def test_a_missing_source_is_exit_2(spark: SparkSession, tmp_path: Path) -> None:
