@@ -1,6 +1,6 @@
 """Publishes validated versions: an entry of the ledger is the truth, `_published.json` its copy."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from json import dumps
@@ -51,10 +51,13 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
         subject = past.newest
         if subject is None:
             return Publication(0, {})
-        held: Mapping[str, Sequence[str]] = {}
-        if accept is None and not past.shows(subject):
+        is_judged = accept is None and not past.shows(subject)
+        if is_judged:
             subject = unpublished_validated(pipeline, past) or subject
-            held = _choose_held(pipeline, subject, _read_outcomes(pipeline, subject))
+        outcomes = read_newest(pipeline, subject)
+        held: Mapping[str, Sequence[str]] = {}
+        if is_judged:
+            held = _choose_held(pipeline, subject, outcomes)
             _require_reprocessed(pipeline, subject, past)
         if past.open_erasure is not None and subject.seq < past.open_erasure.seq:
             raise UsageError(
@@ -65,7 +68,7 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
         rows = _count_rows(pipeline, versions.by_table)
         if accept is not None or not is_shown(past, subject.run, versions):
             kept = keep_accepted(past, held)
-            acceptance = accept_failures(read_newest(pipeline, subject), accept, kept)
+            acceptance = accept_failures(outcomes, accept, kept)
             past = _record_publication(pipeline, past, subject, versions, acceptance)
             crashpoint("publish.noted")
         result = _describe(past, subject.run or 0, rows, held)
@@ -142,23 +145,17 @@ def unpublished_validated(pipeline: Pipeline, past: LedgerHistory) -> LedgerEntr
     return publishable_entry(past, read_validated(pipeline, past))
 
 
-def _read_outcomes(pipeline: Pipeline, subject: LedgerEntry) -> tuple[Outcome, ...]:
-    """What the newest validation of a step found; raises ExpectationsFailed if there was none."""
-    outcomes = read_newest(pipeline, subject)
+def _choose_held(
+    pipeline: Pipeline, subject: LedgerEntry, outcomes: Sequence[Outcome]
+) -> Mapping[str, Sequence[str]]:
+    """The outputs to hold back, with what they break by the newest validation of `subject`.
+
+    Raises ExpectationsFailed where nothing can be published, or where there was no validation.
+    """
     if not outcomes:
         raise ExpectationsFailed(
             f"{pipeline.name}: run {subject.run} has not been validated; `tidemark validate` first"
         )
-    return outcomes
-
-
-def _choose_held(
-    pipeline: Pipeline, subject: LedgerEntry, outcomes: Iterable[Outcome]
-) -> Mapping[str, Sequence[str]]:
-    """The outputs to hold back, with what they break.
-
-    Raises ExpectationsFailed where nothing can be published.
-    """
     broken = list_broken(outcomes)
     others = [w.name for w in pipeline.windows if w.name not in broken]
     if pipeline.publish == EACH and others:

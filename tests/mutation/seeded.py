@@ -116,8 +116,8 @@ BUGS = (
     Bug(
         "what is published need not be validated",
         "jobs/publish.py",
-        "        if accept is None and not past.shows(subject):\n",
-        "        if False:\n",
+        "        is_judged = accept is None and not past.shows(subject)\n",
+        "        is_judged = False\n",
         ("tests/jobs/cli/test_commands.py",),
     ),
     Bug(
