@@ -41,12 +41,13 @@ def publish(pipeline: "Pipeline", *, as_json: bool, accept: str | None) -> None:
         printer.line(f"{pipeline.name}: nothing is published, because there is no run yet")
         printer.finish(published.as_json())
         return
-    rows = [
-        [name, output["run"], output["version"], output["rows"]]
-        for name, output in published.outputs.items()
-    ]
+    rows = [[name, shown["version"], shown["rows"]] for name, shown in published.outputs.items()]
     title = f"{pipeline.name}, published run {published.run}"
-    printer.table(["window", "run", "version", "rows"], rows, title)
+    printer.table(["window", "version", "rows"], rows, title)
     for window, broken in published.held.items():
-        printer.line(f"{window} is held back, because it fails {join_names(broken)}")
+        shown = published.outputs.get(window)
+        seen = f"run {shown['run']}" if shown else "nothing of it"
+        printer.line(
+            f"{window} is held back, because it fails {join_names(broken)}; readers see {seen}"
+        )
     printer.finish(published.as_json())

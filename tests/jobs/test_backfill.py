@@ -375,7 +375,9 @@ def test_what_a_killed_check_left_goes_with_maintenance_and_a_run_left_open_come
     life: Life,
 ) -> None:
     lab = life.lab
-    (life.root / COPY / "lab" / "hourly").mkdir(parents=True)
+    left = life.root / COPY / "lab" / "hourly"
+    left.mkdir(parents=True)
+    (left / "part-0.parquet").write_bytes(b"")
     maintain(lab.spark, lab.pipeline)
     assert not (life.root / COPY).exists()
     landed = lab.land([event("open", 400, "e")])

@@ -58,6 +58,7 @@ def test_nothing_is_recorded_twice_for_what_readers_see_already(trips: Trips) ->
     before = read_history(trips.pipeline).published
     printed = trips("publish").stdout
     assert "hourly is held back, because it fails expect_column_values_to_be_between(n)" in printed
+    assert "; readers see nothing of it" in printed
     assert read_history(trips.pipeline).published == before
 
 
@@ -73,6 +74,7 @@ def test_once_it_passes_it_is_published_with_the_others(trips: Trips) -> None:
 def test_held_back_again_it_stays_as_it_was_and_closes_by_its_own_run(trips: Trips) -> None:
     trips.land(("d", "EWR", at(4), 1), ("e", "JFK", at(200), 1))
     trips("run", "--validate")
+    assert "; readers see run 1" in trips("publish").stdout
     found = published(trips)
     assert {name: out["run"] for name, out in found["outputs"].items()} == {"daily": 2, "hourly": 1}
     assert (found["run"], [*found["held"]]) == (2, ["hourly"])
