@@ -1,4 +1,4 @@
-"""Cases of one test of which some are deep, or take long."""
+"""Cases of one test of which some are deep."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 
-def quick_and_rare(
-    cases: Iterable[Any], rare: Collection[Any], mark: pytest.MarkDecorator = pytest.mark.deep
-) -> list[Any]:
-    """The cases; rare ones have the mark. Each is one value, or a tuple of all of them."""
+def quick_and_rare(cases: Iterable[Any], rare: Collection[Any]) -> list[Any]:
+    """The cases; rare ones are deep. Each is one value, or a tuple of all of them."""
     return [
-        pytest.param(*(c if isinstance(c, tuple) else (c,)), marks=mark) if c in rare else c
+        pytest.param(*(c if isinstance(c, tuple) else (c,)), marks=pytest.mark.deep)
+        if c in rare
+        else c
         for c in cases
     ]

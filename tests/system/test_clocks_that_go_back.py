@@ -24,6 +24,7 @@ from tests.oracle import Count, Event, Session, Sliding
 from tests.support.host_clock import HostClock, host_clock
 from tests.support.long_lived_pipeline import MINUTE
 from tests.support.pipeline_under_test import FEW, Lab
+from tests.support.rare_cases import quick_and_rare
 from windowing.crash import armed
 from windowing.grid.zone import micros
 from windowing.ledger.table import WATERMARKS, read_history
@@ -105,7 +106,7 @@ def check(lab: Lab) -> None:
     assert diagnose(lab.spark, lab.pipeline) == ()
 
 
-@pytest.mark.parametrize("jump", JUMPS, ids=str)
+@pytest.mark.parametrize("jump", quick_and_rare(JUMPS, JUMPS[:2]), ids=str)
 def test_a_clock_that_goes_back_between_runs(jump: timedelta, lab: Lab) -> None:
     with host_clock() as clock:
         for number in range(3):
@@ -140,6 +141,7 @@ def set_back_at(place: str, clock: HostClock, seen: list[str]) -> Callable[[str]
     return set_back
 
 
+@pytest.mark.deep
 def test_a_clock_that_goes_back_within_a_run(lab: Lab) -> None:
     with host_clock() as clock:
         start_us, seen = micros(clock.now()), list[str]()
@@ -172,6 +174,7 @@ def test_a_clock_that_goes_back_around_a_validation_and_a_publication(lab: Lab) 
         check(lab)
 
 
+@pytest.mark.deep
 def test_maintenance_by_a_clock_that_went_back_deletes_nothing_early(lab: Lab) -> None:
     with host_clock() as clock:
         run_by_the_clock(lab, clock, lab.land(events(micros(clock.now()), 0)))

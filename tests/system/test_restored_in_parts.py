@@ -22,7 +22,6 @@ from jobs.validate import validate
 from tests.oracle import Event, Oracle
 from tests.support.long_lived_pipeline import BASE, MINUTE, WINDOWS, Crasher, Life, ends_at
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
-from tests.support.rare_cases import quick_and_rare
 from tests.support.stored_rows import list_stored
 from windowing.admit.table import REFUSED
 from windowing.errors import ExpectationsFailed, StateRefused
@@ -173,7 +172,7 @@ PARTS = (*((part,) for part in _list_parts()), ("_ledger", "_checkpoint"))
 MOMENTS = ("finished", "open")
 WAYS = ("restore", "restore_but")
 CASES = [(parts, way, older) for parts in PARTS for way in WAYS for older in MOMENTS]
-QUICK = (
+CHOSEN = (
     (("_watermarks",), "restore", "finished"),
     (("_late",), "restore_but", "finished"),
     (("_seen",), "restore_but", "open"),
@@ -187,7 +186,10 @@ DERIVED = ("_watermarks", "_quality", "_published.json")
 
 @pytest.mark.parametrize(
     ("parts", "way", "older"),
-    quick_and_rare(CASES, [case for case in CASES if case not in QUICK], mark=pytest.mark.long),
+    [
+        pytest.param(*case, marks=pytest.mark.deep if case in CHOSEN else pytest.mark.long)
+        for case in CASES
+    ],
     ids=["-".join(("+".join(parts), way, older)) for parts, way, older in CASES],
 )
 def test_a_part_of_another_time_is_noticed_or_harmless(
@@ -213,6 +215,7 @@ def test_a_part_of_another_time_is_noticed_or_harmless(
     past.go_on()
 
 
+@pytest.mark.deep
 def test_a_pointer_that_is_newer_than_the_ledger_is_made_from_it(past: Past) -> None:
     lab, life = past.life.lab, past.life
     past.restore_but("finished", ("_published.json",))
@@ -224,6 +227,7 @@ def test_a_pointer_that_is_newer_than_the_ledger_is_made_from_it(past: Past) -> 
     assert pointer == kept
 
 
+@pytest.mark.deep
 def test_outcomes_of_steps_that_are_gone_publish_nothing(past: Past) -> None:
     """The ledger comes to the number of a validated step again, and nobody has validated it."""
     lab = past.life.lab

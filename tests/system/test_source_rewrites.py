@@ -210,6 +210,7 @@ def test_an_event_that_comes_back_elsewhere_is_no_duplicate(
     lab.holds_what_the_source_does()
 
 
+@pytest.mark.deep
 def test_an_event_that_comes_back_while_a_repair_is_not_finished_is_no_duplicate(
     spark: SparkSession, tmp_path: Path
 ) -> None:
