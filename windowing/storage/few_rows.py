@@ -16,24 +16,16 @@ _FIXED_BYTES = 16
 _LARGE = "__large"
 
 
-def is_few(columns: T.StructType, most: int | None) -> bool:
-    """Whether rows of these columns, at `most` so many, may be collected.
-
-    None stands for a number that is not known. A sketch, a list or a struct may take as much memory
-    as many numbers.
-    """
-    large = (T.ArrayType, T.BinaryType, T.MapType, T.StructType)
-    has_large = any(isinstance(field.dataType, large) for field in columns.fields)
-    return most is not None and most <= (_FEW_LARGE_ROWS if has_large else _FEW_ROWS)
-
-
 def collect_few(rows: DataFrame, most: int | None) -> pa.Table | None:
     """All `rows`, at `most` so many, in the memory of this process; None where they are too large.
 
+    None stands for a number that is not known; then nothing is collected, as where it is too high.
     No row may take more than its share of the bytes that there are for all. One that does is
     collected without its values, so that no more than these bytes ever are.
     """
-    share = _FEW_BYTES // max(most or 1, 1)
+    if most is None or most > _find_limit(rows.schema):
+        return None
+    share = _FEW_BYTES // max(most, 1)
     sizes = {
         field.name: size
         for field in rows.schema.fields
@@ -50,6 +42,13 @@ def collect_few(rows: DataFrame, most: int | None) -> pa.Table | None:
     if pc.any(collected[_LARGE]).as_py():
         return None
     return collected.drop_columns([_LARGE])
+
+
+def _find_limit(columns: T.StructType) -> int:
+    """How many rows are few. A sketch, a list or a struct may take as much as many numbers."""
+    large = (T.ArrayType, T.BinaryType, T.MapType, T.StructType)
+    has_large = any(isinstance(field.dataType, large) for field in columns.fields)
+    return _FEW_LARGE_ROWS if has_large else _FEW_ROWS
 
 
 def measure_bytes(value: str, kind: T.DataType, depth: int = 0) -> str | None:

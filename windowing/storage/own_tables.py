@@ -16,7 +16,7 @@ from windowing.errors import Busy
 from windowing.location import Location
 from windowing.storage import delta, delta_log, plain_table, spark_internals, staged_files
 from windowing.storage.arrow_merge import Clauses
-from windowing.storage.few_rows import collect_few, is_few
+from windowing.storage.few_rows import collect_few
 from windowing.storage.files import newest_version
 from windowing.storage.kept_open import find_noted_version, note_version
 from windowing.storage.plain_table import Bounds, PlainTable
@@ -230,7 +230,7 @@ def append(rows: DataFrame, after: After, sort: str, most: int | None) -> None:
     None stands for a number that is not known. Few rows are sorted and written by this process;
     where the table is not plain or has other columns, or where there are many, Spark does it.
     """
-    plain = _open_to_append(rows, after) if is_few(rows.schema, most) else None
+    plain = _open_to_append(rows, after)
     if plain is not None and not _is_due(plain, after):
         return
     collected = None if plain is None else collect_few(rows, most)
@@ -284,8 +284,6 @@ def append_counted(
     Returns how many rows there are, and for how many `flag` is true. None where Spark has to append
     them, and nothing is done. There are at `most` so many rows; None where that is not known.
     """
-    if not is_few(rows.schema, most):
-        return None
     plain = _find_fitting(on.path, rows.drop(flag).schema)
     collected = None if plain is None else collect_few(rows, most)
     if plain is None or collected is None:
@@ -305,8 +303,6 @@ def merge_few(
     `changed` are the columns of the table and an operation, in at `most` so many rows. No more than
     `most_bytes` of its files are rewritten.
     """
-    if not is_few(changed.schema, most):
-        return False
     plain = _find_fitting(on.path, changed.drop(clauses.op).schema)
     if plain is None or not plain_table.can_merge(plain, clauses, most_bytes):
         return False
