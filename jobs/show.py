@@ -182,7 +182,7 @@ def _read_as_of(
     if as_of is None:
         if not delta.exists(spark, path):
             return None
-        return delta.read(spark, path)
+        return own_tables.read(spark, path)
     past = read_history(pipeline)
     then = past.until_run(_parse_finished_run(past, as_of))
     version = then.entries[-1].versions.get(table)
@@ -347,7 +347,7 @@ def _describe_state_table(
 ) -> StateTable:
     path = pipeline.table(table)
     files, size = own_tables.size(spark, path)
-    rows = delta.read(spark, path)
+    rows = own_tables.read(spark, path)
     totals = rows.agg(F.count("*"), F.max(F.struct(RUN, BATCH))).first()
     if totals is None:
         raise UsageError(f"{path} can't be read as a Delta table")

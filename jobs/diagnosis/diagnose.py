@@ -167,7 +167,7 @@ def _find_newer_outputs(
     newest = {}
     for name in tables.output_names(pipeline):
         if name in past.versions and delta.exists(spark, pipeline.table(name)):
-            ((run,),) = delta.read(spark, pipeline.table(name)).agg(F.max(RUN)).collect()
+            ((run,),) = own_tables.read(spark, pipeline.table(name)).agg(F.max(RUN)).collect()
             newest[name] = run or 0
     return of_runs(newest, past)
 

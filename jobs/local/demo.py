@@ -44,7 +44,7 @@ from windowing.report.frame import records
 from windowing.report.text import interval
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
-from windowing.storage import delta
+from windowing.storage import own_tables
 
 ROOT = Path(__file__).parents[2]
 AIRFLOW = ROOT / ".venv-airflow" / "bin" / "airflow"
@@ -253,7 +253,7 @@ def measure_seconds(step: Any) -> float:
 
 def print_outcomes(demo: Demo) -> None:
     """Prints the rows that each run has read, by outcome."""
-    rows = delta.read(demo.spark, demo.pipeline.table("_watermarks")).orderBy("run")
+    rows = own_tables.read(demo.spark, demo.pipeline.table("_watermarks")).orderBy("run")
     columns = ["run", "read", "accepted", "late", "duplicate", "quarantined", "watermark"]
     print_rows("Outcomes of the rows read", rows, columns)
 
@@ -280,7 +280,7 @@ def play_repair(demo: Demo) -> None:
 
     A flight that was too late for a window of that time is accepted, as by any backfill.
     """
-    late = delta.read(demo.spark, demo.pipeline.table("_late"))
+    late = own_tables.read(demo.spark, demo.pipeline.table("_late"))
     unresolved = late.where("resolved_by is null").select(
         "flight_id",
         "dest",
@@ -296,7 +296,7 @@ def play_repair(demo: Demo) -> None:
     )
     print_rows("Late for a window", unresolved.orderBy("departed_at").limit(8), unresolved.columns)
     source = demo.pipeline.source.table
-    no_flights = delta.read(demo.spark, source).where(F.col("flight_id").startswith(EXERCISE))
+    no_flights = own_tables.read(demo.spark, source).where(F.col("flight_id").startswith(EXERCISE))
     CONSOLE.print(
         f"{no_flights.count()} rows that landed with the first arrival and were published are no "
         "flights but an exercise. They are deleted from the source."
@@ -344,9 +344,9 @@ def print_results(demo: Demo) -> None:
     windows = ["origin", "window_start", "window_end"]
     aggregates = ["flights", "mean_delay", "p95", "planes"]
     print_rows("daily, published", daily, [*windows, *aggregates, "is_final"])
-    quarantine = delta.read(demo.spark, demo.pipeline.table("_quarantine"))
+    quarantine = own_tables.read(demo.spark, demo.pipeline.table("_quarantine"))
     print_rows("Quarantine, by reason", quarantine.groupBy("reason").count(), ["reason", "count"])
-    quality = delta.read(demo.spark, demo.pipeline.table("_quality"))
+    quality = own_tables.read(demo.spark, demo.pipeline.table("_quality"))
     verdicts = quality.groupBy("run", "seq").agg(
         F.count("*").alias("expectations"), F.count_if(~F.col("success")).alias("failed")
     )

@@ -20,7 +20,7 @@ from windowing.panes import frame as partials
 from windowing.panes.rule import COMPACTED, Family, fragments_table, pane_families
 from windowing.source import table as source
 from windowing.spec.kinds import Session
-from windowing.storage import delta
+from windowing.storage import delta, own_tables
 from windowing.storage.merges import swap_rows
 
 _GROUP = "__group"
@@ -56,7 +56,7 @@ def _compact_panes(batch: RunContext, family: Family, kept: Sequence[Part]) -> i
     on_time = _is_on_time(batch.pipeline.watermark.allowed_lateness_us)
     # Null for all rows that were on time, so they form one group.
     judged = F.when(~on_time, F.col(JUDGED))
-    rows = delta.read(batch.spark, path).withColumn(_GROUP, judged)
+    rows = own_tables.read(batch.spark, path).withColumn(_GROUP, judged)
     crowd = Crowd(
         group=(*batch.keys, PANE, _GROUP),
         identity=(*batch.keys, PANE, BATCH, JUDGED),
@@ -86,11 +86,11 @@ def _compact_fragments(batch: RunContext, window: Session, kept: Sequence[Part])
     path = batch.pipeline.table(fragments_table(window))
     if not delta.exists(batch.spark, path):
         return 0
-    sessions = delta.read(batch.spark, complete_table(batch.pipeline, window).path)
+    sessions = own_tables.read(batch.spark, complete_table(batch.pipeline, window).path)
     spans = sessions.select(*batch.keys, START, F.col(LAST).alias("__until"))
     same_key = [F.col(f"f.`{k}`") == F.col(f"s.`{k}`") for k in batch.keys]
     inside = (F.col(FIRST) >= F.col(START)) & (F.col(FIRST) <= F.col("__until"))
-    rows = delta.read(batch.spark, path)
+    rows = own_tables.read(batch.spark, path)
     joined = rows.alias("f").join(spans.alias("s"), [*same_key, inside])
     placed = joined.select("f.*", F.col(START).alias(_GROUP))
     crowd = Crowd(

@@ -20,7 +20,7 @@ from windowing.ledger.table import WATERMARKS
 from windowing.panes.rule import SEEN, pane_families
 from windowing.source import table as source
 from windowing.spec.kinds import Aligned, Global
-from windowing.storage import delta, upkeep
+from windowing.storage import delta, own_tables, upkeep
 from windowing.windows.finality import is_expired
 from windowing.windows.gaps import shows_empty_windows
 
@@ -60,7 +60,7 @@ def _expire_refused(batch: RunContext, until_us: int) -> dict[str, int]:
 
 
 def _list_runs_before(batch: RunContext, arrival_us: int) -> list[int]:
-    watermarks = delta.read(batch.spark, batch.pipeline.table(WATERMARKS))
+    watermarks = own_tables.read(batch.spark, batch.pipeline.table(WATERMARKS))
     earlier = watermarks.where(F.col("arrival") < instant(arrival_us))
     return [row[RUN] for row in earlier.select(RUN).distinct().collect()]
 
@@ -89,9 +89,9 @@ def _empty_old_rows(batch: RunContext, table: str, old: Column) -> int:
     path = batch.pipeline.table(table)
     if not delta.exists(batch.spark, path):
         return 0
-    if EMPTIED not in delta.read(batch.spark, path).columns:
+    if EMPTIED not in own_tables.read(batch.spark, path).columns:
         upkeep.add_columns(batch.spark, path, [T.StructField(EMPTIED, T.LongType())])
-    rows = delta.read(batch.spark, path)
+    rows = own_tables.read(batch.spark, path)
     due = old & F.col(EMPTIED).isNull()
     n = rows.where(due).count()
     if n:
@@ -114,7 +114,7 @@ def _delete_old_rows(batch: RunContext, table: str, old: Column) -> int:
     path = batch.pipeline.table(table)
     if not delta.exists(batch.spark, path):
         return 0
-    n = delta.read(batch.spark, path).where(old).count()
+    n = own_tables.read(batch.spark, path).where(old).count()
     if n:
         upkeep.delete_where(batch.spark, path, old)
     crashpoint("maintain.expired")

@@ -237,7 +237,7 @@ def _read_sessions_before(batch: RunContext, path: Location) -> DataFrame:
     Those of an earlier attempt would make the events late that they were made of.
     """
     if batch.versions_before is None:
-        return own_tables.read(batch.spark, path)
+        return own_tables.read(batch.spark, path, own_tables.EVERY_ROW)
     # A table that the ledger does not know yet was created by this run, and empty.
     version = batch.versions_before.get(path.name, 0)
     return delta.read(batch.spark, path, version)

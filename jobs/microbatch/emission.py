@@ -68,7 +68,8 @@ def _emit_aligned(closing: Closing, family: Family, window: Aligned) -> dict[str
     schema = source.schema(batch.spark, pipeline)
     algebras = partials.algebras_of(pipeline, window.aggregates, schema)
     kept = partials.parts_of(algebras.values())
-    found, within = _select_pool(closing, own_tables.read(batch.spark, path), window)
+    panes = own_tables.read(batch.spark, path, own_tables.EVERY_ROW)
+    found, within = _select_pool(closing, panes, window)
     columns = [*batch.keys, PANE, JUDGED, TOUCHED, *(p.name for p in kept)]
     pool = found.select(*columns).localCheckpoint(eager=True)
     lateness = pipeline.watermark.allowed_lateness_us

@@ -147,7 +147,7 @@ def closing_gaps(closing: Closing, window: Filled, table: str) -> tuple[DataFram
     batch = closing.batch
     lateness = batch.pipeline.watermark.allowed_lateness_us
     after_us = closing.after_us or 0
-    panes = own_tables.read(batch.spark, batch.pipeline.table(table))
+    panes = own_tables.read(batch.spark, batch.pipeline.table(table), own_tables.EVERY_ROW)
     wide = widen_to_growth(panes, Range(after_us, after_us))
     extents = window_extents(panes, window, batch.keys, lateness, wide)
     first_shown = _select_first_shown(closing, window, panes, extents, wide)

@@ -166,7 +166,8 @@ def derive_output(closing: Closing, window: Window) -> dict[str, int]:
     """
     batch = closing.batch
     target = output_table(batch.pipeline, window)
-    windows = own_tables.read(batch.spark, complete_table(batch.pipeline, window).path)
+    path = complete_table(batch.pipeline, window).path
+    windows = own_tables.read(batch.spark, path, own_tables.EVERY_ROW)
     lows = _find_changed_from(closing, window, windows)
     affected = _select_affected(closing, windows, lows)
     new = _select_shown(closing, window, affected)
@@ -181,7 +182,8 @@ def rederive_output(closing: Closing, window: Window) -> dict[str, int]:
     """Updates the output of `window` from its complete table; all windows are compared."""
     batch = closing.batch
     target = output_table(batch.pipeline, window)
-    windows = own_tables.read(batch.spark, complete_table(batch.pipeline, window).path)
+    path = complete_table(batch.pipeline, window).path
+    windows = own_tables.read(batch.spark, path, own_tables.EVERY_ROW)
     new = _select_shown(closing, window, windows)
     output = outputs.open_output(target)
     old = outputs.read_output(batch.spark, output)
@@ -221,7 +223,8 @@ def _find_changed_from(closing: Closing, window: Window, windows: DataFrame) -> 
     if not delta.exists(batch.spark, path):
         return changed.groupBy(*keys).agg(first_of_key)
     # Rows that a backfill or compaction wrote have a negative batch.
-    rows = own_tables.read(batch.spark, path).where(this_run & (F.col(BATCH) >= 0))
+    stored = own_tables.read(batch.spark, path, own_tables.EVERY_ROW)
+    rows = stored.where(this_run & (F.col(BATCH) >= 0))
     events = rows.select(*keys, F.col(time).alias(_LOW))
     return events.unionByName(changed).groupBy(*keys).agg(first_of_key)
 

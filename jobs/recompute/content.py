@@ -13,7 +13,7 @@ from windowing.columns import END, PANE, START, TIME
 from windowing.merge.rule import output_table
 from windowing.panes.rule import Family, longest_span
 from windowing.spec.kinds import Global
-from windowing.storage import delta
+from windowing.storage import own_tables
 
 
 def narrow_to_content(
@@ -51,7 +51,7 @@ def _find_ends(batch: RunContext, family: Family, events: DataFrame) -> tuple[in
     for window in family.windows:
         # The windows of a global output have no bounds.
         if not isinstance(window, Global):
-            stored = delta.read(batch.spark, output_table(batch.pipeline, window).path)
+            stored = own_tables.read(batch.spark, output_table(batch.pipeline, window).path)
             content.append(_times(stored, F.unix_micros(START), F.unix_micros(END)))
     together = reduce(DataFrame.unionByName, content)
     ends = together.agg(F.min("__first"), F.max("__last")).first()

@@ -18,7 +18,7 @@ from windowing.panes.rule import EVENTS
 from windowing.source import table as source
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import OrderDependent, RecordSliding
-from windowing.storage import delta
+from windowing.storage import own_tables
 
 
 def rebuild_events(batch: RunContext, chunk: TimeRange, events: DataFrame) -> dict[str, int]:
@@ -45,7 +45,7 @@ def rebuild_events(batch: RunContext, chunk: TimeRange, events: DataFrame) -> di
     schema = source.read(batch.spark, pipeline, chunk.version).schema
     counts: dict[str, int] = {}
     for window in pipeline.ordered:
-        stored = delta.read(batch.spark, pipeline.table(EVENTS))
+        stored = own_tables.read(batch.spark, pipeline.table(EVENTS))
         counts |= prepare_keys(batch, window, reached, stored, None, schema)()
     return counts
 
@@ -55,7 +55,7 @@ def _keys_in(batch: RunContext, window: OrderDependent, chunk: TimeRange) -> Dat
 
     The windows are read as the last finished step left them.
     """
-    stored = delta.read(batch.spark, complete_table(batch.pipeline, window).path)
+    stored = own_tables.read(batch.spark, complete_table(batch.pipeline, window).path)
     beside_us = window.tick_us if isinstance(window, RecordSliding) else 0
     over = (F.col(START) < instant(chunk.end_us + beside_us)) & (
         F.col(END) > instant(chunk.start_us)

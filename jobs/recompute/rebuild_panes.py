@@ -23,7 +23,7 @@ from windowing.panes import frame as partials
 from windowing.panes.rule import Family, longest_span, pane_families
 from windowing.source import table as source
 from windowing.spec.kinds import CHANGES, ON_CHANGE, Aligned, Global
-from windowing.storage import delta
+from windowing.storage import own_tables
 from windowing.windows import aligned, whole
 from windowing.windows.finality import is_expired
 from windowing.windows.gaps import list_empty_windows, shows_empty_windows, window_extents
@@ -123,7 +123,7 @@ def _rebuild_global_window(
 ) -> dict[str, int]:
     """Recomputes a global window from all panes; returns the counts of its output."""
     target = output_table(batch.pipeline, window)
-    state_rows = delta.read(batch.spark, batch.pipeline.table(family.table))
+    state_rows = own_tables.read(batch.spark, batch.pipeline.table(family.table))
     touched = state_rows.withColumn(TOUCHED, F.lit(1).cast("bigint"))
     found = whole.merge_whole_windows(touched, batch.keys, partials.parts_of(algebras.values()))
     columns = [*batch.keys, *bound_columns(window)]
@@ -153,7 +153,7 @@ def _rebuild_overlapping_windows(
     kept = partials.parts_of(algebras.values())
     output = outputs.open_output(target)
     stored = outputs.read_output(batch.spark, output)
-    state_rows = delta.read(batch.spark, batch.pipeline.table(family.table))
+    state_rows = own_tables.read(batch.spark, batch.pipeline.table(family.table))
     if shows_empty_windows(window):
         # A key's first and last event decide which empty windows it has, however far from the
         # chunk they lie. So all its panes are read and all its windows compared.

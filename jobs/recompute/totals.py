@@ -19,7 +19,7 @@ from windowing.merge.rule import output_table
 from windowing.panes.rule import EVENTS, fragments_table, pane_families
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
-from windowing.storage import delta
+from windowing.storage import own_tables
 
 _BEFORE, _BY_OUTPUT, _BY_EVENTS = "before", "by_output", "by_events"
 """Counts of a chunk's intent: how many events were accepted before, and what they were counted by.
@@ -76,7 +76,7 @@ def _only_shown_keys(batch: RunContext, events: DataFrame) -> DataFrame:
     outputs = []
     for window in batch.pipeline.windows:
         path = output_table(batch.pipeline, window).path
-        outputs.append(delta.read(batch.spark, path).select(*batch.keys))
+        outputs.append(own_tables.read(batch.spark, path).select(*batch.keys))
     shown_keys = reduce(DataFrame.unionByName, outputs).distinct()
     return events.join(shown_keys, list(batch.keys), "left_semi")
 
@@ -106,7 +106,7 @@ def _find_count(pipeline: Pipeline, past: LedgerExcerpt) -> CountOfAll | None:
 def count_accepted_by(batch: RunContext, shown_in: CountOfAll) -> int:
     """How many events are accepted, as that output says and the late rows that it misses."""
     window = shown_in.window
-    rows = delta.read(batch.spark, output_table(batch.pipeline, window).path)
+    rows = own_tables.read(batch.spark, output_table(batch.pipeline, window).path)
     total = F.coalesce(F.sum(F.col(f"`{shown_in.column}`")), F.lit(0))
     shown = int(rows.agg(total).collect()[0][0])
     return shown + count_partly_late(batch).get(window.name, 0)

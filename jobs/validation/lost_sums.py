@@ -21,7 +21,7 @@ from windowing.panes import frame as partials
 from windowing.panes.rule import state_of
 from windowing.source import table as source
 from windowing.spec.kinds import Aligned, Global, Session, Window
-from windowing.storage import delta
+from windowing.storage import own_tables
 from windowing.windows import aligned, session, whole
 from windowing.windows.neighbours import widen_to_needed
 
@@ -48,7 +48,7 @@ def _compute_windows(
     batch: RunContext, window: Window, algebras: Mapping[str, Algebra], wanted: DataFrame
 ) -> DataFrame:
     """The windows that state contains, among them those of `wanted`: [keys, bounds, parts]."""
-    stored = delta.read(batch.spark, batch.pipeline.table(state_of(batch.pipeline, window)))
+    stored = own_tables.read(batch.spark, batch.pipeline.table(state_of(batch.pipeline, window)))
     kept = partials.parts_of(algebras.values())
     touched = stored.withColumn(TOUCHED, F.lit(1).cast("bigint"))
     if isinstance(window, Aligned):

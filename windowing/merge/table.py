@@ -53,7 +53,9 @@ def is_new(spark: SparkSession, output: Output) -> bool:
     return own_tables.is_new(spark, output.snapshot)
 
 
-def read_output(spark: SparkSession, output: Output, within: Bounds | None = None) -> DataFrame:
+def read_output(
+    spark: SparkSession, output: Output, within: Bounds = own_tables.EVERY_ROW
+) -> DataFrame:
     """The stored rows; those that are not `within` may be left out."""
     return own_tables.read_snapshot(spark, output.snapshot, within)
 

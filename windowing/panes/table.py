@@ -102,7 +102,7 @@ def panes_of(spark: SparkSession, pipeline: Pipeline, table: str, stamp: Stamp) 
     path = pipeline.table(table)
     if not delta.exists(spark, path):
         return None
-    return own_tables.read(spark, path).where(stamp.foreign)
+    return own_tables.read(spark, path, own_tables.EVERY_ROW).where(stamp.foreign)
 
 
 def events_before(spark: SparkSession, pipeline: Pipeline, stamp: Stamp) -> DataFrame | None:
@@ -132,7 +132,8 @@ def ids_before(
     """
     if not delta.exists(spark, pipeline.table(SEEN)):
         return None
-    seen = own_tables.read(spark, pipeline.table(SEEN)).where(stamp.foreign)
+    stored = own_tables.read(spark, pipeline.table(SEEN), own_tables.EVERY_ROW)
+    seen = stored.where(stamp.foreign)
     horizon = pipeline.watermark.dedupe_horizon_us
     if horizon is not None and stamp.judged_us is not None:
         not_expired = F.unix_micros("event_time") + F.lit(horizon) > F.lit(stamp.judged_us)

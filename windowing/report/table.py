@@ -287,9 +287,9 @@ def _count_groups(path: Location, open_session: OpenSession) -> list[table_figur
 def _count_groups_by_spark(path: Location, spark: "SparkSession") -> list[table_figures.Group]:
     from pyspark.sql import functions as F
 
-    from windowing.storage import delta
+    from windowing.storage import own_tables
 
-    grouped = delta.read(spark, path).groupBy("outcome", "reason")
+    grouped = own_tables.read(spark, path).groupBy("outcome", "reason")
     counted = grouped.agg(F.count("*"), F.count("resolved_by")).collect()
     return [table_figures.Group((row[0], row[1]), row[2], row[3]) for row in counted]
 

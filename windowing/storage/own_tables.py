@@ -29,6 +29,10 @@ _AS_STORED = {
 """Options with which Spark reads Parquet files as they are."""
 _PATTERN = re.compile(r"[*?{}\[\]\\]")
 """What Spark takes for a pattern in the path of a file, but Delta does not in that of a table."""
+EVERY_ROW: Bounds = {}
+"""The bounds of a query that needs a whole table."""
+_SMALL_BYTES = 64 * 1024 * 1024
+"""Up to this size reading a whole table takes no longer than finding the files that are needed."""
 _CHANGED = "{}: another writer changed the table; try again when it has finished"
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
 """How settings of a session begin that give new tables properties."""
@@ -76,7 +80,7 @@ def open_snapshot(path: Location) -> Snapshot:
 
 
 def read(spark: SparkSession, path: Location, within: Bounds | None = None) -> DataFrame:
-    """The newest version of the table at `path`; rows that are not `within` may be left out."""
+    """The newest version of the table at `path`, as `read_snapshot` reads it."""
     return read_snapshot(spark, open_snapshot(path), within)
 
 
@@ -87,19 +91,26 @@ def read_snapshot(
 
     Spark takes a job to choose the files of a table, and another one for its protocol where the
     last commit is not Spark's own. So the files of a plain table are chosen here, by the bounds.
-    Where another commit comes meanwhile, Spark may read that one; none then follows `snapshot`.
+    None stands for bounds that are not known; Spark then chooses those of a large table by the
+    conditions of the query. Where another commit comes meanwhile, Spark may read that one; none
+    then follows `snapshot`.
     """
-    path, plain = snapshot.path, snapshot.plain
-    files = None if plain is None else plain_table.list_files(plain, within or {})
-    if (
-        plain is None
-        or not files
-        or len(files) > plain_table.MOST_FILES
-        or _PATTERN.search(path.text)
-    ):
-        return delta.read(spark, path)
-    reader = spark.read.schema(_schema_of(plain)).options(**_AS_STORED)
+    files = _choose_files(snapshot, within)
+    if snapshot.plain is None or not files:
+        return delta.read(spark, snapshot.path)
+    reader = spark.read.schema(_schema_of(snapshot.plain)).options(**_AS_STORED)
     return reader.parquet(*(file.path for file in files))
+
+
+def _choose_files(snapshot: Snapshot, within: Bounds | None) -> list[plain_table.File] | None:
+    """The files that Spark reads by their names; none where it has to choose them."""
+    if snapshot.plain is None or _PATTERN.search(snapshot.path.text):
+        return None
+    files = plain_table.list_files(snapshot.plain, within or EVERY_ROW)
+    if files is None or len(files) > plain_table.MOST_FILES:
+        return None
+    is_large = within is None and sum(file.bytes for file in files) > _SMALL_BYTES
+    return None if is_large else files
 
 
 def schema(spark: SparkSession, path: Location) -> T.StructType:
