@@ -17,10 +17,11 @@ from jobs.locking import lock_file
 from windowing.crash import crashpoint
 from windowing.errors import UsageError
 from windowing.ledger.table import read_excerpt
+from windowing.location import Location
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
-from windowing.storage.files import free_path_beside, list_tables
-from windowing.storage.store import store_of
+from windowing.storage.files import list_tables
+from windowing.storage.store import find_free, store_of
 
 _OWN = re.compile(
     r"_(lock|checkpoint(\..+)?|published\.(json|draft)|report\.html|docs|check)"
@@ -120,7 +121,8 @@ def _reset_directory(pipeline: Pipeline) -> Holding:
     holding(pipeline)
     with lock_file.held_here(pipeline):
         found = holding(pipeline)
-        os.replace(root, free_path_beside(root, f".{root.name}.reset-{{n}}"))
+        free = find_free(Location(str(root.parent)), f".{root.name}.reset-")
+        os.replace(root, free.local)
         crashpoint("reset.taken")
     _delete_renamed(root)
     return found

@@ -12,7 +12,7 @@ from windowing.ledger.rule import LedgerHistory
 from windowing.location import Location
 from windowing.source.rule import ends_with_rewrite
 from windowing.spec.pipeline import Pipeline
-from windowing.storage.store import store_of
+from windowing.storage.store import find_free, store_of
 
 CHECKPOINT = "_checkpoint"
 _NEWEST = 3
@@ -82,18 +82,10 @@ def rebuild_checkpoint(pipeline: Pipeline, past: LedgerHistory) -> Location | No
     crashpoint("recover.drafted")
     kept = None
     if store.list_files(home):
-        kept = _find_free(pipeline)
+        kept = find_free(pipeline.root, f"{CHECKPOINT}.old-")
         store.move(home, kept)
     crashpoint("recover.moved")
     store.move(draft, home)
-    return kept
-
-
-def _find_free(pipeline: Pipeline) -> Location:
-    """Where the old checkpoint can be kept, because nothing else is there."""
-    n = 1
-    while store_of(pipeline.root).list_files(kept := pipeline.table(f"{CHECKPOINT}.old-{n}")):
-        n += 1
     return kept
 
 

@@ -6,7 +6,6 @@ No table here is a name of Spark's catalog.
 import json
 import os
 import re
-from pathlib import Path
 
 from windowing.location import Location
 from windowing.storage.store import store_of
@@ -18,15 +17,6 @@ _COMMIT = re.compile(r"(\d{20})\.json")
 def locate_uri(uri: str) -> Location:
     """Where a local path or `file:` URI points to, as Spark and Delta print one."""
     return Location(uri.removeprefix("file://").removeprefix("file:"))
-
-
-def free_path_beside(path: Path, kept: str) -> Path:
-    """A free path next to `path`: `kept` with the first number for `{n}` that no file has."""
-    n = 1
-    # Not str.format, because the name of a user's directory may contain braces.
-    while (candidate := path.with_name(kept.replace("{n}", str(n)))).exists():
-        n += 1
-    return candidate
 
 
 def has_directory(path: Location) -> bool:

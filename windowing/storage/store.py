@@ -132,3 +132,11 @@ def store_of(place: Location) -> Store:
     if place.is_in_catalog:
         raise ValueError(f"{place} is a table's name and no place for files")
     return _LOCAL
+
+
+def find_free(directory: Location, name: str) -> Location:
+    """A place in `directory` without files: `name` and the first number for which there is none."""
+    n = 1
+    while store_of(directory).list_files(place := directory / f"{name}{n}"):
+        n += 1
+    return place

@@ -7,7 +7,7 @@ import pytest
 from tests.support.faulty_store import Fault, FaultyStore
 from tests.support.store_contract import StoreContract
 from windowing.location import Location
-from windowing.storage.store import LocalStore, Store, store_of
+from windowing.storage.store import LocalStore, Store, find_free, store_of
 
 
 class TestLocalStore(StoreContract):
@@ -41,6 +41,14 @@ def test_directories_without_files_are_none(tmp_path: Path) -> None:
     assert not store.list_files(home / "to")
     store.move(home / "from", home / "to")
     assert list(store.list_files(home)) == ["to/a"]
+
+
+def test_the_first_place_without_files_is_free(tmp_path: Path) -> None:
+    home = Location(str(tmp_path / "a{b}{}c"))
+    assert find_free(home, ".old-") == home / ".old-1"
+    for name in (".old-1", ".old-2", ".old-4"):
+        store_of(home).write(home / name / "a", b"1")
+    assert find_free(home, ".old-") == home / ".old-3"
 
 
 def test_what_can_not_be_deleted_is_no_success(tmp_path: Path) -> None:
