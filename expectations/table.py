@@ -9,10 +9,10 @@ import pyarrow as pa
 from expectations.outcome import Outcome
 from windowing.grid.zone import micros
 from windowing.ledger.rule import LedgerEntry, LedgerHistory
+from windowing.ledger.table import QUALITY, read_newest_validation, select_outcomes
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import control
 
-QUALITY = "_quality"
 _SCHEMA = pa.schema(
     [
         ("run", pa.int64()),
@@ -69,22 +69,12 @@ def _after_others(before: control.Contents, subject: LedgerEntry) -> int:
     return max(now_us, (subject.at or 0) + 1, 0 if newest_us is None else newest_us + 1)
 
 
-def _is_of(row: control.Row, entry: LedgerEntry | None) -> bool:
-    """Whether an outcome is of the entry, and not of an earlier one of the same number.
-
-    There was one where the ledger was restored to an earlier time, and `_quality` was not.
-    """
-    if entry is None or row["seq"] != entry.seq:
-        return False
-    return bool(row["checked_at"] > (entry.at or 0))
-
-
 def read_validated(pipeline: Pipeline, past: LedgerHistory) -> frozenset[int]:
     """The numbers of the validated steps that are not older than what is published."""
     since = min(e.seq if e else -1 for e in (past.published, past.newest))
-    found = control.select_rows(control.read_contents(pipeline.table(QUALITY)), "seq", since)
-    entries = {entry.seq: entry for entry in past.entries}
-    return frozenset(row["seq"] for row in found if _is_of(row, entries.get(row["seq"])))
+    steps = [entry for entry in past.entries if entry.seq >= since]
+    found = select_outcomes(control.read_contents(pipeline.table(QUALITY)), steps)
+    return frozenset(row["seq"] for row in found)
 
 
 def read_newest(pipeline: Pipeline, subject: LedgerEntry) -> tuple[Outcome, ...]:
@@ -93,11 +83,7 @@ def read_newest(pipeline: Pipeline, subject: LedgerEntry) -> tuple[Outcome, ...]
 
 
 def _newest_rows(pipeline: Pipeline, subject: LedgerEntry) -> list[control.Row]:
-    found = control.read_contents(pipeline.table(QUALITY))
-    since = control.select_rows(found, "seq", subject.seq)
-    rows = [row for row in since if _is_of(row, subject)]
-    latest = max((row["checked_at"] for row in rows), default=None)
-    newest = [row for row in rows if row["checked_at"] == latest]
+    newest = read_newest_validation(pipeline, [subject])
     return sorted(newest, key=lambda row: int(row.get("place") or 0))
 
 

@@ -11,7 +11,6 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from expectations.table import QUALITY
 from jobs.diagnosis import tables
 from jobs.foreign_errors.control_errors import control_errors_explained
 from jobs.locking import lock
@@ -34,7 +33,7 @@ from windowing.ledger.rule import (
     LedgerEntry,
     LedgerHistory,
 )
-from windowing.ledger.table import LEDGER, WATERMARKS, read_history, record_entries
+from windowing.ledger.table import LEDGER, QUALITY, WATERMARKS, read_history, record_entries
 from windowing.location import Location
 from windowing.panes.rule import NO_BATCH, state_names
 from windowing.panes.table import Stamp

@@ -9,7 +9,6 @@ import pytest
 
 from expectations.outcome import Outcome
 from expectations.table import (
-    QUALITY,
     read_newest,
     read_validated,
     read_validation,
@@ -17,6 +16,7 @@ from expectations.table import (
 )
 from tests.expectations.planted import PIPELINE
 from windowing.ledger.rule import CLOSE, PUBLISH, LedgerEntry, LedgerHistory
+from windowing.ledger.table import QUALITY
 from windowing.location import Location
 from windowing.report import table as report
 from windowing.spec.pipeline import Pipeline
@@ -113,9 +113,19 @@ def test_outcomes_of_another_step_with_the_same_number_do_not_count(pipeline: Pi
 def test_a_report_shows_the_last_validation_of_the_newest_step(
     pipeline: Pipeline, plain: list[int]
 ) -> None:
-    found = report._read_checks(pipeline)
+    found = report._read_checks(pipeline, LedgerHistory((OLD, NEW)))
     assert [check.expectation for check in found] == ["expects 3", "expects 4"]
     assert set(plain) == {7}
+
+
+def test_a_report_shows_no_outcomes_of_steps_that_are_gone(pipeline: Pipeline) -> None:
+    """The ledger was restored to an earlier time, and in the second case has come on since."""
+    (row, *_) = control.select_rows(control.read_contents(pipeline.table(QUALITY)), "seq", 7)
+    again = replace(NEW, at=row["checked_at"] + 60_000_000)
+    for past in (LedgerHistory((OLD,)), LedgerHistory((OLD, again))):
+        found = report._read_checks(pipeline, past)
+        assert {check.seq for check in found} == {3}
+        assert len(found) == 50
 
 
 def test_a_pipeline_without_a_validation_has_no_outcomes(tmp_path: Path) -> None:
@@ -123,4 +133,4 @@ def test_a_pipeline_without_a_validation_has_no_outcomes(tmp_path: Path) -> None
     assert read_validation(empty, NEW, "new") == ()
     assert read_validated(empty, LedgerHistory((NEW,))) == frozenset()
     assert read_newest(empty, NEW) == ()
-    assert report._read_checks(empty) == []
+    assert report._read_checks(empty, LedgerHistory((NEW,))) == []

@@ -13,7 +13,6 @@ from time import monotonic
 import pytest
 from pyspark.sql import SparkSession
 
-from expectations.table import QUALITY
 from jobs.doctor import diagnose
 from jobs.maintain import maintain
 from jobs.publish import publish
@@ -27,7 +26,7 @@ from tests.support.pipeline_under_test import FEW, Lab
 from tests.support.rare_cases import quick_and_rare
 from windowing.crash import armed
 from windowing.grid.zone import micros
-from windowing.ledger.table import WATERMARKS, read_history
+from windowing.ledger.table import QUALITY, WATERMARKS, read_history
 from windowing.storage import control
 
 WINDOWS = (

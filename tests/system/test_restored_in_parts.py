@@ -13,7 +13,6 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
-from expectations.table import QUALITY
 from jobs.doctor import diagnose, recover
 from jobs.publish import publish
 from jobs.reset import reset
@@ -25,7 +24,7 @@ from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from tests.support.stored_rows import list_stored
 from windowing.admit.table import REFUSED
 from windowing.errors import ExpectationsFailed, StateRefused
-from windowing.ledger.table import read_history
+from windowing.ledger.table import QUALITY, read_history
 from windowing.panes.rule import state_names
 from windowing.spec.load import load_pipeline
 from windowing.storage import control

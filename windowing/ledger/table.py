@@ -1,10 +1,14 @@
-"""The `_ledger` and `_watermarks` tables: read, appended to one step at a time, and compacted."""
+"""The `_ledger` and `_watermarks` tables: read, appended to one step at a time, and compacted.
 
-from collections.abc import Iterable, Iterator, Mapping
+Of `_quality` it is known here which rows judge which entry.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from windowing.crash import crashpoint
 from windowing.errors import Busy
@@ -20,7 +24,7 @@ from windowing.ledger.selection import select_entries
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import control
 
-LEDGER, WATERMARKS = "_ledger", "_watermarks"
+LEDGER, WATERMARKS, QUALITY = "_ledger", "_watermarks", "_quality"
 MOST_FILES = 24
 """From how many files of the ledger a run compacts. Most runs add three, and reading one costs half
 a millisecond.
@@ -141,6 +145,31 @@ def record_watermark(
     else:
         rows = [*_list_watermark_rows(read_history(pipeline)), row]
         control.replace_rows(path, _WATERMARKS_SCHEMA, rows, "run >= 0")
+
+
+def read_newest_validation(pipeline: Pipeline, steps: Collection[LedgerEntry]) -> list[control.Row]:
+    """The rows of `_quality` that were written last of the newest of these steps that has any."""
+    found = control.read_contents(pipeline.table(QUALITY))
+    numbers = {number for file in found.files for number in pc.unique(file["seq"]).to_pylist()}
+    for step in sorted(steps, key=lambda step: step.seq, reverse=True):
+        rows = select_outcomes(found, [step]) if step.seq in numbers else []
+        if rows:
+            latest = max(row["checked_at"] for row in rows)
+            return [row for row in rows if row["checked_at"] == latest]
+    return []
+
+
+def select_outcomes(found: control.Contents, steps: Iterable[LedgerEntry]) -> list[control.Row]:
+    """The rows of `_quality` that judge one of these steps, and no earlier one of its number.
+
+    There was one where the ledger was restored to an earlier time, and `_quality` was not.
+    """
+    ends = {step.seq: step.at or 0 for step in steps}
+    rows = []
+    for row in control.select_rows(found, "seq", min(ends, default=0)):
+        if row["seq"] in ends and row["checked_at"] > ends[row["seq"]]:
+            rows.append(row)
+    return rows
 
 
 def find_highest_time(done: Iterable[LedgerEntry]) -> int | None:

@@ -20,7 +20,7 @@ from windowing.ledger.rule import (
     LedgerEntry,
     LedgerHistory,
 )
-from windowing.ledger.table import WATERMARKS, read_history
+from windowing.ledger.table import WATERMARKS, read_history, read_newest_validation
 from windowing.location import Location
 from windowing.report.rule import Changed
 from windowing.report.text import describe_range, list_open_steps
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 OpenSession = Callable[[], "SparkSession"]
 """Returns the session, and starts it when it is called for the first time."""
 
-QUALITY = "_quality"
 REFUSED_TABLES = ("_late", "_duplicates", "_quarantine")
 """The tables of refused rows in the order of the page.
 
@@ -166,7 +165,7 @@ def read_facts(pipeline: Pipeline, open_session: OpenSession) -> Facts:
         outputs=tuple(_read_output(w, pipeline, past, open_session) for w in pipeline.windows),
         refusals=tuple(_read_refusals(pipeline, open_session)),
         lost=find_lost(past),
-        checks=tuple(_read_checks(pipeline)),
+        checks=tuple(_read_checks(pipeline, past)),
     )
 
 
@@ -294,19 +293,12 @@ def _count_groups_by_spark(path: Location, spark: "SparkSession") -> list[table_
     return [table_figures.Group((row[0], row[1]), row[2], row[3]) for row in counted]
 
 
-def _read_checks(pipeline: Pipeline) -> list[Check]:
+def _read_checks(pipeline: Pipeline, past: LedgerHistory) -> list[Check]:
     """The newest validation: the results written last of the newest step that was validated."""
-    contents = control.read_contents(pipeline.table(QUALITY))
-    newest_step = control.find_highest(contents, "seq")
-    if newest_step is None:
-        return []
-    rows = control.select_rows(contents, "seq", newest_step)
-    latest = max(row["checked_at"] for row in rows)
     names = [field.name for field in fields(Check)]
     found = []
-    for row in rows:
-        if row["checked_at"] == latest:
-            # Rows of earlier versions of Tidemark lack the last column.
-            found.append(Check(**{name: row[name] for name in names if name in row}))
+    for row in read_newest_validation(pipeline, past.entries):
+        # Rows of earlier versions of Tidemark lack the last column.
+        found.append(Check(**{name: row[name] for name in names if name in row}))
     found.sort(key=lambda each: (each.success, each.severity, each.window, each.expectation))
     return found[:_SHOWN_CHECKS]
