@@ -38,7 +38,8 @@ from windowing.location import Location
 from windowing.panes.rule import NO_BATCH, state_names
 from windowing.panes.table import Stamp
 from windowing.spec.pipeline import Pipeline
-from windowing.storage import delta, delta_log, own_tables, staged_files, table_retention, upkeep
+from windowing.storage import delta_log, own_tables, staged_files, table_retention, upkeep
+from windowing.storage.files import has_commit
 
 KEPT = timedelta(days=30)
 """How long VACUUM keeps files of state, ledger and refused rows that no newest version needs.
@@ -129,7 +130,7 @@ def has_begun(pipeline: Pipeline) -> bool:
 def _maintain_tables(batch: RunContext, past: LedgerHistory) -> Maintenance:
     spark, pipeline = batch.spark, batch.pipeline
     names = [*tables.table_versions(spark, pipeline), LEDGER, WATERMARKS]
-    if delta.exists(spark, pipeline.table(QUALITY)):
+    if has_commit(pipeline.table(QUALITY)):
         names.append(QUALITY)
     before = {name: own_tables.size(spark, pipeline.table(name)) for name in names}
     merged = compact_state(batch)

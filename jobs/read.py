@@ -17,6 +17,7 @@ from windowing.merge.rule import complete_table
 from windowing.spec.description import describe_window
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta, own_tables
+from windowing.storage.files import has_commit
 from windowing.windows.finality import with_finality
 
 
@@ -38,7 +39,7 @@ def read(
         past = read_history(pipeline)
     if not published:
         return newest(spark, pipeline, window, past)
-    _check_output(spark, pipeline, window, past)
+    _check_output(pipeline, window, past)
     entry = _published_entry(pipeline, past, window)
     try:
         rows = _read_version(spark, pipeline.table(window), entry.versions[window])
@@ -55,7 +56,7 @@ def read(
 
 def newest(spark: SparkSession, pipeline: Pipeline, window: str, past: LedgerHistory) -> DataFrame:
     """What `read` returns of the newest version, for a caller that has read the ledger already."""
-    _check_output(spark, pipeline, window, past)
+    _check_output(pipeline, window, past)
     return newest_by(partial(_read_version, spark, version=None), pipeline, window, past)
 
 
@@ -90,14 +91,12 @@ def _complete_path(pipeline: Pipeline, window: str) -> Location | None:
     return complete_table(pipeline, declared).path
 
 
-def explain_missing(
-    spark: SparkSession, pipeline: Pipeline, window: str, past: LedgerHistory
-) -> str | None:
+def explain_missing(pipeline: Pipeline, window: str, past: LedgerHistory) -> str | None:
     """Why no run has made the table of an output yet; None where there is one.
 
     Raises StateRefused where the table was lost.
     """
-    if delta.exists(spark, pipeline.table(window)):
+    if has_commit(pipeline.table(window)):
         return None
     if not past.entries:
         return "there is no run yet"
@@ -107,13 +106,11 @@ def explain_missing(
     return f"{window} is new in the spec, and the next run fills it"
 
 
-def _check_output(
-    spark: SparkSession, pipeline: Pipeline, window: str, past: LedgerHistory
-) -> None:
+def _check_output(pipeline: Pipeline, window: str, past: LedgerHistory) -> None:
     names = [w.name for w in pipeline.windows]
     if window not in names:
         raise UsageError(f"{pipeline.name} has no window {window!r}; it has {', '.join(names)}")
-    missing = explain_missing(spark, pipeline, window, past)
+    missing = explain_missing(pipeline, window, past)
     if missing is not None:
         raise UsageError(
             f"{pipeline.name}: {window} has no table, because {missing}; `tidemark run` first"

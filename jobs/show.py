@@ -42,6 +42,7 @@ from windowing.source.table import literal
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta, delta_log, own_tables
+from windowing.storage.files import has_commit
 from windowing.windows.finality import with_finality
 
 _NUMBER = re.compile(r"\d{1,18}", re.ASCII)
@@ -82,7 +83,7 @@ def show_windows(
     """
     past = read_history(pipeline)
     path = pipeline.table(window.name)
-    missing = explain_missing(spark, pipeline, window.name, past)
+    missing = explain_missing(pipeline, window.name, past)
     if missing is not None:
         return Seen(missing=missing)
     if as_of is not None:
@@ -180,9 +181,7 @@ def _read_as_of(
     """
     path = pipeline.table(table)
     if as_of is None:
-        if not delta.exists(spark, path):
-            return None
-        return own_tables.read(spark, path)
+        return own_tables.find(spark, path)
     past = read_history(pipeline)
     then = past.until_run(_parse_finished_run(past, as_of))
     version = then.entries[-1].versions.get(table)
@@ -308,7 +307,7 @@ def state_tables(spark: SparkSession, pipeline: Pipeline) -> tuple[StateTable, .
     """The state tables that exist already, with their sizes and newest run."""
     found = []
     for table, windows in state_names(pipeline).items():
-        if delta.exists(spark, pipeline.table(table)):
+        if has_commit(pipeline.table(table)):
             found.append(_describe_state_table(spark, pipeline, table, windows))
     return tuple(found)
 

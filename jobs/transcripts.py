@@ -28,6 +28,7 @@ from windowing.report.difference import Difference, find_difference
 from windowing.report.frame import records
 from windowing.report.text import moment_or_none
 from windowing.storage import delta, delta_log, own_tables
+from windowing.storage.files import has_commit
 from windowing.transcripts.document import WATERMARK, Step
 from windowing.transcripts.load import FINALITY, Play
 
@@ -203,7 +204,7 @@ class Stage:
         With `closing` they have `is_closed` and `is_final`. Naive timestamps are read as UTC.
         """
         path = self.pipeline.table(table)
-        if table in REFUSED and not delta.exists(self.spark, path):
+        if table in REFUSED and not has_commit(path):
             return []
         # Spark would take jobs to load the log of each new version.
         reads = partial(own_tables.read, self.spark)

@@ -34,8 +34,8 @@ from windowing.panes.table import name_application
 from windowing.source import table as source
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
-from windowing.storage import control, delta, own_tables, upkeep
-from windowing.storage.files import list_tables
+from windowing.storage import control, own_tables, upkeep
+from windowing.storage.files import has_commit, list_tables
 
 HARMLESS = (
     "OPTIMIZE",
@@ -136,7 +136,7 @@ def examine_tables(
             return left_behind
         return of_stream(checkpoint.read_stream(pipeline), past)
     recorded = past.versions
-    present = {name: _read_version(spark, pipeline, name) for name in recorded}
+    present = {name: _read_version(pipeline.table(name)) for name in recorded}
     foreign: dict[str, str] = {}
     unknown: tuple[Finding, ...] = ()
     # While a run is open, tables may be newer than the last versions that the ledger recorded.
@@ -166,8 +166,9 @@ def _find_newer_outputs(
         return ()
     newest = {}
     for name in tables.output_names(pipeline):
-        if name in past.versions and delta.exists(spark, pipeline.table(name)):
-            ((run,),) = own_tables.read(spark, pipeline.table(name)).agg(F.max(RUN)).collect()
+        path = pipeline.table(name)
+        if name in past.versions and has_commit(path):
+            ((run,),) = own_tables.read(spark, path).agg(F.max(RUN)).collect()
             newest[name] = run or 0
     return of_runs(newest, past)
 
@@ -191,7 +192,7 @@ def _find_left_behind(spark: SparkSession, pipeline: Pipeline) -> tuple[Finding,
     """
     state = []
     for name in (*state_names(pipeline), *REFUSED):
-        if delta.exists(spark, pipeline.table(name)):
+        if has_commit(pipeline.table(name)):
             state.append(name)
     others = []
     for name in list_tables(pipeline.root):
@@ -213,7 +214,7 @@ def _find_unknown_tables(
     found = []
     for window in pipeline.windows:
         path = pipeline.table(window.name)
-        if window.name in recorded or not delta.exists(spark, path):
+        if window.name in recorded or not has_commit(path):
             continue
         if own_tables.size(spark, path)[0]:
             found.append(window.name)
@@ -239,11 +240,8 @@ def refusal_of(pipeline: Pipeline, finding: Finding) -> StateRefused:
     return StateRefused(finding.code, f"{where}: {finding.found}; {repair}")
 
 
-def _read_version(spark: SparkSession, pipeline: Pipeline, name: str) -> int | None:
-    path = pipeline.table(name)
-    if not delta.exists(spark, path):
-        return None
-    return own_tables.version(path)
+def _read_version(path: Location) -> int | None:
+    return own_tables.version(path) if has_commit(path) else None
 
 
 def _find_foreign_operations(

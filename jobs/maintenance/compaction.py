@@ -20,7 +20,7 @@ from windowing.panes import frame as partials
 from windowing.panes.rule import COMPACTED, Family, fragments_table, pane_families
 from windowing.source import table as source
 from windowing.spec.kinds import Session
-from windowing.storage import delta, own_tables
+from windowing.storage import own_tables
 from windowing.storage.merges import swap_rows
 
 _GROUP = "__group"
@@ -51,12 +51,13 @@ def _compact_panes(batch: RunContext, family: Family, kept: Sequence[Part]) -> i
     Rows surely do so if they were on time for all windows, or if they were judged by the same W.
     """
     path = batch.pipeline.table(family.table)
-    if not delta.exists(batch.spark, path):
+    stored = batch.find_rows(family.table)
+    if stored is None:
         return 0
     on_time = _is_on_time(batch.pipeline.watermark.allowed_lateness_us)
     # Null for all rows that were on time, so they form one group.
     judged = F.when(~on_time, F.col(JUDGED))
-    rows = own_tables.read(batch.spark, path).withColumn(_GROUP, judged)
+    rows = stored.withColumn(_GROUP, judged)
     crowd = Crowd(
         group=(*batch.keys, PANE, _GROUP),
         identity=(*batch.keys, PANE, BATCH, JUDGED),
@@ -84,13 +85,13 @@ def _compact_fragments(batch: RunContext, window: Session, kept: Sequence[Part])
     from accepted events.
     """
     path = batch.pipeline.table(fragments_table(window))
-    if not delta.exists(batch.spark, path):
+    rows = batch.find_rows(path.name)
+    if rows is None:
         return 0
     sessions = own_tables.read(batch.spark, complete_table(batch.pipeline, window).path)
     spans = sessions.select(*batch.keys, START, F.col(LAST).alias("__until"))
     same_key = [F.col(f"f.`{k}`") == F.col(f"s.`{k}`") for k in batch.keys]
     inside = (F.col(FIRST) >= F.col(START)) & (F.col(FIRST) <= F.col("__until"))
-    rows = own_tables.read(batch.spark, path)
     joined = rows.alias("f").join(spans.alias("s"), [*same_key, inside])
     placed = joined.select("f.*", F.col(START).alias(_GROUP))
     crowd = Crowd(

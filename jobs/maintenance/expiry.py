@@ -20,7 +20,7 @@ from windowing.ledger.table import WATERMARKS
 from windowing.panes.rule import SEEN, pane_families
 from windowing.source import table as source
 from windowing.spec.kinds import Aligned, Global
-from windowing.storage import delta, own_tables, upkeep
+from windowing.storage import own_tables, upkeep
 from windowing.windows.finality import is_expired
 from windowing.windows.gaps import shows_empty_windows
 
@@ -87,11 +87,12 @@ def _empty_old_rows(batch: RunContext, table: str, old: Column) -> int:
     accept a row that the source still has. By the key they can be erased.
     """
     path = batch.pipeline.table(table)
-    if not delta.exists(batch.spark, path):
+    rows = batch.find_rows(table)
+    if rows is None:
         return 0
-    if EMPTIED not in own_tables.read(batch.spark, path).columns:
+    if EMPTIED not in rows.columns:
         upkeep.add_columns(batch.spark, path, [T.StructField(EMPTIED, T.LongType())])
-    rows = own_tables.read(batch.spark, path)
+        rows = own_tables.read(batch.spark, path)
     due = old & F.col(EMPTIED).isNull()
     n = rows.where(due).count()
     if n:
@@ -111,11 +112,11 @@ def _empty_old_rows(batch: RunContext, table: str, old: Column) -> int:
 
 def _delete_old_rows(batch: RunContext, table: str, old: Column) -> int:
     """Deletes the rows for which `old` is true; returns how many there were."""
-    path = batch.pipeline.table(table)
-    if not delta.exists(batch.spark, path):
+    rows = batch.find_rows(table)
+    if rows is None:
         return 0
-    n = own_tables.read(batch.spark, path).where(old).count()
+    n = rows.where(old).count()
     if n:
-        upkeep.delete_where(batch.spark, path, old)
+        upkeep.delete_where(batch.spark, batch.pipeline.table(table), old)
     crashpoint("maintain.expired")
     return n

@@ -167,6 +167,6 @@ def find_joined(batch: RunContext, family: Family, within: Range) -> frozenset[s
         if isinstance(window, Global):
             continue
         inside = span_windows(window, within)
-        if state.has_panes(batch.spark, batch.pipeline, family.table, inside):
+        if state.has_panes(batch.pipeline, family.table, inside):
             found.append(window.name)
     return frozenset(found)

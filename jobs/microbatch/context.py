@@ -11,7 +11,7 @@ from windowing.grid.range import Range
 from windowing.ledger.erased import ErasedKeys
 from windowing.panes import table as state
 from windowing.spec.pipeline import Pipeline
-from windowing.storage import delta, own_tables
+from windowing.storage import own_tables
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,7 @@ class RunContext:
 
     def find_rows(self, table: str) -> DataFrame | None:
         """The newest version of a table of the pipeline; None where there is no such table yet."""
-        path = self.pipeline.table(table)
-        return own_tables.read(self.spark, path) if delta.exists(self.spark, path) else None
+        return own_tables.find(self.spark, self.pipeline.table(table))
 
     @property
     def source_may_change(self) -> bool:

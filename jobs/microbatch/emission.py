@@ -27,7 +27,7 @@ from windowing.panes import frame as partials
 from windowing.panes.rule import Family, longest_span, pane_families
 from windowing.source import table as source
 from windowing.spec.kinds import CHANGES, ON_CHANGE, Aligned, Global
-from windowing.storage import delta, own_tables
+from windowing.storage import own_tables
 from windowing.windows import aligned
 from windowing.windows.change_points import BEFORE, GROUP, list_points
 from windowing.windows.gaps import list_empty_windows, shows_empty_windows
@@ -62,13 +62,12 @@ def _emit_aligned(closing: Closing, family: Family, window: Aligned) -> dict[str
     """Updates the output of one grid window from its panes."""
     batch = closing.batch
     pipeline = batch.pipeline
-    path = pipeline.table(family.table)
-    if not delta.exists(batch.spark, path):
+    panes = own_tables.find(batch.spark, pipeline.table(family.table), own_tables.EVERY_ROW)
+    if panes is None:
         return {}
     schema = source.schema(batch.spark, pipeline)
     algebras = partials.algebras_of(pipeline, window.aggregates, schema)
     kept = partials.parts_of(algebras.values())
-    panes = own_tables.read(batch.spark, path, own_tables.EVERY_ROW)
     found, within = _select_pool(closing, panes, window)
     columns = [*batch.keys, PANE, JUDGED, TOUCHED, *(p.name for p in kept)]
     pool = found.select(*columns).localCheckpoint(eager=True)

@@ -24,7 +24,7 @@ from windowing.merge.table import Output
 from windowing.panes.rule import EVENTS, fragments_table
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import ON_CLOSE, Aligned, Global, Session, Window
-from windowing.storage import delta, own_tables
+from windowing.storage import own_tables
 from windowing.windows.neighbours import keep_windows_around
 from windowing.windows.reach import span_windows
 
@@ -219,11 +219,10 @@ def _find_changed_from(closing: Closing, window: Window, windows: DataFrame) -> 
     this_run = F.col(RUN) == batch.stamp.run
     first_of_key = F.min(_LOW).alias(_LOW)
     changed = windows.where(this_run).select(*keys, F.col(START).alias(_LOW))
-    path = batch.pipeline.table(table)
-    if not delta.exists(batch.spark, path):
+    stored = own_tables.find(batch.spark, batch.pipeline.table(table), own_tables.EVERY_ROW)
+    if stored is None:
         return changed.groupBy(*keys).agg(first_of_key)
     # Rows that a backfill or compaction wrote have a negative batch.
-    stored = own_tables.read(batch.spark, path, own_tables.EVERY_ROW)
     rows = stored.where(this_run & (F.col(BATCH) >= 0))
     events = rows.select(*keys, F.col(time).alias(_LOW))
     return events.unionByName(changed).groupBy(*keys).agg(first_of_key)

@@ -16,7 +16,8 @@ from windowing.grid.range import Range
 from windowing.panes.rule import BACKFILLED, EVENTS, SEEN, fragments_table
 from windowing.spec.kinds import Session
 from windowing.spec.pipeline import Pipeline
-from windowing.storage import delta, own_tables, table_figures
+from windowing.storage import own_tables, table_figures
+from windowing.storage.files import has_commit
 from windowing.storage.own_tables import Once
 
 
@@ -79,10 +80,10 @@ def store_partials(
     crashpoint("state.stored")
 
 
-def has_panes(spark: SparkSession, pipeline: Pipeline, table: str, within: Range) -> bool:
+def has_panes(pipeline: Pipeline, table: str, within: Range) -> bool:
     """Whether a stored pane may begin `within`; the log answers without a Spark job."""
     path = pipeline.table(table)
-    if not delta.exists(spark, path):
+    if not has_commit(path):
         return False
     return table_figures.count_bytes_between(path, PANE, within.low_us, within.high_us) != 0
 
@@ -99,10 +100,8 @@ def panes_before(
 
 def panes_of(spark: SparkSession, pipeline: Pipeline, table: str, stamp: Stamp) -> DataFrame | None:
     """All stored panes of other batches; None if there is no state yet."""
-    path = pipeline.table(table)
-    if not delta.exists(spark, path):
-        return None
-    return own_tables.read(spark, path, own_tables.EVERY_ROW).where(stamp.foreign)
+    stored = own_tables.find(spark, pipeline.table(table), own_tables.EVERY_ROW)
+    return None if stored is None else stored.where(stamp.foreign)
 
 
 def events_before(spark: SparkSession, pipeline: Pipeline, stamp: Stamp) -> DataFrame | None:
@@ -130,10 +129,9 @@ def ids_before(
 
     batch_ids[event_id] -> [event_id]
     """
-    if not delta.exists(spark, pipeline.table(SEEN)):
+    seen = panes_of(spark, pipeline, SEEN, stamp)
+    if seen is None:
         return None
-    stored = own_tables.read(spark, pipeline.table(SEEN), own_tables.EVERY_ROW)
-    seen = stored.where(stamp.foreign)
     horizon = pipeline.watermark.dedupe_horizon_us
     if horizon is not None and stamp.judged_us is not None:
         not_expired = F.unix_micros("event_time") + F.lit(horizon) > F.lit(stamp.judged_us)

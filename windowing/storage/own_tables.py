@@ -79,6 +79,12 @@ def open_snapshot(path: Location) -> Snapshot:
     return Snapshot(path, _find_newest(path) if plain is None else plain.version, plain)
 
 
+def find(spark: SparkSession, path: Location, within: Bounds | None = None) -> DataFrame | None:
+    """What `read` returns; None where there is no table."""
+    snapshot = open_snapshot(path)
+    return None if snapshot.version < 0 else read_snapshot(spark, snapshot, within)
+
+
 def read(spark: SparkSession, path: Location, within: Bounds | None = None) -> DataFrame:
     """The newest version of the table at `path`, as `read_snapshot` reads it."""
     return read_snapshot(spark, open_snapshot(path), within)
