@@ -117,4 +117,4 @@ def _count_rows_of_commit(table: Location, version: int) -> int | None:
 
 def _count_stored_bytes(pipeline: Pipeline, past: LedgerExcerpt) -> int | None:
     """The bytes of all tables; None where the log of one is for Spark alone."""
-    return total(table_figures.count_bytes(pipeline.table(name)) for name in past.versions)
+    return total(table_figures.count_bytes(pipeline.table(name), {}) for name in past.versions)

@@ -167,7 +167,7 @@ def count_stored_bytes(output: Output, low_us: int, high_us: int) -> int | None:
 
     Both are inside. None where only Spark can tell.
     """
-    return table_figures.count_bytes_between(output.target.path, START, low_us, high_us)
+    return table_figures.count_bytes(output.target.path, {START: (low_us, high_us)})
 
 
 def read_between(spark: SparkSession, output: Output, low_us: int, high_us: int) -> DataFrame:

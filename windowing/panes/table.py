@@ -85,7 +85,7 @@ def has_panes(pipeline: Pipeline, table: str, within: Range) -> bool:
     path = pipeline.table(table)
     if not has_commit(path):
         return False
-    return table_figures.count_bytes_between(path, PANE, within.low_us, within.high_us) != 0
+    return table_figures.count_bytes(path, {PANE: (within.low_us, within.high_us)}) != 0
 
 
 def panes_before(

@@ -104,7 +104,7 @@ def _is_much_to_rewrite(spark: SparkSession, path: Location, clauses: Clauses) -
         return False
     if clauses.extent is None:
         return True
-    found = table_figures.count_bytes_between(path, clauses.time, *clauses.extent)
+    found = table_figures.count_bytes(path, {clauses.time: clauses.extent})
     return found is None or found > _REWRITTEN_BYTES
 
 

@@ -10,7 +10,7 @@ every other table Spark does.
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -182,6 +182,19 @@ def list_files(plain: PlainTable, bounds: Bounds) -> list[File] | None:
     """
     with errors_explained(plain.path):
         added = pa.table(plain.table.get_add_actions(flatten=True))
+    names = added.column("path").to_pylist() if added.num_rows else []
+    if any("%" in name or "/" in name for name in names):
+        return None
+    directory = plain.path.local
+    found = select_files(added, bounds)
+    return [replace(file, path=str(directory / file.path)) for file in found]
+
+
+def select_files(added: pa.Table, bounds: Bounds) -> list[File]:
+    """Those of the files in a log that may have a row within all `bounds`, by their statistics.
+
+    `added` is what delta-rs tells of them. Their paths are those in the log.
+    """
     if not added.num_rows:
         return []
     may_match = [True] * added.num_rows
@@ -189,19 +202,12 @@ def list_files(plain: PlainTable, bounds: Bounds) -> list[File] | None:
         lows = read_times(added, f"min.{column}")
         highs = read_times(added, f"max.{column}")
         for place, (first, last) in enumerate(zip(lows, highs, strict=True)):
-            may_match[place] &= may_overlap(first, last, low, high)
-    directory = plain.path.local
-    found = []
-    names, sizes = added.column("path").to_pylist(), added.column("size_bytes").to_pylist()
-    for name, size, matches in zip(names, sizes, may_match, strict=True):
-        if "%" in name or "/" in name:
-            return None
-        if matches:
-            found.append(File(str(directory / name), int(size)))
-    return found
+            may_match[place] &= _may_overlap(first, last, low, high)
+    files = map(File, added.column("path").to_pylist(), added.column("size_bytes").to_pylist())
+    return [file for file, matches in zip(files, may_match, strict=True) if matches]
 
 
-def may_overlap(first: int | None, last: int | None, low: int | None, high: int | None) -> bool:
+def _may_overlap(first: int | None, last: int | None, low: int | None, high: int | None) -> bool:
     """Whether a file with these least and greatest times may have one from `low` to `high`.
 
     None stands for a time that is not known, or for no bound.

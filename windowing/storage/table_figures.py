@@ -14,7 +14,7 @@ from deltalake.exceptions import DeltaError
 
 from windowing.location import Location
 from windowing.storage.control import TableError, errors_explained, open_table, open_to_read
-from windowing.storage.plain_table import may_overlap, read_times
+from windowing.storage.plain_table import Bounds, read_times, select_files
 
 _QUERIED = {"deletionVectors", "columnMapping", "timestampNtz"}
 """Features with which a query of delta-rs finds the rows of a table that Spark finds."""
@@ -172,39 +172,18 @@ def _quote(name: str) -> str:
     return f'"{escaped}"'
 
 
-def count_bytes_between(path: Location, column: str, low_us: int, high_us: int) -> int | None:
-    """How large the files are that may have a `column` from `low_us` to `high_us`, both inside.
+def count_bytes(path: Location, within: Bounds) -> int | None:
+    """How large the files of any table are that may have a row `within`.
 
-    It is known from the statistics in the log of any table. A file without them counts. None where
-    the log is one that only Spark can read.
+    It is known from the statistics in the log; a file without them counts. None where there is no
+    table, or where the log is one that only Spark can read.
     """
-    files = _list_files(path)
-    if files is None:
-        return None
-    if not files.num_rows:
-        return 0
-    lows = read_times(files, f"min.{column}")
-    highs = read_times(files, f"max.{column}")
-    bytes_found = 0
-    for size, first, last in zip(files.column("size_bytes").to_pylist(), lows, highs, strict=True):
-        if may_overlap(first, last, low_us, high_us):
-            bytes_found += int(size)
-    return bytes_found
-
-
-def count_bytes(path: Location) -> int | None:
-    """How large all files of any table are; None where the log is one that only Spark can read."""
-    files = _list_files(path)
-    if files is None:
-        return None
-    return sum(files.column("size_bytes").to_pylist()) if files.num_rows else 0
-
-
-def _list_files(path: Location) -> pa.Table | None:
-    """The files of the newest version of a table, with their statistics; None as above."""
     try:
         with errors_explained(path):
             table = open_to_read(path)
-            return None if table is None else pa.table(table.get_add_actions(flatten=True))
+            if table is None:
+                return None
+            added = pa.table(table.get_add_actions(flatten=True))
     except TableError:
         return None
+    return sum(file.bytes for file in select_files(added, within))

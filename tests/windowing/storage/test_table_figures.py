@@ -99,7 +99,7 @@ def test_files_are_measured_that_may_have_a_time(tmp_path: Path, spark: SparkSes
         rows = spark.sql(f"select timestamp_micros({micros}) as at from range(10)").coalesce(1)
         rows.write.format("delta").mode("append").save(path.text)
     sizes = {
-        span: table_figures.count_bytes_between(path, "at", *span)
+        span: table_figures.count_bytes(path, {"at": span})
         for span in [(-(10**7), 10**7), (901_107, 901_107), (903_108, 1_997_000), (0, 2_000_000)]
     }
     everything = sizes[-(10**7), 10**7]
@@ -107,5 +107,5 @@ def test_files_are_measured_that_may_have_a_time(tmp_path: Path, spark: SparkSes
     assert sizes[903_108, 1_997_000] == 0
     assert 0 < (sizes[901_107, 901_107] or 0) < everything
     assert (sizes[901_107, 901_107] or 0) < (sizes[0, 2_000_000] or 0) < everything
-    assert table_figures.count_bytes_between(path, "other", 0, 0) == everything
-    assert table_figures.count_bytes_between(Location(str(tmp_path / "none")), "at", 0, 0) is None
+    assert table_figures.count_bytes(path, {"other": (0, 0)}) == everything
+    assert table_figures.count_bytes(Location(str(tmp_path / "none")), {"at": (0, 0)}) is None
