@@ -7,7 +7,7 @@ finality and reach. Other code asks for the property it needs and knows no list 
 computes windows, or places them on a grid, differs by kind elsewhere.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from typing import assert_never
@@ -168,80 +168,64 @@ def describe_window(window: Window) -> Description:
 
 
 def _describe_tumbling(window: Tumbling) -> Description:
-    grid = window.grid
-    return Description(
-        kind="tumbling",
-        text=f"tumbling, {_step_text(grid)}{_zone_text(grid)}",
-        bounds=(START, END),
-        identity=(START, END),
-        state=State.PANES,
-        lateness=Lateness.WINDOW_END,
-        finality=Finality(END),
-        reach=OnGrid(window),
-        needed_us=_longest_step_us(grid),
-        divides_time=True,
-    )
+    text = f"tumbling, {_step_text(window.grid)}"
+    found = _describe_on_grid("tumbling", text, window, _longest_step_us(window.grid))
+    return replace(found, divides_time=True)
 
 
 def _describe_sliding(window: Sliding) -> Description:
     grid = window.grid
     # With `emit: changes` each window is compared with the one a slide before it.
     compared_us = grid.step_us if window.shown.emit == CHANGES else 0
-    return Description(
-        kind="sliding",
-        text=f"sliding, {Duration(window.size_us)} every {_step_text(grid)}{_zone_text(grid)}",
-        bounds=(START, END),
-        identity=(START, END),
-        state=State.PANES,
-        lateness=Lateness.WINDOW_END,
-        finality=Finality(END),
-        reach=OnGrid(window),
-        needed_us=window.size_us + compared_us + _longest_jump_us(grid),
-    )
+    needed_us = window.size_us + compared_us + _longest_jump_us(grid)
+    text = f"sliding, {Duration(window.size_us)} every {_step_text(grid)}"
+    return _describe_on_grid("sliding", text, window, needed_us)
 
 
 def _describe_cumulate(window: Cumulate) -> Description:
     grid = window.grid
     inner = Duration(grid.inner_us, grid.inner_months)
+    text = f"cumulate, {_step_text(grid)} by {inner}"
+    return _describe_on_grid("cumulate", text, window, _longest_step_us(grid))
+
+
+def _describe_on_grid(kind: str, text: str, window: Aligned, needed_us: int) -> Description:
+    """What windows on a grid have in common; `text` leaves out the grid's zone."""
     return Description(
-        kind="cumulate",
-        text=f"cumulate, {_step_text(grid)} by {inner}{_zone_text(grid)}",
+        kind=kind,
+        text=f"{text}{_zone_text(window.grid)}",
         bounds=(START, END),
         identity=(START, END),
         state=State.PANES,
         lateness=Lateness.WINDOW_END,
         finality=Finality(END),
         reach=OnGrid(window),
-        needed_us=_longest_step_us(grid),
+        needed_us=needed_us,
     )
 
 
 def _describe_session(window: Session) -> Description:
-    gap_us = window.gap_us
-    return Description(
-        kind="session",
-        text=f"session, gap {Duration(gap_us)}",
-        bounds=(START, END, LAST),
-        identity=(START,),
-        state=State.FRAGMENTS,
-        lateness=Lateness.CHAIN,
-        # An event up to one gap after the last one still extends the session, and is itself
-        # late only one gap later.
-        finality=Finality(LAST, 2 * gap_us),
-        reach=Nearby(gap_us),
-        needed_us=2 * gap_us,
-    )
+    text = f"session, gap {Duration(window.gap_us)}"
+    return _describe_chain("session", text, State.FRAGMENTS, window.gap_us, 0)
 
 
 def _describe_capped_session(window: CappedSession) -> Description:
     gap_us, cap_us = window.gap_us, window.longest_us
+    text = f"session, gap {Duration(gap_us)}, at most {Duration(cap_us)}"
+    return _describe_chain("capped_session", text, State.EVENTS, gap_us, cap_us)
+
+
+def _describe_chain(kind: str, text: str, state: State, gap_us: int, cap_us: int) -> Description:
+    """What sessions have in common; `cap_us` is how long one lasts at most, 0 for no limit."""
     return Description(
-        kind="capped_session",
-        text=f"session, gap {Duration(gap_us)}, at most {Duration(cap_us)}",
+        kind=kind,
+        text=text,
         bounds=(START, END, LAST),
         identity=(START,),
-        state=State.EVENTS,
+        state=state,
         lateness=Lateness.CHAIN,
+        # An event up to one gap after the last one still extends the session, and is itself
+        # late only one gap later.
         finality=Finality(LAST, 2 * gap_us),
         reach=Nearby(gap_us),
         needed_us=cap_us + 2 * gap_us,
