@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -41,8 +40,9 @@ from windowing.report.rows import NO_ROWS, Refused, Rows, Seen, StateTable, Vers
 from windowing.source.table import literal
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
-from windowing.storage import delta, delta_log, own_tables
+from windowing.storage import delta, own_tables
 from windowing.storage.files import has_commit
+from windowing.storage.spark_internals import SPARK_ERRORS
 from windowing.windows.finality import with_finality
 
 _NUMBER = re.compile(r"\d{1,18}", re.ASCII)
@@ -91,7 +91,7 @@ def show_windows(
     elif published:
         number = _find_published_version(past, pipeline, window)
     else:
-        number = delta_log.version(spark, path)
+        number = own_tables.version(path)
     run = past.run_shown(window.name) if published else past.last_run or None
     watermark_us = past.watermark_of(run) if published else past.watermark
     versions = _find_versions(past, window, number)
@@ -149,7 +149,7 @@ def _find_first_run(past: LedgerHistory, window: Window) -> int | str | None:
 def _find_as_of_version(
     spark: SparkSession, past: LedgerHistory, pipeline: Pipeline, window: Window, number: int
 ) -> tuple[LedgerHistory, int]:
-    newest = delta_log.version(spark, pipeline.table(window.name))
+    newest = own_tables.version(pipeline.table(window.name))
     if number > newest:
         raise UsageError(f"--as-of: {window.name} has the versions 0 to {newest}, not {number}")
     last_seq = None
@@ -197,7 +197,7 @@ def _removal_explained(table: str, as_of: str | None) -> Iterator[None]:
     """
     try:
         yield
-    except (PySparkException, Py4JJavaError) as error:
+    except SPARK_ERRORS as error:
         if as_of is None:
             raise
         if isinstance(error, AnalysisException):

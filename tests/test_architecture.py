@@ -328,6 +328,12 @@ def test_what_nobody_promises_is_asked_in_two_files() -> None:
         for owner, name, line in called_on(tree(path))
         if name in PRIVATE
     )
+    assert_none(
+        offence
+        for path in files(*PRODUCT)
+        if path.as_posix() not in INTERNALS
+        for offence in imported_from(path, {"py4j"})
+    )
 
 
 def test_only_named_files_of_jobs_act_on_delta() -> None:

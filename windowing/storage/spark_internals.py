@@ -15,6 +15,7 @@ import pyarrow as pa
 from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
@@ -24,6 +25,8 @@ from windowing.storage.files import locate_uri
 
 PORT, SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 """The variables by which PySpark finds a JVM that runs already."""
+SPARK_ERRORS = (PySparkException, Py4JJavaError)
+"""What Spark raises, and the bridge where PySpark has no class of its own for an error."""
 _MADE_FOR_PYTHON = re.compile(r"o\d+")
 """What the bridge calls the objects that it has given to Python; its own have other names."""
 

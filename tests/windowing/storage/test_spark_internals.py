@@ -74,6 +74,8 @@ def test_the_first_cause_of_an_error_of_spark_is_read(spark: SparkSession) -> No
         java.java.nio.file.Files.size(java.java.io.File("/nowhere").toPath())
     cause = spark_internals.read_first_cause(bridged.value)
     assert cause == "java.nio.file.NoSuchFileException: /nowhere"
+    for error in (raised.value, bridged.value):
+        assert isinstance(error, spark_internals.SPARK_ERRORS)
     assert spark_internals.read_first_cause(ValueError("of Python")) == ""
 
 
