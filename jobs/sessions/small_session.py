@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from jobs.sessions.exact_session import copy_session
 from jobs.shortcuts.run_size import RunSize
-from windowing.storage.spark_internals import hash_settings
+from windowing.storage.spark_internals import list_settings
 
 SMALL = {
     # Adaptive execution makes every shuffle a job of its own, to measure it before it plans on.
@@ -20,10 +20,10 @@ SMALL = {
 
 @dataclass(frozen=True)
 class _Copy:
-    """A session with the settings `SMALL`, and a hash of the settings that it was made with."""
+    """A session with the settings `SMALL`, and the settings that it was made with."""
 
     session: SparkSession
-    settings: int
+    settings: str
 
 
 # Spark keeps a listener for every session that has started a stream, and never drops it. So one
@@ -38,7 +38,7 @@ def session_of_size(spark: SparkSession, size: RunSize | None) -> SparkSession:
 
 def small_copy(spark: SparkSession) -> SparkSession:
     """A copy of `spark` with the settings `SMALL`, the same one as long as its settings stay."""
-    settings = hash_settings(spark)
+    settings = list_settings(spark)
     known = _copies.get(spark)
     if known is None or known.settings != settings:
         known = _Copy(copy_session(spark, SMALL), settings)

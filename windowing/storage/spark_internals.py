@@ -118,11 +118,6 @@ def list_settings(spark: SparkSession) -> str:
     return str(spark._jsparkSession.conf().getAll())
 
 
-def hash_settings(spark: SparkSession) -> int:
-    """A number that another session has only with the same settings."""
-    return int(spark._jsparkSession.conf().getAll().hashCode())
-
-
 def clone_session(spark: SparkSession) -> SparkSession:
     """A session with settings of its own that shares context, catalog and views with `spark`."""
     return SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())

@@ -48,10 +48,10 @@ def test_a_copy_of_a_session_has_settings_of_its_own(spark: SparkSession) -> Non
     spark.range(1).createOrReplaceTempView("seen_by_both")
     copy = spark_internals.clone_session(spark)
     assert copy.conf.get(name) == before
-    assert spark_internals.hash_settings(copy) == spark_internals.hash_settings(spark)
+    assert spark_internals.list_settings(copy) == spark_internals.list_settings(spark)
     copy.conf.set(name, "7")
     assert spark.conf.get(name) == before
-    assert spark_internals.hash_settings(copy) != spark_internals.hash_settings(spark)
+    assert spark_internals.list_settings(copy) != spark_internals.list_settings(spark)
     assert copy.table("seen_by_both").count() == 1
     spark.catalog.dropTempView("seen_by_both")
 
