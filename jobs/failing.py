@@ -1,7 +1,6 @@
 """Lists the rows that fail an expectation, with their keys and windows."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -40,8 +39,7 @@ def list_failing(
     spark: SparkSession,
     pipeline: Pipeline,
     found: Validation,
-    limit: int = 20,
-    suites: Path | None = None,
+    limit: int,
 ) -> tuple[Failing, ...]:
     """Of every failed expectation of a validation the first rows by window and key, and how many.
 
@@ -56,7 +54,7 @@ def list_failing(
         if not outcome.detail.startswith(UNKNOWN):
             table = pipeline.table(outcome.window)
             output = delta.read(spark, table, judged.versions[outcome.window])
-            rows = select_failing(output, pipeline, outcome, suites or suites_of(pipeline))
+            rows = select_failing(output, pipeline, outcome, suites_of(pipeline))
         if rows is None:
             listed.append(Failing(outcome, None))
             continue

@@ -55,14 +55,14 @@ def spark_session(app_name: str = "tidemark", **conf: str) -> SparkSession:
         return builder.getOrCreate()
 
 
-def start_jvm(app_name: str = "tidemark", **conf: str) -> Jvm:
+def start_jvm() -> Jvm:
     """A JVM with the settings of `spark_session`, and no session yet.
 
     It ends when its standard input is closed, which happens when this process ends. Another process
     has the same JVM once its environment contains `variables`. Raises what `spark_session` does.
     """
-    settings = _settings(app_name, conf)
-    with environment_changed(_variables(_choose_master(conf))):
+    settings = _settings("tidemark", {})
+    with environment_changed(_variables(settings["spark.master"])):
         process, variables = spark_internals.start_gateway(settings)
     return Jvm(process, variables)
 

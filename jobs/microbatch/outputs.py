@@ -136,7 +136,7 @@ def insert_output(
 
 
 def insert_ordered_output(
-    batch: RunContext, window: Window, output: Output, new: DataFrame, most: int | None = None
+    batch: RunContext, window: Window, output: Output, new: DataFrame, most: int | None
 ) -> dict[str, int]:
     """`insert_output` of windows that are in order of their start already."""
     inserts = merges.compute_inserts(new, output.target)

@@ -4,7 +4,7 @@ Spark rounds both sides where 38 digits can't have the whole part of one and the
 other.
 """
 
-from decimal import ROUND_FLOOR, Context, Decimal
+from decimal import Context, Decimal
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -29,7 +29,7 @@ def round_number(number: Decimal, places: int, how: str) -> Decimal:
     return number.quantize(Decimal(1).scaleb(-kept_places), how, _WIDE)
 
 
-def exactly(number: Decimal, places: int, how: str = ROUND_FLOOR) -> Column:
+def exactly(number: Decimal, places: int, how: str) -> Column:
     """`round_number` as a literal of as few digits as it has.
 
     So decimals of as many places are not rounded where they are compared with it.

@@ -23,8 +23,8 @@ NEAR_US = 86_400_000_000
 """How far apart two ranges have to be not to become one."""
 
 
-def merge_ranges(ranges: Iterable[Range], most: int = MOST) -> tuple[Range, ...]:
-    """At most `most` ranges that contain all of `ranges`, in order and more than a day apart.
+def merge_ranges(ranges: Iterable[Range]) -> tuple[Range, ...]:
+    """At most `MOST` ranges that contain all of `ranges`, in order and more than a day apart.
 
     Where there are more, the nearest neighbours are joined first.
     """
@@ -38,7 +38,7 @@ def merge_ranges(ranges: Iterable[Range], most: int = MOST) -> tuple[Range, ...]
     def distance_after(n: int) -> int:
         return found[n + 1].low_us - found[n].high_us
 
-    while len(found) > most:
+    while len(found) > MOST:
         n = min(range(len(found) - 1), key=distance_after)
         found[n : n + 2] = [found[n].cover(found[n + 1])]
     return tuple(found)

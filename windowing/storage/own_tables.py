@@ -235,7 +235,7 @@ def append_many(rows: DataFrame, after: After, *, widen: bool = False) -> None:
             note_version(after.path, plain_table.add_files(plain, files, after.transaction))
 
 
-def _append_by_spark(rows: DataFrame, after: After, *, widen: bool = False) -> None:
+def _append_by_spark(rows: DataFrame, after: After, *, widen: bool) -> None:
     if isinstance(after, Snapshot):
         check_newest(after)
     delta.append(rows, after.path, after.transaction, widen=widen)

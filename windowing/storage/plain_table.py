@@ -260,9 +260,7 @@ def append(plain: PlainTable, rows: pa.Table, transaction: tuple[str, int] | Non
     return plain.table.version()
 
 
-def add_files(
-    plain: PlainTable, files: Sequence[Path], transaction: tuple[str, int] | None = None
-) -> int:
+def add_files(plain: PlainTable, files: Sequence[Path], transaction: tuple[str, int] | None) -> int:
     """`append` of rows that are in `files`, which lie in the directory of the table.
 
     Files without rows are deleted. Their statistics are those that Delta would write.

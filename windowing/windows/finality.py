@@ -14,7 +14,7 @@ def with_finality(
     pipeline: Pipeline,
     window: str,
     watermark: int | None,
-    whole: DataFrame | None = None,
+    whole: DataFrame | None,
 ) -> DataFrame:
     """Adds `is_closed` and `is_final` for rows that were written at `watermark`.
 

@@ -92,7 +92,7 @@ class Refused(Exception):
     """Raised with what is wrong with a text, as the rest of a sentence that begins with it."""
 
 
-def read_tokens(text: str, longest: int | None = LONGEST) -> list[Token]:
+def read_tokens(text: str, longest: int | None) -> list[Token]:
     """The tokens of `text`: names, literals, operators, known words and known functions.
 
     Refused if there is anything else, or if they are nested too deeply.
