@@ -8,13 +8,13 @@ from windowing.errors import SpecError
 from windowing.grid.rule import Grid
 from windowing.spec.duration import DAY
 from windowing.spec.kinds import (
+    CHANGES,
     Aggregate,
     CappedSession,
     Count,
     Cumulate,
     Delta,
     Global,
-    OutputPolicy,
     Punctuation,
     RecordSliding,
     Session,
@@ -74,15 +74,23 @@ def build_window(name: str, written: AnyWindow, aggregates: tuple[Aggregate, ...
             grid = _parse_grid(field, "size", written.size, written)
             return Tumbling(name, grid, chosen, output)
         case SlidingDocument():
-            return _build_sliding(field, name, written, chosen, output)
+            grid, size_us = _parse_sliding(field, written)
+            # Tumbling windows have no `emit: changes`, so with it the window stays a sliding one.
+            if size_us == grid.step_us and output.emit != CHANGES:
+                return Tumbling(name, grid, chosen, output)
+            return Sliding(name, grid, size_us, chosen, output)
         case CumulateDocument():
             return Cumulate(name, _parse_cumulate_grid(field, written), chosen, output)
         case SessionDocument():
-            return _build_session(field, name, written, chosen, output)
+            gap_us, longest_us = _parse_session(field, written)
+            if longest_us is None:
+                return Session(name, gap_us, chosen, output)
+            return CappedSession(name, gap_us, longest_us, chosen, output)
         case RecordSlidingDocument():
-            return _build_record_sliding(field, name, written, chosen, output)
+            difference_us, tick_us = _parse_record_sliding(field, written)
+            return RecordSliding(name, difference_us, tick_us, chosen, output)
         case CountDocument():
-            return _build_count(field, name, written, chosen, output)
+            return Count(name, written.count, _parse_every(field, written), chosen, output)
         case DeltaDocument():
             delta, delta_us = _parse_delta(f"{field}.delta", written.delta)
             return Delta(name, written.attribute, delta, delta_us, chosen, output)
@@ -177,13 +185,8 @@ def _longest_us(grid: Grid) -> int:
     return grid.months * 31 * DAY
 
 
-def _build_sliding(
-    field: str,
-    name: str,
-    written: SlidingDocument,
-    aggregates: tuple[Aggregate, ...],
-    output: OutputPolicy,
-) -> Window:
+def _parse_sliding(field: str, written: SlidingDocument) -> tuple[Grid, int]:
+    """The grid where windows begin, and their size."""
     size = positive_us(f"{field}.size", written.size)
     slide = positive_us(f"{field}.slide", written.slide)
     if slide > size:
@@ -199,23 +202,14 @@ def _build_sliding(
             f"{written.size!r}",
         )
     origin = _parse_offset_us(field, written, written.slide, slide)
-    grid = Grid(slide, 0, origin, check_zone(f"{field}.zone", written.zone))
-    # Tumbling windows have no `emit: changes`, so with it the window stays a sliding one.
-    if slide == size and output.emit != "changes":
-        return Tumbling(name, grid, aggregates, output)
-    return Sliding(name, grid, size, aggregates, output)
+    return Grid(slide, 0, origin, check_zone(f"{field}.zone", written.zone)), size
 
 
-def _build_session(
-    field: str,
-    name: str,
-    written: SessionDocument,
-    aggregates: tuple[Aggregate, ...],
-    output: OutputPolicy,
-) -> Window:
+def _parse_session(field: str, written: SessionDocument) -> tuple[int, int | None]:
+    """The gap, and how long a session may last; None for no limit."""
     gap = positive_us(f"{field}.gap", written.gap)
     if written.max_duration is None:
-        return Session(name, gap, aggregates, output)
+        return gap, None
     longest = positive_us(f"{field}.max_duration", written.max_duration)
     if longest < gap:
         raise SpecError(
@@ -223,16 +217,11 @@ def _build_session(
             f"{written.max_duration!r} is shorter than gap {written.gap!r}; "
             "make it at least as long",
         )
-    return CappedSession(name, gap, longest, aggregates, output)
+    return gap, longest
 
 
-def _build_record_sliding(
-    field: str,
-    name: str,
-    written: RecordSlidingDocument,
-    aggregates: tuple[Aggregate, ...],
-    output: OutputPolicy,
-) -> RecordSliding:
+def _parse_record_sliding(field: str, written: RecordSlidingDocument) -> tuple[int, int]:
+    """The difference and the tick."""
     tick = positive_us(f"{field}.tick", written.tick)
     difference = positive_us(f"{field}.difference", written.difference)
     if difference % tick:
@@ -241,16 +230,11 @@ def _build_record_sliding(
             f"{written.difference!r} is not a multiple of tick {written.tick!r}; "
             "change one of them",
         )
-    return RecordSliding(name, difference, tick, aggregates, output)
+    return difference, tick
 
 
-def _build_count(
-    field: str,
-    name: str,
-    written: CountDocument,
-    aggregates: tuple[Aggregate, ...],
-    output: OutputPolicy,
-) -> Count:
+def _parse_every(field: str, written: CountDocument) -> int:
+    """From how many events on the next window begins."""
     if not 1 <= written.count <= _MOST_EVENTS:
         raise SpecError(
             f"{field}.count",
@@ -270,7 +254,7 @@ def _build_count(
             f"{quote_value(every)} is more than count {written.count}; "
             "events between windows would be lost",
         )
-    return Count(name, written.count, every, aggregates, output)
+    return every
 
 
 def _parse_delta(field: str, given: float | str) -> tuple[str | None, int | None]:
