@@ -12,10 +12,10 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from windowing.errors import Busy
 from windowing.location import Location
 from windowing.storage import delta, delta_log, plain_table, spark_internals, staged_files
 from windowing.storage.arrow_merge import Clauses
+from windowing.storage.control import superseded
 from windowing.storage.few_rows import collect_few
 from windowing.storage.files import newest_version
 from windowing.storage.kept_open import find_noted_version, note_version
@@ -33,7 +33,6 @@ EVERY_ROW: Bounds = {}
 """The bounds of a query that needs a whole table."""
 _SMALL_BYTES = 64 * 1024 * 1024
 """Up to this size reading a whole table takes no longer than finding the files that are needed."""
-_CHANGED = "{}: another writer changed the table; try again when it has finished"
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
 """How settings of a session begin that give new tables properties."""
 
@@ -149,7 +148,7 @@ def known_version(path: Location) -> int:
 def check_newest(snapshot: Snapshot) -> None:
     """Raises Busy where another commit than the one of `snapshot` is the newest."""
     if _find_newest(snapshot.path) != snapshot.version:
-        raise Busy(_CHANGED.format(snapshot.path))
+        raise superseded(snapshot.path)
 
 
 def _is_due(plain: PlainTable, after: After) -> bool:
@@ -169,7 +168,7 @@ def _check_follows(plain: PlainTable, snapshot: Snapshot) -> None:
     That is the commit of a writer whose JVM has died, so that it no longer holds the lock.
     """
     if plain.version != snapshot.version:
-        raise Busy(_CHANGED.format(snapshot.path))
+        raise superseded(snapshot.path)
 
 
 def _find_newest(path: Location) -> int:
@@ -229,7 +228,7 @@ def append_many(rows: DataFrame, after: After, *, widen: bool = False) -> None:
         # Another commit may have come first, of a writer whose JVM had died.
         plain = _find_fitting(after.path, rows.schema)
         if plain is None:
-            raise Busy(_CHANGED.format(after.path))
+            raise superseded(after.path)
         # Where that was the same batch, VACUUM deletes the files.
         if _is_due(plain, after):
             note_version(after.path, plain_table.add_files(plain, files, after.transaction))

@@ -133,11 +133,11 @@ def test_rows_follow_the_version_that_was_read(
         lambda: merge_rows(changed, read, clauses, Merged(updated=1)),
     ]
     for write in writes:
-        with pytest.raises(Busy, match="another writer changed the table"):
+        with pytest.raises(Busy, match="another writer committed first"):
             write()
     # Whoever looks at the table meanwhile changes nothing for the one who has read it before.
     assert own_tables.open_snapshot(path).version == read.version + 1
-    with pytest.raises(Busy, match="another writer changed the table"):
+    with pytest.raises(Busy, match="another writer committed first"):
         writes[0]()
     assert numbers_in(own_tables.read(spark, path)) == [1, 2]
     own_tables.append(rows_of(spark, 3), own_tables.open_snapshot(path), "event_time", 9)

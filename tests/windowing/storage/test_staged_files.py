@@ -168,7 +168,7 @@ def test_a_table_that_changes_meanwhile_is_not_written_to(
         monkeypatch,
         lambda _: delta.set_property(spark, path, "delta.enableDeletionVectors", "true"),
     )
-    with pytest.raises(Busy, match="another writer changed the table"):
+    with pytest.raises(Busy, match="another writer committed first"):
         own_tables.append_many(make_rows(spark, SOME), Once(path, "app", 1))
     assert delta.read(spark, path).count() == 7
 
