@@ -10,7 +10,7 @@ from windowing.columns import DIGEST, FIRST, LAST, TIME
 from windowing.crash import crashpoint
 from windowing.panes.rule import SEEN, fragments_table
 from windowing.spec.kinds import Session
-from windowing.storage import delta, upkeep
+from windowing.storage import delta, own_tables, upkeep
 from windowing.storage.merges import swap_rows
 
 
@@ -46,6 +46,6 @@ def swap_fragments(batch: RunContext, window: Session, old: DataFrame, new: Data
     path = batch.pipeline.table(fragments_table(window))
     stamped = batch.stamp.on(new)
     ids = [*batch.keys, FIRST, LAST, "generation", "batch"]
-    delta.create(batch.spark, path, stamped.schema, delta.properties(stamped.schema))
+    own_tables.create(batch.spark, path, stamped.schema, delta.properties(stamped.schema))
     swap_rows(path, old.select(*stamped.columns), stamped, ids)
     crashpoint("state.swapped")

@@ -43,8 +43,6 @@ def create(
     spark: SparkSession, path: Location, schema: T.StructType, properties: Mapping[str, str]
 ) -> None:
     """Creates the table at `path` with these columns and properties unless it exists."""
-    if exists(spark, path):
-        return
     _build(DeltaTable.createIfNotExists(spark), path, schema, properties)
 
 

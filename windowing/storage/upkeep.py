@@ -9,7 +9,7 @@ from pyspark.sql import types as T
 
 from windowing.columns import quoted
 from windowing.location import Location
-from windowing.storage import delta, delta_log
+from windowing.storage import delta, delta_log, own_tables
 
 
 def compact_files(spark: SparkSession, path: Location) -> None:
@@ -67,7 +67,7 @@ def replace_between(rows: DataFrame, path: Location, column: str, low_us: int, e
     The table is created where there is none.
     """
     spark = rows.sparkSession
-    delta.create(spark, path, rows.schema, delta.properties(rows.schema))
+    own_tables.create(spark, path, rows.schema, delta.properties(rows.schema))
     low, end = delta.write_instant(low_us), delta.write_instant(end_us)
     inside = f"`{column}` >= {low} and `{column}` < {end}"
     rows.write.format("delta").mode("overwrite").option("replaceWhere", inside).save(path.text)
