@@ -39,7 +39,7 @@ from windowing.panes.rule import NO_BATCH, state_names
 from windowing.panes.table import Stamp
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta_log, own_tables, staged_files, table_retention, upkeep
-from windowing.storage.files import has_commit
+from windowing.storage.files import committed_us, has_commit
 
 KEPT = timedelta(days=30)
 """How long VACUUM keeps files of state, ledger and refused rows that no newest version needs.
@@ -189,7 +189,7 @@ def _retention_of_files(batch: RunContext, name: str, in_use: Sequence[LedgerEnt
         return KEPT
     kept = delta_log.file_retention(spark, path)
     ages = [
-        _time_since_replaced(batch, path, entry.versions[name])
+        _time_since_replaced(path, entry.versions[name])
         for entry in in_use
         if name in entry.versions
     ]
@@ -200,9 +200,9 @@ def _retention_of_files(batch: RunContext, name: str, in_use: Sequence[LedgerEnt
     return kept
 
 
-def _time_since_replaced(batch: RunContext, path: Location, version: int) -> timedelta:
+def _time_since_replaced(path: Location, version: int) -> timedelta:
     """For how long `version` of a table has not been its newest one."""
-    replaced_us = delta_log.committed(batch.spark, path, version + 1)
+    replaced_us = committed_us(path, version + 1)
     if replaced_us is None:
         return timedelta(0)
     return max(timedelta(0), datetime.now(UTC) - moment(replaced_us))

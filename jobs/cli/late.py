@@ -85,11 +85,10 @@ def _find_none_refused(pipeline: "Pipeline", outcomes: Sequence[str]) -> "Refuse
     """The answer where no row had one of `outcomes` yet, which is known without a JVM."""
     from windowing.admit.table import REFUSED
     from windowing.report.rows import Refused
-    from windowing.storage import control
+    from windowing.storage.files import has_commit
 
     for table, its in REFUSED.items():
-        path = pipeline.table(table)
-        if {*its} & {*outcomes} and control.read_version(path) >= 0:
+        if {*its} & {*outcomes} and has_commit(pipeline.table(table)):
             return None
     return Refused(dict.fromkeys(outcomes, 0), ())
 

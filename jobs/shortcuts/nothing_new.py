@@ -62,7 +62,7 @@ def _is_source_read(pipeline: Pipeline, past: LedgerExcerpt) -> bool:
     table = pipeline.source.table
     version = newest_version(table)
     before = past.source
-    if version is None or before is None or before.at is None:
+    if before is None or before.at is None:
         return False
     # The stream stands at the beginning of the next version once it has read one to its end.
     if past.read_version != version or past.next_version != version + 1:

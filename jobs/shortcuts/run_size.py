@@ -92,7 +92,7 @@ def _count_new_rows(pipeline: Pipeline, past: LedgerExcerpt) -> int | None:
         return None
     table = pipeline.source.table
     newest = newest_version(table)
-    if newest is None:
+    if newest < 0:
         return None
     rows = 0
     for version in range(past.next_version or 0, newest + 1):

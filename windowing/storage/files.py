@@ -29,13 +29,13 @@ def list_tables(directory: Location) -> list[str]:
     return sorted(log.parent.name for log in directory.local.glob("*/_delta_log"))
 
 
-def newest_version(table: Location) -> int | None:
-    """The newest version that the log of `table` has a commit for; None where it has none."""
+def newest_version(table: Location) -> int:
+    """The newest version that the log of `table` has a commit for; -1 where it has none."""
     log = table.local / "_delta_log"
     if not log.is_dir():
-        return None
+        return -1
     names = [_COMMIT.fullmatch(file.name) for file in log.iterdir()]
-    return max((int(name[1]) for name in names if name is not None), default=None)
+    return max((int(name[1]) for name in names if name is not None), default=-1)
 
 
 def has_commit(table: Location) -> bool:

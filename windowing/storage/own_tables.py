@@ -75,7 +75,7 @@ After = Snapshot | Once
 def open_snapshot(path: Location) -> Snapshot:
     """The newest version of the table at `path`."""
     plain = plain_table.find_plain_to_read(path)
-    return Snapshot(path, _find_newest(path) if plain is None else plain.version, plain)
+    return Snapshot(path, newest_version(path) if plain is None else plain.version, plain)
 
 
 def find(spark: SparkSession, path: Location, within: Bounds | None = None) -> DataFrame | None:
@@ -130,7 +130,7 @@ def _schema_of(plain: PlainTable) -> T.StructType:
 
 def version(path: Location) -> int:
     """The newest version of the table at `path`; -1 when there is none."""
-    newest = _find_newest(path)
+    newest = newest_version(path)
     note_version(path, newest)
     return newest
 
@@ -140,14 +140,14 @@ def known_version(path: Location) -> int:
 
     What another program commits meanwhile is not among them, so the next look finds it.
     """
-    newest = _find_newest(path)
+    newest = newest_version(path)
     # A table that was deleted and made again begins anew.
     return min(find_noted_version(path, newest), newest)
 
 
 def check_newest(snapshot: Snapshot) -> None:
     """Raises Busy where another commit than the one of `snapshot` is the newest."""
-    if _find_newest(snapshot.path) != snapshot.version:
+    if newest_version(snapshot.path) != snapshot.version:
         raise superseded(snapshot.path)
 
 
@@ -169,11 +169,6 @@ def _check_follows(plain: PlainTable, snapshot: Snapshot) -> None:
     """
     if plain.version != snapshot.version:
         raise superseded(snapshot.path)
-
-
-def _find_newest(path: Location) -> int:
-    newest = newest_version(path)
-    return -1 if newest is None else newest
 
 
 def size(spark: SparkSession, path: Location) -> tuple[int, int]:
