@@ -11,7 +11,6 @@ from collections.abc import Callable
 from functools import partial
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from jobs.microbatch.admission import Admitted, FindFiles, admit_rows, find_no_files
 from jobs.microbatch.aligned import PaneBatch, find_joined
@@ -22,10 +21,10 @@ from jobs.microbatch.parallel import run_parallel
 from jobs.microbatch.sessions import FragmentBatch
 from windowing.admit import table as refused_rows
 from windowing.admit.frame import admitted_to
-from windowing.columns import DIGEST, TIME
 from windowing.crash import crashpoint
 from windowing.grid.range import Range
 from windowing.ledger.rule import MAX_TIME, MIN_TIME
+from windowing.panes import events as buffer
 from windowing.panes import frame as partials
 from windowing.panes import table as state
 from windowing.panes.rule import SEEN, Family, pane_families
@@ -99,15 +98,8 @@ def keep_accepted_ids(batch: RunContext, admitted: Admitted) -> None:
     event_id = batch.pipeline.source.event_id
     if event_id is None:
         return
-    id_column = F.col(f"`{event_id}`")
-    with_id = admitted.accepted.where(id_column.isNotNull())
-    ids = with_id.select(
-        id_column.cast("string").alias("event_id"),
-        F.timestamp_micros(TIME).alias("event_time"),
-        DIGEST,
-    )
-    rows = ids.withColumnRenamed(DIGEST, "digest")
-    state.store_partials(rows, batch.pipeline, SEEN, batch.stamp, "event_id", admitted.read)
+    ids = buffer.select_ids(admitted.accepted, event_id)
+    state.store_partials(ids, batch.pipeline, SEEN, batch.stamp, "event_id", admitted.read)
     crashpoint("batch.remembered")
 
 

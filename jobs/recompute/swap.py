@@ -1,13 +1,13 @@
 """Swaps the rows of a range in one commit: of a table, of the accepted ids, of fragments."""
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from jobs.microbatch.context import RunContext
 from jobs.recompute.time_range import TimeRange
 from windowing.admit.again import INSIDE
-from windowing.columns import DIGEST, FIRST, LAST, TIME
+from windowing.columns import FIRST, LAST
 from windowing.crash import crashpoint
+from windowing.panes import events as buffer
 from windowing.panes.rule import SEEN, fragments_table
 from windowing.spec.kinds import Session
 from windowing.storage import delta, own_tables, upkeep
@@ -19,13 +19,7 @@ def swap_ids(batch: RunContext, chunk: TimeRange, events: DataFrame) -> None:
     event_id = batch.pipeline.source.event_id
     if event_id is None:
         return
-    id_column = F.col(f"`{event_id}`")
-    accepted = events.where(F.col(INSIDE) & id_column.isNotNull())
-    ids = accepted.select(
-        id_column.cast("string").alias("event_id"),
-        F.timestamp_micros(TIME).alias("event_time"),
-        F.col(DIGEST).alias("digest"),
-    )
+    ids = buffer.select_ids(events.where(INSIDE), event_id)
     replace_range(batch, SEEN, batch.stamp.on(ids), "event_time", chunk)
 
 

@@ -10,7 +10,6 @@ from pyspark.sql import functions as F
 
 from windowing.admit.frame import ACCEPTED, DUPLICATE, LATE, PARTIAL, QUARANTINED
 from windowing.columns import DIGEST, MISSED, OUTCOME, TIME, WHY, kept_name, quoted
-from windowing.grid.frame import instant
 from windowing.panes.table import Stamp, once_of
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import own_tables
@@ -26,10 +25,6 @@ def refused_rows(judged: DataFrame, columns: list[str], stamp: Stamp) -> DataFra
     """
     partial = (F.col(OUTCOME) == ACCEPTED) & (F.size(MISSED) > 0)
     outcome = F.when(partial, PARTIAL).otherwise(F.col(OUTCOME))
-    if stamp.judged_us is None:
-        watermark = F.lit(None).cast("timestamp_ltz")
-    else:
-        watermark = instant(stamp.judged_us)
     source_columns = [F.col(quoted(name)).alias(kept_name(name)) for name in columns]
     refused = judged.where(partial | (F.col(OUTCOME) != ACCEPTED))
     return refused.select(
@@ -40,7 +35,7 @@ def refused_rows(judged: DataFrame, columns: list[str], stamp: Stamp) -> DataFra
         F.timestamp_micros(TIME).alias("event_time"),
         F.lit(stamp.run).cast("bigint").alias("run"),
         F.lit(stamp.batch).cast("bigint").alias("batch"),
-        watermark.alias("watermark"),
+        stamp.watermark.alias("watermark"),
         F.lit(None).cast("string").alias("resolved_by"),
         DIGEST,
     )

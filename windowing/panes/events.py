@@ -1,4 +1,4 @@
-"""The event buffer, from which order-dependent windows are computed.
+"""The event buffer, from which order-dependent windows are computed, and the accepted ids.
 
 accepted[key, t, inputs, digest] -> stored[key, event_time, digest, inputs, missed]
 -> events[key, t, order, inputs, judged]
@@ -31,6 +31,16 @@ def buffer_events(accepted: DataFrame, pipeline: Pipeline, *more: str) -> DataFr
         values.alias(INPUTS),
         missed.alias("missed"),
         *more,
+    )
+
+
+def select_ids(accepted: DataFrame, event_id: str) -> DataFrame:
+    """The ids of accepted events that have one: [event_id, event_time, digest]."""
+    id_column = F.col(f"`{event_id}`")
+    return accepted.where(id_column.isNotNull()).select(
+        id_column.cast("string").alias("event_id"),
+        F.timestamp_micros(TIME).alias("event_time"),
+        F.col(DIGEST).alias("digest"),
     )
 
 

@@ -33,17 +33,20 @@ class Stamp:
     generation: int
     judged_us: int | None
 
+    @property
+    def watermark(self) -> Column:
+        """The watermark by which its run admitted events; null where there was none."""
+        if self.judged_us is None:
+            return F.lit(None).cast("timestamp_ltz")
+        return instant(self.judged_us)
+
     def on(self, rows: DataFrame) -> DataFrame:
         """`rows` with the stamp's columns."""
-        if self.judged_us is None:
-            watermark = F.lit(None).cast("timestamp_ltz")
-        else:
-            watermark = instant(self.judged_us)
         origin = {
             RUN: F.lit(self.run).cast("bigint"),
             GENERATION: F.lit(self.generation),
             BATCH: F.lit(self.batch).cast("bigint"),
-            JUDGED: watermark,
+            JUDGED: self.watermark,
         }
         return rows.withColumns(origin)
 
