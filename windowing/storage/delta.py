@@ -152,7 +152,7 @@ def widen_names(spark: SparkSession, path: Location, schema: T.StructType) -> No
     """
     if _MAPPING not in properties(schema):
         return
-    if not exists(spark, path) or delta_log.setting(spark, path, _MAPPING) in ("name", "id"):
+    if not has_commit(path) or delta_log.setting(spark, path, _MAPPING) in ("name", "id"):
         return
     set_property(spark, path, _MAPPING, "name")
 

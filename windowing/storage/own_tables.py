@@ -17,7 +17,7 @@ from windowing.storage import delta, delta_log, plain_table, spark_internals, st
 from windowing.storage.arrow_merge import Clauses
 from windowing.storage.control import superseded
 from windowing.storage.few_rows import collect_few
-from windowing.storage.files import newest_version
+from windowing.storage.files import has_commit, newest_version
 from windowing.storage.kept_open import find_noted_version, note_version
 from windowing.storage.plain_table import Bounds, PlainTable
 
@@ -192,7 +192,7 @@ def create(
     spark: SparkSession, path: Location, columns: T.StructType, properties: Mapping[str, str]
 ) -> None:
     """Creates the table at `path` with these columns and properties unless it exists."""
-    if delta.exists(spark, path):
+    if has_commit(path):
         return
     if _is_simple(spark, columns, properties):
         plain_table.create(path, columns.json(), properties)
@@ -273,7 +273,7 @@ def _open_to_append(rows: DataFrame, after: After) -> PlainTable | None:
     A table of state begins with its first rows, and is created here.
     """
     spark, path = rows.sparkSession, after.path
-    if isinstance(after, Once) and not delta.exists(spark, path):
+    if isinstance(after, Once) and not has_commit(path):
         columns = _as_stored(rows.schema)
         properties = delta.properties(columns)
         if _is_simple(spark, columns, properties):
