@@ -124,6 +124,15 @@ def write_output(
     return prepare_output(batch, window, output, changed)()
 
 
+def replace_output(
+    batch: RunContext, window: Window, target: Target, new: DataFrame
+) -> dict[str, int]:
+    """Makes `new` all rows of a table; returns counts as `write_output` does."""
+    output = outputs.open_output(target)
+    stored = outputs.read_output(batch.spark, output)
+    return write_output(batch, window, output, merges.compute_replacements(new, stored, target))
+
+
 def insert_output(
     batch: RunContext, window: Window, output: Output, new: DataFrame, most: int | None = None
 ) -> dict[str, int]:
@@ -184,10 +193,7 @@ def rederive_output(closing: Closing, window: Window) -> dict[str, int]:
     target = output_table(batch.pipeline, window)
     path = complete_table(batch.pipeline, window).path
     windows = own_tables.read(batch.spark, path, own_tables.EVERY_ROW)
-    new = _select_shown(closing, window, windows)
-    output = outputs.open_output(target)
-    old = outputs.read_output(batch.spark, output)
-    return write_output(batch, window, output, merges.compute_replacements(new, old, target))
+    return replace_output(batch, window, target, _select_shown(closing, window, windows))
 
 
 def _select_shown(closing: Closing, window: Window, windows: DataFrame) -> DataFrame:

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from jobs.microbatch.context import Closing, RunContext
 from jobs.microbatch.emission import changes
 from jobs.microbatch.empty_windows import check_limit, widen_to_growth
-from jobs.microbatch.outputs import write_output
+from jobs.microbatch.outputs import replace_output, write_output
 from jobs.recompute.content import narrow_to_content
 from jobs.recompute.swap import replace_range
 from jobs.recompute.time_range import TimeRange, widen_to_panes, widen_to_windows
@@ -129,9 +129,7 @@ def _rebuild_global_window(
     columns = [*batch.keys, *bound_columns(window)]
     valued = merges.lower_partials(found, columns, window.aggregates, algebras)
     shown = merges.filter_having(valued, window.shown.having)
-    output = outputs.open_output(target)
-    stored = outputs.read_output(batch.spark, output)
-    return write_output(batch, window, output, merges.compute_replacements(shown, stored, target))
+    return replace_output(batch, window, target, shown)
 
 
 def _rebuild_overlapping_windows(

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from jobs.microbatch.context import RunContext
-from jobs.microbatch.outputs import write_output
+from jobs.microbatch.outputs import replace_output, write_output
 from jobs.recompute.swap import replace_range, swap_fragments
 from jobs.recompute.time_range import TimeRange, near_sessions
 from windowing.admit.again import INSIDE
@@ -69,10 +69,7 @@ def rebuild_all_sessions(
     fresh = partials.aggregate_fragments(members, batch.keys, window.gap_us, kept)
     fresh = fresh.localCheckpoint(eager=True)
     replace_range(batch, fragments_table(window), batch.stamp.on(fresh), "first_event", whole)
-    new = _compute_sessions(fresh, batch, window, algebras)
-    output = outputs.open_output(target)
-    stored = outputs.read_output(batch.spark, output)
-    return write_output(batch, window, output, merges.compute_replacements(new, stored, target))
+    return replace_output(batch, window, target, _compute_sessions(fresh, batch, window, algebras))
 
 
 def _load_algebras(batch: RunContext, window: Session, chunk: TimeRange) -> dict[str, Algebra]:
