@@ -17,7 +17,7 @@ from windowing.location import Location
 from windowing.storage.control import superseded
 from windowing.storage.file_statistics import read_statistics
 from windowing.storage.files import locate_commit
-from windowing.storage.footers import read_footer
+from windowing.storage.footers import ParquetFile
 from windowing.storage.store import store_of
 
 CHANGES = "_change_data"
@@ -44,22 +44,26 @@ def write_data_file(directory: Location, rows: pa.Table) -> DataFile:
     return DataFile(name, file.stat().st_size)
 
 
-def add_file(home: Location, file: DataFile, pruned: Collection[str]) -> Action:
-    """The line that makes `file` a part of the table in `home`.
+def add_file(file: ParquetFile, pruned: Collection[str]) -> Action:
+    """The line that makes `file` a part of the table in whose directory it lies.
 
     The log has statistics of the columns `pruned`.
     """
-    statistics = read_statistics(read_footer((home / file.name).local), pruned)
     return {
         "add": {
-            "path": file.name,
+            "path": file.path.name,
             "partitionValues": {},
-            "size": file.bytes,
+            "size": file.path.stat().st_size,
             "modificationTime": _milliseconds(),
             "dataChange": True,
-            "stats": json.dumps(statistics),
+            "stats": json.dumps(read_statistics(file, pruned)),
         }
     }
+
+
+def note_transaction(application: str, number: int) -> Action:
+    """The line after which `application` has committed `number`."""
+    return {"txn": {"appId": application, "version": number, "lastUpdated": _milliseconds()}}
 
 
 def remove_file(file: DataFile) -> Action:

@@ -7,26 +7,22 @@ each, so it does this for few rows, and commits the files in which Spark has wri
 every other table Spark does.
 """
 
-import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 from deltalake import (
-    CommitProperties,
     DeltaTable,
     Schema,
     Transaction,
     WriterProperties,
     write_deltalake,
 )
-from deltalake.transaction import AddAction
 
 from windowing.errors import TidemarkError
 from windowing.location import Location
-from windowing.storage import file_statistics
 from windowing.storage.arrow_merge import (
     Clauses,
     Matches,
@@ -37,9 +33,11 @@ from windowing.storage.arrow_merge import (
 )
 from windowing.storage.commit_file import (
     CHANGES,
+    Action,
     DataFile,
     add_file,
     commit,
+    note_transaction,
     remove_file,
     tell_changes,
     write_data_file,
@@ -248,12 +246,13 @@ def append(plain: PlainTable, rows: pa.Table, transaction: tuple[str, int] | Non
 
     The commit carries the `transaction`. Returns its version. Busy if another commit comes first.
     """
+    transactions = [] if transaction is None else [Transaction(*transaction)]
     with errors_explained(plain.path):
         write_deltalake(
             plain.table,
             _fit_types(rows, plain.schema),
             mode="append",
-            commit_properties=_commit_with(transaction),
+            commit_properties=commit_once(*transactions),
             post_commithook_properties=KEEPS_COMMITS,
             writer_properties=_COMPRESSION,
         )
@@ -266,39 +265,23 @@ def add_files(plain: PlainTable, files: Sequence[Path], transaction: tuple[str, 
     Files without rows are deleted. Their statistics are those that Delta would write.
     """
     pruned = _find_pruned(plain)
-    # The table that is open here does not learn of the commit.
+    actions = [] if transaction is None else [note_transaction(*transaction)]
+    for file in map(read_footer, files):
+        if file.rows:
+            actions.append(add_file(file, pruned))
+        else:
+            file.path.unlink()
+    return _commit(plain, "WRITE", actions)
+
+
+def _commit(plain: PlainTable, operation: str, actions: Sequence[Action]) -> int:
+    """Makes the next version of a table, of which the one that is open here does not learn."""
     number = plain.version + 1
     with errors_explained(plain.path):
-        added = [_describe_file(file, pruned) for file in files]
-        plain.table.create_write_transaction(
-            [action for action in added if action is not None],
-            mode="append",
-            schema=plain.table.schema(),
-            commit_properties=_commit_with(transaction),
-            post_commithook_properties=KEEPS_COMMITS,
-        )
+        commit(plain.path, number, operation, actions)
+        if number % int(plain.table.metadata().configuration.get(_INTERVAL, "100")) == 0:
+            DeltaTable(plain.path.text).create_checkpoint()
     return number
-
-
-def _commit_with(transaction: tuple[str, int] | None) -> CommitProperties:
-    return commit_once() if transaction is None else commit_once(Transaction(*transaction))
-
-
-def _describe_file(file: Path, pruned: Collection[str]) -> AddAction | None:
-    """What the log says of a file; None where it has no rows, and is deleted."""
-    footer = read_footer(file)
-    if not footer.rows:
-        file.unlink()
-        return None
-    facts = file.stat()
-    return AddAction(
-        path=file.name,
-        size=facts.st_size,
-        partition_values={},
-        modification_time=int(facts.st_mtime * 1_000),
-        data_change=True,
-        stats=json.dumps(file_statistics.read_statistics(footer, pruned)),
-    )
 
 
 def _find_pruned(plain: PlainTable) -> list[str]:
@@ -325,15 +308,12 @@ def merge(plain: PlainTable, changed: pa.Table, clauses: Clauses) -> int:
         actions = [remove_file(file) for file in touched]
         home = plain.path
         if written.num_rows:
-            actions.append(add_file(home, write_data_file(home, written), _find_pruned(plain)))
+            file = home / write_data_file(home, written).name
+            actions.append(add_file(read_footer(file.local), _find_pruned(plain)))
         if plain.table.metadata().configuration.get(_CHANGE_FEED) == "true":
             feed = tell_feed(stored, fitted, matches, clauses)
             actions.append(tell_changes(write_data_file(home / CHANGES, feed)))
-        number = plain.version + 1
-        commit(home, number, "MERGE", actions)
-        if number % int(plain.table.metadata().configuration.get(_INTERVAL, "100")) == 0:
-            DeltaTable(plain.path.text).create_checkpoint()
-    return number
+    return _commit(plain, "MERGE", actions)
 
 
 def _read_touched(
