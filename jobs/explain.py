@@ -176,7 +176,7 @@ def news(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory, version: 
 
 def _whole_source(spark: SparkSession, table: Location, version: int) -> News:
     files, _ = delta_log.size(spark, table)
-    rows = delta.read(spark, table, version).count()
+    rows = delta.read(spark, table).count()
     return News(table, version, since=0, commits=version + 1, files=files, rows=rows)
 
 
