@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -11,11 +12,12 @@ from pyspark.sql import functions as F
 
 from windowing.errors import Busy, TidemarkError
 from windowing.location import Location
-from windowing.storage import delta, merges, own_tables, plain_table, staged_files
+from windowing.storage import control, delta, merges, own_tables, plain_table, staged_files
 from windowing.storage.arrow_merge import Clauses
 from windowing.storage.kept_open import tables_kept_open
 from windowing.storage.merges import Merged, merge_rows
 from windowing.storage.own_tables import Once
+from windowing.storage.plain_table import Bounds
 
 SCHEMA = "key string, event_time timestamp, n bigint"
 
@@ -74,6 +76,27 @@ def test_files_beyond_the_bounds_are_not_read(spark: SparkSession, tmp_path: Pat
     third = int(datetime(2026, 1, 1, 0, 2, tzinfo=UTC).timestamp() * 1_000_000)
     from_third = own_tables.read(spark, path, {"event_time": (third, None)})
     assert numbers_in(from_third) == [2, 3]
+
+
+def test_of_a_large_table_only_bounds_choose_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Location(str(tmp_path / "state"))
+    schema = pa.schema([("run", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
+    version = -1
+    for run in range(3):
+        row = {"run": run, "at": run * 1_000_000}
+        version = control.append_rows(path, schema, [row], version)
+    snapshot = own_tables.open_snapshot(path)
+
+    def count(within: Bounds | None) -> int | None:
+        files = own_tables._choose_files(snapshot, within)
+        return None if files is None else len(files)
+
+    assert (count(None), count(own_tables.EVERY_ROW)) == (3, 3)
+    monkeypatch.setattr(own_tables, "_SMALL_BYTES", 100)
+    assert (count(None), count(own_tables.EVERY_ROW)) == (None, 3)
+    assert count({"run": (1, 1)}) == 3, "only times have bounds"
 
 
 def test_rows_of_other_types_are_not_cast(spark: SparkSession, tmp_path: Path) -> None:
