@@ -99,7 +99,7 @@ def native_length(text: str) -> str | None:
         parts = _parse_short(written.lower())
     if not parts:
         return None
-    return " ".join(_print_part(int(number), unit) for number, unit in parts)
+    return " ".join(count_units(int(number), unit) for number, unit in parts)
 
 
 def _parse_fraction(given: Sequence[str]) -> str:
@@ -146,7 +146,8 @@ def _find_unit(written: str) -> str | None:
     return None
 
 
-def _print_part(number: int, unit: str) -> str:
+def count_units(number: int, unit: str) -> str:
+    """A number of units in words, as in 1 day or -2 days."""
     if abs(number) == 1:
         return f"{number} {unit}"
     return f"{number} {unit}s"

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from windowing.spec.dialects import native_length
+from windowing.spec.dialects import count_units, native_length
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -63,8 +63,8 @@ class Duration:
 
     def __str__(self) -> str:
         if self.months:
-            return _in_words(self.months, "month")
-        parts = [_in_words(number, unit) for number, unit in _split_by_unit(self.us)]
+            return count_units(self.months, "month")
+        parts = [count_units(number, unit) for number, unit in _split_by_unit(self.us)]
         if not parts:
             return "0 seconds"
         return " ".join(parts)
@@ -86,12 +86,6 @@ def _meant_length(text: str) -> str | None:
     except ValueError:
         return None
     return length
-
-
-def _in_words(number: int, unit: str) -> str:
-    if abs(number) == 1:
-        return f"{number} {unit}"
-    return f"{number} {unit}s"
 
 
 def _split_by_unit(us: int) -> list[tuple[int, str]]:
