@@ -241,6 +241,30 @@ def test_a_merge_does_what_a_dict_does(
     assert read(path) == sorted((key, second, n) for (key, second), n in stored.items())
 
 
+def add_file(path: Location, number: int) -> PlainTable:
+    """Adds a file with a row of this number, and one without rows; returns the table before it."""
+    before = open_plain(path)
+    files = [path.local / f"part-{number}.parquet", path.local / f"empty-{number}.parquet"]
+    for file, rows in zip(files, ([("a", number, number)], []), strict=True):
+        pq.write_table(rows_of(rows), file)
+    plain_table.add_files(before, files, ("app", number))
+    assert [file.exists() for file in files] == [True, False]
+    return before
+
+
+def test_the_number_under_which_files_were_added_outlives_the_commit(tmp_path: Path) -> None:
+    path = make(tmp_path / "t", {**STATISTICS, "delta.checkpointInterval": "3"})
+    for number in range(5):
+        before = add_file(path, number)
+    for version in range(3):
+        (path.local / f"_delta_log/{version:020}.json").unlink()
+    assert read(path) == [("a", number, number) for number in range(5)]
+    assert plain_table.has_committed(open_plain(path), "app", 4)
+    assert not plain_table.has_committed(open_plain(path), "app", 5)
+    with pytest.raises(Busy, match="another writer committed first"):
+        plain_table.add_files(before, [], ("app", 5))
+
+
 def can_merge(
     path: Location, most_bytes: int = 1_000_000, identity: tuple[str, ...] = ("Key",)
 ) -> bool:
