@@ -146,7 +146,7 @@ def change_a_window(lake: OperatedLake) -> None:
     lake.save_spec(windows=windows | {CHANGED.name: gap})
     lab.respecify((*lab.windows, CHANGED))
     lake.load_spec()
-    recipe = lake.recipe("operations/change-a-pipeline.md", "Change a window")
+    recipe = lake.recipe("operations/change-a-pipeline.md", "Change a window", WINDOW="visits")
     assert CHANGED.name in next(recipe)
     next(recipe)
     lake.check()
@@ -154,6 +154,8 @@ def change_a_window(lake: OperatedLake) -> None:
     lake.save_spec(windows=windows | {CHANGED.name: gap})
     lab.respecify(tuple(window for window in lab.windows if window.name != "visits"))
     lake.load_spec()
+    next(recipe)
+    lake.check()
     next(recipe)
     assert next(recipe, None) is None
     lake.deliver()
