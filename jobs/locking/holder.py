@@ -14,26 +14,21 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Holder:
-    """A process, and since when it has the lock (ISO 8601, UTC).
-
-    `jvm` is the process whose end frees the lock, where it is another one than `process`.
-    """
+    """A process, and since when it has the lock (ISO 8601, UTC)."""
 
     command: str
     process: int
     host: str
     since: str
-    jvm: int | None = None
 
     def __str__(self) -> str:
-        jvm = "" if self.jvm is None else f" with JVM {self.jvm}"
-        return f"`{self.command}`, process {self.process}{jvm} on {self.host}, since {self.since}"
+        return f"`{self.command}`, process {self.process} on {self.host}, since {self.since}"
 
 
-def describe_this_process(jvm: int | None = None) -> bytes:
-    """The holder that this process is, as the file has it; `jvm` is the process that locks."""
+def describe_this_process() -> bytes:
+    """The holder that this process is, as the file has it."""
     since = datetime.now(UTC).isoformat(timespec="seconds")
-    holder = Holder(_name_command(), os.getpid(), socket.gethostname(), since, jvm)
+    holder = Holder(_name_command(), os.getpid(), socket.gethostname(), since)
     return json.dumps(asdict(holder)).encode()
 
 

@@ -22,7 +22,7 @@ from jobs.locking.lock_file import (
 )
 from windowing.errors import Busy
 from windowing.spec.pipeline import Pipeline
-from windowing.storage.spark_internals import FileLock, find_jvm_process
+from windowing.storage.spark_internals import FileLock
 
 _RETRY_SECONDS = 0.5
 """The pause between two attempts to get a lock that is held."""
@@ -51,7 +51,7 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
             # file without a name, and another process may hold one on a new file.
             if not path.exists() or path.stat().st_ino != inode:
                 raise busy_error(pipeline)
-            note_holder_of(path, find_jvm_process(spark))
+            note_holder_of(path)
             # Whoever writes holds the lock, so every error of a write passes here.
             with table_errors_explained(pipeline):
                 yield

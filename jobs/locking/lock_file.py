@@ -43,17 +43,17 @@ def held_here(pipeline: Pipeline) -> Iterator[None]:
             yield
 
 
-def note_holder_of(path: Path, jvm: int) -> None:
+def note_holder_of(path: Path) -> None:
     """Writes into the file that this process is at work, while its JVM holds the lock."""
     with suppress(OSError), path.open("r+b") as file:
-        _note_holder(file, jvm)
+        _note_holder(file)
 
 
-def _note_holder(file: BinaryIO, jvm: int | None = None) -> None:
+def _note_holder(file: BinaryIO) -> None:
     # Where the disk is full, whoever is refused does not learn who holds the lock.
     with suppress(OSError):
         file.truncate(0)
-        file.write(describe_this_process(jvm))
+        file.write(describe_this_process())
         file.flush()
 
 

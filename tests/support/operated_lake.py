@@ -45,7 +45,6 @@ class OperatedLake:
     names: dict[str, str] = field(
         default_factory=lambda: {"SPEC": SPEC, "LAKE": "lake", "NAME": "lab"}
     )
-
     begun: set[str] = field(default_factory=set)
 
     @property
@@ -64,6 +63,8 @@ class OperatedLake:
         `more` are further words of the recipe, each with what the reader types for it.
         """
         text = section((DOCS / page).read_text(), heading)
+        titles = (heading, *_HEADING.findall(text))
+        self.begun |= {f"{page}#{title.lower().replace(' ', '-')}" for title in titles}
         words = {
             word: value for word, value in self.names.items() if re.search(rf"\b{word}\b", text)
         }
@@ -82,8 +83,8 @@ class OperatedLake:
             timeout=_PATIENCE,
         )
 
-    def read_refusal(self, code: int, *words: str) -> str:
-        """What `tidemark WORDS` says on stderr, after it has ended with this code."""
+    def expect_code(self, code: int, *words: str) -> str:
+        """`tidemark WORDS` ends with this code; what it says on stderr."""
         done = self.type_command(*words)
         assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
         return done.stderr
@@ -103,7 +104,7 @@ class OperatedLake:
 
     def run(self, events: list[Event]) -> None:
         """A run over what has landed, of the oracle as well."""
-        assert self.read_refusal(0, "run", SPEC) == ""
+        self.expect_code(0, "run", SPEC)
         self.lab.truth.run(events, ARRIVAL)
 
     def deliver(self, *more: Event) -> None:
@@ -120,4 +121,4 @@ class OperatedLake:
         """Tables are the oracle's, and everything is consistent."""
         self.life.forget()
         self.lab.check()
-        self.read_refusal(0, "doctor", SPEC)
+        self.expect_code(0, "doctor", SPEC)

@@ -34,6 +34,7 @@ CUSTOMER = "customer-7"
 WEIGHT = 2
 """What each event weighs that lands after the source has got the column."""
 CHANGED = Session("visits_of_20", 20 * MINUTE, emit="on_close")
+HANGS = ("operations/incidents-by-exit-code.md", "End a command that hangs")
 HANGING = """
 import sys, time
 from jobs.cli.main import main
@@ -97,7 +98,7 @@ def upgrade_and_go_back(lake: OperatedLake) -> None:
     lake.check()
     assert "healthy" in next(recipe)
     assert next(recipe, None) is None
-    assert lake.read_refusal(0, "run", SPEC) == ""
+    lake.expect_code(0, "run", SPEC)
     publish(lake)
 
 
@@ -141,14 +142,13 @@ def change_a_window(lake: OperatedLake) -> None:
     windows = lab.spec()["windows"]
     gap = {**windows["visits"], "gap": "20 minutes"}
     lake.save_spec(windows=windows | {"visits": gap})
-    refusal = lake.read_refusal(4, "run", SPEC)
+    refusal = lake.expect_code(4, "run", SPEC)
     assert "SPEC_CHANGED" in refusal and "windows.visits" in refusal
     lake.save_spec(windows=windows | {CHANGED.name: gap})
     lab.respecify((*lab.windows, CHANGED))
     lake.load_spec()
     recipe = lake.recipe("operations/change-a-pipeline.md", "Change a window", WINDOW="visits")
     assert CHANGED.name in next(recipe)
-    next(recipe)
     lake.check()
     del windows["visits"]
     lake.save_spec(windows=windows | {CHANGED.name: gap})
@@ -171,7 +171,7 @@ def take_bad_rows_out(lake: OperatedLake) -> None:
     words = {"SOURCE": "source", "price > 1000": "value > 1000"}
     recipe = lake.recipe("operations/backfill-and-corrections.md", "Take bad rows out", **words)
     next(recipe)
-    refusal = lake.read_refusal(4, "run", SPEC)
+    refusal = lake.expect_code(4, "run", SPEC)
     assert "SOURCE_REWRITTEN" in refusal and "5 rows fewer" in refusal
     assert f"`tidemark backfill {SPEC} --source newest`" in refusal
     next(recipe)
@@ -193,7 +193,7 @@ def erase_a_customer(lake: OperatedLake) -> None:
     lake.lab.truth.erase(CUSTOMER)
     lake.check()
     lake.lab.spark.sql(f"delete from delta.`{lake.here}/source` where key = '{CUSTOMER}'")
-    assert "SOURCE_REWRITTEN" in lake.read_refusal(4, "run", SPEC)
+    assert "SOURCE_REWRITTEN" in lake.expect_code(4, "run", SPEC)
     next(recipe)
     assert next(recipe, None) is None
     lake.forget_rows(*orders)
@@ -207,7 +207,7 @@ def fill_the_disk(lake: OperatedLake) -> None:
     events = lake.land()
     if os.path.ismount(disk):
         ballast = fill_disk(disk, left=3)
-        refusal = lake.read_refusal(1, "run", SPEC)
+        refusal = lake.expect_code(1, "run", SPEC)
         assert "No space left on device; make room on the disk" in refusal
         ballast.unlink()
     else:
@@ -246,7 +246,7 @@ def lose_the_checkpoint(lake: OperatedLake) -> None:
     """Sunday: somebody has tidied up."""
     shutil.rmtree(lake.here / "larger/lab/_checkpoint")
     events = lake.land()
-    refusal = lake.read_refusal(4, "run", SPEC)
+    refusal = lake.expect_code(4, "run", SPEC)
     assert "CHECKPOINT_LOST" in refusal and f"`tidemark recover {SPEC}`" in refusal
     recipe = lake.recipe("operations/incidents-by-exit-code.md", "Recover a checkpoint")
     assert "repaired CHECKPOINT_LOST" in next(recipe)
@@ -259,12 +259,10 @@ def end_what_hangs(lake: OperatedLake) -> None:
     events = lake.land()
     with hanging(lake) as process:
         holder = read_holder(lake)
-        assert holder["PROCESS"] == str(process.pid)
-        recipe = lake.recipe(
-            "operations/incidents-by-exit-code.md", "End a command that hangs", **holder
-        )
-        assert holder["JVM"] in next(recipe).split()
-        assert {*holder.values()} <= {*next(recipe).split()}
+        assert holder == str(process.pid)
+        recipe = lake.recipe(*HANGS, PROCESS=holder, JVM=find_jvm(lake))
+        next(recipe)
+        assert {holder, find_jvm(lake)} <= {*next(recipe).split()}
         next(recipe)
         assert process.wait(30) == -signal.SIGTERM
     lake.run(events)
@@ -274,14 +272,11 @@ def end_a_jvm_that_hangs(lake: OperatedLake) -> None:
     """Later that night: the JVM does not even end with its process."""
     events = lake.land()
     with hanging(lake) as process:
-        holder = read_holder(lake)
-        os.kill(int(holder["JVM"]), signal.SIGSTOP)
-        recipe = lake.recipe(
-            "operations/incidents-by-exit-code.md", "End a command that hangs", **holder
-        )
-        next(recipe)
-        next(recipe)
-        next(recipe)
+        holder, jvm = read_holder(lake), find_jvm(lake)
+        os.kill(int(jvm), signal.SIGSTOP)
+        recipe = lake.recipe(*HANGS, PROCESS=holder, JVM=jvm)
+        for _ in range(3):
+            next(recipe)
         process.wait(30)
         assert read_holder(lake) == holder
         next(recipe)
@@ -305,21 +300,25 @@ def hanging(lake: OperatedLake) -> Iterator["subprocess.Popen[str]"]:
         yield process
 
 
-def read_holder(lake: OperatedLake) -> dict[str, str]:
-    """What the message of a command that finds the lock held says for PROCESS and JVM."""
-    refusal = lake.read_refusal(75, "doctor", SPEC)
-    found = re.search(
-        rf"`tidemark run`, process (\d+) with JVM (\d+) on {socket.gethostname()}, since 20",
-        refusal,
-    )
+def read_holder(lake: OperatedLake) -> str:
+    """The process that the message of a command names which finds the lock held."""
+    refusal = lake.expect_code(75, "doctor", SPEC)
+    named = rf"`tidemark run`, process (\d+) on {socket.gethostname()}, since 20"
+    found = re.search(named, refusal)
     assert found is not None, refusal
-    return {"PROCESS": found[1], "JVM": found[2]}
+    return found[1]
+
+
+def find_jvm(lake: OperatedLake) -> str:
+    """The process that has the lock, as the first block of the recipe prints it."""
+    printed = next(lake.recipe(*HANGS, PROCESS="", JVM=""))
+    return printed.split()[4]
 
 
 def publish(lake: OperatedLake) -> None:
     """Validates and publishes the newest versions."""
     for command in ("validate", "publish"):
-        lake.read_refusal(0, command, SPEC)
+        lake.expect_code(0, command, SPEC)
 
 
 def newest(lake: OperatedLake) -> int:

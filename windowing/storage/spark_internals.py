@@ -227,12 +227,6 @@ def delete_objects(spark: SparkSession) -> None:
     names.retainAll(kept)
 
 
-def find_jvm_process(spark: SparkSession) -> int:
-    """The process id of the session's JVM."""
-    java: Any = spark._jvm
-    return int(java.java.lang.ProcessHandle.current().pid())
-
-
 class FileLock:
     """A record lock on a file that the JVM holds, so that it lives and dies with that process."""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.locking.holder import describe_this_process, parse_holder
+from jobs.locking.holder import parse_holder
 from jobs.locking.lock_file import held_here, lock_path, probe
 from tests.windowing.cases import pipeline
 from windowing.errors import Busy
@@ -90,17 +90,6 @@ def test_the_holder_is_named_without_its_arguments(
             assert f"_lock{named}" in str(refused.value)
             assert str(refused.value).endswith("+00:00; try again when it has finished")
         assert "Ann" not in lock_path(shop).read_text()
-
-
-def test_the_jvm_that_has_the_lock_is_named_where_there_is_one() -> None:
-    alone, with_jvm = (parse_holder(describe_this_process(jvm)) for jvm in (None, 4712))
-    assert f", process {os.getpid()} on " in str(alone)
-    assert f", process {os.getpid()} with JVM 4712 on " in str(with_jvm)
-
-
-def test_a_holder_of_an_earlier_release_is_named() -> None:
-    earlier = b'{"command": "tidemark run", "process": 7, "host": "etl", "since": "2026"}'
-    assert str(parse_holder(earlier)) == "`tidemark run`, process 7 on etl, since 2026"
 
 
 def test_a_holder_that_was_killed_is_named_no_more(shop: Pipeline) -> None:
