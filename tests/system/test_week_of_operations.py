@@ -68,7 +68,7 @@ def lake(jvm: None, spark: SparkSession, tmp_path: Path) -> Iterator[OperatedLak
         operated.type_command("engine", "stop")
 
 
-@pytest.mark.deep
+@pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_a_week_of_operations_by_the_recipes_of_the_docs(lake: OperatedLake) -> None:
     for day in (
