@@ -14,7 +14,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -27,6 +29,7 @@ from tests.support.release_lake import restored
 from tests.support.small_disk import fill_disk, small_disk
 from tests.support.stored_rows import list_stored
 from tests.support.tutorial import checkout
+from windowing.grid.zone import micros
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "data" / "lake-form-2.tar.xz"
@@ -123,7 +126,10 @@ def add_a_column(lake: OperatedLake) -> None:
     assert next(recipe, None) is None
     lake.deliver()
     lake.check()
-    weights = {(r["key"], r["window_start"]): r["weight"] for r in read_output(lake, "hourly")}
+    rows = read_output(lake, "hourly")
+    weights = {
+        (row["key"], micros(row["window_start"].replace(tzinfo=UTC))): row["weight"] for row in rows
+    }
     assert weights == weigh_hours(lake, before)
 
 
@@ -330,6 +336,6 @@ def newest(lake: OperatedLake) -> int:
     return max(event.t for event in lake.lab.landed if event.t is not None)
 
 
-def read_output(lake: OperatedLake, name: str) -> list[dict[str, object]]:
+def read_output(lake: OperatedLake, name: str) -> list[dict[str, Any]]:
     """The rows of an output."""
     return list_stored(lake.lab.spark, lake.lab.pipeline.table(name))
