@@ -178,7 +178,7 @@ def take_bad_rows_out(lake: OperatedLake) -> None:
     lake.deliver(*bad)
     publish(lake)
     lake.check()
-    words = {"SOURCE": "source", "price > 1000": "value > 1000"}
+    words = {"SOURCE": str(lake.here / "source"), "price > 1000": "value > 1000"}
     recipe = lake.recipe("operations/backfill-and-corrections.md", "Take bad rows out", **words)
     next(recipe)
     refusal = lake.expect_code(4, "run", SPEC)
