@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from jobs.cli.format import join_evolved
 from jobs.cli.options import common
 from jobs.cli.spark import open_to_read
 from jobs.console import Printer
 from windowing.doctor.rule import name_command
 from windowing.report.text import count, instant, interval
-from windowing.spec.words import join_names
 
 if TYPE_CHECKING:
     from jobs.explain import News, Plan, Touched
@@ -86,9 +86,9 @@ def _describe_evolution(found: "Evolution") -> str:
     """What a changed spec adds, and what it removes."""
     said = []
     if found.added:
-        said.append(f"adds {join_names(found.added)}")
+        said.append(f"adds {join_evolved(found.added)}")
     if found.removed:
-        said.append(f"removes {join_names(found.removed)}")
+        said.append(f"removes {join_evolved(found.removed)}")
     return " and ".join(said)
 
 
