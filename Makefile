@@ -59,7 +59,7 @@ test-deep: setup ## rare orders of commands, other systems' examples, then 500 r
 	@.venv-airflow/bin/python -m pytest -q -m deep tests/dags -p no:cacheprovider
 	@TIDEMARK_SCHEDULES=$${TIDEMARK_SCHEDULES:-500} $(PYTEST) tests/system/test_random_schedules.py
 
-test-long: setup ## lakes restored in parts, schedules through a warm engine, limits with real data (an hour)
+test-long: setup ## a week of operations, lakes restored in parts, schedules through a warm engine, limits with real data (an hour)
 	@$(PYTEST) -m long tests
 
 test-deep-part: setup ## of the rare orders and examples those that begin within MINUTES=40; each commit begins elsewhere

@@ -4,14 +4,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from jobs.cli.format import join_evolved
 from jobs.cli.options import common
 from jobs.cli.spark import open_to_read
 from jobs.console import Printer
+from windowing.doctor.rule import name_command
 from windowing.report.text import count, instant, interval
-from windowing.spec.words import join_names
 
 if TYPE_CHECKING:
     from jobs.explain import News, Plan, Touched
+    from windowing.spec.fingerprint import Evolution
     from windowing.spec.pipeline import Pipeline
 
 
@@ -31,7 +33,7 @@ def explain(pipeline: "Pipeline", *, as_json: bool) -> None:
     plan = plan_of(session, pipeline)
     printer = Printer(as_json=as_json)
     printer.line(f"{pipeline.name}: run {plan.run} would read {_describe_news(plan.news)}")
-    printer.facts(_plan_facts(plan, feed=pipeline.source.changes == "feed"))
+    printer.facts(_plan_facts(pipeline, plan))
     columns = [
         "window",
         "kind",
@@ -54,7 +56,7 @@ def _describe_news(news: "News") -> str:
     return f"{rows} in {files} of {count(news.commits, 'commit')}"
 
 
-def _plan_facts(plan: "Plan", *, feed: bool) -> dict[str, str]:
+def _plan_facts(pipeline: "Pipeline", plan: "Plan") -> dict[str, str]:
     news = plan.news
     facts = {"source": str(news.table), "watermark": instant(plan.watermark)}
     if news.commits:
@@ -66,18 +68,28 @@ def _plan_facts(plan: "Plan", *, feed: bool) -> dict[str, str]:
         facts["event times"] = f"{instant(first)} to {instant(last)}"
     if news.rewrites:
         versions = ", ".join(f"{version} ({operation})" for version, operation in news.rewrites)
-        effect = "the run will be refused"
-        if feed:
+        follow = name_command(pipeline, "backfill", "--source newest")
+        effect = f"the run will be refused; {follow} reads what is new and reprocesses them"
+        if pipeline.source.changes == "feed":
             effect = "the ranges they touch will be reprocessed"
         facts["rewrites"] = f"versions that change rows already in the source: {versions}; {effect}"
     if plan.refused:
         facts["spec"] = f"the run will be refused (SPEC_CHANGED): {plan.refused}"
     elif plan.spec:
-        names = join_names((*plan.spec.added, *plan.spec.removed))
-        facts["spec"] = f"{names} added or removed, so the run rebuilds state first"
+        facts["spec"] = f"{_describe_evolution(plan.spec)}, so the run rebuilds state first"
     for n, text in enumerate(plan.left_open, 1):
         facts["left open" if n == 1 else f"left open {n}"] = text
     return facts
+
+
+def _describe_evolution(found: "Evolution") -> str:
+    """What a changed spec adds, and what it removes."""
+    said = []
+    if found.added:
+        said.append(f"adds {join_evolved(found.added)}")
+    if found.removed:
+        said.append(f"removes {join_evolved(found.removed)}")
+    return " and ".join(said)
 
 
 def _output_cells(output: "Touched") -> list[object]:

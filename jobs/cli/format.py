@@ -1,6 +1,6 @@
 """Prints what several commands report: numbers of rows, changes, and additions to the spec."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +8,7 @@ from jobs.console import Printer
 from windowing.columns import END, START
 from windowing.ledger.rule import COUNTS
 from windowing.report.text import count, describe_nulls, instant, interval
+from windowing.spec.fingerprint import AGGREGATE
 from windowing.spec.words import join_names
 
 if TYPE_CHECKING:
@@ -35,11 +36,22 @@ def window_cell(row: Mapping[str, Any]) -> str:
     return f"[{start}, {end})"
 
 
+def join_evolved(names: Sequence[str]) -> str:
+    """Windows and aggregates in one text; a window that is named stands for its aggregates."""
+    windows = {name for name in names if AGGREGATE not in name}
+    return join_names([name for name in names if not _is_part_of(name, windows)])
+
+
+def _is_part_of(name: str, windows: set[str]) -> bool:
+    window, aggregate, _ = name.partition(AGGREGATE)
+    return bool(aggregate) and window in windows
+
+
 def print_evolved(printer: Printer, pipeline: "Pipeline", report: "RunReport") -> None:
     """Prints the windows and aggregates that the spec has added or removed, if there are any."""
     if report.evolved:
         printer.line(
-            f"{pipeline.name}: the spec has added or removed {join_names(report.evolved)}, "
+            f"{pipeline.name}: the spec has added or removed {join_evolved(report.evolved)}, "
             "so state was rebuilt from previously accepted events"
         )
 

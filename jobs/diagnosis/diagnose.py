@@ -19,7 +19,7 @@ from windowing.columns import RUN
 from windowing.doctor.rule import (
     RECOVER,
     Finding,
-    advice,
+    advise_on,
     of_batches,
     of_pointer,
     of_runs,
@@ -236,7 +236,7 @@ def refusal_of(pipeline: Pipeline, finding: Finding) -> StateRefused:
         where = pipeline.table(checkpoint.CHECKPOINT)
     elif finding.code.startswith("POINTER"):
         where = pipeline.table(POINTER)
-    repair = advice(pipeline, finding.repair)
+    repair = advise_on(pipeline, finding)
     return StateRefused(finding.code, f"{where}: {finding.found}; {repair}")
 
 

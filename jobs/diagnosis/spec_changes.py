@@ -99,7 +99,7 @@ def check_spec_change(pipeline: Pipeline, past: LedgerExcerpt) -> None:
 
 def _spec_refused(pipeline: Pipeline, problem: str) -> StateRefused:
     where = pipeline.file or pipeline.name
-    return StateRefused("SPEC_CHANGED", f"{where}: {problem}; {advice(pipeline)}")
+    return StateRefused("SPEC_CHANGED", f"{where}: {problem}; or {advice(pipeline)}")
 
 
 def _find_reused_names(pipeline: Pipeline, past: LedgerExcerpt, found: Evolution) -> Iterator[str]:

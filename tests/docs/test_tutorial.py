@@ -10,7 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.tutorial import SKIP, Commands, File, Step, checkout, comparable, play, steps
+from tests.support.tutorial import (
+    SKIP,
+    Commands,
+    File,
+    Step,
+    checkout,
+    comparable,
+    filled,
+    play,
+    section,
+    steps,
+)
 
 ROOT = Path(__file__).parents[2]
 TUTORIAL, QUICKSTART = (
@@ -115,3 +126,53 @@ def test_a_command_that_fails_ends_the_page(tmp_path: Path) -> None:
 
 def test_what_varies_is_left_out_of_the_comparison(tmp_path: Path) -> None:
     assert comparable(f"\n \n a  \n\n \n\n{tmp_path}/b\n", tmp_path) == " a\n\n.../b"
+
+
+RECIPES = """
+# Page
+
+## One
+
+Say NAME, NAMES and a-NAME:
+
+```bash
+# a comment is no heading
+echo NAME
+```
+
+### Its end
+
+```bash
+echo 2
+```
+
+## Two
+
+Nothing to type.
+"""
+
+
+def test_a_recipe_is_a_section_with_those_below_it() -> None:
+    texts = [step.text for step in steps(section(RECIPES, "One")) if isinstance(step, Commands)]
+    assert texts == ["# a comment is no heading\necho NAME\n", "echo 2\n"]
+    assert section(RECIPES, "Its end").strip() == "```bash\necho 2\n```"
+
+
+@pytest.mark.parametrize(
+    ("heading", "why"),
+    [("a comment is no heading", "no heading is called"), ("Two", "nothing under 'Two'")],
+)
+def test_a_section_without_a_recipe_is_refused(heading: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        section(RECIPES, heading)
+
+
+def test_a_reader_replaces_whole_words() -> None:
+    text = filled(section(RECIPES, "One"), {"NAME": "lab"})
+    assert "Say lab, NAMES and a-NAME:" in text
+    assert "echo lab\n" in text
+
+
+def test_a_word_that_the_recipe_has_not_is_refused() -> None:
+    with pytest.raises(ValueError, match="does not say 'LAKE'"):
+        filled(section(RECIPES, "One"), {"LAKE": "lake"})

@@ -8,6 +8,9 @@ Files are saved, commands are typed, outputs are compared.
 Three conventions make a page playable. A text that ends with "`name`:" stands before each file.
 Commands are `bash` blocks. A `text` block is the whole standard output of the `bash` block before
 it. The comment SKIP before a `bash` block keeps it from being played.
+
+A recipe is a section of a page, played in the same way. Its words in capitals and its examples
+stand for what the reader has.
 """
 
 import os
@@ -79,6 +82,35 @@ def steps(page: str) -> list[Step]:
                 f"no file name before it"
             )
     return found
+
+
+def section(page: str, heading: str) -> str:
+    """What stands under a heading of a page, up to the next heading of its level or above.
+
+    ValueError where no heading is called so, or where nothing in the section can be played.
+    """
+    bare = _FENCE.sub(lambda block: re.sub(r"^#", " ", block[0], flags=re.MULTILINE), page)
+    found = re.search(rf"^(#+) {re.escape(heading)}$", bare, re.MULTILINE)
+    if found is None:
+        raise ValueError(f"no heading is called {heading!r}")
+    next_one = re.compile(rf"^#{{1,{len(found[1])}}} ", re.MULTILINE).search(bare, found.end())
+    text = page[found.end() : next_one.start() if next_one else len(page)]
+    if not steps(text):
+        raise ValueError(f"nothing under {heading!r} can be played")
+    return text
+
+
+def filled(recipe: str, values: Mapping[str, str]) -> str:
+    """The recipe as a reader types it, with each word of `values` replaced by its value.
+
+    ValueError for a word that the recipe does not have.
+    """
+    for word, value in values.items():
+        whole = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
+        if not whole.search(recipe):
+            raise ValueError(f"the recipe does not say {word!r}")
+        recipe = whole.sub(lambda _, value=value: value, recipe)
+    return recipe
 
 
 def play(

@@ -44,6 +44,14 @@ def advice(pipeline: Pipeline, repair: str = RESET) -> str:
     return f"{name_command(pipeline, repair)} {DOES[repair]}"
 
 
+def advise_on(pipeline: Pipeline, finding: "Finding") -> str:
+    """What to do about a finding; what loses nothing comes first."""
+    repair = advice(pipeline, finding.repair)
+    if finding.repair == RESET:
+        return f"restore {pipeline.root} as a whole from a backup, or {repair}"
+    return repair
+
+
 def name_command(pipeline: Pipeline, *words: str) -> str:
     """A command on the pipeline as a user types it; `words` are its name and its options."""
     command, *options = words

@@ -133,7 +133,7 @@ def test_explain_reports_a_rebuild_where_the_run_makes_one(
     lab.run(events(1))
     respecify(lab, with_daily(lab.spec()))
     printed = " ".join(run_command(lab, "explain").stdout.split())
-    assert "added or removed, so the run rebuilds state first" in printed
+    assert "adds windows.daily, so the run rebuilds state first" in printed
     as_json = json.loads(run_command(lab, "explain", "--json").stdout)
     assert as_json["spec"]["refused"] is None
     assert "windows.daily" in lab.go().evolved

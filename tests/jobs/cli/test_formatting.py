@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from jobs.cli.format import join_evolved
 from jobs.cli.main import main
 from windowing.report.rule import RunReport
 from windowing.report.text import interval, plain
@@ -19,6 +20,11 @@ def test_windows_print_half_open() -> None:
     assert (
         interval(five, datetime(2013, 1, 2, tzinfo=UTC)) == "[2013-01-01 23:00Z, 2013-01-02 00:00Z)"
     )
+
+
+def test_a_window_that_is_added_stands_for_its_aggregates() -> None:
+    names = ("windows.a", "windows.a aggregate n", "windows.b aggregate n")
+    assert join_evolved(names) == "windows.a, windows.b aggregate n"
 
 
 def test_json_has_no_value_that_json_lacks() -> None:

@@ -8,8 +8,10 @@ from tests.windowing.cases import pipeline
 from windowing.doctor.rule import (
     RECOVER,
     REPAIRS,
+    Finding,
     Stream,
     advice,
+    advise_on,
     of_batches,
     of_pointer,
     of_runs,
@@ -183,6 +185,11 @@ def test_tables_of_another_pipeline_are_moved_by_whoever_put_them_there() -> Non
         "move them away, or give the pipeline another name"
     )
     assert advice(told) == "`tidemark reset p` starts the pipeline over from its source"
+    assert advise_on(told, Finding("TABLE_LOST", "hourly")) == (
+        f"restore {told.root} as a whole from a backup, or {advice(told)}"
+    )
+    lost = Finding("CHECKPOINT_LOST", "there is no checkpoint")
+    assert advise_on(told, lost) == "`tidemark recover p` rebuilds it from the ledger"
     assert advice(replace(told, file="shop.yaml"), REPAIRS["CHECKPOINT_LOST"]) == (
         "`tidemark recover shop.yaml` rebuilds it from the ledger"
     )
