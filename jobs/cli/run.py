@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from jobs.cli.format import print_run
+from jobs.cli.lock import probe_lock
 from jobs.cli.options import TIMES, Instant, common
 from jobs.cli.spark import open_to_write
 from jobs.cli.validation import preload_expectations, validate_option, validate_written
@@ -53,10 +54,9 @@ def run(pipeline: "Pipeline", *, as_json: bool, arrival: datetime | None, valida
 
 def _find_nothing_new(pipeline: "Pipeline", arrival: datetime | None) -> "RunReport | None":
     """The report where there is nothing to do, which is known without a JVM; Busy as a run is."""
-    from jobs.locking.lock_file import probe
     from jobs.shortcuts.nothing_new import find_nothing_new
 
-    probe(pipeline)
+    probe_lock(pipeline)
     return find_nothing_new(pipeline, micros(arrival or datetime.now(UTC)))
 
 

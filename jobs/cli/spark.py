@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from jobs.cli.errors import Failure, is_from_jvm
+from jobs.cli.lock import probe_lock
 from jobs.cli.options import debugging
 from jobs.console import redirected_stdio
 from windowing.errors import TidemarkError
@@ -33,9 +34,7 @@ _ENDING_SECONDS = 1
 
 def open_to_write(pipeline: "Pipeline", profile: "Profile") -> "SparkSession":
     """The session of a command that writes; raises Busy, before the JVM starts, if another does."""
-    from jobs.locking.lock_file import probe
-
-    probe(pipeline)
+    probe_lock(pipeline)
     return start_session(profile)
 
 
