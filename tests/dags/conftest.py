@@ -52,6 +52,7 @@ FAKE = """\
 #!/bin/sh
 here=$(dirname "$0")
 echo "$@" >> "$here/calls"
+echo "$TIDEMARK_ATTEMPT" >> "$here/attempts"
 echo "a line of log" >&2
 [ "$1" = publish ] && cat "$here/published" || cat "$here/result"
 code=$(head -n 1 "$here/exits.$1" 2>/dev/null)
@@ -85,6 +86,11 @@ class FakeCli:
     def calls(self) -> list[str]:
         calls = self.home / "calls"
         return calls.read_text().splitlines() if calls.exists() else []
+
+    @property
+    def attempts(self) -> list[str]:
+        """Which try of which task each call was told to be."""
+        return (self.home / "attempts").read_text().splitlines()
 
 
 def name_of_time() -> str:

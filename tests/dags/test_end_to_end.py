@@ -73,10 +73,20 @@ def rows_told(run_id: str) -> dict[str, Any]:
         }
 
 
+def figures_of(run_id: str) -> dict[str, str]:
+    with create_session() as session:
+        told = session.query(XComModel).filter_by(run_id=run_id, key="summary")
+        return {x.task_id: x.value for x in told}
+
+
 def test_rows_land_and_readers_see_them(landed: Path, outcome: Callable[..., Outcome]) -> None:
     done = outcome("corner")
     assert (done.state, set(done.tasks.values())) == ("success", {"success"})
     assert rows_told(done.run_id) == {"corner.hourly": 2, "corner.visits": 2}
+    figures = figures_of(done.run_id)
+    assert figures["run"] == "3 read; hourly 2 inserted; visits 2 inserted"
+    assert figures["validate"].endswith(" checked, 0 failed")
+    assert figures["publish"].endswith(", 2 rows")
     assert (landed.parent / "lake/corner/_published.json").exists()
     assert not {canary for canary in CANARIES if canary in kept_of(done.run_id)}
 
