@@ -16,6 +16,7 @@ import click
 from jobs.cli.errors import Failure, is_from_jvm
 from jobs.cli.lock import probe_lock
 from jobs.cli.options import debugging
+from jobs.cli.task_log import tell_scheduler
 from jobs.console import redirected_stdio
 from windowing.errors import TidemarkError
 
@@ -52,6 +53,13 @@ def start_session(profile: "Profile") -> "SparkSession":
     from jobs.sessions.process import stay_on_utc
 
     stay_on_utc()
+    tell_scheduler("starting Spark")
+    session = _start_session(profile)
+    tell_scheduler("Spark has started")
+    return session
+
+
+def _start_session(profile: "Profile") -> "SparkSession":
     if debugging():
         return _let_ctrl_c_end(_make_session(profile))
     context = click.get_current_context()

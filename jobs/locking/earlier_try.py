@@ -2,7 +2,7 @@
 
 A run that is ended loses nothing, because the next one finishes what it left.
 
-locked file -> who has locked it, by the kernel and by the file -> is it an earlier try? -> its end
+file of the lock -> who locked it last -> is it an earlier try, and nobody else after it? -> its end
 """
 
 import fcntl
@@ -18,20 +18,19 @@ _FLOCK = "hhqqi0q"
 
 
 def end_earlier_try(file: BinaryIO, attempt: Attempt) -> Holder | None:
-    """Whoever had locked the file and was ended, because it was an earlier try of the same task.
+    """Whoever had locked the file last and was ended, as it was an earlier try of the same task.
 
-    None where nobody has locked it, where somebody else has, and where that can't be ended from
-    here: on another machine or in another container, as another user, or where it does not end.
+    It need not hold the lock now: a backfill holds it only while it writes. None where somebody
+    else does, where that try has ended by itself, and where it can't be ended from here: on another
+    machine or in another container, as another user, or where it does not end.
     """
-    locked_by = find_locking_process(file)
-    if locked_by is None:
-        return None
     file.seek(0)
     holder = parse_holder(file.read())
-    # What the file says may be of a holder before this one.
-    if holder is None or locked_by not in {each.process for each in holder.processes}:
+    if holder is None or not attempt.follows(holder.attempt):
         return None
-    if not attempt.follows(holder.attempt):
+    # What the file says may be of a holder before the one of now.
+    locked_by = find_locking_process(file)
+    if locked_by not in (None, *(each.process for each in holder.processes)):
         return None
     try:
         return holder if end_processes(holder.processes) else None

@@ -48,16 +48,16 @@ def name_system() -> str:
 
 
 def end_processes(processes: Sequence[RunningProcess]) -> bool:
-    """Ends those that still run; whether all of them have ended then.
+    """Ends the first of them, after which the others end; whether all have ended then.
 
-    SIGTERM goes to the first of them alone, because the others end after it. Whatever has not ended
-    in time is killed. PermissionError where another user's process may not be ended.
+    Whatever has not ended in time after SIGTERM is killed. Where the first has ended before,
+    nothing is done, and the answer is no. PermissionError where it is another user's.
     """
     with _opened(processes) as opened:
-        if not opened:
-            return True
-        signal.pidfd_send_signal(opened[0], signal.SIGTERM)
-        left = _await_ends(opened, ENDING_SECONDS[signal.SIGTERM])
+        if not processes or processes[0] not in opened:
+            return False
+        signal.pidfd_send_signal(opened[processes[0]], signal.SIGTERM)
+        left = _await_ends([*opened.values()], ENDING_SECONDS[signal.SIGTERM])
         for descriptor in left:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(descriptor, signal.SIGKILL)
@@ -65,20 +65,19 @@ def end_processes(processes: Sequence[RunningProcess]) -> bool:
 
 
 @contextmanager
-def _opened(processes: Iterable[RunningProcess]) -> Iterator[list[int]]:
+def _opened(processes: Iterable[RunningProcess]) -> Iterator[dict[RunningProcess, int]]:
     """A descriptor for each of the processes that still runs."""
-    opened: list[int] = []
+    opened: dict[RunningProcess, int] = {}
     try:
         for process in processes:
             with suppress(ProcessLookupError):
-                descriptor = os.pidfd_open(process.process)
-                opened.append(descriptor)
+                opened[process] = os.pidfd_open(process.process)
                 # Only now can the id no longer become another process's.
                 if find_process(process.process) != process:
-                    os.close(opened.pop())
+                    os.close(opened.pop(process))
         yield opened
     finally:
-        for descriptor in opened:
+        for descriptor in opened.values():
             os.close(descriptor)
 
 

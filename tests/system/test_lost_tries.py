@@ -87,6 +87,7 @@ def test_the_next_try_ends_the_command_and_finishes_its_run(
     watched = [os.pidfd_open(process.process) for process in holder.processes]
     again = start_try(life, 2, environ)
     _, told = again.communicate(timeout=PATIENCE)
+    print(told)
     assert again.returncode == 0, told
     assert f"tidemark: lab: ended `tidemark run`, process {holder.process} on " in told
     # None of what has held the lock goes on.

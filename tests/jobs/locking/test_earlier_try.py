@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -40,8 +40,11 @@ from windowing.spec.load import load_pipeline
 if "deaf" in sys.argv:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 with held_here(load_pipeline(sys.argv[1])):
-    print("held", flush=True)
-    input()
+    if "free" not in sys.argv:
+        print("held", flush=True)
+        input()
+print("held", flush=True)
+input()
 """
 RUN = "trips/scheduled__2026-03-02T00:00:00+00:00/run"
 
@@ -94,6 +97,25 @@ def test_the_next_try_ends_the_lost_one_and_gets_the_lock(
         assert (ended.process, ended.attempt) == (lost.pid, Attempt(RUN, 1))
         with held_here(trips):
             pass
+
+
+def test_it_is_ended_where_it_holds_the_lock_only_at_times(
+    trips: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a backfill does."""
+    monkeypatch.setenv(VARIABLE, f"{RUN}#2")
+    with held_by(trips, f"{RUN}#1", "free") as lost:
+        assert probe(trips) is not None
+        assert lost.wait(10) == -signal.SIGTERM
+
+
+def test_one_that_has_ended_is_not_said_to_be(
+    trips: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, f"{RUN}#2")
+    with held_by(trips, f"{RUN}#1") as failed:
+        failed.communicate("\n\n")
+    assert probe(trips) is None
 
 
 def test_a_command_says_what_it_has_ended(trips: Pipeline) -> None:
@@ -208,11 +230,18 @@ def test_of_two_processes_the_first_is_asked_and_both_have_ended() -> None:
         os.close(watched)
 
 
-def test_processes_that_have_ended_are_no_error(trips: Pipeline) -> None:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        found = running_process.find_process(process.pid)
-        assert found is not None
-        process.communicate()
-    assert running_process.find_process(process.pid) is None
-    assert running_process.end_processes([found])
-    assert running_process.end_processes([replace(found, process=2**22 + 1)])
+def test_where_the_first_has_ended_the_others_go_on() -> None:
+    """As the JVM of an engine does, which may serve another command by then."""
+    waits = [sys.executable, "-c", "input()"]
+    with (
+        subprocess.Popen(waits, stdin=subprocess.PIPE) as first,
+        subprocess.Popen(waits, stdin=subprocess.PIPE) as second,
+    ):
+        found = [running_process.find_process(each.pid) for each in (first, second)]
+        both = [process for process in found if process is not None]
+        assert len(both) == 2
+        first.communicate()
+        assert running_process.find_process(first.pid) is None
+        assert not running_process.end_processes(both)
+        assert second.poll() is None
+        second.communicate()
