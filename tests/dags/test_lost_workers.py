@@ -20,11 +20,12 @@ pytestmark = [NEEDS_CLI, pytest.mark.deep]
 
 START_S = 240.0
 STOP_S = 60.0
-LOST_S = {"task": 90.0, "worker": 150.0}
-"""Within how many seconds of the loss all is done.
+ENDED_S = {"task": 60.0, "worker": 120.0}
+"""Within how many seconds of the loss the command has ended.
 
 Airflow notices an ended task at once, and an ended worker after a minute.
 """
+RUN_S = 600.0
 
 
 @dataclass(frozen=True)
@@ -98,18 +99,22 @@ def test_a_command_that_airflow_has_lost_is_ended_by_the_next_try(
     run = f"/api/v2/dags/corner/dagRuns/{begun['dag_run_id']}"
     lock = landed.parent / "lake/corner/_lock"
     holder = wait_for("the command writes", START_S, lambda: _find_holder(lock, "#1"))
-    task = _parent(holder["process"])
+    command = holder["process"]
+    # As one that hangs, or works for hours.
+    os.kill(command, signal.SIGSTOP)
+    task = _parent(command)
     os.kill(task if lost == "task" else _parent(task), signal.SIGKILL)
     at = time.monotonic()
-    state = wait_for("the DAG run ends", 600, lambda: _ended(api.ask(run)["state"]))
+    wait_for("the command has ended", ENDED_S[lost], lambda: not Path(f"/proc/{command}").exists())
     seconds = time.monotonic() - at
-    tried = api.ask(f"{run}/taskInstances/run")
-    print(f"{lost}: {state} after {seconds:.0f} s, {tried['try_number']} tries")
-    assert (state, tried["try_number"]) == ("success", 2)
+    state = wait_for("the DAG run ends", RUN_S, lambda: _ended(api.ask(run)["state"]))
+    tried = api.ask(f"{run}/taskInstances/run")["try_number"]
+    print(f"{lost}: ended after {seconds:.0f} s; {state} after {time.monotonic() - at:.0f} s")
+    assert (state, tried) == ("success", 2)
     told = json.dumps(api.ask(f"{run}/taskInstances/run/logs/2"))
-    assert f"ended `tidemark run`, process {holder['process']} on " in told
-    assert seconds < LOST_S[lost]
-    assert not Path(f"/proc/{holder['process']}").exists()
+    assert f"ended `tidemark run`, process {command} on " in told
+    assert "starting Spark" in told
+    assert "run: 3 read; hourly 2 inserted; visits 2 inserted" in told
     events = api.ask("/api/v2/assets/events?order_by=id")["asset_events"]
     assert sorted(event["extra"]["rows"] for event in events) == [2, 2]
 
