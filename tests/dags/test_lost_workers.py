@@ -20,7 +20,7 @@ pytestmark = [NEEDS_CLI, pytest.mark.deep]
 
 START_S = 240.0
 STOP_S = 60.0
-ENDED_S = {"task": 60.0, "worker": 120.0}
+ENDED_S = {"task": 60.0, "worker": 150.0}
 """Within how many seconds of the loss the command has ended.
 
 Airflow notices an ended task at once, and an ended worker after a minute.
@@ -115,7 +115,7 @@ def test_a_command_that_airflow_has_lost_is_ended_by_the_next_try(
     assert f"ended `tidemark run`, process {command} on " in told
     assert "starting Spark" in told
     assert "run: 3 read; hourly 2 inserted; visits 2 inserted" in told
-    events = api.ask("/api/v2/assets/events?order_by=id")["asset_events"]
+    events = api.ask("/api/v2/assets/events")["asset_events"]
     assert sorted(event["extra"]["rows"] for event in events) == [2, 2]
 
 
