@@ -14,13 +14,15 @@ started by hand. Airflow's `max_active_runs` only avoids most of the waiting. No
 """
 
 import json
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pendulum
-from airflow.sdk import DAG, Asset, AssetAlias, TriggerRule, task
+from airflow.sdk import DAG, Asset, AssetAlias, TriggerRule, get_current_context, task
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from dags.retries import BUSY, FINAL, LOST_DELAY, RETRIES, ByExitCode
@@ -34,6 +36,7 @@ from dags.steps import (
     find_reason_to_skip,
     publish_as,
 )
+from dags.summary import summarize
 from windowing.spec.description import describe_window
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import EACH, Pipeline
@@ -44,9 +47,30 @@ TENDED = "7 3 * * *"
 Like every task, it is retried while another writer holds the lock.
 """
 
+RUN_TYPES = (
+    "scheduled",
+    "manual",
+    "operator_triggered",
+    "asset_triggered",
+    "asset_materialization",
+)
+"""Every type of DAG run but Airflow's own backfill.
+
+That starts a run for each logical date in a range, and no run depends on its logical date.
+"""
+
+ATTEMPT = {
+    "TIDEMARK_ATTEMPT": "{{ ti.dag_id }}/{{ ti.run_id }}/{{ ti.task_id }}#{{ ti.try_number }}"
+}
+"""Tells a command which try of which task it is, so that it ends a try that Airflow has lost."""
+
+SUMMARY = "summary"
+"""The key of the XCom with the figures of a task that has succeeded."""
+
 SET_HERE = frozenset(
     (
         "dag_id",
+        "allowed_run_types",
         "schedule",
         "start_date",
         "catchup",
@@ -128,6 +152,7 @@ def _common_settings(
         "start_date": pendulum.datetime(2020, 1, 1, tz="UTC"),
         "catchup": False,
         "max_active_runs": 1,
+        "allowed_run_types": RUN_TYPES,
         # Without it Airflow waits for five minutes.
         "default_args": {"retry_delay": LOST_DELAY, **default_args},
         "tags": ["tidemark", *settings.get("tags", ())],
@@ -201,13 +226,24 @@ def _make_task(step: Step, pipeline: Pipeline, cli: str, writer: Step) -> Any:
     operator: Any = task.bash(
         task_id=step.command,
         inlets=[] if step.after else [Asset(f"source/{pipeline.name}")],
+        env=ATTEMPT,
         append_env=True,
+        output_processor=partial(_tell_figures, step.command),
         retries=RETRIES,
         retry_policy=ByExitCode(),
         execution_timeout=step.timeout,
         trigger_rule=step.trigger_rule,
     )
     return operator(command)()
+
+
+def _tell_figures(command: str, result: str) -> str:
+    """The result as it is; its figures are in the log and in an XCom of their own then."""
+    figures = summarize(command, result)
+    if figures is not None:
+        logging.getLogger(__name__).info("%s: %s", command, figures)
+        get_current_context()["ti"].xcom_push(key=SUMMARY, value=figures)
+    return result
 
 
 def _add_announcement(pipeline: Pipeline, published: Any) -> Any:

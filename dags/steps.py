@@ -133,8 +133,9 @@ def command_line(cli: str, spec: str, step: Step, params: Mapping[str, Any]) -> 
     if writes_nothing(step, params):
         # There is nothing to validate.
         options = tuple(option for option in options if option != VALIDATE)
-    # exec replaces the shell, so that Airflow's signals reach the command itself.
-    return "exec " + shlex.join([cli, step.command, spec, *words, *options])
+    # exec replaces the shell, so that Airflow's signals reach the command itself. The input of a
+    # task's process is its connection with Airflow, which a command that is lost would keep open.
+    return f"exec {shlex.join([cli, step.command, spec, *words, *options])} </dev/null"
 
 
 def _refuse_unknown(step: Step, params: Mapping[str, Any]) -> None:

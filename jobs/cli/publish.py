@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from jobs.cli.lock import probe_lock
 from jobs.cli.options import common
 from jobs.console import Printer
 from windowing.spec.words import join_names
@@ -31,10 +32,9 @@ def publish(pipeline: "Pipeline", *, as_json: bool, accept: str | None) -> None:
             "--accept needs a reason, such as 'the airport was closed that day'",
             click.get_current_context(),
         )
-    from jobs.locking.lock_file import probe
     from jobs.publish import publish as publish_newest
 
-    probe(pipeline)
+    probe_lock(pipeline)
     published = publish_newest(pipeline, accept)
     printer = Printer(as_json=as_json)
     if not published.run:

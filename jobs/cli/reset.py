@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from jobs.cli.confirm import confirm
+from jobs.cli.lock import probe_lock
 from jobs.cli.options import common
 from jobs.console import Printer
 from windowing.report.text import count, size
@@ -25,11 +26,10 @@ def reset(pipeline: "Pipeline", *, as_json: bool, yes: bool) -> None:
     source from its beginning, with the rows of keys that were erased. Nothing is published until
     the next publish.
     """
-    from jobs.locking.lock_file import probe
     from jobs.reset import holding
     from jobs.reset import reset as reset_now
 
-    probe(pipeline)
+    probe_lock(pipeline)
     printer = Printer(as_json=as_json)
     found = holding(pipeline)
     if found.size and not yes:

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 import click
 
 from jobs.cli.format import print_run
+from jobs.cli.lock import probe_lock
 from jobs.cli.options import TIMES, Instant, common
 from jobs.cli.spark import open_to_write
+from jobs.cli.task_log import tell_scheduler
 from jobs.cli.validation import preload_expectations, validate_option, validate_written
 from jobs.console import Printer
 from windowing.errors import UsageError
@@ -53,10 +55,9 @@ def run(pipeline: "Pipeline", *, as_json: bool, arrival: datetime | None, valida
 
 def _find_nothing_new(pipeline: "Pipeline", arrival: datetime | None) -> "RunReport | None":
     """The report where there is nothing to do, which is known without a JVM; Busy as a run is."""
-    from jobs.locking.lock_file import probe
     from jobs.shortcuts.nothing_new import find_nothing_new
 
-    probe(pipeline)
+    probe_lock(pipeline)
     return find_nothing_new(pipeline, micros(arrival or datetime.now(UTC)))
 
 
@@ -65,7 +66,10 @@ def _open_session(pipeline: "Pipeline") -> "SparkSession":
     from jobs.sessions.profiles import choose_for_run
     from jobs.shortcuts.run_size import estimate_next_run
 
-    return open_to_write(pipeline, choose_for_run(estimate_next_run(pipeline)))
+    size = estimate_next_run(pipeline)
+    if size is not None:
+        tell_scheduler(f"{pipeline.name}: {size.new_rows:,} new rows in the source")
+    return open_to_write(pipeline, choose_for_run(size))
 
 
 def _refuse_future(pipeline: "Pipeline", arrival: datetime) -> None:

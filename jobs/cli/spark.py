@@ -14,7 +14,9 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from jobs.cli.errors import Failure, is_from_jvm
+from jobs.cli.lock import probe_lock
 from jobs.cli.options import debugging
+from jobs.cli.task_log import tell_scheduler
 from jobs.console import redirected_stdio
 from windowing.errors import TidemarkError
 
@@ -33,9 +35,7 @@ _ENDING_SECONDS = 1
 
 def open_to_write(pipeline: "Pipeline", profile: "Profile") -> "SparkSession":
     """The session of a command that writes; raises Busy, before the JVM starts, if another does."""
-    from jobs.locking.lock_file import probe
-
-    probe(pipeline)
+    probe_lock(pipeline)
     return start_session(profile)
 
 
@@ -53,6 +53,13 @@ def start_session(profile: "Profile") -> "SparkSession":
     from jobs.sessions.process import stay_on_utc
 
     stay_on_utc()
+    tell_scheduler("starting Spark")
+    session = _start_session(profile)
+    tell_scheduler("Spark has started")
+    return session
+
+
+def _start_session(profile: "Profile") -> "SparkSession":
     if debugging():
         return _let_ctrl_c_end(_make_session(profile))
     context = click.get_current_context()

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.format import how_many, window_cell
+from jobs.cli.lock import probe_lock
 from jobs.cli.options import common, limit_option
 from jobs.cli.spark import open_to_write
 from jobs.console import Printer
@@ -43,10 +44,9 @@ def validate(
     Data Docs, whose path is printed. Outcomes that are recorded already, as `run --validate` does,
     are printed as they are.
     """
-    from jobs.locking.lock_file import probe
     from jobs.validation.validated import find_validation
 
-    probe(pipeline)
+    probe_lock(pipeline)
     recorded = None if again else find_validation(pipeline)
     session = None
     if recorded is None or (failing and recorded.failed):

@@ -7,36 +7,63 @@ import json
 import os
 import socket
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from jobs.locking.attempt import Attempt, find_own_attempt, parse_attempt
+from jobs.locking.running_process import RunningProcess, find_process
+
 
 @dataclass(frozen=True)
 class Holder:
-    """A process, and since when it has the lock (ISO 8601, UTC)."""
+    """A process, and since when it has the lock (ISO 8601, UTC).
+
+    `attempt` is the try of a task that it is, if it is one. `processes` are those that have to end
+    before the lock is free: itself, and its JVM if it has one.
+    """
 
     command: str
     process: int
     host: str
     since: str
+    attempt: Attempt | None = None
+    processes: tuple[RunningProcess, ...] = ()
 
     def __str__(self) -> str:
-        return f"`{self.command}`, process {self.process} on {self.host}, since {self.since}"
+        named = f"`{self.command}`, process {self.process} on {self.host}, since {self.since}"
+        if self.attempt is None:
+            return named
+        return f"{named}, try {self.attempt.number} of {self.attempt.task}"
 
 
-def describe_this_process() -> bytes:
-    """The holder that this process is, as the file has it."""
-    since = datetime.now(UTC).isoformat(timespec="seconds")
-    holder = Holder(_name_command(), os.getpid(), socket.gethostname(), since)
-    return json.dumps(asdict(holder)).encode()
+def describe_this_process(jvms: Iterable[int] = ()) -> bytes:
+    """The holder that this process is, with its JVM if it has one, as the file has it.
+
+    UsageError where the environment names no attempt and should.
+    """
+    found = [find_process(process) for process in (os.getpid(), *jvms)]
+    holder = Holder(
+        _name_command(),
+        os.getpid(),
+        socket.gethostname(),
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        find_own_attempt(),
+        tuple(process for process in found if process is not None),
+    )
+    attempt = None if holder.attempt is None else str(holder.attempt)
+    return json.dumps({**asdict(holder), "attempt": attempt}).encode()
 
 
 def parse_holder(content: bytes) -> Holder | None:
     """The holder that a file names; None where it names none, as of an earlier release."""
     try:
-        return Holder(**json.loads(content))
-    except (ValueError, TypeError):
+        named = json.loads(content)
+        attempt = parse_attempt(named.pop("attempt", None) or "")
+        processes = [RunningProcess(**process) for process in named.pop("processes", ())]
+        return Holder(**named, attempt=attempt, processes=tuple(processes))
+    except (ValueError, TypeError, AttributeError):
         return None
 
 

@@ -51,7 +51,7 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
             # file without a name, and another process may hold one on a new file.
             if not path.exists() or path.stat().st_ino != inode:
                 raise busy_error(pipeline)
-            note_holder_of(path)
+            note_holder_of(path, lock.process)
             # Whoever writes holds the lock, so every error of a write passes here.
             with table_errors_explained(pipeline):
                 yield

@@ -9,6 +9,8 @@ from threading import Lock
 from typing import BinaryIO
 
 from jobs.foreign_errors.control_errors import control_errors_explained
+from jobs.locking.attempt import find_own_attempt
+from jobs.locking.earlier_try import end_earlier_try
 from jobs.locking.holder import Holder, describe_this_process, parse_holder
 from windowing.errors import Busy, UsageError
 from windowing.spec.pipeline import Pipeline
@@ -43,17 +45,17 @@ def held_here(pipeline: Pipeline) -> Iterator[None]:
             yield
 
 
-def note_holder_of(path: Path) -> None:
+def note_holder_of(path: Path, jvm: int) -> None:
     """Writes into the file that this process is at work, while its JVM holds the lock."""
     with suppress(OSError), path.open("r+b") as file:
-        _note_holder(file)
+        _note_holder(file, jvm)
 
 
-def _note_holder(file: BinaryIO) -> None:
+def _note_holder(file: BinaryIO, *jvms: int) -> None:
     # Where the disk is full, whoever is refused does not learn who holds the lock.
     with suppress(OSError):
         file.truncate(0)
-        file.write(describe_this_process())
+        file.write(describe_this_process(jvms))
         file.flush()
 
 
@@ -88,20 +90,24 @@ def one_block_here(pipeline: Pipeline, path: Path) -> Iterator[None]:
         _LOCKED_HERE.discard(path)
 
 
-def probe(pipeline: Pipeline) -> None:
+def probe(pipeline: Pipeline) -> Holder | None:
     """Busy at once when another process holds the lock; needs no JVM, and keeps no lock.
 
+    An earlier try of the task that this process is a try of is ended instead, and returned.
     UsageError when the lake can't be written to.
     """
     path = lock_path(pipeline)
+    attempt = find_own_attempt()
     with write_errors_explained(pipeline):
         # Where the directory may not be entered, even this is refused.
         if not path.exists():
-            return
+            return None
         file = path.open("r+b")
     with file:
+        ended = None if attempt is None else end_earlier_try(file, attempt)
         _lock(pipeline, file)
         fcntl.lockf(file, fcntl.LOCK_UN)
+    return ended
 
 
 @contextmanager

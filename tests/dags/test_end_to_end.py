@@ -4,8 +4,6 @@ A few rows land, the DAG runs, readers see the counts. TIDEMARK_E2E names anothe
 .venv/bin/tidemark; its directory's python must have the project and Spark.
 """
 
-import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,54 +13,12 @@ from airflow.models.asset import AssetEvent
 from airflow.models.renderedtifields import RenderedTaskInstanceFields
 from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
-from conftest import HOME, ROOT, SPEC, Outcome
+from conftest import HOME, NEEDS_CLI, Outcome
 
-CLI = Path(os.environ.get("TIDEMARK_E2E", ROOT / ".venv/bin/tidemark"))
-THERE = CLI.exists() and (ROOT / "jobs/cli/main.py").exists()
-pytestmark = pytest.mark.skipif(not THERE, reason=f"{CLI} is not there; run `make setup`")
+pytestmark = NEEDS_CLI
 
 CANARIES = ("zz-shop-4711", "4712471247", "4713.4713")
 """A key, an id and a price, which no one should find anywhere but in tables."""
-LAND = """
-import sys
-from datetime import UTC, datetime
-from decimal import Decimal
-from pathlib import Path
-
-import deltalake
-import pyarrow as pa
-
-from jobs.sessions.profiles import TINY
-
-kinds = {"id": pa.int64(), "at": pa.timestamp("us", "UTC"), "price": pa.decimal128(8, 4)}
-columns = {
-    "shop": ["zz-shop-4711", "zz-shop-4711", "b"],
-    "id": [4712471247, 2, 3],
-    "at": [datetime(2013, 1, 1, *time, tzinfo=UTC) for time in ((10, 5), (10, 20), (11, 10))],
-    "price": [Decimal("4713.4713"), Decimal(4), Decimal(1)],
-}
-schema = pa.schema([("shop", pa.string()), *kinds.items()])
-deltalake.write_deltalake(sys.argv[1], pa.Table.from_pydict(columns, schema=schema))
-Path(sys.argv[2]).write_text("".join(f"{name} {value}\\n" for name, value in TINY.items()))
-"""
-
-
-@pytest.fixture
-def landed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory of specs with the pipeline `corner` in it, whose source holds three orders."""
-    light = str(tmp_path / "light.conf")
-    subprocess.run(
-        [CLI.parent / "python", "-c", LAND, str(tmp_path / "lake/orders_in"), light],
-        check=True,
-        cwd=ROOT,
-    )
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"--properties-file {light} pyspark-shell")
-    specs = tmp_path / "specs"
-    specs.mkdir()
-    (specs / "corner.yaml").write_text(SPEC.format(name="corner").replace("/srv/lake", "../lake"))
-    monkeypatch.setenv("TIDEMARK_PIPELINES", str(specs))
-    monkeypatch.setenv("TIDEMARK_BIN", str(CLI))
-    return specs
 
 
 def rows_told(run_id: str) -> dict[str, Any]:
@@ -73,10 +29,20 @@ def rows_told(run_id: str) -> dict[str, Any]:
         }
 
 
+def figures_of(run_id: str) -> dict[str, str]:
+    with create_session() as session:
+        told = session.query(XComModel).filter_by(run_id=run_id, key="summary")
+        return {x.task_id: x.value for x in told}
+
+
 def test_rows_land_and_readers_see_them(landed: Path, outcome: Callable[..., Outcome]) -> None:
     done = outcome("corner")
     assert (done.state, set(done.tasks.values())) == ("success", {"success"})
     assert rows_told(done.run_id) == {"corner.hourly": 2, "corner.visits": 2}
+    figures = figures_of(done.run_id)
+    assert figures["run"] == "3 read; hourly 2 inserted; visits 2 inserted"
+    assert figures["validate"].endswith(" checked, 0 failed")
+    assert figures["publish"].endswith(", 2 rows")
     assert (landed.parent / "lake/corner/_published.json").exists()
     assert not {canary for canary in CANARIES if canary in kept_of(done.run_id)}
 

@@ -59,7 +59,7 @@ def test_date_times_are_passed_on_with_their_offset() -> None:
     )
     assert line == (
         "exec tidemark backfill spec.yaml --from 2013-03-10T00:00:00-05:00 "
-        "--to 2013-03-11T00:00:00+00:00 --validate --json"
+        "--to 2013-03-11T00:00:00+00:00 --validate --json </dev/null"
     )
 
 
@@ -75,7 +75,7 @@ def test_date_times_are_passed_on_with_their_offset() -> None:
 )
 def test_what_a_backfill_does_is_passed_on(params: dict[str, Any], words: str) -> None:
     line = command_line("tidemark", "spec.yaml", BACKFILL[0], params)
-    assert line == f"exec tidemark backfill spec.yaml {words}"
+    assert line == f"exec tidemark backfill spec.yaml {words} </dev/null"
 
 
 @pytest.mark.parametrize(
@@ -103,6 +103,7 @@ def test_paths_are_one_word_to_the_shell(path: str) -> None:
         path,
         "--validate",
         "--json",
+        "</dev/null",
     ]
 
 

@@ -138,7 +138,10 @@ def test_dags_take_the_settings_of_whoever_makes_them(specs: Path) -> None:
                 assert isinstance(task.retry_policy, ByExitCode)
 
 
-@pytest.mark.parametrize("name", ["schedule", "catchup", "max_active_runs", "params", "doc_md"])
+@pytest.mark.parametrize(
+    "name",
+    ["schedule", "catchup", "max_active_runs", "allowed_run_types", "params", "doc_md"],
+)
 def test_what_follows_from_a_pipeline_can_not_be_set(name: str, specs: Path) -> None:
     (shop,) = read_specs(specs).pipelines
     with pytest.raises(TypeError, match=f"^{name}: Tidemark sets this itself"):

@@ -57,9 +57,20 @@ def test_a_green_run_publishes_and_tells_rows_per_output(
 def test_a_result_is_the_last_line(cli: FakeCli, outcome: Run) -> None:
     run_id = outcome("shop").run_id
     with create_session() as session:
-        results = {x.task_id: x.value for x in session.query(XComModel).filter_by(run_id=run_id)}
+        stored = session.query(XComModel).filter_by(run_id=run_id, key="return_value")
+        results = {x.task_id: x.value for x in stored}
     assert results["run"] == '{"batches": 1}'
     assert all(len(value) < 2000 for value in results.values())
+
+
+def test_figures_of_a_task_are_a_result_of_their_own(cli: FakeCli, outcome: Run) -> None:
+    cli.publishes(dumps({"outputs": publication(name_of_time()), "held": {}}))
+    run_id = outcome("shop").run_id
+    with create_session() as session:
+        told = session.query(XComModel).filter_by(run_id=run_id, key="summary")
+        assert {x.task_id: x.value for x in told} == {
+            "publish": "hourly v3, 24 rows; visits v1, 7 rows"
+        }
 
 
 def test_failed_expectations_publish_nothing_and_are_reported(cli: FakeCli, outcome: Run) -> None:
@@ -92,6 +103,15 @@ def test_busy_waits_for_the_other_writer(cli: FakeCli, outcome: Run) -> None:
     cli.exits("run", 75, 75)
     done = outcome("shop")
     assert (done.state, done.tasks, done.tries["run"]) == ("success", GREEN, 3)
+
+
+def test_a_command_is_told_which_try_of_which_task_it_is(cli: FakeCli, outcome: Run) -> None:
+    cli.exits("run", 75, 75)
+    run = f"shop/{outcome('shop').run_id}"
+    assert cli.attempts == [
+        *(f"{run}/run#{number}" for number in (1, 2, 3)),
+        *(f"{run}/{task}#1" for task in ("validate", "publish", "report")),
+    ]
 
 
 def test_the_unexpected_gets_three_tries(cli: FakeCli, outcome: Run) -> None:

@@ -230,6 +230,7 @@ class FileLock:
 
     def __init__(self, spark: SparkSession, path: Path) -> None:
         java: Any = spark._jvm
+        self._java = java
         self._channel = java.java.io.RandomAccessFile(str(path), "rw").getChannel()
         try:
             self._lock = self._channel.tryLock()
@@ -241,6 +242,11 @@ class FileLock:
     def is_held(self) -> bool:
         """Whether no other process had the lock."""
         return self._lock is not None
+
+    @property
+    def process(self) -> int:
+        """The id of the JVM's process."""
+        return int(self._java.java.lang.ProcessHandle.current().pid())
 
     def release(self) -> None:
         """Gives the lock back, if it is held, and closes the file."""
