@@ -14,16 +14,16 @@ export PYTHONDONTWRITEBYTECODE :=
 BESIDE = $(MAKE) --no-print-directory --jobs --keep-going --output-sync=target
 TIMED = TIMEFORMAT='$@ took %0R s'; time
 PYTEST = $(PY) -m pytest -q -p no:cacheprovider
-QUICK = not deep and not long and not wheel
+QUICK = not deep and not long and not wheel and not live
 WITHOUT_JVM = $(PYTEST) -m "not spark and $(QUICK)" tests
 TWO_JVMS = -n 2 --dist loadfile
 # All files of tests but Airflow's, in another order for each commit.
 SHUFFLED = $$(find tests -path tests/dags -prune -o -name 'test_*.py' -print | sort -R --random-source=<(git rev-parse HEAD || seq 9))
 
-.PHONY: help setup demo test test-fast test-without-jvm test-measured test-others test-spark test-airflow test-deep test-deep-part test-long test-wheel seeded torture soak lint bench bench-quick pictures airflow wheel clean lock schema
+.PHONY: help setup demo test test-fast test-without-jvm test-measured test-others test-spark test-airflow test-airflow-live test-deep test-deep-part test-long test-wheel seeded torture soak lint bench bench-quick pictures airflow wheel clean lock schema
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
 
 setup: .venv/.ready .venv-airflow/.ready ## both environments and the Delta JARs, once
 
@@ -53,6 +53,9 @@ test-spark: setup ## all quick tests that start a JVM, in two processes
 
 test-airflow: setup ## all quick tests that run in Airflow's environment
 	@$(TIMED) .venv-airflow/bin/python -m pytest -q tests/dags
+
+test-airflow-live: setup ## pipelines in a running Airflow, with its processes killed (half an hour)
+	@$(PYTEST) -s -m live tests/live
 
 test-deep: setup ## rare orders of commands, other systems' examples, then 500 random schedules against plain loops (hours)
 	@$(PYTEST) $(TWO_JVMS) -m deep tests

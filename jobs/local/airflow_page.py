@@ -70,7 +70,7 @@ def main() -> int:
         )
     os.umask(0o077)
     options.home.mkdir(parents=True, exist_ok=True)
-    env = {**os.environ, **make_settings(options.home, options.port)}
+    env = {**os.environ, **make_settings(options.home, options.port, options.database)}
     passwords = _write_passwords(options.home)
     try:
         subprocess.run([AIRFLOW, "db", "migrate"], env=env, check=True, stdout=subprocess.DEVNULL)
@@ -81,8 +81,11 @@ def main() -> int:
     return _serve_page(options.home, options.port, env, passwords)
 
 
-def make_settings(home: Path, port: int) -> dict[str, str]:
-    """The environment of Airflow: `home` for its files, `port` of 127.0.0.1 for its page."""
+def make_settings(home: Path, port: int, database: str | None = None) -> dict[str, str]:
+    """The environment of Airflow: `home` for its files, `port` of 127.0.0.1 for its page.
+
+    `database` is the address of its database; where there is none, it is a file in `home`.
+    """
     return {
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
@@ -91,14 +94,16 @@ def make_settings(home: Path, port: int) -> dict[str, str]:
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database or f"sqlite:///{home}/airflow.db",
         "AIRFLOW__API__HOST": "127.0.0.1",
         "AIRFLOW__API__PORT": str(port),
         "AIRFLOW__API__BASE_URL": f"http://127.0.0.1:{port}",
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "10",
         "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",
-        # A task whose process was lost is noticed after a minute instead of five.
-        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "60",
+        # A task whose process was lost is noticed within a minute instead of five, ...
+        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "40",
+        # ... and so are the tasks of a scheduler that was lost.
+        "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "10",
     }
 
 
@@ -115,6 +120,12 @@ def _parse_options() -> argparse.Namespace:
         type=lambda p: Path(p).absolute(),
         default=ROOT / ".airflow",
         help="Airflow's files (default: .airflow)",
+    )
+    parser.add_argument(
+        "--database",
+        metavar="URL",
+        help="Airflow's database, such as postgresql+psycopg2://airflow@127.0.0.1/airflow "
+        "(default: a SQLite file in --home)",
     )
     return parser.parse_args()
 
@@ -170,7 +181,8 @@ def _serve_page(home: Path, port: int, env: dict[str, str], passwords: Path) -> 
 def _stop_helpers(part: int) -> None:
     """Ends what a part that has ended has left in its session, such as what holds its port.
 
-    Tasks have sessions of their own, and go on.
+    Of a scheduler, these are also the processes that watch over its tasks. The commands of tasks
+    have sessions of their own, and go on until the next try of their task.
     """
     left = []
     for process in psutil.Process().children(recursive=True):
