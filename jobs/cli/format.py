@@ -11,6 +11,7 @@ from windowing.report.text import count, describe_nulls, instant, interval
 from windowing.spec.words import join_names
 
 if TYPE_CHECKING:
+    from jobs.erase import Erased
     from jobs.reconcile import Checked
     from windowing.report.rows import Rows
     from windowing.report.rule import RunReport
@@ -50,7 +51,7 @@ def print_nulls(printer: Printer, report: "RunReport") -> None:
         printer.line(sentence)
 
 
-def print_changes(printer: Printer, report: "RunReport | Checked") -> None:
+def print_changes(printer: Printer, report: "RunReport | Checked | Erased") -> None:
     """Prints for each window how many rows were inserted, updated and deleted."""
     changes = [[name, c.inserted, c.updated, c.deleted] for name, c in report.windows.items()]
     printer.table(["window", "inserted", "updated", "deleted"], changes)
