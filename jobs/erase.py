@@ -1,88 +1,96 @@
-"""Erases one key from state, outputs, refused rows and the files of older versions, for good.
+"""Erases a key, or a value of a column, from all tables and their older versions, for good.
 
-lock -> interrupted steps finished -> intent: the key's rows are kept out from here on
--> rows deleted, state first -> readers pointed at what is left -> old files deleted -> done
+lock -> interrupted steps finished -> intent: the rows are kept out from here on
+-> of a value: event ids deleted, state and outputs rebuilt from the source
+-> rows deleted: event ids, state, outputs, refused rows
+-> readers pointed at what is left -> old files deleted -> done
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from secrets import token_hex
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql import types as T
+from pyspark.sql import SparkSession
 
 from jobs.diagnosis import tables
-from jobs.diagnosis.diagnose import source_problems
-from jobs.foreign_errors.source_errors import source_errors_explained
+from jobs.foreign_errors.source_errors import lost_version_explained, source_errors_explained
 from jobs.locking import lock
-from jobs.maintenance.erasure import delete_old_files, delete_rows, rewrite_marked_files
+from jobs.maintenance.erasure import (
+    delete_old_files,
+    delete_rows,
+    is_internal,
+    rewrite_marked_files,
+)
+from jobs.maintenance.subject import Subject, compute_erasure, read_key, read_value
 from jobs.microbatch.context import RunContext
 from jobs.publish import repoint_published
-from jobs.recompute.accepted import all_accepted_rows
+from jobs.recompute.erased_ids import delete_ids
+from jobs.recompute.erased_totals import count_all_erased, count_changes, count_events_of_key
 from jobs.recompute.resume import finish_open_run, resume_all
-from jobs.recompute.totals import (
-    count_accepted,
-    count_accepted_by,
-    count_partly_late,
-    find_count_of_all,
-)
+from jobs.recompute.spec_evolution import IDS_ERASED, rebuild_without_values
 from jobs.reconcile import drop_leftover_copy
 from jobs.sessions.exact_session import in_exact_session
-from windowing.admit.erased import key_digest, only_erased
-from windowing.columns import END, MISSED, START, TIME
+from windowing.admit.erased import only_erased
 from windowing.crash import crashpoint
 from windowing.errors import UsageError
-from windowing.ledger.erased import ErasedKeys, note_erased, note_lifted, read_erased
+from windowing.grid.zone import moment
+from windowing.ledger.erased import Erasure, Erasures, note_erased, note_lifted, read_erased
 from windowing.ledger.rule import (
     ERASE_DONE,
     ERASE_INTENT,
     ERASE_LIST,
+    EVOLVE_DONE,
+    FINISHED,
     GENERATION,
     LedgerEntry,
     LedgerHistory,
 )
-from windowing.ledger.table import read_history, record_entries
-from windowing.merge.rule import output_table
-from windowing.panes.rule import NO_BATCH
+from windowing.ledger.table import record_entries
+from windowing.panes.rule import NO_BATCH, SEEN
 from windowing.panes.table import Stamp
+from windowing.report.rule import Changed, read_changed, vars_of
+from windowing.report.text import interval
 from windowing.source import table as source
-from windowing.source.rule import was_rewritten
-from windowing.source.table import literal
-from windowing.spec.description import describe_window
+from windowing.source.rule import unsettled_ranges, was_rewritten
 from windowing.spec.pipeline import Pipeline
-from windowing.spec.words import join_names
-from windowing.storage import delta, staged_files, table_retention
+from windowing.storage import staged_files, table_retention
 
-Key = Mapping[str, tuple[Column, T.DataType]]
-"""The values of a key, each with its type, by column."""
 _SALT_BYTES = 16
-_DELETED = "erased"
-"""The count of an intent: how many accepted events of the key are erased.
-
-It is there only where neither state nor an output can tell how many are left.
-"""
 
 
 @dataclass(frozen=True)
 class Erased:
-    """Rows deleted by table, and whether this has finished an erase that was interrupted.
+    """What an erasure did, and what it can't reach.
 
-    Of an `unknown` one, by an earlier release, the ledger does not say which key it was.
+    `rows` has the rows deleted by table, and `windows` what became of the outputs where the events
+    of a value counted, which are rebuilt. The source is not changed: of such rows it has
+    `source_rows`, which are not counted where only keys were erased. `left_tables` are outputs of
+    windows that the spec no longer has, so that they can't be rebuilt. It has `resumed` an erasure
+    that was interrupted; of an `unknown` one, by an earlier release, the ledger does not say which
+    key it was.
     """
 
     rows: Mapping[str, int]
+    windows: Mapping[str, Changed] = field(default_factory=dict)
+    source_rows: int | None = None
+    left_tables: tuple[str, ...] = ()
     resumed: bool = False
     unknown: bool = False
 
     def as_json(self) -> dict[str, object]:
         """The result as plain JSON values."""
-        return {"rows": dict(self.rows), "resumed": self.resumed}
+        return {
+            "rows": dict(self.rows),
+            "windows": {name: vars_of(changed) for name, changed in self.windows.items()},
+            "source_rows": self.source_rows,
+            "left_tables": list(self.left_tables),
+            "resumed": self.resumed,
+        }
 
 
 @dataclass(frozen=True)
 class Lifted:
-    """Whether the key was erased before, so that its rows are read again from now on."""
+    """Whether the key or value was erased before, so that its rows are read again from now on."""
 
     lifted: bool
 
@@ -97,30 +105,31 @@ def erase(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Er
 
     `key` has a value as text for each key column. From the intent on no run, backfill or change of
     the spec accepts a row of the key, wherever this is interrupted; repeating it, also with another
-    key, finishes it. Older versions can't be read afterwards, except where the newest version of a
-    table needs all files there are. The source is not changed. The ledger records a salted digest
-    of the key. Before the first run nothing is deleted, and the key is kept out of all runs.
+    key or value, finishes it. Older versions can't be read afterwards, except where the newest
+    version of a table needs all files there are. The source is not changed. The ledger records a
+    salted digest of the key. Before the first run nothing is deleted, and the key is kept out of
+    all runs.
 
     Raises UsageError where a key column is missing, where a text does not name exactly one value of
     its column, or where an older run than the newest is published, and Busy and StateRefused as
     `run` does.
     """
-    values = _read_key(spark, pipeline, key)
-    with lock.writer(spark, pipeline):
-        past = finish_open_run(spark, pipeline, resume_all(spark, pipeline))
-        drop_leftover_copy(spark, pipeline)
-        salt = past.erased_keys.salt or token_hex(_SALT_BYTES)
-        of_key = ErasedKeys(salt, frozenset({_compute_digest(spark, values, salt)}))
-        if past.newest is None:
-            _list_key(pipeline, past, of_key)
-            return Erased({})
-        interrupted = past.open_erasures
-        batch = _context_of(spark, pipeline, past)
-        past, counts = _record_intent(batch, past, of_key)
-        due = ErasedKeys(salt, frozenset(_list_digests(past.open_erasures)))
-        rows = _delete_everywhere(batch, past, due, counts)
-        unknown = any(read_erased(entry.note) is None for entry in interrupted)
-        return Erased(rows, bool(interrupted), unknown)
+    return _erase_subject(spark, pipeline, read_key(spark, pipeline, key))
+
+
+@in_exact_session
+def erase_where(spark: SparkSession, pipeline: Pipeline, column: str, value: str) -> Erased:
+    """Makes all tables as if no event with `value` in `column` had been accepted, and keeps it out.
+
+    `column` is one of the source, stored or computed, and `value` a text. Refused rows and event
+    ids are deleted. State and outputs are rebuilt from the source without the rows; every other
+    event counts as it was admitted, and the watermark stays where it is. All else is as by `erase`.
+
+    Raises as `erase` does, UsageError where events happen when they arrive or a change of the
+    source was left out, and StateRefused where the source can't be read as it was read last.
+    Nothing is written then.
+    """
+    return _erase_subject(spark, pipeline, read_value(spark, pipeline, column, value))
 
 
 @in_exact_session
@@ -129,60 +138,58 @@ def lift_erasure(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]
 
     Nothing else changes. Raises as `erase` does, and UsageError while an erase is interrupted.
     """
-    values = _read_key(spark, pipeline, key)
+    return _lift_subject(spark, pipeline, read_key(spark, pipeline, key))
+
+
+@in_exact_session
+def lift_where(spark: SparkSession, pipeline: Pipeline, column: str, value: str) -> Lifted:
+    """The same for the rows with `value` in `column`."""
+    return _lift_subject(spark, pipeline, read_value(spark, pipeline, column, value))
+
+
+def _erase_subject(spark: SparkSession, pipeline: Pipeline, subject: Subject) -> Erased:
+    with lock.writer(spark, pipeline):
+        past = finish_open_run(spark, pipeline, resume_all(spark, pipeline))
+        drop_leftover_copy(spark, pipeline)
+        salt = past.erasures.salt or token_hex(_SALT_BYTES)
+        new = compute_erasure(spark, subject, salt)
+        if past.newest is None:
+            _list_erasure(pipeline, past, salt, new)
+            return Erased({})
+        _require_newest_published(pipeline, past)
+        interrupted = past.open_erasures
+        due = Erasures(salt, frozenset({new, *_list_recorded(interrupted)}))
+        batch = _context_of(spark, pipeline, past)
+        source_rows = _count_in_source(batch, past, due) if due.columns else None
+        own = Erasures(salt, frozenset({new}))
+        counts = {} if new.column else count_events_of_key(batch, past, own)
+        past, found = _begin(batch, past, own, counts)
+        erased_events = count_all_erased(interrupted, own, counts)
+        found = _erase_everywhere(batch, past, due, found, erased_events)
+        unknown = any(read_erased(entry.note) is None for entry in interrupted)
+        return replace(found, source_rows=source_rows, resumed=bool(interrupted), unknown=unknown)
+
+
+def _lift_subject(spark: SparkSession, pipeline: Pipeline, subject: Subject) -> Lifted:
     with lock.writer(spark, pipeline):
         past = finish_open_run(spark, pipeline, resume_all(spark, pipeline))
         if past.open_erasures:
             raise UsageError(
                 f"{pipeline.name}: an erase was interrupted, and what it has left is not known; "
-                "rerun `tidemark erase` with the key before you lift any"
+                "rerun `tidemark erase` with the same key or value before you lift any"
             )
-        erased = past.erased_keys
+        erased = past.erasures
         if erased.salt is None:
             return Lifted(lifted=False)
-        digest = _compute_digest(spark, values, erased.salt)
-        if digest not in erased.digests:
+        erasure = compute_erasure(spark, subject, erased.salt)
+        if erasure not in erased.found:
             return Lifted(lifted=False)
-        _record_list(pipeline, past, note_lifted(erased.salt, digest))
+        _record_list(pipeline, past, note_lifted(erased.salt, erasure))
         return Lifted(lifted=True)
 
 
-def _read_key(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Key:
-    """The texts of `key` as values of the source's columns. Nothing is written.
-
-    Raises UsageError where a column is missing or is none of the key's, and the error of a run
-    where the source is not the one that was read.
-    """
-    missing = [column for column in pipeline.source.key if column not in key]
-    if missing:
-        raise UsageError(
-            f"--key: erase needs a value for every key column of {pipeline.name}; "
-            f"{join_names(missing)} is missing"
-        )
-    unknown = [column for column in key if column not in pipeline.source.key]
-    if unknown:
-        raise UsageError(
-            f"--key: {join_names(unknown)} is no key column of {pipeline.name}; "
-            f"it has {join_names(pipeline.source.key)}"
-        )
-    found = source.schema(spark, pipeline)
-    for problem in source_problems(spark, pipeline, found, read_history(pipeline)):
-        raise problem
-    types = {column: found[column].dataType for column in key}
-    return {
-        column: (literal(spark, column, types[column], value), types[column])
-        for column, value in key.items()
-    }
-
-
-def _compute_digest(spark: SparkSession, values: Key, salt: str) -> str:
-    digest = key_digest(values, salt).alias("digest")
-    (row,) = spark.range(1).select(digest).collect()
-    return str(row["digest"])
-
-
 def _context_of(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> RunContext:
-    """What state, outputs and source are read with, rows of erased keys included."""
+    """What state, outputs and source are read with, erased rows included."""
     return RunContext(
         spark,
         pipeline,
@@ -193,12 +200,10 @@ def _context_of(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) ->
     )
 
 
-def _list_key(pipeline: Pipeline, past: LedgerHistory, of_key: ErasedKeys) -> None:
-    """Records a key of which no table has a row, because nothing was read yet."""
-    if of_key.digests <= past.erased_keys.digests:
-        return
-    (digest,) = of_key.digests
-    _record_list(pipeline, past, note_erased(of_key.salt or "", digest))
+def _list_erasure(pipeline: Pipeline, past: LedgerHistory, salt: str, new: Erasure) -> None:
+    """Records an erasure of which no table has a row, because nothing was read yet."""
+    if new not in past.erasures.found:
+        _record_list(pipeline, past, note_erased(salt, new))
 
 
 def _record_list(pipeline: Pipeline, past: LedgerHistory, note: str) -> None:
@@ -207,20 +212,127 @@ def _record_list(pipeline: Pipeline, past: LedgerHistory, note: str) -> None:
     crashpoint("erase.listed")
 
 
-def _list_digests(intents: tuple[LedgerEntry, ...]) -> list[str]:
-    """The digests of the keys that the intents erase, as far as they are recorded."""
-    digests = [read_erased(intent.note) for intent in intents]
-    return [digest for digest in digests if digest is not None]
+def _list_recorded(intents: Iterable[LedgerEntry]) -> list[Erasure]:
+    """What the intents erase, as far as that is recorded."""
+    erasures = [read_erased(intent.note) for intent in intents]
+    return [erasure for erasure in erasures if erasure is not None]
 
 
-def _delete_everywhere(
-    batch: RunContext, past: LedgerHistory, due: ErasedKeys, counts: Mapping[str, int]
-) -> dict[str, int]:
-    """Deletes the rows of the keys that are `due` and records that; returns how many by table."""
+def _require_newest_published(pipeline: Pipeline, past: LedgerHistory) -> None:
+    """Raises UsageError where readers use an older version, which could not be kept.
+
+    An interrupted erase has changed versions already, so then the order of the entries decides.
+    """
+    published, newest, intent = past.published, past.newest, past.open_erasure
+    if published is None or newest is None:
+        return
+    if intent is None:
+        is_outdated = published.versions != newest.versions
+    else:
+        # The rebuild of an interrupted erase is a part of it.
+        since = max(published.seq, intent.seq)
+        others = [e for e in past.entries if e.step in FINISHED and e.step != EVOLVE_DONE]
+        is_outdated = any(entry.seq > since for entry in others)
+    if is_outdated:
+        raise UsageError(
+            f"{pipeline.name}: the published run {published.run} is not the newest, so erase "
+            "would delete the versions that readers use; "
+            "`tidemark publish` (or `--accept REASON`) first"
+        )
+
+
+def _count_in_source(batch: RunContext, past: LedgerHistory, due: Erasures) -> int:
+    """How many rows that are `due` the source has, of those that were read.
+
+    Raises where state can't be rebuilt from it: UsageError where it does not have the times of
+    events, or not what state was made of, and StateRefused where it can't be read.
+    """
     spark, pipeline = batch.spark, batch.pipeline
-    # Tables of windows that a changed spec has removed still contain the key.
+    if pipeline.source.event_time.column is None:
+        raise UsageError(
+            f"{pipeline.name}: events happen when they arrive (event_time: arrival), so windows "
+            "can't be rebuilt without those of a value; only a key can be erased"
+        )
+    left_out = [interval(moment(low), moment(high)) for low, high in unsettled_ranges(past)]
+    if left_out:
+        raise UsageError(
+            f"{pipeline.name}: what the source changed in {' and '.join(left_out)} was left out, "
+            "so windows can't be rebuilt from it without those of a value; "
+            "`tidemark backfill` these ranges first"
+        )
+    with lost_version_explained(pipeline), source_errors_explained(spark, pipeline, past):
+        rows = source.read(spark, pipeline, past.read_version)
+        return only_erased(rows, batch.keys, due).count()
+
+
+def _begin(
+    batch: RunContext, past: LedgerHistory, own: Erasures, counts: Mapping[str, int]
+) -> tuple[LedgerHistory, Erased]:
+    """Records an intent for what is erased now, unless it has one that is not finished.
+
+    Where that is a value, state and outputs are rebuilt without it, which whatever finds such an
+    intent has done first. Returns the ledger, and what the rebuild did.
+    """
+    (erasure,) = own.found
+    if erasure in _list_recorded(past.open_erasures):
+        return past, Erased({})
+    intent = LedgerEntry(
+        ERASE_INTENT,
+        generation=GENERATION,
+        run=past.last_run,
+        at=batch.arrival_us,
+        counts=counts,
+        note=note_erased(own.salt or "", erasure),
+    )
+    if erasure.column is None:
+        past = record_entries(batch.pipeline, past, [intent])
+        crashpoint("erase.intended")
+        return past, Erased({})
+    past = rebuild_without_values(batch.spark, batch.pipeline, past, intent)
+    rebuilt = past.entries[-1].counts
+    windows = {w.name: read_changed(rebuilt, w.name) for w in batch.pipeline.windows}
+    ids = {SEEN: rebuilt[IDS_ERASED]} if IDS_ERASED in rebuilt else {}
+    return past, Erased(ids, windows)
+
+
+def _erase_everywhere(
+    batch: RunContext, past: LedgerHistory, due: Erasures, found: Erased, erased_events: int
+) -> Erased:
+    """Deletes what is `due` from all tables, and records that; adds to what was `found` before."""
+    spark, pipeline = batch.spark, batch.pipeline
+    rows = dict(found.rows)
+    if pipeline.source.event_id and due.digests_of(None):
+        # The source and the other tables show whose the ids are, so these come first.
+        rows[SEEN] = rows.get(SEEN, 0) + delete_ids(batch, due.select([None]), None)
+    # Tables of windows that a changed spec has removed still contain keys.
     removed_tables = tables.tables_of_dropped_windows(spark, pipeline, past)
-    rows = delete_rows(batch, due, removed_tables)
+    rows |= delete_rows(batch, due, removed_tables)
+    past, versions = _drop_older_versions(batch, past, removed_tables)
+    deleted = {f"{w.name}.deleted": rows.get(w.name, 0) for w in pipeline.windows}
+    done = LedgerEntry(
+        ERASE_DONE,
+        generation=GENERATION,
+        run=past.last_run,
+        at=batch.arrival_us,
+        versions=versions,
+        counts=count_changes(batch, past, erased_events) | deleted,
+    )
+    record_entries(pipeline, past, [done])
+    crashpoint("erase.done")
+    left = [name for name in removed_tables if not is_internal(name)]
+    if set(due.columns) <= set(batch.keys):
+        left = []
+    return replace(found, rows=rows, left_tables=tuple(left))
+
+
+def _drop_older_versions(
+    batch: RunContext, past: LedgerHistory, removed_tables: Sequence[str]
+) -> tuple[LedgerHistory, Mapping[str, int]]:
+    """Deletes every file that the newest versions do not need.
+
+    Returns the ledger, in which readers use the newest versions, and these by table.
+    """
+    spark, pipeline = batch.spark, batch.pipeline
     all_tables = (*tables.existing_tables(spark, pipeline), *removed_tables)
     for name in all_tables:
         staged_files.drop_staged(pipeline.table(name))
@@ -231,149 +343,4 @@ def _delete_everywhere(
     if past.published is not None:
         past = repoint_published(pipeline, past, versions)
     delete_old_files(batch, stale)
-    deleted = {f"{w.name}.deleted": rows.get(w.name, 0) for w in pipeline.windows}
-    done = LedgerEntry(
-        ERASE_DONE,
-        generation=GENERATION,
-        run=past.last_run,
-        at=batch.arrival_us,
-        versions=versions,
-        counts=_count_changes(batch, past, counts) | deleted,
-    )
-    record_entries(pipeline, past, [done])
-    crashpoint("erase.done")
-    return rows
-
-
-def _record_intent(
-    batch: RunContext, past: LedgerHistory, of_key: ErasedKeys
-) -> tuple[LedgerHistory, Mapping[str, int]]:
-    """The ledger with an intent for the key, and the counts of all keys that are being erased.
-
-    Raises UsageError where the published versions could not be kept without the key.
-    """
-    outdated = _outdated_publication(past)
-    if outdated is not None:
-        raise UsageError(
-            f"{batch.pipeline.name}: the published run {outdated.run} is not the newest, so erase "
-            "would delete the versions that readers use; "
-            "`tidemark publish` (or `--accept REASON`) first"
-        )
-    begun, counts = past.open_erasures, _count_erased(batch, past, of_key)
-    if not of_key.digests <= set(_list_digests(begun)):
-        (digest,) = of_key.digests
-        intent = LedgerEntry(
-            ERASE_INTENT,
-            generation=GENERATION,
-            run=past.last_run,
-            at=batch.arrival_us,
-            counts=counts,
-            note=note_erased(of_key.salt or "", digest),
-        )
-        past = record_entries(batch.pipeline, past, [intent])
-        crashpoint("erase.intended")
-    return past, _add_interrupted(begun, of_key, counts)
-
-
-def _add_interrupted(
-    begun: tuple[LedgerEntry, ...], of_key: ErasedKeys, counts: Mapping[str, int]
-) -> dict[str, int]:
-    """The counts of all keys that are being erased; `begun` are the intents that there were.
-
-    An interrupted erase of the same key, or of one that is not recorded, may have deleted what it
-    has counted, and what is counted now may be the rest of that.
-    """
-    own, others = counts.get(_DELETED, 0), 0
-    for intent in begun:
-        digest, counted = read_erased(intent.note), intent.counts.get(_DELETED, 0)
-        if digest is None or digest in of_key.digests:
-            own = max(own, counted)
-        else:
-            others += counted
-    return {_DELETED: own + others}
-
-
-def _outdated_publication(past: LedgerHistory) -> LedgerEntry | None:
-    """The publish entry, if it names older versions than the newest.
-
-    An interrupted erase has changed versions already, so then the order of the entries decides.
-    """
-    published, newest, intent = past.published, past.newest, past.open_erasure
-    if published is None or newest is None:
-        return None
-    if intent is None:
-        is_outdated = published.versions != newest.versions
-    else:
-        is_outdated = newest.seq > max(published.seq, intent.seq)
-    return published if is_outdated else None
-
-
-def _count_changes(
-    batch: RunContext, past: LedgerHistory, erased: Mapping[str, int]
-) -> dict[str, int]:
-    """By how much the totals of the ledger have to change to be those of what is left.
-
-    What is left is counted, because an interrupted erase may have been of another key.
-    """
-    partial = {window.name: 0 for window in batch.pipeline.windows} | count_partly_late(batch)
-    changes = {f"partial.{name}": n - past.total(f"partial.{name}") for name, n in partial.items()}
-    shown_in = find_count_of_all(batch.pipeline, past)
-    if not batch.state_may_be_expired:
-        changes["accepted"] = count_accepted(batch) - past.total("accepted")
-    elif shown_in is not None:
-        changes["accepted"] = count_accepted_by(batch, shown_in) - past.total("accepted")
-    else:
-        changes["accepted"] = -erased.get(_DELETED, 0)
-    return changes
-
-
-def _count_erased(batch: RunContext, past: LedgerHistory, of_key: ErasedKeys) -> dict[str, int]:
-    """The count of an intent, where it is needed."""
-    if not batch.state_may_be_expired or find_count_of_all(batch.pipeline, past) is not None:
-        return {}
-    return {_DELETED: _count_accepted(batch, past, of_key)}
-
-
-def _count_accepted(batch: RunContext, past: LedgerHistory, of_key: ErasedKeys) -> int:
-    """How many events of the key were accepted, as the source says; 0 if no output contains it."""
-    if past.read_version is None:
-        return 0
-    keys = {key: key for key in batch.keys}
-    outputs = [
-        delta.read(batch.spark, output_table(batch.pipeline, w).path)
-        for w in batch.pipeline.windows
-    ]
-    if all(only_erased(rows, keys, of_key).isEmpty() for rows in outputs):
-        return 0
-    with source_errors_explained(batch.spark, batch.pipeline, past):
-        events = all_accepted_rows(batch, past.read_version)
-        return _without_erased_before(batch, past, only_erased(events, keys, of_key)).count()
-
-
-def _without_erased_before(batch: RunContext, past: LedgerHistory, events: DataFrame) -> DataFrame:
-    """The events without those that an earlier erase of the same key has removed.
-
-    The source still has them. An output with all tumbling windows shows which events were accepted
-    since: those whose window is there, or that were late for it. Without such an output all events
-    are returned.
-    """
-    pipeline = batch.pipeline
-    witnesses = [
-        w
-        for w in pipeline.windows
-        if describe_window(w).divides_time
-        and w.shown.whole
-        and w.shown.empty_limit is None
-        and not past.rows_may_be_expired(w.name)
-    ]
-    # Rows of an output that expires are missing for that reason, too.
-    if not witnesses or pipeline.retention.output_us is not None:
-        return events
-    witness = witnesses[0]
-    windows = delta.read(batch.spark, output_table(pipeline, witness).path)
-    windows = windows.select(*batch.keys, START, END)
-    at = F.timestamp_micros(F.col(TIME))
-    missed = F.coalesce(F.array_contains(MISSED, witness.name), F.lit(False))
-    same = [F.col(f"e.`{k}`") == F.col(f"w.`{k}`") for k in batch.keys]
-    inside = (at >= F.col(f"w.{START}")) & (at < F.col(f"w.{END}"))
-    return events.alias("e").join(windows.alias("w"), [*same, missed | inside], "left_semi")
+    return past, versions

@@ -16,6 +16,7 @@ from jobs.diagnosis.checkpoint import CHECKPOINT
 from jobs.locking import lock_file
 from windowing.crash import crashpoint
 from windowing.errors import UsageError
+from windowing.ledger.erased import Erasures
 from windowing.ledger.table import read_excerpt
 from windowing.location import Location
 from windowing.spec.pipeline import Pipeline
@@ -34,7 +35,7 @@ _OWN = re.compile(
 class Holding:
     """What a pipeline's directory contains: tables, entries that no run makes, and bytes.
 
-    So many `erased_keys` are remembered there and nowhere else.
+    So many `erased_keys` and `erased_values` are remembered there and nowhere else.
     """
 
     path: Path
@@ -42,6 +43,7 @@ class Holding:
     others: tuple[str, ...]
     size: int
     erased_keys: int = 0
+    erased_values: int = 0
 
     def as_json(self) -> dict[str, object]:
         """The contents as plain JSON values."""
@@ -51,6 +53,7 @@ class Holding:
             "others": list(self.others),
             "bytes": self.size,
             "erased_keys": self.erased_keys,
+            "erased_values": self.erased_values,
         }
 
 
@@ -87,18 +90,26 @@ def _find_holding(pipeline: Pipeline) -> Holding:
     # The lock is the command's own, and says who holds it.
     sizes.pop(lock_file.lock_path(pipeline).name, None)
     size = sum(sizes.values())
-    erased = _count_erased_keys(pipeline)
-    return Holding(root, tuple(sorted(tables)), tuple(sorted(others)), size, erased)
+    erased = _read_erasures(pipeline)
+    of_keys = len(erased.digests_of(None))
+    return Holding(
+        root,
+        tuple(sorted(tables)),
+        tuple(sorted(others)),
+        size,
+        of_keys,
+        len(erased.found) - of_keys,
+    )
 
 
-def _count_erased_keys(pipeline: Pipeline) -> int:
-    """How many keys the ledger keeps out; 0 where it can't be read.
+def _read_erasures(pipeline: Pipeline) -> Erasures:
+    """What the ledger keeps out; nothing where it can't be read.
 
     A damaged ledger is a reason for a reset, so it must not be one against it.
     """
     with suppress(Exception):
-        return len(read_excerpt(pipeline).erased_keys.digests)
-    return 0
+        return read_excerpt(pipeline).erasures
+    return Erasures()
 
 
 def reset(pipeline: Pipeline) -> Holding:

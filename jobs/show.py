@@ -256,7 +256,7 @@ def of_keys(rows: DataFrame, keys: Keys) -> DataFrame:
     """The rows of `keys`. Raises UsageError where a value can't be one of its column."""
     for column, values in keys.items():
         kind = rows.schema[column].dataType
-        literals = [literal(rows.sparkSession, column, kind, value) for value in values]
+        literals = [literal(rows.sparkSession, "--key", column, kind, value) for value in values]
         rows = rows.where(F.col(f"`{column}`").isin(*literals))
     return rows
 

@@ -14,7 +14,7 @@ from pyspark.sql import types as T
 
 from jobs.backfill import backfill
 from jobs.diagnosis.diagnose import prepare_run
-from jobs.erase import erase
+from jobs.erase import erase, erase_where
 from jobs.microbatch.stream import Run
 from jobs.read import newest_by
 from windowing.admit.rule import advance_watermark, later_watermark
@@ -29,7 +29,7 @@ from windowing.report.frame import records
 from windowing.report.text import moment_or_none
 from windowing.storage import delta, delta_log, own_tables
 from windowing.storage.files import has_commit
-from windowing.transcripts.document import WATERMARK, Step
+from windowing.transcripts.document import WATERMARK, Erasing, Step
 from windowing.transcripts.load import FINALITY, Play
 
 _WITH_FEED = {"delta.enableChangeDataFeed": "true"}
@@ -150,6 +150,13 @@ class Stage:
     def _append_to_source(self, rows: Any) -> None:
         own_tables.append_values(self.spark, self.pipeline.source.table, rows, self.schema)
 
+    def _erase(self, erasing: Erasing) -> None:
+        column, values = erasing.column, erasing.values
+        if column is None:
+            erase(self.spark, self.pipeline, values)
+        else:
+            erase_where(self.spark, self.pipeline, column, values[column])
+
     def take(self, n: int) -> None:
         """Plays step `n`, counted from 0: one run, one backfill or one erasure."""
         step = self.play.transcript.steps[n]
@@ -158,7 +165,7 @@ class Stage:
             backfill(self.spark, self.pipeline, *step.backfill)
             return
         if step.erase is not None:
-            erase(self.spark, self.pipeline, step.erase)
+            self._erase(step.erase)
             return
         if rows:
             self._append_to_source(rows)

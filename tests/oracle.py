@@ -351,7 +351,7 @@ class Oracle:
     active: int | None = None  # the arrival of the last run that accepted a row
     outcomes: list[tuple[Event, str]] = field(default_factory=list)
     accepted: list[Admitted] = field(default_factory=list)
-    erased: set[object] = field(default_factory=set)  # keys whose rows count nowhere
+    erased: set[tuple[str, object]] = field(default_factory=set)  # values whose rows count nowhere
 
     def run(self, batch: list[Event], arrival: int) -> dict[str, int]:
         """Judges every row by the watermark of the run before, then moves the watermark once.
@@ -384,11 +384,11 @@ class Oracle:
     def _judge(self, batch: list[Event]) -> list[tuple[Event, str]]:
         """The outcome of every row.
 
-        Rows of erased keys are as if they were not there. Of the copies of an id, the first in
-        event order that is not late is accepted.
+        Rows with an erased value are as if they were not there. Of the copies of an id, the first
+        in event order that is not late is accepted.
         """
-        gone = [(e, "erased") for e in batch if e.key in self.erased]
-        batch = [e for e in batch if e.key not in self.erased]
+        gone = [(e, "erased") for e in batch if vars(e).items() & self.erased]
+        batch = [e for e in batch if not vars(e).items() & self.erased]
         known = {
             a.event.id for a in self.accepted if not passed(a.event.t, self.horizon, self.watermark)
         } - {None}
@@ -583,18 +583,18 @@ class Oracle:
         found = [
             e
             for e in (Counter(source) & was_read).elements()
-            if e.key not in self.erased and not self._unfit(e, arrival) and start <= e.t < end
+            if not (vars(e).items() & self.erased or self._unfit(e, arrival)) and start <= e.t < end
         ]
         for e in sorted(found, key=lambda e: (live[e] == 0, e)):
             if live[e] > 0 or e.id not in taken:
                 live[e], taken = live[e] - 1, taken | ({e.id} - {None})
                 self.accepted.append(Admitted(e))
 
-    def erase(self, key: object) -> None:
-        """Nothing of the key was ever accepted, and nothing is from now on; W stays."""
-        self.erased.add(key)
-        self.accepted = [a for a in self.accepted if a.event.key != key]
+    def erase(self, value: object, name: str = "key") -> None:
+        """Nothing with the value in that field was ever accepted, nor is from now on; W stays."""
+        self.erased.add((name, value))
+        self.accepted = [a for a in self.accepted if not vars(a.event).items() & self.erased]
 
-    def lift(self, key: object) -> None:
+    def lift(self, value: object, name: str = "key") -> None:
         """What is read from now on counts again, and what was read before by a backfill."""
-        self.erased.discard(key)
+        self.erased.discard((name, value))

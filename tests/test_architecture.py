@@ -86,6 +86,7 @@ RULES = (
     "windowing/ledger/acceptance.py",
     "windowing/ledger/counts.py",
     "windowing/ledger/erased.py",
+    "windowing/ledger/evolved.py",
     "windowing/ledger/nulls.py",
     "windowing/ledger/offsets.py",
     "windowing/location.py",

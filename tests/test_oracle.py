@@ -734,6 +734,21 @@ def test_an_erased_key_is_as_if_it_were_not_there_until_that_is_lifted() -> None
     assert (shown(o, key="a"), shown(o, key="b")) == ({(0, 10): 2}, {(20, 30): 1})
 
 
+def test_an_erased_value_is_as_if_its_events_were_not_there() -> None:
+    kept, gone = Event("k", 5, 1, "x"), Event("k", 6, 2, "y")
+    o = oracle(Tumbling("w", 10), Session("s", 5), lateness=0)
+    o.run([kept, gone, Event("k", 11, 1, "z")], 100)
+    assert (shown(o), shown(o, "s")) == ({(0, 10): 2, (10, 20): 1}, {(5, 16): 3})
+    o.erase(2, "value")
+    assert (shown(o), shown(o, "s")) == ({(0, 10): 1, (10, 20): 1}, {(5, 10): 1, (11, 16): 1})
+    assert o.watermark == 11
+    counts = o.run([Event("k", 30, 2, "w"), Event("k", 12, 1, "y")], 100)
+    assert (counts["erased"], counts["accepted"], o.watermark) == (1, 1, 12)
+    o.lift(2, "value")
+    o.backfill([kept, gone], 0, 10, 100)
+    assert shown(o) == {(0, 10): 1, (10, 20): 2}, "the id of the other is accepted elsewhere"
+
+
 def test_a_null_or_nan_attribute_is_quarantined_where_there_is_a_delta_window() -> None:
     batch = [Event("k", 1), Event("k", 2, attr=float("nan")), Event("k", 3, attr=0)]
     assert oracle(Tumbling("w", 10)).run(batch, FAR)["accepted"] == 3

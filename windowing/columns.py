@@ -65,3 +65,8 @@ def kept_name(column: str) -> str:
     It is its own, unless the refused tables have a column of that name already.
     """
     return f"source_{column}" if column.lower() in META else column
+
+
+def own_name(column: str) -> str:
+    """The name of a key column in state and outputs, which is its own."""
+    return column

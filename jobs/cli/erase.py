@@ -1,4 +1,4 @@
-"""The command that deletes one key from every table for good: erase."""
+"""The command that deletes a key, or a value, from every table for good: erase."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -6,57 +6,121 @@ from typing import TYPE_CHECKING
 import click
 
 from jobs.cli.confirm import confirm
+from jobs.cli.format import print_changes
 from jobs.cli.options import common, key_option, keys_of
 from jobs.cli.spark import open_to_write
 from jobs.console import Printer
 from windowing.errors import UsageError
+from windowing.report.text import count
+from windowing.spec.words import join_names, quote_value
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from jobs.erase import Erased, Lifted
     from windowing.spec.pipeline import Pipeline
 
-_LIFT = "Read the rows of an erased key again from now on; nothing is deleted."
+_WHERE = (
+    "COLUMN=VALUE instead of --key: a value of any other column of the source. "
+    "State and outputs are rebuilt from the source without its rows."
+)
+_LIFT = "Read the rows of an erased key or value again from now on; nothing is deleted."
 
 
 @click.command()
 @common
 @key_option
+@click.option("--where", "conditions", multiple=True, metavar="COLUMN=VALUE", help=_WHERE)
 @click.option("--lift", is_flag=True, help=_LIFT)
 @click.option("--yes", is_flag=True, help="Delete without asking.")
 def erase(
-    pipeline: "Pipeline", *, as_json: bool, keys: tuple[str, ...], lift: bool, yes: bool
+    pipeline: "Pipeline",
+    *,
+    as_json: bool,
+    keys: tuple[str, ...],
+    conditions: tuple[str, ...],
+    lift: bool,
+    yes: bool,
 ) -> None:
-    """Delete one key from every table for good, after asking.
+    """Delete one key or value from every table for good, after asking.
 
-    Its rows are deleted from state, outputs and refused rows, together with the files of older
-    versions. Rows of it that the source still has, or gets, are counted as erased and stored
-    nowhere: by runs, backfills and changes of the spec. The source itself is not changed. Rerun the
-    command if it was interrupted.
+    Rows of a key are deleted from state, outputs and refused rows, together with the files of older
+    versions. With --where it is the rows with a value in another column: they are deleted from
+    refused rows, and state and outputs are rebuilt from the source without them. Such rows that the
+    source still has, or gets, are counted as erased and stored nowhere: by runs, backfills and
+    changes of the spec. The source itself is not changed. Rerun the command if it was interrupted.
     """
-    key = _read_key(pipeline, keys)
+    condition = _read_condition(pipeline, keys, conditions)
+    key = {} if condition else _read_key(pipeline, keys)
+    what = "value" if condition else "key"
     if not lift and not yes:
         confirm(
-            "erase would delete all rows of one key and every older version of all tables",
-            "Delete the key and all older versions?",
+            f"erase would delete all rows of one {what} and every older version of all tables",
+            f"Delete the {what} and all older versions?",
         )
-    from jobs.sessions.profiles import choose_for_tables
+    from jobs.sessions.profiles import FULL, choose_for_tables
 
-    session = open_to_write(pipeline, choose_for_tables(pipeline))
-    from jobs.erase import erase as erase_now
-    from jobs.erase import lift_erasure
-
+    # What is rebuilt from the source may be much more than the tables contain.
+    session = open_to_write(pipeline, FULL if condition else choose_for_tables(pipeline))
     printer = Printer(as_json=as_json)
     if lift:
-        lifted = lift_erasure(session, pipeline, key)
-        printer.line(_describe_lifted(pipeline, lifted))
+        lifted = _lift(session, pipeline, key, condition)
+        printer.line(_describe_lifted(pipeline, what, lifted))
         printer.finish({"pipeline": pipeline.name, **lifted.as_json()})
         return
-    done = erase_now(session, pipeline, key)
+    done = _erase(session, pipeline, key, condition)
     rows = [[table, n] for table, n in done.rows.items()]
     printer.table(["table", "rows deleted"], rows, pipeline.name)
-    for sentence in _describe_erased(done):
+    if done.windows:
+        print_changes(printer, done)
+    for sentence in _describe_erased(pipeline, what, done):
         printer.line(sentence)
     printer.finish({"pipeline": pipeline.name, **done.as_json()})
+
+
+def _erase(
+    session: "SparkSession",
+    pipeline: "Pipeline",
+    key: Mapping[str, str],
+    condition: tuple[str, str] | None,
+) -> "Erased":
+    """Erases the value of the condition, or else the key."""
+    from jobs.erase import erase, erase_where
+
+    if condition is None:
+        return erase(session, pipeline, key)
+    return erase_where(session, pipeline, *condition)
+
+
+def _lift(
+    session: "SparkSession",
+    pipeline: "Pipeline",
+    key: Mapping[str, str],
+    condition: tuple[str, str] | None,
+) -> "Lifted":
+    """Lifts the erasure of the value of the condition, or else of the key."""
+    from jobs.erase import lift_erasure, lift_where
+
+    if condition is None:
+        return lift_erasure(session, pipeline, key)
+    return lift_where(session, pipeline, *condition)
+
+
+def _read_condition(
+    pipeline: "Pipeline", keys: tuple[str, ...], conditions: tuple[str, ...]
+) -> tuple[str, str] | None:
+    """The column and the value of --where; None where a key is given instead."""
+    if not conditions:
+        return None
+    column, equals, value = conditions[0].partition("=")
+    if keys or len(conditions) > 1:
+        raise UsageError(
+            f"erase takes one key or one value of {pipeline.name}: "
+            "--key COLUMN=VALUE or --where COLUMN=VALUE"
+        )
+    if not equals:
+        raise UsageError(f"--where {quote_value(column)} names no value; write COLUMN=VALUE")
+    return column, value
 
 
 def _read_key(pipeline: "Pipeline", keys: tuple[str, ...]) -> Mapping[str, str]:
@@ -70,8 +134,23 @@ def _read_key(pipeline: "Pipeline", keys: tuple[str, ...]) -> Mapping[str, str]:
     return {column: values[0] for column, values in chosen.items()}
 
 
-def _describe_erased(done: "Erased") -> list[str]:
-    sentences = ["Rows of this key are kept out from now on; --lift with the key ends that."]
+def _describe_erased(pipeline: "Pipeline", what: str, done: "Erased") -> list[str]:
+    sentences = [f"Rows of this {what} are kept out from now on; --lift with it ends that."]
+    if done.windows:
+        sentences.append(
+            "Readers of what is published see the windows without it; "
+            "`tidemark validate` judges these."
+        )
+    if done.source_rows:
+        sentences.append(
+            f"Not erased: {count(done.source_rows, 'row')} with it in {pipeline.source.table}, "
+            "because the source is never changed."
+        )
+    if done.left_tables:
+        sentences.append(
+            f"Not erased: what {join_names(done.left_tables)} counted of it, because the spec no "
+            "longer has these windows; delete the tables if nobody reads them."
+        )
     if done.resumed:
         sentences.append("This erase also finished one that was interrupted.")
     if done.unknown:
@@ -79,10 +158,10 @@ def _describe_erased(done: "Erased") -> list[str]:
     return sentences
 
 
-def _describe_lifted(pipeline: "Pipeline", done: "Lifted") -> str:
+def _describe_lifted(pipeline: "Pipeline", what: str, done: "Lifted") -> str:
     if not done.lifted:
-        return f"{pipeline.name}: this key was not erased, so nothing was changed"
+        return f"{pipeline.name}: this {what} was not erased, so nothing was changed"
     return (
-        f"{pipeline.name}: rows of this key count again if they are read from now on; "
+        f"{pipeline.name}: rows of this {what} count again if they are read from now on; "
         "those that were read before count after a backfill of their times"
     )

@@ -12,6 +12,7 @@ from windowing.spec.fingerprint import AGGREGATE
 from windowing.spec.words import join_names
 
 if TYPE_CHECKING:
+    from jobs.erase import Erased
     from jobs.reconcile import Checked
     from windowing.report.rows import Rows
     from windowing.report.rule import RunReport
@@ -62,7 +63,7 @@ def print_nulls(printer: Printer, report: "RunReport") -> None:
         printer.line(sentence)
 
 
-def print_changes(printer: Printer, report: "RunReport | Checked") -> None:
+def print_changes(printer: Printer, report: "RunReport | Checked | Erased") -> None:
     """Prints for each window how many rows were inserted, updated and deleted."""
     changes = [[name, c.inserted, c.updated, c.deleted] for name, c in report.windows.items()]
     printer.table(["window", "inserted", "updated", "deleted"], changes)

@@ -37,7 +37,7 @@ def reset(pipeline: "Pipeline", *, as_json: bool, yes: bool) -> None:
     deleted = reset_now(pipeline)
     if deleted.size:
         printer.line(f"{pipeline.name}: {_describe(deleted)} deleted from {deleted.path}")
-        if deleted.erased_keys:
+        if deleted.erased_keys or deleted.erased_values:
             printer.line(f"{_describe_erased(deleted)} before the next run")
     else:
         printer.line(f"{pipeline.name}: nothing to delete")
@@ -46,14 +46,18 @@ def reset(pipeline: "Pipeline", *, as_json: bool, yes: bool) -> None:
 
 def _ask(found: "Holding") -> None:
     what = f"{_describe(found)} in {found.path}"
-    if found.erased_keys:
+    if found.erased_keys or found.erased_values:
         click.echo(f"{_describe_erased(found)} afterwards", err=True)
     confirm(f"reset would delete {what}", f"Delete {what}?")
 
 
 def _describe_erased(found: "Holding") -> str:
-    erased = count(found.erased_keys, "erased key")
-    return f"{erased} forgotten: if the source still has their rows, erase them again"
+    erased = []
+    if found.erased_keys:
+        erased.append(count(found.erased_keys, "erased key"))
+    if found.erased_values:
+        erased.append(count(found.erased_values, "erased value"))
+    return f"{' and '.join(erased)} forgotten: if the source still has their rows, erase them again"
 
 
 def _describe(found: "Holding") -> str:

@@ -1,25 +1,23 @@
-"""Erasure: the rows of a key are deleted from every table, and so are the files with them."""
+"""Erasure: erased rows are deleted from every table, and so are the files with them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.diagnosis import tables
 from jobs.microbatch.context import RunContext
 from jobs.microbatch.parallel import run_parallel
 from jobs.sessions.exact_session import copy_session
-from windowing.admit.digest import with_row_digest
-from windowing.admit.erased import only_erased, without_erased
+from windowing.admit.erased import only_erased
 from windowing.admit.table import REFUSED
-from windowing.columns import DIGEST, kept_name, quoted
+from windowing.columns import kept_name, own_name, quoted
 from windowing.crash import crashpoint
-from windowing.ledger.erased import ErasedKeys
+from windowing.ledger.erased import Erasures
 from windowing.location import Location
 from windowing.panes.rule import SEEN, state_names
-from windowing.source import table as source
 from windowing.storage import delta, merges, upkeep
 
 _CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
@@ -45,69 +43,72 @@ def _vacuum_table(spark: SparkSession, path: Location) -> None:
     crashpoint("erase.vacuumed")
 
 
-def delete_rows(batch: RunContext, due: ErasedKeys, left: Sequence[str]) -> dict[str, int]:
-    """Deletes the rows of the keys that are `due` from every table; returns by table how many.
+def delete_rows(batch: RunContext, due: Erasures, left: Sequence[str]) -> dict[str, int]:
+    """Deletes the rows that are `due` from every table but that of ids; returns by table how many.
 
-    `left` are the tables of windows of earlier specs. Event ids are deleted first, because the
-    source and the other tables show whose they are.
+    Refused rows show their keys and values. All others show only their keys, and among the values
+    those of single columns of the key. `left` are the tables of windows of earlier specs: where a
+    value does not show, state among them is emptied, because nothing rebuilds or reads it.
     """
     pipeline = batch.pipeline
-    found: dict[str, int] = {}
-    if pipeline.source.event_id:
-        found[SEEN] = _delete_ids(batch, due)
-    own = {key: key for key in batch.keys}
-    kept = {key: kept_name(key) for key in batch.keys}
     state = [table for table in state_names(pipeline) if table != SEEN]
-    columns: dict[str, Mapping[str, str]] = {
-        **dict.fromkeys(state, own),
-        **dict.fromkeys(tables.output_names(pipeline), own),
-        **dict.fromkeys(REFUSED, kept),
-        **dict.fromkeys(left, own),
-    }
-    for table, names in columns.items():
-        found[table] = _delete_keys(batch, table, names, due)
+    of_keys = due.select((None, *batch.keys))
+    found: dict[str, int] = {}
+    for table in (*state, *tables.output_names(pipeline)):
+        found[table] = _delete_erased(batch, table, of_keys, own_name)
+        crashpoint("erase.deleted")
+    for table in REFUSED:
+        found[table] = _delete_erased(batch, table, due, kept_name)
+        crashpoint("erase.deleted")
+    for table in left:
+        if due != of_keys and is_internal(table):
+            found[table] = _empty_table(batch, table)
+        else:
+            found[table] = _delete_erased(batch, table, of_keys, own_name)
         crashpoint("erase.deleted")
     return found
 
 
-def _delete_ids(batch: RunContext, due: ErasedKeys) -> int:
-    """Deletes the ids accepted with the keys' events, as far as the source still has these events.
+def is_internal(table: str) -> bool:
+    """Whether a table is none that a window is called as, so that no reader depends on it."""
+    return table.startswith("_")
 
-    An id is stored with the digest of its row. Where that is the row of another key, the id was
-    accepted with that one and stays, and the erased key's event was a duplicate.
-    """
-    path = batch.pipeline.table(SEEN)
-    if not delta.exists(batch.spark, path):
-        return 0
-    rows = source.read(batch.spark, batch.pipeline)
-    digested = with_row_digest(rows, source.earlier_types(batch.spark, batch.pipeline))
-    row_id = F.col(f"`{batch.pipeline.source.event_id}`").cast("string").alias("event_id")
-    row_digest = F.col(DIGEST).alias("digest")
-    of_keys = only_erased(digested, {key: key for key in batch.keys}, due)
-    ids = of_keys.select(row_id).distinct()
-    of_others = without_erased(digested, batch.keys, due).select(row_id, row_digest)
-    seen = delta.read(batch.spark, path).join(ids, "event_id", "left_semi")
-    accepted = seen.join(of_others, ["event_id", "digest"], "left_anti")
-    accepted = accepted.select("event_id", "digest").localCheckpoint(eager=True)
-    n = accepted.count()
-    same = "t.event_id = s.event_id and t.digest <=> s.digest"
-    merges.delete_rows(accepted.distinct(), path, same, n)
+
+def _empty_table(batch: RunContext, table: str) -> int:
+    path = batch.pipeline.table(table)
+    n = delta.read(batch.spark, path).count()
+    if n:
+        upkeep.delete_where(batch.spark, path, F.lit(True))  # noqa: FBT003 Spark's
     return n
 
 
-def _delete_keys(batch: RunContext, table: str, columns: Mapping[str, str], due: ErasedKeys) -> int:
-    """Deletes the rows of the keys by a MERGE with the keys in its source.
-
-    A DELETE would write its condition, and so the key, to the log of the table.
-    """
+def _delete_erased(
+    batch: RunContext, table: str, due: Erasures, stored_as: Callable[[str], str]
+) -> int:
+    """Deletes the rows that are `due` of a table, which names columns of the source `stored_as`."""
     path = batch.pipeline.table(table)
     if not delta.exists(batch.spark, path):
         return 0
-    names = [quoted(name) for name in columns.values()]
-    rows = only_erased(delta.read(batch.spark, path), columns, due)
-    keys = rows.groupBy(*names).agg(F.count("*").alias("__n")).localCheckpoint(eager=True)
-    n: int = sum(row["__n"] for row in keys.select("__n").collect())
+    deleted = 0
+    for column in (None, *due.columns):
+        # Each deletion makes a version, and the next one has to read that.
+        rows = delta.read(batch.spark, path)
+        names = [stored_as(name) for name in (batch.keys if column is None else (column,))]
+        if set(names) <= set(rows.columns):
+            erased = only_erased(rows, batch.keys, due.select([column]), stored_as)
+            deleted += _delete_values(erased, names, path)
+    return deleted
+
+
+def _delete_values(erased: DataFrame, names: Sequence[str], path: Location) -> int:
+    """Deletes the rows with the same values of the columns by a MERGE with these in its source.
+
+    A DELETE would write its condition, and so the values, to the log of the table.
+    """
+    columns = [quoted(name) for name in names]
+    values = erased.groupBy(*columns).agg(F.count("*").alias("__n")).localCheckpoint(eager=True)
+    n: int = sum(row["__n"] for row in values.select("__n").collect())
     if n:
-        same = " and ".join(f"t.{name} = s.{name}" for name in names)
-        merges.delete_rows(keys.drop("__n"), path, same, n)
+        same = " and ".join(f"t.{name} = s.{name}" for name in columns)
+        merges.delete_rows(values.drop("__n"), path, same, n)
     return n

@@ -111,15 +111,15 @@ def admit_rows(
 
 
 def _count_erased(batch: RunContext, wider: DataFrame) -> int:
-    """How many events of a batch have an erased key."""
-    if not batch.erased.digests:
+    """How many events of a batch have an erased key or value."""
+    if not batch.erased.found:
         return 0
     events = source.mark_unanswered(wider, batch.pipeline).where(~F.col(UNANSWERED))
-    return only_erased(events, {key: key for key in batch.keys}, batch.erased).count()
+    return only_erased(events, batch.keys, batch.erased).count()
 
 
 def _admit_others(batch: RunContext, wider: DataFrame, find_files: FindFiles) -> Admitted:
-    """The same for events with computed columns, none of which has an erased key."""
+    """The same for events with computed columns, none of which is erased."""
     pipeline = batch.pipeline
     with_digest = with_row_digest(wider, earlier_types(batch.spark, pipeline))
     marked = add_event_time(batch, source.mark_unanswered(with_digest, pipeline))

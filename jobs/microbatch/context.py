@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from windowing.grid.frame import instant
 from windowing.grid.range import Range
-from windowing.ledger.erased import ErasedKeys
+from windowing.ledger.erased import Erasures
 from windowing.panes import table as state
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import own_tables
@@ -32,8 +32,8 @@ class RunContext:
     A repeated batch may have written to its tables already, and is judged by what was there before.
     """
 
-    erased: ErasedKeys = ErasedKeys()
-    """The keys whose rows are kept out of what is read from the source."""
+    erased: Erasures = Erasures()
+    """The keys and values whose rows are kept out of what is read from the source."""
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -149,7 +149,7 @@ class Run:
             stamp,
             intent.arrival or self.arrival_us,
             versions_before=versions_before,
-            erased=self.past.erased_keys,
+            erased=self.past.erasures,
         )
         read, row_by_row = self._choose_reading(rows)
         counts = process_batch(batch, keep_inserts(read), self._find_files)

@@ -45,7 +45,7 @@ def source_rows_near(batch: RunContext, chunk: TimeRange, read: TimeRange) -> Da
 
 
 def _read_rows(batch: RunContext, version: int) -> DataFrame:
-    """Every row of the source but those of erased keys.
+    """Every row of the source but those of erased keys and values.
 
     -> source rows + [digest, t, why]
     """
@@ -56,11 +56,11 @@ def _read_rows(batch: RunContext, version: int) -> DataFrame:
 
 
 def count_erased_rows(batch: RunContext, chunk: TimeRange) -> int:
-    """How many rows of erased keys the source has with an event time of the chunk."""
-    if not batch.erased.digests:
+    """How many rows of erased keys and values the source has with an event time of the chunk."""
+    if not batch.erased.found:
         return 0
     rows = source.read(batch.spark, batch.pipeline, chunk.version)
-    erased = only_erased(rows, {key: key for key in batch.keys}, batch.erased)
+    erased = only_erased(rows, batch.keys, batch.erased)
     return add_event_time(batch, erased).where(chunk.holds()).count()
 
 

@@ -31,15 +31,15 @@ CHUNK_US = 31 * DAY
 def must_be_the_same(pipeline: Pipeline, began: LedgerHistory, now: LedgerHistory) -> None:
     """UsageError if the pipeline is no longer the one that the backfill began with.
 
-    It is another one once it was reset, a key was erased, or the spec has changed.
+    It is another one once it was reset, rows were erased, or the spec has changed.
     """
     entries_since = now.entries[len(began.entries) :]
     if not _has_same_past(began, now):
         why = "was reset"
     elif any(entry.step in (ERASE_INTENT, ERASE_DONE) for entry in entries_since):
-        why = "had a key erased"
+        why = "had a key or a value erased"
     elif any(entry.step == ERASE_LIST for entry in entries_since):
-        why = "had the erasure of a key lifted"
+        why = "had an erasure lifted"
     elif spec_difference(pipeline, now):
         why = "was given another spec"
     else:
@@ -71,7 +71,7 @@ def begun_before(left: LedgerHistory, chunk: TimeRange) -> LedgerEntry | None:
     entries: list[LedgerEntry] = []
     for entry in left.entries:
         if entry.step == ERASE_LIST:
-            # Chunks from before lack the rows of a key that is erased no more.
+            # Chunks from before lack the rows of what is erased no more.
             entries = []
         elif entry.step == BACKFILL_DONE:
             entries.append(entry)

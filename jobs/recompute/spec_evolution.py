@@ -1,13 +1,14 @@
-"""Applies a spec that has added or removed windows or aggregates.
+"""Applies a spec that has added or removed windows or aggregates, or an erasure of a value.
 
-State and outputs become what that spec requires, from the events accepted so far.
+State and outputs become what the spec requires, from the events accepted so far that were not
+erased.
 
-spec, compared with the one that made the state -> intent -> columns
+spec, compared with the one that made the state, or an erasure -> intent -> columns
 -> accepted events, each as it was admitted
 -> panes, fragments, buffered events (overwritten whole) -> windows -> outputs -> done
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import reduce
@@ -21,6 +22,7 @@ from jobs.diagnosis.spec_changes import made_by, spec_difference
 from jobs.foreign_errors.source_errors import source_errors_explained
 from jobs.microbatch.context import Closing, RunContext
 from jobs.recompute.accepted import all_accepted_rows
+from jobs.recompute.erased_ids import delete_ids
 from jobs.recompute.rebuild import rebuild_range
 from jobs.recompute.rebuild_panes import check_limit_of_range
 from jobs.recompute.time_range import TimeRange
@@ -31,6 +33,8 @@ from windowing.crash import crashpoint
 from windowing.doctor.rule import advice
 from windowing.errors import StateRefused
 from windowing.grid.zone import micros
+from windowing.ledger.erased import Erasures, read_erased
+from windowing.ledger.evolved import OF_ERASURE, read_evolved
 from windowing.ledger.rule import (
     EVOLVE_DONE,
     EVOLVE_INTENT,
@@ -40,7 +44,7 @@ from windowing.ledger.rule import (
     LedgerHistory,
 )
 from windowing.ledger.table import Past, read_history, record_entries
-from windowing.panes.rule import BACKFILLED
+from windowing.panes.rule import BACKFILLED, SEEN
 from windowing.panes.table import Stamp
 from windowing.source import table as source
 from windowing.source.rule import was_rewritten
@@ -48,33 +52,76 @@ from windowing.spec.fingerprint import AGGREGATE, fingerprint
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
 
+IDS_ERASED = f"{SEEN}.deleted"
+"""Among the counts of a rebuild: how many event ids were deleted with the events of a value."""
+
 
 def apply_spec_change(spark: SparkSession, pipeline: Pipeline, past: Past) -> Past:
     """The history once state and outputs are what the spec requires.
 
     An added window contains what was accepted so far, and the table of a removed window stays.
     Admissions stay what they were: rows refused as late stay refused, and no other window changes.
-    StateRefused, with nothing written, where the new spec can't accept the events.
+    The rebuild of an erasure that was interrupted is finished. StateRefused, with nothing written,
+    where the new spec can't accept the events.
     """
-    if past.open_evolution is None and not spec_difference(pipeline, past):
+    begun = past.open_evolution
+    if begun is not None and not read_evolved(begun.note):
+        return rebuild_without_values(spark, pipeline, past)
+    if begun is None and not spec_difference(pipeline, past):
         return past
+    batch = _context_of(spark, pipeline, past)
+    _check_types(batch)
+    events = _read_accepted_events(batch, past)
+    if events is not None:
+        _check_accepted(batch, events)
+    if events is not None and begun is None:
+        added = _select_windows(spec_difference(pipeline, past).added)
+        check_limit_of_new_windows(batch, events, past.read_version or 0, added)
+    past, begun = _record_intent(batch, past)
+    return _rebuild(batch, past, begun, events, {})
+
+
+def rebuild_without_values(
+    spark: SparkSession, pipeline: Pipeline, past: Past, erasing: LedgerEntry | None = None
+) -> Past:
+    """The history once state, event ids and outputs have nothing of the values being erased.
+
+    All other events count as they were admitted. The intent of an erasure that begins now,
+    `erasing`, is recorded together with that of the rebuild, so whatever comes next finishes it.
+    The last entry counts what has changed. StateRefused where the source can't be read.
+    """
+    batch = _context_of(spark, pipeline, past)
+    past, begun = _record_intent(batch, past, erasing)
+    batch = replace(batch, erased=past.erasures)
+    # Which events were accepted depends on the ids where the source may change, so these go first.
+    of_ids = _delete_ids_of_values(batch, past)
+    events = _read_accepted_events(batch, past)
+    return _rebuild(batch, past, begun, events, of_ids)
+
+
+def _context_of(spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt) -> RunContext:
     arrival = max(micros(datetime.now(UTC)), past.last_arrival or 0)
-    batch = RunContext(
+    return RunContext(
         spark,
         pipeline,
         Stamp(past.last_run, BACKFILLED, GENERATION, None),
         arrival,
         source_was_rewritten=was_rewritten(past),
-        erased=past.erased_keys,
+        erased=past.erasures,
     )
-    events = _read_accepted_events(batch, past)
-    if events is not None and past.open_evolution is None:
-        added = _select_windows(spec_difference(pipeline, past).added)
-        check_limit_of_new_windows(batch, events, past.read_version or 0, added)
-    past, begun = _record_intent(batch, past)
+
+
+def _rebuild(
+    batch: RunContext,
+    past: Past,
+    begun: LedgerEntry,
+    events: DataFrame | None,
+    counts: Mapping[str, int],
+) -> Past:
+    """The history once state and outputs are those of the `events`; records `counts` and more."""
+    spark, pipeline = batch.spark, batch.pipeline
     tables.ensure_tables(spark, pipeline)
     crashpoint("evolve.widened")
-    counts: dict[str, int] = {}
     if events is not None and past.read_version is not None:
         # The watermark does not move, so no window closes by this.
         closing = Closing(batch, past.watermark, past.watermark, None)
@@ -82,48 +129,62 @@ def apply_spec_change(spark: SparkSession, pipeline: Pipeline, past: Past) -> Pa
         recorded = read_history(pipeline)
         missed = _count_partly_late(batch, events, recorded, begun)
         accepted = count_accepted(batch) - recorded.total("accepted")
-        counts = {**rebuilt, **missed, "accepted": accepted}
+        counts = {**counts, **rebuilt, **missed, "accepted": accepted}
     crashpoint("evolve.filled")
     done = replace(
         begun,
         step=EVOLVE_DONE,
         counts=counts,
         versions=tables.table_versions(spark, pipeline),
-        note=None,
+        note=None if read_evolved(begun.note) else OF_ERASURE,
     )
     past = record_entries(pipeline, past, [done])
     crashpoint("evolve.done")
     return past
 
 
+def _delete_ids_of_values(batch: RunContext, past: LedgerExcerpt) -> dict[str, int]:
+    """Deletes the ids of events with values that are being erased; returns how many, as counts."""
+    erasures = [read_erased(entry.note) for entry in past.open_erasures]
+    of_values = frozenset(each for each in erasures if each is not None and each.column)
+    if batch.pipeline.source.event_id is None:
+        return {}
+    due = Erasures(batch.erased.salt, of_values)
+    with source_errors_explained(batch.spark, batch.pipeline, past):
+        return {IDS_ERASED: delete_ids(batch, due, past.read_version)}
+
+
 def pending_spec_changes(pipeline: Pipeline, past: LedgerExcerpt) -> tuple[str, ...]:
     """Windows and aggregates added or removed by the spec but not applied yet."""
     if past.open_evolution is not None:
-        begun = loads(past.open_evolution.note or "{}")
-        return (*begun["came"], *begun["went"])
+        return read_evolved(past.open_evolution.note)
     found = spec_difference(pipeline, past)
     return (*found.added, *found.removed)
 
 
-def _read_accepted_events(batch: RunContext, past: LedgerExcerpt) -> DataFrame | None:
-    """The events accepted so far; None while nothing has been read.
-
-    StateRefused where the spec would refuse one of them, or requires another type of a column.
-    """
-    pipeline = batch.pipeline
-    retyped = tables.find_retyped_columns(batch.spark, pipeline)
+def _check_types(batch: RunContext) -> None:
+    """StateRefused where the spec requires another type of a column that an output has."""
+    retyped = tables.find_retyped_columns(batch.spark, batch.pipeline)
     if retyped:
         problem = f"{join_names(retyped)} had another type in an earlier spec; name it otherwise"
-        raise _spec_change_refused(pipeline, problem)
+        raise _spec_change_refused(batch.pipeline, problem)
+
+
+def _read_accepted_events(batch: RunContext, past: LedgerExcerpt) -> DataFrame | None:
+    """The events accepted so far; None while nothing has been read."""
     if past.read_version is None:
         return None
-    with source_errors_explained(batch.spark, pipeline, past):
-        events = all_accepted_rows(batch, past.read_version).localCheckpoint(eager=True)
+    with source_errors_explained(batch.spark, batch.pipeline, past):
+        return all_accepted_rows(batch, past.read_version).localCheckpoint(eager=True)
+
+
+def _check_accepted(batch: RunContext, events: DataFrame) -> None:
+    """StateRefused where the spec would refuse one of the events."""
     reasons = _list_reasons(events)
     if reasons:
         problem = f"events that were accepted would be refused now ({reasons[0]})"
-        raise _spec_change_refused(pipeline, f"{problem}; leave out what needs that column")
-    return events
+        how = "leave out what needs that column"
+        raise _spec_change_refused(batch.pipeline, f"{problem}; {how}")
 
 
 def _list_reasons(events: DataFrame) -> list[str]:
@@ -137,8 +198,10 @@ def _spec_change_refused(pipeline: Pipeline, problem: str) -> StateRefused:
     return StateRefused("SPEC_CHANGED", f"{where}: {problem}, or {advice(pipeline)}")
 
 
-def _record_intent(batch: RunContext, past: Past) -> tuple[Past, LedgerEntry]:
-    """The history with the intent of this spec, and the intent."""
+def _record_intent(
+    batch: RunContext, past: Past, erasing: LedgerEntry | None = None
+) -> tuple[Past, LedgerEntry]:
+    """The history with the intent of this spec after that of an erasure, and the intent."""
     if past.open_evolution is not None:
         return past, past.open_evolution
     spark, pipeline = batch.spark, batch.pipeline
@@ -154,7 +217,7 @@ def _record_intent(batch: RunContext, past: Past) -> tuple[Past, LedgerEntry]:
         spec=fingerprint(pipeline),
         note=note,
     )
-    past = record_entries(pipeline, past, [intent])
+    past = record_entries(pipeline, past, [intent] if erasing is None else [erasing, intent])
     crashpoint("evolve.intended")
     return past, past.entries[-1]
 

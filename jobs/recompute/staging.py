@@ -57,7 +57,7 @@ def context_of_chunk(
         arrival_us or clock,
         past.state_may_be_expired,
         was_rewritten(past),
-        erased=past.erased_keys,
+        erased=past.erasures,
     )
 
 

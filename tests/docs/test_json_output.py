@@ -124,6 +124,7 @@ UNKNOWN = Plan(
     Evolution((), (), ()),
     None,
 )
+ERASED = Erased({"hourly": 3}, CHANGES, 7, ("daily",))
 ENGINE = Status(7, "idle", False, 3, 15.0, "engine.log", False, "the code has changed")
 
 
@@ -265,7 +266,10 @@ CASES = {
             },
         ),
     ),
-    "erase": (Case("erase SPEC --key EWR --yes", {"jobs.erase.erase": Erased({"hourly": 3})}),),
+    "erase": (
+        Case("erase SPEC --key EWR --yes", {"jobs.erase.erase": Erased({"hourly": 3})}),
+        Case("erase SPEC --where delay=7 --yes", {"jobs.erase.erase_where": ERASED}),
+    ),
     "erase --lift": (
         Case("erase SPEC --key EWR --lift", {"jobs.erase.lift_erasure": Lifted(lifted=True)}),
     ),

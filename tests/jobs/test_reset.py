@@ -7,7 +7,7 @@ from jobs.diagnosis.pointer import POINTER
 from jobs.reset import holding, reset
 from tests.windowing.cases import pipeline
 from windowing.crash import armed
-from windowing.ledger.erased import note_erased, note_lifted
+from windowing.ledger.erased import Erasure, note_erased, note_lifted
 from windowing.ledger.rule import ERASE_LIST, LedgerEntry, LedgerHistory
 from windowing.ledger.table import record_entries
 from windowing.location import Location
@@ -23,13 +23,16 @@ def kill(place: str) -> None:
     raise Killed(place)
 
 
-def test_erased_keys_are_counted_before_they_are_forgotten(tmp_path: Path) -> None:
+def test_erased_keys_and_values_are_counted_before_they_are_forgotten(tmp_path: Path) -> None:
     shop = replace(pipeline(), lake=Location(str(tmp_path)))
-    notes = [note_erased("s", "x"), note_erased("s", "y"), note_lifted("s", "x")]
+    x, y, of_column = Erasure("x"), Erasure("y"), Erasure("x", "customer")
+    notes = [note_erased("s", each) for each in (x, y, of_column)] + [note_lifted("s", x)]
     listed = [LedgerEntry(ERASE_LIST, note=note) for note in notes]
     record_entries(shop, LedgerHistory(), listed)
-    assert reset(shop).erased_keys == 1
-    assert holding(shop).erased_keys == 0
+    deleted = reset(shop)
+    assert (deleted.erased_keys, deleted.erased_values) == (1, 1)
+    left = holding(shop)
+    assert (left.erased_keys, left.erased_values) == (0, 0)
 
 
 def test_a_damaged_ledger_is_no_reason_against_a_reset(tmp_path: Path) -> None:

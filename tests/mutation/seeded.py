@@ -21,6 +21,7 @@ EVOLVE = "tests/jobs/recompute/test_spec_evolution.py"
 MAINTAIN = "tests/jobs/test_maintain.py"
 BACKFILL = "tests/jobs/test_backfill.py"
 ERASE = "tests/jobs/test_erase.py"
+ERASE_WHERE = "tests/jobs/test_erase_where.py"
 BY_FILES = "tests/jobs/microbatch/test_admission_by_files.py"
 
 
@@ -219,7 +220,7 @@ BUGS = (
     Bug(
         "an erasure is not remembered",
         "jobs/erase.py",
-        '            note=note_erased(of_key.salt or "", digest),',
+        '        note=note_erased(own.salt or "", erasure),',
         "",
         (ERASE, "-k", "nowhere or next_run"),
     ),
@@ -243,6 +244,34 @@ BUGS = (
         """    yield from _of(entries, ERASE_INTENT, ERASE_LIST)["seq"].chunks""",
         "    yield from ()",
         ("tests/windowing/ledger/test_ledger_selection.py",),
+    ),
+    Bug(
+        "an erasure of a value rebuilds state only when it is rerun",
+        "jobs/recompute/spec_evolution.py",
+        "[intent] if erasing is None else [erasing, intent])",
+        "[intent] if erasing is None else [erasing])",
+        (ERASE_WHERE, "-k", "nowhere"),
+    ),
+    Bug(
+        "an erased value leaves its event ids",
+        "jobs/recompute/spec_evolution.py",
+        "    of_ids = _delete_ids_of_values(batch, past)",
+        "    of_ids: dict[str, int] = {}",
+        (ERASE_WHERE, "-k", "nowhere or reports"),
+    ),
+    Bug(
+        "refused rows with an erased value stay",
+        "jobs/maintenance/erasure.py",
+        "        found[table] = _delete_erased(batch, table, due, kept_name)",
+        "        found[table] = _delete_erased(batch, table, of_keys, kept_name)",
+        (ERASE_WHERE, "-k", "nowhere"),
+    ),
+    Bug(
+        "state of removed windows keeps an erased value",
+        "jobs/maintenance/erasure.py",
+        "        if due != of_keys and is_internal(table):",
+        "        if due == of_keys and is_internal(table):",
+        (ERASE_WHERE, "-k", "nowhere"),
     ),
     Bug(
         "rows of an erased key that the source deletes are reprocessed",

@@ -70,17 +70,19 @@ class Respec(Step):
 
 @dataclass(frozen=True)
 class Erase(Step):
-    """An erasure of `key`, which ends at `place` if it comes there."""
+    """An erasure of a key, or a `value` in another field; it ends at `place` if it comes there."""
 
-    key: str
+    value: str | int
     place: str | None = None
+    field: str = "key"
 
 
 @dataclass(frozen=True)
 class Lift(Step):
-    """The erasure of `key` ends, and all times are backfilled."""
+    """The erasure of a key, or of a `value` in another field, ends; all times are backfilled."""
 
-    key: str
+    value: str | int
+    field: str = "key"
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,37 @@ def erasing(seed: int) -> Schedule:
         steps.append(Respec(drawn.windows[:1]))
     steps.append(Backfill(*ALWAYS))
     return replace(drawn, steps=tuple(steps))
+
+
+def erasing_values(seed: int) -> Schedule:
+    """The same with values instead of keys: events have one of four, and two of them are erased."""
+    drawn, rng = erasing(seed), Random(f"values {seed}")
+    return replace(drawn, steps=tuple(_with_values(step, rng) for step in drawn.steps))
+
+
+_VALUES = 4
+_ENDS_OF_VALUES = (
+    "evolve.intended",
+    "state.swapped",
+    "output.corrected",
+    "evolve.filled",
+    "evolve.done",
+    "erase.deleted",
+    "erase.vacuumed",
+)
+
+
+def _with_values(step: Step, rng: Random) -> Step:
+    match step:
+        case Run():
+            batch = [replace(e, value=e.value and e.value % _VALUES) for e in step.batch]
+            return replace(step, batch=tuple(batch))
+        case Erase(value=key, place=place):
+            ends_at = place and rng.choice(_ENDS_OF_VALUES)
+            return replace(step, value="ab".index(str(key)), place=ends_at, field="value")
+        case Lift(value=key):
+            return replace(step, value="ab".index(str(key)), field="value")
+    return step
 
 
 def in_the_past(drawn: Schedule) -> Schedule:

@@ -1,7 +1,8 @@
-"""An erased key stays erased, whatever comes: the tables are the oracle's, who never knew the key.
+"""What is erased stays erased, whatever comes: the tables are the oracle's, who never knew of it.
 
-Runs, kills, backfills, changes of the spec, maintenance, erasures that end half-way, keys that are
-erased no more. TIDEMARK_SCHEDULES and TIDEMARK_FIRST_SEED are as in `test_random_schedules.py`.
+That is a key, or a value of another column. Runs, kills, backfills, changes of the spec,
+maintenance, erasures that end half-way, erasures that are lifted. TIDEMARK_SCHEDULES and
+TIDEMARK_FIRST_SEED are as in `test_random_schedules.py`.
 """
 
 import os
@@ -14,7 +15,7 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.erase import erase, lift_erasure
+from jobs.erase import Erased, Lifted, erase, erase_where, lift_erasure, lift_where
 from jobs.validate import validate
 from tests.jobs.sessions.test_exact_session import ELSEWHERE
 from tests.support.long_lived_pipeline import Crash, Crasher
@@ -29,6 +30,7 @@ from tests.support.random_schedules import (
     Schedule,
     Step,
     erasing,
+    erasing_values,
 )
 from tests.system.test_random_schedules import (
     made_with_a_spare_column,
@@ -47,6 +49,14 @@ SEEDS = (
     if MANY
     else [pytest.param(n, marks=() if n in QUICK else pytest.mark.deep) for n in range(12)]
 )
+QUICK_OF_VALUES = (7,)
+SEEDS_OF_VALUES = (
+    range(FIRST, FIRST + int(MANY))
+    if MANY
+    else [
+        pytest.param(n, marks=() if n in QUICK_OF_VALUES else pytest.mark.deep) for n in range(12)
+    ]
+)
 ENDS = (
     "run.prepared",
     "batch.intended",
@@ -62,18 +72,34 @@ ENDS = (
 def test_a_schedule_with_erasures_gives_the_oracles_tables(
     seed: int, spark: SparkSession, tmp_path: Path
 ) -> None:
-    drawn, rng = erasing(seed), Random(seed)
+    play_all(erasing(seed), Random(seed), spark, tmp_path)
+
+
+@pytest.mark.parametrize("seed", SEEDS_OF_VALUES)
+def test_a_schedule_in_which_values_are_erased_gives_the_oracles_tables(
+    seed: int, spark: SparkSession, tmp_path: Path
+) -> None:
+    play_all(erasing_values(seed), Random(seed), spark, tmp_path)
+
+
+def play_all(drawn: Schedule, rng: Random, spark: SparkSession, root: Path) -> None:
+    """Plays a schedule, and compares tables with the oracle's before backfills, and at its end.
+
+    A backfill reads the source again, so it would hide what an erasure has left.
+    """
     plain, elsewhere = session(spark), session(spark, **ELSEWHERE)
-    lab = lab_of(drawn, plain, tmp_path)
+    lab = lab_of(drawn, plain, root)
     for before, step in pairwise([None, *drawn.steps]):
         is_open = bool(read_history(lab.pipeline).open_erasures)
         if isinstance(step, Backfill) and not isinstance(before, Respec) and not is_open:
             lab.check()
         with working_in(lab, elsewhere if step.elsewhere else plain):
             play(lab, step, plain, rng)
+        if isinstance(step, Erase) and step.field != "key" and step.place is None and lab.landed:
+            lab.check()
     lab.check()
     assert validate(plain, lab.pipeline).passed
-    check_nothing_of_erased_keys(lab)
+    check_nothing_of_erased(lab)
 
 
 @dataclass
@@ -112,13 +138,14 @@ def lab_of(drawn: Schedule, spark: SparkSession, root: Path) -> Ending:
 def play(lab: Ending, step: Step, plain: SparkSession, rng: Random) -> None:
     """Does one step; some runs end half-way first."""
     match step:
-        case Erase(key=key, place=place):
-            lab.truth.erase(key)
-            end_erasure(lab, key, place)
-        case Lift(key=key):
-            assert lift_erasure(lab.spark, lab.pipeline, {"key": key}).lifted
-            assert not lift_erasure(lab.spark, lab.pipeline, {"key": key}).lifted
-            lab.truth.lift(key)
+        case Erase():
+            lab.truth.erase(step.value, step.field)
+            with suppress(Crash), armed(Crasher(step.place or "nowhere")):
+                erase_from(lab, step)
+        case Lift():
+            assert lift_from(lab, step).lifted
+            assert not lift_from(lab, step).lifted
+            lab.truth.lift(step.value, step.field)
             lab.backfill(*ALWAYS, lab.truth.arrival)
         case Run() if step.batch:
             lab.ends = [rng.choice(ENDS) for _ in range(rng.choice([0, 1, 2]))]
@@ -127,18 +154,27 @@ def play(lab: Ending, step: Step, plain: SparkSession, rng: Random) -> None:
             take(lab, step, plain)
 
 
-def end_erasure(lab: Lab, key: str, place: str | None) -> None:
-    """An erasure that ends at `place`, if it comes there."""
-    with suppress(Crash), armed(Crasher(place or "nowhere")):
-        erase(lab.spark, lab.pipeline, {"key": key})
+def erase_from(lab: Lab, step: Erase) -> Erased:
+    """The erasure of a step."""
+    if step.field == "key":
+        return erase(lab.spark, lab.pipeline, {"key": str(step.value)})
+    return erase_where(lab.spark, lab.pipeline, step.field, str(step.value))
 
 
-def check_nothing_of_erased_keys(lab: Lab) -> None:
-    """No table has a row of an erased key, refused rows included."""
+def lift_from(lab: Lab, step: Lift) -> Lifted:
+    """What a step lifts."""
+    if step.field == "key":
+        return lift_erasure(lab.spark, lab.pipeline, {"key": str(step.value)})
+    return lift_where(lab.spark, lab.pipeline, step.field, str(step.value))
+
+
+def check_nothing_of_erased(lab: Lab) -> None:
+    """No table has a row of an erased key, refused rows included, and these have no such value."""
     for path in lab.pipeline.root.local.iterdir():
         if not (path / "_delta_log").is_dir():
             continue
         rows = lab.spark.read.format("delta").load(str(path))
-        if "key" in rows.columns:
-            keys = {row["key"] for row in rows.select("key").distinct().collect()}
-            assert not keys & lab.truth.erased, path.name
+        for name, value in lab.truth.erased:
+            if name in rows.columns:
+                stored = {row[name] for row in rows.select(name).distinct().collect()}
+                assert value not in stored, path.name

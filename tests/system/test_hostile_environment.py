@@ -582,7 +582,8 @@ def test_panes_may_be_gone_since_a_maintenance_kept_some_only(
 def test_a_key_that_was_erased_since_ends_a_backfill(before: str, since: str) -> None:
     with pytest.raises(
         UsageError,
-        match="^departures had a key erased while this backfill was running.*rerun the backfill$",
+        match="^departures had a key or a value erased while this backfill was running.*"
+        "rerun the backfill$",
     ):
         must_be_the_same(PIPELINE, story(before), story(f"{before} {since}"))
 

@@ -1,49 +1,85 @@
-"""Which keys were erased, as the notes of ledger entries say it: salted digests, never a key."""
+"""What was erased, as the notes of ledger entries say it: salted digests, never a value."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from json import dumps, loads
 
-_SALT, _ERASED, _LIFTED = "salt", "erased", "lifted"
+_SALT, _ERASED, _LIFTED, _COLUMN = "salt", "erased", "lifted", "column"
 
 
 @dataclass(frozen=True)
-class ErasedKeys:
-    """The digests of the keys whose rows are kept out, and the salt that they are made with.
+class Erasure:
+    """The digest of a key, or of a value of one `column`, whose rows are kept out.
 
-    The salt is None before the first key was erased.
+    `column` is None for a key.
+    """
+
+    digest: str
+    column: str | None = None
+
+
+@dataclass(frozen=True)
+class Erasures:
+    """The keys and values whose rows are kept out, and the salt of their digests.
+
+    The salt is None before anything was erased.
     """
 
     salt: str | None = None
-    digests: frozenset[str] = frozenset()
+    found: frozenset[Erasure] = frozenset()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of which a value is erased, in order."""
+        return tuple(sorted({each.column for each in self.found if each.column is not None}))
+
+    def digests_of(self, column: str | None) -> list[str]:
+        """The digests of values of a column, or of keys where it is None, in order."""
+        return sorted(each.digest for each in self.found if each.column == column)
+
+    def select(self, columns: Iterable[str | None]) -> "Erasures":
+        """What is erased of these columns; None among them stands for keys."""
+        chosen = set(columns)
+        return Erasures(self.salt, frozenset(each for each in self.found if each.column in chosen))
 
 
-def note_erased(salt: str, digest: str) -> str:
-    """The note of an entry from which on a key is erased."""
-    return dumps({_SALT: salt, _ERASED: digest})
+def note_erased(salt: str, erasure: Erasure) -> str:
+    """The note of an entry from which on a key or a value is erased."""
+    return _write_note(salt, _ERASED, erasure)
 
 
-def note_lifted(salt: str, digest: str) -> str:
-    """The note of an entry from which on a key is erased no more."""
-    return dumps({_SALT: salt, _LIFTED: digest})
+def note_lifted(salt: str, erasure: Erasure) -> str:
+    """The note of an entry from which on a key or a value is erased no more."""
+    return _write_note(salt, _LIFTED, erasure)
 
 
-def read_erased(note: str | None) -> str | None:
-    """The digest of the key that an entry erases; None where an earlier release has noted none."""
-    return None if note is None else loads(note).get(_ERASED)
+def _write_note(salt: str, what: str, erasure: Erasure) -> str:
+    note = {_SALT: salt, what: erasure.digest}
+    if erasure.column is not None:
+        note[_COLUMN] = erasure.column
+    return dumps(note)
 
 
-def find_erased_keys(notes: Iterable[str | None]) -> ErasedKeys:
+def read_erased(note: str | None) -> Erasure | None:
+    """What an entry erases; None where an earlier release has noted nothing."""
+    if note is None:
+        return None
+    fields = loads(note)
+    return Erasure(fields[_ERASED], fields.get(_COLUMN)) if _ERASED in fields else None
+
+
+def find_erasures(notes: Iterable[str | None]) -> Erasures:
     """What is erased after entries with these notes, oldest first."""
     salt = None
-    digests: set[str] = set()
+    found: set[Erasure] = set()
     for note in notes:
         if note is None:
             continue
-        found = loads(note)
-        salt = found[_SALT]
-        if _ERASED in found:
-            digests.add(found[_ERASED])
+        fields = loads(note)
+        salt = fields[_SALT]
+        erased = read_erased(note)
+        if erased is not None:
+            found.add(erased)
         else:
-            digests.discard(found[_LIFTED])
-    return ErasedKeys(salt, frozenset(digests))
+            found.discard(Erasure(fields[_LIFTED], fields.get(_COLUMN)))
+    return Erasures(salt, frozenset(found))

@@ -2,9 +2,9 @@
 
 open -> (intent -> done)* -> close    one run, numbered from 1, over batches numbered from 0
 backfill_intent -> backfill_done      one chunk of a backfill
-evolve_intent -> evolve_done          the spec has changed, state and outputs with it
-erase_intent -> erase_done            one key was deleted from every table, and its rows stay out
-erase_list                            which keys stay out has changed, and no row with it
+evolve_intent -> evolve_done          state and outputs were rebuilt for a new spec or an erasure
+erase_intent -> erase_done            a key or a value was erased, and its rows stay out
+erase_list                            what stays out has changed, and no row with it
 maintain_intent -> maintain_done      state was compacted, files too; no number has changed
 skip                                  a batch of the stream had no row
 publish                               versions that readers may see
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from windowing.ledger.acceptance import Acceptance, parse_note
-from windowing.ledger.erased import ErasedKeys, find_erased_keys
+from windowing.ledger.erased import Erasures, find_erasures
 from windowing.ledger.offsets import parse_offset, read_version_at
 
 OPEN, INTENT, DONE, CLOSE = "open", "intent", "done", "close"
@@ -225,9 +225,9 @@ class LedgerExcerpt:
         return tuple(entry for entry in self._entries_of(ERASE_INTENT) if entry.seq > since)
 
     @property
-    def erased_keys(self) -> ErasedKeys:
-        """The keys whose rows are kept out."""
-        return find_erased_keys(entry.note for entry in self._entries_of(ERASE_INTENT, ERASE_LIST))
+    def erasures(self) -> Erasures:
+        """The keys and values whose rows are kept out."""
+        return find_erasures(entry.note for entry in self._entries_of(ERASE_INTENT, ERASE_LIST))
 
     @property
     def state_may_be_expired(self) -> bool:

@@ -161,7 +161,7 @@ def run_report(
         batches,
         **outcomes,
         watermark=None if watermark_us is None else moment(watermark_us),
-        windows={name: _changed_in(counts, name) for name in names},
+        windows={name: read_changed(counts, name) for name in names},
         gave_null=read_null_counts(counts),
         row_by_row=counts.get(ROW_BY_ROW, 0),
     )
@@ -171,12 +171,12 @@ def add_corrections(found: RunReport, counts: Sequence[Mapping[str, int]]) -> Ru
     """The report of a run after which ranges were reprocessed; `counts` are those of each range."""
     windows = {}
     for name, change in found.windows.items():
-        corrected = [_changed_in(each, name) for each in counts]
+        corrected = [read_changed(each, name) for each in counts]
         windows[name] = sum(corrected, start=change)
     return replace(found, windows=windows, corrections=len(counts))
 
 
-def _changed_in(counts: Mapping[str, int], window: str) -> Changed:
+def read_changed(counts: Mapping[str, int], window: str) -> Changed:
     """What a step changed in the output of `window`, from the counts of its ledger entry."""
     return Changed(
         inserted=counts.get(f"{window}.inserted", 0),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
+from windowing.ledger.evolved import OF_ERASURE
 from windowing.ledger.nulls import read_null_counts
 from windowing.ledger.rule import (
     BACKFILL_DONE,
@@ -248,10 +249,10 @@ def _count_rows(path: Location, version: int, open_session: OpenSession) -> int:
 
 
 def _describe_step(entry: LedgerEntry) -> str:
+    if entry.step == ERASE_DONE or entry.note == OF_ERASURE:
+        return "erasure"
     if entry.step == EVOLVE_DONE:
         return "change of the spec"
-    if entry.step == ERASE_DONE:
-        return "erasure"
     if entry.step == CLOSE:
         return f"run {entry.run}"
     return f"backfill of {describe_range(entry.note)}"

@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Any
 
 from windowing.grid.zone import moment, within_calendar
+from windowing.ledger.evolved import read_evolved
 from windowing.ledger.nulls import WHERE
 from windowing.ledger.rule import LedgerExcerpt
 
@@ -83,7 +84,9 @@ def list_open_steps(past: LedgerExcerpt) -> tuple[OpenStep, ...]:
     if backfill is not None:
         found.append(OpenStep(f"the backfill of {describe_range(backfill.note)}", by_either))
     if past.open_evolution is not None:
-        found.append(OpenStep("a change of the spec", by_either))
+        is_of_spec = bool(read_evolved(past.open_evolution.note))
+        what = "a change of the spec" if is_of_spec else "the rebuild of an erasure"
+        found.append(OpenStep(what, by_either))
     if past.open_erasure is not None:
         found.append(OpenStep("an erasure", "rerun `tidemark erase`"))
     return tuple(found)

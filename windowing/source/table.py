@@ -32,7 +32,8 @@ from windowing.storage import delta, delta_log
 from windowing.storage.files import read_commit_text
 from windowing.storage.table_figures import list_file_figures
 
-_KEYS = (T.StringType, *INTEGERS, T.BooleanType, T.DateType, T.TimestampType, T.DecimalType)
+KEY_TYPES = (T.StringType, *INTEGERS, T.BooleanType, T.DateType, T.TimestampType, T.DecimalType)
+"""The types of the values that rows are told apart by: those of keys, and those to erase."""
 _TIMES = (T.TimestampType, T.TimestampNTZType, T.StringType, T.DateType)
 _NUMBERS = (*INTEGERS, T.FloatType, T.DoubleType, T.DecimalType)
 _SUMMED = (*_NUMBERS, T.StringType)
@@ -236,7 +237,7 @@ def _find_problems(pipeline: Pipeline, found: T.StructType) -> Iterator[_Problem
         yield _check_type_of_time(source, types)
         yield _check_zone(source, types)
     for name in source.key:
-        yield _check_type("source.key", name, types, _KEYS)
+        yield _check_type("source.key", name, types, KEY_TYPES)
     if source.event_id:
         yield _check_type("source.event_id", source.event_id, types, _ORDERED)
     for name in source.order_by:
@@ -355,8 +356,8 @@ def _has_bounds(field: T.StructField) -> bool:
     return isinstance(field.dataType, T.TimestampType) and stored_name == field.name
 
 
-def literal(spark: SparkSession, column: str, kind: T.DataType, value: str) -> Column:
-    """The text `value` as a value of a key column of type `kind`.
+def literal(spark: SparkSession, option: str, column: str, kind: T.DataType, value: str) -> Column:
+    """The text `value`, given by `option`, as a value of a column of type `kind`.
 
     Raises UsageError where it can't be one, and where it names one only in part or rounded.
     """
@@ -367,7 +368,9 @@ def literal(spark: SparkSession, column: str, kind: T.DataType, value: str) -> C
     found = None if row is None else row["found"]
     if found is not None and _names_exactly(value, kind, found):
         return typed
-    wrong = f"--key: {value!r} is not a value of {column!r}, which is of type {kind.simpleString()}"
+    wrong = (
+        f"{option}: {value!r} is not a value of {column!r}, which is of type {kind.simpleString()}"
+    )
     if type(kind) in _IN_FULL:
         wrong += f"; write it in full, as in {_IN_FULL[type(kind)].example}"
     raise UsageError(wrong)

@@ -25,17 +25,26 @@ LATEST = datetime(9000, 1, 1, tzinfo=UTC)
 """When rows arrive in a transcript that doesn't say: no event time is ahead of it."""
 WATERMARK = "_watermark"
 """What `expect` calls the watermark."""
+_ERASURE_FORM = "a key; write {origin: JFK}, or {where: {tailnum: N101}} for another column"
 
 Row = Mapping[str, Any]
 Times = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True)
+class Erasing:
+    """What a step erases: the `values` of a key by column, or that of one other `column`; texts."""
+
+    values: Mapping[str, str]
+    column: str | None = None
+
+
+@dataclass(frozen=True)
 class Step:
     """A run over `rows`, a `backfill` of event times [from, to) or an erasure, and what follows.
 
-    At the end of the run the watermark is at least `watermark`. `erase` has the values of a key as
-    texts. `expect` maps tables to all their rows. Times are aware.
+    At the end of the run the watermark is at least `watermark`. `expect` maps tables to all their
+    rows. Times are aware.
     """
 
     line: int
@@ -43,7 +52,7 @@ class Step:
     rows: tuple[Row, ...] = ()
     watermark: datetime | None = None
     backfill: Times | None = None
-    erase: Mapping[str, str] | None = None
+    erase: Erasing | None = None
     expect: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -76,6 +85,19 @@ def _parse_range(value: object) -> Times:
     return start, end
 
 
+def _parse_erasure(value: object) -> Erasing:
+    """A key, or the value of another column."""
+    if not isinstance(value, dict) or not value:
+        raise _refused(value, _ERASURE_FORM)
+    where = value.get("where")
+    if not isinstance(where, dict):
+        return Erasing({name: str(each) for name, each in value.items()})
+    if len(value) != 1 or len(where) != 1:
+        raise _refused(value, _ERASURE_FORM)
+    ((column, erased),) = where.items()
+    return Erasing({column: str(erased)}, column)
+
+
 def _check_row(value: object) -> object:
     if isinstance(value, dict):
         return value
@@ -92,6 +114,7 @@ def _refused(value: object, form: str) -> PydanticCustomError:
 
 Time = Annotated[datetime, BeforeValidator(_parse_time)]
 Range = Annotated[Times, BeforeValidator(_parse_range)]
+Erasure = Annotated[Erasing, BeforeValidator(_parse_erasure)]
 AnyRow = Annotated[dict[str, Any], BeforeValidator(_check_row)]
 TypeName = Annotated[str, require_text("a type such as string, bigint, double or timestamp")]
 
@@ -107,8 +130,10 @@ class StepDocument(Document):
     backfill: Range | None = Field(
         None, description="the event times to count again, {from: ..., to: ...}"
     )
-    erase: dict[str, Any] | None = Field(
-        None, description="the key whose rows are deleted and kept out, such as {origin: JFK}"
+    erase: Erasure | None = Field(
+        None,
+        description="the key whose rows are deleted and kept out, such as {origin: JFK}, or "
+        "{where: {tailnum: N101}} for a value of another column",
     )
     expect: dict[str, Any] | None = Field(
         None, description="tables and all their rows, such as {hourly: [{origin: JFK, flights: 2}]}"
@@ -180,8 +205,8 @@ def _build_steps(written: Sequence[StepDocument], at: Sequence[int]) -> tuple[St
         arrival = _choose_arrival(f"steps[{i}].arrival", step.arrival, arrival)
         rows = tuple(step.input or ())
         expect = step.expect or {}
-        erased = {name: str(value) for name, value in (step.erase or {}).items()} or None
-        steps.append(Step(line, arrival, rows, step.watermark, step.backfill, erased, expect))
+        more = step.watermark, step.backfill, step.erase
+        steps.append(Step(line, arrival, rows, *more, expect))
     return tuple(steps)
 
 

@@ -12,8 +12,8 @@ from pyspark.sql import types as T
 from jobs.microbatch.admission import admit_rows
 from tests.support.session_settings import setting_changed
 from tests.support.small_lake import ARRIVAL, SmallLake, just_after, small_lake, span
-from windowing.admit.erased import key_digest
-from windowing.ledger.erased import ErasedKeys
+from windowing.admit.erased import digest_values
+from windowing.ledger.erased import Erasure, Erasures
 
 GOOD: tuple[tuple[Any, ...], ...] = (("x", "a", 5, 1, 2.5), ("y", "b", 700, 1, None))
 """Id, key, minute, value and attribute of rows with which nothing is wrong."""
@@ -96,11 +96,11 @@ def test_a_batch_without_rows(lake: SmallLake, tmp_path: Path) -> None:
     assert by_files.within is None
 
 
-def erased(lake: SmallLake, key: str) -> ErasedKeys:
+def erased(lake: SmallLake, key: str) -> Erasures:
     """A list with one key."""
-    digest = key_digest({"key": (F.lit(key), T.StringType())}, "salt").alias("digest")
+    digest = digest_values({"key": (F.lit(key), T.StringType())}, "salt").alias("digest")
     (row,) = lake.spark.range(1).select(digest).collect()
-    return ErasedKeys("salt", frozenset({row["digest"]}))
+    return Erasures("salt", frozenset({Erasure(row["digest"])}))
 
 
 def test_files_do_not_speak_for_a_batch_with_rows_of_an_erased_key(

@@ -124,7 +124,7 @@ def test_runs_may_come_meanwhile() -> None:
     [
         (LedgerHistory(), "was reset"),
         (LedgerHistory((BEGAN.entries[0], LedgerEntry(CLOSE, seq=1, at=9))), "was reset"),
-        (with_more(LedgerEntry(ERASE_INTENT)), "had a key erased"),
+        (with_more(LedgerEntry(ERASE_INTENT)), "had a key or a value erased"),
         (
             with_more(
                 LedgerEntry(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windowing.ledger.erased import note_erased, note_lifted
+from windowing.ledger.erased import Erasure, note_erased, note_lifted
 from windowing.ledger.rule import (
     BACKFILL_DONE,
     BACKFILL_INTENT,
@@ -169,8 +169,8 @@ class Writer:
 
     def erase(self) -> None:
         """An erasure; earlier releases noted no key."""
-        key = self.draw.choice([None, *"abc"])
-        self.add(ERASE_INTENT, note=key and note_erased("salt", key))
+        erased = self.draw.choice([None, *map(Erasure, "abc"), Erasure("a", "customer")])
+        self.add(ERASE_INTENT, note=erased and note_erased("salt", erased))
         if self.draw.random() < 0.8:
             self.add(ERASE_DONE, versions=self.versions())
 
@@ -192,7 +192,9 @@ def write_ledger(seed: int, acts: int) -> tuple[LedgerEntry, ...]:
         lambda: writer.around(EVOLVE_INTENT, EVOLVE_DONE, note=writer.draw.choice(["c", "d"])),
         writer.erase,
         writer.erase,
-        lambda: writer.add(ERASE_LIST, note=note_lifted("salt", writer.draw.choice("abc"))),
+        lambda: writer.add(
+            ERASE_LIST, note=note_lifted("salt", Erasure(writer.draw.choice("abc")))
+        ),
         lambda: writer.add(PUBLISH, versions=writer.versions(), note='{"accepted": "a storm"}'),
     ]
     for _ in range(acts):

@@ -35,7 +35,7 @@ def test_a_text_that_names_one_value_is_that_value(
     kind: str, text: str, value: object, spark: SparkSession
 ) -> None:
     (field,) = spark.createDataFrame([], f"k {kind}").schema.fields
-    named = literal(spark, "k", field.dataType, text)
+    named = literal(spark, "--key", "k", field.dataType, text)
     expected = F.lit(value).cast(kind)
     row = spark.range(1).select((named == expected).alias("is_equal")).first()
     assert row is not None and row["is_equal"]
@@ -75,7 +75,7 @@ def test_a_text_that_names_no_value_or_only_part_of_one_is_refused(
 ) -> None:
     (field,) = spark.createDataFrame([], f"k {kind}").schema.fields
     with pytest.raises(UsageError) as raised:
-        literal(spark, "k", field.dataType, text)
+        literal(spark, "--key", "k", field.dataType, text)
     assert str(raised.value) == (
         f"--key: {text!r} is not a value of 'k', which is of type {kind}{how}"
     )

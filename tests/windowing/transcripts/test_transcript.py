@@ -58,6 +58,10 @@ WRONG = {
     HEAD + "  - erase: {key: a}\n    input: []\n": (
         "has input and erase; give the erase a step of its own"
     ),
+    HEAD + "  - erase: a\n": "steps[0].erase: 'a' is not a key; write {origin: JFK}, or {where: ",
+    HEAD + "  - erase: {}\n": "steps[0].erase: {} is not a key",
+    HEAD + "  - erase: {where: {fare: 1, place: EWR}}\n": "is not a key; write {origin: JFK}",
+    HEAD + "  - erase: {where: {fare: 1}, place: EWR}\n": "is not a key; write {origin: JFK}",
     HEAD + "  - input: [{place: EWR, at: noon}]\n": "steps[0].input[0].at: 'noon' is not a time",
     HEAD + "  - input: [{place: 5, at: 2013-01-01}, {place: EWR, at: 2013-01-01}]\n": (
         "columns.place: is missing, and the rows give"

@@ -1,0 +1,89 @@
+"""What is erased: a key, or a value of another column, read from the texts that a user gives."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import types as T
+
+from jobs.diagnosis.diagnose import source_problems
+from windowing.admit.erased import digest_values
+from windowing.errors import UsageError
+from windowing.ledger.erased import Erasure
+from windowing.ledger.table import read_history
+from windowing.source import table as source
+from windowing.source.table import KEY_TYPES, literal
+from windowing.spec.pipeline import Pipeline
+from windowing.spec.words import join_names, suggest_name
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The `values` of a key by column, each with its type, or that of one other `column`."""
+
+    values: Mapping[str, tuple[Column, T.DataType]]
+    column: str | None = None
+
+
+def read_key(spark: SparkSession, pipeline: Pipeline, key: Mapping[str, str]) -> Subject:
+    """The texts of `key` as values of the source's columns. Nothing is written.
+
+    Raises UsageError where a column is missing or is none of the key's, and the error of a run
+    where the source is not the one that was read.
+    """
+    missing = [column for column in pipeline.source.key if column not in key]
+    if missing:
+        raise UsageError(
+            f"--key: erase needs a value for every key column of {pipeline.name}; "
+            f"{join_names(missing)} is missing"
+        )
+    unknown = [column for column in key if column not in pipeline.source.key]
+    if unknown:
+        raise UsageError(
+            f"--key: {join_names(unknown)} is no key column of {pipeline.name}; "
+            f"it has {join_names(pipeline.source.key)}"
+        )
+    types = _read_types(spark, pipeline)
+    values = {}
+    for column, value in key.items():
+        values[column] = (literal(spark, "--key", column, types[column], value), types[column])
+    return Subject(values)
+
+
+def read_value(spark: SparkSession, pipeline: Pipeline, column: str, value: str) -> Subject:
+    """The text `value` as a value of a column of the source. Nothing is written.
+
+    Raises UsageError where it is none, or the column has no values that can be erased, and the
+    error of a run where the source is not the one that was read.
+    """
+    if pipeline.source.key == (column,):
+        raise UsageError(f"--where: {column!r} is the key of {pipeline.name}; give --key instead")
+    types = _read_types(spark, pipeline)
+    if column not in types:
+        raise UsageError(
+            f"--where: the source of {pipeline.name} has no column {column!r}; "
+            f"it has {join_names(types)}{suggest_name(column, types)}"
+        )
+    kind = types[column]
+    if not isinstance(kind, KEY_TYPES):
+        allowed = join_names(sorted({each.typeName() for each in KEY_TYPES}))
+        raise UsageError(
+            f"--where: {column!r} is of type {kind.simpleString()}, whose values can't be erased; "
+            f"allowed are {allowed}"
+        )
+    return Subject({column: (literal(spark, "--where", column, kind, value), kind)}, column)
+
+
+def _read_types(spark: SparkSession, pipeline: Pipeline) -> Mapping[str, T.DataType]:
+    """The types of the source's columns; the error of a run where it is not what was read."""
+    found = source.schema(spark, pipeline)
+    for problem in source_problems(spark, pipeline, found, read_history(pipeline)):
+        raise problem
+    return {field.name: field.dataType for field in found.fields}
+
+
+def compute_erasure(spark: SparkSession, subject: Subject, salt: str) -> Erasure:
+    """The digest by which rows of the subject are known."""
+    digest = digest_values(subject.values, salt).alias("digest")
+    (row,) = spark.range(1).select(digest).collect()
+    return Erasure(row["digest"], subject.column)

@@ -1,0 +1,37 @@
+"""Deletes the event ids of erased rows, so that an id is free again for another row."""
+
+from pyspark.sql import functions as F
+
+from jobs.microbatch.context import RunContext
+from windowing.admit.digest import with_row_digest
+from windowing.admit.erased import only_erased, without_erased
+from windowing.columns import DIGEST
+from windowing.ledger.erased import Erasures
+from windowing.panes.rule import SEEN
+from windowing.source import table as source
+from windowing.storage import delta, merges
+
+
+def delete_ids(batch: RunContext, due: Erasures, version: int | None) -> int:
+    """Deletes the ids accepted with the events that are `due`; returns how many.
+
+    The source at `version`, or its newest one, shows whose they are, as far as it still has these
+    events. An id is stored with the digest of its row. Where that is the row of another key or
+    value, the id was accepted with that one and stays, and the erased event was a duplicate.
+    """
+    event_id, path = batch.pipeline.source.event_id, batch.pipeline.table(SEEN)
+    if event_id is None or not delta.exists(batch.spark, path):
+        return 0
+    rows = source.read(batch.spark, batch.pipeline, version)
+    digested = with_row_digest(rows, source.earlier_types(batch.spark, batch.pipeline))
+    row_id = F.col(f"`{event_id}`").cast("string").alias("event_id")
+    row_digest = F.col(DIGEST).alias("digest")
+    ids = only_erased(digested, batch.keys, due).select(row_id).distinct()
+    of_others = without_erased(digested, batch.keys, due).select(row_id, row_digest)
+    seen = delta.read(batch.spark, path).join(ids, "event_id", "left_semi")
+    accepted = seen.join(of_others, ["event_id", "digest"], "left_anti")
+    accepted = accepted.select("event_id", "digest").localCheckpoint(eager=True)
+    n = accepted.count()
+    same = "t.event_id = s.event_id and t.digest <=> s.digest"
+    merges.delete_rows(accepted.distinct(), path, same, n)
+    return n
