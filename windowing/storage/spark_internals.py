@@ -246,6 +246,10 @@ class FileLock:
     @property
     def process(self) -> int:
         """The id of the JVM's process."""
+        started = find_jvm()
+        if started is not None:
+            return started.pid
+        # One that this process has joined is asked, which takes some calls over the bridge.
         return int(self._java.java.lang.ProcessHandle.current().pid())
 
     def release(self) -> None:
