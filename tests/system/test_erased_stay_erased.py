@@ -49,7 +49,7 @@ SEEDS = (
     if MANY
     else [pytest.param(n, marks=() if n in QUICK else pytest.mark.deep) for n in range(12)]
 )
-QUICK_OF_VALUES = (7,)
+QUICK_OF_VALUES = (11,)
 SEEDS_OF_VALUES = (
     range(FIRST, FIRST + int(MANY))
     if MANY
