@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -275,6 +276,7 @@ def end_what_hangs(lake: OperatedLake) -> None:
         assert {holder, find_jvm(lake)} <= {*next(recipe).split()}
         next(recipe)
         assert process.wait(30) == -signal.SIGTERM
+    wait_until_free(lake)
     lake.run(events)
 
 
@@ -291,6 +293,7 @@ def end_a_jvm_that_hangs(lake: OperatedLake) -> None:
         assert read_holder(lake) == holder
         next(recipe)
         assert next(recipe, None) is None
+    wait_until_free(lake)
     lake.run(events)
 
 
@@ -305,9 +308,12 @@ def hanging(lake: OperatedLake) -> Iterator["subprocess.Popen[str]"]:
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "hangs\n"
-        yield process
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "hangs\n"
+            yield process
+        finally:
+            process.kill()
 
 
 def read_holder(lake: OperatedLake) -> str:
@@ -317,6 +323,13 @@ def read_holder(lake: OperatedLake) -> str:
     found = re.search(named, refusal)
     assert found is not None, refusal
     return found[1]
+
+
+def wait_until_free(lake: OperatedLake) -> None:
+    """Returns once no command exits with 75, half a minute later at most."""
+    deadline = time.monotonic() + 30
+    while lake.type_command("doctor", SPEC).returncode == 75:
+        assert time.monotonic() < deadline
 
 
 def find_jvm(lake: OperatedLake) -> str:
