@@ -299,13 +299,13 @@ def _erase_everywhere(
     batch: RunContext, past: LedgerHistory, due: Erasures, found: Erased, erased_events: int
 ) -> Erased:
     """Deletes what is `due` from all tables, and records that; adds to what was `found` before."""
-    spark, pipeline = batch.spark, batch.pipeline
+    pipeline = batch.pipeline
     rows = dict(found.rows)
     if pipeline.source.event_id and due.digests_of(None):
         # The source and the other tables show whose the ids are, so these come first.
         rows[SEEN] = rows.get(SEEN, 0) + delete_ids(batch, due.select([None]), None)
     # Tables of windows that a changed spec has removed still contain keys.
-    removed_tables = tables.tables_of_dropped_windows(spark, pipeline, past)
+    removed_tables = tables.tables_of_dropped_windows(pipeline, past)
     rows |= delete_rows(batch, due, removed_tables)
     past, versions = _drop_older_versions(batch, past, removed_tables)
     deleted = {f"{w.name}.deleted": rows.get(w.name, 0) for w in pipeline.windows}
@@ -333,12 +333,12 @@ def _drop_older_versions(
     Returns the ledger, in which readers use the newest versions, and these by table.
     """
     spark, pipeline = batch.spark, batch.pipeline
-    all_tables = (*tables.existing_tables(spark, pipeline), *removed_tables)
+    all_tables = (*tables.existing_tables(pipeline), *removed_tables)
     for name in all_tables:
         staged_files.drop_staged(pipeline.table(name))
     stale = [name for name in all_tables if table_retention.has_past(spark, pipeline.table(name))]
     rewrite_marked_files(batch, stale)
-    versions = tables.table_versions(spark, pipeline)
+    versions = tables.table_versions(pipeline)
     # Readers have to leave the older versions before their files are deleted.
     if past.published is not None:
         past = repoint_published(pipeline, past, versions)

@@ -129,7 +129,7 @@ def has_begun(pipeline: Pipeline) -> bool:
 
 def _maintain_tables(batch: RunContext, past: LedgerHistory) -> Maintenance:
     spark, pipeline = batch.spark, batch.pipeline
-    names = [*tables.table_versions(spark, pipeline), LEDGER, WATERMARKS]
+    names = [*tables.table_versions(pipeline), LEDGER, WATERMARKS]
     if has_commit(pipeline.table(QUALITY)):
         names.append(QUALITY)
     before = {name: own_tables.size(spark, pipeline.table(name)) for name in names}
@@ -146,7 +146,7 @@ def _maintain_tables(batch: RunContext, past: LedgerHistory) -> Maintenance:
         past.entries[-1],
         step=MAINTAIN_DONE,
         counts=expired,
-        versions=tables.table_versions(spark, pipeline),
+        versions=tables.table_versions(pipeline),
     )
     record_entries(pipeline, past, [done])
     crashpoint("maintain.done")

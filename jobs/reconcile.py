@@ -176,7 +176,7 @@ def _clone_tables(spark: SparkSession, pipeline: Pipeline, copy: Pipeline) -> Ma
     delta_log.forget(spark, root)
     for name in list_tables(root):
         store_of(root).delete(root / name)
-    cloned_versions = table_versions(spark, pipeline)
+    cloned_versions = table_versions(pipeline)
     for name, version in cloned_versions.items():
         upkeep.clone(spark, pipeline.table(name), version, copy.table(name))
     return cloned_versions

@@ -22,6 +22,7 @@ from windowing.source import table as source
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta, own_tables, upkeep
+from windowing.storage.files import has_commit
 
 
 def ensure_tables(spark: SparkSession, pipeline: Pipeline) -> None:
@@ -51,7 +52,7 @@ def follow_source_types(spark: SparkSession, pipeline: Pipeline) -> None:
     wanted = {kept_name(field.name): field.dataType for field in fields}
     for name in REFUSED:
         path = pipeline.table(name)
-        if not delta.exists(spark, path):
+        if not has_commit(path):
             continue
         try:
             delta.follow_types(spark, path, wanted)
@@ -81,7 +82,7 @@ def find_retyped_columns(spark: SparkSession, pipeline: Pipeline) -> list[str]:
 
 
 def _read_stored_types(spark: SparkSession, target: Target) -> dict[str, T.DataType]:
-    if not delta.exists(spark, target.path):
+    if not has_commit(target.path):
         return {}
     fields = own_tables.schema(spark, target.path).fields
     return {field.name: field.dataType for field in fields}
@@ -167,34 +168,29 @@ def output_names(pipeline: Pipeline) -> tuple[str, ...]:
     return tuple(names)
 
 
-def existing_tables(spark: SparkSession, pipeline: Pipeline) -> tuple[str, ...]:
+def existing_tables(pipeline: Pipeline) -> tuple[str, ...]:
     """The names of all tables that the pipeline has, except the ledger and its companions."""
     others = [*state_names(pipeline), *REFUSED]
-    existing = [name for name in others if delta.exists(spark, pipeline.table(name))]
+    existing = [name for name in others if has_commit(pipeline.table(name))]
     return (*output_names(pipeline), *existing)
 
 
-def tables_of_dropped_windows(
-    spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt
-) -> tuple[str, ...]:
+def tables_of_dropped_windows(pipeline: Pipeline, past: LedgerExcerpt) -> tuple[str, ...]:
     """The names of the tables that windows of an earlier spec have left."""
-    others = past.recorded_tables - set(existing_tables(spark, pipeline))
-    return tuple(sorted(name for name in others if delta.exists(spark, pipeline.table(name))))
+    others = past.recorded_tables - set(existing_tables(pipeline))
+    return tuple(sorted(name for name in others if has_commit(pipeline.table(name))))
 
 
-def known_versions(spark: SparkSession, pipeline: Pipeline) -> dict[str, int]:
+def known_versions(pipeline: Pipeline) -> dict[str, int]:
     """The newest version of every table that this process has made or looked at, by name.
 
     While the caller holds the lock no other program may write. If one does, the next run finds it.
     """
     return {
-        name: own_tables.known_version(pipeline.table(name))
-        for name in existing_tables(spark, pipeline)
+        name: own_tables.known_version(pipeline.table(name)) for name in existing_tables(pipeline)
     }
 
 
-def table_versions(spark: SparkSession, pipeline: Pipeline) -> dict[str, int]:
+def table_versions(pipeline: Pipeline) -> dict[str, int]:
     """The newest version of every table of the pipeline that exists, by name."""
-    return {
-        name: own_tables.version(pipeline.table(name)) for name in existing_tables(spark, pipeline)
-    }
+    return {name: own_tables.version(pipeline.table(name)) for name in existing_tables(pipeline)}

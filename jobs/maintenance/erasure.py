@@ -18,7 +18,8 @@ from windowing.crash import crashpoint
 from windowing.ledger.erased import Erasures
 from windowing.location import Location
 from windowing.panes.rule import SEEN, state_names
-from windowing.storage import delta, merges, upkeep
+from windowing.storage import merges, own_tables, upkeep
+from windowing.storage.files import has_commit
 
 _CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 
@@ -76,7 +77,7 @@ def is_internal(table: str) -> bool:
 
 def _empty_table(batch: RunContext, table: str) -> int:
     path = batch.pipeline.table(table)
-    n = delta.read(batch.spark, path).count()
+    n = own_tables.read(batch.spark, path).count()
     if n:
         upkeep.delete_where(batch.spark, path, F.lit(True))  # noqa: FBT003 Spark's
     return n
@@ -87,12 +88,12 @@ def _delete_erased(
 ) -> int:
     """Deletes the rows that are `due` of a table, which names columns of the source `stored_as`."""
     path = batch.pipeline.table(table)
-    if not delta.exists(batch.spark, path):
+    if not has_commit(path):
         return 0
     deleted = 0
     for column in (None, *due.columns):
         # Each deletion makes a version, and the next one has to read that.
-        rows = delta.read(batch.spark, path)
+        rows = own_tables.read(batch.spark, path)
         names = [stored_as(name) for name in (batch.keys if column is None else (column,))]
         if set(names) <= set(rows.columns):
             erased = only_erased(rows, batch.keys, due.select([column]), stored_as)

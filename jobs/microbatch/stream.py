@@ -351,7 +351,7 @@ class Run:
         return self._written[version]
 
     def _read_versions(self) -> dict[str, int]:
-        return known_versions(self.spark, self.pipeline)
+        return known_versions(self.pipeline)
 
     def _record_steps(self, *entries: LedgerEntry) -> None:
         self.past = record_entries(self.pipeline, self.past, entries)

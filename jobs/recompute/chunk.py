@@ -103,9 +103,7 @@ def repair_chunk(
     counts = {**changed, **partial, "accepted": accepted}
     if staged.erased:
         counts[ERASED] = staged.erased
-    done = replace(
-        begun, step=BACKFILL_DONE, counts=counts, versions=table_versions(spark, pipeline)
-    )
+    done = replace(begun, step=BACKFILL_DONE, counts=counts, versions=table_versions(pipeline))
     past = record_entries(pipeline, past, [done])
     crashpoint("backfill.done")
     return past, done

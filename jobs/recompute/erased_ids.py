@@ -9,7 +9,8 @@ from windowing.columns import DIGEST
 from windowing.ledger.erased import Erasures
 from windowing.panes.rule import SEEN
 from windowing.source import table as source
-from windowing.storage import delta, merges
+from windowing.storage import merges, own_tables
+from windowing.storage.files import has_commit
 
 
 def delete_ids(batch: RunContext, due: Erasures, version: int | None) -> int:
@@ -20,7 +21,7 @@ def delete_ids(batch: RunContext, due: Erasures, version: int | None) -> int:
     value, the id was accepted with that one and stays, and the erased event was a duplicate.
     """
     event_id, path = batch.pipeline.source.event_id, batch.pipeline.table(SEEN)
-    if event_id is None or not delta.exists(batch.spark, path):
+    if event_id is None or not has_commit(path):
         return 0
     rows = source.read(batch.spark, batch.pipeline, version)
     digested = with_row_digest(rows, source.earlier_types(batch.spark, batch.pipeline))
@@ -28,7 +29,7 @@ def delete_ids(batch: RunContext, due: Erasures, version: int | None) -> int:
     row_digest = F.col(DIGEST).alias("digest")
     ids = only_erased(digested, batch.keys, due).select(row_id).distinct()
     of_others = without_erased(digested, batch.keys, due).select(row_id, row_digest)
-    seen = delta.read(batch.spark, path).join(ids, "event_id", "left_semi")
+    seen = own_tables.read(batch.spark, path).join(ids, "event_id", "left_semi")
     accepted = seen.join(of_others, ["event_id", "digest"], "left_anti")
     accepted = accepted.select("event_id", "digest").localCheckpoint(eager=True)
     n = accepted.count()

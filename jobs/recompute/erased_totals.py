@@ -21,7 +21,7 @@ from windowing.ledger.erased import Erasures, read_erased
 from windowing.ledger.rule import LedgerEntry, LedgerHistory
 from windowing.merge.rule import output_table
 from windowing.spec.description import describe_window
-from windowing.storage import delta
+from windowing.storage import own_tables
 
 _DELETED = "erased"
 """The count of an intent: how many accepted events of the key are erased.
@@ -78,7 +78,7 @@ def _count_accepted(batch: RunContext, past: LedgerHistory, of_key: Erasures) ->
     if past.read_version is None:
         return 0
     outputs = [
-        delta.read(batch.spark, output_table(batch.pipeline, w).path)
+        own_tables.read(batch.spark, output_table(batch.pipeline, w).path)
         for w in batch.pipeline.windows
     ]
     if all(only_erased(rows, batch.keys, of_key).isEmpty() for rows in outputs):
@@ -110,7 +110,7 @@ def _without_erased_before(batch: RunContext, past: LedgerHistory, events: DataF
     if not witnesses or pipeline.retention.output_us is not None:
         return events
     witness = witnesses[0]
-    windows = delta.read(batch.spark, output_table(pipeline, witness).path)
+    windows = own_tables.read(batch.spark, output_table(pipeline, witness).path)
     windows = windows.select(*batch.keys, START, END)
     at = F.timestamp_micros(F.col(TIME))
     missed = F.coalesce(F.array_contains(MISSED, witness.name), F.lit(False))

@@ -135,7 +135,7 @@ def _rebuild(
         begun,
         step=EVOLVE_DONE,
         counts=counts,
-        versions=tables.table_versions(spark, pipeline),
+        versions=tables.table_versions(pipeline),
         note=None if read_evolved(begun.note) else OF_ERASURE,
     )
     past = record_entries(pipeline, past, [done])
