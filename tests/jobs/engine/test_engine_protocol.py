@@ -244,9 +244,10 @@ def test_an_idle_engine_ends_with_all_it_keeps(lab: Lab) -> None:
 
 
 def test_an_engine_is_not_idle_while_a_command_runs(lab: Lab) -> None:
-    engine = lab.engine(idle=0.5)
+    # Long enough for the command to come, also on a machine that is busy.
+    engine = lab.engine(idle=2.0)
     client, mark, _ = lab.sleeping()
-    time.sleep(1.0)
+    time.sleep(3.0)
     assert engine.poll() is None
     mark.unlink()
     assert client.wait(PATIENCE) == 0
