@@ -43,7 +43,7 @@ from windowing.ledger.table import read_history
 from windowing.report.rule import RunReport
 
 FIRST, MANY = int(os.environ.get("TIDEMARK_FIRST_SEED", "0")), os.environ.get("TIDEMARK_SCHEDULES")
-QUICK = (8, 9)
+QUICK = (8,)
 SEEDS = (
     range(FIRST, FIRST + int(MANY))
     if MANY
