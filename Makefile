@@ -54,7 +54,7 @@ test-spark: setup ## all quick tests that start a JVM, in two processes
 test-airflow: setup ## all quick tests that run in Airflow's environment
 	@$(TIMED) .venv-airflow/bin/python -m pytest -q tests/dags
 
-test-airflow-live: setup ## pipelines in a running Airflow, with its processes killed (half an hour)
+test-airflow-live: setup ## pipelines in a running Airflow, with its processes killed (an hour)
 	@$(PYTEST) -s -m live tests/live
 
 test-deep: setup ## rare orders of commands, other systems' examples, then 500 random schedules against plain loops (hours)

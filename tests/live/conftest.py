@@ -14,6 +14,8 @@ PIPELINES = {
     "accepted": "expectations: {suite: accepted}\n",
     "each": "expectations: {suite: each}\npublish: each\n",
     "killed": "",
+    "task_lost": "",
+    "worker_lost": "",
 }
 """By name of a pipeline what its spec says more than those of the others."""
 PAUSED = {"planned": 'schedule: "@hourly"\n'}

@@ -90,9 +90,9 @@ class Rest:
         found = self.ask("GET", f"{run.path}/taskInstances")["task_instances"]
         return {task["task_id"]: int(task["try_number"]) for task in found}
 
-    def log(self, run: DagRun, task: str) -> str:
-        """The log of the first try of a task."""
-        return json.dumps(self.ask("GET", f"{run.path}/taskInstances/{task}/logs/1"))
+    def log(self, run: DagRun, task: str, number: int) -> str:
+        """The log of a try of a task, counted from 1."""
+        return json.dumps(self.ask("GET", f"{run.path}/taskInstances/{task}/logs/{number}"))
 
     def clear(self, run: DagRun, tasks: Sequence[str]) -> None:
         """Lets tasks of a run that has ended run again."""

@@ -130,6 +130,11 @@ class Shop:
         }
 
     @property
+    def lock(self) -> Path:
+        """The file that names who writes."""
+        return self._lake / self.name / "_lock"
+
+    @property
     def published(self) -> dict[str, dict[str, Any]]:
         """By output what the pointer of readers says."""
         pointer = json.loads((self._lake / self.name / "_published.json").read_text())

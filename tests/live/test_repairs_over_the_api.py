@@ -35,7 +35,7 @@ def test_bad_rows_are_taken_out(airflow: Airflow, shops: dict[str, Shop]) -> Non
     run, state = finish(airflow, shop.name)
     assert (state, airflow.rest.tasks(run)["run"]) == ("failed", "failed")
     assert airflow.rest.tries(run)["run"] == 1
-    log = airflow.rest.log(run, "run")
+    log = airflow.rest.log(run, "run", 1)
     assert "exit code 4" in log
     assert f"backfill {shop.spec} --source newest" in log
 
@@ -62,7 +62,7 @@ def test_a_backfill_does_what_its_parameters_say_or_nothing(
     assert state == "success", airflow.rest.tasks(run)
     run, state = finish(airflow, f"{shop.name}_backfill", **day, dryrun=True)
     assert state == "failed"
-    assert "dryrun: no such parameter" in airflow.rest.log(run, "backfill")
+    assert "dryrun: no such parameter" in airflow.rest.log(run, "backfill", 1)
     assert shop.published == before
 
 
