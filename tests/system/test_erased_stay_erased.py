@@ -32,6 +32,7 @@ from tests.support.random_schedules import (
     erasing,
     erasing_values,
 )
+from tests.support.rare_cases import quick_and_rare
 from tests.system.test_random_schedules import (
     made_with_a_spare_column,
     session,
@@ -49,13 +50,8 @@ SEEDS = (
     if MANY
     else [pytest.param(n, marks=() if n in QUICK else pytest.mark.deep) for n in range(12)]
 )
-QUICK_OF_VALUES = (11,)
 SEEDS_OF_VALUES = (
-    range(FIRST, FIRST + int(MANY))
-    if MANY
-    else [
-        pytest.param(n, marks=() if n in QUICK_OF_VALUES else pytest.mark.deep) for n in range(12)
-    ]
+    range(FIRST, FIRST + int(MANY)) if MANY else quick_and_rare((3, 7, 9, 11), (3, 7, 9))
 )
 ENDS = (
     "run.prepared",
