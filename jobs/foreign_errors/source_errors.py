@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import unquote
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from windowing.doctor.rule import advice, name_command
@@ -16,6 +15,7 @@ from windowing.source.rewrites import Rewrite
 from windowing.source.table import list_rewrites
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta_log
+from windowing.storage.spark_internals import SPARK_ERRORS
 
 REWRITTEN = "SOURCE_REWRITTEN"
 WIDER = "DELTA_SCHEMA_CHANGED"
@@ -73,7 +73,7 @@ def source_errors_explained(
     """Raises StateRefused for what Delta refuses to read of the source inside the block."""
     try:
         yield
-    except PySparkException as error:
+    except SPARK_ERRORS as error:
         found = explain_source_error(spark, pipeline, past, error)
         if found is error:
             raise
@@ -85,7 +85,7 @@ def lost_version_explained(pipeline: Pipeline) -> Iterator[None]:
     """Raises StateRefused where the log has lost the version that is opened inside the block."""
     try:
         yield
-    except PySparkException as error:
+    except SPARK_ERRORS as error:
         if not any(condition in str(error) for condition in _LOST_VERSION):
             raise
         problem = (
