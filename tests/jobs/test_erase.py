@@ -19,9 +19,9 @@ from jobs.publish import publish
 from jobs.read import read
 from jobs.reconcile import check_range
 from jobs.validate import validate
-from tests import oracle
 from tests.oracle import Event
 from tests.support.command_line import run_command
+from tests.support.erased_canary import CANARY, LEFT, WINDOWS
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, Life, ends_at
 from tests.support.pipeline_under_test import ARRIVAL, FEW, SCHEMA, Lab
 from tests.support.stored_rows import list_stored
@@ -33,15 +33,6 @@ from windowing.ledger.table import read_history, record_entries
 from windowing.report.rule import Changed
 from windowing.report.table import Facts, read_facts
 from windowing.spec.load import load_pipeline
-
-WINDOWS = (
-    oracle.Tumbling("hourly", 60 * MINUTE),
-    oracle.Session("visits", 10 * MINUTE, emit="on_close"),
-    oracle.Count("pairs", 2),
-)
-LEFT = oracle.Tumbling("left", 30 * MINUTE)
-"""A window that the spec has removed."""
-CANARY = "zz-canary-4711"
 
 
 def lived(spark: SparkSession, root: Path) -> Life:

@@ -22,6 +22,7 @@ from tests import oracle
 from tests.oracle import Event
 from tests.support.changing_source import Changing
 from tests.support.command_line import run_command
+from tests.support.erased_canary import CANARY, LEFT, WINDOWS
 from tests.support.long_lived_pipeline import BASE, MINUTE, Crasher, ends_at
 from tests.support.pipeline_under_test import FEW, SCHEMA, Lab
 from tests.support.session_settings import setting_changed
@@ -34,14 +35,6 @@ from windowing.report.table import read_facts
 from windowing.spec.load import load_pipeline
 from windowing.storage import delta_log
 
-WINDOWS = (
-    oracle.Tumbling("hourly", 60 * MINUTE),
-    oracle.Session("visits", 10 * MINUTE, emit="on_close"),
-    oracle.Count("pairs", 2),
-)
-LEFT = oracle.Tumbling("left", 30 * MINUTE)
-"""A window that the spec has removed."""
-CANARY = "zz-canary-4711"
 OTHER = "somebody"
 MARK = 7
 """The order of the canary's events, by which the oracle knows them."""

@@ -1,6 +1,6 @@
 """What was erased, as the notes of ledger entries say it: salted digests, never a value."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from json import dumps, loads
 
@@ -65,7 +65,11 @@ def read_erased(note: str | None) -> Erasure | None:
     if note is None:
         return None
     fields = loads(note)
-    return Erasure(fields[_ERASED], fields.get(_COLUMN)) if _ERASED in fields else None
+    return _read_erasure(fields, _ERASED) if _ERASED in fields else None
+
+
+def _read_erasure(fields: Mapping[str, str], what: str) -> Erasure:
+    return Erasure(fields[what], fields.get(_COLUMN))
 
 
 def find_erasures(notes: Iterable[str | None]) -> Erasures:
@@ -77,9 +81,8 @@ def find_erasures(notes: Iterable[str | None]) -> Erasures:
             continue
         fields = loads(note)
         salt = fields[_SALT]
-        erased = read_erased(note)
-        if erased is not None:
-            found.add(erased)
+        if _ERASED in fields:
+            found.add(_read_erasure(fields, _ERASED))
         else:
-            found.discard(Erasure(fields[_LIFTED], fields.get(_COLUMN)))
+            found.discard(_read_erasure(fields, _LIFTED))
     return Erasures(salt, frozenset(found))

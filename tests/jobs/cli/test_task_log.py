@@ -8,16 +8,7 @@ from pathlib import Path
 import pytest
 
 from jobs.locking.attempt import VARIABLE
-
-SPEC = """
-name: trips
-lake: lake
-source: {table: lake/bronze/trips, event_time: at, key: [place]}
-watermark: {delay: 0 seconds}
-aggregates: {n: count()}
-windows:
-  hourly: {kind: tumbling, size: 1 hour}
-"""
+from tests.support.hourly_trips import SPEC
 
 
 @pytest.mark.parametrize(("attempt", "before"), [("nightly/1/run#1", "starting Spark\n"), ("", "")])

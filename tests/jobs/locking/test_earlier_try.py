@@ -19,19 +19,11 @@ from jobs.cli.main import main
 from jobs.locking import running_process
 from jobs.locking.attempt import VARIABLE, Attempt, parse_attempt
 from jobs.locking.lock_file import held_here, lock_path, probe
+from tests.support.hourly_trips import SPEC
 from windowing.errors import Busy, UsageError
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
 
-SPEC = """
-name: trips
-lake: lake
-source: {table: lake/bronze/trips, event_time: at, key: [place]}
-watermark: {delay: 0 seconds}
-aggregates: {n: count()}
-windows:
-  hourly: {kind: tumbling, size: 1 hour}
-"""
 HOLD = """
 import signal
 import sys

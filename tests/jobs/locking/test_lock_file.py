@@ -8,17 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.hourly_trips import SPEC
 from tests.support.unprivileged import as_anyone
 
-SPEC = """
-name: trips
-lake: lake
-source: {table: lake/bronze/trips, event_time: at, key: [place]}
-watermark: {delay: 0 seconds}
-aggregates: {n: count()}
-windows:
-  hourly: {kind: tumbling, size: 1 hour}
-"""
 PROBING = (
     ["run"],
     ["publish"],
