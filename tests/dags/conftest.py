@@ -7,7 +7,6 @@ import atexit
 import importlib.util
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -21,9 +20,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DAGS = ROOT / "dags"
-CLI = Path(os.environ.get("TIDEMARK_E2E", ROOT / ".venv/bin/tidemark"))
-IS_THERE = CLI.exists() and (ROOT / "jobs/cli/main.py").exists()
-NEEDS_CLI = pytest.mark.skipif(not IS_THERE, reason=f"{CLI} is not there; run `make setup`")
 
 if importlib.util.find_spec("airflow") is None:
     collect_ignore_glob = ["test_*.py"]
@@ -62,29 +58,6 @@ echo "a line of log" >&2
 code=$(head -n 1 "$here/exits.$1" 2>/dev/null)
 [ -f "$here/exits.$1" ] && sed -i 1d "$here/exits.$1"
 exit "${code:-0}"
-"""
-
-LAND = """
-import sys
-from datetime import UTC, datetime
-from decimal import Decimal
-from pathlib import Path
-
-import deltalake
-import pyarrow as pa
-
-from jobs.sessions.profiles import TINY
-
-kinds = {"id": pa.int64(), "at": pa.timestamp("us", "UTC"), "price": pa.decimal128(8, 4)}
-columns = {
-    "shop": ["zz-shop-4711", "zz-shop-4711", "b"],
-    "id": [4712471247, 2, 3],
-    "at": [datetime(2013, 1, 1, *time, tzinfo=UTC) for time in ((10, 5), (10, 20), (11, 10))],
-    "price": [Decimal("4713.4713"), Decimal(4), Decimal(1)],
-}
-schema = pa.schema([("shop", pa.string()), *kinds.items()])
-deltalake.write_deltalake(sys.argv[1], pa.Table.from_pydict(columns, schema=schema))
-Path(sys.argv[2]).write_text("".join(f"{name} {value}\\n" for name, value in TINY.items()))
 """
 
 
@@ -152,24 +125,6 @@ def specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (directory / "shop.yaml").write_text(SPEC.format(name="shop"))
     monkeypatch.setenv("TIDEMARK_PIPELINES", str(directory))
     return directory
-
-
-@pytest.fixture
-def landed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory of specs with the pipeline `corner` in it, whose source holds three orders."""
-    light = str(tmp_path / "light.conf")
-    subprocess.run(
-        [CLI.parent / "python", "-c", LAND, str(tmp_path / "lake/orders_in"), light],
-        check=True,
-        cwd=ROOT,
-    )
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"--properties-file {light} pyspark-shell")
-    specs = tmp_path / "specs"
-    specs.mkdir()
-    (specs / "corner.yaml").write_text(SPEC.format(name="corner").replace("/srv/lake", "../lake"))
-    monkeypatch.setenv("TIDEMARK_PIPELINES", str(specs))
-    monkeypatch.setenv("TIDEMARK_BIN", str(CLI))
-    return specs
 
 
 @pytest.fixture

@@ -4,6 +4,8 @@ A few rows land, the DAG runs, readers see the counts. TIDEMARK_E2E names anothe
 .venv/bin/tidemark; its directory's python must have the project and Spark.
 """
 
+import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,12 +15,54 @@ from airflow.models.asset import AssetEvent
 from airflow.models.renderedtifields import RenderedTaskInstanceFields
 from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
-from conftest import HOME, NEEDS_CLI, Outcome
+from conftest import HOME, ROOT, SPEC, Outcome
 
-pytestmark = NEEDS_CLI
+CLI = Path(os.environ.get("TIDEMARK_E2E", ROOT / ".venv/bin/tidemark"))
+THERE = CLI.exists() and (ROOT / "jobs/cli/main.py").exists()
+pytestmark = pytest.mark.skipif(not THERE, reason=f"{CLI} is not there; run `make setup`")
 
 CANARIES = ("zz-shop-4711", "4712471247", "4713.4713")
 """A key, an id and a price, which no one should find anywhere but in tables."""
+LAND = """
+import sys
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import deltalake
+import pyarrow as pa
+
+from jobs.sessions.profiles import TINY
+
+kinds = {"id": pa.int64(), "at": pa.timestamp("us", "UTC"), "price": pa.decimal128(8, 4)}
+columns = {
+    "shop": ["zz-shop-4711", "zz-shop-4711", "b"],
+    "id": [4712471247, 2, 3],
+    "at": [datetime(2013, 1, 1, *time, tzinfo=UTC) for time in ((10, 5), (10, 20), (11, 10))],
+    "price": [Decimal("4713.4713"), Decimal(4), Decimal(1)],
+}
+schema = pa.schema([("shop", pa.string()), *kinds.items()])
+deltalake.write_deltalake(sys.argv[1], pa.Table.from_pydict(columns, schema=schema))
+Path(sys.argv[2]).write_text("".join(f"{name} {value}\\n" for name, value in TINY.items()))
+"""
+
+
+@pytest.fixture
+def landed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of specs with the pipeline `corner` in it, whose source holds three orders."""
+    light = str(tmp_path / "light.conf")
+    subprocess.run(
+        [CLI.parent / "python", "-c", LAND, str(tmp_path / "lake/orders_in"), light],
+        check=True,
+        cwd=ROOT,
+    )
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"--properties-file {light} pyspark-shell")
+    specs = tmp_path / "specs"
+    specs.mkdir()
+    (specs / "corner.yaml").write_text(SPEC.format(name="corner").replace("/srv/lake", "../lake"))
+    monkeypatch.setenv("TIDEMARK_PIPELINES", str(specs))
+    monkeypatch.setenv("TIDEMARK_BIN", str(CLI))
+    return specs
 
 
 def rows_told(run_id: str) -> dict[str, Any]:
