@@ -7,8 +7,9 @@ import os
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 from uuid import uuid4
 
 from windowing.crash import crashpoint
@@ -48,6 +49,36 @@ class Store(Protocol):
 
     def delete(self, directory: Location) -> None:
         """Deletes all files below a directory; nothing where there is none."""
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """The content of a file, and the tag that its store has given it.
+
+    Files with other contents have other tags. Those with equal contents may have the same.
+    """
+
+    content: bytes
+    tag: str
+
+
+@runtime_checkable
+class SharedStore(Store, Protocol):
+    """A store that several machines write to, and that changes a file only if it is unchanged.
+
+    The file system of a machine is none: its system has locks instead.
+    """
+
+    def read_tagged(self, file: Location) -> Tagged | None:
+        """The content of a file with its tag; None where there is none."""
+
+    def replace(self, file: Location, content: bytes, tag: str | None) -> str | None:
+        """Writes a file in place of the one that has `tag`; its new tag.
+
+        Without a tag it is written unless there is one. Where the file is another one it gives
+        None, and nothing is written. Of several at once that name the same tag, one writes. Where
+        it was done and the answer was lost, that is found out, as by `create`.
+        """
 
 
 class LocalStore:
@@ -125,13 +156,31 @@ def _sync_directory(path: Path) -> None:
 
 
 _LOCAL = LocalStore()
+_SECONDS = 30.0
+"""How long a request may take; a store that does not answer is an error within a minute."""
+S3 = "s3://"
+"""How the text of a location on S3 begins."""
 
 
 def store_of(place: Location) -> Store:
     """The store of the lake that `place` is in."""
     if place.is_in_catalog:
         raise ValueError(f"{place} is a table's name and no place for files")
-    return _LOCAL
+    return shared_store_of(place) or _LOCAL
+
+
+def shared_store_of(place: Location, seconds: float = _SECONDS) -> SharedStore | None:
+    """The store that `place` shares with other machines; None on a disk of this one.
+
+    A request to it takes no longer than `seconds`.
+    """
+    if not place.text.startswith(S3):
+        return None
+    # A lake on a disk needs no client of S3.
+    from windowing.storage.s3_settings import read_s3_settings
+    from windowing.storage.s3_store import S3Store
+
+    return S3Store(tuple(read_s3_settings(os.environ).for_rust().items()), seconds)
 
 
 def find_free(directory: Location, name: str) -> Location:

@@ -1,0 +1,213 @@
+"""Files of a lake on S3, or on another server that speaks its language.
+
+A request may be done although its answer is lost, and the library repeats some requests by itself.
+So each file that is written under a condition carries an id, by which its writer knows it again.
+"""
+
+import errno
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from typing import TYPE_CHECKING, cast
+from uuid import uuid4
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, PreconditionError
+from obstore.store import S3Store as Client
+
+from windowing.location import Location
+from windowing.storage.s3_errors import NoAnswer, errors_of_s3
+from windowing.storage.store import S3, Tagged
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+    from obstore.store import S3Config
+
+Options = tuple[tuple[str, str], ...]
+"""Settings of a client as a value, so that each client is made once."""
+_WRITE_ID = "tidemark-write"
+"""Among the metadata of a file: the id of the call that wrote it."""
+_UNDECIDED = (errno.EAGAIN, "the store refuses a condition that is met")
+_ATTEMPTS = 3
+"""How often a conditional write is tried at most, when no answer says what became of it."""
+_RETRIES = 6
+_CONNECT_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A file as it was found: its content, its tag, and which call wrote it."""
+
+    content: bytes
+    tag: str
+    write_id: str | None
+
+    def is_by(self, write_id: str, content: bytes) -> bool:
+        return (self.write_id, self.content) == (write_id, content)
+
+
+@dataclass(frozen=True)
+class S3Store:
+    """Files on S3. `options` say where it is; credentials are those of the environment.
+
+    A request takes no longer than `seconds`, and a call that gets no answer about twice as long.
+    """
+
+    options: Options
+    seconds: float
+
+    def read(self, file: Location) -> bytes | None:
+        """The content of a file; None where there is none."""
+        found = self._find(file)
+        return None if found is None else found.content
+
+    def read_tagged(self, file: Location) -> Tagged | None:
+        """The content of a file with its tag; None where there is none."""
+        found = self._find(file)
+        return None if found is None else Tagged(found.content, found.tag)
+
+    def write(self, file: Location, content: bytes) -> None:
+        """Writes a file, in place of the one that is there, by one request."""
+        with errors_of_s3(file):
+            obstore.put(self._client(file), _key(file), content, use_multipart=False)
+
+    def create(self, file: Location, content: bytes) -> bool:
+        """Writes a file unless there is one; whether it did, also where an answer was lost."""
+        return self.replace(file, content, None) is not None
+
+    def replace(self, file: Location, content: bytes, tag: str | None) -> str | None:
+        """Writes a file in place of the one that has `tag`; its new tag, None where it did not."""
+        write_id = uuid4().hex
+        unanswered = None
+        for _ in range(_ATTEMPTS):
+            try:
+                return self._put_once(file, content, tag, write_id)
+            except (AlreadyExistsError, PreconditionError):
+                # This may have been an earlier request of this same call.
+                unanswered = None
+            except NoAnswer as error:
+                unanswered = error
+            found = self._find(file)
+            if found is not None and found.is_by(write_id, content):
+                return found.tag
+            is_unchanged = (None if found is None else found.tag) == tag
+            if not is_unchanged:
+                return None
+        raise unanswered or NoAnswer(*_UNDECIDED, file.text)
+
+    def list_files(self, directory: Location) -> Mapping[str, int]:
+        """All files below a directory: their paths from there, in order, and their sizes."""
+        return {name: each["size"] for name, each in self._list(directory).items()}
+
+    def move(self, directory: Location, to: Location) -> None:
+        """Moves the files below `directory` one after the other: copies all, then deletes them.
+
+        Repeated after an error it goes on, because copies are no other files, and where there is
+        nothing left to move it is done.
+        """
+        moved = self._list(directory)
+        if not moved:
+            return
+        for name, there in self._list(to).items():
+            if name not in moved or there["e_tag"] != moved[name]["e_tag"]:
+                raise FileExistsError(f"{to} has files")
+        for name in moved:
+            with errors_of_s3(directory / name):
+                obstore.copy(self._client(to), _key(directory / name), _key(to / name))
+        self._delete(directory, moved)
+
+    def delete(self, directory: Location) -> None:
+        """Deletes all files below a directory, a thousand with each request."""
+        self._delete(directory, self._list(directory))
+
+    def _delete(self, directory: Location, names: Iterable[str]) -> None:
+        keys = [_key(directory / name) for name in names]
+        if keys:
+            with errors_of_s3(directory):
+                obstore.delete(self._client(directory), keys)
+
+    def _list(self, directory: Location) -> "dict[str, ObjectMeta]":
+        """All files below a directory, by their paths from there and in their order."""
+        client, key = self._client(directory), _key(directory)
+        start = f"{key}/" if key else ""
+        found: dict[str, ObjectMeta] = {}
+        with errors_of_s3(directory):
+            for page in obstore.list(client, key or None, chunk_size=1000):
+                for each in page:
+                    is_below = each["path"].startswith(start)
+                    if is_below and (each["size"] > 0 or self._is_file(client, each["path"])):
+                        found[each["path"].removeprefix(start)] = each
+        return dict(sorted(found.items()))
+
+    def _is_file(self, client: Client, key: str) -> bool:
+        """Whether an empty object is a file; the others stand for directories, and end with `/`."""
+        try:
+            obstore.head(client, key)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _put_once(self, file: Location, content: bytes, tag: str | None, write_id: str) -> str:
+        with errors_of_s3(file):
+            done = obstore.put(
+                self._client(file),
+                _key(file),
+                content,
+                attributes={_WRITE_ID: write_id},
+                mode="create" if tag is None else {"e_tag": tag},
+            )
+        return done["e_tag"] or ""
+
+    def _find(self, file: Location) -> _Written | None:
+        try:
+            with errors_of_s3(file):
+                found = obstore.get(self._client(file), _key(file))
+                content = found.bytes().to_bytes()
+        except FileNotFoundError as error:
+            if error.errno is None:
+                return None
+            raise
+        return _Written(content, found.meta["e_tag"] or "", found.attributes.get(_WRITE_ID))
+
+    def _client(self, place: Location) -> Client:
+        bucket, _ = _split(place)
+        return _make_client(bucket, self, _list_variables())
+
+
+@cache
+def _make_client(bucket: str, store: S3Store, _: Options) -> Client:
+    """A client of a bucket. It keeps the variables with which it was made."""
+    options = dict(store.options)
+    allows_http = options.pop("aws_allow_http", "false") == "true"
+    return Client(
+        bucket,
+        config=cast("S3Config", options),
+        client_options={
+            "allow_http": allows_http,
+            "connect_timeout": timedelta(seconds=min(_CONNECT_SECONDS, store.seconds)),
+            "timeout": timedelta(seconds=store.seconds),
+        },
+        retry_config={
+            "max_retries": _RETRIES,
+            "retry_timeout": timedelta(seconds=store.seconds / 2),
+            "backoff": {"max_backoff": timedelta(seconds=store.seconds / 10)},
+        },
+    )
+
+
+def _list_variables() -> Options:
+    """The variables that the library reads by itself."""
+    return tuple((name, value) for name, value in os.environ.items() if name[:4].upper() == "AWS_")
+
+
+def _key(place: Location) -> str:
+    _, key = _split(place)
+    return key
+
+
+def _split(place: Location) -> tuple[str, str]:
+    """The bucket of a place, and its key there."""
+    bucket, _, key = place.text.removeprefix(S3).partition("/")
+    return bucket, key
