@@ -35,6 +35,7 @@ from windowing.source import table as source
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
 from windowing.storage import control, own_tables, upkeep
+from windowing.storage.fence import OPERATION
 from windowing.storage.files import has_commit, list_tables
 
 HARMLESS = (
@@ -45,8 +46,9 @@ HARMLESS = (
     "UNSET TBLPROPERTIES",
     "UPGRADE PROTOCOL",
     "COMPUTE STATS",
+    OPERATION,
 )
-"""Operations by other programs that leave every row of a table as it is."""
+"""Operations by other programs, and of a lock taken over, that leave every row as it is."""
 _WIDENED = "CHANGE COLUMN"
 """Harmless for refused rows, whose types follow those of the source before a run records anything.
 

@@ -34,6 +34,7 @@ from windowing.location import Location
 from windowing.storage.files import locate_uri
 from windowing.storage.footers import open_parquet
 from windowing.storage.kept_open import reuse_table
+from windowing.storage.permission import FENCE, check_permission
 
 Row = Mapping[str, Any]
 
@@ -193,15 +194,20 @@ def open_to_read(path: Location) -> DeltaTable | None:
 
 
 def open_table(path: Location) -> DeltaTable | None:
-    """The newest version of the table at `path`; None where there is none."""
+    """The newest version of the table at `path`; None where there is none.
+
+    Busy where it says that the lock of a command that writes was taken over.
+    """
     # DeltaTable.is_deltatable lists every file of the log.
     if not (path.local / "_delta_log").is_dir():
         return None
     with errors_explained(path):
         try:
-            return DeltaTable(path.text)
+            table = DeltaTable(path.text)
         except TableNotFoundError:
             return None
+        check_permission(path, table.transaction_version(FENCE))
+    return table
 
 
 def compact_files(path: Location, most: int) -> bool:

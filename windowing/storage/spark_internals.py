@@ -185,6 +185,16 @@ def find_jvm() -> subprocess.Popen[bytes] | None:
     return process
 
 
+def find_jvm_process(spark: SparkSession) -> int:
+    """The id of the process of the session's JVM."""
+    started = find_jvm()
+    if started is not None:
+        return started.pid
+    # One that this process has joined is asked, which takes some calls over the bridge.
+    java: Any = spark._jvm
+    return int(java.java.lang.ProcessHandle.current().pid())
+
+
 def end_jvm(spark: SparkSession, seconds: float) -> None:
     """Ends the session and its JVM, which has so many seconds to end."""
     gateway: Any = spark.sparkContext._gateway
@@ -230,7 +240,6 @@ class FileLock:
 
     def __init__(self, spark: SparkSession, path: Path) -> None:
         java: Any = spark._jvm
-        self._java = java
         self._channel = java.java.io.RandomAccessFile(str(path), "rw").getChannel()
         try:
             self._lock = self._channel.tryLock()
@@ -242,15 +251,6 @@ class FileLock:
     def is_held(self) -> bool:
         """Whether no other process had the lock."""
         return self._lock is not None
-
-    @property
-    def process(self) -> int:
-        """The id of the JVM's process."""
-        started = find_jvm()
-        if started is not None:
-            return started.pid
-        # One that this process has joined is asked, which takes some calls over the bridge.
-        return int(self._java.java.lang.ProcessHandle.current().pid())
 
     def release(self) -> None:
         """Gives the lock back, if it is held, and closes the file."""
