@@ -89,7 +89,7 @@ def _find_holding(pipeline: Pipeline) -> Holding:
     sizes = dict(store_of(pipeline.root).list_files(pipeline.root))
     # The lock is the command's own, and says who holds it.
     sizes.pop(lock_file.lock_path(pipeline).name, None)
-    size = sum(sizes.values())
+    size = sum(file.bytes for file in sizes.values())
     erased = _read_erasures(pipeline)
     of_keys = len(erased.digests_of(None))
     return Holding(

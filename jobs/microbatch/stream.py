@@ -9,7 +9,6 @@ from contextvars import copy_context
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
-from pathlib import Path
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
@@ -56,6 +55,7 @@ from windowing.ledger.table import (
     record_entries,
     record_watermark,
 )
+from windowing.location import Location
 from windowing.panes.rule import NO_BATCH
 from windowing.panes.table import Stamp
 from windowing.report.rule import RunReport, run_report
@@ -201,7 +201,7 @@ class Run:
         crashpoint("rewrites.found")
         return touched
 
-    def _find_files(self) -> list[Path] | None:
+    def _find_files(self) -> list[Location] | None:
         """The files with the rows of the present batch and no others; None where there are none."""
         if self.pipeline.source.changes == "feed":
             # What was updated and deleted is among the rows, too.

@@ -95,7 +95,7 @@ def read_appended(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
 def _stream(spark: SparkSession, pipeline: Pipeline, options: Mapping[str, str]) -> DataFrame:
     reader = spark.readStream.format("delta").option("maxFilesPerTrigger", 1_000_000)
     reader, table = reader.options(**options), pipeline.source.table
-    return reader.table(table.sql) if table.is_in_catalog else reader.load(table.text)
+    return reader.table(table.sql) if table.is_in_catalog else reader.load(table.hadoop)
 
 
 def schema(spark: SparkSession, pipeline: Pipeline) -> T.StructType:

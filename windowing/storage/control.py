@@ -12,13 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from errno import ENOENT
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from deltalake import (
     CommitProperties,
     DeltaTable,
@@ -34,6 +32,7 @@ from windowing.location import Location
 from windowing.storage.files import locate_uri
 from windowing.storage.footers import open_parquet
 from windowing.storage.kept_open import reuse_table
+from windowing.storage.s3_settings import read_s3_settings
 
 Row = Mapping[str, Any]
 
@@ -143,7 +142,7 @@ class Metadata:
 def read_metadata(path: Location) -> Metadata:
     """The metadata of the newest version of any table; TableError where it can't be read."""
     with errors_explained(path):
-        found = DeltaTable(path.text).metadata()
+        found = open_delta(path).metadata()
     return Metadata(str(found.id), dict(found.configuration))
 
 
@@ -195,13 +194,32 @@ def open_to_read(path: Location) -> DeltaTable | None:
 def open_table(path: Location) -> DeltaTable | None:
     """The newest version of the table at `path`; None where there is none."""
     # DeltaTable.is_deltatable lists every file of the log.
-    if not (path.local / "_delta_log").is_dir():
+    if path.is_local and not (path / "_delta_log").local.is_dir():
         return None
     with errors_explained(path):
         try:
-            return DeltaTable(path.text)
+            return open_delta(path)
         except TableNotFoundError:
             return None
+
+
+def open_delta(path: Location, version: int | None = None) -> DeltaTable:
+    """A version of the table at `path`, by default the newest. It raises what delta-rs raises."""
+    return DeltaTable(path.text, version=version, storage_options=_options_of(path))
+
+
+def _options_of(path: Location) -> dict[str, str] | None:
+    """What delta-rs has to know of the storage that `path` is on."""
+    return None if path.is_local else read_s3_settings(os.environ).for_rust()
+
+
+def create_delta(path: Location, schema: Schema, properties: Mapping[str, str]) -> DeltaTable:
+    """Creates the table at `path`, which must not exist. It raises what delta-rs raises."""
+    if path.is_local:
+        path.local.mkdir(parents=True, exist_ok=True)
+    return DeltaTable.create(
+        path.text, schema, configuration=dict(properties), storage_options=_options_of(path)
+    )
 
 
 def compact_files(path: Location, most: int) -> bool:
@@ -227,10 +245,11 @@ def compact_files(path: Location, most: int) -> bool:
     return True
 
 
-def has_int96(path: Path) -> bool:
+def has_int96(path: Location) -> bool:
     """Whether a file has times that delta-rs would rewrite as nanoseconds; Spark writes such."""
-    columns = pq.read_metadata(path).schema
-    return any(columns.column(n).physical_type == "INT96" for n in range(len(columns)))
+    with open_parquet(path) as file:
+        columns = file.metadata.schema
+        return any(columns.column(n).physical_type == "INT96" for n in range(len(columns)))
 
 
 def _rewrite(table: DeltaTable) -> None:
@@ -242,9 +261,10 @@ def _rewrite(table: DeltaTable) -> None:
     )
 
 
-def read_file_as(path: Path, schema: pa.Schema) -> pa.Table:
+def read_file_as(path: Location, schema: pa.Schema) -> pa.Table:
     """The rows of one file with the columns of `schema`; those that the file lacks are null."""
-    found = open_parquet(path).read()
+    with open_parquet(path) as file:
+        found = file.read()
     columns = [
         found[field.name].cast(field.type)
         if field.name in found.column_names
@@ -256,9 +276,8 @@ def read_file_as(path: Path, schema: pa.Schema) -> pa.Table:
 
 def _create_table(path: Location, schema: pa.Schema) -> DeltaTable:
     """Creates the table at `path`, which must not exist."""
-    path.local.mkdir(parents=True, exist_ok=True)
     with errors_explained(path):
-        return DeltaTable.create(path.text, Schema.from_arrow(schema), configuration=_PROPERTIES)
+        return create_delta(path, Schema.from_arrow(schema), _PROPERTIES)
 
 
 def _commit_append(
@@ -329,9 +348,10 @@ def _to_arrow(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
 
 
-def _read_file(path: Path) -> pa.Table:
+def _read_file(path: Location) -> pa.Table:
     """The rows of one file, with times as whole microseconds."""
-    found = open_parquet(path).read(use_threads=False)
+    with open_parquet(path) as file:
+        found = file.read(use_threads=False)
     for place, field in enumerate(found.schema):
         if pa.types.is_timestamp(field.type):
             in_micros = found.column(place).cast(pa.timestamp("us", field.type.tz))
@@ -339,9 +359,9 @@ def _read_file(path: Path) -> pa.Table:
     return found
 
 
-def _list_files(table: DeltaTable) -> list[Path]:
+def _list_files(table: DeltaTable) -> list[Location]:
     """The data files of a version. Its URIs are percent-encoded, where a space is `%20`."""
-    return [locate_uri(unquote(uri)).local for uri in table.file_uris()]
+    return [locate_uri(unquote(uri)) for uri in table.file_uris()]
 
 
 def to_rows(found: pa.Table) -> list[Row]:

@@ -36,7 +36,7 @@ def read(spark: SparkSession, path: Location, version: int | None = None) -> Dat
     reader = spark.read.format("delta")
     if version is not None:
         reader = reader.option("versionAsOf", version)
-    return reader.table(path.sql) if path.is_in_catalog else reader.load(path.text)
+    return reader.table(path.sql) if path.is_in_catalog else reader.load(path.hadoop)
 
 
 def create(
@@ -57,7 +57,7 @@ def replace(
 def _build(
     builder: DeltaTableBuilder, path: Location, schema: T.StructType, properties: Mapping[str, str]
 ) -> None:
-    builder = builder.location(path.text).addColumns(schema)
+    builder = builder.location(path.hadoop).addColumns(schema)
     for name, value in properties.items():
         builder = builder.property(name, value)
     builder.execute()
@@ -141,7 +141,7 @@ def append(
         application, number = transaction
         writer = writer.option("txnAppId", application).option("txnVersion", number)
         writer = writer.options(**properties(rows.schema))
-    writer.save(path.text)
+    writer.save(path.hadoop)
     delta_log.note_commit(rows.sparkSession, path)
 
 

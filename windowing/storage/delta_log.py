@@ -14,6 +14,7 @@ from pyspark.sql import types as T
 from windowing.location import Location
 from windowing.storage.files import committed_us, locate_uri
 from windowing.storage.kept_open import note_version
+from windowing.storage.store import store_of
 
 
 def version(spark: SparkSession, path: Location) -> int:
@@ -106,8 +107,9 @@ def write_checkpoint(spark: SparkSession, path: Location) -> None:
 
 def forget(spark: SparkSession, directory: Location) -> None:
     """Removes the tables in `directory`, which are about to be deleted, from the JVM's cache."""
-    for log in directory.local.rglob("_delta_log"):
-        table = getattr(spark._jvm, "org.apache.hadoop.fs.Path")(str(log.parent))
+    paths = store_of(directory).list_files(directory)
+    for home in {path.rpartition("/_delta_log/")[0] for path in paths if "/_delta_log/" in path}:
+        table = getattr(spark._jvm, "org.apache.hadoop.fs.Path")((directory / home).hadoop)
         _logs(spark).invalidateCache(spark._jsparkSession, table)
 
 
@@ -118,12 +120,12 @@ def forget_all(spark: SparkSession) -> None:
 
 def _snapshot(spark: SparkSession, path: Location) -> Any:
     """The newest version of the table at `path`."""
-    directory = _find_directory(spark, path).text
+    directory = _find_directory(spark, path).hadoop
     return _logs(spark).forTableWithSnapshot(spark._jsparkSession, directory)._2()
 
 
 def _log(spark: SparkSession, path: Location) -> Any:
-    return _logs(spark).forTable(spark._jsparkSession, _find_directory(spark, path).text)
+    return _logs(spark).forTable(spark._jsparkSession, _find_directory(spark, path).hadoop)
 
 
 def _logs(spark: SparkSession) -> Any:

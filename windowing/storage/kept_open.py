@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from deltalake import DeltaTable
 
 from windowing.location import Location
 from windowing.storage.files import locate_commit
+from windowing.storage.store import store_of
 
 Opener = Callable[[Location], DeltaTable | None]
 """Opens the newest version of the table at a path; None where there is none."""
@@ -24,24 +24,16 @@ class _OpenTable:
 
     def __init__(self, path: Location, table: DeltaTable) -> None:
         self.table = table
-        self._commit = locate_commit(path, table.version()).local
-        self._next = locate_commit(path, table.version() + 1).local
-        self._state = _describe_file(self._commit)
+        self._store = store_of(path)
+        self._commit = locate_commit(path, table.version())
+        self._next = locate_commit(path, table.version() + 1)
+        self._identity = self._store.identify(self._commit)
 
     def is_newest(self) -> bool:
         """Whether no other commit follows, and the table was not made anew meanwhile."""
-        unchanged = self._state is not None and self._state == _describe_file(self._commit)
-        return unchanged and not self._next.exists()
-
-
-def _describe_file(path: Path) -> tuple[int, int, int] | None:
-    """What another file in the same place would not have; None where there is none."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    # A copy may keep the time of the last write and get the same inode, but not the same ctime.
-    return (found.st_ino, found.st_ctime_ns, found.st_size)
+        if self._identity is None or self._store.identify(self._next) is not None:
+            return False
+        return self._store.identify(self._commit) == self._identity
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def merge_rows(changed: DataFrame, on: Snapshot, clauses: Clauses, due: Merged) 
         delta.set_property(spark, on.path, _DELETION_VECTORS, "true")
     columns = [name for name in changed.columns if name != clauses.op]
     new: dict[str, str | Column] = {f"`{name}`": f"s.`{name}`" for name in columns}
-    table = DeltaTable.forPath(spark, on.path.text).alias("t")
+    table = DeltaTable.forPath(spark, on.path.hadoop).alias("t")
     merge = table.merge(changed.alias("s"), " and ".join(_match_rows(clauses)))
     merge = merge.whenMatchedDelete(f"s.`{clauses.op}` = '{clauses.delete}'")
     merge = merge.whenMatchedUpdate(set=new)
@@ -124,7 +124,7 @@ def swap_rows(path: Location, old: DataFrame, new: DataFrame, identity: Sequence
     # A row to insert matches none, so it is inserted even where an equal row is deleted.
     to_delete = " and ".join([f"s.{OP} = 'D'", *same_row])
     values: dict[str, str | Column] = {f"`{name}`": f"s.`{name}`" for name in new.columns}
-    target = DeltaTable.forPath(new.sparkSession, path.text).alias("t")
+    target = DeltaTable.forPath(new.sparkSession, path.hadoop).alias("t")
     merge = target.merge(source.alias("s"), to_delete)
     merge = merge.whenMatchedDelete()
     merge = merge.whenNotMatchedInsert(f"s.{OP} = 'I'", values)
@@ -137,5 +137,5 @@ def delete_rows(keys: DataFrame, path: Location, same: str, due: int) -> None:
     `same` compares the stored row `t` with the key `s`; it is written to no log, as the condition
     of a DELETE would be. Raises TidemarkError where not as many rows as are `due` were deleted.
     """
-    target = DeltaTable.forPath(keys.sparkSession, path.text).alias("t")
+    target = DeltaTable.forPath(keys.sparkSession, path.hadoop).alias("t")
     _execute(target.merge(keys.alias("s"), same).whenMatchedDelete(), path, Merged(deleted=due))

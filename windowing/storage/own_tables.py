@@ -104,7 +104,7 @@ def read_snapshot(
     if snapshot.plain is None or not files:
         return delta.read(spark, snapshot.path)
     reader = spark.read.schema(_schema_of(snapshot.plain)).options(**_AS_STORED)
-    return reader.parquet(*(file.path for file in files))
+    return reader.parquet(*((snapshot.path / file.path).hadoop for file in files))
 
 
 def _choose_files(snapshot: Snapshot, within: Bounds | None) -> list[plain_table.File] | None:
@@ -215,7 +215,9 @@ def append_many(rows: DataFrame, after: After, *, widen: bool = False) -> None:
     It would write statistics of each row for the log, which the files of a plain table contain
     already. So they are committed here. With `widen` the table gets the columns that it lacks.
     """
-    plain = None if widen else _open_to_append(rows, after)
+    # On other storage files can't be renamed, so a commit could not name them where they lie.
+    by_spark = widen or not after.path.is_local
+    plain = None if by_spark else _open_to_append(rows, after)
     if plain is None:
         _append_by_spark(rows, after, widen=widen)
     elif _is_due(plain, after):

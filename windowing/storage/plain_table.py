@@ -9,8 +9,7 @@ every other table Spark does.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
 import pyarrow as pa
 from deltalake import (
@@ -46,7 +45,9 @@ from windowing.storage.control import (
     KEEPS_COMMITS,
     TableError,
     commit_once,
+    create_delta,
     errors_explained,
+    open_delta,
     open_table,
     open_to_read,
     read_file_as,
@@ -118,7 +119,7 @@ class PlainTable:
 
 @dataclass(frozen=True)
 class File:
-    """A file of a table, and how large it is."""
+    """A file of a table: its path as the log has it, and how large it is."""
 
     path: str
     bytes: int
@@ -174,18 +175,17 @@ def is_simple_schema(schema_json: str) -> bool:
 
 
 def list_files(plain: PlainTable, bounds: Bounds) -> list[File] | None:
-    """The files that may have a row within all `bounds`, by the statistics in the log.
+    """The files in the table's directory that may have a row within all `bounds`.
 
-    None where the log names a file that lies elsewhere, as in a clone.
+    That is known by the statistics in the log. None where the log names a file that lies
+    elsewhere, as in a clone.
     """
     with errors_explained(plain.path):
         added = pa.table(plain.table.get_add_actions(flatten=True))
     names = added.column("path").to_pylist() if added.num_rows else []
     if any("%" in name or "/" in name for name in names):
         return None
-    directory = plain.path.local
-    found = select_files(added, bounds)
-    return [replace(file, path=str(directory / file.path)) for file in found]
+    return select_files(added, bounds)
 
 
 def select_files(added: pa.Table, bounds: Bounds) -> list[File]:
@@ -228,10 +228,8 @@ def read_times(added: pa.Table, statistic: str) -> list[int | None]:
 
 def create(path: Location, schema_json: str, properties: Mapping[str, str]) -> PlainTable:
     """Creates the table at `path`, which must not exist, with columns as a log has them."""
-    path.local.mkdir(parents=True, exist_ok=True)
     with errors_explained(path):
-        schema = Schema.from_json(schema_json)
-        table = DeltaTable.create(path.text, schema, configuration=dict(properties))
+        table = create_delta(path, Schema.from_json(schema_json), properties)
     return PlainTable(path, table)
 
 
@@ -259,7 +257,9 @@ def append(plain: PlainTable, rows: pa.Table, transaction: tuple[str, int] | Non
     return plain.table.version()
 
 
-def add_files(plain: PlainTable, files: Sequence[Path], transaction: tuple[str, int] | None) -> int:
+def add_files(
+    plain: PlainTable, files: Sequence[Location], transaction: tuple[str, int] | None
+) -> int:
     """`append` of rows that are in `files`, which lie in the directory of the table.
 
     Files without rows are deleted. Their statistics are those that Delta would write.
@@ -270,7 +270,7 @@ def add_files(plain: PlainTable, files: Sequence[Path], transaction: tuple[str, 
         if file.rows:
             actions.append(add_file(file, pruned))
         else:
-            file.path.unlink()
+            file.path.local.unlink()
     return _commit(plain, "WRITE", actions)
 
 
@@ -280,7 +280,7 @@ def _commit(plain: PlainTable, operation: str, actions: Sequence[Action]) -> int
     with errors_explained(plain.path):
         commit(plain.path, number, operation, actions)
         if number % int(plain.table.metadata().configuration.get(_INTERVAL, "100")) == 0:
-            DeltaTable(plain.path.text).create_checkpoint()
+            open_delta(plain.path).create_checkpoint()
     return number
 
 
@@ -308,8 +308,7 @@ def merge(plain: PlainTable, changed: pa.Table, clauses: Clauses) -> int:
         actions = [remove_file(file) for file in touched]
         home = plain.path
         if written.num_rows:
-            file = home / write_data_file(home, written).name
-            actions.append(add_file(read_footer(file.local), _find_pruned(plain)))
+            actions.append(add_file(write_data_file(home, written), _find_pruned(plain)))
         if plain.table.metadata().configuration.get(_CHANGE_FEED) == "true":
             feed = tell_feed(stored, fitted, matches, clauses)
             actions.append(tell_changes(write_data_file(home / CHANGES, feed)))
@@ -322,9 +321,9 @@ def _read_touched(
     """The files that contain a row to update or delete, with their rows."""
     found = {}
     for file in list_files(plain, _bounds_of(clauses)) or []:
-        rows = read_file_as(Path(file.path), plain.schema)
+        rows = read_file_as(plain.path / file.path, plain.schema)
         if len(find_matches(rows, changed, clauses).stored):
-            found[DataFile(Path(file.path).name, file.bytes)] = rows
+            found[DataFile(file.path, file.bytes)] = rows
     return found
 
 

@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from windowing.location import Location
 from windowing.storage.files import locate_uri
 
 PORT, SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
@@ -81,11 +82,11 @@ def _find_relation_of_batch(stream: SparkSession) -> Any:
     return relation if is_batch else None
 
 
-def list_batch_files(stream: SparkSession) -> list[Path] | None:
+def list_batch_files(stream: SparkSession) -> list[Location] | None:
     """The Parquet files whose rows are those of the batch that the stream has passed on.
 
-    None where they contain other rows too, name columns otherwise than the table does, or are not
-    on a local disk. It has to be asked by the thread that the stream calls.
+    None where they contain other rows too, name columns otherwise than the table does, or are on
+    other storage than this process reads. It has to be asked by the thread that the stream calls.
     """
     relation = _find_relation_of_batch(stream)
     if relation is None or relation.fileFormat().metadata().columnMappingMode().name() != "none":
@@ -95,9 +96,9 @@ def list_batch_files(stream: SparkSession) -> list[Path] | None:
     if any(files.apply(n).deletionVector() is not None for n in range(files.size())):
         return None
     uris = [str(uri) for uri in chosen.inputFiles()]
-    if not all(uri.startswith("file:/") for uri in uris):
+    if not all(uri.startswith(("file:/", "s3a://")) for uri in uris):
         return None
-    return [locate_uri(uri).local for uri in uris]
+    return [locate_uri(uri) for uri in uris]
 
 
 def _in_session(relation: Any, spark: SparkSession) -> Any:

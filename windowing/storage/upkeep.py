@@ -14,13 +14,13 @@ from windowing.storage import delta, delta_log, own_tables
 
 def compact_files(spark: SparkSession, path: Location) -> None:
     """Merges the small files of the table at `path`; no row changes."""
-    DeltaTable.forPath(spark, path.text).optimize().executeCompaction()
+    DeltaTable.forPath(spark, path.hadoop).optimize().executeCompaction()
     delta_log.note_commit(spark, path)
 
 
 def vacuum(spark: SparkSession, path: Location, kept: timedelta) -> None:
     """Deletes the files that no version younger than `kept` needs."""
-    DeltaTable.forPath(spark, path.text).vacuum(kept.total_seconds() / 3600)
+    DeltaTable.forPath(spark, path.hadoop).vacuum(kept.total_seconds() / 3600)
     delta_log.note_commit(spark, path)
 
 
@@ -29,19 +29,19 @@ def update_rows(
 ) -> None:
     """Sets columns, named in backticks, of the rows for which `where` is true, in one commit."""
     changes: dict[str, str | Column] = dict(values)
-    DeltaTable.forPath(spark, path.text).update(where, changes)
+    DeltaTable.forPath(spark, path.hadoop).update(where, changes)
     delta_log.note_commit(spark, path)
 
 
 def delete_where(spark: SparkSession, path: Location, where: Column) -> None:
     """Deletes the rows for which `where` is true, in one commit; its log contains the condition."""
-    DeltaTable.forPath(spark, path.text).delete(where)
+    DeltaTable.forPath(spark, path.hadoop).delete(where)
     delta_log.note_commit(spark, path)
 
 
 def list_history(spark: SparkSession, path: Location, newest: int) -> list[tuple[int, str]]:
     """The `newest` versions of the table at `path`, each with the operation that made it."""
-    history = DeltaTable.forPath(spark, path.text).history(newest)
+    history = DeltaTable.forPath(spark, path.hadoop).history(newest)
     rows = history.select("version", "operation").collect()
     return [(row["version"], row["operation"]) for row in rows]
 
@@ -57,7 +57,7 @@ def overwrite(rows: DataFrame, path: Location) -> None:
     """Replaces all rows of the table at `path`, and its columns by those of `rows`."""
     delta.widen_names(rows.sparkSession, path, rows.schema)
     writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
-    writer.options(**delta.properties(rows.schema)).save(path.text)
+    writer.options(**delta.properties(rows.schema)).save(path.hadoop)
     delta_log.note_commit(rows.sparkSession, path)
 
 
@@ -70,7 +70,7 @@ def replace_between(rows: DataFrame, path: Location, column: str, low_us: int, e
     own_tables.create(spark, path, rows.schema, delta.properties(rows.schema))
     low, end = delta.write_instant(low_us), delta.write_instant(end_us)
     inside = f"`{column}` >= {low} and `{column}` < {end}"
-    rows.write.format("delta").mode("overwrite").option("replaceWhere", inside).save(path.text)
+    rows.write.format("delta").mode("overwrite").option("replaceWhere", inside).save(path.hadoop)
     delta_log.note_commit(spark, path)
 
 
@@ -84,7 +84,7 @@ def set_null(spark: SparkSession, path: Location, column: str) -> None:
 
     Nothing is committed where no row has one.
     """
-    table = DeltaTable.forPath(spark, path.text)
+    table = DeltaTable.forPath(spark, path.hadoop)
     with_value: DataFrame = table.toDF().where(f"{column} is not null")
     if not with_value.isEmpty():
         table.update(set={column: "null"})
