@@ -12,6 +12,7 @@ _READ_AT_START = (
     # Java, Spark and Hadoop read these when the JVM starts, Python and its libraries read the
     # others when they are imported.
     *("_JAVA", "HADOOP_", "JAVA_", "JDK_", "PYSPARK_", "SPARK_", "YARN_"),
+    "AWS_",
     *("LANG", "LC_", "LD_", "MALLOC_", "OMP_", "OPENBLAS_", "PYTHON", "TIDEMARK_JARS", "TMPDIR"),
 )
 """How the names of the variables begin that a command can't change once its JVM has started."""
