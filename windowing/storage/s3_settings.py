@@ -113,7 +113,7 @@ def _read_endpoint(environ: Mapping[str, str]) -> str | None:
     except ValueError:
         known = False
     # Whatever else an address contains, it may be a secret.
-    if not known or parts.username or parts.path.strip("/") or parts.query or parts.fragment:
+    if not known or "@" in parts.netloc or parts.path.strip("/") or parts.query or parts.fragment:
         raise UsageError(
             f"{name} is no address of a store; it has to be scheme, host and port alone, "
             "such as https://s3.example.com or http://127.0.0.1:9000"

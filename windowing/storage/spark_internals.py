@@ -28,6 +28,11 @@ PORT, SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 """The variables by which PySpark finds a JVM that runs already."""
 SPARK_ERRORS = (PySparkException, Py4JJavaError)
 """What Spark raises, and the bridge where PySpark has no class of its own for an error."""
+FENCED, COMMIT_UNKNOWN, UNSAFE_STORE = (
+    *("TIDEMARK_FENCED", "TIDEMARK_COMMIT_UNKNOWN", "TIDEMARK_UNSAFE_STORE"),
+)
+"""How our own log stores begin the text of an error: the fence refuses a commit, nobody knows
+whether one was made, the store would lose some."""
 _MADE_FOR_PYTHON = re.compile(r"o\d+")
 """What the bridge calls the objects that it has given to Python; its own have other names."""
 
@@ -258,3 +263,29 @@ class FileLock:
         if self._lock is not None:
             self._lock.release()
         self._channel.close()
+
+
+class CommitFence:
+    """Which versions the JVM may commit to the tables of a lake; it refuses all others.
+
+    From the start there are none. After its own commit of a version it may commit the next one.
+    What it refuses ends with an error that has `FENCED` in its text, before anything is written.
+    Tables whose log store is one of Delta's own have no fence.
+    """
+
+    def __init__(self, spark: SparkSession, lake: str) -> None:
+        java: Any = spark._jvm
+        self._fence, self._lake = java.tidemark.Fence, lake
+        self._fence.only(lake)
+
+    def allow(self, table: str, version: int) -> None:
+        """The next commit to the table, in a directory as Spark spells it, has to be `version`."""
+        self._fence.allow(table, version)
+
+    def clear(self, table: str) -> None:
+        """Nothing may be committed to the table any more, such as one that is deleted."""
+        self._fence.clear(table)
+
+    def lift(self) -> None:
+        """Whatever lies in the lake may be committed to again."""
+        self._fence.lift(self._lake)
