@@ -52,7 +52,7 @@ WEEK = timedelta(days=7)
 """How far ahead outputs keep the versions that readers use: the next maintenance may be as late."""
 
 _CHECKPOINT = "_checkpoint"
-"""The directory in which earlier versions kept where the stream stood; nothing reads it any more."""
+"""Where earlier versions kept how far the source was read; nothing looks there any more."""
 
 LOG_KEPT = timedelta(days=3)
 """How long commit files of state and ledger are kept.

@@ -19,7 +19,7 @@ from jobs.doctor import recover
 from jobs.shortcuts.nothing_new import find_nothing_new
 from tests import oracle
 from tests.support.command_line import run_command
-from tests.support.long_lived_pipeline import MINUTE, Crash, Crasher, Life, ends_at
+from tests.support.long_lived_pipeline import MINUTE, Crash, Crasher, Life
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from tests.support.rare_cases import quick_and_rare
 from windowing.errors import StateRefused
