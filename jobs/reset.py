@@ -1,4 +1,4 @@
-"""Resets a pipeline: deletes state, outputs, ledger, checkpoint and pointer; the source stays.
+"""Resets a pipeline: deletes state, outputs, ledger and pointer; the source stays.
 
 Which keys were erased is forgotten with the ledger.
 
@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.diagnosis.checkpoint import CHECKPOINT
 from jobs.locking import lock_file
 from windowing.crash import crashpoint
 from windowing.errors import UsageError
@@ -29,7 +28,7 @@ _OWN = re.compile(
     r"_(lock|checkpoint(\..+)?|published\.(json|draft)|report\.html|docs|check)"
     r"|\._(published\.json|report\.html)\.draft"
 )
-"""What a pipeline's directory contains besides tables."""
+"""What a pipeline's directory contains besides tables; earlier versions have made checkpoints."""
 
 
 @dataclass(frozen=True)
@@ -74,12 +73,11 @@ def _find_holding(pipeline: Pipeline) -> Holding:
     tables = set(list_tables(root))
     names = set(store_of(root).list_names(root))
     others = {name for name in names if not _OWN.fullmatch(name)} - tables
-    has_internal_table = any(name.startswith("_") for name in tables)
-    made_by_runs = has_internal_table or CHECKPOINT in names
+    made_by_runs = any(name.startswith("_") for name in tables)
     if (tables or others) and not made_by_runs:
         found = join_names(sorted(tables | others)[:5])
         raise UsageError(
-            f"no ledger, state or checkpoint of {pipeline.name} is in {root}, but {found}; "
+            f"no ledger or state of {pipeline.name} is in {root}, but {found}; "
             "reset deletes what runs have made, so it leaves this alone: "
             "delete it by hand if nobody needs it"
         )

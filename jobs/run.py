@@ -97,7 +97,6 @@ def _read_new_rows(
             evolved=pending_spec_changes(pipeline, before),
             followed=find_followed(stream.past, {*left, *_list_batches(stream)}),
         )
-        stream.leave_rewrites()
         # Rows that changed in the source are reprocessed afterwards, as backfills of their ranges.
         _, done_entries = reprocess_source_changes(spark, pipeline, stream.past)
         return add_corrections(found, [done.counts for done in done_entries])

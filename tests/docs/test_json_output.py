@@ -242,9 +242,9 @@ CASES = {
     "recover": (
         Case(
             "recover SPEC",
-            {"jobs.doctor.recover": Repaired((Finding("CHECKPOINT_LOST", "no"),), "old")},
+            {"jobs.doctor.recover": Repaired((Finding("POINTER_NEWER", "no"),))},
         ),
-        Case("recover SPEC", {"jobs.doctor.recover": Repaired((), None)}),
+        Case("recover SPEC", {"jobs.doctor.recover": Repaired(())}),
     ),
     "maintain": (
         Case(
