@@ -22,6 +22,7 @@ from jobs.locking.lock_file import (
 )
 from windowing.errors import Busy
 from windowing.spec.pipeline import Pipeline
+from windowing.storage.kept_open import note_tables, tables_kept_open
 from windowing.storage.spark_internals import FileLock
 
 _RETRY_SECONDS = 0.5
@@ -53,7 +54,8 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
                 raise busy_error(pipeline)
             note_holder_of(path, lock.process)
             # Whoever writes holds the lock, so every error of a write passes here.
-            with table_errors_explained(pipeline):
+            with tables_kept_open(), table_errors_explained(pipeline):
+                note_tables(pipeline.root)
                 yield
         finally:
             lock.release()

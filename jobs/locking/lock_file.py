@@ -14,6 +14,7 @@ from jobs.locking.earlier_try import end_earlier_try
 from jobs.locking.holder import Holder, describe_this_process, parse_holder
 from windowing.errors import Busy, UsageError
 from windowing.spec.pipeline import Pipeline
+from windowing.storage.kept_open import note_tables, tables_kept_open
 
 _FILE = "_lock"
 _LOCKED_HERE: set[Path] = set()
@@ -41,7 +42,8 @@ def held_here(pipeline: Pipeline) -> Iterator[None]:
             raise busy_error(pipeline)
         # Opened once more and closed, the file would lose its lock.
         _note_holder(file)
-        with control_errors_explained(pipeline):
+        with tables_kept_open(), control_errors_explained(pipeline):
+            note_tables(pipeline.root)
             yield
 
 

@@ -31,7 +31,7 @@ from windowing.errors import Busy
 from windowing.location import Location
 from windowing.storage.files import locate_uri
 from windowing.storage.footers import open_parquet
-from windowing.storage.kept_open import reuse_table
+from windowing.storage.kept_open import may_commit, note_version, reuse_table
 from windowing.storage.s3_settings import read_s3_settings
 
 Row = Mapping[str, Any]
@@ -174,7 +174,7 @@ def replace_rows(path: Location, schema: pa.Schema, rows: Sequence[Row], predica
     table = open_table(path)
     if table is None:
         table = _create_table(path, schema)
-    with errors_explained(path):
+    with committing(path, table):
         write_deltalake(
             table,
             _to_arrow(rows, schema),
@@ -215,11 +215,14 @@ def _options_of(path: Location) -> dict[str, str] | None:
 
 def create_delta(path: Location, schema: Schema, properties: Mapping[str, str]) -> DeltaTable:
     """Creates the table at `path`, which must not exist. It raises what delta-rs raises."""
+    check_next(path, 0)
     if path.is_local:
         path.local.mkdir(parents=True, exist_ok=True)
-    return DeltaTable.create(
+    made = DeltaTable.create(
         path.text, schema, configuration=dict(properties), storage_options=_options_of(path)
     )
+    note_version(path, made.version())
+    return made
 
 
 def compact_files(path: Location, most: int) -> bool:
@@ -234,7 +237,7 @@ def compact_files(path: Location, most: int) -> bool:
     if table is None or len(table.file_uris()) <= most:
         return False
     try:
-        with errors_explained(path):
+        with committing(path, table):
             if any(has_int96(file) for file in _list_files(table)):
                 _rewrite(table)
             else:
@@ -286,7 +289,7 @@ def _commit_append(
     schema: pa.Schema,
     rows: Sequence[Row],
 ) -> None:
-    with errors_explained(path):
+    with committing(path, table):
         write_deltalake(
             table,
             _to_arrow(rows, schema),
@@ -301,6 +304,24 @@ def _commit_append(
 def commit_once(*transactions: Transaction) -> CommitProperties:
     """A commit that fails where another one has the next version, instead of taking a later one."""
     return CommitProperties(app_transactions=list(transactions), max_commit_retries=0)
+
+
+@contextmanager
+def committing(path: Location, table: DeltaTable) -> Iterator[None]:
+    """Inside, one commit is made through `table`; its version is one that this command has made.
+
+    Raises what `errors_explained` raises.
+    """
+    check_next(path, table.version() + 1)
+    with errors_explained(path):
+        yield
+    note_version(path, table.version())
+
+
+def check_next(path: Location, version: int) -> None:
+    """Raises Busy where a commit of `version` would not follow from what this command has made."""
+    if not may_commit(path, version):
+        raise superseded(path)
 
 
 @contextmanager

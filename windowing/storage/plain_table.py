@@ -44,7 +44,9 @@ from windowing.storage.commit_file import (
 from windowing.storage.control import (
     KEEPS_COMMITS,
     TableError,
+    check_next,
     commit_once,
+    committing,
     create_delta,
     errors_explained,
     open_delta,
@@ -53,7 +55,7 @@ from windowing.storage.control import (
     read_file_as,
 )
 from windowing.storage.footers import read_footer
-from windowing.storage.kept_open import Opener
+from windowing.storage.kept_open import Opener, note_version
 
 MOST_FILES = 1_000
 """How many files are read by their names. For more, Spark chooses those it needs in a job."""
@@ -239,13 +241,13 @@ def has_committed(plain: PlainTable, application: str, number: int) -> bool:
     return last is not None and last >= number
 
 
-def append(plain: PlainTable, rows: pa.Table, transaction: tuple[str, int] | None = None) -> int:
+def append(plain: PlainTable, rows: pa.Table, transaction: tuple[str, int] | None = None) -> None:
     """Appends `rows`, which have the columns of the table, in one commit after its version.
 
-    The commit carries the `transaction`. Returns its version. Busy if another commit comes first.
+    The commit carries the `transaction`. Busy if another commit comes first.
     """
     transactions = [] if transaction is None else [Transaction(*transaction)]
-    with errors_explained(plain.path):
+    with committing(plain.path, plain.table):
         write_deltalake(
             plain.table,
             _fit_types(rows, plain.schema),
@@ -254,12 +256,11 @@ def append(plain: PlainTable, rows: pa.Table, transaction: tuple[str, int] | Non
             post_commithook_properties=KEEPS_COMMITS,
             writer_properties=_COMPRESSION,
         )
-    return plain.table.version()
 
 
 def add_files(
     plain: PlainTable, files: Sequence[Location], transaction: tuple[str, int] | None
-) -> int:
+) -> None:
     """`append` of rows that are in `files`, which lie in the directory of the table.
 
     Files without rows are deleted. Their statistics are those that Delta would write.
@@ -271,17 +272,18 @@ def add_files(
             actions.append(add_file(file, pruned))
         else:
             file.path.local.unlink()
-    return _commit(plain, "WRITE", actions)
+    _commit(plain, "WRITE", actions)
 
 
-def _commit(plain: PlainTable, operation: str, actions: Sequence[Action]) -> int:
+def _commit(plain: PlainTable, operation: str, actions: Sequence[Action]) -> None:
     """Makes the next version of a table, of which the one that is open here does not learn."""
     number = plain.version + 1
+    check_next(plain.path, number)
     with errors_explained(plain.path):
         commit(plain.path, number, operation, actions)
+        note_version(plain.path, number)
         if number % int(plain.table.metadata().configuration.get(_INTERVAL, "100")) == 0:
             open_delta(plain.path).create_checkpoint()
-    return number
 
 
 def _find_pruned(plain: PlainTable) -> list[str]:
@@ -290,12 +292,12 @@ def _find_pruned(plain: PlainTable) -> list[str]:
     return plain.schema.names if allowed is None else allowed.split(",")
 
 
-def merge(plain: PlainTable, changed: pa.Table, clauses: Clauses) -> int:
+def merge(plain: PlainTable, changed: pa.Table, clauses: Clauses) -> None:
     """Applies `changed`, the columns of the table and an operation, in one commit.
 
-    The files that contain a changed row are written anew, as one file. Returns the version of the
-    commit. Busy if another commit comes first. Raises TidemarkError, and nothing is written, where
-    a row to change is not stored, or is stored twice.
+    The files that contain a changed row are written anew, as one file. Busy if another commit comes
+    first. Raises TidemarkError, and nothing is written, where a row to change is not stored, or is
+    stored twice.
     """
     schema = plain.schema
     fitted = _fit_types(changed, schema.append(pa.field(clauses.op, pa.string())))
@@ -312,7 +314,7 @@ def merge(plain: PlainTable, changed: pa.Table, clauses: Clauses) -> int:
         if plain.table.metadata().configuration.get(_CHANGE_FEED) == "true":
             feed = tell_feed(stored, fitted, matches, clauses)
             actions.append(tell_changes(write_data_file(home / CHANGES, feed)))
-    return _commit(plain, "MERGE", actions)
+    _commit(plain, "MERGE", actions)
 
 
 def _read_touched(

@@ -265,6 +265,12 @@ class FileLock:
         self._channel.close()
 
 
+def allow_commit(spark: SparkSession, table: str, version: int) -> None:
+    """Lets the JVM commit this version of a table, in a directory as Spark spells it."""
+    java: Any = spark._jvm
+    java.tidemark.Fence.allow(table, version)
+
+
 class CommitFence:
     """Which versions the JVM may commit to the tables of a lake; it refuses all others.
 

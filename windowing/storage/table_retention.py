@@ -80,8 +80,8 @@ def _set_retention(spark: SparkSession, path: Location, files: timedelta, log: t
     """Sets both at once, because Delta keeps no log for less time than files."""
     files_kept = f"'{_FILES_KEPT}' = 'interval {files.days} days'"
     log_kept = f"'{_LOG_KEPT}' = 'interval {log.days} days'"
-    spark.sql(f"alter table {path.sql} set tblproperties ({files_kept}, {log_kept})")
-    delta_log.note_commit(spark, path)
+    with delta_log.committing(spark, path):
+        spark.sql(f"alter table {path.sql} set tblproperties ({files_kept}, {log_kept})")
 
 
 def _list_data_files(path: Location) -> Mapping[str, StoredFile]:
