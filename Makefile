@@ -24,12 +24,12 @@ TWO_JVMS = -n 2 --dist loadfile
 # All files of tests but Airflow's, in another order for each commit.
 SHUFFLED = $$(find tests -path tests/dags -prune -o -name 'test_*.py' -print | sort -R --random-source=<(git rev-parse HEAD || seq 9))
 
-.PHONY: help setup demo test test-fast test-without-jvm test-measured test-others test-spark test-airflow test-airflow-live test-s3 test-deep test-deep-part test-long test-wheel seeded torture soak lint bench bench-quick pictures airflow wheel clean lock schema
+.PHONY: help setup demo test test-fast test-without-jvm test-measured test-others test-spark test-airflow test-airflow-live test-s3 test-deep test-deep-part test-long test-wheel seeded torture soak lint bench bench-quick pictures airflow wheel clean lock schema log-stores
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
 
-setup: .venv/.ready .venv-airflow/.ready ## both environments and the Delta JARs, once
+setup: .venv/.ready .venv-airflow/.ready ## both environments and the JARs, once
 
 demo: setup ## real flights through Airflow, Spark and Delta: late rows correct what was published
 	@$(PY) -m jobs.local.demo
@@ -117,6 +117,9 @@ lock: $(UV) ## resolves the dependencies anew into requirements/, for every supp
 
 schema: setup ## writes the JSON Schema of the spec file
 	$(PY) -m windowing.spec.yaml.json_schema > pipelines/pipeline.schema.json
+
+log-stores: setup ## compiles the log stores by which Delta commits, with the javac of a JDK 17
+	$(PY) -m jobs.local.log_stores
 
 COMPILE := -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links
 

@@ -102,12 +102,12 @@ def check_range(
     # A wrong range is refused before the lock is taken; the ledger isn't needed to see that.
     chunks_of(pipeline, start, end, LedgerHistory())
     with ExitStack() as cleanup:
+        copy = _copy_of(pipeline)
+        cleanup.enter_context(lock.writer(spark, copy))
+        cleanup.callback(_delete_copy, spark, pipeline)
         with lock.writer(spark, pipeline):
             past = _require_finished(spark, pipeline)
-            copy = _copy_of(pipeline)
             chunks = chunks_of(pipeline, start, end, past)
-            cleanup.enter_context(lock.writer(spark, copy))
-            cleanup.callback(_delete_copy, spark, pipeline)
             cloned_versions = _clone_tables(spark, pipeline, copy)
         crashpoint("check.cloned")
         # The copy has no ledger yet: its first entry follows from no version.

@@ -1,4 +1,4 @@
-"""Makes every Spark session: UTC, the two Delta JARs, and no port open outside 127.0.0.1."""
+"""Makes every Spark session: UTC, the JARs of Delta and S3, and no port outside 127.0.0.1."""
 
 import os
 import subprocess
@@ -10,16 +10,16 @@ from pathlib import Path
 import pyspark
 from pyspark.sql import SparkSession
 
+from jobs.sessions.jars import JAR_NAMES, LOG_STORES
 from jobs.sessions.process import environment_changed
 from jobs.sessions.profiles import COMMON, DEFAULTS, HERE, LOCAL, is_local
+from jobs.sessions.s3_session import describe_s3
 from windowing.errors import UsageError
-from windowing.spec.words import join_names
 from windowing.storage import spark_internals
 
 SHARE = Path(sys.prefix) / "share" / "tidemark"
 JARS = Path(os.environ.get("TIDEMARK_JARS") or SHARE / "jars").absolute()
-"""Where `tidemark setup` puts the Delta JARs: in the environment, as they fit its PySpark."""
-DELTA_JARS = ("delta-spark_4.1_2.13-4.4.0.jar", "delta-storage-4.4.0.jar")
+"""Where `tidemark setup` puts the JARs: in the environment, as they fit its PySpark."""
 ARCHIVE = SHARE / "classes.jsa"
 """The classes of the JVM, archived by `make setup`; a JVM of another version ignores the file."""
 JVM = (
@@ -79,7 +79,7 @@ def _settings(app_name: str, conf: Mapping[str, str]) -> dict[str, str]:
     master = _choose_master(conf)
     names = {"spark.app.name": app_name, "spark.master": master}
     of_place = _local_settings(jars) if is_local(master) else _cluster_settings(jars)
-    return {**names, **DEFAULTS, **COMMON, **of_place, **conf}
+    return {**names, **DEFAULTS, **COMMON, **describe_s3(os.environ), **of_place, **conf}
 
 
 def _variables(master: str) -> dict[str, str]:
@@ -97,14 +97,15 @@ def _choose_master(conf: Mapping[str, str]) -> str:
 
 
 def _find_jars() -> list[str]:
-    """The paths of the two JARs; other files, such as those of an older Delta, are ignored."""
-    missing = [name for name in DELTA_JARS if not (JARS / name).is_file()]
+    """The paths of the JARs; other files, such as those of an older Delta, are ignored."""
+    missing = [name for name in JAR_NAMES if not (JARS / name).is_file()]
     if missing:
+        others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise UsageError(
-            f"{JARS} lacks {join_names(missing)}; "
+            f"{JARS} lacks {missing[0]}{others}; "
             "run `tidemark setup` (or `make setup` in a checkout) once"
         )
-    return [str(JARS / name) for name in DELTA_JARS]
+    return [*(str(JARS / name) for name in JAR_NAMES), str(LOG_STORES)]
 
 
 def _check_java_home() -> None:

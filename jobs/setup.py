@@ -1,4 +1,4 @@
-"""Fetches the two Delta JARs once for each environment, through Spark's own resolver (Ivy).
+"""Fetches the JARs of Delta and S3 once for each environment, through Spark's resolver (Ivy).
 
 Afterwards nothing needs the network. Ivy has its settings from where Spark has them, so a mirror is
 named by DEFAULT_ARTIFACT_REPOSITORY, or by spark.jars.ivySettings in spark-defaults.conf.
@@ -17,30 +17,29 @@ from collections.abc import Mapping
 from itertools import takewhile
 from pathlib import Path
 
-from jobs.session import DELTA_JARS, JARS
+from jobs.session import JARS
+from jobs.sessions.jars import JAR_NAMES, PINNED, name_file
 from windowing.errors import TidemarkError, UsageError
 
-PACKAGES = "io.delta:delta-spark_4.1_2.13:4.4.0,io.delta:delta-storage:4.4.0"
-# Their dependencies, 31 files and 78 MB, are parts of Spark or serve Unity Catalog, so none is
-# used.
-EXCLUDES = "org.*:*,com.*:*,io.unitycatalog:*,io.airlift:*,io.delta:delta-kernel*"
-_DIGESTS = (
-    "75a9400986853c061f5109f012547de2545a5759e5e752e5ef633dabe16a4f10",
-    "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
-)
-SHA256: Mapping[str, str] = dict(zip(DELTA_JARS, _DIGESTS, strict=True))
+SHA256: Mapping[str, str] = {name_file(module): digest for module, digest in PINNED.items()}
 LONGEST_WAIT_S = 900
 
-# Starting the JVM resolves the packages; no Spark context is needed for that.
+# No Spark context is needed, but a JVM that has read Spark's defaults. What the packages depend on,
+# some 100 files, is part of Spark, is among them, or is not used.
 _RESOLVE = """
 import sys
 from pyspark import SparkConf
 from pyspark.java_gateway import launch_gateway
-packages, excludes, ivy = sys.argv[1:]
-settings = SparkConf(loadDefaults=False).setMaster("local[1]")
-settings.set("spark.jars.packages", packages).set("spark.jars.excludes", excludes)
-settings.set("spark.jars.ivy", ivy)
-launch_gateway(settings).shutdown()
+packages, ivy = sys.argv[1:]
+settings = SparkConf(loadDefaults=False).setMaster("local[1]").set("spark.jars.packages", "")
+gateway = launch_gateway(settings)
+resolver, with_dependencies = gateway.jvm.org.apache.spark.util.DependencyUtils, False
+given = resolver.getIvyProperties()
+own_settings = gateway.jvm.scala.Option.apply(given.ivySettingsPath())
+resolver.resolveMavenDependencies(
+    with_dependencies, None, packages, given.repositories(), ivy, own_settings
+)
+gateway.shutdown()
 """
 _REFUSED = re.compile(r"Server access error at url (?P<url>\S+) \((?P<error>.+)\)")
 _NO_HOST = re.compile(r"Host (?P<host>\S+) not found\. url=(?P<url>\S+)")
@@ -70,7 +69,7 @@ def fetch_jars(*, verbose: bool = False) -> tuple[str, ...]:
     output of Ivy is printed on stderr. Raises TidemarkError, which names address and error, when a
     JAR can't be fetched, and UsageError when nothing can be written.
     """
-    wanted = tuple(name for name in DELTA_JARS if not is_whole(JARS / name))
+    wanted = tuple(name for name in JAR_NAMES if not is_whole(JARS / name))
     if not wanted:
         return ()
     _make_directory()
@@ -151,7 +150,7 @@ def _make_directory() -> None:
 
 def _resolve(ivy: Path) -> str:
     """Lets Ivy fetch the packages into `ivy`; returns its output, whether or not it succeeded."""
-    command = [sys.executable, "-c", _RESOLVE, PACKAGES, EXCLUDES, str(ivy)]
+    command = [sys.executable, "-c", _RESOLVE, ",".join(PINNED), str(ivy)]
     # Ivy needs no address of this host, but without this Spark warns about the one it chose.
     environment = {"SPARK_LOCAL_IP": "127.0.0.1", **os.environ}
     try:
@@ -166,14 +165,15 @@ def _resolve(ivy: Path) -> str:
         )
     except subprocess.TimeoutExpired as error:
         raise TidemarkError(
-            f"the Delta JARs were not fetched: Ivy was not done after {LONGEST_WAIT_S} seconds; "
+            f"the JARs were not fetched: Ivy was not done after {LONGEST_WAIT_S} seconds; "
             "check the network and rerun `tidemark setup`"
         ) from error
     return done.stdout.decode(errors="replace")
 
 
 def _find_resolved(ivy: Path, name: str, said: str) -> Path:
-    candidates = sorted(ivy.rglob(f"*{name}"))
+    # Ivy names a file as Maven does, and once more with its group in front.
+    candidates = sorted([*ivy.rglob(name), *ivy.rglob(f"*_{name}")])
     if not candidates:
         raise TidemarkError(f"{name} was not fetched: {explain_failure(said)}")
     found = candidates[0]
@@ -192,7 +192,7 @@ def _origin(said: str, name: str) -> str:
     if address:
         return address[1]
     module, _, version = name.removesuffix(".jar").rpartition("-")
-    repository = re.search(rf"found io\.delta#{re.escape(f'{module};{version}')} in (\S+)", said)
+    repository = re.search(rf"found \S+#{re.escape(f'{module};{version}')} in (\S+)", said)
     return repository[1] if repository else "the repository"
 
 

@@ -120,7 +120,6 @@ INTERNALS = ("windowing/storage/delta_log.py", "windowing/storage/spark_internal
 # Only these look at the directory of a lake themselves: one that Great Expectations writes, one to
 # lock, one to rename, and one that messages of others name.
 DIRECTORIES = (
-    "expectations/places.py",
     "jobs/foreign_errors/control_errors.py",
     "jobs/locking/lock_file.py",
     "jobs/reset.py",

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from windowing.spec.pipeline import Pipeline
 
 
-@click.command(short_help="Check that source, checkpoint, ledger and tables are consistent.")
+@click.command(short_help="Check that source, ledger, tables and pointer are consistent.")
 @common
 def doctor(pipeline: "Pipeline", *, as_json: bool) -> None:
-    """Check that source, checkpoint, ledger and tables are consistent; exit 4 if not.
+    """Check that source, ledger, tables and pointer are consistent; exit 4 if not.
 
     Every run makes the same diagnosis before it begins. Nothing is written.
     """
@@ -35,7 +35,7 @@ def doctor(pipeline: "Pipeline", *, as_json: bool) -> None:
         printer.table(["finding", "what"], rows, pipeline.name)
     else:
         printer.line(
-            f"{pipeline.name} is healthy: source, checkpoint, ledger and tables are consistent"
+            f"{pipeline.name} is healthy: source, ledger, tables and pointer are consistent"
         )
     findings = [{"code": refused.code, "found": refused.message} for refused in found]
     printer.finish({"pipeline": pipeline.name, "healthy": not found, "findings": findings})

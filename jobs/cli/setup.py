@@ -5,14 +5,14 @@ import click
 from jobs.cli.options import debug, debugging, json_option
 from jobs.cli.spark_extra import require_spark_extra
 from jobs.console import Printer
-from windowing.spec.words import join_names
+from windowing.report.text import count
 
 
 @click.command()
 @json_option
 @debug
 def setup(*, as_json: bool) -> None:
-    """Fetch the Delta JARs, once for each environment.
+    """Fetch the JARs of Delta and S3, once for each environment.
 
     They are verified by SHA-256 and stored in the environment that Tidemark is installed in, or in
     the directory that TIDEMARK_JARS names. A JAR that exists already is verified, and fetched again
@@ -26,7 +26,7 @@ def setup(*, as_json: bool) -> None:
     fetched = fetch_jars(verbose=debugging())
     printer = Printer(as_json=as_json)
     if fetched:
-        printer.line(f"{JARS}: fetched and verified {join_names(fetched)}")
+        printer.line(f"{JARS}: fetched and verified {count(len(fetched), 'JAR')}")
     else:
-        printer.line(f"{JARS}: the Delta JARs are there, verified")
+        printer.line(f"{JARS}: the JARs are there, verified")
     printer.finish({"directory": str(JARS), "jars": dict(SHA256), "fetched": list(fetched)})

@@ -9,9 +9,9 @@ from pathlib import Path
 _PROJECT = Path(__file__).parents[2]
 _PACKAGES = ("jobs", "windowing", "expectations")
 _READ_AT_START = (
-    # Java, Spark and Hadoop read these when the JVM starts, Python and its libraries read the
-    # others when they are imported.
-    *("_JAVA", "HADOOP_", "JAVA_", "JDK_", "PYSPARK_", "SPARK_", "YARN_"),
+    # Java, Spark, Hadoop and its client of S3 read these when the JVM starts, Python and its
+    # libraries read the others when they are imported.
+    *("_JAVA", "AWS_", "HADOOP_", "JAVA_", "JDK_", "PYSPARK_", "SPARK_", "YARN_"),
     *("LANG", "LC_", "LD_", "MALLOC_", "OMP_", "OPENBLAS_", "PYTHON", "TIDEMARK_JARS", "TMPDIR"),
 )
 """How the names of the variables begin that a command can't change once its JVM has started."""

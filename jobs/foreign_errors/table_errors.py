@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from pyspark.errors import PySparkException
 
+from jobs.foreign_errors.commit_errors import explain_commit_error
 from jobs.foreign_errors.control_errors import (
     APPENDS,
     COLUMNS,
@@ -20,6 +21,7 @@ from jobs.foreign_errors.control_errors import (
 )
 from windowing.errors import TidemarkError
 from windowing.spec.pipeline import Pipeline
+from windowing.storage.spark_internals import SPARK_ERRORS
 
 _SHARED = Refusal("was written to by another program at the same time", "stop that program")
 _REFUSALS = {
@@ -43,12 +45,17 @@ _REFUSALS = {
 
 @contextmanager
 def table_errors_explained(pipeline: Pipeline) -> Iterator[None]:
-    """Raises StateRefused, TABLE_CHANGED, for what Delta refuses to write inside the block."""
+    """Raises StateRefused, TABLE_CHANGED, for what Delta refuses to write inside the block.
+
+    What a log store of ours refuses is explained as well.
+    """
     try:
         with control_errors_explained(pipeline):
             yield
-    except PySparkException as error:
-        explained = explain_table_error(pipeline, str(error))
+    except SPARK_ERRORS as error:
+        explained = explain_commit_error(str(error))
+        if explained is None and isinstance(error, PySparkException):
+            explained = explain_table_error(pipeline, str(error))
         if explained is None:
             raise
         raise explained from error
@@ -61,6 +68,6 @@ def explain_table_error(pipeline: Pipeline, text: str) -> TidemarkError | None:
         return None
     refusal = refusals[0]
     # The message also contains values of rows, so only the table's name is taken from it.
-    named = re.search(re.escape(pipeline.root.text) + r"/\w+", text)
-    table = named[0] if named else f"a table in {pipeline.root}"
+    named = re.search(re.escape(pipeline.root.hadoop) + r"/(\w+)", text)
+    table = str(pipeline.table(named[1])) if named else f"a table in {pipeline.root}"
     return refuse_table(pipeline, table, refusal)

@@ -12,27 +12,18 @@ from windowing.ledger.table import LEDGER, QUALITY, WATERMARKS, read_excerpt
 from windowing.merge.rule import complete_table, output_table
 from windowing.panes.rule import state_names
 from windowing.spec.pipeline import Pipeline
-from windowing.storage.control import TableError, read_committed
+from windowing.storage.control import TableError
 from windowing.storage.fence import Fenced, fence_tables
-from windowing.storage.permission import FENCE
 
 
-def fence_pipeline(pipeline: Pipeline, epoch: int) -> tuple[Fenced, ...]:
+def fence_pipeline(pipeline: Pipeline) -> tuple[Fenced, ...]:
     """Fences all tables to which an earlier holder of the lock may still commit.
 
     It can be repeated, by the same or the next holder. A table that others have put there is none.
     """
-    ledger = fence_tables([pipeline.table(LEDGER)], epoch)
+    ledger = fence_tables([pipeline.table(LEDGER)])
     names = (WATERMARKS, QUALITY, *_list_open_tables(pipeline))
-    return (*ledger, *fence_tables(map(pipeline.table, names), epoch))
-
-
-def find_last_fence(pipeline: Pipeline) -> int:
-    """The epoch of the last holder who had to fence; 0 where there was none."""
-    # A ledger that can't be read is refused by every command later on.
-    with suppress(TableError):
-        return read_committed(pipeline.table(LEDGER), FENCE) or 0
-    return 0
+    return (*ledger, *fence_tables(map(pipeline.table, names)))
 
 
 def _list_open_tables(pipeline: Pipeline) -> list[str]:

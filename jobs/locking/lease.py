@@ -15,14 +15,14 @@ from threading import Event, Lock, Thread
 
 from jobs.locking.attempt import Attempt
 from jobs.locking.earlier_try import end_holder
-from jobs.locking.fencing import fence_pipeline, find_last_fence
+from jobs.locking.fencing import fence_pipeline
 from jobs.locking.holder import Holder, find_this_holder
 from jobs.locking.lease_note import LeaseNote, State, must_fence
 from jobs.locking.lease_object import Found, LeaseObject
 from jobs.locking.lease_waiting import await_end
 from windowing.errors import Busy, TidemarkError
 from windowing.storage.conditional_put import check_conditional_put
-from windowing.storage.permission import writing_by
+from windowing.storage.permission import writing_while
 
 _RENEWALS = 4
 """How often a lease is renewed within its time."""
@@ -38,8 +38,7 @@ def take_lease(lease: LeaseObject, jvms: Iterable[int] = ()) -> "HeldLease":
     found = await_end(lease, lease.read())
     if found.tag is None:
         check_conditional_put(lease.store, lease.pipeline.root)
-    # Where nothing is known of earlier holders, their fences say how many there were.
-    epoch = find_last_fence(lease.pipeline) if found.note is None else found.note.epoch
+    epoch = 0 if found.note is None else found.note.epoch
     began = _read_clock()
     taken = lease.write(LeaseNote(epoch + 1, State.HELD, lease.seconds, holder), found)
     if taken is None:
@@ -47,7 +46,7 @@ def take_lease(lease: LeaseObject, jvms: Iterable[int] = ()) -> "HeldLease":
     held = HeldLease(lease, taken, began)
     if must_fence(found.note):
         try:
-            fence_pipeline(lease.pipeline, held.epoch)
+            fence_pipeline(lease.pipeline)
         except BaseException:
             held.give_back(State.BROKEN)
             raise
@@ -61,7 +60,7 @@ def holding(held: "HeldLease") -> Iterator[None]:
     Every commit of the block is made by its permission.
     """
     try:
-        with writing_by(held):
+        with writing_while(held.check):
             yield
     except BaseException as error:
         # After another error the JVM may still do what it was asked for.

@@ -24,6 +24,7 @@ from jobs.locking.lock_file import (
 )
 from windowing.errors import Busy
 from windowing.spec.pipeline import Pipeline
+from windowing.storage.kept_open import note_tables, tables_kept_open
 from windowing.storage.spark_internals import FileLock, find_jvm_process
 
 _RETRY_SECONDS = 0.5
@@ -42,7 +43,8 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
     if lease is not None:
         with write_errors_explained(pipeline):
             held = take_lease(lease, [find_jvm_process(spark)])
-        with holding(held), table_errors_explained(pipeline):
+        with holding(held), tables_kept_open(), table_errors_explained(pipeline):
+            note_tables(pipeline.root)
             yield
         return
     path = lock_path(pipeline)
@@ -62,7 +64,8 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
                 raise busy_error(pipeline)
             note_holder_of(path, find_jvm_process(spark))
             # Whoever writes holds the lock, so every error of a write passes here.
-            with table_errors_explained(pipeline):
+            with tables_kept_open(), table_errors_explained(pipeline):
+                note_tables(pipeline.root)
                 yield
         finally:
             lock.release()

@@ -17,6 +17,7 @@ from jobs.locking.lease import holding, probe_lease, take_lease
 from jobs.locking.lease_object import FILE, find_lease
 from windowing.errors import Busy, UsageError
 from windowing.spec.pipeline import Pipeline
+from windowing.storage.kept_open import note_tables, tables_kept_open
 from windowing.storage.store import shared_store_of
 
 _LOCKED_HERE: set[Path] = set()
@@ -40,7 +41,8 @@ def held_here(pipeline: Pipeline) -> Iterator[None]:
     if lease is not None:
         with write_errors_explained(pipeline):
             held = take_lease(lease)
-        with holding(held), control_errors_explained(pipeline):
+        with holding(held), tables_kept_open(), control_errors_explained(pipeline):
+            note_tables(pipeline.root)
             yield
         return
     path = lock_path(pipeline)
@@ -51,7 +53,8 @@ def held_here(pipeline: Pipeline) -> Iterator[None]:
             raise busy_error(pipeline)
         # Opened once more and closed, the file would lose its lock.
         _note_holder(file)
-        with control_errors_explained(pipeline):
+        with tables_kept_open(), control_errors_explained(pipeline):
+            note_tables(pipeline.root)
             yield
 
 

@@ -5,7 +5,6 @@ rows -> rows with an event time or a reason -> rows with an outcome, and their c
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
@@ -48,7 +47,7 @@ There is a limit because every year has clock changes, and each of them is a par
 _OUTCOMES = (ACCEPTED, LATE, DUPLICATE, QUARANTINED)
 
 
-FindFiles = Callable[[], Sequence[Path] | None]
+FindFiles = Callable[[], Sequence[Location] | None]
 """Finds the files that contain the rows of a batch and no others; None where there are no such."""
 
 

@@ -30,7 +30,7 @@ from jobs.failing import Failing
 from jobs.maintain import Maintenance, Tended
 from jobs.reconcile import Checked
 from jobs.reset import Holding
-from jobs.session import DELTA_JARS
+from jobs.sessions.jars import JAR_NAMES
 from jobs.transcripts import Missed, Verdict
 from windowing.admit import frame
 from windowing.columns import META
@@ -68,7 +68,7 @@ NAMES = {
     "n": "{column}",
     "delay": "{column}",
     "source.where": "{column}",
-    **dict.fromkeys(DELTA_JARS, "{jar}"),
+    **dict.fromkeys(JAR_NAMES, "{jar}"),
 }
 """What the objects below name, and what the page writes for all such names."""
 MISSED = dict.fromkeys(re.findall(r"(\w+):", frame._MISSED_TYPE), "2013-01-01T06:00:00.000Z")
@@ -235,16 +235,16 @@ CASES = {
     ),
     "engine status": (Case("engine status", {"jobs.engine.control.engine_status": ENGINE}),),
     "engine stop": (Case("engine stop", {"jobs.engine.control.stop_engine": True}),),
-    "setup": (Case("setup", {"jobs.setup.fetch_jars": DELTA_JARS}),),
+    "setup": (Case("setup", {"jobs.setup.fetch_jars": JAR_NAMES}),),
     "doctor": (
         Case("doctor SPEC", {"jobs.doctor.diagnose": (StateRefused("TABLE_LOST", "gone"),)}, 4),
     ),
     "recover": (
         Case(
             "recover SPEC",
-            {"jobs.doctor.recover": Repaired((Finding("CHECKPOINT_LOST", "no"),), "old")},
+            {"jobs.doctor.recover": Repaired((Finding("POINTER_NEWER", "no"),))},
         ),
-        Case("recover SPEC", {"jobs.doctor.recover": Repaired((), None)}),
+        Case("recover SPEC", {"jobs.doctor.recover": Repaired(())}),
     ),
     "maintain": (
         Case(

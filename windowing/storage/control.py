@@ -12,13 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from errno import ENOENT
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from deltalake import (
     CommitProperties,
     DeltaTable,
@@ -33,8 +31,9 @@ from windowing.errors import Busy
 from windowing.location import Location
 from windowing.storage.files import locate_uri
 from windowing.storage.footers import open_parquet
-from windowing.storage.kept_open import reuse_table
-from windowing.storage.permission import FENCE, check_permission
+from windowing.storage.kept_open import may_commit, note_version, reuse_table
+from windowing.storage.permission import check_permission
+from windowing.storage.s3_settings import read_s3_settings
 
 Row = Mapping[str, Any]
 
@@ -144,7 +143,7 @@ class Metadata:
 def read_metadata(path: Location) -> Metadata:
     """The metadata of the newest version of any table; TableError where it can't be read."""
     with errors_explained(path):
-        found = DeltaTable(path.text).metadata()
+        found = open_delta(path).metadata()
     return Metadata(str(found.id), dict(found.configuration))
 
 
@@ -176,7 +175,7 @@ def replace_rows(path: Location, schema: pa.Schema, rows: Sequence[Row], predica
     table = open_table(path)
     if table is None:
         table = _create_table(path, schema)
-    with errors_explained(path):
+    with committing(path, table):
         write_deltalake(
             table,
             _to_arrow(rows, schema),
@@ -194,20 +193,37 @@ def open_to_read(path: Location) -> DeltaTable | None:
 
 
 def open_table(path: Location) -> DeltaTable | None:
-    """The newest version of the table at `path`; None where there is none.
-
-    Busy where it says that the lock of a command that writes was taken over.
-    """
+    """The newest version of the table at `path`; None where there is none."""
     # DeltaTable.is_deltatable lists every file of the log.
-    if not (path.local / "_delta_log").is_dir():
+    if path.is_local and not (path / "_delta_log").local.is_dir():
         return None
     with errors_explained(path):
         try:
-            table = DeltaTable(path.text)
+            return open_delta(path)
         except TableNotFoundError:
             return None
-        check_permission(path, table.transaction_version(FENCE))
-    return table
+
+
+def open_delta(path: Location, version: int | None = None) -> DeltaTable:
+    """A version of the table at `path`, by default the newest. It raises what delta-rs raises."""
+    return DeltaTable(path.text, version=version, storage_options=_options_of(path))
+
+
+def _options_of(path: Location) -> dict[str, str] | None:
+    """What delta-rs has to know of the storage that `path` is on."""
+    return None if path.is_local else read_s3_settings(os.environ).for_rust()
+
+
+def create_delta(path: Location, schema: Schema, properties: Mapping[str, str]) -> DeltaTable:
+    """Creates the table at `path`, which must not exist. It raises what delta-rs raises."""
+    check_next(path, 0)
+    if path.is_local:
+        path.local.mkdir(parents=True, exist_ok=True)
+    made = DeltaTable.create(
+        path.text, schema, configuration=dict(properties), storage_options=_options_of(path)
+    )
+    note_version(path, made.version())
+    return made
 
 
 def compact_files(path: Location, most: int) -> bool:
@@ -222,7 +238,7 @@ def compact_files(path: Location, most: int) -> bool:
     if table is None or len(table.file_uris()) <= most:
         return False
     try:
-        with errors_explained(path):
+        with committing(path, table):
             if any(has_int96(file) for file in _list_files(table)):
                 _rewrite(table)
             else:
@@ -233,10 +249,11 @@ def compact_files(path: Location, most: int) -> bool:
     return True
 
 
-def has_int96(path: Path) -> bool:
+def has_int96(path: Location) -> bool:
     """Whether a file has times that delta-rs would rewrite as nanoseconds; Spark writes such."""
-    columns = pq.read_metadata(path).schema
-    return any(columns.column(n).physical_type == "INT96" for n in range(len(columns)))
+    with open_parquet(path) as file:
+        columns = file.metadata.schema
+        return any(columns.column(n).physical_type == "INT96" for n in range(len(columns)))
 
 
 def _rewrite(table: DeltaTable) -> None:
@@ -248,9 +265,10 @@ def _rewrite(table: DeltaTable) -> None:
     )
 
 
-def read_file_as(path: Path, schema: pa.Schema) -> pa.Table:
+def read_file_as(path: Location, schema: pa.Schema) -> pa.Table:
     """The rows of one file with the columns of `schema`; those that the file lacks are null."""
-    found = open_parquet(path).read()
+    with open_parquet(path) as file:
+        found = file.read()
     columns = [
         found[field.name].cast(field.type)
         if field.name in found.column_names
@@ -262,9 +280,8 @@ def read_file_as(path: Path, schema: pa.Schema) -> pa.Table:
 
 def _create_table(path: Location, schema: pa.Schema) -> DeltaTable:
     """Creates the table at `path`, which must not exist."""
-    path.local.mkdir(parents=True, exist_ok=True)
     with errors_explained(path):
-        return DeltaTable.create(path.text, Schema.from_arrow(schema), configuration=_PROPERTIES)
+        return create_delta(path, Schema.from_arrow(schema), _PROPERTIES)
 
 
 def _commit_append(
@@ -273,7 +290,7 @@ def _commit_append(
     schema: pa.Schema,
     rows: Sequence[Row],
 ) -> None:
-    with errors_explained(path):
+    with committing(path, table):
         write_deltalake(
             table,
             _to_arrow(rows, schema),
@@ -288,6 +305,28 @@ def _commit_append(
 def commit_once(*transactions: Transaction) -> CommitProperties:
     """A commit that fails where another one has the next version, instead of taking a later one."""
     return CommitProperties(app_transactions=list(transactions), max_commit_retries=0)
+
+
+@contextmanager
+def committing(path: Location, table: DeltaTable) -> Iterator[None]:
+    """Inside, one commit is made through `table`; its version is one that this command has made.
+
+    Raises what `errors_explained` raises.
+    """
+    check_next(path, table.version() + 1)
+    with errors_explained(path):
+        yield
+    note_version(path, table.version())
+
+
+def check_next(path: Location, version: int) -> None:
+    """Raises Busy where a commit of `version` would not follow from what this command has made.
+
+    So it does where the command knows that its lock was taken over.
+    """
+    check_permission()
+    if not may_commit(path, version):
+        raise superseded(path)
 
 
 @contextmanager
@@ -335,9 +374,10 @@ def _to_arrow(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
 
 
-def _read_file(path: Path) -> pa.Table:
+def _read_file(path: Location) -> pa.Table:
     """The rows of one file, with times as whole microseconds."""
-    found = open_parquet(path).read(use_threads=False)
+    with open_parquet(path) as file:
+        found = file.read(use_threads=False)
     for place, field in enumerate(found.schema):
         if pa.types.is_timestamp(field.type):
             in_micros = found.column(place).cast(pa.timestamp("us", field.type.tz))
@@ -345,9 +385,9 @@ def _read_file(path: Path) -> pa.Table:
     return found
 
 
-def _list_files(table: DeltaTable) -> list[Path]:
+def _list_files(table: DeltaTable) -> list[Location]:
     """The data files of a version. Its URIs are percent-encoded, where a space is `%20`."""
-    return [locate_uri(unquote(uri)).local for uri in table.file_uris()]
+    return [locate_uri(unquote(uri)) for uri in table.file_uris()]
 
 
 def to_rows(found: pa.Table) -> list[Row]:

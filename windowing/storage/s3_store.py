@@ -5,8 +5,9 @@ So each file that is written under a condition carries an id, by which its write
 """
 
 import errno
+import io
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
@@ -14,14 +15,16 @@ from typing import TYPE_CHECKING, cast
 from uuid import uuid4
 
 import obstore
+import pyarrow as pa
 from obstore.exceptions import AlreadyExistsError, PreconditionError
 from obstore.store import S3Store as Client
 
 from windowing.location import Location
 from windowing.storage.s3_errors import NoAnswer, errors_of_s3
-from windowing.storage.store import S3, Tagged
+from windowing.storage.store import StoredFile, Tagged
 
 if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
     from obstore import ObjectMeta
     from obstore.store import S3Config
 
@@ -30,8 +33,10 @@ Options = tuple[tuple[str, str], ...]
 _WRITE_ID = "tidemark-write"
 """Among the metadata of a file: the id of the call that wrote it."""
 _UNDECIDED = (errno.EAGAIN, "the store refuses a condition that is met")
+_MISSING = (errno.ENOENT, os.strerror(errno.ENOENT))
 _ATTEMPTS = 3
 """How often a conditional write is tried at most, when no answer says what became of it."""
+_SMALL_BYTES = 1_000_000
 _RETRIES = 6
 _CONNECT_SECONDS = 5.0
 
@@ -68,6 +73,32 @@ class S3Store:
         found = self._find(file)
         return None if found is None else Tagged(found.content, found.tag)
 
+    def open(self, file: Location) -> pa.NativeFile:
+        """The content of a file, to read parts of it; a small one is read at once."""
+        client, key = self._client(file), _key(file)
+        try:
+            with errors_of_s3(file):
+                found = obstore.get(client, key, options={"range": (0, _SMALL_BYTES)})
+                if found.meta["size"] <= _SMALL_BYTES:
+                    return pa.BufferReader(found.bytes().to_bytes())
+                parts = _Parts(file, client, found.meta["size"])
+                return pa.PythonFile(io.BufferedReader(parts, _SMALL_BYTES), mode="r")
+        except FileNotFoundError as error:
+            if error.errno is None:
+                raise FileNotFoundError(*_MISSING, file.text) from None
+            raise
+
+    def identify(self, file: Location) -> Hashable:
+        """The tag of a file and when it was written; None where there is none."""
+        try:
+            with errors_of_s3(file):
+                found = obstore.head(self._client(file), _key(file))
+        except FileNotFoundError as error:
+            if error.errno is None:
+                return None
+            raise
+        return (found["e_tag"], found["last_modified"])
+
     def write(self, file: Location, content: bytes) -> None:
         """Writes a file, in place of the one that is there, by one request."""
         with errors_of_s3(file):
@@ -97,9 +128,21 @@ class S3Store:
                 return None
         raise unanswered or NoAnswer(*_UNDECIDED, file.text)
 
-    def list_files(self, directory: Location) -> Mapping[str, int]:
-        """All files below a directory: their paths from there, in order, and their sizes."""
-        return {name: each["size"] for name, each in self._list(directory).items()}
+    def list_names(self, directory: Location) -> Iterator[str]:
+        """The names of the files and directories in a directory, in no order."""
+        client, key = self._client(directory), _key(directory)
+        start = f"{key}/" if key else ""
+        with errors_of_s3(directory):
+            found = obstore.list_with_delimiter(client, key or None)
+        paths = [*found["common_prefixes"], *(each["path"] for each in found["objects"])]
+        yield from (path.removeprefix(start) for path in paths if path.startswith(start))
+
+    def list_files(self, directory: Location) -> Mapping[str, StoredFile]:
+        """All files below a directory by their paths from there, in order."""
+        return {
+            name: StoredFile(each["size"], each["last_modified"].timestamp())
+            for name, each in self._list(directory).items()
+        }
 
     def move(self, directory: Location, to: Location) -> None:
         """Moves the files below `directory` one after the other: copies all, then deletes them.
@@ -172,8 +215,37 @@ class S3Store:
         return _Written(content, found.meta["e_tag"] or "", found.attributes.get(_WRITE_ID))
 
     def _client(self, place: Location) -> Client:
-        bucket, _ = _split(place)
+        bucket, _ = place.bucket_and_key
         return _make_client(bucket, self, _list_variables())
+
+
+class _Parts(io.RawIOBase):
+    """A file of so many bytes, of which each read is a request."""
+
+    def __init__(self, file: Location, client: Client, size: int) -> None:
+        self._file, self._client, self._size, self._at = file, client, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        self._at = max(0, start + offset)
+        return self._at
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        wanted = memoryview(buffer)
+        end = min(self._at + len(wanted), self._size)
+        length = max(0, end - self._at)
+        if length:
+            with errors_of_s3(self._file):
+                part = obstore.get_range(self._client, _key(self._file), start=self._at, end=end)
+            wanted[:length] = part.to_bytes()
+            self._at = end
+        return length
 
 
 @cache
@@ -203,11 +275,5 @@ def _list_variables() -> Options:
 
 
 def _key(place: Location) -> str:
-    _, key = _split(place)
+    _, key = place.bucket_and_key
     return key
-
-
-def _split(place: Location) -> tuple[str, str]:
-    """The bucket of a place, and its key there."""
-    bucket, _, key = place.text.removeprefix(S3).partition("/")
-    return bucket, key

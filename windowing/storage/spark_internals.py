@@ -21,12 +21,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from windowing.location import Location
 from windowing.storage.files import locate_uri
 
 PORT, SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 """The variables by which PySpark finds a JVM that runs already."""
 SPARK_ERRORS = (PySparkException, Py4JJavaError)
 """What Spark raises, and the bridge where PySpark has no class of its own for an error."""
+FENCED, COMMIT_UNKNOWN, UNSAFE_STORE = (
+    *("TIDEMARK_FENCED", "TIDEMARK_COMMIT_UNKNOWN", "TIDEMARK_UNSAFE_STORE"),
+)
+"""How our own log stores begin the text of an error: the fence refuses a commit, nobody knows
+whether one was made, the store would lose some."""
 _MADE_FOR_PYTHON = re.compile(r"o\d+")
 """What the bridge calls the objects that it has given to Python; its own have other names."""
 
@@ -81,11 +87,11 @@ def _find_relation_of_batch(stream: SparkSession) -> Any:
     return relation if is_batch else None
 
 
-def list_batch_files(stream: SparkSession) -> list[Path] | None:
+def list_batch_files(stream: SparkSession) -> list[Location] | None:
     """The Parquet files whose rows are those of the batch that the stream has passed on.
 
-    None where they contain other rows too, name columns otherwise than the table does, or are not
-    on a local disk. It has to be asked by the thread that the stream calls.
+    None where they contain other rows too, name columns otherwise than the table does, or are on
+    other storage than this process reads. It has to be asked by the thread that the stream calls.
     """
     relation = _find_relation_of_batch(stream)
     if relation is None or relation.fileFormat().metadata().columnMappingMode().name() != "none":
@@ -95,9 +101,9 @@ def list_batch_files(stream: SparkSession) -> list[Path] | None:
     if any(files.apply(n).deletionVector() is not None for n in range(files.size())):
         return None
     uris = [str(uri) for uri in chosen.inputFiles()]
-    if not all(uri.startswith("file:/") for uri in uris):
+    if not all(uri.startswith(("file:/", "s3a://")) for uri in uris):
         return None
-    return [locate_uri(uri).local for uri in uris]
+    return [locate_uri(uri) for uri in uris]
 
 
 def _in_session(relation: Any, spark: SparkSession) -> Any:
@@ -257,3 +263,35 @@ class FileLock:
         if self._lock is not None:
             self._lock.release()
         self._channel.close()
+
+
+def allow_commit(spark: SparkSession, table: str, version: int) -> None:
+    """Lets the JVM commit this version of a table, in a directory as Spark spells it."""
+    java: Any = spark._jvm
+    java.tidemark.Fence.allow(table, version)
+
+
+class CommitFence:
+    """Which versions the JVM may commit to the tables of a lake; it refuses all others.
+
+    From the start there are none. After its own commit of a version it may commit the next one.
+    What it refuses ends with an error that has `FENCED` in its text, before anything is written.
+    Tables whose log store is one of Delta's own have no fence.
+    """
+
+    def __init__(self, spark: SparkSession, lake: str) -> None:
+        java: Any = spark._jvm
+        self._fence, self._lake = java.tidemark.Fence, lake
+        self._fence.only(lake)
+
+    def allow(self, table: str, version: int) -> None:
+        """The next commit to the table, in a directory as Spark spells it, has to be `version`."""
+        self._fence.allow(table, version)
+
+    def clear(self, table: str) -> None:
+        """Nothing may be committed to the table any more, such as one that is deleted."""
+        self._fence.clear(table)
+
+    def lift(self) -> None:
+        """Whatever lies in the lake may be committed to again."""
+        self._fence.lift(self._lake)

@@ -2,18 +2,21 @@
 
 import hashlib
 import json
+import re
 from importlib.metadata import version
 from pathlib import Path
 
+import pyspark
 import pytest
 from click.testing import CliRunner, Result
 
 from jobs import session
 from jobs import setup as jars
 from jobs.cli.main import main
+from jobs.sessions.jars import JAR_NAMES, PINNED, name_file
 from windowing.errors import TidemarkError
 
-GOOD = {name: f"the bytes of {name}".encode() for name in session.DELTA_JARS}
+GOOD = {name: f"the bytes of {name}".encode() for name in JAR_NAMES}
 BASE = "http://mirror.test/maven2/io/delta"
 STARTED = ":: loading settings :: url = jar:file:ivysettings.xml\n"
 REFUSED = f"""{STARTED}
@@ -76,7 +79,7 @@ def contents(place: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in place.iterdir()}
 
 
-def test_both_jars_are_fetched_once(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_jars_are_fetched_once(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repository = offer(monkeypatch, GOOD)
     first, second = setup("--json"), setup("--json")
     assert (first.exit_code, second.exit_code, repository.asked) == (0, 0, 1)
@@ -89,7 +92,7 @@ def test_both_jars_are_fetched_once(place: Path, monkeypatch: pytest.MonkeyPatch
     assert contents(place) == GOOD
 
 
-@pytest.mark.parametrize("name", GOOD)
+@pytest.mark.parametrize("name", [*JAR_NAMES[:3], JAR_NAMES[-1]])
 def test_a_jar_with_another_digest_is_fetched_again_and_the_other_is_kept(
     name: str, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,24 +104,34 @@ def test_a_jar_with_another_digest_is_fetched_again_and_the_other_is_kept(
     assert contents(place) == GOOD
 
 
+def test_a_jar_is_not_taken_for_one_whose_name_ends_like_it(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short, long = "auth-2.29.52.jar", "http-auth-2.29.52.jar"
+    assert {short, long} <= GOOD.keys()
+    offer(monkeypatch, {name: content for name, content in GOOD.items() if name != short})
+    assert f"{short} was not fetched" in setup().stderr
+    assert short not in contents(place)
+
+
 def test_a_repository_that_gives_another_file_is_refused(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = session.DELTA_JARS[1]
+    name = JAR_NAMES[1]
     said = f"{STARTED}downloading http://me:secret@mirror.test/{name} ...\n"
     offer(monkeypatch, {**GOOD, name: b"not it"}, said)
     result = setup()
     assert result.exit_code == 1
     assert f"tidemark: {name} was refused: http://mirror.test/{name} gave a file" in result.stderr
     assert hashlib.sha256(b"not it").hexdigest() in result.stderr
-    assert list(contents(place)) == [session.DELTA_JARS[0]]
+    assert list(contents(place)) == [JAR_NAMES[0]]
 
 
 def test_a_file_of_a_local_repository_is_refused_by_the_name_of_the_repository(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = f"{STARTED}\tfound io.delta#delta-storage;4.4.0 in local-m2-cache\n"
-    offer(monkeypatch, {**GOOD, session.DELTA_JARS[1]: b"not it"}, said)
+    offer(monkeypatch, {**GOOD, JAR_NAMES[1]: b"not it"}, said)
     assert "was refused: local-m2-cache gave a file" in setup().stderr
 
 
@@ -149,7 +162,7 @@ def test_a_failure_names_address_and_error(
     offer(monkeypatch, {}, said)
     result = setup()
     assert result.exit_code == 1
-    assert result.stderr.startswith(f"tidemark: {session.DELTA_JARS[0]} was not fetched: ")
+    assert result.stderr.startswith(f"tidemark: {JAR_NAMES[0]} was not fetched: ")
     assert " ".join(cause.split()) in result.stderr
     assert "secret" not in result.stderr
     assert len(result.stderr.splitlines()) == 1
@@ -187,21 +200,43 @@ def test_a_real_resolver_that_reaches_nobody_is_one_sentence(
     assert contents(place) == {}
 
 
-@pytest.mark.parametrize("kept", [(), session.DELTA_JARS[:1], ("delta-spark_4.1_2.13-4.3.0.jar",)])
+@pytest.mark.parametrize(
+    ("kept", "lacks"),
+    [
+        ((), f"{JAR_NAMES[0]} and {len(JAR_NAMES) - 1} more"),
+        (("delta-spark_4.1_2.13-4.3.0.jar",), f"{JAR_NAMES[0]} and {len(JAR_NAMES) - 1} more"),
+        (JAR_NAMES[:2], f"{JAR_NAMES[2]} and {len(JAR_NAMES) - 3} more"),
+        (JAR_NAMES[:-1], JAR_NAMES[-1]),
+    ],
+)
 def test_a_session_without_its_jars_says_which_and_what_to_run(
-    kept: tuple[str, ...], place: Path
+    kept: tuple[str, ...], lacks: str, place: Path
 ) -> None:
     place.mkdir(parents=True)
     for name in kept:
         (place / name).touch()
     with pytest.raises(TidemarkError) as error:
         session.spark_session()
-    missing = ", ".join(name for name in session.DELTA_JARS if name not in kept)
     assert str(error.value) == (
-        f"{place} lacks {missing}; run `tidemark setup` (or `make setup` in a checkout) once"
+        f"{place} lacks {lacks}; run `tidemark setup` (or `make setup` in a checkout) once"
     )
 
 
-def test_the_pinned_jars_fit_the_delta_that_is_installed() -> None:
-    assert all(f":{version('delta-spark')}" in package for package in jars.PACKAGES.split(","))
-    assert all(name.endswith(f"-{version('delta-spark')}.jar") for name in session.DELTA_JARS)
+def test_the_pinned_jars_fit_what_is_installed() -> None:
+    versions = {module.rpartition(":")[0]: module.rpartition(":")[2] for module in PINNED}
+    delta = {at for module, at in versions.items() if module.startswith("io.delta:")}
+    assert delta == {version("delta-spark")}
+    installed = Path(pyspark.__file__).parent / "jars"
+    hadoop = versions["org.apache.hadoop:hadoop-aws"]
+    assert (installed / f"hadoop-client-api-{hadoop}.jar").exists()
+    sdk = {at for module, at in versions.items() if module.startswith("software.amazon.awssdk:")}
+    assert len(sdk) == 1
+
+
+def test_each_jar_has_a_digest_and_a_name_of_its_own() -> None:
+    assert len({*JAR_NAMES}) == len(PINNED)
+    assert all(re.fullmatch(r"[0-9a-f]{64}", digest) for digest in PINNED.values())
+    # Spark has these, in other versions.
+    spark = Path(pyspark.__file__).parent / "jars"
+    own = {file.name.rpartition("-")[0] for file in spark.glob("*.jar")}
+    assert not own & {name_file(module).rpartition("-")[0] for module in PINNED}

@@ -1,0 +1,24 @@
+"""What a session needs for tables on S3."""
+
+from collections.abc import Mapping
+
+from jobs.sessions.profiles import Profile
+from windowing.errors import UsageError
+from windowing.storage.s3_settings import read_s3_settings
+
+_COMMITS = {"spark.delta.logStore.s3a.impl": "tidemark.ConditionalLogStore"}
+# Delta would write a checksum beside each commit, by some 20 requests.
+ON_S3: Profile = {"spark.databricks.delta.writeChecksumFile.enabled": "false"}
+"""Settings of a session that writes to tables on S3, besides those of every session."""
+
+
+def describe_s3(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """The settings by which every session reads and writes tables on S3, as the environment says.
+
+    Where that is contradictory, commands that need S3 have said so before they start a session, and
+    all others need not care.
+    """
+    try:
+        return {**_COMMITS, **read_s3_settings(environ).for_hadoop()}
+    except UsageError:
+        return _COMMITS
