@@ -340,9 +340,9 @@ def errors_explained(path: Location) -> Iterator[None]:
     except CommitFailedError as error:
         if str(error).startswith(_LOST_RACE):
             raise superseded(path) from error
-        raise _explain(path, error) from error
+        raise _explain(path, error) from _cause_to_show(path, error)
     except (OSError, DeltaError, pa.ArrowException) as error:
-        raise _explain(path, error) from error
+        raise _explain(path, error) from _cause_to_show(path, error)
     except BaseException as error:
         # A failed assertion of delta-rs is no Exception, and its class has no name to import.
         if type(error).__name__ == "PanicException":
@@ -350,7 +350,19 @@ def errors_explained(path: Location) -> Iterator[None]:
         raise
 
 
+def _cause_to_show(path: Location, error: Exception) -> Exception | None:
+    """The error, but one of S3, whose answers may repeat the token of the session."""
+    return error if path.is_local else None
+
+
 def _explain(path: Location, error: Exception) -> TableError | OSError:
+    if not path.is_local:
+        # A library of its own, so a lake on a disk does not load it.
+        from windowing.storage.s3_errors import find_error
+
+        found = find_error(path, str(error))
+        if found is not None:
+            return found
     number = _find_number(error)
     if number is None or number == ENOENT:
         return TableError(path, str(error))
