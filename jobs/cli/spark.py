@@ -36,7 +36,11 @@ _ENDING_SECONDS = 1
 def open_to_write(pipeline: "Pipeline", profile: "Profile") -> "SparkSession":
     """The session of a command that writes; raises Busy, before the JVM starts, if another does."""
     probe_lock(pipeline)
-    return start_session(profile)
+    if pipeline.root.is_local:
+        return start_session(profile)
+    from jobs.sessions.s3_session import ON_S3
+
+    return start_session({**profile, **ON_S3})
 
 
 def open_to_read(profile: "Profile") -> "SparkSession":

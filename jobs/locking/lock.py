@@ -25,7 +25,7 @@ from jobs.locking.lock_file import (
 from windowing.errors import Busy
 from windowing.spec.pipeline import Pipeline
 from windowing.storage.kept_open import note_tables, tables_kept_open
-from windowing.storage.spark_internals import FileLock, find_jvm_process
+from windowing.storage.spark_internals import CommitFence, FileLock, find_jvm_process
 
 _RETRY_SECONDS = 0.5
 """The pause between two attempts to get a lock that is held."""
@@ -43,7 +43,12 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
     if lease is not None:
         with write_errors_explained(pipeline):
             held = take_lease(lease, [find_jvm_process(spark)])
-        with holding(held), tables_kept_open(), table_errors_explained(pipeline):
+        with (
+            holding(held),
+            _fenced(spark, pipeline),
+            tables_kept_open(),
+            table_errors_explained(pipeline),
+        ):
             note_tables(pipeline.root)
             yield
         return
@@ -69,6 +74,16 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
                 yield
         finally:
             lock.release()
+
+
+@contextmanager
+def _fenced(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
+    """Inside, the JVM commits to tables of the pipeline only versions that this command allows."""
+    fence = CommitFence(spark, pipeline.root.hadoop)
+    try:
+        yield
+    finally:
+        fence.lift()
 
 
 @contextmanager

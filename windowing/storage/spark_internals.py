@@ -8,12 +8,13 @@ import re
 import secrets
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from py4j.java_gateway import JavaObject
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
@@ -294,4 +295,6 @@ class CommitFence:
 
     def lift(self) -> None:
         """Whatever lies in the lake may be committed to again."""
-        self._fence.lift(self._lake)
+        # A JVM that has ended has no fence any more.
+        with suppress(OSError, Py4JError):
+            self._fence.lift(self._lake)
