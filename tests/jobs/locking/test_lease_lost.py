@@ -190,9 +190,12 @@ def test_credentials_that_expire_in_between_are_a_sentence(
     assert KEYS.secret not in said
     s3_proxy.plan()
     assert note_of(trips).state is State.HELD
-    # Its process has not ended, so whoever comes next has to say that it is this one.
+    # Its process has not ended, so whoever comes next can't know that it is not at work.
     with pytest.raises(Busy, match=f"process {os.getpid()} on"):
         probe(trips)
+    # It gives the lease back as soon as that is possible again.
+    time.sleep(SECONDS)
+    assert note_of(trips).state is State.FREE
 
 
 def test_a_command_ends_with_a_sentence_when_credentials_expire(
