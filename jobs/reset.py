@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobs.locking import lock_file
+from jobs.locking.lease_object import FILE
 from windowing.crash import crashpoint
 from windowing.errors import UsageError
 from windowing.ledger.erased import Erasures
@@ -83,7 +84,7 @@ def _find_holding(pipeline: Pipeline) -> Holding:
         )
     sizes = dict(store_of(root).list_files(root))
     # The lock is the command's own, and says who holds it.
-    sizes.pop(lock_file.lock_path(pipeline).name, None)
+    sizes.pop(FILE, None)
     size = sum(file.bytes for file in sizes.values())
     erased = _read_erasures(pipeline)
     of_keys = len(erased.digests_of(None))
