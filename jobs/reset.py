@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobs.locking import lock_file
-from jobs.locking.lease_object import FILE
+from jobs.locking.lease_object import FILE as LOCK
 from windowing.crash import crashpoint
 from windowing.errors import UsageError
 from windowing.ledger.erased import Erasures
@@ -23,7 +23,8 @@ from windowing.location import Location
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
 from windowing.storage.files import has_directory, list_tables
-from windowing.storage.store import find_free, store_of
+from windowing.storage.permission import check_permission
+from windowing.storage.store import find_free, shared_store_of, store_of
 
 _OWN = re.compile(
     r"_(lock|checkpoint(\..+)?|published\.(json|draft)|report\.html|docs|check)"
@@ -84,7 +85,7 @@ def _find_holding(pipeline: Pipeline) -> Holding:
         )
     sizes = dict(store_of(root).list_files(root))
     # The lock is the command's own, and says who holds it.
-    sizes.pop(FILE, None)
+    sizes.pop(LOCK, None)
     size = sum(file.bytes for file in sizes.values())
     erased = _read_erasures(pipeline)
     of_keys = len(erased.digests_of(None))
@@ -141,20 +142,27 @@ def _reset_directory(pipeline: Pipeline) -> Holding:
         if root.is_local:
             os.replace(root.local, find_free(root.parent, f".{root.name}.reset-").local)
         else:
-            _delete_tables(root)
+            _delete_files(root)
         crashpoint("reset.taken")
     if root.is_local:
         _delete_renamed(root.local)
     return found
 
 
-def _delete_tables(root: Location) -> None:
-    """Deletes what lies in a directory on storage that can't rename one."""
-    store = store_of(root)
-    for name in [*store.list_names(root)]:
-        if name != LEDGER:
-            store.delete(root / name)
-    store.delete(root)
+def _delete_files(root: Location) -> None:
+    """Deletes what lies in a directory on storage that can't rename one, the ledger last.
+
+    The lock stays, because whoever has it may begin anew only once all else is gone.
+    """
+    store = shared_store_of(root)
+    if store is None:
+        raise ValueError(f"{root} is a directory of this machine, which is renamed")
+    names = {*store.list_names(root)} - {LOCK, LEDGER}
+    for name in [*sorted(names), LEDGER]:
+        # Another command may have taken the lock over while this one slept.
+        check_permission()
+        store.delete_file(root / name)
+        store.delete(root / name)
 
 
 def _delete_renamed(root: Path) -> None:

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from jobs.session import spark_session
 from jobs.sessions.process import stay_on_utc
 from jobs.sessions.profiles import LOCAL, TEST
+from tests.support.faulty_proxy import FaultyProxy, started_proxy
 from tests.support.java_guard import JavaGuard, may_start_java
 from tests.support.s3_server import S3Server, started_s3_server
 from windowing.location import Location
@@ -91,6 +92,25 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """A server that speaks S3, for all tests of this process."""
     with started_s3_server(tmp_path_factory.mktemp("s3")) as server:
         yield server
+
+
+@pytest.fixture
+def s3_home(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Location:
+    """A directory without files in a bucket of its own; the environment says where S3 is."""
+    for name, value in s3_server.environ.items():
+        monkeypatch.setenv(name, value)
+    return Location(f"s3://{s3_server.make_bucket()}/lake")
+
+
+@pytest.fixture
+def s3_proxy(
+    s3_server: S3Server, s3_home: Location, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[FaultyProxy]:
+    """A proxy through which all that is asked of `s3_home` goes, also by processes."""
+    with started_proxy(s3_server.endpoint) as proxy:
+        for name, value in proxy.environ.items():
+            monkeypatch.setenv(name, value)
+        yield proxy
 
 
 @pytest.fixture(autouse=True)

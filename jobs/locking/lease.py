@@ -115,14 +115,25 @@ class HeldLease:
     def give_back(self, state: State) -> Busy | None:
         """Ends the lease; the error of a lease that was lost before, None where it was not.
 
-        Where the store does not answer the lease ends by itself.
+        Where the store does not answer, it is tried again for as long as this process lives.
         """
         self._over.set()
         self._thread.join()
-        with suppress(OSError):
-            if self._lost is None:
-                self._write(state)
+        if self._lost is None and not self._try_to_end(state):
+            Thread(target=self._keep_ending, args=[state], name="lease", daemon=True).start()
         return self._lost
+
+    def _keep_ending(self, state: State) -> None:
+        # Others see that this process lives, so without this they would not take the lease over.
+        while not self._try_to_end(state):
+            time.sleep(self._lease.seconds / _RENEWALS)
+
+    def _try_to_end(self, state: State) -> bool:
+        try:
+            self._write(state)
+        except OSError:
+            return False
+        return True
 
     @property
     def _note(self) -> LeaseNote:

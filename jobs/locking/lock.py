@@ -22,7 +22,7 @@ from jobs.locking.lock_file import (
     one_block_here,
     write_errors_explained,
 )
-from windowing.errors import Busy
+from windowing.errors import Busy, TidemarkError
 from windowing.spec.pipeline import Pipeline
 from windowing.storage.kept_open import note_tables, tables_kept_open
 from windowing.storage.spark_internals import CommitFence, FileLock, find_jvm_process
@@ -78,12 +78,17 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
 
 @contextmanager
 def _fenced(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
-    """Inside, the JVM commits to tables of the pipeline only versions that this command allows."""
+    """Inside, the JVM commits to tables of the pipeline only versions that this command allows.
+
+    After an error that is none of ours the JVM may still be at work, so that this stays.
+    """
     fence = CommitFence(spark, pipeline.root.hadoop)
     try:
         yield
-    finally:
+    except TidemarkError:
         fence.lift()
+        raise
+    fence.lift()
 
 
 @contextmanager

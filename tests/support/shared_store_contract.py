@@ -47,6 +47,14 @@ class SharedStoreContract(StoreContract):
         assert store.replace(home / "a" / "c", b"3", tag) is None
         assert not store.list_files(home)
 
+    def test_a_file_is_deleted_alone(self, store: SharedStore, home: Location) -> None:
+        for name in ("a", "ab", "b/a"):
+            store.write(home / name, b"1")
+        store.delete_file(home / "a")
+        store.delete_file(home / "none")
+        store.delete_file(home / "b")
+        assert [*store.list_files(home)] == ["ab", "b/a"]
+
     def test_of_many_that_replace_a_file_one_does(self, store: SharedStore, home: Location) -> None:
         tag = store.replace(home / "a", b"0", None)
         for n in range(20):

@@ -7,11 +7,9 @@ Times are whole microseconds since 1970 on both sides, and maps are dicts.
 """
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from errno import ENOENT
 from typing import Any
 from urllib.parse import unquote
 
@@ -34,6 +32,7 @@ from windowing.storage.footers import open_parquet
 from windowing.storage.kept_open import may_commit, note_version, reuse_table
 from windowing.storage.permission import check_permission
 from windowing.storage.s3_settings import read_s3_settings
+from windowing.storage.system_errors import find_cause_to_show, find_system_error
 
 Row = Mapping[str, Any]
 
@@ -48,7 +47,6 @@ _PROPERTIES = {
 
 _LARGE_BYTES = 1_000_000
 """From this size on, a file is not rewritten any more. A ledger has one such file in 7,000 runs."""
-_SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
 _LOST_RACE = "Failed to commit transaction"
 """How the message begins when another commit has the version that was to be made."""
 
@@ -340,9 +338,9 @@ def errors_explained(path: Location) -> Iterator[None]:
     except CommitFailedError as error:
         if str(error).startswith(_LOST_RACE):
             raise superseded(path) from error
-        raise _explain(path, error) from error
+        raise _explain(path, error) from find_cause_to_show(path, error)
     except (OSError, DeltaError, pa.ArrowException) as error:
-        raise _explain(path, error) from error
+        raise _explain(path, error) from find_cause_to_show(path, error)
     except BaseException as error:
         # A failed assertion of delta-rs is no Exception, and its class has no name to import.
         if type(error).__name__ == "PanicException":
@@ -351,18 +349,7 @@ def errors_explained(path: Location) -> Iterator[None]:
 
 
 def _explain(path: Location, error: Exception) -> TableError | OSError:
-    number = _find_number(error)
-    if number is None or number == ENOENT:
-        return TableError(path, str(error))
-    return OSError(number, os.strerror(number), path.text)
-
-
-def _find_number(error: Exception) -> int | None:
-    """The number of the system's error, which delta-rs gives in the text alone."""
-    if isinstance(error, OSError) and error.errno is not None:
-        return error.errno
-    found = _SYSTEM_ERROR.search(str(error))
-    return int(found[1]) if found else None
+    return find_system_error(path, error) or TableError(path, str(error))
 
 
 def superseded(path: Location) -> Busy:

@@ -20,7 +20,9 @@ from windowing.location import Location
 
 _CODE = re.compile(r"<Code>(\w+)</Code>")
 """How S3 names what is wrong."""
-_STATUS = re.compile(r"status code: (\d{3})")
+_STATUS = re.compile(r"status code(?:\x1b\[\d+m|\W)+(\d{3})")
+"""How the libraries quote an answer: in one line, or as a tree in colours."""
+_MISSING = re.compile(r"(<Code>NoSuchKey</Code>|404 Not Found)")
 _EXPIRED = "the credentials have expired; renew them"
 _REFUSED = "the credentials are refused; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 _BY_CODE = {
@@ -37,11 +39,13 @@ _BY_CODE = {
     "SlowDown": (errno.EBUSY, "the store has too much to do"),
     "ServiceUnavailable": (errno.EBUSY, "the store has too much to do"),
 }
+_LOST = (errno.EIO, "the connection to the store was lost")
 _BY_WORDS = {
     "kind: Connect": (errno.ECONNREFUSED, "the store can't be reached; check AWS_ENDPOINT_URL"),
     "kind: Timeout": (errno.ETIMEDOUT, "the store did not answer in time"),
     "without LOCATION": _BY_CODE["PermanentRedirect"],
     "credential": (errno.EACCES, "no credentials were found"),
+    "HTTP error": _LOST,
 }
 """Of errors that are no answers, by words of the library, which has no class for them."""
 _DENIED = (errno.EACCES, "the store refuses the credentials")
@@ -63,7 +67,7 @@ def errors_of_s3(place: Location) -> Iterator[None]:
     except (AlreadyExistsError, PreconditionError):
         raise
     except FileNotFoundError as error:
-        if _find_code(error) == "NoSuchBucket":
+        if _find(_CODE, str(error)) == "NoSuchBucket":
             raise explain(place, error) from None
         raise
     except (BaseError, ValueError) as error:
@@ -72,32 +76,35 @@ def errors_of_s3(place: Location) -> Iterator[None]:
 
 def explain(place: Location, error: Exception) -> OSError:
     """The error of a file system for one of the library."""
-    number, sentence, was_answered = _classify(error)
-    kind = OSError if was_answered else NoAnswer
-    return kind(number, sentence, place.text)
-
-
-def _classify(error: Exception) -> tuple[int, str, bool]:
-    """Number and sentence of an error, and whether the store has answered."""
-    text = str(error)
-    code, status = _find_code(error), _STATUS.search(text)
-    if code in _BY_CODE:
-        return (*_BY_CODE[code], True)
-    if isinstance(error, PermissionDeniedError | UnauthenticatedError):
-        return (*_DENIED, True)
     if isinstance(error, ValueError):
-        return errno.EINVAL, "S3 can't have a file of this name", True
+        return OSError(errno.EINVAL, "S3 can't have a file of this name", place.text)
+    denied = isinstance(error, PermissionDeniedError | UnauthenticatedError)
+    return _explain(place, str(error)) or (
+        OSError(*_DENIED, place.text) if denied else NoAnswer(*_LOST, place.text)
+    )
+
+
+def find_error(place: Location, text: str) -> OSError | None:
+    """The error of a file system that a message of delta-rs tells of; None where it tells of none.
+
+    A file that is missing is none, because its table is damaged then.
+    """
+    return None if _find(_MISSING, text) else _explain(place, text)
+
+
+def _explain(place: Location, text: str) -> OSError | None:
+    """The error that the text of any library tells of, as far as S3 or the way to it is named."""
+    code, status = _find(_CODE, text), _find(_STATUS, text)
+    if code in _BY_CODE:
+        return OSError(*_BY_CODE[code], place.text)
     if code or status:
-        answer = code or (status[1] if status else "")
         # Behind an error of its own a server may have done what it was asked.
-        was_refused = status is not None and status[1].startswith("4")
-        return errno.EIO, f"the store answered {answer}", was_refused
-    for words, found in _BY_WORDS.items():
-        if words in text:
-            return (*found, False)
-    return errno.EIO, "the connection to the store was lost", False
+        kind = OSError if status and status.startswith("4") else NoAnswer
+        return kind(errno.EIO, f"the store answered {code or status}", place.text)
+    found = next((found for words, found in _BY_WORDS.items() if words in text), None)
+    return None if found is None else NoAnswer(*found, place.text)
 
 
-def _find_code(error: Exception) -> str | None:
-    found = _CODE.search(str(error))
+def _find(pattern: re.Pattern[str], text: str) -> str | None:
+    found = pattern.search(text)
     return found[1] if found else None

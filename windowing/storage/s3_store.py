@@ -165,6 +165,11 @@ class S3Store:
         """Deletes all files below a directory, a thousand with each request."""
         self._delete(directory, self._list(directory))
 
+    def delete_file(self, file: Location) -> None:
+        """Deletes a file; nothing where there is none."""
+        with errors_of_s3(file):
+            obstore.delete(self._client(file), [_key(file)])
+
     def _delete(self, directory: Location, names: Iterable[str]) -> None:
         keys = [_key(directory / name) for name in names]
         if keys:

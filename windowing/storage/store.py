@@ -102,6 +102,9 @@ class SharedStore(Store, Protocol):
         it was done and the answer was lost, that is found out, as by `create`.
         """
 
+    def delete_file(self, file: Location) -> None:
+        """Deletes a file; nothing where there is none."""
+
 
 class LocalStore:
     """The file system of this machine."""

@@ -128,6 +128,7 @@ def test_the_commands_say_what_is_wrong_and_repair_it(life: Life) -> None:
         "pipeline": "lab",
         "healthy": True,
         "findings": [],
+        "lock": None,
     }
     (life.root / POINTER).write_text('{"seq": 1000, "outputs": {}}')
     sick = command(life, "doctor", "--json")

@@ -3,12 +3,12 @@
 import errno
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.support.faulty_proxy import CHANGES, READS, Fault, FaultyProxy, Planned, started_proxy
+from tests.support.faulty_proxy import CHANGES, READS, Fault, FaultyProxy, Planned
 from tests.support.s3_server import KEYS, S3Server, find_free_port
 from tests.support.shared_store_contract import SharedStoreContract
 from windowing.errors import UsageError
@@ -17,29 +17,10 @@ from windowing.storage.conditional_put import check_conditional_put
 from windowing.storage.store import SharedStore, Store, shared_store_of, store_of
 
 
-@pytest.fixture(scope="module")
-def server(s3_server: S3Server) -> S3Server:
-    """A server."""
-    return s3_server
-
-
 @pytest.fixture
-def home(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Location:
-    """A directory without files in a bucket of its own."""
-    for name, value in server.environ.items():
-        monkeypatch.setenv(name, value)
-    return Location(f"s3://{server.make_bucket()}/lake")
-
-
-@pytest.fixture
-def proxy(
-    server: S3Server, home: Location, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[FaultyProxy]:
-    """A proxy that all stores of the test go through."""
-    with started_proxy(server.endpoint) as started:
-        for name, value in started.environ.items():
-            monkeypatch.setenv(name, value)
-        yield started
+def home(s3_home: Location) -> Location:
+    """A directory without files."""
+    return s3_home
 
 
 class TestS3Store(SharedStoreContract):
@@ -60,9 +41,9 @@ class TestS3StoreThatLosesWrites(TestS3Store):
     )
 
     @pytest.fixture
-    def store(self, home: Location, proxy: FaultyProxy) -> Store:
+    def store(self, home: Location, s3_proxy: FaultyProxy) -> Store:
         """A store."""
-        proxy.plan(*self.FAULTS)
+        s3_proxy.plan(*self.FAULTS)
         return store_of(home)
 
 
@@ -117,21 +98,21 @@ AFTER: dict[Callable[[Location], None], dict[str, bytes]] = {
 @pytest.mark.parametrize("fault", [Fault.LOST, Fault.UNANSWERED, Fault.REFUSED])
 @pytest.mark.parametrize("change", AFTER)
 def test_a_change_is_done_although_a_request_fails(
-    change: Callable[[Location], None], fault: Fault, home: Location, proxy: FaultyProxy
+    change: Callable[[Location], None], fault: Fault, home: Location, s3_proxy: FaultyProxy
 ) -> None:
     store, at, was_reached = store_of(home), 0, True
     while was_reached:
         store.delete(home)
         for name, content in BEFORE.items():
             store.write(home / name, content)
-        proxy.plan(Planned(fault, CHANGES, skipped=at))
+        s3_proxy.plan(Planned(fault, CHANGES, skipped=at))
         try:
             change(home)
         except OSError:
             # What it is unknown of whether it was done is done once more.
             change(home)
-        was_reached = sum(proxy.counts[kind] for kind in CHANGES) > at
-        proxy.plan()
+        was_reached = sum(s3_proxy.counts[kind] for kind in CHANGES) > at
+        s3_proxy.plan()
         found = {name: store.read(home / name) for name in store.list_files(home)}
         assert found == AFTER[change], (at, fault)
         at += 1
@@ -140,30 +121,30 @@ def test_a_change_is_done_although_a_request_fails(
 
 @pytest.mark.parametrize("change", [write, create, replace, move, delete])
 def test_what_does_not_get_through_is_an_error(
-    change: Callable[[Location], None], home: Location, proxy: FaultyProxy
+    change: Callable[[Location], None], home: Location, s3_proxy: FaultyProxy
 ) -> None:
     for name, content in BEFORE.items():
         store_of(home).write(home / name, content)
-    proxy.plan(Planned(Fault.REFUSED, CHANGES, times=None))
+    s3_proxy.plan(Planned(Fault.REFUSED, CHANGES, times=None))
     began = time.monotonic()
     with pytest.raises(OSError, match="the store has too much to do") as refused:
         change(home)
     assert refused.value.errno == errno.EBUSY
     assert time.monotonic() - began < 60
-    proxy.plan()
+    s3_proxy.plan()
     assert [*store_of(home).list_files(home)] == [*BEFORE]
 
 
 def test_a_file_that_another_one_made_meanwhile_is_not_taken_for_ours(
-    home: Location, proxy: FaultyProxy
+    home: Location, s3_proxy: FaultyProxy
 ) -> None:
     """The same bytes as well: of two that create the same file one does."""
-    proxy.plan(Planned(Fault.LOST, frozenset({"PUT"}), times=None))
+    s3_proxy.plan(Planned(Fault.LOST, frozenset({"PUT"}), times=None))
     with pytest.raises(OSError, match="connection"):
         store_of(home).create(home / "a", b"same")
-    proxy.plan()
+    s3_proxy.plan()
     assert store_of(home).create(home / "a", b"same")
-    proxy.plan(Planned(Fault.REFUSED, frozenset({"PUT"})))
+    s3_proxy.plan(Planned(Fault.REFUSED, frozenset({"PUT"})))
     assert not store_of(home).create(home / "a", b"same")
 
 
@@ -178,8 +159,8 @@ def test_a_store_that_is_not_there_is_an_error_within_a_minute(
     assert time.monotonic() - began < 60
 
 
-def test_a_store_that_never_answers_is_an_error(home: Location, proxy: FaultyProxy) -> None:
-    proxy.plan(Planned(Fault.SILENT, times=None))
+def test_a_store_that_never_answers_is_an_error(home: Location, s3_proxy: FaultyProxy) -> None:
+    s3_proxy.plan(Planned(Fault.SILENT, times=None))
     with pytest.raises(OSError, match="the store did not answer in time") as met:
         shared(home, 0.5).read(home / "a")
     assert met.value.errno == errno.ETIMEDOUT
@@ -187,11 +168,11 @@ def test_a_store_that_never_answers_is_an_error(home: Location, proxy: FaultyPro
 
 @pytest.mark.parametrize("does", ["read", "write", "create", "list_files", "delete"])
 def test_expired_credentials_are_a_sentence_without_a_secret(
-    does: str, home: Location, proxy: FaultyProxy
+    does: str, home: Location, s3_proxy: FaultyProxy
 ) -> None:
     store = store_of(home)
     store.write(home / "a", b"1")
-    proxy.plan(Planned(Fault.EXPIRED, times=None))
+    s3_proxy.plan(Planned(Fault.EXPIRED, times=None))
     arguments = (home, b"2") if does in ("write", "create") else (home,)
     with pytest.raises(OSError, match="the credentials have expired; renew them") as met:
         getattr(store, does)(*arguments)
@@ -216,34 +197,36 @@ def test_a_bucket_that_is_not_there_is_no_missing_file(does: str, home: Location
     assert met.value.errno == errno.ENOENT
 
 
-def test_objects_that_stand_for_directories_are_no_files(server: S3Server, home: Location) -> None:
+def test_objects_that_stand_for_directories_are_no_files(
+    s3_server: S3Server, home: Location
+) -> None:
     """Hadoop and consoles make such."""
     store = store_of(home)
     store.write(home / "full" / "empty", b"")
     for name in ("lake/", "lake/none/", "lake/full/"):
-        server.make_object(home, name)
+        s3_server.make_object(home, name)
     assert [*store.list_files(home)] == ["full/empty"]
     assert not store.list_files(home / "none")
     assert {*store.list_names(home)} == {"none", "full"}
 
 
-def test_many_files_are_listed_and_deleted(home: Location, proxy: FaultyProxy) -> None:
+def test_many_files_are_listed_and_deleted(home: Location, s3_proxy: FaultyProxy) -> None:
     store = store_of(home)
     names = sorted(f"{n:04}" for n in range(1200))
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda name: store.write(home / name, b"1"), names))
-    proxy.plan()
+    s3_proxy.plan()
     assert list(store.list_files(home)) == names
-    assert proxy.counts == {"LIST": 2}
+    assert s3_proxy.counts == {"LIST": 2}
     store.delete(home)
-    assert proxy.counts == {"LIST": 4, "DELETE": 2}
+    assert s3_proxy.counts == {"LIST": 4, "DELETE": 2}
     assert not store.list_files(home)
 
 
-def test_a_client_is_made_once(home: Location, proxy: FaultyProxy) -> None:
+def test_a_client_is_made_once(home: Location, s3_proxy: FaultyProxy) -> None:
     for _ in range(5):
         store_of(home / "a").read(home / "a")
-    assert proxy.counts == {"GET": 5}
+    assert s3_proxy.counts == {"GET": 5}
     assert store_of(home) == store_of(home / "a")
 
 
@@ -256,18 +239,18 @@ def test_a_store_that_keeps_conditions_is_accepted(home: Location) -> None:
     ("skipped", "ignored"), [(1, "If-None-Match"), (3, "If-Match")], ids=["create", "replace"]
 )
 def test_a_store_that_ignores_a_condition_is_refused(
-    skipped: int, ignored: str, home: Location, proxy: FaultyProxy
+    skipped: int, ignored: str, home: Location, s3_proxy: FaultyProxy
 ) -> None:
-    proxy.plan(Planned(Fault.UNCONDITIONAL, frozenset({"PUT"}), skipped=skipped))
+    s3_proxy.plan(Planned(Fault.UNCONDITIONAL, frozenset({"PUT"}), skipped=skipped))
     with pytest.raises(UsageError, match=f"{home} is on a store that ignores {ignored}, so two"):
         check_conditional_put(shared(home), home)
-    proxy.plan()
+    s3_proxy.plan()
     assert not store_of(home).list_files(home)
 
 
-def test_files_outlive_a_server_that_is_killed(server: S3Server, home: Location) -> None:
+def test_files_outlive_a_server_that_is_killed(s3_server: S3Server, home: Location) -> None:
     store = store_of(home)
     store.write(home / "a", b"1")
-    server.kill()
-    server.start()
+    s3_server.kill()
+    s3_server.start()
     assert store.read(home / "a") == b"1"
