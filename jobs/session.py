@@ -42,8 +42,8 @@ def spark_session(app_name: str = "tidemark", **conf: str) -> SparkSession:
 
     The session is local, unless `spark.master` in `conf`, or without it `SPARK_MASTER` in the
     environment, names a cluster. Where the environment names a JVM that `start_jvm` of another
-    process has started, the session is a new one in that JVM. Raises UsageError when the Delta JARs
-    are missing, or when JAVA_HOME names a directory without Java. The environment of this process
+    process has started, the session is a new one in that JVM. Raises UsageError when a JAR is
+    missing, or when JAVA_HOME names a directory without Java. The environment of this process
     stays as it is.
     """
     builder = SparkSession.builder

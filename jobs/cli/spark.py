@@ -35,21 +35,27 @@ _ENDING_SECONDS = 1
 
 def open_to_write(pipeline: "Pipeline", profile: "Profile") -> "SparkSession":
     """The session of a command that writes; raises Busy, before the JVM starts, if another does."""
-    probe_lock(pipeline)
-    if pipeline.root.is_local:
-        return start_session(profile)
-    from jobs.sessions.s3_session import ON_S3
+    from jobs.sessions.s3_session import describe_store
 
-    return start_session({**profile, **ON_S3})
+    probe_lock(pipeline)
+    return start_session({**_place(profile), **describe_store(pipeline.root)})
 
 
 def open_to_read(profile: "Profile") -> "SparkSession":
     """The session of a command that writes nothing."""
-    return start_session(profile)
+    return start_session(_place(profile))
+
+
+def _place(profile: "Profile") -> "Profile":
+    """The profile with its place: here, or on a cluster that SPARK_MASTER names."""
+    from jobs.session import named_master
+    from jobs.sessions.profiles import place_session
+
+    return place_session(profile, named_master())
 
 
 def start_session(profile: "Profile") -> "SparkSession":
-    """The session, here or on a cluster that SPARK_MASTER names; its JVM ends with this process.
+    """The session, whose JVM ends with this process.
 
     Without --debug nothing that the JVM or Python's logs print reaches the terminal. Raises
     TidemarkError where the JVM does not start.
@@ -83,10 +89,9 @@ def _start_session(profile: "Profile") -> "SparkSession":
 
 
 def _make_session(profile: "Profile") -> "SparkSession":
-    from jobs.session import named_master, spark_session
-    from jobs.sessions.profiles import place_session
+    from jobs.session import spark_session
 
-    return spark_session(**place_session(profile, named_master()))
+    return spark_session(**profile)
 
 
 def _let_ctrl_c_end(session: "SparkSession") -> "SparkSession":

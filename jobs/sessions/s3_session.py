@@ -4,12 +4,14 @@ from collections.abc import Mapping
 
 from jobs.sessions.profiles import Profile
 from windowing.errors import UsageError
+from windowing.location import Location
 from windowing.storage.s3_settings import read_s3_settings
 
 _COMMITS = {"spark.delta.logStore.s3a.impl": "tidemark.ConditionalLogStore"}
 # Delta would write a checksum beside each commit, by some 20 requests.
 ON_S3: Profile = {"spark.databricks.delta.writeChecksumFile.enabled": "false"}
 """Settings of a session that writes to tables on S3, besides those of every session."""
+_SCHEMES = ("s3://", "s3a://")
 
 
 def describe_s3(environ: Mapping[str, str]) -> Mapping[str, str]:
@@ -22,3 +24,8 @@ def describe_s3(environ: Mapping[str, str]) -> Mapping[str, str]:
         return {**_COMMITS, **read_s3_settings(environ).for_hadoop()}
     except UsageError:
         return _COMMITS
+
+
+def describe_store(lake: Location) -> Profile:
+    """The settings of a session that writes to the lake, by where that lies."""
+    return ON_S3 if lake.text.startswith(_SCHEMES) else {}

@@ -171,6 +171,7 @@ def test_a_run_validated_again_replaces_its_pages_and_old_sites_go(
     docs = tmp_path / "docs"
     for n in range(33):
         (docs / f"old-{n}" / "validations").mkdir(parents=True)
+        (docs / f"old-{n}" / "validations" / "hourly.html").touch()
         (docs / f"old-{n}" / "index.html").touch()
     (docs / "notes").mkdir()
     judge({"hourly": GOOD["hourly"]}, run_name="2013-01-01T00:00:00+00:00/../x")

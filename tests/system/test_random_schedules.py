@@ -35,6 +35,7 @@ from tests.support.random_schedules import (
     schedule,
     straggling,
 )
+from windowing.location import Location
 from windowing.storage import few_rows
 
 
@@ -134,7 +135,7 @@ def play_schedule(
     drawn: Schedule,
     seed: int,
     spark: SparkSession,
-    tmp_path: Path,
+    root: Path | Location,
     make_lab: Callable[..., Lab] = Lab,
 ) -> Lab:
     """Plays the schedule of `seed` and compares every table with the oracle's."""
@@ -144,7 +145,7 @@ def play_schedule(
         plain.conf.set("spark.databricks.delta.properties.defaults.enableDeletionVectors", "true")
     lab = make_lab(
         plain,
-        tmp_path,
+        root,
         drawn.windows,
         drawn.lateness,
         drawn.delay,

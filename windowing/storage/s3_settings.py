@@ -34,11 +34,14 @@ _PROVIDERS = (
 )
 _S3A = {
     "aws.credentials.provider": ",".join(_PROVIDERS),
-    # By default requests to an endpoint that is not there are repeated for ten minutes.
-    "connection.establish.timeout": "5s",
+    # Both Hadoop and AWS's client repeat a request, so by default one to an address where nobody
+    # answers ends after ten minutes. Here Hadoop alone repeats it, four times and slower each time.
+    "attempts.maximum": "1",
+    "retry.limit": "4",
+    "connection.establish.timeout": "15s",
     "connection.timeout": "30s",
-    "attempts.maximum": "2",
-    "retry.limit": "3",
+    # A directory is made by one request, without looking whether one of those above is a file.
+    "performance.flags": "mkdir",
 }
 
 

@@ -1,0 +1,27 @@
+"""Which settings a session has for tables on S3, by environment and lake."""
+
+import pytest
+
+from jobs.sessions.s3_session import ON_S3, describe_s3, describe_store
+from windowing.location import Location
+from windowing.storage.s3_settings import read_s3_settings
+
+COMMITS = {"spark.delta.logStore.s3a.impl": "tidemark.ConditionalLogStore"}
+STORE = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9000"}
+
+
+def test_every_session_commits_to_s3_by_our_log_store() -> None:
+    assert describe_s3({}) == COMMITS
+    assert describe_s3(STORE) == {**COMMITS, **read_s3_settings(STORE).for_hadoop()}
+
+
+def test_an_environment_that_is_contradictory_stops_no_session() -> None:
+    assert describe_s3({**STORE, "AWS_S3_ALLOW_UNSAFE_RENAME": "true"}) == COMMITS
+
+
+@pytest.mark.parametrize(
+    ("lake", "settings"),
+    [("/lake/shop", {}), ("s3://bucket/shop", ON_S3), ("s3a://bucket/shop", ON_S3)],
+)
+def test_only_on_s3_delta_writes_no_checksums(lake: str, settings: dict[str, str]) -> None:
+    assert describe_store(Location(lake)) == settings

@@ -1,0 +1,125 @@
+"""Spark sessions and delta-rs at once on tables of one S3 server."""
+
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import CommitFailedError
+
+from jobs.foreign_errors.commit_errors import explain_commit_error
+from tests.support.s3_server import KEYS, S3Server
+from tests.support.spark_on_s3 import SparkOnS3, started_spark
+from windowing.errors import Busy
+from windowing.storage.s3_settings import read_s3_settings
+from windowing.storage.spark_internals import FENCED
+
+VERSIONS = 150
+OF_SPARK = 20
+_NUMBERS = count(1)
+
+
+@pytest.fixture(scope="module")
+def bucket(s3_server: S3Server) -> str:
+    return s3_server.make_bucket()
+
+
+@pytest.fixture(scope="module")
+def one(jvm: None, s3_server: S3Server) -> Iterator[SparkOnS3]:
+    with started_spark(s3_server.environ) as started:
+        yield started
+
+
+@pytest.fixture
+def rust(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The options of delta-rs, which reads the keys itself."""
+    for name, value in s3_server.environ.items():
+        monkeypatch.setenv(name, value)
+    return read_s3_settings(s3_server.environ).for_rust()
+
+
+@pytest.fixture
+def lake(bucket: str) -> str:
+    return f"{bucket}/lake-{next(_NUMBERS)}"
+
+
+def append_by_rust(table: str, options: dict[str, str], first: int, rows: int) -> list[int]:
+    """Appends rows by a commit each, without a retry; those that were acknowledged."""
+    done = []
+    for each in range(first, first + rows):
+        try:
+            write_deltalake(table, pa.table({"id": [each]}), mode="append", storage_options=options)
+            done.append(each)
+        except CommitFailedError:
+            continue
+    return done
+
+
+def rows_by_rust(table: str, options: dict[str, str]) -> list[int]:
+    found = DeltaTable(table, storage_options=options)
+    return sorted(found.to_pyarrow_table(columns=["id"]).column("id").to_pylist())
+
+
+def test_two_sparks_lose_and_double_nothing(
+    one: SparkOnS3, jvm: None, s3_server: S3Server, lake: str, rust: dict[str, str]
+) -> None:
+    table = f"s3a://{lake}/table"
+    with started_spark(s3_server.environ) as other:
+        one.ask("append", table, 0, 1)
+        one.begin("append", table, 100, 10)
+        other.begin("append", table, 200, 10)
+        assert (one.end(), other.end()) == (10, 10)
+    expected = [0, *range(100, 110), *range(200, 210)]
+    assert one.ask("read", table) == expected
+    assert rows_by_rust(table, rust) == expected
+    assert DeltaTable(table, storage_options=rust).version() == 20
+
+
+def test_spark_and_delta_rs_lose_and_double_nothing(
+    one: SparkOnS3, lake: str, rust: dict[str, str]
+) -> None:
+    table = f"s3a://{lake}/table"
+    one.ask("append", table, 0, 1)
+    with ThreadPoolExecutor(1) as pool:
+        one.begin("append", table, 1, OF_SPARK)
+        by_rust = pool.submit(append_by_rust, table, rust, 1000, VERSIONS)
+        assert one.end() == OF_SPARK
+        done = by_rust.result()
+    expected = [*range(OF_SPARK + 1), *done]
+    assert one.ask("read", table) == expected
+    assert rows_by_rust(table, rust) == expected
+    assert DeltaTable(table, storage_options=rust).version() == OF_SPARK + len(done)
+    assert len(done) > VERSIONS - OF_SPARK * 3
+
+
+def test_who_was_overtaken_commits_nothing_more(
+    one: SparkOnS3, lake: str, rust: dict[str, str]
+) -> None:
+    table = f"s3a://{lake}/table"
+    one.ask("fence", f"s3a://{lake}")
+    assert FENCED in one.ask("append", table, 0, 1)
+    one.ask("allow", f"s3a://{lake}", table, 0)
+    assert one.ask("append", table, 0, 2) == 2
+    assert append_by_rust(table, rust, 100, 1) == [100]
+    for refused in (one.ask("append", table, 2, 1), one.ask("merge", table, 3)):
+        assert f"{FENCED}: version 3 of {table} may not be committed" in refused
+        assert isinstance(explain_commit_error(refused), Busy)
+    assert one.ask("read", table) == rows_by_rust(table, rust) == [0, 1, 100]
+    one.ask("allow", f"s3a://{lake}", table, 3)
+    assert one.ask("merge", table, 3) == 3
+
+
+def test_the_secret_is_in_no_setting_and_on_no_command_line(one: SparkOnS3) -> None:
+    said = one.ask("settings")
+    assert "spark.hadoop.fs.s3a.endpoint" in said
+    assert KEYS.secret not in said
+    assert KEYS.access not in said
+    command_lines = subprocess.run(
+        ["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True
+    ).stdout
+    assert "tests.support.spark_on_s3" in command_lines
+    assert "fs.s3a.endpoint" in command_lines
+    assert KEYS.secret not in command_lines
