@@ -222,6 +222,17 @@ def test_a_lease_that_was_broken_by_hand_is_lost(trips: Pipeline) -> None:
     assert "_lock, because another process has broken it; the next command finishes" in said
 
 
+def test_what_fails_after_the_lease_was_lost_is_told_as_that(trips: Pipeline) -> None:
+    """As where Spark's commit is refused before this process has noticed anything."""
+    for error in (StateRefused("TABLE_CHANGED", "made up"), ValueError("made up")):
+        with pytest.raises(Busy, match="because another process has broken it"), held_here(trips):
+            lease = lease_of(trips)
+            found = lease.read()
+            assert found.note is not None
+            assert lease.write(found.note.ended(State.BROKEN), found) is not None
+            raise error
+
+
 def test_a_local_lake_has_no_lease(tmp_path: Path) -> None:
     pipeline = load_pipeline(describe_trips(Location(str(tmp_path))))
     pipeline.root.local.mkdir(parents=True)
