@@ -11,10 +11,11 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from jobs.sessions.process import environment_changed
-from jobs.sessions.profiles import COMMON, DEFAULTS, HERE, LOCAL, is_local
+from jobs.sessions.profiles import COMMON, DEFAULTS, HERE, LOCAL
 from windowing.errors import UsageError
 from windowing.spec.words import join_names
 from windowing.storage import spark_internals
+from windowing.storage.pinned_rows import is_local
 
 SHARE = Path(sys.prefix) / "share" / "tidemark"
 JARS = Path(os.environ.get("TIDEMARK_JARS") or SHARE / "jars").absolute()

@@ -7,6 +7,7 @@ from pathlib import Path
 from jobs.sessions.exact_session import EXACT
 from jobs.shortcuts.run_size import RunSize, stores_little
 from windowing.spec.pipeline import Pipeline
+from windowing.storage.pinned_rows import is_local
 
 Profile = Mapping[str, str]
 """Settings that a session has besides the usual ones."""
@@ -117,12 +118,6 @@ def place_session(profile: Profile, named_master: str | None) -> Profile:
     if named_master is None or is_local(named_master) or profile == FULL:
         return profile
     return {"spark.master": HERE, **profile}
-
-
-def is_local(master: str) -> bool:
-    """Whether a session with this master works in a JVM of this machine alone."""
-    # Spark's own test cluster, whose executors are other processes, is called local-cluster.
-    return master.startswith("local") and not master.startswith("local-cluster")
 
 
 def choose_for_run(size: RunSize | None) -> Profile:
