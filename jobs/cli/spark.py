@@ -79,10 +79,11 @@ def _start_session(profile: "Profile") -> "SparkSession":
 
 
 def _make_session(profile: "Profile") -> "SparkSession":
-    from jobs.session import named_master, spark_session
+    from jobs.session import is_chosen, named_master, spark_session
     from jobs.sessions.profiles import place_session
 
-    return spark_session(**place_session(profile, named_master()))
+    placed = place_session(profile, named_master())
+    return spark_session(**{n: value for n, value in placed.items() if not is_chosen(n)})
 
 
 def _let_ctrl_c_end(session: "SparkSession") -> "SparkSession":
