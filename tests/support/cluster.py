@@ -9,15 +9,17 @@ import secrets
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import pyspark
 
 from tests.support.children import end_with_parent
 
+_Found = TypeVar("_Found")
 SPARK = Path(pyspark.__file__).parent
 WORKERS = 2
 _PATIENCE = 120.0
@@ -151,7 +153,7 @@ def _start(
         "SPARK_DAEMON_MEMORY": "300m",
         "SPARK_LOCAL_DIRS": str(home / f"{name}.dir"),
     }
-    command = [SPARK / "bin" / "spark-class", f"org.apache.spark.deploy.{program}", *words]
+    command = [str(SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{program}", *words]
     process = subprocess.Popen(
         [*command, "--host", "127.0.0.1"],
         env=variables,
@@ -170,7 +172,7 @@ def _begun(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
 
 
-def _wait(found, what: str):
+def _wait(found: Callable[[], _Found | None], what: str) -> _Found:
     """What `found` returns, once it is true."""
     until = time.monotonic() + _PATIENCE
     while not (value := found()):

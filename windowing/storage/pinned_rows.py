@@ -20,7 +20,7 @@ def pin_rows(rows: DataFrame) -> DataFrame:
     computed again, because what they are computed from may be replaced by then, and sums of doubles
     and sketches would differ.
     """
-    if is_local(rows.sparkSession.sparkContext.master):
+    if is_local(rows.sparkSession.sparkContext.master or ""):
         return rows.localCheckpoint(eager=True)
     return rows.localCheckpoint(eager=True, storageLevel=_TWICE)
 
