@@ -14,9 +14,9 @@ from windowing.storage import spark_internals
 SETTINGS = {
     # Executors would compile the queries of few rows longer than they run.
     **TINY,
-    # Rows of every query are on both executors.
-    "spark.sql.shuffle.partitions": "4",
-    "spark.sql.adaptive.coalescePartitions.enabled": "false",
+    # Both executors have rows of every query, and no shuffle is a job of its own.
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
 }
 
 

@@ -77,7 +77,8 @@ def carry_by_spark(patched: pytest.MonkeyPatch) -> None:
 
 def make_lab(spark: SparkSession, root: Path) -> Lab:
     """The pipeline, of which nothing has come yet."""
-    return Lab(spark, root, WINDOWS, HOUR, 5 * MINUTE, max_future=FAR)
+    shown = ("n", "total", "opening", "distinct")
+    return Lab(spark, root, WINDOWS, HOUR, 5 * MINUTE, shows=shown, max_future=FAR)
 
 
 def live(lab: Lab) -> None:

@@ -112,7 +112,7 @@ def serve_cluster(home: Path) -> Iterator[Cluster]:
         url = _wait(lambda: _MASTER_UP.search(log.read_text()), "master")[1]
         workers = []
         for n in range(WORKERS):
-            words = ("--cores", "1", "--memory", "2g", "--webui-port", "0")
+            words = ("--cores", "2", "--memory", "3g", "--webui-port", "0")
             place = ("--work-dir", str(home / f"worker{n}.dir"))
             log, process = _start(ended, home, f"worker{n}", "worker.Worker", url, *words, *place)
             _wait(lambda log=log: _WORKER_UP.search(log.read_text()), f"worker {n}")
@@ -129,7 +129,10 @@ def _settings(secret: str) -> str:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "2g",
+        # Two sessions at once have an executor on each worker.
         "spark.executor.memory": "1g",
+        "spark.executor.cores": "1",
+        "spark.cores.max": str(WORKERS),
         "spark.ui.enabled": "false",
     }
     return "".join(f"{name} {value}\n" for name, value in chosen.items())
