@@ -40,9 +40,13 @@ _BY_CODE = {
     "ServiceUnavailable": (errno.EBUSY, "the store has too much to do"),
 }
 _LOST = (errno.EIO, "the connection to the store was lost")
+_UNREACHABLE = (errno.ECONNREFUSED, "the store can't be reached; check AWS_ENDPOINT_URL")
+_SILENT = (errno.ETIMEDOUT, "the store did not answer in time")
 _BY_WORDS = {
-    "kind: Connect": (errno.ECONNREFUSED, "the store can't be reached; check AWS_ENDPOINT_URL"),
-    "kind: Timeout": (errno.ETIMEDOUT, "the store did not answer in time"),
+    "kind: Connect": _UNREACHABLE,
+    "client error (Connect)": _UNREACHABLE,
+    "kind: Timeout": _SILENT,
+    "operation timed out": _SILENT,
     "without LOCATION": _BY_CODE["PermanentRedirect"],
     "credential": (errno.EACCES, "no credentials were found"),
     "HTTP error": _LOST,

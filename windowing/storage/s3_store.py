@@ -21,6 +21,8 @@ from obstore.store import S3Store as Client
 
 from windowing.location import Location
 from windowing.storage.s3_errors import NoAnswer, errors_of_s3
+from windowing.storage.s3_profile import find_profile_keys
+from windowing.storage.s3_settings import FORCE_LOAD
 from windowing.storage.store import StoredFile, Tagged
 
 if TYPE_CHECKING:
@@ -256,7 +258,8 @@ class _Parts(io.RawIOBase):
 @cache
 def _make_client(bucket: str, store: S3Store, _: Options) -> Client:
     """A client of a bucket. It keeps the variables with which it was made."""
-    options = dict(store.options)
+    options = {**dict(store.options), **find_profile_keys(os.environ)}
+    options.pop(FORCE_LOAD, None)
     allows_http = options.pop("aws_allow_http", "false") == "true"
     return Client(
         bucket,

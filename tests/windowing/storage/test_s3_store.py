@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import pyarrow as pa
 import pytest
 
 from tests.support.faulty_proxy import CHANGES, READS, Fault, FaultyProxy, Planned
@@ -13,6 +14,7 @@ from tests.support.s3_server import KEYS, S3Server, find_free_port
 from tests.support.shared_store_contract import SharedStoreContract
 from windowing.errors import UsageError
 from windowing.location import Location
+from windowing.storage import control, s3_store
 from windowing.storage.conditional_put import check_conditional_put
 from windowing.storage.store import SharedStore, Store, shared_store_of, store_of
 
@@ -159,6 +161,28 @@ def test_a_store_that_is_not_there_is_an_error_within_a_minute(
     assert time.monotonic() - began < 60
 
 
+def test_a_table_whose_store_is_not_there_is_the_same_error(
+    home: Location, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    control.create_table(home / "a", pa.schema([("n", pa.int64())]))
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{find_free_port()}")
+    with pytest.raises(OSError, match=r"the store can't be reached; check AWS_ENDPOINT_URL") as met:
+        control.open_table(home / "a")
+    assert (met.value.errno, met.value.filename) == (errno.ECONNREFUSED, f"{home}/a")
+
+
+@pytest.mark.parametrize("kinds", [READS, CHANGES], ids=["read", "write"])
+def test_expired_credentials_are_a_sentence_of_a_table_too(
+    kinds: frozenset[str], home: Location, s3_proxy: FaultyProxy
+) -> None:
+    schema = pa.schema([("n", pa.int64())])
+    control.create_table(home / "a", schema)
+    s3_proxy.plan(Planned(Fault.EXPIRED, kinds, times=None))
+    with pytest.raises(OSError, match="the credentials have expired; renew them") as met:
+        control.append_rows(home / "a", schema, [{"n": 1}], 0)
+    assert KEYS.secret not in "".join(traceback.format_exception(met.value))
+
+
 def test_a_store_that_never_answers_is_an_error(home: Location, s3_proxy: FaultyProxy) -> None:
     s3_proxy.plan(Planned(Fault.SILENT, times=None))
     with pytest.raises(OSError, match="the store did not answer in time") as met:
@@ -223,11 +247,16 @@ def test_many_files_are_listed_and_deleted(home: Location, s3_proxy: FaultyProxy
     assert not store.list_files(home)
 
 
-def test_a_client_is_made_once(home: Location, s3_proxy: FaultyProxy) -> None:
-    for _ in range(5):
-        store_of(home / "a").read(home / "a")
-    assert s3_proxy.counts == {"GET": 5}
-    assert store_of(home) == store_of(home / "a")
+def test_a_client_is_made_once(home: Location, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a bucket and an environment, because it looks for its credentials only then."""
+    store_of(home).write(home / "a", b"1")
+    known = s3_store._make_client.cache_info().currsize
+    for _ in range(3):
+        assert store_of(home / "a").read(home / "a") == b"1"
+    assert s3_store._make_client.cache_info().currsize == known
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another made-up secret")
+    with pytest.raises(OSError, match="the credentials are refused"):
+        store_of(home).read(home / "a")
 
 
 def test_a_store_that_keeps_conditions_is_accepted(home: Location) -> None:
