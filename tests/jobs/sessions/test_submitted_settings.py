@@ -47,8 +47,8 @@ def test_what_results_or_delta_depend_on_stays_ours(name: str) -> None:
         ("", ",".join(JARS)),
         ("/a/b.jar", ",".join(["/a/b.jar", *JARS])),
         (
-            "file:///root/jars/io.delta_delta-spark_4.1_2.13-4.4.0.jar,/a/b.jar",
-            "file:///root/jars/io.delta_delta-spark_4.1_2.13-4.4.0.jar,/a/b.jar," + JARS[1],
+            "file:///home/u/jars/io.delta_delta-spark_4.1_2.13-4.4.0.jar,/a/b.jar",
+            "file:///home/u/jars/io.delta_delta-spark_4.1_2.13-4.4.0.jar,/a/b.jar," + JARS[1],
         ),
     ],
 )
