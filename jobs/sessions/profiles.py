@@ -71,6 +71,8 @@ CLUSTER = {
     # The log of a table has a row for each file, of which some hundred thousand are few for a task.
     # The default is 50 tasks for each version of each table.
     "spark.databricks.delta.snapshotPartitions": "8",
+    # Rows that are pinned in files are needed as long as the frame that has them.
+    "spark.cleaner.referenceTracking.cleanCheckpoints": "true",
 }
 """Settings of a session on a cluster.
 
