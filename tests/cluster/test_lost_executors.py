@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 
 import pytest
 from pyspark.sql import SparkSession
@@ -23,15 +23,18 @@ ROUNDS = range(10)
 
 @dataclass
 class Killer:
-    """Kills an executor at the first `place` that it is told of."""
+    """Kills so many executors at the first `place` that it is told of, in whatever thread."""
 
     cluster: Cluster
     place: str
+    many: int = 1
     killed: list[int] = field(default_factory=list)
+    turn: Lock = field(default_factory=Lock)
 
     def __call__(self, name: str) -> None:
-        if name == self.place and not self.killed:
-            self.killed.append(self.cluster.kill_executor())
+        with self.turn:
+            if name == self.place and not self.killed:
+                self.killed += [self.cluster.kill_executor() for _ in range(self.many)]
 
 
 @pytest.fixture
@@ -111,15 +114,11 @@ def test_all_executors_may_die_where_rows_are_pinned_in_files(
     session.sparkContext.setCheckpointDir(str(tmp_path / "pinned"))
     try:
         for batch in (first, second):
-            killed = []
-
-            def kill_all(name: str, killed: list[int] = killed) -> None:
-                if name == "state.stored" and not killed:
-                    killed.extend(cluster.kill_executor() for _ in cluster.wait_for_executors())
-
-            with armed(kill_all):
+            killer = Killer(cluster, "state.stored", WORKERS)
+            before = cluster.wait_for_executors()
+            with armed(killer):
                 lab.run(batch, ARRIVAL)
-            assert len(killed) == WORKERS
+            assert sorted(killer.killed) == before
     finally:
         session.sparkContext._jsc.sc().setCheckpointDir(None)
     lab.check()
