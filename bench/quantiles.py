@@ -1,11 +1,12 @@
-"""Measures what exact quantiles cost, by sketches of several sizes.
+"""Measures what exact quantiles cost, beside sketches of 200 values, which releases had before.
 
-    python -m bench.quantiles [--sizes 200 4096] [--rounds 5]
+    python -m bench.quantiles [--values 1000000] [--rounds 5]
 
-A million values lie in windows of 10, 200, 2,000, 20,000 and 1,000,000, each of which has five
-panes. Panes are computed and stored; then they are merged, and windows get their value. A sketch of
-200 is what releases before this one stored. The sizes take turns, and the figures are the medians
-of their rounds. `bytes` are those of all panes before they are compressed, `stored` those of files.
+The values lie in windows of 10, 200, 2,000, 20,000, and in one that has all; each window has five
+panes. Panes are computed and stored; then they are merged, and windows get their quantile. In the
+last shapes each pane is in twelve windows. Both ways take turns, and figures are the medians of
+their rounds; ratios are those of pairs of rounds. Bytes are those of a pane before it is
+compressed; `stored` is the ratio of the files.
 """
 
 import argparse
@@ -18,18 +19,32 @@ from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from bench.fold import cpu_seconds
 from bench.themes import temporary_directory
 from jobs.console import Printer
 from jobs.session import spark_session
-from windowing.aggregates.sketches import EXACT
+from windowing.aggregates.algebra import Algebra, Input, Part
+from windowing.aggregates.sketches import quantile
 
-VALUES = 1_000_000
 PANES = 5
-SHAPES = (10, 200, 2_000, 20_000, VALUES)
-"""Values in each window."""
 RANK = 0.95
+BEFORE, NOW = "before", "now"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How many values a window has, None for all, and how many windows each pane is in."""
+
+    each: int | None
+    windows: int = 1
+
+
+SHAPES = (
+    *(Shape(each) for each in (10, 200, 2_000, 20_000, None)),
+    *(Shape(each, windows=12) for each in (10, 200)),
+)
 
 
 @dataclass(frozen=True)
@@ -38,54 +53,58 @@ class Took:
 
     lift: float
     merge: float
-    bytes: int
+    bytes: float
     stored: int
 
 
-def make_events(spark: SparkSession, each: int) -> DataFrame:
-    """`VALUES` values in windows of `each`, in memory: [window, pane, value].
+def make_algebras() -> dict[str, Algebra]:
+    """The quantile as it was computed before, and as it is now."""
 
-    Values are skewed, have three places, and come in no order.
-    """
+    def merge(sketches: Column) -> Column:
+        return F.call_function("kll_merge_agg_double", sketches)
+
+    lifted = F.call_function("kll_sketch_agg_double", F.col("value"))
+    value = F.call_function("kll_sketch_get_quantile_double", F.col("v__kll"), F.lit(RANK))
+    now = quantile(Input("v", F.col("value"), T.DoubleType(), (), RANK))
+    return {BEFORE: Algebra((Part("v__kll", lifted, merge),), value), NOW: now}
+
+
+def make_events(spark: SparkSession, values: int, shape: Shape) -> DataFrame:
+    """`values` in memory, skewed, with three places, in no order: [window, pane, value]."""
     nth = F.col("id")
     skewed = F.round(F.exp(F.randn(seed=1)) * 100, 3)
-    rows = spark.range(0, VALUES, numPartitions=2).select(
-        F.floor(nth / each).alias("window"), (nth % PANES).alias("pane"), skewed.alias("value")
+    rows = spark.range(0, values, numPartitions=2).select(
+        F.floor(nth / (shape.each or values)).alias("window"),
+        (nth % PANES).alias("pane"),
+        skewed.alias("value"),
     )
     cached = rows.cache()
     cached.count()
     return cached
 
 
-def lift_panes(events: DataFrame, size: int) -> DataFrame:
-    """The panes of `events` by sketches of `size`."""
-    sketch = F.call_function("kll_sketch_agg_double", F.col("value"), F.lit(size))
-    return events.groupBy("window", "pane").agg(sketch.alias("sketch"))
-
-
-def value_windows(panes: DataFrame, size: int) -> DataFrame:
-    """The quantile of each window of stored `panes`."""
-    merged = F.call_function("kll_merge_agg_double", F.col("sketch"), F.lit(size))
-    value: Column = F.call_function("kll_sketch_get_quantile_double", "sketch", F.lit(RANK))
-    return panes.groupBy("window").agg(merged.alias("sketch")).select("window", value)
-
-
-def measure_size(spark: SparkSession, events: DataFrame, size: int, folder: Path) -> Took:
-    """One round of one size."""
-    path = str(folder / str(size))
+def measure_once(
+    spark: SparkSession, events: DataFrame, algebra: Algebra, windows: int, folder: Path
+) -> Took:
+    """One round of one way."""
+    (part,) = algebra.parts
+    path = str(folder / "panes")
 
     def store() -> None:
-        lift_panes(events, size).write.option("compression", "zstd").mode("overwrite").parquet(path)
+        panes = events.groupBy("window", "pane").agg(part.lifted())
+        panes.write.option("compression", "zstd").mode("overwrite").parquet(path)
 
     def merge() -> None:
+        later = F.sequence(F.col("window"), F.col("window") + windows - 1)
+        panes = spark.read.parquet(path).withColumn("window", F.explode(later))
+        found = panes.groupBy("window").agg(part.merged()).select("window", algebra.lower)
         # The format noop computes every row and writes none.
-        found = value_windows(spark.read.parquet(path), size)
         found.write.format("noop").mode("overwrite").save()
 
     lift, merged = _time(spark, store), _time(spark, merge)
-    (counted,) = spark.read.parquet(path).agg(F.sum(F.octet_length("sketch"))).collect()
+    ((size,),) = spark.read.parquet(path).agg(F.avg(F.octet_length(part.name))).collect()
     stored = sum(file.stat().st_size for file in Path(path).glob("*.parquet"))
-    return Took(lift, merged, counted[0], stored)
+    return Took(lift, merged, size, stored)
 
 
 def _time(spark: SparkSession, action: Callable[[], None]) -> float:
@@ -97,53 +116,45 @@ def _time(spark: SparkSession, action: Callable[[], None]) -> float:
 
 
 def measure_shape(
-    spark: SparkSession, each: int, sizes: list[int], rounds: int, folder: Path
-) -> list[list[object]]:
-    """One row for each size, with ratios to the first of them."""
-    events = make_events(spark, each)
-    took: dict[int, list[Took]] = {size: [] for size in sizes}
+    spark: SparkSession, shape: Shape, values: int, rounds: int, folder: Path
+) -> list[object]:
+    """The row of the table."""
+    events = make_events(spark, values, shape)
+    algebras = make_algebras()
+    took: dict[str, list[Took]] = {name: [] for name in algebras}
     for n in range(rounds + 1):
-        for size in sizes[n % len(sizes) :] + sizes[: n % len(sizes)]:
-            found = measure_size(spark, events, size, folder)
+        for name in list(algebras)[:: -1 if n % 2 else 1]:
+            found = measure_once(spark, events, algebras[name], shape.windows, folder)
             # The first round warms the JVM up, so it does not count.
             if n:
-                took[size].append(found)
+                took[name].append(found)
     events.unpersist()
-    rows: list[list[object]] = []
-    for size in sizes:
-        lift = statistics.median(each.lift for each in took[size])
-        merge = statistics.median(each.merge for each in took[size])
-        pairs = zip(took[size], took[sizes[0]], strict=True)
-        ratio = statistics.median((a.lift + a.merge) / (b.lift + b.merge) for a, b in pairs)
-        last, first = took[size][-1], took[sizes[0]][-1]
-        panes = VALUES // each * PANES
-        rows.append(
-            [
-                f"{size:,}",
-                f"{lift:.2f}",
-                f"{merge:.2f}",
-                f"{ratio:.2f}",
-                f"{last.bytes / panes:,.0f}",
-                f"{last.bytes / first.bytes:.2f}",
-                f"{last.stored / first.stored:.2f}",
-            ]
-        )
-    return rows
+    before, now = took[BEFORE], took[NOW]
+    pairs = list(zip(now, before, strict=True))
+    each = values if shape.each is None else shape.each
+    return [
+        f"{each:,}" + (f", {shape.windows} windows a pane" if shape.windows > 1 else ""),
+        *(f"{statistics.median(t.lift + t.merge for t in of):.2f}" for of in (before, now)),
+        f"{statistics.median(a.lift / b.lift for a, b in pairs):.2f}",
+        f"{statistics.median(a.merge / b.merge for a, b in pairs):.2f}",
+        *(f"{of[-1].bytes:,.0f}" for of in (before, now)),
+        f"{now[-1].stored / before[-1].stored:.2f}",
+    ]
 
 
 def main() -> int:
-    """Prints a table for each shape."""
-    parser = argparse.ArgumentParser(description="the cost of quantiles by sketches of any size")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[200, EXACT])
+    """Prints a table of all shapes."""
+    parser = argparse.ArgumentParser(description="the cost of exact quantiles")
+    parser.add_argument("--values", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     spark = spark_session("quantiles")
-    heads = ["size", "lift CPU s", "merge CPU s", "ratio", "bytes/pane", "ratio", "stored"]
     with temporary_directory("quantiles") as folder:
-        for each in SHAPES:
-            rows = measure_shape(spark, each, options.sizes, options.rounds, folder)
-            title = f"windows of {each:,} values, {PANES} panes each"
-            Printer(as_json=False).table(heads, rows, title)
+        rows = [
+            measure_shape(spark, shape, options.values, options.rounds, folder) for shape in SHAPES
+        ]
+    heads = ["values", "CPU s before", "now", "lift", "merge", "bytes before", "now", "stored"]
+    Printer(as_json=False).table(heads, rows, f"quantiles of {options.values:,} values")
     return 0
 
 

@@ -336,6 +336,24 @@ def test_what_nobody_promises_is_asked_in_two_files() -> None:
     )
 
 
+def test_rows_are_pinned_in_one_way() -> None:
+    pins = Path("windowing/storage/pinned_rows.py")
+    offences = [
+        f"{path}:{line}: {owner}.{name} is for {pins} alone"
+        for path in files(*PRODUCT)
+        if path != pins
+        for owner, name, line in called_on(tree(path))
+        if name == "localCheckpoint" or (name == "checkpoint" and owner.endswith("rows"))
+    ]
+    assert_none(offences)
+    assert_none(
+        f"{path}:{line}: imports {name}"
+        for path in FRAME_FILES
+        for line, name in imported(tree(path))
+        if name.startswith(pins.with_suffix("").as_posix().replace("/", "."))
+    )
+
+
 def test_only_named_files_of_jobs_act_on_delta() -> None:
     offences: list[str] = []
     for path in files("jobs"):

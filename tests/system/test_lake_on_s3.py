@@ -6,7 +6,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.microbatch import outputs
+from jobs.session import spark_session
 from jobs.shortcuts import run_size
+from tests.conftest import SETTINGS
 from tests.support.random_schedules import schedule
 from tests.support.s3_server import S3Server
 from tests.system.test_random_schedules import QUICK, play_schedule
@@ -16,18 +18,18 @@ from windowing.storage import few_rows
 SEEDS = [pytest.param(seed, marks=() if seed in QUICK[:3] else pytest.mark.deep) for seed in QUICK]
 
 
-@pytest.fixture(scope="session")
-def s3_session(s3_server: S3Server, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
-    """The session of all tests, in a JVM that has the variables of the server."""
+@pytest.fixture(scope="module")
+def s3_session(s3_server: S3Server) -> Iterator[SparkSession]:
+    """A session in a JVM that has the variables of the server; no other may run in this process."""
+    # Hadoop's client of S3 writes to local files by a class of its own.
+    settings = {name: value for name, value in SETTINGS.items() if "fs.file.impl" not in name}
     with pytest.MonkeyPatch.context() as patched:
         for name, value in s3_server.environ.items():
             patched.setenv(name, value)
-        session: SparkSession = request.getfixturevalue("spark")
-        java = session._jvm
-        assert java is not None
-        found = java.java.lang.System.getenv("AWS_ENDPOINT_URL")
-        assert found == s3_server.endpoint, "the JVM was started without the variables"
+        session = spark_session("tests on S3", **settings)
+        assert session.conf.get("spark.hadoop.fs.s3a.endpoint") == s3_server.endpoint
         yield session
+        session.stop()
 
 
 @pytest.fixture

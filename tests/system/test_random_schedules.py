@@ -213,7 +213,7 @@ def land(lab: Lab, step: Run) -> list[Event]:
 def add_column(lab: Lab) -> None:
     """The source has a column more, and every row from now on a text in it."""
     name = f"note_{len(lab.more)}"
-    lab.spark.sql(f"alter table delta.`{lab.root}/source` add columns ({name} string)")
+    lab.spark.sql(f"alter table {lab.pipeline.source.table.sql} add columns ({name} string)")
     lab.schema += f", {name} string"
     lab.more[name] = "x"
 
@@ -226,12 +226,14 @@ def made_with_a_spare_column(lab: Lab) -> None:
     lab.schema += SPARE
     lab.more["spare"] = 7
     properties = "tblproperties ('delta.enableTypeWidening' = 'true')"
-    lab.spark.sql(f"create table delta.`{lab.root}/source` ({lab.schema}) using delta {properties}")
+    lab.spark.sql(
+        f"create table {lab.pipeline.source.table.sql} ({lab.schema}) using delta {properties}"
+    )
 
 
 def widen_column(lab: Lab) -> None:
     """The spare column takes large numbers, and gets one from now on."""
-    lab.spark.sql(f"alter table delta.`{lab.root}/source` alter column spare type bigint")
+    lab.spark.sql(f"alter table {lab.pipeline.source.table.sql} alter column spare type bigint")
     lab.schema = lab.schema.replace(SPARE, WIDE)
     lab.more["spare"] = 2**40
 

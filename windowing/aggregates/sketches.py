@@ -13,6 +13,10 @@ from windowing.aggregates.algebra import FRACTIONS, INTEGERS, Algebra, Input, Ne
 
 EXACT = 4_096
 """Up to so many values a quantile is exact. A sketch of that size contains each of them."""
+FEW = 200
+"""Up to so many values a pane is kept as a sketch of that size: a merge allocates what fits in."""
+EMPTY = bytes.fromhex("02010f01c8000800")
+"""A KLL sketch of `FEW` places without a value, in the stored form of DataSketches."""
 STAYS = 0.003
 """How far in rank a quantile of more values may be from one computed again from the same events.
 
@@ -50,8 +54,10 @@ def quantile(i: Input) -> Algebra:
     def value_at(rank: float) -> Column:
         return F.call_function(f"kll_sketch_get_quantile_{kind}", F.col(name), F.lit(rank))
 
-    sketch = F.call_function(f"kll_sketch_agg_{kind}", i.value.cast(kind), F.lit(EXACT))
-    part = Part(name, sketch, merge_sketches)
+    lifted = F.call_function(f"kll_sketch_agg_{kind}", i.value.cast(kind), F.lit(EXACT))
+    has_few = F.call_function(f"kll_sketch_get_n_{kind}", lifted) <= FEW
+    small = F.call_function(f"kll_sketch_merge_{kind}", F.lit(EMPTY), lifted)
+    part = Part(name, F.when(has_few, small).otherwise(lifted), merge_sketches)
     count = F.call_function(f"kll_sketch_get_n_{kind}", F.col(name))
     rank = i.argument or 0.0
     return Algebra((part,), F.when(count > 0, value_at(rank)), near=_near(rank, count, value_at))

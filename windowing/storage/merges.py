@@ -17,6 +17,7 @@ from windowing.location import Location
 from windowing.storage import delta, delta_log, own_tables, table_figures
 from windowing.storage.arrow_merge import Clauses
 from windowing.storage.own_tables import Snapshot
+from windowing.storage.pinned_rows import pin_rows
 
 _DELETION_VECTORS = "delta.enableDeletionVectors"
 _REWRITTEN_BYTES = 4 * 1024 * 1024
@@ -119,7 +120,7 @@ def swap_rows(path: Location, old: DataFrame, new: DataFrame, identity: Sequence
     counts = [F.count_if(F.col(OP) == op).alias(op) for op in ("D", "I")]
     source = deletes.unionByName(inserts).observe(observed, *counts)
     # MERGE may read its source more than once, so it is computed here, once.
-    source = source.localCheckpoint(eager=True)
+    source = pin_rows(source)
     same_row = [f"t.`{name}` <=> s.`{name}`" for name in identity]
     # A row to insert matches none, so it is inserted even where an equal row is deleted.
     to_delete = " and ".join([f"s.{OP} = 'D'", *same_row])

@@ -4,10 +4,11 @@ They are for this file alone, and each has a test of its own, which says what br
 Spark that has them no more is met here.
 """
 
+import os
 import re
 import secrets
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ from windowing.storage.files import locate_uri
 
 PORT, SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 """The variables by which PySpark finds a JVM that runs already."""
+_STARTED_HERE = "TIDEMARK_JVM"
+"""The variable that says that `start_gateway` has started it, and not `spark-submit`."""
 SPARK_ERRORS = (PySparkException, Py4JJavaError)
 """What Spark raises, and the bridge where PySpark has no class of its own for an error."""
 FENCED, COMMIT_UNKNOWN, UNSAFE_STORE = (
@@ -135,7 +138,28 @@ def start_gateway(settings: Mapping[str, str]) -> tuple[subprocess.Popen[bytes],
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     gateway: Any = launch_gateway(conf)  # type: ignore[no-untyped-call]
     parameters = gateway.java_parameters
-    return gateway.proc, {PORT: str(parameters.port), SECRET: parameters.auth_token}
+    found = {PORT: str(parameters.port), SECRET: parameters.auth_token, _STARTED_HERE: "yes"}
+    return gateway.proc, found
+
+
+def read_submitted() -> SparkConf | None:
+    """The settings that `spark-submit` was given, by options and by files.
+
+    None where it has not started this process.
+    """
+    if PORT not in os.environ or _STARTED_HERE in os.environ:
+        return None
+    SparkContext._ensure_initialized()
+    return SparkConf()
+
+
+def load_jars(paths: Iterable[str]) -> None:
+    """Adds JARs to the classes of a JVM that runs already, before it has a context."""
+    SparkContext._ensure_initialized()
+    java: Any = SparkContext._jvm
+    classes = java.java.lang.Thread.currentThread().getContextClassLoader()
+    for path in paths:
+        classes.addURL(java.java.io.File(path).toURI().toURL())
 
 
 def has_context() -> bool:

@@ -172,7 +172,7 @@ def test_values_are_lowered_with_the_bounds_of_those_as_good(spark: SparkSession
     found = lower_partials(
         merged, [], [Aggregate("middle", "quantile", "v", 0.5)], {"middle": near}
     )
-    assert found.first().asDict() == {
+    assert found.collect()[0].asDict() == {
         "middle": 5,
         "__overflow": False,
         "__low_middle": 4,
