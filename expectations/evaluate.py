@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame
 from expectations.library import import_great_expectations
 from expectations.outcome import Facts, Outcome, Standing, Verdict
 from expectations.places import SUITES, site_directory
+from windowing.location import Location
 from windowing.spec.pipeline import Pipeline
 
 gx = import_great_expectations()
@@ -43,7 +44,7 @@ def evaluate(
     outputs: Mapping[str, DataFrame],
     pipeline: Pipeline,
     facts: Facts,
-    docs: Path,
+    docs: Location,
     run_name: str,
     suites: Path = SUITES,
     standing: Mapping[str, Standing] | None = None,

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from windowing.ledger.acceptance import Reasons
+from windowing.location import Location
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -69,7 +69,7 @@ class Verdict:
     """All outcomes of one validation, and the page that shows them."""
 
     outcomes: tuple[Outcome, ...]
-    docs_index: Path
+    docs_index: Location
 
 
 def all_passed(outcomes: Iterable[Outcome]) -> bool:

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from windowing.errors import SpecError
+from windowing.location import Location
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names, quote_value, suggest_name
 
@@ -48,12 +49,12 @@ def find_missing_suite(pipeline: Pipeline, places: list[Path]) -> SpecError:
     return SpecError("expectations.suite", message, pipeline.file)
 
 
-def docs_of(pipeline: Pipeline) -> Path:
+def docs_of(pipeline: Pipeline) -> Location:
     """The directory with the Data Docs of every validation that is kept."""
-    return pipeline.table(_DOCS).local
+    return pipeline.table(_DOCS)
 
 
-def site_directory(docs: Path, run_name: str) -> Path:
+def site_directory(docs: Location, run_name: str) -> Location:
     """The directory of `run_name`'s site; characters unfit for a file name become dashes."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", run_name).strip(".-")
     return docs / (name or "run")

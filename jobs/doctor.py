@@ -1,4 +1,4 @@
-"""Diagnoses a pipeline, and recovers checkpoint and pointer from the ledger.
+"""Diagnoses a pipeline, and recovers its pointer from the ledger.
 
 A diagnosis finds everything for which the next run would be refused.
 """
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from jobs import publish
-from jobs.diagnosis import checkpoint
 from jobs.diagnosis.diagnose import (
     examine_tables,
     find_damaged_tables,
@@ -30,23 +29,22 @@ _MAX_ATTEMPTS = 5
 
 @dataclass(frozen=True)
 class Repaired:
-    """What `recover` repaired, and where the old checkpoint is kept (None: there was none)."""
+    """What `recover` repaired."""
 
     findings: tuple[Finding, ...]
-    kept: str | None
 
     def as_json(self) -> dict[str, object]:
         """The repair as plain JSON values."""
         repaired = [{"code": f.code, "found": f.found} for f in self.findings]
-        return {"repaired": repaired, "kept": self.kept}
+        return {"repaired": repaired}
 
 
 @in_exact_session
 def recover(spark: SparkSession, pipeline: Pipeline) -> Repaired:
-    """Rebuilds checkpoint and pointer from the ledger; the old checkpoint is kept beside it.
+    """Rebuilds the pointer from the ledger where it is newer than that.
 
-    What is consistent stays, and nothing is done where nothing is found. Raises StateRefused for a
-    finding that the ledger can't repair.
+    Nothing is done where nothing is found. Raises StateRefused for a finding that the ledger can't
+    repair.
     """
     with lock.writer(spark, pipeline):
         past = read_history(pipeline)
@@ -54,17 +52,12 @@ def recover(spark: SparkSession, pipeline: Pipeline) -> Repaired:
             raise damaged
         found = examine_tables(spark, pipeline, past)
         if not found:
-            return Repaired((), None)
+            return Repaired(())
         worst, *_ = found
         if worst.repair != RECOVER:
             raise refusal_of(pipeline, worst)
-        codes = {finding.code for finding in found}
-        if "POINTER_NEWER" in codes:
-            publish.rebuild_pointer(pipeline, past)
-            if codes == {"POINTER_NEWER"}:
-                return Repaired(found, None)
-        kept = checkpoint.rebuild_checkpoint(pipeline, past)
-        return Repaired(found, None if kept is None else str(kept))
+        publish.rebuild_pointer(pipeline, past)
+        return Repaired(found)
 
 
 @in_exact_session

@@ -40,6 +40,7 @@ from windowing.panes.table import Stamp
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta_log, own_tables, staged_files, table_retention, upkeep
 from windowing.storage.files import committed_us, has_commit
+from windowing.storage.store import store_of
 
 KEPT = timedelta(days=30)
 """How long VACUUM keeps files of state, ledger and refused rows that no newest version needs.
@@ -49,6 +50,9 @@ The files of an output are kept as long as its table properties say.
 
 WEEK = timedelta(days=7)
 """How far ahead outputs keep the versions that readers use: the next maintenance may be as late."""
+
+_CHECKPOINT = "_checkpoint"
+"""Where earlier versions kept how far the source was read; nothing looks there any more."""
 
 LOG_KEPT = timedelta(days=3)
 """How long commit files of state and ledger are kept.
@@ -99,6 +103,8 @@ def maintain(spark: SparkSession, pipeline: Pipeline, now: datetime | None = Non
     with lock.writer(spark, pipeline):
         past = finish_open_run(spark, pipeline, resume_all(spark, pipeline))
         drop_leftover_copy(spark, pipeline)
+        checkpoint = pipeline.table(_CHECKPOINT)
+        store_of(checkpoint).delete(checkpoint)
         if past.newest is None:
             return Maintenance(())
         clock_us = max(micros(now or datetime.now(UTC)), past.last_arrival or 0)

@@ -43,6 +43,7 @@ from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta, delta_log, own_tables, upkeep
 from windowing.storage.files import list_tables
+from windowing.storage.pinned_rows import pin_rows
 from windowing.storage.store import store_of
 
 COPY = "_check"
@@ -102,12 +103,12 @@ def check_range(
     # A wrong range is refused before the lock is taken; the ledger isn't needed to see that.
     chunks_of(pipeline, start, end, LedgerHistory())
     with ExitStack() as cleanup:
+        copy = _copy_of(pipeline)
+        cleanup.enter_context(lock.writer(spark, copy))
+        cleanup.callback(_delete_copy, spark, pipeline)
         with lock.writer(spark, pipeline):
             past = _require_finished(spark, pipeline)
-            copy = _copy_of(pipeline)
             chunks = chunks_of(pipeline, start, end, past)
-            cleanup.enter_context(lock.writer(spark, copy))
-            cleanup.callback(_delete_copy, spark, pipeline)
             cloned_versions = _clone_tables(spark, pipeline, copy)
         crashpoint("check.cloned")
         # The copy has no ledger yet: its first entry follows from no version.
@@ -226,13 +227,13 @@ def compare_outputs(
     # A difference within the error of an estimate is none.
     estimated = {a.name for a in window.aggregates if describe_aggregate(a.function).is_estimate}
     shown = [name for name in target.shown if name not in estimated]
-    changed = _find_changed_windows(found, wanted, shown, target).localCheckpoint(eager=True)
+    changed = pin_rows(_find_changed_windows(found, wanted, shown, target))
     by_change = changed.groupBy(_CHANGE).count().collect()
     counts = {row[_CHANGE]: row["count"] for row in by_change}
     if not counts:
         return Changed(), None
     first = changed.orderBy(*target.identity).limit(_MAX_EXAMPLES)
-    first = first.select(*target.identity).localCheckpoint(eager=True)
+    first = pin_rows(first.select(*target.identity))
     expected_rows = _collect_examples(wanted, first, shown, target)
     found_rows = _collect_examples(found, first, shown, target)
     example = differences.find_difference(window.name, expected_rows, found_rows, target.identity)

@@ -1,8 +1,9 @@
-"""Resets a pipeline: deletes state, outputs, ledger, checkpoint and pointer; the source stays.
+"""Resets a pipeline: deletes state, outputs, ledger and pointer; the source stays.
 
 Which keys were erased is forgotten with the ledger.
 
-lock -> one rename makes the directory invisible -> its files are deleted
+on a local disk: lock -> one rename makes the directory invisible -> its files are deleted
+on other storage: lock -> all tables but the ledger are deleted -> the ledger and what is left
 """
 
 import os
@@ -12,23 +13,24 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.diagnosis.checkpoint import CHECKPOINT
 from jobs.locking import lock_file
+from jobs.locking.lease_object import FILE as LOCK
 from windowing.crash import crashpoint
 from windowing.errors import UsageError
 from windowing.ledger.erased import Erasures
-from windowing.ledger.table import read_excerpt
+from windowing.ledger.table import LEDGER, read_excerpt
 from windowing.location import Location
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
-from windowing.storage.files import list_tables
-from windowing.storage.store import find_free, store_of
+from windowing.storage.files import has_directory, list_tables
+from windowing.storage.permission import check_permission
+from windowing.storage.store import find_free, shared_store_of, store_of
 
 _OWN = re.compile(
     r"_(lock|checkpoint(\..+)?|published\.(json|draft)|report\.html|docs|check)"
     r"|\._(published\.json|report\.html)\.draft"
 )
-"""What a pipeline's directory contains besides tables."""
+"""What a pipeline's directory contains besides tables; earlier versions have made checkpoints."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Holding:
     So many `erased_keys` and `erased_values` are remembered there and nowhere else.
     """
 
-    path: Path
+    path: Location
     tables: tuple[str, ...]
     others: tuple[str, ...]
     size: int
@@ -68,28 +70,23 @@ def holding(pipeline: Pipeline) -> Holding:
 
 
 def _find_holding(pipeline: Pipeline) -> Holding:
-    root = pipeline.root.local
-    if root.is_symlink():
-        raise UsageError(
-            f"{root} is a link to {root.resolve()}; reset only deletes real directories: "
-            "replace the symlink with the directory"
-        )
-    tables = set(list_tables(pipeline.root))
-    entries = {entry.name for entry in root.glob("*") if not _OWN.fullmatch(entry.name)}
-    others = entries - tables
-    has_internal_table = any(name.startswith("_") for name in tables)
-    made_by_runs = has_internal_table or (root / CHECKPOINT).is_dir()
+    root = pipeline.root
+    _refuse_link(root)
+    tables = set(list_tables(root))
+    names = set(store_of(root).list_names(root))
+    others = {name for name in names if not _OWN.fullmatch(name)} - tables
+    made_by_runs = any(name.startswith("_") for name in tables)
     if (tables or others) and not made_by_runs:
         found = join_names(sorted(tables | others)[:5])
         raise UsageError(
-            f"no ledger, state or checkpoint of {pipeline.name} is in {root}, but {found}; "
+            f"no ledger or state of {pipeline.name} is in {root}, but {found}; "
             "reset deletes what runs have made, so it leaves this alone: "
             "delete it by hand if nobody needs it"
         )
-    sizes = dict(store_of(pipeline.root).list_files(pipeline.root))
+    sizes = dict(store_of(root).list_files(root))
     # The lock is the command's own, and says who holds it.
-    sizes.pop(lock_file.lock_path(pipeline).name, None)
-    size = sum(sizes.values())
+    sizes.pop(LOCK, None)
+    size = sum(file.bytes for file in sizes.values())
     erased = _read_erasures(pipeline)
     of_keys = len(erased.digests_of(None))
     return Holding(
@@ -100,6 +97,14 @@ def _find_holding(pipeline: Pipeline) -> Holding:
         of_keys,
         len(erased.found) - of_keys,
     )
+
+
+def _refuse_link(root: Location) -> None:
+    if root.is_local and root.local.is_symlink():
+        raise UsageError(
+            f"{root} is a link to {root.local.resolve()}; reset only deletes real directories: "
+            "replace the symlink with the directory"
+        )
 
 
 def _read_erasures(pipeline: Pipeline) -> Erasures:
@@ -115,28 +120,49 @@ def _read_erasures(pipeline: Pipeline) -> Erasures:
 def reset(pipeline: Pipeline) -> Holding:
     """Deletes the pipeline's directory, so that the next run starts over; returns what was deleted.
 
-    If it is killed, either nothing was deleted or the directory was already renamed; the next reset
-    then deletes the rest. Raises Busy while another writer has the lock, and UsageError as
-    `holding` does and for what can't be deleted.
+    If it is killed, the next reset deletes the rest. On a local disk nothing was deleted then, or
+    the directory was already renamed. On other storage every run is refused until that reset,
+    because the ledger names tables that are gone. Raises Busy while another writer has the lock,
+    and UsageError as `holding` does and for what can't be deleted.
     """
     with lock_file.write_errors_explained(pipeline):
         return _reset_directory(pipeline)
 
 
 def _reset_directory(pipeline: Pipeline) -> Holding:
-    root = pipeline.root.local
-    _delete_renamed(root)
-    if not root.is_dir():
+    root = pipeline.root
+    if root.is_local:
+        _delete_renamed(root.local)
+    if not has_directory(root):
         return holding(pipeline)
     # What can't be reset is refused before the lock is taken, and read again under the lock.
     holding(pipeline)
     with lock_file.held_here(pipeline):
         found = holding(pipeline)
-        free = find_free(Location(str(root.parent)), f".{root.name}.reset-")
-        os.replace(root, free.local)
+        if root.is_local:
+            os.replace(root.local, find_free(root.parent, f".{root.name}.reset-").local)
+        else:
+            _delete_files(root)
         crashpoint("reset.taken")
-    _delete_renamed(root)
+    if root.is_local:
+        _delete_renamed(root.local)
     return found
+
+
+def _delete_files(root: Location) -> None:
+    """Deletes what lies in a directory on storage that can't rename one, the ledger last.
+
+    The lock stays, because whoever has it may begin anew only once all else is gone.
+    """
+    store = shared_store_of(root)
+    if store is None:
+        raise ValueError(f"{root} is a directory of this machine, which is renamed")
+    names = {*store.list_names(root)} - {LOCK, LEDGER}
+    for name in [*sorted(names), LEDGER]:
+        # Another command may have taken the lock over while this one slept.
+        check_permission()
+        store.delete_file(root / name)
+        store.delete(root / name)
 
 
 def _delete_renamed(root: Path) -> None:

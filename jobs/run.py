@@ -28,7 +28,6 @@ from windowing.ledger.table import read_excerpt
 from windowing.report.rule import RunReport, add_corrections
 from windowing.source.rule import find_followed, pending_changes
 from windowing.spec.pipeline import Pipeline
-from windowing.storage.kept_open import tables_kept_open
 
 
 @in_exact_session
@@ -77,7 +76,7 @@ def follow_rewrites(
 def _read_new_rows(
     spark: SparkSession, pipeline: Pipeline, arrival: datetime | None, following: Following | None
 ) -> RunReport:
-    with lock.writer(spark, pipeline), tables_kept_open():
+    with lock.writer(spark, pipeline):
         crashpoint("run.locked")
         before = read_excerpt(pipeline)
         schema = prepare_run(spark, pipeline, before)
@@ -97,7 +96,6 @@ def _read_new_rows(
             evolved=pending_spec_changes(pipeline, before),
             followed=find_followed(stream.past, {*left, *_list_batches(stream)}),
         )
-        stream.leave_rewrites()
         # Rows that changed in the source are reprocessed afterwards, as backfills of their ranges.
         _, done_entries = reprocess_source_changes(spark, pipeline, stream.past)
         return add_corrections(found, [done.counts for done in done_entries])

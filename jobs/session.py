@@ -12,10 +12,12 @@ from pyspark.sql import SparkSession
 
 from jobs.sessions.jars import JAR_NAMES, LOG_STORES
 from jobs.sessions.process import environment_changed
-from jobs.sessions.profiles import COMMON, DEFAULTS, HERE, LOCAL, is_local
+from jobs.sessions.profiles import CLUSTER, COMMON, DEFAULTS, HERE, LOCAL
 from jobs.sessions.s3_session import describe_s3
+from jobs.sessions.submitted import find_missing, is_left_to_user, merge_settings
 from windowing.errors import UsageError
 from windowing.storage import spark_internals
+from windowing.storage.pinned_rows import is_local
 
 SHARE = Path(sys.prefix) / "share" / "tidemark"
 JARS = Path(os.environ.get("TIDEMARK_JARS") or SHARE / "jars").absolute()
@@ -40,17 +42,20 @@ class Jvm:
 def spark_session(app_name: str = "tidemark", **conf: str) -> SparkSession:
     """A session that reads and writes Delta; `conf` adds to the settings above or replaces them.
 
-    The session is local, unless `spark.master` in `conf`, or without it `SPARK_MASTER` in the
-    environment, names a cluster. Where the environment names a JVM that `start_jvm` of another
-    process has started, the session is a new one in that JVM. Raises UsageError when a JAR is
-    missing, or when JAVA_HOME names a directory without Java. The environment of this process
-    stays as it is.
+    The session is local, unless `spark.master` in `conf`, or without it `spark-submit`, or without
+    that `SPARK_MASTER` in the environment, names a cluster. Under `spark-submit` its settings win
+    over ours that are not in `conf` and that no result depends on. Where the environment names a
+    JVM that `start_jvm` of another process has started, the session is a new one in that JVM.
+
+    Raises UsageError when a JAR is missing, or when JAVA_HOME names a directory without
+    Java. The environment of this process stays as it is.
     """
     builder = SparkSession.builder
     for name, value in _settings(app_name, conf).items():
         builder = builder.config(name, value)
     if spark_internals.PORT in os.environ and not spark_internals.has_context():
         spark_internals.join_running_context()
+    _load_jars_when_submitted()
     with environment_changed(_variables(_choose_master(conf))):
         return builder.getOrCreate()
 
@@ -68,8 +73,19 @@ def start_jvm() -> Jvm:
 
 
 def named_master() -> str | None:
-    """The master that the environment names, such as `spark://host:7077`; None where none."""
+    """The master that the environment names, such as `spark://host:7077`; None where none.
+
+    None under `spark-submit`, too, which has chosen one already.
+    """
+    if spark_internals.read_submitted() is not None:
+        return None
     return os.environ.get("SPARK_MASTER") or None
+
+
+def is_chosen(name: str) -> bool:
+    """Whether `spark-submit` was given the setting, and results don't depend on it."""
+    submitted = spark_internals.read_submitted()
+    return submitted is not None and is_left_to_user(name, submitted)
 
 
 def _settings(app_name: str, conf: Mapping[str, str]) -> dict[str, str]:
@@ -79,7 +95,18 @@ def _settings(app_name: str, conf: Mapping[str, str]) -> dict[str, str]:
     master = _choose_master(conf)
     names = {"spark.app.name": app_name, "spark.master": master}
     of_place = _local_settings(jars) if is_local(master) else _cluster_settings(jars)
-    return {**names, **DEFAULTS, **COMMON, **describe_s3(os.environ), **of_place, **conf}
+    ours = {**names, **DEFAULTS, **COMMON, **describe_s3(os.environ), **of_place}
+    submitted = spark_internals.read_submitted()
+    if submitted is not None:
+        ours = merge_settings(ours, submitted, jars)
+    return {**ours, **conf}
+
+
+def _load_jars_when_submitted() -> None:
+    """Adds the JARs to a JVM that `spark-submit` has started without them."""
+    submitted = spark_internals.read_submitted()
+    if submitted is not None and not spark_internals.has_context():
+        spark_internals.load_jars(find_missing(_find_jars(), submitted))
 
 
 def _variables(master: str) -> dict[str, str]:
@@ -93,7 +120,9 @@ def _variables(master: str) -> dict[str, str]:
 
 
 def _choose_master(conf: Mapping[str, str]) -> str:
-    return conf.get("spark.master") or named_master() or HERE
+    submitted = spark_internals.read_submitted()
+    chosen = None if submitted is None else submitted.get("spark.master")
+    return conf.get("spark.master") or chosen or named_master() or HERE
 
 
 def _find_jars() -> list[str]:
@@ -120,7 +149,7 @@ def _check_java_home() -> None:
 
 
 def _cluster_settings(jars: list[str]) -> dict[str, str]:
-    return {"spark.jars": ",".join(jars), "spark.driver.extraJavaOptions": JVM}
+    return {**CLUSTER, "spark.jars": ",".join(jars), "spark.driver.extraJavaOptions": JVM}
 
 
 def _local_settings(jars: list[str]) -> dict[str, str]:

@@ -11,7 +11,9 @@ from pyspark.sql import SparkSession
 from jobs.session import spark_session
 from jobs.sessions.process import stay_on_utc
 from jobs.sessions.profiles import LOCAL, TEST
+from tests.support.faulty_proxy import FaultyProxy, started_proxy
 from tests.support.java_guard import JavaGuard, may_start_java
+from tests.support.s3_server import S3Server, started_s3_server
 from windowing.location import Location
 from windowing.storage import delta_log
 
@@ -47,10 +49,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that request a JVM are marked so."""
+    """Tests that request a JVM, or a server, are marked so."""
     for item in items:
         if may_start_java(item):
             item.add_marker("spark")
+        if isinstance(item, pytest.Function) and "s3_server" in item.fixturenames:
+            item.add_marker("s3")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -81,6 +85,32 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def jvm() -> None:
     """Requested by tests, and by fixtures, that start processes with a JVM."""
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A server that speaks S3, for all tests of this process."""
+    with started_s3_server(tmp_path_factory.mktemp("s3")) as server:
+        yield server
+
+
+@pytest.fixture
+def s3_home(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Location:
+    """A directory without files in a bucket of its own; the environment says where S3 is."""
+    for name, value in s3_server.environ.items():
+        monkeypatch.setenv(name, value)
+    return Location(f"s3://{s3_server.make_bucket()}/lake")
+
+
+@pytest.fixture
+def s3_proxy(
+    s3_server: S3Server, s3_home: Location, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[FaultyProxy]:
+    """A proxy through which all that is asked of `s3_home` goes, also by processes."""
+    with started_proxy(s3_server.endpoint) as proxy:
+        for name, value in proxy.environ.items():
+            monkeypatch.setenv(name, value)
+        yield proxy
 
 
 @pytest.fixture(autouse=True)

@@ -120,7 +120,6 @@ INTERNALS = ("windowing/storage/delta_log.py", "windowing/storage/spark_internal
 # Only these look at the directory of a lake themselves: one that Great Expectations writes, one to
 # lock, one to rename, and one that messages of others name.
 DIRECTORIES = (
-    "expectations/places.py",
     "jobs/foreign_errors/control_errors.py",
     "jobs/locking/lock_file.py",
     "jobs/reset.py",
@@ -334,6 +333,24 @@ def test_what_nobody_promises_is_asked_in_two_files() -> None:
         for path in files(*PRODUCT)
         if path.as_posix() not in INTERNALS
         for offence in imported_from(path, {"py4j"})
+    )
+
+
+def test_rows_are_pinned_in_one_way() -> None:
+    pins = Path("windowing/storage/pinned_rows.py")
+    offences = [
+        f"{path}:{line}: {owner}.{name} is for {pins} alone"
+        for path in files(*PRODUCT)
+        if path != pins
+        for owner, name, line in called_on(tree(path))
+        if name == "localCheckpoint"
+    ]
+    assert_none(offences)
+    assert_none(
+        f"{path}:{line}: imports {name}"
+        for path in FRAME_FILES
+        for line, name in imported(tree(path))
+        if name.startswith(pins.with_suffix("").as_posix().replace("/", "."))
     )
 
 

@@ -42,7 +42,7 @@ class ExpectationsFailed(TidemarkError):
 
 
 class StateRefused(TidemarkError):
-    """Raised when source, checkpoint, ledger and tables are inconsistent.
+    """Raised when source, ledger, tables and pointer are inconsistent.
 
     It carries the name of the finding. Nothing was written.
     """

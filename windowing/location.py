@@ -5,16 +5,22 @@ from pathlib import Path
 
 from windowing.columns import quote_name
 
+S3 = "s3://"
+"""How the text of a location on S3 begins."""
+
 
 @dataclass(frozen=True)
 class Location:
     """A table or a file by its absolute path, or a table by its name in Spark's catalog.
 
-    `text` is what a spec is resolved to, and what Spark, delta-rs and messages take.
+    A path is one of this machine, or `s3://BUCKET/KEY`. `text` is what a spec is resolved to, and
+    what delta-rs and messages take.
 
     >>> lake = Location("/lake/shop")
     >>> (lake / "hourly").sql, (lake / "hourly").uri
     ('delta.`/lake/shop/hourly`', 'file:///lake/shop/hourly')
+    >>> (Location("s3://bucket/shop") / "hourly").sql
+    'delta.`s3a://bucket/shop/hourly`'
     >>> Location("shop.orders").sql
     '`shop`.`orders`'
     """
@@ -34,24 +40,50 @@ class Location:
         return "/" not in self.text
 
     @property
+    def is_local(self) -> bool:
+        """Whether this is a path of this machine."""
+        return self.text.startswith("/")
+
+    @property
     def name(self) -> str:
         """The last part of a path."""
         return self.text.rpartition("/")[2]
 
     @property
+    def parent(self) -> "Location":
+        """The directory that this path lies in."""
+        return Location(self.text.rpartition("/")[0] or "/")
+
+    @property
     def local(self) -> Path:
-        """The same path, for the file system of this machine."""
+        """The same path, for the file system of this machine; ValueError for any other."""
+        if not self.is_local:
+            raise ValueError(f"{self.text} is no path of this machine")
         return Path(self.text)
+
+    @property
+    def bucket_and_key(self) -> tuple[str, str]:
+        """The bucket of a path on S3, and the key in it; ValueError for any other."""
+        if not self.text.startswith(S3):
+            raise ValueError(f"{self.text} is not on S3")
+        bucket, _, key = self.text.removeprefix(S3).partition("/")
+        return bucket, key
+
+    @property
+    def hadoop(self) -> str:
+        """The path as Spark takes it, whose client of S3 has a scheme of its own."""
+        is_on_s3 = self.text.startswith(S3)
+        return f"s3a://{self.text.removeprefix(S3)}" if is_on_s3 else self.text
 
     @property
     def sql(self) -> str:
         """The table as a statement of Spark names it."""
-        return quote_name(self.text) if self.is_in_catalog else f"delta.`{self.text}`"
+        return quote_name(self.text) if self.is_in_catalog else f"delta.`{self.hadoop}`"
 
     @property
     def uri(self) -> str:
-        """The path as a `file:` URI, in which a space is `%20`."""
-        return self.local.as_uri()
+        """The path as a URI; in one of `file:` a space is `%20`."""
+        return self.local.as_uri() if self.is_local else self.text
 
     def contains(self, other: "Location") -> bool:
         """Whether `other` is this directory or lies in it."""

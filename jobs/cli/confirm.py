@@ -1,4 +1,4 @@
-"""The question that a command asks before it deletes."""
+"""The question that a command asks before it deletes, or does what another one can't expect."""
 
 import sys
 
@@ -9,16 +9,16 @@ from jobs.cli.exit_codes import DECLINED
 from windowing.errors import UsageError
 
 
-def confirm(would: str, question: str) -> None:
+def confirm(would: str, question: str, declined: str = "nothing was deleted") -> None:
     """Asks `question`, and returns if the answer is yes.
 
     Raises UsageError, which reports what the command `would` do, where there is no terminal, and
-    Failure if the answer is no.
+    Failure, which says what was `declined`, if the answer is no.
     """
     if not sys.stdin.isatty():
         raise UsageError(f"{would}; it asks first, and there is no terminal to ask on: give --yes")
     if not _is_confirmed(question):
-        raise Failure("nothing was deleted", DECLINED)
+        raise Failure(declined, DECLINED)
 
 
 def _is_confirmed(question: str) -> bool:

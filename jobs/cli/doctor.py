@@ -1,9 +1,10 @@
-"""The command that diagnoses a pipeline: doctor."""
+"""The command that diagnoses a pipeline, and ends the lock of one that is lost: doctor."""
 
 from typing import TYPE_CHECKING
 
 import click
 
+from jobs.cli.confirm import confirm
 from jobs.cli.errors import Failure
 from jobs.cli.exit_codes import REFUSED
 from jobs.cli.options import common
@@ -12,17 +13,31 @@ from jobs.console import Printer
 from windowing.report.text import count
 
 if TYPE_CHECKING:
+    from jobs.locking.lease_note import LeaseNote
     from windowing.errors import StateRefused
     from windowing.spec.pipeline import Pipeline
 
 
-@click.command(short_help="Check that source, checkpoint, ledger and tables are consistent.")
+@click.command(short_help="Check that source, ledger, tables and pointer are consistent.")
 @common
-def doctor(pipeline: "Pipeline", *, as_json: bool) -> None:
-    """Check that source, checkpoint, ledger and tables are consistent; exit 4 if not.
+@click.option(
+    "--break-lock",
+    is_flag=True,
+    help="Only end the lock of a command that is lost, after asking, on storage without locks.",
+)
+@click.option("--yes", is_flag=True, help="Break the lock without asking.")
+def doctor(pipeline: "Pipeline", *, as_json: bool, break_lock: bool, yes: bool) -> None:
+    """Check that source, ledger, tables and pointer are consistent; exit 4 if not.
 
     Every run makes the same diagnosis before it begins. Nothing is written.
+
+    On S3 a lock ends by itself when its holder does not renew it. With --break-lock it ends at
+    once: what its holder has not committed is lost, and the next command finishes the rest.
     """
+    if break_lock:
+        _break_lock(pipeline, as_json=as_json, yes=yes)
+        return
+    from jobs.locking.broken_lock import find_lock
     from jobs.sessions.profiles import TINY
 
     session = open_to_write(pipeline, TINY)
@@ -35,12 +50,43 @@ def doctor(pipeline: "Pipeline", *, as_json: bool) -> None:
         printer.table(["finding", "what"], rows, pipeline.name)
     else:
         printer.line(
-            f"{pipeline.name} is healthy: source, checkpoint, ledger and tables are consistent"
+            f"{pipeline.name} is healthy: source, ledger, tables and pointer are consistent"
         )
+    lock = find_lock(pipeline)
+    if lock is not None:
+        printer.line(f"the lock is free; last held by {_describe_holder(lock)}")
     findings = [{"code": refused.code, "found": refused.message} for refused in found]
-    printer.finish({"pipeline": pipeline.name, "healthy": not found, "findings": findings})
+    shown = {"findings": findings, "lock": None if lock is None else lock.as_json()}
+    printer.finish({"pipeline": pipeline.name, "healthy": not found, **shown})
     if found:
         raise Failure(_describe_findings(pipeline, found), REFUSED)
+
+
+def _break_lock(pipeline: "Pipeline", *, as_json: bool, yes: bool) -> None:
+    from jobs.locking.broken_lock import break_lock, find_lock_to_break
+
+    printer = Printer(as_json=as_json)
+    held = find_lock_to_break(pipeline)
+    if held is not None and not yes:
+        holder = _describe_holder(held)
+        confirm(
+            f"doctor would break the lock of {holder}",
+            f"Break the lock of {holder}? What it has not committed is lost.",
+            "the lock stays as it is",
+        )
+    is_broken = held is not None and break_lock(pipeline, held)
+    if held is None:
+        printer.line(f"{pipeline.name}: nobody holds the lock")
+    elif is_broken:
+        printer.line(f"{pipeline.name}: the lock of {_describe_holder(held)} is broken")
+    else:
+        printer.line(f"{pipeline.name}: {_describe_holder(held)} has given the lock back meanwhile")
+    lock = None if held is None else held.as_json()
+    printer.finish({"pipeline": pipeline.name, "broken": is_broken, "lock": lock})
+
+
+def _describe_holder(lock: "LeaseNote") -> str:
+    return f"{lock.holder}, epoch {lock.epoch}"
 
 
 def _describe_findings(pipeline: "Pipeline", found: "tuple[StateRefused, ...]") -> str:

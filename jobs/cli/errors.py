@@ -5,6 +5,7 @@ import re
 import click
 
 from windowing.errors import TidemarkError
+from windowing.location import S3
 from windowing.report.text import cell
 
 _MAX_LENGTH = 300
@@ -28,6 +29,8 @@ _REMEDIES = {
 _HOST = re.compile("|".join(_REMEDIES))
 _OF_HOST = re.compile(r"(java\.(io|nio|net|lang)|org\.apache\.hadoop)\.")
 """How the class of an error begins whose text is the host's. That of others may quote a row."""
+_LOST_ROWS = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
+"""Spark's condition where rows are gone with all executors that had them."""
 
 
 class Failure(click.ClickException):
@@ -42,11 +45,17 @@ def explain_error(error: Exception) -> Failure:
     """An error of Tidemark as it is; of any other its kind and the first line, shortened."""
     if isinstance(error, TidemarkError):
         return Failure(_one_line(str(error)), error.exit_code)
+    if isinstance(error, OSError) and str(error.filename).startswith(S3):
+        again = "run again, which finishes what was begun"
+        return Failure(f"{error.filename}: {error.strerror}; {again}", 1)
     host = _find_host_problem(error)
     if host is not None:
         place, text = host
         again = f"{_REMEDIES[text]}, then run again, which finishes what was begun"
         return Failure(f"{place}{text}; {again}", 1)
+    if _says(error, _LOST_ROWS):
+        lost = "all executors were lost that had some rows of this command"
+        return Failure(f"{lost}; run it again, which finishes what was begun", 1)
     return Failure(f"unexpected {_describe(error)}; run again with --debug for more", 1)
 
 
@@ -57,6 +66,15 @@ def describe_usage_error(error: click.ClickException) -> str:
         return text
     where = f"{error.ctx.info_name}: " if error.ctx.parent else ""
     return f"{where}{text[:1].lower()}{text[1:]}; see `{error.ctx.command_path} --help`"
+
+
+def _says(error: Exception, condition: str) -> bool:
+    """Whether an error of the JVM has a condition of Spark, as it is or as its first cause."""
+    if not is_from_jvm(error):
+        return False
+    from windowing.storage.spark_internals import read_first_cause
+
+    return condition in str(error) or condition in read_first_cause(error)
 
 
 def _find_host_problem(error: Exception) -> tuple[str, str] | None:

@@ -1,4 +1,4 @@
-"""The command that rebuilds checkpoint and pointer from the ledger: recover."""
+"""The command that rebuilds the pointer from the ledger: recover."""
 
 from typing import TYPE_CHECKING
 
@@ -15,11 +15,10 @@ if TYPE_CHECKING:
 @click.command()
 @common
 def recover(pipeline: "Pipeline", *, as_json: bool) -> None:
-    """Rebuild a lost or damaged checkpoint from the ledger.
+    """Rebuild a `_published.json` that is newer than the ledger.
 
-    A checkpoint that is older than the ledger, or of another stream, is rebuilt as well. So is a
-    `_published.json` that is newer. The old checkpoint is kept beside the new one. Exit 4, and a
-    message that says what to do, if the ledger isn't enough.
+    It then names again what the ledger has published. Exit 4, and a message that says what to do,
+    if the ledger isn't enough.
     """
     from jobs.sessions.profiles import TINY
 
@@ -30,8 +29,6 @@ def recover(pipeline: "Pipeline", *, as_json: bool) -> None:
     printer = Printer(as_json=as_json)
     for finding in repaired.findings:
         printer.line(f"{pipeline.name}: repaired {finding.code}: {finding.found}")
-    if repaired.kept is not None:
-        printer.line(f"the old checkpoint is kept as {repaired.kept}")
     if not repaired.findings:
         printer.line(f"{pipeline.name}: nothing to repair")
     printer.finish({"pipeline": pipeline.name, **repaired.as_json()})

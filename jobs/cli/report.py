@@ -46,7 +46,7 @@ def report(pipeline: "Pipeline", *, as_json: bool, output: Path | None) -> None:
     if docs is not None:
         # Beside its pipeline the page can move with it.
         is_beside = output is None
-        href = "/".join(docs.parts[-3:]) if is_beside else docs.as_uri()
+        href = "/".join(docs.text.split("/")[-3:]) if is_beside else docs.uri
     text = render_page(facts, datetime.now(UTC), href)
     try:
         if output is None:

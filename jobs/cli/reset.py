@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def reset(pipeline: "Pipeline", *, as_json: bool, yes: bool) -> None:
     """Start over: delete what runs have made, after asking.
 
-    State, outputs, ledger and checkpoint are deleted; the source stays. The next run reads the
+    State, outputs, ledger and pointer are deleted; the source stays. The next run reads the
     source from its beginning, with the rows of keys that were erased. Nothing is published until
     the next publish.
     """

@@ -89,9 +89,9 @@ def _start_session(profile: "Profile") -> "SparkSession":
 
 
 def _make_session(profile: "Profile") -> "SparkSession":
-    from jobs.session import spark_session
+    from jobs.session import is_chosen, spark_session
 
-    return spark_session(**profile)
+    return spark_session(**{n: value for n, value in profile.items() if not is_chosen(n)})
 
 
 def _let_ctrl_c_end(session: "SparkSession") -> "SparkSession":

@@ -13,6 +13,7 @@ MODULES = (
     "jinja2",
     "markupsafe",
     "numpy",
+    "obstore",
     "pandas",
     "py4j",
     "pyarrow",

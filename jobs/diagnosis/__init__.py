@@ -1,1 +1,1 @@
-"""Whether checkpoint, ledger, tables and spec are consistent, and tables that fit the spec."""
+"""Whether ledger, tables, pointer and spec are consistent, and tables that fit the spec."""

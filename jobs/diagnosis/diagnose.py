@@ -1,4 +1,4 @@
-"""Diagnosis before anything is written: source, checkpoint, ledger and tables are consistent.
+"""Diagnosis before anything is written: source, ledger, tables and pointer are consistent.
 
 The ledger is what the others are compared with.
 """
@@ -10,20 +10,18 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from jobs.diagnosis import checkpoint, tables
+from jobs.diagnosis import tables
 from jobs.diagnosis.pointer import POINTER, read_pointed_step
 from jobs.diagnosis.spec_changes import check_source_types, check_spec_change, spec_difference
 from jobs.foreign_errors.control_errors import control_errors_explained
 from windowing.admit.table import REFUSED
 from windowing.columns import RUN
 from windowing.doctor.rule import (
-    RECOVER,
     Finding,
     advise_on,
     of_batches,
     of_pointer,
     of_runs,
-    of_stream,
     of_tables,
 )
 from windowing.errors import StateRefused
@@ -35,6 +33,7 @@ from windowing.source import table as source
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
 from windowing.storage import control, own_tables, upkeep
+from windowing.storage.fence import OPERATION
 from windowing.storage.files import has_commit, list_tables
 
 HARMLESS = (
@@ -45,8 +44,9 @@ HARMLESS = (
     "UNSET TBLPROPERTIES",
     "UPGRADE PROTOCOL",
     "COMPUTE STATS",
+    OPERATION,
 )
-"""Operations by other programs that leave every row of a table as it is."""
+"""Operations by other programs, and of a lock taken over, that leave every row as it is."""
 _WIDENED = "CHANGE COLUMN"
 """Harmless for refused rows, whose types follow those of the source before a run records anything.
 
@@ -125,16 +125,13 @@ def _read_log(pipeline: Pipeline, name: str) -> None:
 def examine_tables(
     spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt
 ) -> tuple[Finding, ...]:
-    """Everything of checkpoint and tables that is not consistent with the ledger; only reads.
+    """Everything of tables and pointer that is not consistent with the ledger; only reads.
 
     The first finding is one whose repair includes the repair of the others.
     No table is damaged.
     """
     if not past.entries:
-        left_behind = _find_left_behind(spark, pipeline)
-        if left_behind:
-            return left_behind
-        return of_stream(checkpoint.read_stream(pipeline), past)
+        return _find_left_behind(spark, pipeline)
     recorded = past.versions
     present = {name: _read_version(pipeline.table(name)) for name in recorded}
     foreign: dict[str, str] = {}
@@ -143,16 +140,14 @@ def examine_tables(
     if not past.is_open:
         foreign = _find_foreign_operations(spark, pipeline, recorded, present)
         unknown = _find_unknown_tables(spark, pipeline, past)
-    found = (
-        *of_stream(checkpoint.read_stream(pipeline), past),
+    return (
         *of_batches(_read_batches(pipeline), past),
         *of_tables(recorded, present, foreign),
         *_find_newer_outputs(spark, pipeline, past),
         *unknown,
+        # A pointer that is rebuilt does not help where the tables are wrong, too.
         *of_pointer(read_pointed_step(pipeline), past),
     )
-    # A checkpoint that is rebuilt does not help where the tables are wrong, too.
-    return tuple(sorted(found, key=lambda finding: finding.repair == RECOVER))
 
 
 def _find_newer_outputs(
@@ -232,9 +227,7 @@ def _foreign_tables(names: list[str]) -> Finding:
 def refusal_of(pipeline: Pipeline, finding: Finding) -> StateRefused:
     """A finding as the error that a run ends with."""
     where = pipeline.root
-    if finding.code.startswith("CHECKPOINT"):
-        where = pipeline.table(checkpoint.CHECKPOINT)
-    elif finding.code.startswith("POINTER"):
+    if finding.code.startswith("POINTER"):
         where = pipeline.table(POINTER)
     repair = advise_on(pipeline, finding)
     return StateRefused(finding.code, f"{where}: {finding.found}; {repair}")

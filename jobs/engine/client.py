@@ -19,6 +19,8 @@ from jobs.engine.wire import connect, receive_frame, send_frame
 from windowing.errors import TidemarkError, UsageError
 
 VARIABLE = "TIDEMARK_ENGINE"
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""The variable by which `spark-submit` names its JVM, which the command works in."""
 COMMANDS = frozenset(
     {
         *("run", "backfill", "validate", "publish", "explain", "show", "late", "state", "report"),
@@ -56,6 +58,8 @@ def _is_for_engine(words: Sequence[str]) -> bool:
     What `--debug` shows of the JVM is in the engine's log, and a closed stream can't be sent.
     """
     if not words or words[0] not in COMMANDS or os.environ.get("TIDEMARK_DEBUG"):
+        return False
+    if os.environ.get(_SUBMITTED):
         return False
     streams = (sys.stdin, sys.stdout, sys.stderr)
     return None not in streams and not {"--debug", "--help", "-h"}.intersection(words)

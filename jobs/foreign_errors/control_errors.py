@@ -48,8 +48,10 @@ def control_errors_explained(pipeline: Pipeline) -> Iterator[None]:
 
 def _drop_location(error: TableError) -> str:
     """The library's message without the table's path, which may contain any words."""
-    path = error.path.local
-    places = [str(path), str(path.resolve())]
+    path = error.path
+    places = [path.text, path.hadoop]
+    if path.is_local:
+        places.append(str(path.local.resolve()))
     reason = error.reason
     for place in places:
         reason = reason.replace(place, "")

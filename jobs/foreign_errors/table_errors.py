@@ -68,6 +68,6 @@ def explain_table_error(pipeline: Pipeline, text: str) -> TidemarkError | None:
         return None
     refusal = refusals[0]
     # The message also contains values of rows, so only the table's name is taken from it.
-    named = re.search(re.escape(pipeline.root.text) + r"/\w+", text)
-    table = named[0] if named else f"a table in {pipeline.root}"
+    named = re.search(re.escape(pipeline.root.hadoop) + r"/(\w+)", text)
+    table = str(pipeline.table(named[1])) if named else f"a table in {pipeline.root}"
     return refuse_table(pipeline, table, refusal)

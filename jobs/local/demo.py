@@ -25,6 +25,7 @@ import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from expectations.docs import list_sites
 from expectations.places import docs_of
 from jobs.console import Printer, redirected_stdio
 from jobs.local.flights import (
@@ -352,14 +353,12 @@ def print_results(demo: Demo) -> None:
     )
     print_rows("Great Expectations", verdicts.orderBy("seq"), ["run", "expectations", "failed"])
     entries = len(read_history(demo.pipeline).entries)
-    docs = docs_of(demo.pipeline)
-    pages = sorted(docs.glob("*/index.html"), key=lambda page: page.stat().st_mtime)
+    sites = list_sites(docs_of(demo.pipeline))
     spec = demo.home / "pipelines" / "departures.yaml"
-    newest_page = pages[-1] if pages else docs
     lines = [
         f"Lake       {demo.pipeline.root}  ({entries} ledger entries)",
         f"Report     {demo.pipeline.table('_report.html')}",
-        f"Data Docs  {newest_page}",
+        f"Data Docs  {sites[0] / 'index.html' if sites else 'none'}",
         f"Next       .venv/bin/tidemark show {spec} hourly --key JFK --published",
     ]
     for line in lines:

@@ -32,6 +32,11 @@ def end_earlier_try(file: BinaryIO, attempt: Attempt) -> Holder | None:
     locked_by = find_locking_process(file)
     if locked_by not in (None, *(each.process for each in holder.processes)):
         return None
+    return end_holder(holder)
+
+
+def end_holder(holder: Holder) -> Holder | None:
+    """`holder`, if its processes ran on this system and have ended now; None where not."""
     try:
         return holder if end_processes(holder.processes) else None
     except PermissionError:

@@ -38,13 +38,13 @@ class Holder:
         return f"{named}, try {self.attempt.number} of {self.attempt.task}"
 
 
-def describe_this_process(jvms: Iterable[int] = ()) -> bytes:
-    """The holder that this process is, with its JVM if it has one, as the file has it.
+def find_this_holder(jvms: Iterable[int] = ()) -> Holder:
+    """The holder that this process is, with its JVM if it has one.
 
     UsageError where the environment names no attempt and should.
     """
     found = [find_process(process) for process in (os.getpid(), *jvms)]
-    holder = Holder(
+    return Holder(
         _name_command(),
         os.getpid(),
         socket.gethostname(),
@@ -52,8 +52,12 @@ def describe_this_process(jvms: Iterable[int] = ()) -> bytes:
         find_own_attempt(),
         tuple(process for process in found if process is not None),
     )
+
+
+def describe_holder(holder: Holder) -> dict[str, object]:
+    """The holder as plain JSON values, which `parse_holder` reads."""
     attempt = None if holder.attempt is None else str(holder.attempt)
-    return json.dumps({**asdict(holder), "attempt": attempt}).encode()
+    return {**asdict(holder), "attempt": attempt}
 
 
 def parse_holder(content: bytes) -> Holder | None:

@@ -1,8 +1,8 @@
-"""One writer for each pipeline, by a record lock on a file.
+"""One writer for each pipeline, by a record lock on a file, or by a lease on a shared store.
 
 The JVM holds the lock, so that the lock lives and dies with that process. Few rows are committed by
 this process, each time to a table that it opened before it asked the JVM for them: a process whose
-JVM has ended gets none, or finds another commit first.
+JVM has ended gets none, or finds another commit first. A lease is held by this process.
 """
 
 from collections.abc import Iterator
@@ -13,6 +13,8 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_f
 
 from jobs.foreign_errors.table_errors import table_errors_explained
 from jobs.locking.holder import parse_holder
+from jobs.locking.lease import holding, take_lease
+from jobs.locking.lease_object import find_lease
 from jobs.locking.lock_file import (
     busy_error,
     lock_path,
@@ -20,9 +22,10 @@ from jobs.locking.lock_file import (
     one_block_here,
     write_errors_explained,
 )
-from windowing.errors import Busy
+from windowing.errors import Busy, TidemarkError
 from windowing.spec.pipeline import Pipeline
-from windowing.storage.spark_internals import FileLock
+from windowing.storage.kept_open import note_tables, tables_kept_open
+from windowing.storage.spark_internals import CommitFence, FileLock, find_jvm_process
 
 _RETRY_SECONDS = 0.5
 """The pause between two attempts to get a lock that is held."""
@@ -36,6 +39,19 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
     Busy when another process or another block of this JVM holds it; UsageError when the lake can't
     be written to.
     """
+    lease = find_lease(pipeline)
+    if lease is not None:
+        with write_errors_explained(pipeline):
+            held = take_lease(lease, [find_jvm_process(spark)])
+        with (
+            holding(held),
+            _fenced(spark, pipeline),
+            tables_kept_open(),
+            table_errors_explained(pipeline),
+        ):
+            note_tables(pipeline.root)
+            yield
+        return
     path = lock_path(pipeline)
     with write_errors_explained(pipeline):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -51,12 +67,28 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
             # file without a name, and another process may hold one on a new file.
             if not path.exists() or path.stat().st_ino != inode:
                 raise busy_error(pipeline)
-            note_holder_of(path, lock.process)
+            note_holder_of(path, find_jvm_process(spark))
             # Whoever writes holds the lock, so every error of a write passes here.
-            with table_errors_explained(pipeline):
+            with tables_kept_open(), table_errors_explained(pipeline):
+                note_tables(pipeline.root)
                 yield
         finally:
             lock.release()
+
+
+@contextmanager
+def _fenced(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
+    """Inside, the JVM commits to tables of the pipeline only versions that this command allows.
+
+    After an error that is none of ours the JVM may still be at work, so that this stays.
+    """
+    fence = CommitFence(spark, pipeline.root.hadoop)
+    try:
+        yield
+    except TidemarkError:
+        fence.lift()
+        raise
+    fence.lift()
 
 
 @contextmanager

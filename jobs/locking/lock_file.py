@@ -1,6 +1,7 @@
 """The file that is locked, as this process sees it: for commands that need no JVM."""
 
 import fcntl
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,11 +12,14 @@ from typing import BinaryIO
 from jobs.foreign_errors.control_errors import control_errors_explained
 from jobs.locking.attempt import find_own_attempt
 from jobs.locking.earlier_try import end_earlier_try
-from jobs.locking.holder import Holder, describe_this_process, parse_holder
+from jobs.locking.holder import Holder, describe_holder, find_this_holder, parse_holder
+from jobs.locking.lease import holding, probe_lease, take_lease
+from jobs.locking.lease_object import FILE, find_lease
 from windowing.errors import Busy, UsageError
 from windowing.spec.pipeline import Pipeline
+from windowing.storage.kept_open import note_tables, tables_kept_open
+from windowing.storage.store import shared_store_of
 
-_FILE = "_lock"
 _LOCKED_HERE: set[Path] = set()
 """The lock files that blocks of this process hold."""
 _GUARD = Lock()
@@ -24,7 +28,7 @@ _GUARD = Lock()
 
 def lock_path(pipeline: Pipeline) -> Path:
     """The file whose lock a writer of the pipeline holds."""
-    return pipeline.table(_FILE).local
+    return pipeline.table(FILE).local
 
 
 @contextmanager
@@ -33,6 +37,14 @@ def held_here(pipeline: Pipeline) -> Iterator[None]:
 
     Busy when another process holds it; UsageError when the lake can't be written to.
     """
+    lease = find_lease(pipeline)
+    if lease is not None:
+        with write_errors_explained(pipeline):
+            held = take_lease(lease)
+        with holding(held), tables_kept_open(), control_errors_explained(pipeline):
+            note_tables(pipeline.root)
+            yield
+        return
     path = lock_path(pipeline)
     with one_block_here(pipeline, path.resolve()), _open_file(pipeline, path) as file:
         _lock(pipeline, file)
@@ -41,7 +53,8 @@ def held_here(pipeline: Pipeline) -> Iterator[None]:
             raise busy_error(pipeline)
         # Opened once more and closed, the file would lose its lock.
         _note_holder(file)
-        with control_errors_explained(pipeline):
+        with tables_kept_open(), control_errors_explained(pipeline):
+            note_tables(pipeline.root)
             yield
 
 
@@ -55,7 +68,7 @@ def _note_holder(file: BinaryIO, *jvms: int) -> None:
     # Where the disk is full, whoever is refused does not learn who holds the lock.
     with suppress(OSError):
         file.truncate(0)
-        file.write(describe_this_process(jvms))
+        file.write(json.dumps(describe_holder(find_this_holder(jvms))).encode())
         file.flush()
 
 
@@ -96,8 +109,12 @@ def probe(pipeline: Pipeline) -> Holder | None:
     An earlier try of the task that this process is a try of is ended instead, and returned.
     UsageError when the lake can't be written to.
     """
-    path = lock_path(pipeline)
     attempt = find_own_attempt()
+    lease = find_lease(pipeline)
+    if lease is not None:
+        with write_errors_explained(pipeline):
+            return probe_lease(lease, attempt)
+    path = lock_path(pipeline)
     with write_errors_explained(pipeline):
         # Where the directory may not be entered, even this is refused.
         if not path.exists():
@@ -118,11 +135,13 @@ def write_errors_explained(pipeline: Pipeline) -> Iterator[None]:
     except OSError as error:
         cause = f"({error.strerror}): {error.filename}"
         allowed = "the lake has to be a directory to which the user of this process may write"
+        if shared_store_of(pipeline.root) is not None:
+            allowed = "the credentials of this process have to allow reading and writing there"
         raise UsageError(f"{pipeline.root} can't be written to {cause}; {allowed}") from error
 
 
 def busy_error(pipeline: Pipeline, holder: Holder | None = None) -> Busy:
     """The error of whoever finds the lock held; `holder` is named where it is known."""
-    held = f"another writer holds {pipeline.table(_FILE)}"
+    held = f"another writer holds {pipeline.table(FILE)}"
     named = "" if holder is None else f": {holder}"
     return Busy(f"{pipeline.name}: {held}{named}; try again when it has finished")

@@ -10,12 +10,18 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 ENDING_SECONDS = {signal.SIGTERM: 10.0, signal.SIGKILL: 5.0}
 """How long processes may take to end after each signal."""
-_STARTED = 19
-"""The place of the time of the start among the fields of `/proc/PID/stat` behind the name."""
+_STATE, _STARTED = 0, 19
+"""The places of the state and of the time of the start among the fields of `/proc/PID/stat`.
+
+They are counted behind the name.
+"""
+_STOPPED, _ENDED = "tT", "ZX"
+"""States of processes that do nothing, and of those that are over but for their parents."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +38,36 @@ class RunningProcess:
 
 def find_process(process: int) -> RunningProcess | None:
     """The process that has this id now; None where none has."""
+    fields = _read_fields(process)
+    return None if fields is None else RunningProcess(process, int(fields[_STARTED]), name_system())
+
+
+class Activity(Enum):
+    """What can be said of a process from here."""
+
+    RUNNING = "it is at work"
+    ENDED = "it has ended"
+    UNKNOWN = "it is stopped, or runs on another system"
+
+
+def find_activity(process: RunningProcess) -> Activity:
+    """Whether that process, and no later one with its id, is at work."""
+    if process.system != name_system():
+        return Activity.UNKNOWN
+    fields = _read_fields(process.process)
+    if fields is None or int(fields[_STARTED]) != process.started or fields[_STATE] in _ENDED:
+        return Activity.ENDED
+    return Activity.UNKNOWN if fields[_STATE] in _STOPPED else Activity.RUNNING
+
+
+def _read_fields(process: int) -> list[str] | None:
+    """What the system says of a process, from its state on; None where there is none."""
     try:
         stat = Path(f"/proc/{process}/stat").read_text(errors="replace")
     except OSError:
         return None
     # A name may have blanks and brackets in it.
-    fields = stat.rpartition(")")[2].split()
-    return RunningProcess(process, int(fields[_STARTED]), name_system())
+    return stat.rpartition(")")[2].split()
 
 
 def name_system() -> str:

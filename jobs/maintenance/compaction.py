@@ -22,6 +22,7 @@ from windowing.source import table as source
 from windowing.spec.kinds import Session
 from windowing.storage import own_tables
 from windowing.storage.merges import swap_rows
+from windowing.storage.pinned_rows import pin_rows
 
 _GROUP = "__group"
 """What the rows that become one have in common."""
@@ -129,7 +130,7 @@ def _merge_crowds(path: Location, rows: DataFrame, crowd: Crowd, kept: Sequence[
     grouped = old.groupBy(*crowd.group).agg(*merged_parts, *stamps, *crowd.ends)
     columns = [c for c in rows.columns if c != _GROUP]
     merged = grouped.withColumn(JUDGED, crowd.judged).select(*columns)
-    new = merged.localCheckpoint(eager=True)
+    new = pin_rows(merged)
     before = old.count()
     after = new.count()
     if before:
@@ -144,4 +145,4 @@ def _select_crowds(rows: DataFrame, crowd: Crowd) -> DataFrame:
     crowded = sizes.where(F.col(_SIZE) > 1)
     same_group = [F.col(f"r.`{c}`").eqNullSafe(F.col(f"m.`{c}`")) for c in crowd.group]
     old = rows.alias("r").join(crowded.alias("m"), same_group, "left_semi")
-    return old.localCheckpoint(eager=True)
+    return pin_rows(old)

@@ -20,6 +20,7 @@ from windowing.location import Location
 from windowing.panes.rule import SEEN, state_names
 from windowing.storage import merges, own_tables, upkeep
 from windowing.storage.files import has_commit
+from windowing.storage.pinned_rows import pin_rows
 
 _CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 
@@ -27,8 +28,7 @@ _CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 def rewrite_marked_files(batch: RunContext, names: Sequence[str]) -> None:
     """Rewrites files in which deleted rows are only marked by a deletion vector."""
     paths = [batch.pipeline.table(name) for name in names]
-    statements = [f"reorg table {path.sql} apply (purge)" for path in paths]
-    run_parallel([partial(batch.spark.sql, statement) for statement in statements])
+    run_parallel([partial(upkeep.rewrite_marked_files, batch.spark, path) for path in paths])
 
 
 def delete_old_files(batch: RunContext, names: Sequence[str]) -> None:
@@ -107,7 +107,7 @@ def _delete_values(erased: DataFrame, names: Sequence[str], path: Location) -> i
     A DELETE would write its condition, and so the values, to the log of the table.
     """
     columns = [quoted(name) for name in names]
-    values = erased.groupBy(*columns).agg(F.count("*").alias("__n")).localCheckpoint(eager=True)
+    values = pin_rows(erased.groupBy(*columns).agg(F.count("*").alias("__n")))
     n: int = sum(row["__n"] for row in values.select("__n").collect())
     if n:
         same = " and ".join(f"t.{name} = s.{name}" for name in columns)

@@ -5,7 +5,6 @@ rows -> rows with an event time or a reason -> rows with an outcome, and their c
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
@@ -39,6 +38,7 @@ from windowing.source.table import earlier_types
 from windowing.spec.duration import DAY
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta, own_tables
+from windowing.storage.pinned_rows import pin_rows
 
 _FAR_US = 50 * 366 * DAY
 """How far ahead of the arrival local times are placed exactly, although no event may be there.
@@ -48,7 +48,7 @@ There is a limit because every year has clock changes, and each of them is a par
 _OUTCOMES = (ACCEPTED, LATE, DUPLICATE, QUARANTINED)
 
 
-FindFiles = Callable[[], Sequence[Path] | None]
+FindFiles = Callable[[], Sequence[Location] | None]
 """Finds the files that contain the rows of a batch and no others; None where there are no such."""
 
 
@@ -161,7 +161,7 @@ def _judge_all(
     remembered = read_memory(batch, checked, suspicious=suspicious)
     judged = judge_rows(checked, pipeline, lateness_law(batch), remembered)
     # Counts, state and outputs all read these rows, so they are computed once.
-    judged = judged.localCheckpoint(eager=True)
+    judged = pin_rows(judged)
     counts = _count_outcomes(judged, pipeline)
     within = _make_range(counts.pop("low"), counts.pop("high"))
     return Admitted(judged, wider.columns, wider.schema, {**counts, **lost}, within)

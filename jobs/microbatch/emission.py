@@ -28,6 +28,7 @@ from windowing.panes.rule import Family, longest_span, pane_families
 from windowing.source import table as source
 from windowing.spec.kinds import CHANGES, ON_CHANGE, Aligned, Global
 from windowing.storage import own_tables
+from windowing.storage.pinned_rows import pin_rows
 from windowing.windows import aligned
 from windowing.windows.change_points import BEFORE, GROUP, list_points
 from windowing.windows.gaps import list_empty_windows, shows_empty_windows
@@ -70,11 +71,11 @@ def _emit_aligned(closing: Closing, family: Family, window: Aligned) -> dict[str
     kept = partials.parts_of(algebras.values())
     found, within = _select_pool(closing, panes, window)
     columns = [*batch.keys, PANE, JUDGED, TOUCHED, *(p.name for p in kept)]
-    pool = found.select(*columns).localCheckpoint(eager=True)
+    pool = pin_rows(found.select(*columns))
     lateness = pipeline.watermark.allowed_lateness_us
     runs = aligned.merge_stretches(pool, window, batch.keys, kept, lateness, within)
     if window.shown.emit == CHANGES:
-        changed = changes(runs.localCheckpoint(eager=True), window, batch, algebras, within)
+        changed = changes(pin_rows(runs), window, batch, algebras, within)
         rows = _select_affected(closing, window, pool, within, changed)
     else:
         windows = _place_windows(closing, family, window, runs, kept, within)
@@ -97,7 +98,7 @@ def _write_shown(
     stored = outputs.read_output(batch.spark, output)
     old = _select_affected(closing, window, pool, within, stored)
     if shows_empty_windows(window):
-        shown = shown.localCheckpoint(eager=True)
+        shown = pin_rows(shown)
         old = _add_stored_rows_of(shown, stored, old, [*batch.keys, START, END])
     return write_output(batch, window, output, merges.compute_replacements(shown, old, target))
 

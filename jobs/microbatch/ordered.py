@@ -26,6 +26,7 @@ from windowing.panes import frame as partials
 from windowing.panes import table as state
 from windowing.panes.rule import EVENTS
 from windowing.spec.kinds import OrderDependent, RecordSliding
+from windowing.storage.pinned_rows import pin_rows
 from windowing.windows.ordered import cut_windows
 from windowing.windows.record import make_record_windows
 from windowing.windows.region import find_regions, windows_in_regions
@@ -70,7 +71,7 @@ class EventBatch:
 
 def events_of(batch: RunContext, admitted: Admitted) -> EventBatch:
     """The batch's accepted events, reduced to the columns of the event buffer."""
-    fresh = buffer.buffer_events(admitted.accepted, batch.pipeline).localCheckpoint(eager=True)
+    fresh = pin_rows(buffer.buffer_events(admitted.accepted, batch.pipeline))
     within = admitted.within or Range(0, 0)
     return EventBatch(batch, within, admitted.schema, fresh, admitted.read)
 
@@ -95,7 +96,7 @@ def prepare_keys(
     stored = None
     if not outputs.is_new(batch.spark, output):
         stored = outputs.read_output(batch.spark, output)
-    regions = find_regions(reached, stored, window, keys).localCheckpoint(eager=True)
+    regions = pin_rows(find_regions(reached, stored, window, keys))
     events = _join_events(batch, before, fresh, regions)
     if events is None:
         return _write_nothing

@@ -29,6 +29,7 @@ from windowing.panes import frame as partials
 from windowing.panes import table as state
 from windowing.panes.rule import SEEN, Family, pane_families
 from windowing.spec.kinds import Session
+from windowing.storage.pinned_rows import pin_rows
 
 _Contribution = PaneBatch | FragmentBatch | EventBatch
 
@@ -115,10 +116,10 @@ def partial_of(
     kept = partials.parts_of(algebras.values())
     if isinstance(subject, Family):
         panes = partials.aggregate_panes(admitted.accepted, batch.keys, subject, kept, within)
-        fresh = panes.localCheckpoint(eager=True)
+        fresh = pin_rows(panes)
         joined = find_joined(batch, subject, within)
         return PaneBatch(batch, subject, within, algebras, fresh, joined, admitted.read)
     events = admitted_to(admitted.accepted, subject.name)
     fragments = partials.aggregate_fragments(events, batch.keys, subject.gap_us, kept)
-    fresh = fragments.localCheckpoint(eager=True)
+    fresh = pin_rows(fragments)
     return FragmentBatch(batch, subject, within, algebras, fresh, admitted.read)

@@ -21,6 +21,7 @@ from windowing.panes import frame as partials
 from windowing.panes import table as state
 from windowing.panes.rule import fragments_table
 from windowing.spec.kinds import Session
+from windowing.storage.pinned_rows import pin_rows
 from windowing.windows import session
 
 
@@ -91,7 +92,7 @@ def correct_sessions(
     old = session.sessions_touched(stored, fresh, batch.keys, window.gap_us)
     observed = Observation()
     ends = [F.min(F.unix_micros(START)).alias("low"), F.max(F.unix_micros(LAST)).alias("high")]
-    old = old.observe(observed, *ends).localCheckpoint(eager=True)
+    old = pin_rows(old.observe(observed, *ends))
     extent = observed.get
     if extent["low"] is not None:
         times = Range(extent["low"], extent["high"])

@@ -33,6 +33,7 @@ from windowing.source.rule import CHANGE, FEED, merge_ranges, unsettled_ranges
 from windowing.source.table import earlier_types, list_rewrites
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta
+from windowing.storage.pinned_rows import pin_rows
 
 _HOUR_US = 3_600_000_000
 _ROW, _WEIGHT = "__row", "__weight"
@@ -121,7 +122,7 @@ def find_touched(
     # Rows that are there as often as they were, or as they were appended, were not touched.
     by_digest = reduce(DataFrame.unionByName, weighed).groupBy(DIGEST)
     counted = by_digest.agg(F.first(_ROW).alias(_ROW), F.sum(_WEIGHT).alias(_WEIGHT))
-    rows = counted.where(F.col(_WEIGHT) != 0).localCheckpoint(eager=True)
+    rows = pin_rows(counted.where(F.col(_WEIGHT) != 0))
     total = rows.agg(F.sum(F.abs(_WEIGHT))).collect()[0][0] or 0
     return Touched(rows.select(f"{_ROW}.*"), total)
 

@@ -8,17 +8,16 @@ from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property
-from pathlib import Path
+from functools import cached_property, partial
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from jobs.diagnosis import checkpoint
 from jobs.diagnosis.spec_changes import made_by
 from jobs.diagnosis.tables import known_versions
 from jobs.foreign_errors.source_errors import explain_source_error
+from jobs.microbatch.checkpoint import Checkpoint, checkpoint_behind
 from jobs.microbatch.context import Closing, RunContext
 from jobs.microbatch.emission import emit_outputs
 from jobs.microbatch.process import process_batch
@@ -56,12 +55,12 @@ from windowing.ledger.table import (
     record_entries,
     record_watermark,
 )
+from windowing.location import Location
 from windowing.panes.rule import NO_BATCH
 from windowing.panes.table import Stamp
 from windowing.report.rule import RunReport, run_report
 from windowing.source import table as source
 from windowing.source.frame import keep_inserts
-from windowing.source.rule import ends_with_rewrite
 from windowing.spec.fingerprint import fingerprint
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta_log, spark_internals
@@ -105,12 +104,17 @@ class Run:
 
         The first error of a batch is raised as it was, unless Delta's message has a known meaning.
         """
+        with checkpoint_behind(self.pipeline, self.past) as checkpoint:
+            self._drain_from(checkpoint)
+        crashpoint("run.drained")
+
+    def _drain_from(self, checkpoint: Checkpoint) -> None:
         failures: Failures = []
-        home = self.pipeline.table(checkpoint.CHECKPOINT)
         read = source.read_stream if self.following is None else source.read_appended
         writer = read(self._stream_session, self.pipeline).writeStream
-        writer = writer.option("checkpointLocation", home.text).trigger(availableNow=True)
-        query = writer.foreachBatch(_keep_errors(self.batch, failures)).start()
+        writer = writer.option("checkpointLocation", checkpoint.location).trigger(availableNow=True)
+        batch = partial(self.batch, checkpoint)
+        query = writer.foreachBatch(_keep_errors(batch, failures)).start()
         try:
             query.awaitTermination()
         except StreamingQueryException as error:
@@ -120,25 +124,18 @@ class Run:
             with suppress(Exception):
                 query.stop()
             raise
-        crashpoint("run.drained")
 
-    def batch(self, rows: DataFrame, number: int) -> None:
-        """One micro-batch between its intent and its done.
-
-        A batch that was done before is passed over, because Spark repeats a batch whose commit file
-        is missing.
-        """
-        if number <= self.past.last_batch:
-            return
-        touched = self._find_touched(rows, number)
-        if self.past.intent(number) is None and touched is None and self._is_empty(rows, number):
-            position = self._read_position(number)
-            self._record_steps(self._new_entry(SKIP, number, run=None, **position))
+    def batch(self, checkpoint: Checkpoint, rows: DataFrame, number: int) -> None:
+        """One micro-batch between its intent and its done."""
+        offsets = checkpoint.read_offsets(number)
+        touched = self._find_touched(rows, offsets)
+        if self.past.intent(number) is None and touched is None and self._is_empty(rows):
+            self._record_steps(self._new_entry(SKIP, number, run=None, offsets=offsets))
             return
         crashpoint("batch.begun")
         begun = self.past.intent(number)
         versions_before = None if begun is None else self.past.versions
-        intent = begun or self._record_intent(number)
+        intent = begun or self._record_intent(number, offsets)
         crashpoint("batch.intended")
         # The intent's watermark and arrival count, not the present ones, so that a retry admits
         # the same rows.
@@ -186,7 +183,7 @@ class Run:
             return found, False
         return spark_internals.pass_rows_on(self.spark, rows), True
 
-    def _find_touched(self, rows: DataFrame, number: int) -> Touched | None:
+    def _find_touched(self, rows: DataFrame, offsets: str) -> Touched | None:
         """What commits that removed rows have touched, which the batch passes over.
 
         None where the run does not follow such commits, or the batch passes over none.
@@ -194,27 +191,20 @@ class Run:
         since = self.past.read_version
         if self.following is None or since is None:
             return None
-        until = checkpoint.offsets(self.pipeline, number)
-        if until is None:
-            return None
-        touched = find_touched(self.spark, self.pipeline, rows, since, read_version_at(until))
+        until = read_version_at(offsets)
+        touched = find_touched(self.spark, self.pipeline, rows, since, until)
         crashpoint("rewrites.found")
         return touched
 
-    def _find_files(self) -> list[Path] | None:
+    def _find_files(self) -> list[Location] | None:
         """The files with the rows of the present batch and no others; None where there are none."""
         if self.pipeline.source.changes == "feed":
             # What was updated and deleted is among the rows, too.
             return None
         return spark_internals.list_batch_files(self._stream_session)
 
-    def _is_empty(self, rows: DataFrame, number: int) -> bool:
+    def _is_empty(self, rows: DataFrame) -> bool:
         """Whether a batch has no rows at all."""
-        if ends_with_rewrite(self.past):
-            before = self.past.offsets(self.past.last_batch)
-            if before == checkpoint.offsets(self.pipeline, number):
-                # It was begun only so that the stream goes on.
-                return True
         is_first = not self.past.done(self.number)
         if is_first and self.new_rows:
             # The first batch of a run begins with the rows that were counted.
@@ -257,18 +247,6 @@ class Run:
         compact_ledger(self.pipeline, self.past)
         return run_report(self.number, len(done), counts, after, names)
 
-    def leave_rewrites(self) -> None:
-        """Ends a run that passed over commits that removed rows, so that the stream goes on.
-
-        Spark looks at the last batch again when it continues, and Delta would refuse it. So a batch
-        without rows follows, which the next run finds begun.
-        """
-        if not ends_with_rewrite(self.past):
-            return
-        last = self.past.last_batch
-        crashpoint("rewrites.passed")
-        checkpoint.begin_batch(self.pipeline, last + 1, self.past.offsets(last) or "")
-
     def _advance_watermark(self, done: tuple[LedgerEntry, ...], told_us: int | None) -> int | None:
         """W at the end of the run; None is minus infinity."""
         before = self.past.watermark
@@ -300,25 +278,18 @@ class Run:
         batch = RunContext(self.spark, self.pipeline, stamp, self.arrival_us)
         return Closing(batch, before, after, within)
 
-    def _record_intent(self, number: int) -> LedgerEntry:
-        """Records what the batch is admitted by, before anything else is written.
+    def _record_intent(self, number: int, offsets: str) -> LedgerEntry:
+        """Records what the batch reads and is admitted by, before anything else is written.
 
         The first batch of a run also opens the run.
         """
-        intent = self._new_entry(INTENT, number, **self._read_position(number))
+        intent = self._new_entry(INTENT, number, offsets=offsets)
         if self.past.open_run:
             self._record_steps(intent)
         else:
             opening = self._new_entry(OPEN, None, note=self._describe_maker())
             self._record_steps(opening, intent)
         return self.past.entries[-1]
-
-    def _read_position(self, number: int) -> dict[str, str | None]:
-        """The source offsets at the end of a batch, and the id of the stream."""
-        return {
-            "offsets": checkpoint.offsets(self.pipeline, number),
-            "note": checkpoint.query(self.pipeline),
-        }
 
     def _describe_maker(self) -> str:
         return made_by(self.pipeline, self.schema)

@@ -33,6 +33,7 @@ from windowing.ledger.rule import (
 from windowing.ledger.table import Past, record_entries
 from windowing.source.rule import unsettled_ranges
 from windowing.spec.pipeline import Pipeline
+from windowing.storage.pinned_rows import pin_rows
 
 
 def finish_open_chunk(spark: SparkSession, pipeline: Pipeline, past: Past) -> Past:
@@ -90,7 +91,7 @@ def repair_chunk(
     chunk = staged.chunk
     batch = context_of_chunk(spark, pipeline, past, staged.arrival_us)
     disputed = unsettled_ranges(past)
-    events = accepted_rows(batch, chunk, staged.rows, disputed).localCheckpoint(eager=True)
+    events = pin_rows(accepted_rows(batch, chunk, staged.rows, disputed))
     if begun is None:
         check_limit_of_range(batch, chunk, events)
         intent = _compose_intent(batch, past, chunk, events)

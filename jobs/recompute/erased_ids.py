@@ -11,6 +11,7 @@ from windowing.panes.rule import SEEN
 from windowing.source import table as source
 from windowing.storage import merges, own_tables
 from windowing.storage.files import has_commit
+from windowing.storage.pinned_rows import pin_rows
 
 
 def delete_ids(batch: RunContext, due: Erasures, version: int | None) -> int:
@@ -31,7 +32,7 @@ def delete_ids(batch: RunContext, due: Erasures, version: int | None) -> int:
     of_others = without_erased(digested, batch.keys, due).select(row_id, row_digest)
     seen = own_tables.read(batch.spark, path).join(ids, "event_id", "left_semi")
     accepted = seen.join(of_others, ["event_id", "digest"], "left_anti")
-    accepted = accepted.select("event_id", "digest").localCheckpoint(eager=True)
+    accepted = pin_rows(accepted.select("event_id", "digest"))
     n = accepted.count()
     same = "t.event_id = s.event_id and t.digest <=> s.digest"
     merges.delete_rows(accepted.distinct(), path, same, n)

@@ -19,6 +19,7 @@ from windowing.source import table as source
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import OrderDependent, RecordSliding
 from windowing.storage import own_tables
+from windowing.storage.pinned_rows import pin_rows
 
 
 def rebuild_events(batch: RunContext, chunk: TimeRange, events: DataFrame) -> dict[str, int]:
@@ -37,7 +38,7 @@ def rebuild_events(batch: RunContext, chunk: TimeRange, events: DataFrame) -> di
     for window in pipeline.ordered:
         keys = keys.unionByName(_keys_in(batch, window, over))
     # Computed here because every window needs them, and their tables are corrected one by one.
-    keys = keys.distinct().localCheckpoint(eager=True)
+    keys = pin_rows(keys.distinct())
     replace_range(batch, EVENTS, batch.stamp.beside(buffered), "event_time", chunk)
     reached = keys.withColumns(
         {"__t0": F.lit(over.times.low_us), "__t1": F.lit(over.times.high_us)}

@@ -20,6 +20,7 @@ from windowing.panes import frame as partials
 from windowing.panes.rule import fragments_table
 from windowing.source import table as source
 from windowing.spec.kinds import Session
+from windowing.storage.pinned_rows import pin_rows
 from windowing.windows import session
 
 
@@ -36,18 +37,18 @@ def rebuild_sessions(
     kept = partials.parts_of(algebras.values())
     # Each frame is computed before the fragments are swapped, because it reads what the swap and
     # the correction of the table replace.
-    spans = near_sessions(batch, window, chunk).localCheckpoint(eager=True)
+    spans = pin_rows(near_sessions(batch, window, chunk))
     members = _select_events_of_sessions(events, spans, window, batch.keys)
     fresh = partials.aggregate_fragments(members, batch.keys, window.gap_us, kept)
-    fresh = fresh.localCheckpoint(eager=True)
+    fresh = pin_rows(fresh)
     output = outputs.open_output(target)
     stored = outputs.read_output(batch.spark, output)
     touched = session.sessions_touched(stored, fresh, batch.keys, window.gap_us)
     beyond_chunk = touched.join(spans, [*batch.keys, START], "left_anti")
-    beyond_chunk = beyond_chunk.localCheckpoint(eager=True)
+    beyond_chunk = pin_rows(beyond_chunk)
     fragments = _read_fragments(batch, window, fresh)
     others = session.fragments_of_sessions(fragments, beyond_chunk, batch.keys)
-    others = others.select(*fresh.columns).localCheckpoint(eager=True)
+    others = pin_rows(others.select(*fresh.columns))
     replaced_fragments = _select_replaced_fragments(batch, fragments, spans, chunk)
     swap_fragments(batch, window, replaced_fragments, fresh)
     new = _compute_sessions(fresh.unionByName(others), batch, window, algebras)
@@ -67,7 +68,7 @@ def rebuild_all_sessions(
     kept = partials.parts_of(algebras.values())
     members = events.where(~_is_missed_by(window))
     fresh = partials.aggregate_fragments(members, batch.keys, window.gap_us, kept)
-    fresh = fresh.localCheckpoint(eager=True)
+    fresh = pin_rows(fresh)
     replace_range(batch, fragments_table(window), batch.stamp.on(fresh), "first_event", whole)
     return replace_output(batch, window, target, _compute_sessions(fresh, batch, window, algebras))
 

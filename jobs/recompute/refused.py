@@ -26,6 +26,7 @@ from windowing.admit.table import REFUSED
 from windowing.columns import DIGEST, quoted
 from windowing.grid.frame import between
 from windowing.source import table as source
+from windowing.storage.pinned_rows import pin_rows
 
 QUARANTINE = "_quarantine"
 
@@ -96,7 +97,7 @@ def resolve_refused_rows(
         earlier = _count_by_digest(in_earlier_tables, "__earlier", to_resolve)
         marked = _mark_resolved(table_rows, to_resolve, earlier, label)
         kept = marked.select(*(F.col(quoted(c)) for c in stored[table].columns))
-        replace_range(batch, table, kept.localCheckpoint(eager=True), "event_time", chunk)
+        replace_range(batch, table, pin_rows(kept), "event_time", chunk)
         in_earlier_tables.append(open_rows[table])
 
 
@@ -134,7 +135,7 @@ def _mark_resolved(
 def _checkpoint_refused_in(batch: RunContext, stored: DataFrame, chunk: TimeRange) -> DataFrame:
     """The refused rows of the chunk with their digest, computed before the range is replaced."""
     inside = between(stored, "event_time", chunk.start_us, chunk.end_us)
-    return with_digest(batch, inside).localCheckpoint(eager=True)
+    return pin_rows(with_digest(batch, inside))
 
 
 def _count_rows_to_resolve(
@@ -149,7 +150,7 @@ def _count_rows_to_resolve(
     accepted_anew = accepted - F.count_if(LIVE)
     inside = events.where(INSIDE).groupBy(DIGEST)
     counts = inside.agg(accepted.alias("__accepted"), accepted_anew.alias("__to_resolve"))
-    counts = counts.localCheckpoint(eager=True)
+    counts = pin_rows(counts)
     if not batch.source_may_change:
         return counts.drop("__accepted")
     left = _count_by_digest([rows.where(INSIDE)], "__left", counts)
@@ -161,7 +162,7 @@ def _count_rows_to_resolve(
         + F.coalesce("__accepted", F.lit(0))
     )
     most = F.greatest(F.coalesce("__to_resolve", F.lit(0)), without_source_row)
-    return both.select(DIGEST, most.alias("__to_resolve")).localCheckpoint(eager=True)
+    return pin_rows(both.select(DIGEST, most.alias("__to_resolve")))
 
 
 def _count_by_digest(frames: Sequence[DataFrame], name: str, like: DataFrame) -> DataFrame:

@@ -51,6 +51,7 @@ from windowing.source.rule import was_rewritten
 from windowing.spec.fingerprint import AGGREGATE, fingerprint
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
+from windowing.storage.pinned_rows import pin_rows
 
 IDS_ERASED = f"{SEEN}.deleted"
 """Among the counts of a rebuild: how many event ids were deleted with the events of a value."""
@@ -175,7 +176,7 @@ def _read_accepted_events(batch: RunContext, past: LedgerExcerpt) -> DataFrame |
     if past.read_version is None:
         return None
     with source_errors_explained(batch.spark, batch.pipeline, past):
-        return all_accepted_rows(batch, past.read_version).localCheckpoint(eager=True)
+        return pin_rows(all_accepted_rows(batch, past.read_version))
 
 
 def _check_accepted(batch: RunContext, events: DataFrame) -> None:

@@ -23,6 +23,7 @@ from windowing.panes.rule import BACKFILLED
 from windowing.panes.table import Stamp
 from windowing.source.rule import was_rewritten
 from windowing.spec.pipeline import Pipeline
+from windowing.storage.pinned_rows import pin_rows
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def stage_chunk(
     batch = context_of_chunk(spark, pipeline, past, arrival_us)
     read = widen_to_read(batch, chunk)
     with source_errors_explained(spark, pipeline, past):
-        rows = source_rows_near(batch, chunk, read).localCheckpoint(eager=True)
+        rows = pin_rows(source_rows_near(batch, chunk, read))
         erased = count_erased_rows(batch, chunk)
     crashpoint("backfill.staged")
     return Staged(chunk, read, batch.arrival_us, past.last_run, past.next_seq, rows, erased)

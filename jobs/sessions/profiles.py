@@ -7,6 +7,7 @@ from pathlib import Path
 from jobs.sessions.exact_session import EXACT
 from jobs.shortcuts.run_size import RunSize, stores_little
 from windowing.spec.pipeline import Pipeline
+from windowing.storage.pinned_rows import is_local
 
 Profile = Mapping[str, str]
 """Settings that a session has besides the usual ones."""
@@ -18,8 +19,6 @@ DEFAULTS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     **EXACT,
-    "spark.sql.shuffle.partitions": "4",
-    "spark.databricks.delta.snapshotPartitions": "2",
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "20000",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.databricks.delta.merge.materializeSource": "none",
@@ -39,9 +38,6 @@ DEFAULTS = {
     "spark.sql.codegen.cache.maxEntries": "5000",
     # Spark lists more files than that in a job, before it reads them.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
-    # VACUUM lists the files of a table in up to this many tasks of a few milliseconds; the default
-    # is 10,000.
-    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
@@ -53,6 +49,11 @@ LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     # With what the JVM needs beside its heap, its process stays within 4 GiB.
     "spark.driver.memory": "3400m",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.databricks.delta.snapshotPartitions": "2",
+    # VACUUM lists the files of a table in up to this many tasks of a few milliseconds; the default
+    # is 10,000.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
     # Few rows are collected, however large each of them is.
     "spark.driver.maxResultSize": "0",
     # Every sort, aggregation and broadcast begins with a zeroed page of this size. With few cores
@@ -66,6 +67,18 @@ LOCAL = {
     ),
 }
 """Settings of a local session; a cluster has settings of its own for them."""
+CLUSTER = {
+    # The log of a table has a row for each file, of which some hundred thousand are few for a task.
+    # The default is 50 tasks for each version of each table.
+    "spark.databricks.delta.snapshotPartitions": "8",
+    # As above; more executors than that would wait for the storage.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "64",
+}
+"""Settings of a session on a cluster.
+
+How many partitions a shuffle has is left to Spark, which joins small ones, and to those who have
+set it for their cluster.
+"""
 SHORT: Profile = {
     "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
 }
@@ -117,12 +130,6 @@ def place_session(profile: Profile, named_master: str | None) -> Profile:
     if named_master is None or is_local(named_master) or profile == FULL:
         return profile
     return {"spark.master": HERE, **profile}
-
-
-def is_local(master: str) -> bool:
-    """Whether a session with this master works in a JVM of this machine alone."""
-    # Spark's own test cluster, whose executors are other processes, is called local-cluster.
-    return master.startswith("local") and not master.startswith("local-cluster")
 
 
 def choose_for_run(size: RunSize | None) -> Profile:

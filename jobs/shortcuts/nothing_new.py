@@ -2,16 +2,15 @@
 
 Whatever is in doubt is left to a run: it looks again with Spark, and refuses or repairs.
 
-    ledger + log of the source + checkpoint + logs of the tables -> the report of a run, or None
+    ledger + log of the source + logs of the tables -> the report of a run, or None
 """
 
 from dataclasses import replace
 
-from jobs.diagnosis import checkpoint
 from jobs.diagnosis.pointer import read_pointed_step
 from jobs.diagnosis.spec_changes import spec_difference
 from windowing.admit.rule import Quiet, advance_idle_watermark
-from windowing.doctor.rule import of_pointer, of_stream
+from windowing.doctor.rule import of_pointer
 from windowing.ledger.rule import LedgerExcerpt
 from windowing.ledger.table import read_excerpt
 from windowing.location import Location
@@ -84,9 +83,7 @@ def _is_same_table(pipeline: Pipeline, table: Location, source_id: str | None) -
 
 
 def _are_tables_as_recorded(pipeline: Pipeline, past: LedgerExcerpt) -> bool:
-    """Whether checkpoint and tables are as the last step has left them."""
-    if of_stream(checkpoint.read_stream(pipeline), past):
-        return False
+    """Whether tables and pointer are as the last step has left them."""
     for name, version in past.versions.items():
         if newest_version(pipeline.table(name)) != version:
             return False

@@ -22,6 +22,7 @@ from windowing.panes.rule import state_of
 from windowing.source import table as source
 from windowing.spec.kinds import Aligned, Global, Session, Window
 from windowing.storage import own_tables
+from windowing.storage.pinned_rows import pin_rows
 from windowing.windows import aligned, session, whole
 from windowing.windows.neighbours import widen_to_needed
 
@@ -33,7 +34,7 @@ def has_lost_sums(batch: RunContext, window: Window, rows: DataFrame) -> bool:
     """
     target = output_table(batch.pipeline, window)
     named = dict.fromkeys((*target.identity, START, END))
-    wanted = rows.select(*named).localCheckpoint(eager=True)
+    wanted = pin_rows(rows.select(*named))
     if wanted.isEmpty():
         return False
     schema = source.schema(batch.spark, batch.pipeline)

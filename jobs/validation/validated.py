@@ -18,8 +18,10 @@ from expectations.places import docs_of, read_suite, site_directory, suites_of
 from expectations.table import read_validation
 from windowing.ledger.rule import LedgerEntry, LedgerHistory
 from windowing.ledger.table import read_history
+from windowing.location import Location
 from windowing.spec.pipeline import TOGETHER, Pipeline
 from windowing.storage import control
+from windowing.storage.store import store_of
 
 _JUDGES = ("tidemark", "great-expectations")
 """The packages whose versions decide what is expected and how it is evaluated."""
@@ -114,7 +116,7 @@ def name_site(run: int | None, seq: int) -> str:
     return f"run {run} entry {seq}"
 
 
-def find_docs(pipeline: Pipeline, run: int | None, seq: int) -> Path | None:
+def find_docs(pipeline: Pipeline, run: int | None, seq: int) -> Location | None:
     """The first page of these Data Docs; None where there are none any more."""
     page = site_directory(docs_of(pipeline), name_site(run, seq)) / "index.html"
-    return page if page.is_file() else None
+    return None if store_of(page).identify(page) is None else page

@@ -27,6 +27,8 @@ from jobs.engine.control import Status
 from jobs.erase import Erased, Lifted
 from jobs.explain import News, Plan, Touched
 from jobs.failing import Failing
+from jobs.locking.holder import Holder
+from jobs.locking.lease_note import LeaseNote, State
 from jobs.maintain import Maintenance, Tended
 from jobs.reconcile import Checked
 from jobs.reset import Holding
@@ -147,6 +149,9 @@ class Case:
 
 
 RANGE = "--from 2013-01-01 --to 2013-01-02"
+LOCK = LeaseNote(
+    7, State.FREE, 30.0, Holder("tidemark run", 4711, "etl-2", "2026-03-02T12:10:31+00:00")
+)
 CASES = {
     "run": (
         Case("run SPEC", {"jobs.shortcuts.nothing_new.find_nothing_new": RAN}),
@@ -238,13 +243,26 @@ CASES = {
     "setup": (Case("setup", {"jobs.setup.fetch_jars": JAR_NAMES}),),
     "doctor": (
         Case("doctor SPEC", {"jobs.doctor.diagnose": (StateRefused("TABLE_LOST", "gone"),)}, 4),
+        Case(
+            "doctor SPEC", {"jobs.doctor.diagnose": (), "jobs.locking.broken_lock.find_lock": LOCK}
+        ),
+    ),
+    "doctor --break-lock": (
+        Case(
+            "doctor SPEC --break-lock --yes",
+            {
+                "jobs.locking.broken_lock.find_lock_to_break": LOCK,
+                "jobs.locking.broken_lock.break_lock": True,
+            },
+        ),
+        Case("doctor SPEC --break-lock", {"jobs.locking.broken_lock.find_lock_to_break": None}),
     ),
     "recover": (
         Case(
             "recover SPEC",
-            {"jobs.doctor.recover": Repaired((Finding("CHECKPOINT_LOST", "no"),), "old")},
+            {"jobs.doctor.recover": Repaired((Finding("POINTER_NEWER", "no"),))},
         ),
-        Case("recover SPEC", {"jobs.doctor.recover": Repaired((), None)}),
+        Case("recover SPEC", {"jobs.doctor.recover": Repaired(())}),
     ),
     "maintain": (
         Case(

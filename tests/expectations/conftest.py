@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from expectations.evaluate import evaluate
 from expectations.outcome import Verdict
 from tests.expectations.planted import FACTS, PIPELINE, Row, frame
+from windowing.location import Location
 
 Judge = Callable[..., Verdict]
 
@@ -22,7 +23,7 @@ def judge(spark: SparkSession, tmp_path: Path) -> Judge:
         given: dict[str, Any] = {
             "pipeline": PIPELINE,
             "facts": FACTS,
-            "docs": tmp_path / "docs",
+            "docs": Location(str(tmp_path / "docs")),
             "run_name": "run-1",
             "suites": tmp_path,
         }

@@ -12,6 +12,7 @@ from expectations.evaluate import evaluate
 from expectations.outcome import CRITICAL, Outcome, all_passed
 from tests.expectations.conftest import Judge
 from tests.expectations.planted import FACTS, GOOD, HOUR, PIPELINE, T, failed, frame, row
+from windowing.location import Location
 from windowing.spec.pipeline import Pipeline
 
 OUTPUTS = {name: GOOD[name] for name in ("hourly", "rolling", "busy", "tens", "ever")}
@@ -68,7 +69,7 @@ def test_a_column_that_is_missing_fails_its_expectation_and_all_others(
         "busy": frame(spark, "busy", GOOD["busy"]).drop("last_event"),
         "tens": frame(spark, "tens", []).drop("window_index"),
     }
-    verdict = evaluate(output, PIPELINE, FACTS, tmp_path / "docs", "run-1", tmp_path)
+    verdict = evaluate(output, PIPELINE, FACTS, Location(str(tmp_path / "docs")), "run-1", tmp_path)
     for window, column in ("busy", "last_event"), ("tens", "window_index"):
         outcomes = [o for o in verdict.outcomes if o.window == window]
         assert [o.success for o in outcomes] == [False] * len(outcomes)
@@ -120,7 +121,7 @@ def test_what_cannot_be_evaluated_has_failed_alone_and_says_so_without_values(
     assert not all_passed(verdict.outcomes)
     detail = next(o.detail for o in verdict.outcomes if not o.success)
     assert detail == "could not be evaluated: Spark says CAST_INVALID_INPUT"
-    pages = "".join(page.read_text() for page in verdict.docs_index.parent.rglob("*.html"))
+    pages = "".join(page.read_text() for page in verdict.docs_index.parent.local.rglob("*.html"))
     assert detail in pages
     assert "canary" not in pages
     assert "Traceback" not in pages
@@ -147,7 +148,7 @@ class Links(HTMLParser):
 def test_every_link_of_the_pages_leads_somewhere_and_nothing_is_fetched_from_elsewhere(
     judge: Judge, own: Pipeline
 ) -> None:
-    index = judge({"hourly": GOOD["hourly"], "busy": GOOD["busy"]}, pipeline=own).docs_index
+    index = judge({"hourly": GOOD["hourly"], "busy": GOOD["busy"]}, pipeline=own).docs_index.local
     assert "lab.hourly" in index.read_text()
     assert "lab.busy" in index.read_text()
     for page in index.parent.rglob("*.html"):
@@ -158,7 +159,7 @@ def test_every_link_of_the_pages_leads_somewhere_and_nothing_is_fetched_from_els
 
 
 def test_pages_say_in_words_what_was_expected(judge: Judge, own: Pipeline) -> None:
-    index = judge({"hourly": GOOD["hourly"]}, pipeline=own).docs_index
+    index = judge({"hourly": GOOD["hourly"]}, pipeline=own).docs_index.local
     text = "".join(page.read_text() for page in index.parent.rglob("validations/**/*.html"))
     assert "One row per origin, window_start, window_end" in text
     assert "Costs $5 or ${more}" in text
@@ -170,6 +171,7 @@ def test_a_run_validated_again_replaces_its_pages_and_old_sites_go(
     docs = tmp_path / "docs"
     for n in range(33):
         (docs / f"old-{n}" / "validations").mkdir(parents=True)
+        (docs / f"old-{n}" / "validations" / "hourly.html").touch()
         (docs / f"old-{n}" / "index.html").touch()
     (docs / "notes").mkdir()
     judge({"hourly": GOOD["hourly"]}, run_name="2013-01-01T00:00:00+00:00/../x")

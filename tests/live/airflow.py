@@ -11,9 +11,9 @@ from pathlib import Path
 
 import psutil
 
-from tests.live.children import end_with_parent
 from tests.live.databases import Database, find_port
 from tests.live.rest import Rest, wait_until
+from tests.support.children import end_with_parent
 from tests.support.killed_process import light
 
 ROOT = Path(__file__).parents[2]

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.children import end_with_parent
 from tests.live.rest import wait_until
+from tests.support.children import end_with_parent
 
 USER = "airflow"
 NOBODY = "nobody"

@@ -81,10 +81,10 @@ BUGS = (
     ),
     Bug(
         "a finished batch is done again",
-        "jobs/microbatch/stream.py",
-        "if number <= self.past.last_batch:",
-        "if False:",
-        (DOCTOR, "-k", "commit_that_is_gone"),
+        "jobs/microbatch/checkpoint.py",
+        "    if last >= 0:\n",
+        "    if False:\n",
+        place("batch.done"),
     ),
     Bug(
         "a run that is finished opens another",
@@ -129,7 +129,7 @@ BUGS = (
         ("tests/system/test_bad_sources.py", "-k", "second_writer"),
     ),
     Bug(
-        "nobody looks at checkpoint and tables",
+        "nobody looks at ledger and tables",
         "jobs/diagnosis/diagnose.py",
         "    if not damaged:\n"
         "        for finding in examine_tables(spark, pipeline, past):\n"
@@ -138,14 +138,11 @@ BUGS = (
         (f"{DOCTOR}::test_what_no_ledger_can_tell_is_refused",),
     ),
     Bug(
-        "a checkpoint made anew has no metadata",
-        "jobs/diagnosis/checkpoint.py",
-        'files = {_METADATA: dumps({"id": past.query or str(uuid4())})}',
-        "files: dict[str, str] = {}",
-        (
-            "tests/jobs/diagnosis/test_checkpoint.py",
-            f"{DOCTOR}::test_a_broken_checkpoint_is_refused_and_made_anew",
-        ),
+        "a batch that was begun ends where the source does by now",
+        "jobs/microbatch/checkpoint.py",
+        "    newest = last if begun is None else begun\n",
+        "    begun, newest = None, last\n",
+        ("tests/system/test_repeated_batches.py", "-k", "rows_it_had"),
     ),
     Bug(
         "compaction forgets what came late",

@@ -2,13 +2,15 @@
 
 import errno
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeVar
 
+import pyarrow as pa
+
 from windowing.location import Location
-from windowing.storage.store import Store
+from windowing.storage.store import Store, StoredFile
 
 Result = TypeVar("Result")
 
@@ -30,6 +32,14 @@ class PassingStore:
         """As `inner` does."""
         return self.inner.read(file)
 
+    def open(self, file: Location) -> pa.NativeFile:
+        """As `inner` does."""
+        return self.inner.open(file)
+
+    def identify(self, file: Location) -> Hashable:
+        """As `inner` does."""
+        return self.inner.identify(file)
+
     def write(self, file: Location, content: bytes) -> None:
         """A change."""
         self._change(lambda: self.inner.write(file, content))
@@ -38,7 +48,11 @@ class PassingStore:
         """A change."""
         return self._change(lambda: self.inner.create(file, content))
 
-    def list_files(self, directory: Location) -> Mapping[str, int]:
+    def list_names(self, directory: Location) -> Iterator[str]:
+        """As `inner` does."""
+        return self.inner.list_names(directory)
+
+    def list_files(self, directory: Location) -> Mapping[str, StoredFile]:
         """As `inner` does."""
         return self.inner.list_files(directory)
 
@@ -75,12 +89,12 @@ class FaultyStore(PassingStore):
 class LateStore(PassingStore):
     """`inner`, whose listings show no file written since `hold` was called."""
 
-    known: dict[Location, dict[str, int]] = field(default_factory=dict)
+    known: dict[Location, dict[str, StoredFile]] = field(default_factory=dict)
 
     def hold(self, directory: Location) -> None:
         """From now on `directory` is listed as it is now."""
         self.known[directory] = dict(self.inner.list_files(directory))
 
-    def list_files(self, directory: Location) -> Mapping[str, int]:
+    def list_files(self, directory: Location) -> Mapping[str, StoredFile]:
         """The listing of before, where there is one."""
         return self.known.get(directory) or self.inner.list_files(directory)

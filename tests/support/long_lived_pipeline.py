@@ -75,7 +75,7 @@ class Life:
 
     @property
     def root(self) -> Path:
-        """Where state, outputs, ledger and checkpoint lie."""
+        """Where state, outputs and ledger lie."""
         return self.lab.pipeline.root.local
 
     def batch(self) -> list[Event]:
@@ -142,7 +142,7 @@ class Life:
         return Path(shutil.copytree(self.root, self.lab.root / name))
 
     def put_back(self, kept: Path, *names: str) -> None:
-        """Tables, checkpoint or ledger as they were in a copy; without names everything.
+        """Tables or the ledger as they were in a copy; without names everything.
 
         What was not there then goes.
         """

@@ -85,7 +85,7 @@ class Lab:
     """
 
     spark: SparkSession
-    root: Path
+    home: Path | Location
     windows: tuple[oracle.Window, ...]
     lateness: int | None = None
     delay: int = 0
@@ -104,11 +104,16 @@ class Lab:
         )
         self.pipeline = load_pipeline(self.spec())
 
+    @property
+    def root(self) -> Path:
+        """The directory of all its tables, where that is on this machine."""
+        return Path(str(self.home))
+
     def spec(self) -> dict[str, Any]:
         """The spec as a user would write it."""
         lateness = "forever" if self.lateness is None else _us(self.lateness)
         source = {
-            "table": str(self.root / "source"),
+            "table": str(self.home / "source"),
             "event_time": "ts",
             "key": ["key"],
             "order_by": ["seq"],
@@ -116,7 +121,7 @@ class Lab:
         idle = {} if self.idle_after is None else {"idle_after": _us(self.idle_after)}
         return {
             "name": "lab",
-            "lake": str(self.root / "lake"),
+            "lake": str(self.home / "lake"),
             "source": source | ({"event_id": "id"} if self.ids else {}),
             "watermark": {
                 "delay": _us(self.delay),
@@ -134,7 +139,7 @@ class Lab:
         Two libraries write the table, as sources of users are written by several. Spark does every
         fourth commit, the first of them included, and whatever delta-rs can't.
         """
-        path = Location(str(self.root / "source"))
+        path = Location(str(self.home / "source"))
         if own_tables.version(path) % 4 == 3:
             return self.land_by_spark(events)
         new, rows = self._take(events)
@@ -144,7 +149,7 @@ class Lab:
     def land_by_spark(self, events: Iterable[oracle.Event]) -> list[oracle.Event]:
         """The same in a commit of Spark."""
         new, rows = self._take(events)
-        delta.append(delta.rows(self.spark, rows, self.schema), Location(str(self.root / "source")))
+        delta.append(delta.rows(self.spark, rows, self.schema), Location(str(self.home / "source")))
         return new
 
     def _take(

@@ -1,6 +1,6 @@
 """The lake of a release or of a stored form, kept as a file.
 
-Later versions must go on with its tables and its checkpoint.
+Later versions must go on with it.
 
 python -m tests.support.release_lake tests/data/lake-0.1.tar.xz
 

@@ -1,5 +1,6 @@
 """What every store has to do. A class of tests inherits this, and gives a store and a directory."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -66,14 +67,52 @@ class StoreContract:
     def test_files_are_listed_in_order_with_their_sizes(self, store: Store, home: Location) -> None:
         for name, size in {"b/2": 2, "a": 1, "b/10": 0, "b/c/.d": 4}.items():
             store.write(home / name, b"x" * size)
-        assert list(store.list_files(home).items()) == [
+        assert [(name, file.bytes) for name, file in store.list_files(home).items()] == [
             ("a", 1),
             ("b/10", 0),
             ("b/2", 2),
             ("b/c/.d", 4),
         ]
-        assert dict(store.list_files(home / "b" / "c")) == {".d": 4}
+        assert list(store.list_files(home / "b" / "c")) == [".d"]
         assert not store.list_files(home / "none")
+
+    def test_a_listing_says_when_a_file_was_written(self, store: Store, home: Location) -> None:
+        before = time.time()
+        store.write(home / "a", b"1")
+        # Some storage counts whole seconds.
+        assert before - 1 < store.list_files(home)["a"].written_s < time.time() + 1
+
+    def test_names_are_those_of_files_and_directories(self, store: Store, home: Location) -> None:
+        for name in ("a", "b/1", "b/c/2", ".d/3"):
+            store.write(home / name, b"1")
+        assert sorted(store.list_names(home)) == [".d", "a", "b"]
+        assert sorted(store.list_names(home / "b")) == ["1", "c"]
+        assert not [*store.list_names(home / "none")]
+
+    def test_parts_of_a_file_are_read(self, store: Store, home: Location) -> None:
+        content = bytes(range(256)) * 100_000
+        store.write(home / "a", content)
+        with store.open(home / "a") as opened:
+            assert opened.size() == len(content)
+            opened.seek(len(content) - 3)
+            assert opened.read() == content[-3:]
+            opened.seek(1)
+            assert opened.read(2) == content[1:3]
+        with pytest.raises(FileNotFoundError):
+            store.open(home / "none").read()
+
+    def test_another_file_in_the_same_place_is_told_from_it(
+        self, store: Store, home: Location
+    ) -> None:
+        assert store.identify(home / "a") is None
+        store.write(home / "a", b"1")
+        first = store.identify(home / "a")
+        assert first is not None
+        assert store.identify(home / "a") == first
+        store.write(home / "a", b"2")
+        assert store.identify(home / "a") not in (first, None)
+        store.delete(home)
+        assert store.identify(home / "a") is None
 
     def test_a_directory_is_not_one_whose_name_begins_alike(
         self, store: Store, home: Location

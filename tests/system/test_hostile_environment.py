@@ -88,8 +88,7 @@ def held(directory: Path) -> dict[str, str | None]:
     }
 
 
-STREAM, LEDGER, PANES, HOURLY = (
-    "_checkpoint/0",
+LEDGER, PANES, HOURLY = (
     "_ledger/_delta_log/0",
     "_panes_1h/_delta_log/0",
     "hourly/_delta_log/0",
@@ -108,7 +107,7 @@ def test_reset_leaves_a_directory_alone_that_no_run_has_made(
     filled(root, *files)
     before = held(root)
     sentence = said(tidemark("reset", spec, *yes))
-    assert f"no ledger, state or checkpoint of trips is in {root}, but " in sentence
+    assert f"no ledger or state of trips is in {root}, but " in sentence
     assert all(name in sentence for name in {file.partition("/")[0] for file in files} - {"_lock"})
     assert held(root) == before
 
@@ -116,7 +115,6 @@ def test_reset_leaves_a_directory_alone_that_no_run_has_made(
 @pytest.mark.parametrize(
     ("made", "what"),
     [
-        ((STREAM,), "0 tables"),
         ((LEDGER, HOURLY), "2 tables, hourly among them"),
         ((PANES,), "1 table"),
     ],
@@ -150,7 +148,7 @@ def test_reset_follows_no_link(
 ) -> None:
     target = tmp_path / "elsewhere"
     if there:
-        filled(target, STREAM, LEDGER, "hourly/part-1")
+        filled(target, LEDGER, "hourly/part-1")
     root.symlink_to(target)
     before = held(tmp_path)
     assert f"{root} is a link to {target}; reset only deletes real directories" in said(

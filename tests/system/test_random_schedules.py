@@ -35,6 +35,7 @@ from tests.support.random_schedules import (
     schedule,
     straggling,
 )
+from windowing.location import Location
 from windowing.storage import few_rows
 
 
@@ -134,7 +135,7 @@ def play_schedule(
     drawn: Schedule,
     seed: int,
     spark: SparkSession,
-    tmp_path: Path,
+    root: Path | Location,
     make_lab: Callable[..., Lab] = Lab,
 ) -> Lab:
     """Plays the schedule of `seed` and compares every table with the oracle's."""
@@ -144,7 +145,7 @@ def play_schedule(
         plain.conf.set("spark.databricks.delta.properties.defaults.enableDeletionVectors", "true")
     lab = make_lab(
         plain,
-        tmp_path,
+        root,
         drawn.windows,
         drawn.lateness,
         drawn.delay,
@@ -212,7 +213,7 @@ def land(lab: Lab, step: Run) -> list[Event]:
 def add_column(lab: Lab) -> None:
     """The source has a column more, and every row from now on a text in it."""
     name = f"note_{len(lab.more)}"
-    lab.spark.sql(f"alter table delta.`{lab.root}/source` add columns ({name} string)")
+    lab.spark.sql(f"alter table {lab.pipeline.source.table.sql} add columns ({name} string)")
     lab.schema += f", {name} string"
     lab.more[name] = "x"
 
@@ -225,12 +226,12 @@ def made_with_a_spare_column(lab: Lab) -> None:
     lab.schema += SPARE
     lab.more["spare"] = 7
     properties = "tblproperties ('delta.enableTypeWidening' = 'true')"
-    lab.spark.sql(f"create table delta.`{lab.root}/source` ({lab.schema}) using delta {properties}")
+    lab.spark.sql(f"create table {lab.pipeline.source.table.sql} ({lab.schema}) using delta {properties}")
 
 
 def widen_column(lab: Lab) -> None:
     """The spare column takes large numbers, and gets one from now on."""
-    lab.spark.sql(f"alter table delta.`{lab.root}/source` alter column spare type bigint")
+    lab.spark.sql(f"alter table {lab.pipeline.source.table.sql} alter column spare type bigint")
     lab.schema = lab.schema.replace(SPARE, WIDE)
     lab.more["spare"] = 2**40
 

@@ -163,11 +163,11 @@ def _list_parts() -> tuple[str, ...]:
     states = state_names(load_pipeline(spec))
     windows = [window.name for window in WINDOWS]
     complete = [f"_windows_{name}" for name in windows if name != "rolling"]
-    control = ("_ledger", "_watermarks", "_quality", "_checkpoint", "_published.json")
+    control = ("_ledger", "_watermarks", "_quality", "_published.json")
     return (*windows, *complete, *states, *REFUSED, *control)
 
 
-PARTS = (*((part,) for part in _list_parts()), ("_ledger", "_checkpoint"))
+PARTS = tuple((part,) for part in _list_parts())
 MOMENTS = ("finished", "open")
 WAYS = ("restore", "restore_but")
 CASES = [(parts, way, older) for parts in PARTS for way in WAYS for older in MOMENTS]
@@ -176,7 +176,7 @@ CHOSEN = (
     (("_late",), "restore_but", "finished"),
     (("_seen",), "restore_but", "open"),
     (("pairs",), "restore_but", "open"),
-    (("_ledger", "_checkpoint"), "restore", "open"),
+    (("_ledger",), "restore", "open"),
 )
 """One for each way in which a part is noticed or made again."""
 DERIVED = ("_watermarks", "_quality", "_published.json")

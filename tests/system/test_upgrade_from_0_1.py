@@ -1,4 +1,4 @@
-"""Tables and checkpoint of every release and stored form so far.
+"""Tables of every release and stored form so far.
 
 This one goes on with them as if it had made them.
 """

@@ -4,9 +4,9 @@ The lake was made by an older version and lies on a small disk. Each day somethi
 after each day its tables are those of an oracle to which only the events happened.
 """
 
+import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -83,7 +83,7 @@ def test_a_week_of_operations_by_the_recipes_of_the_docs(lake: OperatedLake) -> 
         erase_a_customer,
         fill_the_disk,
         move_the_lake,
-        lose_the_checkpoint,
+        restore_the_pointer_alone,
         end_what_hangs,
         end_a_jvm_that_hangs,
     ):
@@ -253,14 +253,17 @@ def move_the_lake(lake: OperatedLake) -> None:
     lake.deliver()
 
 
-def lose_the_checkpoint(lake: OperatedLake) -> None:
-    """Sunday: somebody has tidied up."""
-    shutil.rmtree(lake.here / "larger/lab/_checkpoint")
+def restore_the_pointer_alone(lake: OperatedLake) -> None:
+    """Sunday: somebody has restored what readers follow, of a lake that had got further."""
+    pointer = lake.here / "larger/lab/_published.json"
+    content = json.loads(pointer.read_text())
+    pointer.write_text(json.dumps({**content, "seq": content["seq"] + 1000}))
     events = lake.land()
     refusal = lake.expect_code(4, "run", SPEC)
-    assert "CHECKPOINT_LOST" in refusal and f"`tidemark recover {SPEC}`" in refusal
-    recipe = lake.recipe("operations/incidents-by-exit-code.md", "Recover a checkpoint")
-    assert "repaired CHECKPOINT_LOST" in next(recipe)
+    assert "POINTER_NEWER" in refusal and f"`tidemark recover {SPEC}`" in refusal
+    recipe = lake.recipe("operations/incidents-by-exit-code.md", "Recover the pointer")
+    assert "repaired POINTER_NEWER" in next(recipe)
+    assert json.loads(pointer.read_text()) == content
     assert next(recipe, None) is None
     lake.run(events)
 

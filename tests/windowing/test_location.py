@@ -20,6 +20,26 @@ def test_the_root_of_a_disk_is_a_lake() -> None:
     assert Location("/") / "shop" == Location("/shop")
 
 
+def test_a_path_on_s3_is_spelled_as_each_client_asks_for_it() -> None:
+    table = Location("s3://bucket/my lake") / "shop" / "hourly"
+    assert (str(table), table.uri) == ("s3://bucket/my lake/shop/hourly",) * 2
+    assert table.hadoop == "s3a://bucket/my lake/shop/hourly"
+    assert table.sql == "delta.`s3a://bucket/my lake/shop/hourly`"
+    assert table.bucket_and_key == ("bucket", "my lake/shop/hourly")
+    assert (table.name, table.parent) == ("hourly", Location("s3://bucket/my lake/shop"))
+    assert not table.is_local
+    assert not table.is_in_catalog
+    with pytest.raises(ValueError, match="no path of this machine"):
+        _ = table.local
+
+
+def test_only_a_path_on_s3_has_a_bucket() -> None:
+    assert Location("/data/shop").hadoop == "/data/shop"
+    assert Location("/data").parent == Location("/")
+    with pytest.raises(ValueError, match="not on S3"):
+        _ = Location("/data/shop").bucket_and_key
+
+
 def test_each_part_of_a_catalog_name_is_quoted() -> None:
     table = Location("my-catalog.shop.orders")
     assert table.is_in_catalog

@@ -104,15 +104,26 @@ class Input:
 
 
 @dataclass(frozen=True)
+class Near:
+    """The least and the greatest value that are as good as the one computed; null if none is."""
+
+    low: Column
+    high: Column
+
+
+@dataclass(frozen=True)
 class Algebra:
     """The parts an aggregate keeps and the value they stand for.
 
-    `overflow` is true where a sum left its type.
+    `overflow` is true where a sum left its type. `near` is set where parts may be drawn at random:
+    a stored value within it stays where all else is equal, so what is computed again from the same
+    events does not change.
     """
 
     parts: tuple[Part, ...]
     lower: Column
     overflow: Column | None = None
+    near: Near | None = None
 
 
 def rows_part() -> Part:

@@ -3,12 +3,25 @@
 docs/aggregates.md says how far off they are.
 """
 
+from collections.abc import Callable
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.aggregates.algebra import FRACTIONS, INTEGERS, Algebra, Input, Part
+from windowing.aggregates.algebra import FRACTIONS, INTEGERS, Algebra, Input, Near, Part
 
+EXACT = 4_096
+"""Up to so many values a quantile is exact. A sketch of that size contains each of them."""
+FEW = 200
+"""Up to so many values a pane is kept as a sketch of that size: a merge allocates what fits in."""
+EMPTY = bytes.fromhex("02010f01c8000800")
+"""A KLL sketch of `FEW` places without a value, in the stored form of DataSketches."""
+STAYS = 0.003
+"""How far in rank a quantile of more values may be from one computed again from the same events.
+
+It is seven standard errors of the difference of two such sketches.
+"""
 TRACKED = 1_024
 """How many values a top_k sketch tells apart before counts become estimates."""
 
@@ -26,17 +39,38 @@ def count_distinct(i: Input) -> Algebra:
 
 
 def quantile(i: Input) -> Algebra:
-    """A KLL sketch, k = 200: the smallest value whose rank is at least the argument, nearly."""
+    """A KLL sketch: the least value whose rank is at least the argument.
+
+    A sketch of at most `EXACT` values contains all of them, in whatever order it was merged. One of
+    more draws random numbers. Sketches of 200 values, which earlier releases have stored, are
+    merged like all others.
+    """
     name = f"{i.name}__kll"
     kind = "bigint" if isinstance(i.type, INTEGERS) else "double"
 
     def merge_sketches(sketches: Column) -> Column:
-        return F.call_function(f"kll_merge_agg_{kind}", sketches)
+        return F.call_function(f"kll_merge_agg_{kind}", sketches, F.lit(EXACT))
 
-    sketch = F.call_function(f"kll_sketch_agg_{kind}", i.value.cast(kind))
-    has_values = F.call_function(f"kll_sketch_get_n_{kind}", F.col(name)) > 0
-    value = F.call_function(f"kll_sketch_get_quantile_{kind}", F.col(name), F.lit(i.argument))
-    return Algebra((Part(name, sketch, merge_sketches),), F.when(has_values, value))
+    def value_at(rank: float) -> Column:
+        return F.call_function(f"kll_sketch_get_quantile_{kind}", F.col(name), F.lit(rank))
+
+    lifted = F.call_function(f"kll_sketch_agg_{kind}", i.value.cast(kind), F.lit(EXACT))
+    has_few = F.call_function(f"kll_sketch_get_n_{kind}", lifted) <= FEW
+    small = F.call_function(f"kll_sketch_merge_{kind}", F.lit(EMPTY), lifted)
+    part = Part(name, F.when(has_few, small).otherwise(lifted), merge_sketches)
+    count = F.call_function(f"kll_sketch_get_n_{kind}", F.col(name))
+    rank = i.argument or 0.0
+    return Algebra((part,), F.when(count > 0, value_at(rank)), near=_near(rank, count, value_at))
+
+
+def _near(rank: float, count: Column, value_at: Callable[[float], Column]) -> Near | None:
+    """The values that are as good as the one at `rank`; the ends of a sketch are always exact."""
+    if rank in (0, 1):
+        return None
+    is_drawn = count > EXACT
+    low = F.when(is_drawn, value_at(max(0.0, rank - STAYS)))
+    high = F.when(is_drawn, value_at(min(1.0, rank + STAYS)))
+    return Near(low, high)
 
 
 def top_k(i: Input) -> Algebra:

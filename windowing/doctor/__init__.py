@@ -1,1 +1,1 @@
-"""Whether checkpoint, ledger and tables are consistent, before anything is written."""
+"""Whether ledger, tables and pointer are consistent, before anything is written."""

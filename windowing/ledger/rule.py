@@ -149,12 +149,6 @@ class LedgerExcerpt:
         return any(entry is not None for entry in unfinished)
 
     @property
-    def query(self) -> str | None:
-        """The id of the stream, as far as it is known."""
-        entries = reversed(self._entries_of(INTENT, SKIP))
-        return next((e.note for e in entries if e.note), None)
-
-    @property
     def versions(self) -> Mapping[str, int]:
         """By table the newest version that the ledger has recorded."""
         entries = reversed(self._entries_of(DONE, *FINISHED, MAINTAIN_DONE))

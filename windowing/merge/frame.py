@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.aggregates.algebra import Algebra
+from windowing.aggregates.algebra import FRACTIONS, Algebra
 from windowing.columns import OP, REVISION, START
 from windowing.expressions.exact_decimals import exactly, round_number
 from windowing.merge.rule import Target
@@ -23,6 +23,8 @@ INSERT, UPDATE, DELETE, LOST = "I", "U", "D", "L"
 OVERFLOW = "__overflow"
 BEGUN = "__begun"
 """Where the stored row begins or, if there is none, where the new one begins."""
+_ROUNDING = 1e-9
+"""Sums of doubles in two orders are no further apart, as a part of the larger one."""
 _OPERATORS = {
     "=": Column.__eq__,
     "!=": Column.__ne__,
@@ -41,18 +43,23 @@ def lower_partials(
 ) -> DataFrame:
     """Lowers partial aggregates to the values that users see.
 
-    [columns, parts] -> [columns, aggregates, __overflow]
+    [columns, parts] -> [columns, aggregates, __overflow], and the bounds of those that have any,
+    for a comparison with what is stored.
     """
     values = []
+    bounds = []
     overflows = []
     for aggregate in aggregates:
         algebra = algebras[aggregate.name]
         values.append(algebra.lower.alias(aggregate.name))
+        if algebra.near is not None:
+            bounds.append(algebra.near.low.alias(_name_low(aggregate.name)))
+            bounds.append(algebra.near.high.alias(_name_high(aggregate.name)))
         if algebra.overflow is not None:
             overflows.append(algebra.overflow)
     any_overflow = reduce(or_, overflows) if overflows else F.lit(False)
     overflow = F.coalesce(any_overflow, F.lit(False)).alias(OVERFLOW)
-    return merged.select(*columns, *values, overflow)
+    return merged.select(*columns, *values, overflow, *bounds)
 
 
 def filter_having(rows: DataFrame, having: Having | None) -> DataFrame:
@@ -118,7 +125,10 @@ def _compare_with_stored(new: DataFrame, stored: DataFrame, target: Target, how:
     old_values = [F.col(f"`{name}`").alias(f"__old_{name}") for name in compared]
     old_revision = F.col(REVISION).alias("__old")
     old = stored.select(*identity, *old_values, old_revision, F.lit(True).alias("__was"))
-    both = new.withColumn("__is", F.lit(True)).join(old, identity, how)
+    joined = new.withColumn("__is", F.lit(True)).join(old, identity, how)
+    # Names alone are quicker to ask for than types.
+    has_near = any(_name_low(name) in new.columns for name in compared)
+    both = _keep_near_values(joined, compared, new) if has_near else joined
     op = (
         F.when(F.col("__was").isNull(), INSERT)
         .when(F.col("__is").isNull(), DELETE)
@@ -133,6 +143,47 @@ def _compare_with_stored(new: DataFrame, stored: DataFrame, target: Target, how:
     lost = F.coalesce(OVERFLOW, F.lit(False)).alias(OVERFLOW)
     rows = both.select(op.alias(OP), *map(F.col, identity), *values, revision, begun, lost)
     return rows.where(F.col(OP).isNotNull())
+
+
+def _keep_near_values(both: DataFrame, compared: Sequence[str], new: DataFrame) -> DataFrame:
+    """`both`, with the stored value in place of a new one that is as good, where all else is equal.
+
+    `new` are the new rows among `both`.
+    """
+    types = {field.name: field.dataType for field in new.schema.fields}
+    drawn = [name for name in compared if _name_low(name) in types]
+    others = {name: types[name] for name in compared if name not in drawn}
+    differs = _differs_beyond_rounding(others)
+    kept = {}
+    for name in drawn:
+        stored = F.col(f"`__old_{name}`")
+        is_near = stored.between(F.col(f"`{_name_low(name)}`"), F.col(f"`{_name_high(name)}`"))
+        kept[name] = F.when(is_near & ~differs, stored).otherwise(F.col(f"`{name}`"))
+    return both.withColumns(kept)
+
+
+def _differs_beyond_rounding(columns: Mapping[str, T.DataType]) -> Column:
+    """True where a new value is not the stored one, nor a double that was summed in another order.
+
+    `columns` have the types by name.
+    """
+    differs = F.lit(False)
+    for name, kind in columns.items():
+        new, old = F.col(f"`{name}`"), F.col(f"`__old_{name}`")
+        unequal = ~new.eqNullSafe(old)
+        if isinstance(kind, FRACTIONS):
+            apart = F.abs(new - old) > _ROUNDING * F.greatest(F.abs(new), F.abs(old))
+            unequal = unequal & F.coalesce(apart, F.lit(True))
+        differs = differs | unequal
+    return differs
+
+
+def _name_low(name: str) -> str:
+    return f"__low_{name}"
+
+
+def _name_high(name: str) -> str:
+    return f"__high_{name}"
 
 
 def _new_or_old_value(name: str) -> Column:

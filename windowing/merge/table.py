@@ -19,6 +19,7 @@ from windowing.storage import delta, own_tables, table_figures
 from windowing.storage.arrow_merge import Clauses
 from windowing.storage.merges import Merged, merge_rows
 from windowing.storage.own_tables import Snapshot
+from windowing.storage.pinned_rows import pin_rows
 from windowing.storage.plain_table import Bounds
 
 
@@ -98,7 +99,7 @@ def compute_changes(changed: DataFrame, run: int) -> ComputedChanges:
     observed = Observation()
     stamped = changed.withColumn(RUN, F.lit(run).cast("bigint"))
     # The rows were compared with the table that is about to change, so they are computed once.
-    frozen = stamped.observe(observed, *_summarize_changes()).localCheckpoint(eager=True)
+    frozen = pin_rows(stamped.observe(observed, *_summarize_changes()))
     found = observed.get
     extent = None if found["low"] is None else (found["low"], found["high"])
     counts = Changes(found["inserted"], found["updated"], found["deleted"], found["overflow"])

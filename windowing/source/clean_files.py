@@ -9,13 +9,13 @@ files, demands -> CleanBatch, or None where Spark has to look at the rows
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import types as T
 
 from windowing.aggregates.algebra import FRACTIONS, INTEGERS
 from windowing.grid.zone import FIRST_US, LAST_US, micros
+from windowing.location import Location
 from windowing.panes.frame import column_that_may_be_bad
 from windowing.source.frame import UNITS
 from windowing.spec.description import describe_window
@@ -112,7 +112,7 @@ def _describe_time(name: str, unit: str | None, types: Mapping[str, T.DataType])
     return Time(name, Kind.INTEGER, UNITS[unit]) if isinstance(types[name], INTEGERS) else None
 
 
-def find_clean_batch(paths: Sequence[Path], demands: Demands) -> CleanBatch | None:
+def find_clean_batch(paths: Sequence[Location], demands: Demands) -> CleanBatch | None:
     """The rows of the files, where every row meets the demands; None where one may not.
 
     The files contain the rows of a batch and no others, under the names that the source has.

@@ -79,13 +79,13 @@ _Problem = tuple[str, str]
 
 
 def read_stream(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
-    """What is new in the source since the checkpoint, as it is stored."""
+    """What is new in the source since its stream stood last, as it is stored."""
     feed = {"readChangeFeed": "true"} if pipeline.source.changes == "feed" else {}
     return _stream(spark, pipeline, feed)
 
 
 def read_appended(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
-    """What was appended to the source since the checkpoint, as it is stored.
+    """What was appended to the source since its stream stood last, as it is stored.
 
     Commits that removed rows are passed over as a whole, with the rows that they added.
     """
@@ -95,7 +95,7 @@ def read_appended(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
 def _stream(spark: SparkSession, pipeline: Pipeline, options: Mapping[str, str]) -> DataFrame:
     reader = spark.readStream.format("delta").option("maxFilesPerTrigger", 1_000_000)
     reader, table = reader.options(**options), pipeline.source.table
-    return reader.table(table.sql) if table.is_in_catalog else reader.load(table.text)
+    return reader.table(table.sql) if table.is_in_catalog else reader.load(table.hadoop)
 
 
 def schema(spark: SparkSession, pipeline: Pipeline) -> T.StructType:

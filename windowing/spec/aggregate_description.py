@@ -63,7 +63,7 @@ DESCRIPTIONS: Mapping[str, AggregateDescription] = {
         elsewhere=("approx_count_distinct", "approx_distinct", "nunique", "uniq")
     ),
     # It is stored as the quantile 0.5.
-    "median": AggregateDescription(Call.MIDDLE, Takes.NUMBERS, is_estimate=True),
+    "median": AggregateDescription(Call.MIDDLE, Takes.NUMBERS),
     "first": AggregateDescription(elsewhere=("first_value",)),
     "last": AggregateDescription(elsewhere=("last_value",)),
     "variance": AggregateDescription(takes=Takes.NUMBERS, elsewhere=("var", "var_samp")),
@@ -78,7 +78,6 @@ DESCRIPTIONS: Mapping[str, AggregateDescription] = {
     "quantile": AggregateDescription(
         Call.FRACTION,
         Takes.NUMBERS,
-        is_estimate=True,
         elsewhere=("approx_percentile", "approx_quantile", "percentile", "percentile_approx"),
     ),
     "top_k": AggregateDescription(Call.PLACES, is_estimate=True, elsewhere=("approx_top_k",)),

@@ -1,4 +1,7 @@
-"""Where tables lie: a text of the spec -> an absolute, normalised path, or a catalog name."""
+"""Where tables lie: a text of the spec -> an absolute, normalised path, or a catalog name.
+
+A path is one of this machine, or one on S3, which is spelled `s3://BUCKET/KEY` from then on.
+"""
 
 import os
 import re
@@ -9,6 +12,8 @@ from windowing.spec.words import quote_value
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/", re.ASCII)
 _FILE = re.compile(r"file:(?://(?:localhost)?(?=/))?(/(?!/).*)", re.IGNORECASE | re.DOTALL)
+_S3 = re.compile(r"(?:s3|s3a|s3n)://([^/]*)/?(.*)", re.IGNORECASE | re.DOTALL)
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", re.ASCII)
 _VARIABLE = re.compile(r"\$(?:\{([^{}]*)\}|([A-Za-z_]\w*))", re.ASCII)
 _NO_LAKE = re.compile(r"[\[\]|^\\]|%[0-9A-Fa-f]{2}")
 """What delta-rs, which commits to tables of a lake, can't have in the path of one."""
@@ -19,10 +24,13 @@ def resolve_directory(field: str, text: str, base: str | None) -> str:
     """The absolute, normalised path that `text` names, relative to the directory `base`.
 
     Without a base `text` has to be absolute. SpecError at `field` for variables, for schemes other
-    than `file:` and for characters that a table's path can't have.
+    than `file:` and `s3:`, and for characters that a table's path can't have.
     """
     _check_no_variable(field, text)
     _check_characters(field, text)
+    on_s3 = _S3.fullmatch(text)
+    if on_s3:
+        return _resolve_s3(field, text, on_s3[1], on_s3[2])
     _check_scheme(field, text)
     uri = _FILE.fullmatch(text)
     path = unquote(uri[1]) if uri else text
@@ -34,6 +42,31 @@ def resolve_directory(field: str, text: str, base: str | None) -> str:
         )
     # normpath keeps two leading slashes, which POSIX allows to mean something else than one.
     return "/" + os.path.normpath(os.path.join(base or "/", path)).lstrip("/")
+
+
+def _resolve_s3(field: str, text: str, bucket: str, key: str) -> str:
+    """The path of a directory on S3, which has no `.` and no `..`."""
+    if not _BUCKET.fullmatch(bucket):
+        raise SpecError(
+            field,
+            f"{quote_value(text)} names no bucket of S3: {quote_value(bucket)} is not 3 to 63 "
+            "small letters, digits, dots and dashes; write it as s3://bucket/lake",
+        )
+    parts = [part for part in key.split("/") if part]
+    if not parts:
+        raise SpecError(
+            field,
+            f"{quote_value(text)} is a whole bucket; name a directory in it, "
+            f"such as s3://{bucket}/lake",
+        )
+    dots = [part for part in parts if part in (".", "..")]
+    if dots:
+        raise SpecError(
+            field,
+            f"{quote_value(text)} holds {quote_value(dots[0])} as the name of a directory, "
+            "which S3 takes literally; write the path without it",
+        )
+    return "/".join([f"s3://{bucket}", *parts])
 
 
 def resolve_lake(field: str, text: str, base: str | None) -> str:
@@ -79,7 +112,7 @@ def _check_scheme(field: str, text: str) -> None:
         raise SpecError(
             field,
             f"{quote_value(text)} lies in {scheme[1]}:, which is not supported yet; "
-            "use a path or a file: URI",
+            "use a path, or a URI with file: or s3:",
         )
     if text.lower().startswith("file:") and not _FILE.fullmatch(text):
         raise SpecError(

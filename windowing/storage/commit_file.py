@@ -17,7 +17,7 @@ from windowing.location import Location
 from windowing.storage.control import superseded
 from windowing.storage.file_statistics import read_statistics
 from windowing.storage.files import locate_commit
-from windowing.storage.footers import ParquetFile
+from windowing.storage.footers import ParquetFile, describe_parquet
 from windowing.storage.store import store_of
 
 CHANGES = "_change_data"
@@ -35,13 +35,14 @@ class DataFile:
     bytes: int
 
 
-def write_data_file(directory: Location, rows: pa.Table) -> DataFile:
+def write_data_file(directory: Location, rows: pa.Table) -> ParquetFile:
     """Writes `rows` as a Parquet file in `directory`, which no commit names yet."""
-    name = f"part-{uuid4()}.zstd.parquet"
-    directory.local.mkdir(exist_ok=True)
-    file = (directory / name).local
-    pq.write_table(rows, file, compression="zstd", compression_level=3)
-    return DataFile(name, file.stat().st_size)
+    file = directory / f"part-{uuid4()}.zstd.parquet"
+    content = pa.BufferOutputStream()
+    pq.write_table(rows, content, compression="zstd", compression_level=3)
+    written = content.getvalue()
+    store_of(file).create(file, written.to_pybytes())
+    return describe_parquet(file, pa.BufferReader(written))
 
 
 def add_file(file: ParquetFile, pruned: Collection[str]) -> Action:
@@ -53,7 +54,7 @@ def add_file(file: ParquetFile, pruned: Collection[str]) -> Action:
         "add": {
             "path": file.path.name,
             "partitionValues": {},
-            "size": file.path.stat().st_size,
+            "size": file.bytes,
             "modificationTime": _milliseconds(),
             "dataChange": True,
             "stats": json.dumps(read_statistics(file, pruned)),
@@ -80,9 +81,9 @@ def remove_file(file: DataFile) -> Action:
     }
 
 
-def tell_changes(file: DataFile) -> Action:
+def tell_changes(file: ParquetFile) -> Action:
     """The line that makes `file`, in the directory CHANGES, the change feed of the commit."""
-    path = f"{CHANGES}/{file.name}"
+    path = f"{CHANGES}/{file.path.name}"
     sized = {"path": path, "partitionValues": {}, "size": file.bytes, "dataChange": False}
     return {"cdc": sized}
 

@@ -7,18 +7,14 @@ Times are whole microseconds since 1970 on both sides, and maps are dicts.
 """
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from errno import ENOENT
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from deltalake import (
     CommitProperties,
     DeltaTable,
@@ -33,7 +29,10 @@ from windowing.errors import Busy
 from windowing.location import Location
 from windowing.storage.files import locate_uri
 from windowing.storage.footers import open_parquet
-from windowing.storage.kept_open import reuse_table
+from windowing.storage.kept_open import may_commit, note_version, reuse_table
+from windowing.storage.permission import check_permission
+from windowing.storage.s3_settings import read_s3_settings
+from windowing.storage.system_errors import find_cause_to_show, find_system_error
 
 Row = Mapping[str, Any]
 
@@ -48,7 +47,6 @@ _PROPERTIES = {
 
 _LARGE_BYTES = 1_000_000
 """From this size on, a file is not rewritten any more. A ledger has one such file in 7,000 runs."""
-_SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
 _LOST_RACE = "Failed to commit transaction"
 """How the message begins when another commit has the version that was to be made."""
 
@@ -143,7 +141,7 @@ class Metadata:
 def read_metadata(path: Location) -> Metadata:
     """The metadata of the newest version of any table; TableError where it can't be read."""
     with errors_explained(path):
-        found = DeltaTable(path.text).metadata()
+        found = open_delta(path).metadata()
     return Metadata(str(found.id), dict(found.configuration))
 
 
@@ -175,7 +173,7 @@ def replace_rows(path: Location, schema: pa.Schema, rows: Sequence[Row], predica
     table = open_table(path)
     if table is None:
         table = _create_table(path, schema)
-    with errors_explained(path):
+    with committing(path, table):
         write_deltalake(
             table,
             _to_arrow(rows, schema),
@@ -195,13 +193,35 @@ def open_to_read(path: Location) -> DeltaTable | None:
 def open_table(path: Location) -> DeltaTable | None:
     """The newest version of the table at `path`; None where there is none."""
     # DeltaTable.is_deltatable lists every file of the log.
-    if not (path.local / "_delta_log").is_dir():
+    if path.is_local and not (path / "_delta_log").local.is_dir():
         return None
     with errors_explained(path):
         try:
-            return DeltaTable(path.text)
+            return open_delta(path)
         except TableNotFoundError:
             return None
+
+
+def open_delta(path: Location, version: int | None = None) -> DeltaTable:
+    """A version of the table at `path`, by default the newest. It raises what delta-rs raises."""
+    return DeltaTable(path.text, version=version, storage_options=_options_of(path))
+
+
+def _options_of(path: Location) -> dict[str, str] | None:
+    """What delta-rs has to know of the storage that `path` is on."""
+    return None if path.is_local else read_s3_settings(os.environ).for_rust()
+
+
+def create_delta(path: Location, schema: Schema, properties: Mapping[str, str]) -> DeltaTable:
+    """Creates the table at `path`, which must not exist. It raises what delta-rs raises."""
+    check_next(path, 0)
+    if path.is_local:
+        path.local.mkdir(parents=True, exist_ok=True)
+    made = DeltaTable.create(
+        path.text, schema, configuration=dict(properties), storage_options=_options_of(path)
+    )
+    note_version(path, made.version())
+    return made
 
 
 def compact_files(path: Location, most: int) -> bool:
@@ -216,7 +236,7 @@ def compact_files(path: Location, most: int) -> bool:
     if table is None or len(table.file_uris()) <= most:
         return False
     try:
-        with errors_explained(path):
+        with committing(path, table):
             if any(has_int96(file) for file in _list_files(table)):
                 _rewrite(table)
             else:
@@ -227,10 +247,11 @@ def compact_files(path: Location, most: int) -> bool:
     return True
 
 
-def has_int96(path: Path) -> bool:
+def has_int96(path: Location) -> bool:
     """Whether a file has times that delta-rs would rewrite as nanoseconds; Spark writes such."""
-    columns = pq.read_metadata(path).schema
-    return any(columns.column(n).physical_type == "INT96" for n in range(len(columns)))
+    with open_parquet(path) as file:
+        columns = file.metadata.schema
+        return any(columns.column(n).physical_type == "INT96" for n in range(len(columns)))
 
 
 def _rewrite(table: DeltaTable) -> None:
@@ -242,9 +263,10 @@ def _rewrite(table: DeltaTable) -> None:
     )
 
 
-def read_file_as(path: Path, schema: pa.Schema) -> pa.Table:
+def read_file_as(path: Location, schema: pa.Schema) -> pa.Table:
     """The rows of one file with the columns of `schema`; those that the file lacks are null."""
-    found = open_parquet(path).read()
+    with open_parquet(path) as file:
+        found = file.read()
     columns = [
         found[field.name].cast(field.type)
         if field.name in found.column_names
@@ -256,9 +278,8 @@ def read_file_as(path: Path, schema: pa.Schema) -> pa.Table:
 
 def _create_table(path: Location, schema: pa.Schema) -> DeltaTable:
     """Creates the table at `path`, which must not exist."""
-    path.local.mkdir(parents=True, exist_ok=True)
     with errors_explained(path):
-        return DeltaTable.create(path.text, Schema.from_arrow(schema), configuration=_PROPERTIES)
+        return create_delta(path, Schema.from_arrow(schema), _PROPERTIES)
 
 
 def _commit_append(
@@ -267,7 +288,7 @@ def _commit_append(
     schema: pa.Schema,
     rows: Sequence[Row],
 ) -> None:
-    with errors_explained(path):
+    with committing(path, table):
         write_deltalake(
             table,
             _to_arrow(rows, schema),
@@ -285,6 +306,28 @@ def commit_once(*transactions: Transaction) -> CommitProperties:
 
 
 @contextmanager
+def committing(path: Location, table: DeltaTable) -> Iterator[None]:
+    """Inside, one commit is made through `table`; its version is one that this command has made.
+
+    Raises what `errors_explained` raises.
+    """
+    check_next(path, table.version() + 1)
+    with errors_explained(path):
+        yield
+    note_version(path, table.version())
+
+
+def check_next(path: Location, version: int) -> None:
+    """Raises Busy where a commit of `version` would not follow from what this command has made.
+
+    So it does where the command knows that its lock was taken over.
+    """
+    check_permission()
+    if not may_commit(path, version):
+        raise superseded(path)
+
+
+@contextmanager
 def errors_explained(path: Location) -> Iterator[None]:
     """Busy for a commit that came second, TableError for a table that is not as it was left.
 
@@ -295,9 +338,9 @@ def errors_explained(path: Location) -> Iterator[None]:
     except CommitFailedError as error:
         if str(error).startswith(_LOST_RACE):
             raise superseded(path) from error
-        raise _explain(path, error) from error
+        raise _explain(path, error) from find_cause_to_show(path, error)
     except (OSError, DeltaError, pa.ArrowException) as error:
-        raise _explain(path, error) from error
+        raise _explain(path, error) from find_cause_to_show(path, error)
     except BaseException as error:
         # A failed assertion of delta-rs is no Exception, and its class has no name to import.
         if type(error).__name__ == "PanicException":
@@ -306,18 +349,7 @@ def errors_explained(path: Location) -> Iterator[None]:
 
 
 def _explain(path: Location, error: Exception) -> TableError | OSError:
-    number = _find_number(error)
-    if number is None or number == ENOENT:
-        return TableError(path, str(error))
-    return OSError(number, os.strerror(number), path.text)
-
-
-def _find_number(error: Exception) -> int | None:
-    """The number of the system's error, which delta-rs gives in the text alone."""
-    if isinstance(error, OSError) and error.errno is not None:
-        return error.errno
-    found = _SYSTEM_ERROR.search(str(error))
-    return int(found[1]) if found else None
+    return find_system_error(path, error) or TableError(path, str(error))
 
 
 def superseded(path: Location) -> Busy:
@@ -329,9 +361,10 @@ def _to_arrow(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
 
 
-def _read_file(path: Path) -> pa.Table:
+def _read_file(path: Location) -> pa.Table:
     """The rows of one file, with times as whole microseconds."""
-    found = open_parquet(path).read(use_threads=False)
+    with open_parquet(path) as file:
+        found = file.read(use_threads=False)
     for place, field in enumerate(found.schema):
         if pa.types.is_timestamp(field.type):
             in_micros = found.column(place).cast(pa.timestamp("us", field.type.tz))
@@ -339,9 +372,9 @@ def _read_file(path: Path) -> pa.Table:
     return found
 
 
-def _list_files(table: DeltaTable) -> list[Path]:
+def _list_files(table: DeltaTable) -> list[Location]:
     """The data files of a version. Its URIs are percent-encoded, where a space is `%20`."""
-    return [locate_uri(unquote(uri)).local for uri in table.file_uris()]
+    return [locate_uri(unquote(uri)) for uri in table.file_uris()]
 
 
 def to_rows(found: pa.Table) -> list[Row]:

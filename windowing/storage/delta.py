@@ -36,28 +36,29 @@ def read(spark: SparkSession, path: Location, version: int | None = None) -> Dat
     reader = spark.read.format("delta")
     if version is not None:
         reader = reader.option("versionAsOf", version)
-    return reader.table(path.sql) if path.is_in_catalog else reader.load(path.text)
+    return reader.table(path.sql) if path.is_in_catalog else reader.load(path.hadoop)
 
 
 def create(
     spark: SparkSession, path: Location, schema: T.StructType, properties: Mapping[str, str]
 ) -> None:
     """Creates the table at `path` with these columns and properties unless it exists."""
-    _build(DeltaTable.createIfNotExists(spark), path, schema, properties)
+    with delta_log.committing(spark, path):
+        _build(DeltaTable.createIfNotExists(spark), path, schema, properties)
 
 
 def replace(
     spark: SparkSession, path: Location, schema: T.StructType, properties: Mapping[str, str]
 ) -> None:
     """Replaces the table at `path` by an empty one with other columns."""
-    _build(DeltaTable.replace(spark), path, schema, properties)
-    delta_log.note_commit(spark, path)
+    with delta_log.committing(spark, path):
+        _build(DeltaTable.replace(spark), path, schema, properties)
 
 
 def _build(
     builder: DeltaTableBuilder, path: Location, schema: T.StructType, properties: Mapping[str, str]
 ) -> None:
-    builder = builder.location(path.text).addColumns(schema)
+    builder = builder.location(path.hadoop).addColumns(schema)
     for name, value in properties.items():
         builder = builder.property(name, value)
     builder.execute()
@@ -141,8 +142,8 @@ def append(
         application, number = transaction
         writer = writer.option("txnAppId", application).option("txnVersion", number)
         writer = writer.options(**properties(rows.schema))
-    writer.save(path.text)
-    delta_log.note_commit(rows.sparkSession, path)
+    with delta_log.committing(rows.sparkSession, path):
+        writer.save(path.hadoop)
 
 
 def widen_names(spark: SparkSession, path: Location, schema: T.StructType) -> None:
@@ -159,8 +160,8 @@ def widen_names(spark: SparkSession, path: Location, schema: T.StructType) -> No
 
 def set_property(spark: SparkSession, path: Location, name: str, value: str) -> None:
     """Sets one property of the table at `path`, in a commit of its own."""
-    spark.sql(f"alter table {path.sql} set tblproperties ('{name}' = '{value}')")
-    delta_log.note_commit(spark, path)
+    with delta_log.committing(spark, path):
+        spark.sql(f"alter table {path.sql} set tblproperties ('{name}' = '{value}')")
 
 
 def follow_types(spark: SparkSession, path: Location, wanted: Mapping[str, T.DataType]) -> None:
@@ -179,8 +180,8 @@ def follow_types(spark: SparkSession, path: Location, wanted: Mapping[str, T.Dat
         # Delta enables this one by itself for new tables only.
         set_property(spark, path, "delta.feature.timestampNtz", "supported")
     for name, kind in behind.items():
-        spark.sql(f"alter table {path.sql} alter column {name} type {kind.simpleString()}")
-        delta_log.note_commit(spark, path)
+        with delta_log.committing(spark, path):
+            spark.sql(f"alter table {path.sql} alter column {name} type {kind.simpleString()}")
 
 
 def _changed_leaves(name: str, old: T.DataType, new: T.DataType) -> dict[str, T.DataType]:

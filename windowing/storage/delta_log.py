@@ -5,6 +5,8 @@ of its own.
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -12,8 +14,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 from windowing.location import Location
+from windowing.storage import spark_internals
 from windowing.storage.files import committed_us, locate_uri
-from windowing.storage.kept_open import note_version
+from windowing.storage.kept_open import find_noted_version, forget_version, note_version
+from windowing.storage.permission import check_permission
+from windowing.storage.store import store_of
 
 
 def version(spark: SparkSession, path: Location) -> int:
@@ -29,8 +34,18 @@ def known_version(spark: SparkSession, path: Location) -> int:
     return int(_log(spark, path).unsafeVolatileSnapshot().version())
 
 
-def note_commit(spark: SparkSession, path: Location) -> None:
-    """Makes the version that Spark has just committed one that this command has made."""
+@contextmanager
+def committing(spark: SparkSession, path: Location) -> Iterator[None]:
+    """Inside, Spark commits to the table at `path`; the version is one that this command has made.
+
+    On shared storage Spark can commit no version but the one after that which this command has
+    begun with or has made, so it does not go on where another has taken over while it slept.
+    """
+    check_permission()
+    if not path.is_local and not path.is_in_catalog:
+        made = find_noted_version(path)
+        spark_internals.allow_commit(spark, path.hadoop, 0 if made is None else made + 1)
+    yield
     note_version(path, known_version(spark, path))
 
 
@@ -105,9 +120,12 @@ def write_checkpoint(spark: SparkSession, path: Location) -> None:
 
 
 def forget(spark: SparkSession, directory: Location) -> None:
-    """Removes the tables in `directory`, which are about to be deleted, from the JVM's cache."""
-    for log in directory.local.rglob("_delta_log"):
-        table = getattr(spark._jvm, "org.apache.hadoop.fs.Path")(str(log.parent))
+    """Forgets the tables in `directory`, which are about to be deleted, here and in the JVM."""
+    paths = store_of(directory).list_files(directory)
+    for home in {path.rpartition("/_delta_log/")[0] for path in paths if "/_delta_log/" in path}:
+        path = directory / home
+        forget_version(path)
+        table = getattr(spark._jvm, "org.apache.hadoop.fs.Path")(path.hadoop)
         _logs(spark).invalidateCache(spark._jsparkSession, table)
 
 
@@ -118,12 +136,12 @@ def forget_all(spark: SparkSession) -> None:
 
 def _snapshot(spark: SparkSession, path: Location) -> Any:
     """The newest version of the table at `path`."""
-    directory = _find_directory(spark, path).text
+    directory = _find_directory(spark, path).hadoop
     return _logs(spark).forTableWithSnapshot(spark._jsparkSession, directory)._2()
 
 
 def _log(spark: SparkSession, path: Location) -> Any:
-    return _logs(spark).forTable(spark._jsparkSession, _find_directory(spark, path).text)
+    return _logs(spark).forTable(spark._jsparkSession, _find_directory(spark, path).hadoop)
 
 
 def _logs(spark: SparkSession) -> Any:

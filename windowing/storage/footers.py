@@ -3,14 +3,17 @@
 Only columns of the table are described, not the fields of structs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
+from windowing.location import Location
+from windowing.storage.store import store_of
 
 _AT_ONCE = 1_000_000
 """How many rows are in memory at once."""
@@ -40,25 +43,36 @@ class ColumnFacts:
 
 @dataclass(frozen=True)
 class ParquetFile:
-    """A file with so many rows, and its columns by name."""
+    """A file of so many bytes with so many rows, and its columns by name."""
 
-    path: Path
+    path: Location
+    bytes: int
     rows: int
     columns: Mapping[str, ColumnFacts]
 
 
-def read_footer(path: Path) -> ParquetFile:
+def read_footer(path: Location) -> ParquetFile:
     """What the footer of the file at `path` tells."""
-    with open_parquet(path) as file:
-        return ParquetFile(path, file.metadata.num_rows, _describe_columns(file))
+    with store_of(path).open(path) as content:
+        return describe_parquet(path, content)
 
 
-def open_parquet(path: Path) -> pq.ParquetFile:
-    """The file at `path`, with times as microseconds.
+def describe_parquet(path: Location, content: pa.NativeFile) -> ParquetFile:
+    """What the footer of a file tells, whose `content` may not be at `path` yet."""
+    file = _open_content(content)
+    return ParquetFile(path, content.size(), file.metadata.num_rows, _describe_columns(file))
 
-    Spark writes INT96 by default. As nanoseconds, such times would end in the year 2262.
-    """
-    return pq.ParquetFile(path, coerce_int96_timestamp_unit="us")
+
+@contextmanager
+def open_parquet(path: Location) -> Iterator[pq.ParquetFile]:
+    """The file at `path`, with times as microseconds."""
+    with store_of(path).open(path) as content:
+        yield _open_content(content)
+
+
+def _open_content(content: pa.NativeFile) -> pq.ParquetFile:
+    # Spark writes INT96 by default. As nanoseconds, such times would end in the year 2262.
+    return pq.ParquetFile(content, coerce_int96_timestamp_unit="us")
 
 
 def _describe_columns(file: pq.ParquetFile) -> dict[str, ColumnFacts]:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from deltalake import DeltaTable
 
 from windowing.location import Location
-from windowing.storage.files import locate_commit
+from windowing.storage.files import list_tables, locate_commit, newest_version
+from windowing.storage.store import store_of
 
 Opener = Callable[[Location], DeltaTable | None]
 """Opens the newest version of the table at a path; None where there is none."""
@@ -24,24 +24,16 @@ class _OpenTable:
 
     def __init__(self, path: Location, table: DeltaTable) -> None:
         self.table = table
-        self._commit = locate_commit(path, table.version()).local
-        self._next = locate_commit(path, table.version() + 1).local
-        self._state = _describe_file(self._commit)
+        self._store = store_of(path)
+        self._commit = locate_commit(path, table.version())
+        self._next = locate_commit(path, table.version() + 1)
+        self._identity = self._store.identify(self._commit)
 
     def is_newest(self) -> bool:
         """Whether no other commit follows, and the table was not made anew meanwhile."""
-        unchanged = self._state is not None and self._state == _describe_file(self._commit)
-        return unchanged and not self._next.exists()
-
-
-def _describe_file(path: Path) -> tuple[int, int, int] | None:
-    """What another file in the same place would not have; None where there is none."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    # A copy may keep the time of the last write and get the same inode, but not the same ctime.
-    return (found.st_ino, found.st_ctime_ns, found.st_size)
+        if self._identity is None or self._store.identify(self._next) is not None:
+            return False
+        return self._store.identify(self._commit) == self._identity
 
 
 @dataclass(frozen=True)
@@ -60,8 +52,11 @@ def tables_kept_open() -> Iterator[None]:
     """Inside, `reuse_table` opens a table again only when another commit has been made to it.
 
     The versions that were noted inside are remembered until its end. Threads with a copy of the
-    caller's context are inside, too.
+    caller's context are inside, too, and so is a block in this one.
     """
+    if _command.get() is not None:
+        yield
+        return
     before = _command.set(_Command())
     try:
         yield
@@ -83,14 +78,40 @@ def reuse_table(path: Location, opens: Opener) -> DeltaTable | None:
     return table
 
 
+def note_tables(directory: Location) -> None:
+    """Remembers the newest versions of the tables in a directory, which the command begins with."""
+    for name in list_tables(directory):
+        note_version(directory / name, newest_version(directory / name))
+
+
 def note_version(path: Location, version: int) -> None:
-    """Remembers a version that the command has made or looked at."""
+    """Remembers a version that the command has begun with or has made."""
     command = _command.get()
     if command is not None:
         command.versions[path] = version
 
 
-def find_noted_version(path: Location, otherwise: int) -> int:
-    """The version that was noted last; `otherwise` where there is none."""
+def forget_version(path: Location) -> None:
+    """Forgets the version of a table that is about to be deleted."""
     command = _command.get()
-    return otherwise if command is None else command.versions.get(path, otherwise)
+    if command is not None:
+        command.versions.pop(path, None)
+
+
+def find_noted_version(path: Location) -> int | None:
+    """The version that was noted last; None where there is none."""
+    command = _command.get()
+    return None if command is None else command.versions.get(path)
+
+
+def may_commit(path: Location, version: int) -> bool:
+    """Whether `version` of a table follows from what this command has begun with or has made.
+
+    Where several machines share the storage, another command may have taken over while this one
+    slept, and then it may not go on from what the other one has made. On a disk of this machine the
+    lock of the system lives as long as this process.
+    """
+    command = _command.get()
+    if path.is_local or command is None:
+        return True
+    return command.versions.get(path, -1) + 1 == version

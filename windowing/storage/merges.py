@@ -17,6 +17,7 @@ from windowing.location import Location
 from windowing.storage import delta, delta_log, own_tables, table_figures
 from windowing.storage.arrow_merge import Clauses
 from windowing.storage.own_tables import Snapshot
+from windowing.storage.pinned_rows import pin_rows
 
 _DELETION_VECTORS = "delta.enableDeletionVectors"
 _REWRITTEN_BYTES = 4 * 1024 * 1024
@@ -42,13 +43,13 @@ class Merged:
         return self.updated + self.deleted + self.inserted
 
 
-def _execute(merge: DeltaMergeBuilder, path: Location, due: Merged) -> None:
+def _execute(spark: SparkSession, merge: DeltaMergeBuilder, path: Location, due: Merged) -> None:
     """Runs a MERGE into the table at `path`.
 
     Raises TidemarkError where it has changed another number of rows than was `due`.
     """
-    counts = merge.execute()
-    delta_log.note_commit(counts.sparkSession, path)
+    with delta_log.committing(spark, path):
+        counts = merge.execute()
     (found,) = counts.collect()
     done = Merged(found["num_updated_rows"], found["num_deleted_rows"], found["num_inserted_rows"])
     if done != due:
@@ -73,12 +74,12 @@ def merge_rows(changed: DataFrame, on: Snapshot, clauses: Clauses, due: Merged) 
         delta.set_property(spark, on.path, _DELETION_VECTORS, "true")
     columns = [name for name in changed.columns if name != clauses.op]
     new: dict[str, str | Column] = {f"`{name}`": f"s.`{name}`" for name in columns}
-    table = DeltaTable.forPath(spark, on.path.text).alias("t")
+    table = DeltaTable.forPath(spark, on.path.hadoop).alias("t")
     merge = table.merge(changed.alias("s"), " and ".join(_match_rows(clauses)))
     merge = merge.whenMatchedDelete(f"s.`{clauses.op}` = '{clauses.delete}'")
     merge = merge.whenMatchedUpdate(set=new)
     merge = merge.whenNotMatchedInsert(f"s.`{clauses.op}` = '{clauses.insert}'", values=new)
-    _execute(merge, on.path, due)
+    _execute(spark, merge, on.path, due)
 
 
 def _match_rows(clauses: Clauses) -> list[str]:
@@ -119,16 +120,17 @@ def swap_rows(path: Location, old: DataFrame, new: DataFrame, identity: Sequence
     counts = [F.count_if(F.col(OP) == op).alias(op) for op in ("D", "I")]
     source = deletes.unionByName(inserts).observe(observed, *counts)
     # MERGE may read its source more than once, so it is computed here, once.
-    source = source.localCheckpoint(eager=True)
+    source = pin_rows(source)
     same_row = [f"t.`{name}` <=> s.`{name}`" for name in identity]
     # A row to insert matches none, so it is inserted even where an equal row is deleted.
     to_delete = " and ".join([f"s.{OP} = 'D'", *same_row])
     values: dict[str, str | Column] = {f"`{name}`": f"s.`{name}`" for name in new.columns}
-    target = DeltaTable.forPath(new.sparkSession, path.text).alias("t")
+    target = DeltaTable.forPath(new.sparkSession, path.hadoop).alias("t")
     merge = target.merge(source.alias("s"), to_delete)
     merge = merge.whenMatchedDelete()
     merge = merge.whenNotMatchedInsert(f"s.{OP} = 'I'", values)
-    _execute(merge, path, Merged(deleted=observed.get["D"], inserted=observed.get["I"]))
+    due = Merged(deleted=observed.get["D"], inserted=observed.get["I"])
+    _execute(new.sparkSession, merge, path, due)
 
 
 def delete_rows(keys: DataFrame, path: Location, same: str, due: int) -> None:
@@ -137,5 +139,6 @@ def delete_rows(keys: DataFrame, path: Location, same: str, due: int) -> None:
     `same` compares the stored row `t` with the key `s`; it is written to no log, as the condition
     of a DELETE would be. Raises TidemarkError where not as many rows as are `due` were deleted.
     """
-    target = DeltaTable.forPath(keys.sparkSession, path.text).alias("t")
-    _execute(target.merge(keys.alias("s"), same).whenMatchedDelete(), path, Merged(deleted=due))
+    target = DeltaTable.forPath(keys.sparkSession, path.hadoop).alias("t")
+    merge = target.merge(keys.alias("s"), same).whenMatchedDelete()
+    _execute(keys.sparkSession, merge, path, Merged(deleted=due))

@@ -18,7 +18,7 @@ from windowing.storage.arrow_merge import Clauses
 from windowing.storage.control import superseded
 from windowing.storage.few_rows import collect_few
 from windowing.storage.files import has_commit, newest_version
-from windowing.storage.kept_open import find_noted_version, note_version
+from windowing.storage.kept_open import find_noted_version
 from windowing.storage.plain_table import Bounds, PlainTable
 
 _AS_STORED = {
@@ -104,7 +104,7 @@ def read_snapshot(
     if snapshot.plain is None or not files:
         return delta.read(spark, snapshot.path)
     reader = spark.read.schema(_schema_of(snapshot.plain)).options(**_AS_STORED)
-    return reader.parquet(*(file.path for file in files))
+    return reader.parquet(*((snapshot.path / file.path).hadoop for file in files))
 
 
 def _choose_files(snapshot: Snapshot, within: Bounds | None) -> list[plain_table.File] | None:
@@ -130,19 +130,17 @@ def _schema_of(plain: PlainTable) -> T.StructType:
 
 def version(path: Location) -> int:
     """The newest version of the table at `path`; -1 when there is none."""
-    newest = newest_version(path)
-    note_version(path, newest)
-    return newest
+    return newest_version(path)
 
 
 def known_version(path: Location) -> int:
-    """The newest version of the table that this command has made or looked at.
+    """The newest version of the table that this command has made or has begun with.
 
     What another program commits meanwhile is not among them, so the next look finds it.
     """
-    newest = newest_version(path)
+    newest, noted = newest_version(path), find_noted_version(path)
     # A table that was deleted and made again begins anew.
-    return min(find_noted_version(path, newest), newest)
+    return newest if noted is None else min(noted, newest)
 
 
 def check_newest(snapshot: Snapshot) -> None:
@@ -215,7 +213,9 @@ def append_many(rows: DataFrame, after: After, *, widen: bool = False) -> None:
     It would write statistics of each row for the log, which the files of a plain table contain
     already. So they are committed here. With `widen` the table gets the columns that it lacks.
     """
-    plain = None if widen else _open_to_append(rows, after)
+    # On other storage files can't be renamed, so a commit could not name them where they lie.
+    by_spark = widen or not after.path.is_local
+    plain = None if by_spark else _open_to_append(rows, after)
     if plain is None:
         _append_by_spark(rows, after, widen=widen)
     elif _is_due(plain, after):
@@ -226,7 +226,7 @@ def append_many(rows: DataFrame, after: After, *, widen: bool = False) -> None:
             raise superseded(after.path)
         # Where that was the same batch, VACUUM deletes the files.
         if _is_due(plain, after):
-            note_version(after.path, plain_table.add_files(plain, files, after.transaction))
+            plain_table.add_files(plain, files, after.transaction)
 
 
 def _append_by_spark(rows: DataFrame, after: After, *, widen: bool) -> None:
@@ -249,7 +249,7 @@ def append(rows: DataFrame, after: After, sort: str, most: int | None) -> None:
         append_many(rows.sortWithinPartitions(sort), after)
         return
     sorted_rows = collected.sort_by(sort)
-    note_version(after.path, plain_table.append(plain, sorted_rows, after.transaction))
+    plain_table.append(plain, sorted_rows, after.transaction)
 
 
 def append_values(
@@ -302,7 +302,7 @@ def append_counted(
     if collected.num_rows:
         _check_follows(plain, on)
         stored = collected.drop_columns([flag]).sort_by(sort)
-        note_version(on.path, plain_table.append(plain, stored))
+        plain_table.append(plain, stored)
     return collected.num_rows, collected[flag].to_pylist().count(True)
 
 
@@ -321,7 +321,7 @@ def merge_few(
     collected = collect_few(changed, most)
     if collected is None:
         return False
-    note_version(on.path, plain_table.merge(plain, collected, clauses))
+    plain_table.merge(plain, collected, clauses)
     return True
 
 

@@ -9,8 +9,7 @@ every other table Spark does.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
 import pyarrow as pa
 from deltalake import (
@@ -45,14 +44,18 @@ from windowing.storage.commit_file import (
 from windowing.storage.control import (
     KEEPS_COMMITS,
     TableError,
+    check_next,
     commit_once,
+    committing,
+    create_delta,
     errors_explained,
+    open_delta,
     open_table,
     open_to_read,
     read_file_as,
 )
 from windowing.storage.footers import read_footer
-from windowing.storage.kept_open import Opener
+from windowing.storage.kept_open import Opener, note_version
 
 MOST_FILES = 1_000
 """How many files are read by their names. For more, Spark chooses those it needs in a job."""
@@ -118,7 +121,7 @@ class PlainTable:
 
 @dataclass(frozen=True)
 class File:
-    """A file of a table, and how large it is."""
+    """A file of a table: its path as the log has it, and how large it is."""
 
     path: str
     bytes: int
@@ -174,18 +177,17 @@ def is_simple_schema(schema_json: str) -> bool:
 
 
 def list_files(plain: PlainTable, bounds: Bounds) -> list[File] | None:
-    """The files that may have a row within all `bounds`, by the statistics in the log.
+    """The files in the table's directory that may have a row within all `bounds`.
 
-    None where the log names a file that lies elsewhere, as in a clone.
+    That is known by the statistics in the log. None where the log names a file that lies
+    elsewhere, as in a clone.
     """
     with errors_explained(plain.path):
         added = pa.table(plain.table.get_add_actions(flatten=True))
     names = added.column("path").to_pylist() if added.num_rows else []
     if any("%" in name or "/" in name for name in names):
         return None
-    directory = plain.path.local
-    found = select_files(added, bounds)
-    return [replace(file, path=str(directory / file.path)) for file in found]
+    return select_files(added, bounds)
 
 
 def select_files(added: pa.Table, bounds: Bounds) -> list[File]:
@@ -228,10 +230,8 @@ def read_times(added: pa.Table, statistic: str) -> list[int | None]:
 
 def create(path: Location, schema_json: str, properties: Mapping[str, str]) -> PlainTable:
     """Creates the table at `path`, which must not exist, with columns as a log has them."""
-    path.local.mkdir(parents=True, exist_ok=True)
     with errors_explained(path):
-        schema = Schema.from_json(schema_json)
-        table = DeltaTable.create(path.text, schema, configuration=dict(properties))
+        table = create_delta(path, Schema.from_json(schema_json), properties)
     return PlainTable(path, table)
 
 
@@ -241,13 +241,13 @@ def has_committed(plain: PlainTable, application: str, number: int) -> bool:
     return last is not None and last >= number
 
 
-def append(plain: PlainTable, rows: pa.Table, transaction: tuple[str, int] | None = None) -> int:
+def append(plain: PlainTable, rows: pa.Table, transaction: tuple[str, int] | None = None) -> None:
     """Appends `rows`, which have the columns of the table, in one commit after its version.
 
-    The commit carries the `transaction`. Returns its version. Busy if another commit comes first.
+    The commit carries the `transaction`. Busy if another commit comes first.
     """
     transactions = [] if transaction is None else [Transaction(*transaction)]
-    with errors_explained(plain.path):
+    with committing(plain.path, plain.table):
         write_deltalake(
             plain.table,
             _fit_types(rows, plain.schema),
@@ -256,10 +256,11 @@ def append(plain: PlainTable, rows: pa.Table, transaction: tuple[str, int] | Non
             post_commithook_properties=KEEPS_COMMITS,
             writer_properties=_COMPRESSION,
         )
-    return plain.table.version()
 
 
-def add_files(plain: PlainTable, files: Sequence[Path], transaction: tuple[str, int] | None) -> int:
+def add_files(
+    plain: PlainTable, files: Sequence[Location], transaction: tuple[str, int] | None
+) -> None:
     """`append` of rows that are in `files`, which lie in the directory of the table.
 
     Files without rows are deleted. Their statistics are those that Delta would write.
@@ -270,18 +271,19 @@ def add_files(plain: PlainTable, files: Sequence[Path], transaction: tuple[str, 
         if file.rows:
             actions.append(add_file(file, pruned))
         else:
-            file.path.unlink()
-    return _commit(plain, "WRITE", actions)
+            file.path.local.unlink()
+    _commit(plain, "WRITE", actions)
 
 
-def _commit(plain: PlainTable, operation: str, actions: Sequence[Action]) -> int:
+def _commit(plain: PlainTable, operation: str, actions: Sequence[Action]) -> None:
     """Makes the next version of a table, of which the one that is open here does not learn."""
     number = plain.version + 1
+    check_next(plain.path, number)
     with errors_explained(plain.path):
         commit(plain.path, number, operation, actions)
+        note_version(plain.path, number)
         if number % int(plain.table.metadata().configuration.get(_INTERVAL, "100")) == 0:
-            DeltaTable(plain.path.text).create_checkpoint()
-    return number
+            open_delta(plain.path).create_checkpoint()
 
 
 def _find_pruned(plain: PlainTable) -> list[str]:
@@ -290,12 +292,12 @@ def _find_pruned(plain: PlainTable) -> list[str]:
     return plain.schema.names if allowed is None else allowed.split(",")
 
 
-def merge(plain: PlainTable, changed: pa.Table, clauses: Clauses) -> int:
+def merge(plain: PlainTable, changed: pa.Table, clauses: Clauses) -> None:
     """Applies `changed`, the columns of the table and an operation, in one commit.
 
-    The files that contain a changed row are written anew, as one file. Returns the version of the
-    commit. Busy if another commit comes first. Raises TidemarkError, and nothing is written, where
-    a row to change is not stored, or is stored twice.
+    The files that contain a changed row are written anew, as one file. Busy if another commit comes
+    first. Raises TidemarkError, and nothing is written, where a row to change is not stored, or is
+    stored twice.
     """
     schema = plain.schema
     fitted = _fit_types(changed, schema.append(pa.field(clauses.op, pa.string())))
@@ -308,12 +310,11 @@ def merge(plain: PlainTable, changed: pa.Table, clauses: Clauses) -> int:
         actions = [remove_file(file) for file in touched]
         home = plain.path
         if written.num_rows:
-            file = home / write_data_file(home, written).name
-            actions.append(add_file(read_footer(file.local), _find_pruned(plain)))
+            actions.append(add_file(write_data_file(home, written), _find_pruned(plain)))
         if plain.table.metadata().configuration.get(_CHANGE_FEED) == "true":
             feed = tell_feed(stored, fitted, matches, clauses)
             actions.append(tell_changes(write_data_file(home / CHANGES, feed)))
-    return _commit(plain, "MERGE", actions)
+    _commit(plain, "MERGE", actions)
 
 
 def _read_touched(
@@ -322,9 +323,9 @@ def _read_touched(
     """The files that contain a row to update or delete, with their rows."""
     found = {}
     for file in list_files(plain, _bounds_of(clauses)) or []:
-        rows = read_file_as(Path(file.path), plain.schema)
+        rows = read_file_as(plain.path / file.path, plain.schema)
         if len(find_matches(rows, changed, clauses).stored):
-            found[DataFile(Path(file.path).name, file.bytes)] = rows
+            found[DataFile(file.path, file.bytes)] = rows
     return found
 
 

@@ -16,6 +16,8 @@ _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _ANY_REGION = "us-east-1"
 """What requests are signed with for a store that has no regions."""
+FORCE_LOAD = "aws_force_credential_load"
+"""An option that the object store of delta-rs has and others have not."""
 _YES = ("1", "true", "on", "yes", "y")
 _NO_SWITCHES = {
     "AWS_S3_ALLOW_UNSAFE_RENAME": "it lets two writers overwrite each other's commits",
@@ -88,6 +90,8 @@ class S3Settings:
             found["aws_endpoint"] = self.endpoint
             found["aws_virtual_hosted_style_request"] = "false"
             found["aws_allow_http"] = str(self.allows_http).lower()
+            # Otherwise delta-rs asks no profile where an endpoint is named.
+            found[FORCE_LOAD] = "true"
         return found
 
 

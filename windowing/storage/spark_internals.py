@@ -4,16 +4,18 @@ They are for this file alone, and each has a test of its own, which says what br
 Spark that has them no more is met here.
 """
 
+import os
 import re
 import secrets
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from py4j.java_gateway import JavaObject
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
@@ -21,10 +23,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from windowing.location import Location
 from windowing.storage.files import locate_uri
 
 PORT, SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 """The variables by which PySpark finds a JVM that runs already."""
+_STARTED_HERE = "TIDEMARK_JVM"
+"""The variable that says that `start_gateway` has started it, and not `spark-submit`."""
 SPARK_ERRORS = (PySparkException, Py4JJavaError)
 """What Spark raises, and the bridge where PySpark has no class of its own for an error."""
 FENCED, COMMIT_UNKNOWN, UNSAFE_STORE = (
@@ -86,11 +91,11 @@ def _find_relation_of_batch(stream: SparkSession) -> Any:
     return relation if is_batch else None
 
 
-def list_batch_files(stream: SparkSession) -> list[Path] | None:
+def list_batch_files(stream: SparkSession) -> list[Location] | None:
     """The Parquet files whose rows are those of the batch that the stream has passed on.
 
-    None where they contain other rows too, name columns otherwise than the table does, or are not
-    on a local disk. It has to be asked by the thread that the stream calls.
+    None where they contain other rows too, name columns otherwise than the table does, or are on
+    other storage than this process reads. It has to be asked by the thread that the stream calls.
     """
     relation = _find_relation_of_batch(stream)
     if relation is None or relation.fileFormat().metadata().columnMappingMode().name() != "none":
@@ -100,9 +105,9 @@ def list_batch_files(stream: SparkSession) -> list[Path] | None:
     if any(files.apply(n).deletionVector() is not None for n in range(files.size())):
         return None
     uris = [str(uri) for uri in chosen.inputFiles()]
-    if not all(uri.startswith("file:/") for uri in uris):
+    if not all(uri.startswith(("file:/", "s3a://")) for uri in uris):
         return None
-    return [locate_uri(uri).local for uri in uris]
+    return [locate_uri(uri) for uri in uris]
 
 
 def _in_session(relation: Any, spark: SparkSession) -> Any:
@@ -133,7 +138,28 @@ def start_gateway(settings: Mapping[str, str]) -> tuple[subprocess.Popen[bytes],
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     gateway: Any = launch_gateway(conf)  # type: ignore[no-untyped-call]
     parameters = gateway.java_parameters
-    return gateway.proc, {PORT: str(parameters.port), SECRET: parameters.auth_token}
+    found = {PORT: str(parameters.port), SECRET: parameters.auth_token, _STARTED_HERE: "yes"}
+    return gateway.proc, found
+
+
+def read_submitted() -> SparkConf | None:
+    """The settings that `spark-submit` was given, by options and by files.
+
+    None where it has not started this process.
+    """
+    if PORT not in os.environ or _STARTED_HERE in os.environ:
+        return None
+    SparkContext._ensure_initialized()
+    return SparkConf()
+
+
+def load_jars(paths: Iterable[str]) -> None:
+    """Adds JARs to the classes of a JVM that runs already, before it has a context."""
+    SparkContext._ensure_initialized()
+    java: Any = SparkContext._jvm
+    classes = java.java.lang.Thread.currentThread().getContextClassLoader()
+    for path in paths:
+        classes.addURL(java.java.io.File(path).toURI().toURL())
 
 
 def has_context() -> bool:
@@ -190,6 +216,16 @@ def find_jvm() -> subprocess.Popen[bytes] | None:
     return process
 
 
+def find_jvm_process(spark: SparkSession) -> int:
+    """The id of the process of the session's JVM."""
+    started = find_jvm()
+    if started is not None:
+        return started.pid
+    # One that this process has joined is asked, which takes some calls over the bridge.
+    java: Any = spark._jvm
+    return int(java.java.lang.ProcessHandle.current().pid())
+
+
 def end_jvm(spark: SparkSession, seconds: float) -> None:
     """Ends the session and its JVM, which has so many seconds to end."""
     gateway: Any = spark.sparkContext._gateway
@@ -235,7 +271,6 @@ class FileLock:
 
     def __init__(self, spark: SparkSession, path: Path) -> None:
         java: Any = spark._jvm
-        self._java = java
         self._channel = java.java.io.RandomAccessFile(str(path), "rw").getChannel()
         try:
             self._lock = self._channel.tryLock()
@@ -248,20 +283,17 @@ class FileLock:
         """Whether no other process had the lock."""
         return self._lock is not None
 
-    @property
-    def process(self) -> int:
-        """The id of the JVM's process."""
-        started = find_jvm()
-        if started is not None:
-            return started.pid
-        # One that this process has joined is asked, which takes some calls over the bridge.
-        return int(self._java.java.lang.ProcessHandle.current().pid())
-
     def release(self) -> None:
         """Gives the lock back, if it is held, and closes the file."""
         if self._lock is not None:
             self._lock.release()
         self._channel.close()
+
+
+def allow_commit(spark: SparkSession, table: str, version: int) -> None:
+    """Lets the JVM commit this version of a table, in a directory as Spark spells it."""
+    java: Any = spark._jvm
+    java.tidemark.Fence.allow(table, version)
 
 
 class CommitFence:
@@ -287,4 +319,6 @@ class CommitFence:
 
     def lift(self) -> None:
         """Whatever lies in the lake may be committed to again."""
-        self._fence.lift(self._lake)
+        # A JVM that has ended has no fence any more.
+        with suppress(OSError, Py4JError):
+            self._fence.lift(self._lake)

@@ -1,19 +1,19 @@
 """Files that Spark writes for a table, until a commit names them."""
 
 import shutil
-from pathlib import Path
 from uuid import uuid4
 
 from pyspark.sql import DataFrame
 
 from windowing.location import Location
+from windowing.storage.store import store_of
 
 _STAGED = "staged-"
 """How the name of a directory begins in which Spark writes. It has no file of a table."""
 
 
-def write_files(rows: DataFrame, path: Location) -> list[Path]:
-    """Writes `rows` as Parquet files into the directory of the table at `path`, and lists them.
+def write_files(rows: DataFrame, path: Location) -> list[Location]:
+    """Writes `rows` as Parquet files into the directory of a table on a local disk, and lists them.
 
     No commit names them, so they are no part of the table yet. If writing fails, none is left; if
     the process is killed meanwhile, `drop_staged` deletes what is left.
@@ -24,7 +24,9 @@ def write_files(rows: DataFrame, path: Location) -> list[Path]:
         # The scheme counts where a session has another default file system.
         rows.write.parquet(f"file:{staged}")
         written = sorted(staged.glob("*.parquet"))
-        return [file.rename(home / file.name) for file in written]
+        for file in written:
+            file.rename(home / file.name)
+        return [path / file.name for file in written]
     finally:
         shutil.rmtree(staged, ignore_errors=True)
 
@@ -34,5 +36,7 @@ def drop_staged(path: Location) -> None:
 
     VACUUM would not: it passes over hidden directories, and Spark writes in one.
     """
-    for staged in path.local.glob(f"{_STAGED}*"):
-        shutil.rmtree(staged)
+    store = store_of(path)
+    for name in [*store.list_names(path)]:
+        if name.startswith(_STAGED):
+            store.delete(path / name)

@@ -5,14 +5,25 @@ Files that Spark writes by itself, and those that a JVM locks, are not written t
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 from uuid import uuid4
+
+import pyarrow as pa
 
 from windowing.crash import crashpoint
 from windowing.location import Location
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file in a listing: how large it is, and when it was written (seconds since 1970)."""
+
+    bytes: int
+    written_s: float
 
 
 class Store(Protocol):
@@ -25,6 +36,12 @@ class Store(Protocol):
     def read(self, file: Location) -> bytes | None:
         """The content of a file; None where there is none."""
 
+    def open(self, file: Location) -> pa.NativeFile:
+        """The content of a file, to read parts of it; FileNotFoundError where there is none."""
+
+    def identify(self, file: Location) -> Hashable:
+        """What no other file has that is written to the same place; None where there is none."""
+
     def write(self, file: Location, content: bytes) -> None:
         """Writes a file, in place of the one that is there; it is kept when the host loses power.
 
@@ -34,8 +51,14 @@ class Store(Protocol):
     def create(self, file: Location, content: bytes) -> bool:
         """Writes a file unless there is one; whether it did. Of two at once, one does."""
 
-    def list_files(self, directory: Location) -> Mapping[str, int]:
-        """All files below a directory: their paths from there, in order, and their sizes in bytes.
+    def list_names(self, directory: Location) -> Iterator[str]:
+        """The names of the files and directories in a directory, in no order.
+
+        There is none where there is no such directory.
+        """
+
+    def list_files(self, directory: Location) -> Mapping[str, StoredFile]:
+        """All files below a directory by their paths from there, in order.
 
         There is none where there is no such directory.
         """
@@ -50,6 +73,39 @@ class Store(Protocol):
         """Deletes all files below a directory; nothing where there is none."""
 
 
+@dataclass(frozen=True)
+class Tagged:
+    """The content of a file, and the tag that its store has given it.
+
+    Files with other contents have other tags. Those with equal contents may have the same.
+    """
+
+    content: bytes
+    tag: str
+
+
+@runtime_checkable
+class SharedStore(Store, Protocol):
+    """A store that several machines write to, and that changes a file only if it is unchanged.
+
+    The file system of a machine is none: its system has locks instead.
+    """
+
+    def read_tagged(self, file: Location) -> Tagged | None:
+        """The content of a file with its tag; None where there is none."""
+
+    def replace(self, file: Location, content: bytes, tag: str | None) -> str | None:
+        """Writes a file in place of the one that has `tag`; its new tag.
+
+        Without a tag it is written unless there is one. Where the file is another one it gives
+        None, and nothing is written. Of several at once that name the same tag, one writes. Where
+        it was done and the answer was lost, that is found out, as by `create`.
+        """
+
+    def delete_file(self, file: Location) -> None:
+        """Deletes a file; nothing where there is none."""
+
+
 class LocalStore:
     """The file system of this machine."""
 
@@ -59,6 +115,19 @@ class LocalStore:
             return file.local.read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
+
+    def open(self, file: Location) -> pa.NativeFile:
+        """The content of a file, to read parts of it."""
+        return pa.OSFile(file.text)
+
+    def identify(self, file: Location) -> Hashable:
+        """What no other file has that is written to the same place."""
+        try:
+            found = file.local.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        # A copy may keep the time of the last write and get the same inode, but not the same ctime.
+        return (found.st_ino, found.st_ctime_ns, found.st_size)
 
     def write(self, file: Location, content: bytes) -> None:
         """Writes a file, in place of the one that is there, by one rename."""
@@ -79,6 +148,7 @@ class LocalStore:
         path = file.local
         # Readers of a log pass over hidden files.
         draft = path.with_name(f".{uuid4()}.tmp")
+        path.parent.mkdir(parents=True, exist_ok=True)
         try:
             draft.write_bytes(content)
             # Unlike a rename, a link does not replace a file that is there.
@@ -89,8 +159,14 @@ class LocalStore:
             draft.unlink(missing_ok=True)
         return True
 
-    def list_files(self, directory: Location) -> Mapping[str, int]:
-        """All files below a directory: their paths from there, in order, and their sizes."""
+    def list_names(self, directory: Location) -> Iterator[str]:
+        """The names of the files and directories in a directory."""
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(directory.local) as found:
+            for entry in found:
+                yield entry.name
+
+    def list_files(self, directory: Location) -> Mapping[str, StoredFile]:
+        """All files below a directory by their paths from there, in order."""
         home = directory.local
         found = {}
         for parent, _, names in os.walk(home):
@@ -98,7 +174,9 @@ class LocalStore:
                 file = Path(parent, name)
                 # Another process may delete it meanwhile.
                 with suppress(FileNotFoundError):
-                    found[file.relative_to(home).as_posix()] = file.stat().st_size
+                    facts = file.stat()
+                    written = StoredFile(facts.st_size, facts.st_mtime)
+                    found[file.relative_to(home).as_posix()] = written
         return dict(sorted(found.items()))
 
     def move(self, directory: Location, to: Location) -> None:
@@ -125,13 +203,29 @@ def _sync_directory(path: Path) -> None:
 
 
 _LOCAL = LocalStore()
+_SECONDS = 30.0
+"""How long a request may take; a store that does not answer is an error within a minute."""
 
 
 def store_of(place: Location) -> Store:
     """The store of the lake that `place` is in."""
     if place.is_in_catalog:
         raise ValueError(f"{place} is a table's name and no place for files")
-    return _LOCAL
+    return shared_store_of(place) or _LOCAL
+
+
+def shared_store_of(place: Location, seconds: float = _SECONDS) -> SharedStore | None:
+    """The store that `place` shares with other machines; None on a disk of this one.
+
+    A request to it takes no longer than `seconds`.
+    """
+    if place.is_local:
+        return None
+    # A lake on a disk needs no client of S3.
+    from windowing.storage.s3_settings import read_s3_settings
+    from windowing.storage.s3_store import S3Store
+
+    return S3Store(tuple(read_s3_settings(os.environ).for_rust().items()), seconds)
 
 
 def find_free(directory: Location, name: str) -> Location:

@@ -9,11 +9,17 @@ from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
-from deltalake import DeltaTable, QueryBuilder
+from deltalake import QueryBuilder
 from deltalake.exceptions import DeltaError
 
 from windowing.location import Location
-from windowing.storage.control import TableError, errors_explained, open_table, open_to_read
+from windowing.storage.control import (
+    TableError,
+    errors_explained,
+    open_delta,
+    open_table,
+    open_to_read,
+)
 from windowing.storage.plain_table import Bounds, read_times, select_files
 
 _QUERIED = {"deletionVectors", "columnMapping", "timestampNtz"}
@@ -26,7 +32,7 @@ def count_rows(path: Location, version: int) -> int:
     TableError where the log has no statistics of a file, or that version has been removed.
     """
     with errors_explained(path):
-        table = DeltaTable(path.text, version=version)
+        table = open_delta(path, version)
         added = pa.table(table.get_add_actions(flatten=True))
         if added.num_rows == 0:
             return 0
@@ -86,7 +92,7 @@ def list_file_figures(path: Location, version: int, column: str) -> Mapping[str,
     """
     try:
         with errors_explained(path):
-            table = DeltaTable(path.text, version=version)
+            table = open_delta(path, version)
             added = pa.table(table.get_add_actions(flatten=True))
     except TableError:
         return {}
@@ -152,7 +158,7 @@ def _run_query(path: Location, query: str) -> list[dict[str, Any]]:
     It must not read times: delta-rs takes Spark's INT96 as nanoseconds, which wrap around.
     """
     with errors_explained(path):
-        table = DeltaTable(path.text)
+        table = open_delta(path)
         unknown = {*(table.protocol().reader_features or ())} - _QUERIED
         if unknown:
             raise TableError(path, f"the table feature {min(unknown)} is not supported")

@@ -1,14 +1,15 @@
 """What a Delta table keeps besides its newest version: older files and older commits."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from windowing.location import Location
 from windowing.storage import delta_log
+from windowing.storage.store import StoredFile, store_of
 
+_LOG = "_delta_log"
 _LOG_KEPT, _FILES_KEPT = "delta.logRetentionDuration", "delta.deletedFileRetentionDuration"
 
 
@@ -17,7 +18,7 @@ def has_older_files(path: Location, moment: datetime) -> bool:
 
     `moment` is aware and exclusive. VACUUM deletes no other files.
     """
-    return _any_written_before(moment, _data_files(path))
+    return _any_written_before(moment, _list_data_files(path).values())
 
 
 def has_older_commits(path: Location, moment: datetime) -> bool:
@@ -25,13 +26,14 @@ def has_older_commits(path: Location, moment: datetime) -> bool:
 
     `moment` is aware and exclusive.
     """
-    log = path.local / "_delta_log"
-    return _any_written_before(moment, log.glob("*.json"))
+    log = path / _LOG
+    found = store_of(log).list_files(log).items()
+    commits = [file for name, file in found if name.endswith(".json") and "/" not in name]
+    return _any_written_before(moment, commits)
 
 
-def _any_written_before(moment: datetime, files: Iterable[Path]) -> bool:
-    seconds = moment.timestamp()
-    return any(file.stat().st_mtime < seconds for file in files)
+def _any_written_before(moment: datetime, files: Iterable[StoredFile]) -> bool:
+    return any(file.written_s < moment.timestamp() for file in files)
 
 
 def shorten_log(spark: SparkSession, path: Location, kept: timedelta) -> None:
@@ -61,7 +63,7 @@ def has_past(spark: SparkSession, path: Location) -> bool:
 
     More are files of older versions, rows marked as deleted, and files that no commit names.
     """
-    files_there = len(list(_data_files(path)))
+    files_there = len(_list_data_files(path))
     is_exact = files_there == delta_log.size(spark, path)[0]
     return not is_exact or delta_log.may_mark_rows(spark, path)
 
@@ -78,14 +80,16 @@ def _set_retention(spark: SparkSession, path: Location, files: timedelta, log: t
     """Sets both at once, because Delta keeps no log for less time than files."""
     files_kept = f"'{_FILES_KEPT}' = 'interval {files.days} days'"
     log_kept = f"'{_LOG_KEPT}' = 'interval {log.days} days'"
-    spark.sql(f"alter table {path.sql} set tblproperties ({files_kept}, {log_kept})")
-    delta_log.note_commit(spark, path)
+    with delta_log.committing(spark, path):
+        spark.sql(f"alter table {path.sql} set tblproperties ({files_kept}, {log_kept})")
 
 
-def _data_files(path: Location) -> Iterator[Path]:
+def _list_data_files(path: Location) -> Mapping[str, StoredFile]:
     """The files of the table at `path` that VACUUM lists."""
-    home = path.local
-    for file in home.rglob("*"):
-        is_log = file.relative_to(home).parts[0] == "_delta_log"
-        if not is_log and not file.name.startswith(".") and file.is_file():
-            yield file
+    found = store_of(path).list_files(path)
+    return {name: file for name, file in found.items() if _is_listed(name)}
+
+
+def _is_listed(name: str) -> bool:
+    *directories, last = name.split("/")
+    return not last.startswith(".") and directories[:1] != [_LOG]

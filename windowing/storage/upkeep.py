@@ -14,14 +14,20 @@ from windowing.storage import delta, delta_log, own_tables
 
 def compact_files(spark: SparkSession, path: Location) -> None:
     """Merges the small files of the table at `path`; no row changes."""
-    DeltaTable.forPath(spark, path.text).optimize().executeCompaction()
-    delta_log.note_commit(spark, path)
+    with delta_log.committing(spark, path):
+        DeltaTable.forPath(spark, path.hadoop).optimize().executeCompaction()
+
+
+def rewrite_marked_files(spark: SparkSession, path: Location) -> None:
+    """Rewrites files in which deleted rows are only marked by a deletion vector."""
+    with delta_log.committing(spark, path):
+        spark.sql(f"reorg table {path.sql} apply (purge)")
 
 
 def vacuum(spark: SparkSession, path: Location, kept: timedelta) -> None:
     """Deletes the files that no version younger than `kept` needs."""
-    DeltaTable.forPath(spark, path.text).vacuum(kept.total_seconds() / 3600)
-    delta_log.note_commit(spark, path)
+    with delta_log.committing(spark, path):
+        DeltaTable.forPath(spark, path.hadoop).vacuum(kept.total_seconds() / 3600)
 
 
 def update_rows(
@@ -29,19 +35,19 @@ def update_rows(
 ) -> None:
     """Sets columns, named in backticks, of the rows for which `where` is true, in one commit."""
     changes: dict[str, str | Column] = dict(values)
-    DeltaTable.forPath(spark, path.text).update(where, changes)
-    delta_log.note_commit(spark, path)
+    with delta_log.committing(spark, path):
+        DeltaTable.forPath(spark, path.hadoop).update(where, changes)
 
 
 def delete_where(spark: SparkSession, path: Location, where: Column) -> None:
     """Deletes the rows for which `where` is true, in one commit; its log contains the condition."""
-    DeltaTable.forPath(spark, path.text).delete(where)
-    delta_log.note_commit(spark, path)
+    with delta_log.committing(spark, path):
+        DeltaTable.forPath(spark, path.hadoop).delete(where)
 
 
 def list_history(spark: SparkSession, path: Location, newest: int) -> list[tuple[int, str]]:
     """The `newest` versions of the table at `path`, each with the operation that made it."""
-    history = DeltaTable.forPath(spark, path.text).history(newest)
+    history = DeltaTable.forPath(spark, path.hadoop).history(newest)
     rows = history.select("version", "operation").collect()
     return [(row["version"], row["operation"]) for row in rows]
 
@@ -49,16 +55,16 @@ def list_history(spark: SparkSession, path: Location, newest: int) -> list[tuple
 def add_columns(spark: SparkSession, path: Location, columns: Sequence[T.StructField]) -> None:
     """Adds columns to the table at `path`; its rows have null there."""
     added = ", ".join(f"{quoted(c.name)} {c.dataType.simpleString()}" for c in columns)
-    spark.sql(f"alter table {path.sql} add columns ({added})")
-    delta_log.note_commit(spark, path)
+    with delta_log.committing(spark, path):
+        spark.sql(f"alter table {path.sql} add columns ({added})")
 
 
 def overwrite(rows: DataFrame, path: Location) -> None:
     """Replaces all rows of the table at `path`, and its columns by those of `rows`."""
     delta.widen_names(rows.sparkSession, path, rows.schema)
     writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
-    writer.options(**delta.properties(rows.schema)).save(path.text)
-    delta_log.note_commit(rows.sparkSession, path)
+    with delta_log.committing(rows.sparkSession, path):
+        writer.options(**delta.properties(rows.schema)).save(path.hadoop)
 
 
 def replace_between(rows: DataFrame, path: Location, column: str, low_us: int, end_us: int) -> None:
@@ -70,13 +76,15 @@ def replace_between(rows: DataFrame, path: Location, column: str, low_us: int, e
     own_tables.create(spark, path, rows.schema, delta.properties(rows.schema))
     low, end = delta.write_instant(low_us), delta.write_instant(end_us)
     inside = f"`{column}` >= {low} and `{column}` < {end}"
-    rows.write.format("delta").mode("overwrite").option("replaceWhere", inside).save(path.text)
-    delta_log.note_commit(spark, path)
+    writer = rows.write.format("delta").mode("overwrite").option("replaceWhere", inside)
+    with delta_log.committing(spark, path):
+        writer.save(path.hadoop)
 
 
 def clone(spark: SparkSession, path: Location, version: int, copy: Location) -> None:
     """Makes a table at `copy` of a version of the table at `path`, whose files both read."""
-    spark.sql(f"create table {copy.sql} shallow clone {path.sql} version as of {version}")
+    with delta_log.committing(spark, copy):
+        spark.sql(f"create table {copy.sql} shallow clone {path.sql} version as of {version}")
 
 
 def set_null(spark: SparkSession, path: Location, column: str) -> None:
@@ -84,8 +92,8 @@ def set_null(spark: SparkSession, path: Location, column: str) -> None:
 
     Nothing is committed where no row has one.
     """
-    table = DeltaTable.forPath(spark, path.text)
+    table = DeltaTable.forPath(spark, path.hadoop)
     with_value: DataFrame = table.toDF().where(f"{column} is not null")
     if not with_value.isEmpty():
-        table.update(set={column: "null"})
-        delta_log.note_commit(spark, path)
+        with delta_log.committing(spark, path):
+            table.update(set={column: "null"})

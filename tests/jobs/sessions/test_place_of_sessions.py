@@ -18,10 +18,10 @@ from jobs.sessions.profiles import (
     TINY,
     Profile,
     choose_for_run,
-    is_local,
     place_session,
 )
 from jobs.shortcuts.run_size import MANY_BYTES, MANY_ROWS, RunSize
+from windowing.storage.pinned_rows import is_local
 
 CLUSTER = "spark://spark-master:7077"
 NOBODY = "spark://127.0.0.1:9"

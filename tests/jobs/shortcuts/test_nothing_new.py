@@ -99,12 +99,6 @@ def delete_output(lab: Lab) -> None:
     lab.spark.sql(f"delete from delta.`{lab.pipeline.table('hourly')}`")
 
 
-def lose_checkpoint(lab: Lab) -> None:
-    """The stream would begin again."""
-    path = lab.pipeline.table("_checkpoint").local
-    path.rename(path.with_name("moved"))
-
-
 def lose_ledger(lab: Lab) -> None:
     """Nothing is known of any run."""
     path = lab.pipeline.table("_ledger").local
@@ -136,7 +130,6 @@ def land_late(lab: Lab) -> None:
         land_late,
         change_nothing,
         delete_output,
-        lose_checkpoint,
         lose_ledger,
         damage_ledger,
         make_source_anew,

@@ -113,7 +113,9 @@ def quantile(numbers: list[Any], rank: float) -> Any:
     """The least value whose rank is at least `rank`."""
     if not numbers:
         return None
-    least = sorted(numbers)[max(0, math.ceil(rank * len(numbers)) - 1)]
+    # As decimals: of 100 numbers the seventh has the rank 0.07.
+    nth = math.ceil(Fraction(str(rank)) * len(numbers))
+    least = sorted(numbers)[max(0, nth - 1)]
     return float(least) if isinstance(least, Decimal) else least
 
 

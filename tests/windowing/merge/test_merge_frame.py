@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from windowing.aggregates.algebra import Algebra
+from windowing.aggregates.algebra import Algebra, Near
 from windowing.location import Location
 from windowing.merge.frame import (
     compute_corrections,
@@ -89,6 +89,51 @@ def test_replacements_also_delete_what_is_not_among_the_new_rows(spark: SparkSes
     assert minutes(found) == CORRECTED | {("D", "b", 9, 8, 5, 9, False)}
 
 
+DRAWN = "key string, window_start timestamp, n bigint, p double, mean double, __overflow boolean"
+BOUNDS = "__low_p double, __high_p double"
+
+
+@pytest.mark.parametrize(
+    ("n", "p", "mean", "low", "high", "kept"),
+    [
+        (1, 5.0, 0.1, 4.0, 5.5, 4.0),
+        (1, 5.0, 0.1, 3.0, 4.0, 4.0),
+        (1, 5.0, 0.1 * (1 + 1e-12), 4.0, 5.5, 4.0),
+        (1, 5.0, 0.1, 4.1, 5.5, 5.0),
+        (1, 5.0, 0.1, None, None, 5.0),
+        (1, None, 0.1, None, None, None),
+        (2, 5.0, 0.1, 4.0, 5.5, 5.0),
+        (None, 5.0, 0.1, 4.0, 5.5, 5.0),
+        (1, 5.0, 0.1001, 4.0, 5.5, 5.0),
+        (1, 5.0, None, 4.0, 5.5, 5.0),
+    ],
+)
+def test_a_stored_value_that_is_as_good_stays_where_all_else_is_equal(
+    spark: SparkSession,
+    n: int | None,
+    p: float | None,
+    mean: float | None,
+    low: float | None,
+    high: float | None,
+    kept: float | None,
+) -> None:
+    shown = ("key", "window_start", "n", "p", "mean")
+    target = Target(Location("/lake/w"), ("key", "window_start"), shown, False)
+    old = "key string, window_start timestamp, n bigint, p double, mean double, revision bigint"
+    stored_rows = [(key, at(0), 1, 4.0, 0.1, 7) for key in ("a", "gone")]
+    stored_row = spark.createDataFrame(stored_rows, old)
+    new_rows = [(key, at(0), n, p, mean, False, low, high) for key in ("a", "new")]
+    new_row = spark.createDataFrame(new_rows, f"{DRAWN}, {BOUNDS}")
+    found = {row["key"]: row for row in compute_replacements(new_row, stored_row, target).collect()}
+    if (n, kept) == (1, 4.0) and mean == 0.1:
+        assert "a" not in found
+    else:
+        assert (found["a"]["__op"], found["a"]["p"], found["a"]["n"]) == ("U", kept, n)
+    assert (found["new"]["__op"], found["new"]["p"]) == ("I", p)
+    assert (found["gone"]["__op"], found["gone"]["p"]) == ("D", 4.0)
+    assert "__low_p" not in compute_inserts(new_row, target).columns
+
+
 def test_inserts_are_corrections_of_an_empty_table(spark: SparkSession) -> None:
     rows = new(spark).where("not __overflow")
     found = minutes(compute_inserts(rows, TARGET))
@@ -118,6 +163,20 @@ def test_values_are_lowered_and_tell_a_lost_sum(spark: SparkSession) -> None:
         ("a", 2.5, 4, False),
         ("b", None, 0, False),
         ("c", 3.5, 2, True),
+    }
+
+
+def test_values_are_lowered_with_the_bounds_of_those_as_good(spark: SparkSession) -> None:
+    merged = spark.createDataFrame([(5, 4, 6)], "p int, low int, high int")
+    near = Algebra((), F.col("p"), near=Near(F.col("low"), F.col("high")))
+    found = lower_partials(
+        merged, [], [Aggregate("middle", "quantile", "v", 0.5)], {"middle": near}
+    )
+    assert found.collect()[0].asDict() == {
+        "middle": 5,
+        "__overflow": False,
+        "__low_middle": 4,
+        "__high_middle": 6,
     }
 
 

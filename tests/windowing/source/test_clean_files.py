@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from pyspark.sql import types as T
 
 from windowing.grid.zone import FIRST_US, micros, moment
+from windowing.location import Location
 from windowing.source import clean_files
 from windowing.source.clean_files import CleanBatch, Demands, find_clean_batch, find_demands
 from windowing.spec.load import load_pipeline
@@ -74,7 +75,7 @@ def demands_of(
 def find(demands: Demands | None, *files: Path) -> CleanBatch | None:
     """What the files show."""
     assert demands is not None
-    return find_clean_batch(files, demands)
+    return find_clean_batch([Location(str(file)) for file in files], demands)
 
 
 def write(folder: Path, rows: Sequence[Mapping[str, Any]], **how: Any) -> Path:

@@ -177,9 +177,9 @@ def test_repeated_fields(tmp_path: Path, old: str, new: str, field: str, line: i
             "'feed' counts events again, which can't be done with event_time: arrival; use refuse",
         ),
         (
-            RIGHT.replace("lake: lake", "lake: s3://b/l"),
+            RIGHT.replace("lake: lake", "lake: gs://bucket/lake"),
             "lake",
-            "'s3://b/l' lies in s3:, which is not supported yet",
+            "'gs://bucket/lake' lies in gs:, which is not supported yet",
         ),
     ],
 )

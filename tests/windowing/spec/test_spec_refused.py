@@ -362,10 +362,17 @@ CASES: list[tuple[dict[str, Any], str, str]] = [
     ),
     ({"lake": "lake"}, "lake", "'lake' is a relative path"),
     (
-        {"lake": "s3a://bucket/lake"},
+        {"lake": "abfss://c@a.net/lake"},
         "lake",
-        "'s3a://bucket/lake' lies in s3a:, which is not supported yet",
+        "'abfss://c@a.net/lake' lies in abfss:, which is not supported yet; use a path, or a URI "
+        "with file: or s3:",
     ),
+    ({"lake": "s3://bucket"}, "lake", "'s3://bucket' is a whole bucket; name a directory in it"),
+    ({"lake": "s3a://bucket//"}, "lake", "'s3a://bucket//' is a whole bucket"),
+    ({"lake": "s3:///lake"}, "lake", "names no bucket of S3: '' is not 3 to 63 small letters"),
+    ({"lake": "s3://My_Lake/l"}, "lake", "names no bucket of S3: 'My_Lake'"),
+    ({"source/table": "s3://bucket/a/../b"}, "source.table", "holds '..' as the name of a dir"),
+    ({"lake": "s3://bucket/a|b"}, "lake", "'s3://bucket/a|b' holds '|', which the path of a lake"),
     (
         {"source/table": "gs://bucket/t"},
         "source.table",

@@ -10,7 +10,15 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from windowing.location import Location
-from windowing.storage.kept_open import reuse_table, tables_kept_open
+from windowing.storage.kept_open import (
+    find_noted_version,
+    forget_version,
+    may_commit,
+    note_tables,
+    note_version,
+    reuse_table,
+    tables_kept_open,
+)
 
 
 class Opener:
@@ -101,3 +109,30 @@ def test_threads_with_a_copy_of_the_context_share_what_is_open(path: Location) -
         thread.start()
         thread.join()
     assert opens.opened == 1
+
+
+def test_a_command_begins_with_the_versions_that_are_there(path: Location) -> None:
+    commit(path)
+    note_tables(path.parent)
+    assert find_noted_version(path) is None, "outside of a command nothing is remembered"
+    with tables_kept_open():
+        note_tables(path.parent)
+        commit(path)
+        assert find_noted_version(path) == 1, "what another program commits is not its own"
+        with tables_kept_open():
+            note_version(path, 5)
+        assert find_noted_version(path) == 5
+        forget_version(path)
+        assert find_noted_version(path) is None
+
+
+def test_on_shared_storage_a_command_commits_only_after_its_own_versions() -> None:
+    path = Location("s3://bucket/lake/shop/hourly")
+    assert may_commit(path, 7), "outside of a command nobody says what is its own"
+    with tables_kept_open():
+        assert [may_commit(path, version) for version in (0, 1)] == [True, False]
+        note_version(path, 3)
+        assert [may_commit(path, version) for version in (3, 4, 5)] == [False, True, False]
+        note_version(path, 4)
+        assert [may_commit(path, version) for version in (4, 5)] == [False, True]
+        assert may_commit(Location("/lake/shop/hourly"), 9), "a local lake is locked by its system"

@@ -119,7 +119,7 @@ def test_all_row_groups_of_a_file_count(tmp_path: Path) -> None:
     file = tmp_path / "part-0.parquet"
     whole_numbers = pa.table({"run": [3, 4, None, None, 1, 9, 5, None]})
     pq.write_table(whole_numbers, file, row_group_size=2)
-    found = file_statistics.read_statistics(read_footer(file), ["run"])
+    found = file_statistics.read_statistics(read_footer(Location(str(file))), ["run"])
     assert found == {
         "numRecords": 8,
         "minValues": {"run": 1},
@@ -131,7 +131,7 @@ def test_all_row_groups_of_a_file_count(tmp_path: Path) -> None:
 def test_a_field_of_a_struct_is_not_taken_for_a_column_of_its_path(tmp_path: Path) -> None:
     file = tmp_path / "part-0.parquet"
     pq.write_table(pa.table({"a.n": [3, None], "a": [{"n": 1}, {"n": 9}]}), file)
-    found = file_statistics.read_statistics(read_footer(file), ["a.n"])
+    found = file_statistics.read_statistics(read_footer(Location(str(file))), ["a.n"])
     assert (found["minValues"], found["maxValues"]) == ({"a.n": 3}, {"a.n": 3})
     assert found["nullCount"] == {"a.n": 1}
 

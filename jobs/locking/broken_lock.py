@@ -1,0 +1,51 @@
+"""A lock that somebody is asked about: who holds it, and its end before its time."""
+
+from jobs.locking.lease_note import LeaseNote, State
+from jobs.locking.lease_object import find_lease
+from jobs.locking.lease_waiting import break_lease
+from jobs.locking.lock_file import write_errors_explained
+from windowing.errors import UsageError
+from windowing.spec.pipeline import Pipeline
+
+
+def find_lock(pipeline: Pipeline) -> LeaseNote | None:
+    """Who holds the lock, or held it last; None where it is one of the system, or there was none.
+
+    UsageError where the lake can't be read.
+    """
+    lease = find_lease(pipeline)
+    if lease is None:
+        return None
+    with write_errors_explained(pipeline):
+        return lease.read().note
+
+
+def find_lock_to_break(pipeline: Pipeline) -> LeaseNote | None:
+    """The lock as somebody holds it; None where nobody does.
+
+    UsageError where the lock is one of the system, which can't be broken and need not be.
+    """
+    if find_lease(pipeline) is None:
+        raise UsageError(
+            f"{pipeline.name}: the lock of {pipeline.root} is one of this machine's system, and is "
+            "free as soon as its process has ended; end that process instead"
+        )
+    found = find_lock(pipeline)
+    return found if found is not None and found.state is State.HELD else None
+
+
+def break_lock(pipeline: Pipeline, held: LeaseNote) -> bool:
+    """Takes the lock from its holder; the next command fences all tables, then goes on.
+
+    So its holder can commit nothing more from then on. Whether it did: not where that one has given
+    it back meanwhile, or another one has it.
+    """
+    lease = find_lease(pipeline)
+    if lease is None:
+        return False
+    with write_errors_explained(pipeline):
+        found = lease.read()
+        if found.note is None or (found.note.state, found.note.epoch) != (State.HELD, held.epoch):
+            return False
+        break_lease(lease, found, found.note)
+        return True

@@ -1,0 +1,40 @@
+"""Which tables of a pipeline are fenced by whoever takes its lock over.
+
+The ledger comes first. Every step begins with an entry there, so behind that fence no new step can
+be begun. If none is open then, nothing else of the pipeline can be written under the old lock.
+"""
+
+from contextlib import suppress
+
+from windowing.admit.table import REFUSED
+from windowing.ledger.rule import LedgerExcerpt
+from windowing.ledger.table import LEDGER, QUALITY, WATERMARKS, read_excerpt
+from windowing.merge.rule import complete_table, output_table
+from windowing.panes.rule import state_names
+from windowing.spec.pipeline import Pipeline
+from windowing.storage.control import TableError
+from windowing.storage.fence import Fenced, fence_tables
+
+
+def fence_pipeline(pipeline: Pipeline) -> tuple[Fenced, ...]:
+    """Fences all tables to which an earlier holder of the lock may still commit.
+
+    It can be repeated, by the same or the next holder. A table that others have put there is none.
+    """
+    ledger = fence_tables([pipeline.table(LEDGER)])
+    names = (WATERMARKS, QUALITY, *_list_open_tables(pipeline))
+    return (*ledger, *fence_tables(map(pipeline.table, names)))
+
+
+def _list_open_tables(pipeline: Pipeline) -> list[str]:
+    """The names of all tables of a step that is open; none where no step is."""
+    past = LedgerExcerpt()
+    with suppress(TableError):
+        past = read_excerpt(pipeline)
+    if not past.is_open:
+        return []
+    names = {*state_names(pipeline), *REFUSED, *past.recorded_tables}
+    for window in pipeline.windows:
+        names |= {output_table(pipeline, window).path.name}
+        names |= {complete_table(pipeline, window).path.name}
+    return sorted(names)

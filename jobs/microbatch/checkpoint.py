@@ -1,0 +1,95 @@
+"""The checkpoint of a run's stream, which every run makes from the ledger and deletes at its end.
+
+ledger: where its last batches ended -> files as Spark writes them, on this machine -> the stream
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from json import dumps
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import uuid4
+
+from pyspark import SparkFiles
+
+from jobs.foreign_errors.control_errors import Refusal, refuse_table
+from windowing.ledger.rule import LedgerExcerpt
+from windowing.ledger.table import LEDGER
+from windowing.source.rule import ends_with_rewrite
+from windowing.spec.pipeline import Pipeline
+
+_COMMITTED = 'v1\n{"nextBatchWatermarkMs":0}'
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A directory of this machine in which Spark keeps where a stream stands."""
+
+    home: Path
+
+    @property
+    def location(self) -> str:
+        """The directory as Spark is told it, whatever its default file system is."""
+        return f"file:{self.home}"
+
+    def read_offsets(self, batch: int) -> str:
+        """Where the source stands at the end of a batch that Spark has begun."""
+        return (self.home / "offsets" / str(batch)).read_text()
+
+
+@contextmanager
+def checkpoint_behind(pipeline: Pipeline, past: LedgerExcerpt) -> Iterator[Checkpoint]:
+    """A checkpoint with which a stream goes on where the ledger ends.
+
+    A batch that was begun is repeated with the rows that it had. Nobody else has the directory, and
+    nothing needs it afterwards. Raises StateRefused where the ledger doesn't say where it ends.
+    """
+    files = compose_files(pipeline, past)
+    # Spark deletes the directory above when it ends, so a killed process leaves nothing behind.
+    with TemporaryDirectory(
+        prefix="checkpoint-", dir=SparkFiles.getRootDirectory(), ignore_cleanup_errors=True
+    ) as directory:
+        home = Path(directory)
+        for name, text in files.items():
+            file = home / name
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text)
+        yield Checkpoint(home)
+
+
+def compose_files(pipeline: Pipeline, past: LedgerExcerpt) -> Mapping[str, str]:
+    """Every file of the checkpoint whose last batch is that of the ledger: path -> text.
+
+    There is none before the first batch.
+    """
+    last, begun = past.last_batch, past.open_batch
+    newest = last if begun is None else begun
+    if newest < 0:
+        return {}
+    files = {
+        # A later Spark refuses a checkpoint without it. Nothing else has the stream's id.
+        "metadata": dumps({"id": str(uuid4())}),
+        f"offsets/{newest}": _find_end(pipeline, past, newest),
+    }
+    if newest > 0:
+        # Spark has Delta look at a batch again that was committed last. Delta would refuse one that
+        # has passed over commits that removed rows, but reads nothing of one that ends where it
+        # begins.
+        looks_away = begun is None and ends_with_rewrite(past)
+        before = newest if looks_away else newest - 1
+        files[f"offsets/{newest - 1}"] = _find_end(pipeline, past, before)
+    if last >= 0:
+        files[f"commits/{last}"] = _COMMITTED
+    return files
+
+
+def _find_end(pipeline: Pipeline, past: LedgerExcerpt, batch: int) -> str:
+    """Where the source stood at the end of a batch."""
+    found = past.offsets(batch)
+    if found is None:
+        # Without it the stream would begin anew, and the rows it reads would be taken for those of
+        # batches that are done.
+        wrong = f"does not say where batch {batch} of the source ends"
+        raise refuse_table(pipeline, str(pipeline.table(LEDGER)), Refusal(wrong, "restore it"))
+    return found

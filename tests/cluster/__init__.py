@@ -1,0 +1,1 @@
+"""Pipelines on a standalone cluster of two workers, which loses executors."""

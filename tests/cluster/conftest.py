@@ -1,0 +1,39 @@
+"""One cluster and one session on it for all tests."""
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.session import spark_session
+from jobs.sessions.process import environment_changed
+from jobs.sessions.profiles import TINY
+from tests.support.cluster import Cluster, serve_cluster
+from windowing.storage import spark_internals
+
+SETTINGS = {
+    # Executors would compile the queries of few rows longer than they run.
+    **TINY,
+    # Both executors have rows of every query, and no shuffle is a job of its own.
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
+@pytest.fixture(scope="session")
+def cluster(jvm: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """The cluster, which lives as long as the process of the tests."""
+    with serve_cluster(tmp_path_factory.mktemp("cluster")) as served:
+        yield served
+
+
+@pytest.fixture(scope="session")
+def session(cluster: Cluster) -> Iterator[SparkSession]:
+    """The session of this process on the cluster; a Python there would fail."""
+    if spark_internals.has_context():
+        pytest.fail("this process has a local session already; run `make test-cluster`")
+    variables = {**cluster.variables(), "PYSPARK_PYTHON": str(cluster.python)}
+    with environment_changed(variables):
+        session = spark_session("tests", **SETTINGS)
+    yield session
+    session.stop()

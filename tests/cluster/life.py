@@ -1,0 +1,107 @@
+"""The life of a pipeline with every family of windows: what comes, and what is done with it.
+
+python -m tests.cluster.life ROOT
+plays it in a local session.
+"""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.erase import erase
+from jobs.microbatch import outputs
+from jobs.publish import publish
+from jobs.session import spark_session
+from jobs.sessions.process import stay_on_utc
+from jobs.sessions.profiles import TEST
+from jobs.shortcuts import run_size
+from jobs.validate import validate
+from tests.oracle import (
+    Count,
+    Cumulate,
+    Delta,
+    Event,
+    Global,
+    Punctuation,
+    RecordSliding,
+    Session,
+    Sliding,
+    Tumbling,
+    Window,
+)
+from tests.support.pipeline_under_test import ARRIVAL, FAR, Lab
+from tests.support.random_schedules import BASE, DAY, HOUR, MINUTE, NEW_YORK, event
+from windowing.storage import few_rows
+
+WINDOWS: tuple[Window, ...] = (
+    Tumbling("hourly", HOUR, zone=NEW_YORK),
+    Sliding("sliding", HOUR, 20 * MINUTE),
+    Cumulate("so_far", 2 * HOUR, 0, 20 * MINUTE, zone=NEW_YORK),
+    Session("visits", 7 * MINUTE),
+    Session("capped", 7 * MINUTE, 45 * MINUTE),
+    RecordSliding("near", 5 * MINUTE, 1000),
+    Count("fours", 4, 2),
+    Delta("steps", 10),
+    Punctuation("marked"),
+    Global("ever"),
+)
+LATER: tuple[Window, ...] = (
+    *(window for window in WINDOWS if window.name not in ("so_far", "steps")),
+    Tumbling("daily", DAY, zone=NEW_YORK),
+)
+"""The windows after the spec has changed."""
+KEYS = ("a", "b", "c")
+
+
+def draw_batches() -> list[list[Event]]:
+    """Three batches of events of three keys; some come late, some are there twice."""
+    rng = Random(7)
+    events = [replace(event(rng, n), key=rng.choice(KEYS), attr=n % 40) for n in range(90)]
+    times = [e for e in events if e.t is not None and e.t < BASE + 4 * HOUR]
+    first, second, third = (sorted(times, key=lambda e: e.t)[n::3] for n in range(3))
+    late = first[:4]
+    return [[*first[4:], *second[:6]], [*second, *late], [*third, *first[8:10]]]
+
+
+def carry_by_spark(patched: pytest.MonkeyPatch) -> None:
+    """Few rows are carried through a run as many are, by executors."""
+    patched.setattr(run_size, "FEW_ROWS", 0)
+    patched.setattr(few_rows, "_FEW_ROWS", 0)
+    patched.setattr(few_rows, "_FEW_LARGE_ROWS", 0)
+    patched.setattr(outputs, "_MANY_BYTES", 0)
+
+
+def make_lab(spark: SparkSession, root: Path) -> Lab:
+    """The pipeline, of which nothing has come yet."""
+    shown = ("n", "total", "opening", "distinct")
+    return Lab(spark, root, WINDOWS, HOUR, 5 * MINUTE, shows=shown, max_future=FAR)
+
+
+def live(lab: Lab) -> None:
+    """Runs, a backfill, a change of the spec, a maintenance, an erasure and a publication.
+
+    Outputs are compared with the oracle's tables on the way.
+    """
+    first, second, third = draw_batches()
+    lab.run(first, ARRIVAL)
+    lab.run(second, ARRIVAL)
+    lab.check()
+    lab.backfill(BASE, BASE + HOUR, ARRIVAL)
+    lab.respecify(LATER)
+    lab.run(third, ARRIVAL)
+    lab.maintain()
+    lab.check()
+    erase(lab.spark, lab.pipeline, {"key": "c"})
+    lab.truth.erase("c")
+    assert validate(lab.spark, lab.pipeline).passed
+    publish(lab.pipeline)
+    lab.check()
+
+
+if __name__ == "__main__":
+    stay_on_utc()
+    live(make_lab(spark_session("life", **TEST), Path(sys.argv[1])))

@@ -1,0 +1,110 @@
+"""What a pipeline does on a cluster: the oracle's tables, row by row those of a local session.
+
+No executor starts a Python for it.
+"""
+
+import contextlib
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from jobs.read import read
+from tests.cluster.life import LATER, carry_by_spark, live, make_lab
+from tests.support.cluster import WORKERS, Cluster
+from tests.support.pipeline_under_test import Lab
+from tests.support.stored_rows import read_stored
+from windowing.location import Location
+
+pytestmark = pytest.mark.cluster
+WITHOUT_CLOCK = ("_ledger", "_quality", "_reports")
+"""Tables with times of the host's clock are left out."""
+
+
+@pytest.fixture(scope="module")
+def lived(session: SparkSession, cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    """The pipeline on the cluster, at the end of its life."""
+    with pytest.MonkeyPatch.context() as patched:
+        carry_by_spark(patched)
+        lab = make_lab(session, tmp_path_factory.mktemp("on-cluster"))
+        live(lab)
+    return lab
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the same pipeline has lived in a local session."""
+    root = tmp_path_factory.mktemp("here")
+    command = [sys.executable, "-m", "tests.cluster.life", str(root)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return root
+
+
+def list_tables(root: Path) -> list[str]:
+    """The names of the tables of the pipeline's lake."""
+    lake = root / "lake" / "lab"
+    found = {log.parent.relative_to(lake).as_posix() for log in lake.rglob("_delta_log")}
+    return sorted(name for name in found if not name.startswith(WITHOUT_CLOCK))
+
+
+def comparable(rows: DataFrame) -> list[tuple[object, ...]]:
+    """All rows, in one order; sketches are compared by what is shown of them."""
+    shown = sorted(f.name for f in rows.schema.fields if f.dataType.typeName() != "binary")
+    return sorted((tuple(row) for row in rows.select(shown).collect()), key=repr)
+
+
+def test_every_row_is_that_of_a_local_session(
+    lived: Lab, here: Path, session: SparkSession
+) -> None:
+    tables = list_tables(lived.root)
+    assert tables == list_tables(here)
+    assert {window.name for window in LATER} <= set(tables)
+    for name in tables:
+        there, local = (
+            comparable(read_stored(session, Location(str(root / "lake" / "lab" / name))))
+            for root in (lived.root, here)
+        )
+        assert there == local, name
+
+
+def test_readers_of_other_libraries_see_what_was_published(
+    lived: Lab, session: SparkSession
+) -> None:
+    for window in LATER:
+        published = read(session, lived.pipeline, window.name)
+        n = published.count()
+        assert n == len(lived.expected(window))
+        found = lived.root / "lake" / "lab" / window.name
+        plain = DeltaTable(found)
+        if "deletionVectors" not in (plain.protocol().reader_features or []):
+            rows = plain.to_pyarrow_table()
+            assert rows.num_rows == n
+            assert duckdb.sql("select count(*) from rows").fetchall() == [(n,)]
+
+
+@pytest.mark.usefixtures("lived")
+def test_no_executor_has_started_a_python(session: SparkSession, cluster: Cluster) -> None:
+    assert not cluster.python_was_called
+    with pytest.raises(Exception):  # noqa: B017, PT011 whatever Spark makes of it
+        session.range(1).select(F.udf(lambda n: n)("id")).collect()
+    assert cluster.python_was_called, "one that had would have been seen"
+
+
+@pytest.mark.usefixtures("lived")
+def test_nobody_can_read_the_secret_of_the_cluster(cluster: Cluster, session: SparkSession) -> None:
+    assert len(cluster.wait_for_executors()) == WORKERS
+    assert session.sparkContext.getConf().get("spark.authenticate.secret") == cluster.secret
+    for process in Path("/proc").iterdir():
+        if process.name.isdecimal():
+            with contextlib.suppress(OSError):
+                assert cluster.secret.encode() not in (process / "cmdline").read_bytes()
+    logs = [*cluster.home.glob("*.log"), *cluster.home.rglob("stderr")]
+    assert len(logs) >= 1 + 2 * WORKERS
+    for log in logs:
+        assert cluster.secret not in log.read_text(), log

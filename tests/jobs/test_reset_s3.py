@@ -1,0 +1,89 @@
+"""A reset of a lake on storage that can't rename a directory, and on which others may write."""
+
+from collections.abc import Callable
+from time import sleep
+
+import pytest
+from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
+
+from jobs.locking.lease_note import State
+from jobs.locking.lease_object import VARIABLE
+from jobs.locking.lock_file import held_here
+from jobs.reset import reset
+from tests.support.faulty_proxy import CHANGES, Fault, FaultyProxy, Planned
+from tests.support.leased_process import describe_trips, lease_of, make_tables, note_of
+from windowing.errors import Busy, UsageError
+from windowing.location import Location
+from windowing.spec.load import load_pipeline
+from windowing.spec.pipeline import Pipeline
+from windowing.storage.files import list_tables
+from windowing.storage.permission import check_permission
+from windowing.storage.store import store_of
+
+
+@pytest.fixture
+def trips(s3_home: Location, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
+    """A pipeline with two tables, a report and a pointer."""
+    monkeypatch.setenv(VARIABLE, "1")
+    pipeline = load_pipeline(describe_trips(s3_home))
+    with held_here(pipeline):
+        make_tables(pipeline)
+        for name in ("_report.html", "_published.json"):
+            store_of(s3_home).write(pipeline.table(name), b"{}")
+    return pipeline
+
+
+@retry(
+    retry=retry_if_exception_type(Busy),
+    wait=wait_fixed(0.1),
+    stop=stop_after_delay(5),
+    reraise=True,
+)
+def patiently(step: Callable[[], object]) -> None:
+    step()
+
+
+def test_everything_but_the_lock_is_deleted(trips: Pipeline) -> None:
+    store_of(trips.lake).write(trips.lake / "bronze" / "trips" / "a", b"1")
+    deleted = reset(trips)
+    assert deleted.tables == ("_ledger", "hourly")
+    assert deleted.size > 0
+    assert [*store_of(trips.lake).list_files(trips.lake)] == ["bronze/trips/a", "trips/_lock"]
+    assert (note_of(trips).epoch, note_of(trips).state) == (2, State.FREE)
+    again = reset(trips)
+    assert (again.tables, again.size) == ((), 0)
+
+
+def test_a_reset_that_was_interrupted_is_finished_by_the_next(
+    trips: Pipeline, s3_proxy: FaultyProxy
+) -> None:
+    before = len(store_of(trips.root).list_files(trips.root))
+    s3_proxy.plan(Planned(Fault.EXPIRED, CHANGES, skipped=5, times=None))
+    with pytest.raises(UsageError, match="the credentials have expired"):
+        reset(trips)
+    s3_proxy.plan()
+    # What refuses every run until then is deleted last.
+    assert "_ledger" in list_tables(trips.root)
+    assert len(store_of(trips.root).list_files(trips.root)) < before
+    # A lease that could not be given back is given back as soon as that is possible again.
+    patiently(lambda: reset(trips))
+    assert [*store_of(trips.root).list_files(trips.root)] == ["_lock"]
+
+
+def test_a_reset_whose_lock_was_taken_over_deletes_nothing_more(
+    trips: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from jobs import reset as module
+
+    def lose(pipeline: Pipeline) -> object:
+        lease, found = lease_of(trips), lease_of(trips).read()
+        if found.note is not None and found.note.state is State.HELD:
+            assert lease.write(found.note.ended(State.BROKEN), found) is not None
+        return holding(pipeline)
+
+    holding = module.holding
+    monkeypatch.setattr(module, "holding", lose)
+    monkeypatch.setattr(module, "check_permission", lambda: (sleep(1.2), check_permission()))
+    with pytest.raises(Busy, match="this process has lost"):
+        reset(trips)
+    assert list_tables(trips.root) == ["_ledger", "hourly"]

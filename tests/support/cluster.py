@@ -1,0 +1,184 @@
+"""A standalone cluster of two workers on 127.0.0.1, made of the Spark that is installed here.
+
+Its master accepts whoever knows the cluster's secret, which only stands in a file of settings.
+"""
+
+import os
+import re
+import secrets
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import pyspark
+
+from tests.support.children import end_with_parent
+
+_Found = TypeVar("_Found")
+SPARK = Path(pyspark.__file__).parent
+WORKERS = 2
+_PATIENCE = 120.0
+"""How many seconds a process may take to come up."""
+_MASTER_UP = re.compile(r"Starting Spark master at (spark://\S+)")
+_WORKER_UP = re.compile(r"Successfully registered with master")
+_FAILING_PYTHON = """\
+#!/bin/sh
+touch "{note}"
+exit 1
+"""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where the master listens, the workers, and a directory with settings and logs."""
+
+    url: str
+    workers: tuple[subprocess.Popen[bytes], ...]
+    home: Path
+
+    @property
+    def secret(self) -> str:
+        """What the cluster knows its sessions by."""
+        return (self.home / "secret").read_text()
+
+    @property
+    def python(self) -> Path:
+        """A program that fails, for executors to take for Python."""
+        return self.home / "python"
+
+    @property
+    def python_was_called(self) -> bool:
+        """Whether an executor has called it."""
+        return (self.home / "called").exists()
+
+    def variables(self) -> dict[str, str]:
+        """The environment of a process with a session on the cluster."""
+        return {
+            **os.environ,
+            "SPARK_CONF_DIR": str(self.home / "conf"),
+            "SPARK_MASTER": self.url,
+            "TIDEMARK_ENGINE": "off",
+        }
+
+    def executors(self) -> list[int]:
+        """The processes of all executors that run now: the children of the workers."""
+        found = []
+        for worker in self.workers:
+            for thread in Path(f"/proc/{worker.pid}/task").iterdir():
+                found += map(int, (thread / "children").read_text().split())
+        return sorted(found)
+
+    def kill_executor(self) -> int:
+        """Kills the oldest executor; returns its process once that has gone.
+
+        The worker starts another one for it, and this waits for none.
+        """
+        began = {pid: _begun(pid) for pid in self.executors()}
+        oldest = min(began, key=began.__getitem__)
+        ended = os.pidfd_open(oldest)
+        os.kill(oldest, signal.SIGKILL)
+        _wait(lambda: oldest not in self.executors(), f"end of executor {oldest}")
+        os.close(ended)
+        return oldest
+
+    def wait_for_executors(self, others: set[int] = frozenset()) -> list[int]:
+        """The executors, once there is one for each worker and none of `others`."""
+
+        def complete() -> list[int] | None:
+            found = self.executors()
+            return found if len(found) == WORKERS and not others.intersection(found) else None
+
+        return _wait(complete, "executors")
+
+
+@contextmanager
+def serve_cluster(home: Path) -> Iterator[Cluster]:
+    """A cluster that ends with the block; it listens on free ports of 127.0.0.1 alone."""
+    secret = secrets.token_hex(16)
+    (home / "conf").mkdir()
+    _write_secret(home / "secret", secret)
+    _write_secret(home / "conf" / "spark-defaults.conf", _settings(secret))
+    python = home / "python"
+    python.write_text(_FAILING_PYTHON.format(note=home / "called"))
+    python.chmod(0o755)
+    with ExitStack() as ended:
+        master = ("master.Master", "--port", "0", "--webui-port", "0")
+        log, _ = _start(ended, home, "master", *master)
+        url = _wait(lambda: _MASTER_UP.search(log.read_text()), "master")[1]
+        workers = []
+        for n in range(WORKERS):
+            words = ("--cores", "2", "--memory", "3g", "--webui-port", "0")
+            place = ("--work-dir", str(home / f"worker{n}.dir"))
+            log, process = _start(ended, home, f"worker{n}", "worker.Worker", url, *words, *place)
+            _wait(lambda log=log: _WORKER_UP.search(log.read_text()), f"worker {n}")
+            workers.append(process)
+        yield Cluster(url, tuple(workers), home)
+
+
+def _settings(secret: str) -> str:
+    """The settings of all processes of the cluster, sessions included."""
+    chosen: Mapping[str, str] = {
+        "spark.authenticate": "true",
+        "spark.authenticate.secret": secret,
+        "spark.network.crypto.enabled": "true",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "2g",
+        # Two sessions at once have an executor on each worker.
+        "spark.executor.memory": "1g",
+        "spark.executor.cores": "1",
+        "spark.cores.max": str(WORKERS),
+        "spark.ui.enabled": "false",
+    }
+    return "".join(f"{name} {value}\n" for name, value in chosen.items())
+
+
+def _write_secret(file: Path, text: str) -> None:
+    file.touch(mode=0o600)
+    file.write_text(text)
+
+
+def _start(
+    ended: ExitStack, home: Path, name: str, program: str, *words: str
+) -> tuple[Path, subprocess.Popen[bytes]]:
+    """Starts a process that ends with the block, or with this process; its log and itself."""
+    log = home / f"{name}.log"
+    variables = {
+        **os.environ,
+        "SPARK_HOME": str(SPARK),
+        "SPARK_CONF_DIR": str(home / "conf"),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_MEMORY": "300m",
+        "SPARK_LOCAL_DIRS": str(home / f"{name}.dir"),
+    }
+    command = [str(SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{program}", *words]
+    process = subprocess.Popen(
+        [*command, "--host", "127.0.0.1"],
+        env=variables,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=ended.enter_context(log.open("wb")),
+        preexec_fn=end_with_parent(signal.SIGTERM),  # noqa: PLW1509
+    )
+    ended.callback(process.wait, 30)
+    ended.callback(process.terminate)
+    return log, process
+
+
+def _begun(pid: int) -> int:
+    """When the process was started, in ticks since the machine was."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+
+
+def _wait(found: Callable[[], _Found | None], what: str) -> _Found:
+    """What `found` returns, once it is true."""
+    until = time.monotonic() + _PATIENCE
+    while not (value := found()):
+        assert time.monotonic() < until, f"no {what} within {_PATIENCE:g} s"
+        time.sleep(0.1)
+    return value

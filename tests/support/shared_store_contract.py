@@ -1,0 +1,67 @@
+"""What every store has to do that several machines share, besides what all stores do."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from tests.support.store_contract import StoreContract
+from windowing.location import Location
+from windowing.storage.store import SharedStore
+
+
+class SharedStoreContract(StoreContract):
+    """Inherit it in a class whose fixtures are `store` and `home`, a directory without files."""
+
+    def test_a_tag_belongs_to_a_content(self, store: SharedStore, home: Location) -> None:
+        assert store.read_tagged(home / "a") is None
+        store.write(home / "a", b"1")
+        first = store.read_tagged(home / "a")
+        assert first is not None
+        assert first.content == b"1"
+        assert store.read_tagged(home / "a") == first
+        store.write(home / "a", b"2")
+        second = store.read_tagged(home / "a")
+        assert second is not None
+        assert (second.content, second.tag == first.tag) == (b"2", False)
+
+    def test_a_file_is_replaced_while_it_is_unchanged(
+        self, store: SharedStore, home: Location
+    ) -> None:
+        store.write(home / "a", b"1")
+        first = store.read_tagged(home / "a")
+        assert first is not None
+        tag = store.replace(home / "a", b"2", first.tag)
+        assert tag is not None
+        read = store.read_tagged(home / "a")
+        assert read is not None
+        assert (read.content, read.tag) == (b"2", tag)
+        assert store.replace(home / "a", b"3", first.tag) is None
+        assert store.read(home / "a") == b"2"
+        assert store.replace(home / "a", b"3", tag) is not None
+
+    def test_what_is_not_there_is_not_replaced(self, store: SharedStore, home: Location) -> None:
+        store.write(home / "a" / "b", b"1")
+        tag = store.replace(home / "a" / "b", b"2", None)
+        assert tag is None
+        tag = store.replace(home / "a" / "c", b"2", None)
+        assert tag is not None
+        store.delete(home / "a")
+        assert store.replace(home / "a" / "c", b"3", tag) is None
+        assert not store.list_files(home)
+
+    def test_a_file_is_deleted_alone(self, store: SharedStore, home: Location) -> None:
+        for name in ("a", "ab", "b/a"):
+            store.write(home / name, b"1")
+        store.delete_file(home / "a")
+        store.delete_file(home / "none")
+        store.delete_file(home / "b")
+        assert [*store.list_files(home)] == ["ab", "b/a"]
+
+    def test_of_many_that_replace_a_file_one_does(self, store: SharedStore, home: Location) -> None:
+        tag = store.replace(home / "a", b"0", None)
+        for n in range(20):
+            contents = [f"{n} {each}".encode() for each in range(8)]
+            with ThreadPoolExecutor(8) as pool:
+                tags = list(
+                    pool.map(lambda c, tag=tag: store.replace(home / "a", c, tag), contents)
+                )
+            (tag,) = [each for each in tags if each is not None]
+            assert store.read(home / "a") == contents[tags.index(tag)]

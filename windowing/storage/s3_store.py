@@ -1,0 +1,287 @@
+"""Files of a lake on S3, or on another server that speaks its language.
+
+A request may be done although its answer is lost, and the library repeats some requests by itself.
+So each file that is written under a condition carries an id, by which its writer knows it again.
+"""
+
+import errno
+import io
+import os
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from typing import TYPE_CHECKING, cast
+from uuid import uuid4
+
+import obstore
+import pyarrow as pa
+from obstore.exceptions import AlreadyExistsError, PreconditionError
+from obstore.store import S3Store as Client
+
+from windowing.location import Location
+from windowing.storage.s3_errors import NoAnswer, errors_of_s3
+from windowing.storage.s3_profile import find_profile_keys
+from windowing.storage.s3_settings import FORCE_LOAD
+from windowing.storage.store import StoredFile, Tagged
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+    from obstore import ObjectMeta
+    from obstore.store import S3Config
+
+Options = tuple[tuple[str, str], ...]
+"""Settings of a client as a value, so that each client is made once."""
+_WRITE_ID = "tidemark-write"
+"""Among the metadata of a file: the id of the call that wrote it."""
+_UNDECIDED = (errno.EAGAIN, "the store refuses a condition that is met")
+_MISSING = (errno.ENOENT, os.strerror(errno.ENOENT))
+_ATTEMPTS = 3
+"""How often a conditional write is tried at most, when no answer says what became of it."""
+_SMALL_BYTES = 1_000_000
+_RETRIES = 6
+_CONNECT_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A file as it was found: its content, its tag, and which call wrote it."""
+
+    content: bytes
+    tag: str
+    write_id: str | None
+
+    def is_by(self, write_id: str, content: bytes) -> bool:
+        return (self.write_id, self.content) == (write_id, content)
+
+
+@dataclass(frozen=True)
+class S3Store:
+    """Files on S3. `options` say where it is; credentials are those of the environment.
+
+    A request takes no longer than `seconds`, and a call that gets no answer about twice as long.
+    """
+
+    options: Options
+    seconds: float
+
+    def read(self, file: Location) -> bytes | None:
+        """The content of a file; None where there is none."""
+        found = self._find(file)
+        return None if found is None else found.content
+
+    def read_tagged(self, file: Location) -> Tagged | None:
+        """The content of a file with its tag; None where there is none."""
+        found = self._find(file)
+        return None if found is None else Tagged(found.content, found.tag)
+
+    def open(self, file: Location) -> pa.NativeFile:
+        """The content of a file, to read parts of it; a small one is read at once."""
+        client, key = self._client(file), _key(file)
+        try:
+            with errors_of_s3(file):
+                found = obstore.get(client, key, options={"range": (0, _SMALL_BYTES)})
+                if found.meta["size"] <= _SMALL_BYTES:
+                    return pa.BufferReader(found.bytes().to_bytes())
+                parts = _Parts(file, client, found.meta["size"])
+                return pa.PythonFile(io.BufferedReader(parts, _SMALL_BYTES), mode="r")
+        except FileNotFoundError as error:
+            if error.errno is None:
+                raise FileNotFoundError(*_MISSING, file.text) from None
+            raise
+
+    def identify(self, file: Location) -> Hashable:
+        """The tag of a file and when it was written; None where there is none."""
+        try:
+            with errors_of_s3(file):
+                found = obstore.head(self._client(file), _key(file))
+        except FileNotFoundError as error:
+            if error.errno is None:
+                return None
+            raise
+        return (found["e_tag"], found["last_modified"])
+
+    def write(self, file: Location, content: bytes) -> None:
+        """Writes a file, in place of the one that is there, by one request."""
+        with errors_of_s3(file):
+            obstore.put(self._client(file), _key(file), content, use_multipart=False)
+
+    def create(self, file: Location, content: bytes) -> bool:
+        """Writes a file unless there is one; whether it did, also where an answer was lost."""
+        return self.replace(file, content, None) is not None
+
+    def replace(self, file: Location, content: bytes, tag: str | None) -> str | None:
+        """Writes a file in place of the one that has `tag`; its new tag, None where it did not."""
+        write_id = uuid4().hex
+        unanswered = None
+        for _ in range(_ATTEMPTS):
+            try:
+                return self._put_once(file, content, tag, write_id)
+            except (AlreadyExistsError, PreconditionError):
+                # This may have been an earlier request of this same call.
+                unanswered = None
+            except NoAnswer as error:
+                unanswered = error
+            found = self._find(file)
+            if found is not None and found.is_by(write_id, content):
+                return found.tag
+            is_unchanged = (None if found is None else found.tag) == tag
+            if not is_unchanged:
+                return None
+        raise unanswered or NoAnswer(*_UNDECIDED, file.text)
+
+    def list_names(self, directory: Location) -> Iterator[str]:
+        """The names of the files and directories in a directory, in no order."""
+        client, key = self._client(directory), _key(directory)
+        start = f"{key}/" if key else ""
+        with errors_of_s3(directory):
+            found = obstore.list_with_delimiter(client, key or None)
+        paths = [*found["common_prefixes"], *(each["path"] for each in found["objects"])]
+        yield from (path.removeprefix(start) for path in paths if path.startswith(start))
+
+    def list_files(self, directory: Location) -> Mapping[str, StoredFile]:
+        """All files below a directory by their paths from there, in order."""
+        return {
+            name: StoredFile(each["size"], each["last_modified"].timestamp())
+            for name, each in self._list(directory).items()
+        }
+
+    def move(self, directory: Location, to: Location) -> None:
+        """Moves the files below `directory` one after the other: copies all, then deletes them.
+
+        Repeated after an error it goes on, because copies are no other files, and where there is
+        nothing left to move it is done.
+        """
+        moved = self._list(directory)
+        if not moved:
+            return
+        for name, there in self._list(to).items():
+            if name not in moved or there["e_tag"] != moved[name]["e_tag"]:
+                raise FileExistsError(f"{to} has files")
+        for name in moved:
+            with errors_of_s3(directory / name):
+                obstore.copy(self._client(to), _key(directory / name), _key(to / name))
+        self._delete(directory, moved)
+
+    def delete(self, directory: Location) -> None:
+        """Deletes all files below a directory, a thousand with each request."""
+        self._delete(directory, self._list(directory))
+
+    def delete_file(self, file: Location) -> None:
+        """Deletes a file; nothing where there is none."""
+        with errors_of_s3(file):
+            obstore.delete(self._client(file), [_key(file)])
+
+    def _delete(self, directory: Location, names: Iterable[str]) -> None:
+        keys = [_key(directory / name) for name in names]
+        if keys:
+            with errors_of_s3(directory):
+                obstore.delete(self._client(directory), keys)
+
+    def _list(self, directory: Location) -> "dict[str, ObjectMeta]":
+        """All files below a directory, by their paths from there and in their order."""
+        client, key = self._client(directory), _key(directory)
+        start = f"{key}/" if key else ""
+        found: dict[str, ObjectMeta] = {}
+        with errors_of_s3(directory):
+            for page in obstore.list(client, key or None, chunk_size=1000):
+                for each in page:
+                    is_below = each["path"].startswith(start)
+                    if is_below and (each["size"] > 0 or self._is_file(client, each["path"])):
+                        found[each["path"].removeprefix(start)] = each
+        return dict(sorted(found.items()))
+
+    def _is_file(self, client: Client, key: str) -> bool:
+        """Whether an empty object is a file; the others stand for directories, and end with `/`."""
+        try:
+            obstore.head(client, key)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _put_once(self, file: Location, content: bytes, tag: str | None, write_id: str) -> str:
+        with errors_of_s3(file):
+            done = obstore.put(
+                self._client(file),
+                _key(file),
+                content,
+                attributes={_WRITE_ID: write_id},
+                mode="create" if tag is None else {"e_tag": tag},
+            )
+        return done["e_tag"] or ""
+
+    def _find(self, file: Location) -> _Written | None:
+        try:
+            with errors_of_s3(file):
+                found = obstore.get(self._client(file), _key(file))
+                content = found.bytes().to_bytes()
+        except FileNotFoundError as error:
+            if error.errno is None:
+                return None
+            raise
+        return _Written(content, found.meta["e_tag"] or "", found.attributes.get(_WRITE_ID))
+
+    def _client(self, place: Location) -> Client:
+        bucket, _ = place.bucket_and_key
+        return _make_client(bucket, self, _list_variables())
+
+
+class _Parts(io.RawIOBase):
+    """A file of so many bytes, of which each read is a request."""
+
+    def __init__(self, file: Location, client: Client, size: int) -> None:
+        self._file, self._client, self._size, self._at = file, client, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        self._at = max(0, start + offset)
+        return self._at
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        wanted = memoryview(buffer)
+        end = min(self._at + len(wanted), self._size)
+        length = max(0, end - self._at)
+        if length:
+            with errors_of_s3(self._file):
+                part = obstore.get_range(self._client, _key(self._file), start=self._at, end=end)
+            wanted[:length] = part.to_bytes()
+            self._at = end
+        return length
+
+
+@cache
+def _make_client(bucket: str, store: S3Store, _: Options) -> Client:
+    """A client of a bucket. It keeps the variables with which it was made."""
+    options = {**dict(store.options), **find_profile_keys(os.environ)}
+    options.pop(FORCE_LOAD, None)
+    allows_http = options.pop("aws_allow_http", "false") == "true"
+    return Client(
+        bucket,
+        config=cast("S3Config", options),
+        client_options={
+            "allow_http": allows_http,
+            "connect_timeout": timedelta(seconds=min(_CONNECT_SECONDS, store.seconds)),
+            "timeout": timedelta(seconds=store.seconds),
+        },
+        retry_config={
+            "max_retries": _RETRIES,
+            "retry_timeout": timedelta(seconds=store.seconds / 2),
+            "backoff": {"max_backoff": timedelta(seconds=store.seconds / 10)},
+        },
+    )
+
+
+def _list_variables() -> Options:
+    """The variables that the library reads by itself."""
+    return tuple((name, value) for name, value in os.environ.items() if name[:4].upper() == "AWS_")
+
+
+def _key(place: Location) -> str:
+    _, key = place.bucket_and_key
+    return key

@@ -1,0 +1,36 @@
+"""The error of the system, or of S3, that an error of a library tells of in its text alone."""
+
+import os
+import re
+from errno import ENOENT
+
+from windowing.location import Location
+
+_SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
+
+
+def find_system_error(path: Location, error: Exception) -> OSError | None:
+    """OSError with number and sentence; None where the table at `path` itself is wrong."""
+    if not path.is_local:
+        # A lake on a disk needs no client of S3.
+        from windowing.storage.s3_errors import find_error
+
+        found = find_error(path, str(error))
+        if found is not None:
+            return found
+    number = _find_number(error)
+    if number is None or number == ENOENT:
+        return None
+    return OSError(number, os.strerror(number), path.text)
+
+
+def find_cause_to_show(path: Location, error: Exception) -> Exception | None:
+    """The error, but none of S3, whose answers may repeat the token of a session."""
+    return error if path.is_local else None
+
+
+def _find_number(error: Exception) -> int | None:
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno
+    found = _SYSTEM_ERROR.search(str(error))
+    return int(found[1]) if found else None
