@@ -38,6 +38,9 @@ DEFAULTS = {
     "spark.sql.codegen.cache.maxEntries": "5000",
     # Spark lists more files than that in a job, before it reads them.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
+    # VACUUM lists the files of a table in up to this many tasks of a few milliseconds; the default
+    # is 10,000. A table of a pipeline is one directory, so more executors would not help.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
@@ -51,9 +54,6 @@ LOCAL = {
     "spark.driver.memory": "3400m",
     "spark.sql.shuffle.partitions": "4",
     "spark.databricks.delta.snapshotPartitions": "2",
-    # VACUUM lists the files of a table in up to this many tasks of a few milliseconds; the default
-    # is 10,000.
-    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
     # Few rows are collected, however large each of them is.
     "spark.driver.maxResultSize": "0",
     # Every sort, aggregation and broadcast begins with a zeroed page of this size. With few cores
@@ -71,8 +71,8 @@ CLUSTER = {
     # The log of a table has a row for each file, of which some hundred thousand are few for a task.
     # The default is 50 tasks for each version of each table.
     "spark.databricks.delta.snapshotPartitions": "8",
-    # As above; more executors than that would wait for the storage.
-    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "64",
+    # Rows that are pinned in files are needed as long as the frame that has them.
+    "spark.cleaner.referenceTracking.cleanCheckpoints": "true",
 }
 """Settings of a session on a cluster.
 

@@ -1,15 +1,17 @@
 """An executor that is killed in the middle of a command costs time, and nothing else."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.cluster.life import LATER, carry_by_spark, draw_batches, make_lab
-from tests.support.cluster import Cluster
+from tests.cluster.life import carry_by_spark, draw_batches, make_lab
+from tests.support.cluster import WORKERS, Cluster
 from tests.support.pipeline_under_test import ARRIVAL, Lab
 from tests.support.random_schedules import BASE, HOUR
 from windowing.crash import armed
@@ -21,15 +23,18 @@ ROUNDS = range(10)
 
 @dataclass
 class Killer:
-    """Kills an executor at the first `place` that it is told of."""
+    """Kills so many executors at the first `place` that it is told of, in whatever thread."""
 
     cluster: Cluster
     place: str
+    many: int = 1
     killed: list[int] = field(default_factory=list)
+    turn: Lock = field(default_factory=Lock)
 
     def __call__(self, name: str) -> None:
-        if name == self.place and not self.killed:
-            self.killed.append(self.cluster.kill_executor())
+        with self.turn:
+            if name == self.place and not self.killed:
+                self.killed += [self.cluster.kill_executor() for _ in range(self.many)]
 
 
 @pytest.fixture
@@ -61,28 +66,59 @@ def test_a_command_goes_on_without_an_executor(place: str, lab: Lab, cluster: Cl
     lab.check()
 
 
-@pytest.mark.deep
-@pytest.mark.parametrize("seed", ROUNDS)
-def test_executors_die_at_any_time(seed: int, lab: Lab, cluster: Cluster) -> None:
-    first, second, third = draw_batches()
-    lab.run(first, ARRIVAL)
-    rng, over, killed = Random(seed), Event(), []
+@contextmanager
+def losing_an_executor(cluster: Cluster, after: float) -> Iterator[None]:
+    """So many seconds after the block has begun, or at its end, an executor is killed."""
+    before = cluster.wait_for_executors()
+    over = Event()
 
-    def kill_one_after_the_other() -> None:
-        while not over.wait(rng.uniform(1, 12)):
-            killed.append(cluster.kill_executor())
-            cluster.wait_for_executors({killed[-1]})
+    def kill_then() -> None:
+        over.wait(after)
+        cluster.kill_executor()
 
-    cluster.wait_for_executors()
-    killing = Thread(target=kill_one_after_the_other)
+    killing = Thread(target=kill_then)
     killing.start()
     try:
-        lab.run(second, ARRIVAL)
-        lab.backfill(BASE, BASE + HOUR, ARRIVAL)
-        lab.respecify(LATER)
-        lab.run(third, ARRIVAL)
+        yield
     finally:
         over.set()
         killing.join()
-    assert killed
+    assert cluster.executors() != before
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("seed", ROUNDS)
+def test_an_executor_dies_in_each_command_at_any_time(
+    seed: int, lab: Lab, cluster: Cluster
+) -> None:
+    first, second, third = draw_batches()
+    rng = Random(seed)
+    commands: list[Callable[[], object]] = [
+        lambda: lab.run(first, ARRIVAL),
+        lambda: lab.run(second, ARRIVAL),
+        lambda: lab.backfill(BASE, BASE + HOUR, ARRIVAL),
+        lambda: lab.run(third, ARRIVAL),
+        lab.maintain,
+    ]
+    for command in commands:
+        with losing_an_executor(cluster, rng.uniform(0, 20)):
+            command()
+        lab.check()
+
+
+@pytest.mark.deep
+def test_all_executors_may_die_where_rows_are_pinned_in_files(
+    lab: Lab, cluster: Cluster, session: SparkSession, tmp_path: Path
+) -> None:
+    first, second, _ = draw_batches()
+    session.sparkContext.setCheckpointDir(str(tmp_path / "pinned"))
+    try:
+        for batch in (first, second):
+            killer = Killer(cluster, "state.stored", WORKERS)
+            before = cluster.wait_for_executors()
+            with armed(killer):
+                lab.run(batch, ARRIVAL)
+            assert sorted(killer.killed) == before
+    finally:
+        session.sparkContext._jsc.sc().setCheckpointDir(None)
     lab.check()

@@ -66,7 +66,7 @@ def test_master_and_settings_are_those_of_spark_submit(lab: Lab, cluster: Cluste
     lab.truth.run(lab.landed, ARRIVAL)
     lab.check()
     told = read_events(events)
-    (found,) = (e["Spark Properties"] for e in told if e["Event"].endswith("EnvironmentUpdate"))
+    found = next(e for e in told if e["Event"].endswith("EnvironmentUpdate"))["Spark Properties"]
     assert found["spark.master"] == cluster.url
     assert {n: found[n] for n in GIVEN} == {**GIVEN, "spark.sql.session.timeZone": "UTC"}
     assert any(e["Event"] == "SparkListenerExecutorAdded" for e in told)

@@ -21,7 +21,7 @@ from tests.support.pipeline_under_test import Lab
 from tests.support.stored_rows import read_stored
 from windowing.location import Location
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
 WITHOUT_CLOCK = ("_ledger", "_quality", "_reports")
 """Tables with times of the host's clock are left out."""
 

@@ -80,10 +80,8 @@ class Cluster:
         """
         began = {pid: _begun(pid) for pid in self.executors()}
         oldest = min(began, key=began.__getitem__)
-        ended = os.pidfd_open(oldest)
         os.kill(oldest, signal.SIGKILL)
         _wait(lambda: oldest not in self.executors(), f"end of executor {oldest}")
-        os.close(ended)
         return oldest
 
     def wait_for_executors(self, others: set[int] = frozenset()) -> list[int]:

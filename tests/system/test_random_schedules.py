@@ -226,7 +226,9 @@ def made_with_a_spare_column(lab: Lab) -> None:
     lab.schema += SPARE
     lab.more["spare"] = 7
     properties = "tblproperties ('delta.enableTypeWidening' = 'true')"
-    lab.spark.sql(f"create table {lab.pipeline.source.table.sql} ({lab.schema}) using delta {properties}")
+    lab.spark.sql(
+        f"create table {lab.pipeline.source.table.sql} ({lab.schema}) using delta {properties}"
+    )
 
 
 def widen_column(lab: Lab) -> None:

@@ -29,7 +29,7 @@ from windowing.errors import Busy
 from windowing.location import Location
 from windowing.storage.files import locate_uri
 from windowing.storage.footers import open_parquet
-from windowing.storage.kept_open import may_commit, note_version, reuse_table
+from windowing.storage.kept_open import find_next_version, note_version, reuse_table
 from windowing.storage.permission import check_permission
 from windowing.storage.s3_settings import read_s3_settings
 from windowing.storage.system_errors import find_cause_to_show, find_system_error
@@ -323,7 +323,7 @@ def check_next(path: Location, version: int) -> None:
     So it does where the command knows that its lock was taken over.
     """
     check_permission()
-    if not may_commit(path, version):
+    if find_next_version(path) not in (None, version):
         raise superseded(path)
 
 

@@ -16,7 +16,7 @@ from pyspark.sql import types as T
 from windowing.location import Location
 from windowing.storage import spark_internals
 from windowing.storage.files import committed_us, locate_uri
-from windowing.storage.kept_open import find_noted_version, forget_version, note_version
+from windowing.storage.kept_open import find_next_version, forget_version, note_version
 from windowing.storage.permission import check_permission
 from windowing.storage.store import store_of
 
@@ -42,9 +42,9 @@ def committing(spark: SparkSession, path: Location) -> Iterator[None]:
     begun with or has made, so it does not go on where another has taken over while it slept.
     """
     check_permission()
-    if not path.is_local and not path.is_in_catalog:
-        made = find_noted_version(path)
-        spark_internals.allow_commit(spark, path.hadoop, 0 if made is None else made + 1)
+    allowed = find_next_version(path)
+    if allowed is not None:
+        spark_internals.allow_commit(spark, path.hadoop, allowed)
     yield
     note_version(path, known_version(spark, path))
 

@@ -104,14 +104,15 @@ def find_noted_version(path: Location) -> int | None:
     return None if command is None else command.versions.get(path)
 
 
-def may_commit(path: Location, version: int) -> bool:
-    """Whether `version` of a table follows from what this command has begun with or has made.
+def find_next_version(path: Location) -> int | None:
+    """The only version of a table that this command may commit; None where any is right.
 
-    Where several machines share the storage, another command may have taken over while this one
-    slept, and then it may not go on from what the other one has made. On a disk of this machine the
-    lock of the system lives as long as this process.
+    It follows from what the command has begun with or has made. Where several machines share the
+    storage, another command may have taken over while this one slept, and then it may not go on
+    from what the other one has made. On a disk of this machine the lock of the system lives as long
+    as this process.
     """
     command = _command.get()
-    if path.is_local or command is None:
-        return True
-    return command.versions.get(path, -1) + 1 == version
+    if path.is_local or path.is_in_catalog or command is None:
+        return None
+    return command.versions.get(path, -1) + 1

@@ -16,12 +16,16 @@ def pin_rows(rows: DataFrame) -> DataFrame:
     """The rows as they are now, computed here and never again.
 
     What they are computed from may change afterwards. On a cluster each part is copied to a second
-    executor before anybody reads it, so that the loss of one executor loses no row. They are not
-    computed again, because what they are computed from may be replaced by then, and sums of doubles
-    and sketches would differ.
+    executor before anybody reads it, so that the loss of one executor loses no row. Where Spark has
+    a directory for checkpoints, parts are files there, which no loss of executors reaches. They are
+    not computed again, because what they are computed from may be replaced by then, and sums of
+    doubles and sketches would differ.
     """
-    if is_local(rows.sparkSession.sparkContext.master or ""):
+    context = rows.sparkSession.sparkContext
+    if is_local(context.master or ""):
         return rows.localCheckpoint(eager=True)
+    if context.getCheckpointDir() is not None:
+        return rows.checkpoint(eager=True)
     return rows.localCheckpoint(eager=True, storageLevel=_TWICE)
 
 

@@ -11,9 +11,9 @@ from deltalake import DeltaTable, write_deltalake
 
 from windowing.location import Location
 from windowing.storage.kept_open import (
+    find_next_version,
     find_noted_version,
     forget_version,
-    may_commit,
     note_tables,
     note_version,
     reuse_table,
@@ -128,11 +128,12 @@ def test_a_command_begins_with_the_versions_that_are_there(path: Location) -> No
 
 def test_on_shared_storage_a_command_commits_only_after_its_own_versions() -> None:
     path = Location("s3://bucket/lake/shop/hourly")
-    assert may_commit(path, 7), "outside of a command nobody says what is its own"
+    assert find_next_version(path) is None, "outside of a command nobody says what is its own"
     with tables_kept_open():
-        assert [may_commit(path, version) for version in (0, 1)] == [True, False]
+        assert find_next_version(path) == 0
         note_version(path, 3)
-        assert [may_commit(path, version) for version in (3, 4, 5)] == [False, True, False]
+        assert find_next_version(path) == 4
         note_version(path, 4)
-        assert [may_commit(path, version) for version in (4, 5)] == [False, True]
-        assert may_commit(Location("/lake/shop/hourly"), 9), "a local lake is locked by its system"
+        assert find_next_version(path) == 5
+        local = Location("/lake/shop/hourly")
+        assert find_next_version(local) is None, "its lock is one of the system"
