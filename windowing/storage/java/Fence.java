@@ -53,11 +53,6 @@ public final class Fence {
         NEXT.put(name(table), version);
     }
 
-    /** Forgets the version that was allowed, as for a table that is deleted. */
-    public static void clear(String table) {
-        NEXT.remove(name(table));
-    }
-
     static void check(Path file) throws FencedException {
         if (!isCommit(file)) {
             return;
