@@ -8,6 +8,14 @@ from windowing.location import Location
 from windowing.storage.s3_settings import read_s3_settings
 
 _COMMITS = {"spark.delta.logStore.s3a.impl": "tidemark.ConditionalLogStore"}
+_KEYS = (
+    *("fs.s3.awsAccessKeyId", "fs.s3.awsSecretAccessKey"),
+    *("fs.s3n.awsAccessKeyId", "fs.s3n.awsSecretAccessKey"),
+    *("fs.s3a.access.key", "fs.s3a.secret.key", "fs.s3a.session.token"),
+)
+# Spark copies the keys of its environment there, and sends its settings to every executor. Here
+# nobody reads them.
+_NO_KEYS = dict.fromkeys((f"spark.hadoop.{name}" for name in _KEYS), "")
 # Delta would write a checksum beside each commit, by some 20 requests.
 ON_S3: Profile = {"spark.databricks.delta.writeChecksumFile.enabled": "false"}
 """Settings of a session that writes to tables on S3, besides those of every session."""
@@ -20,10 +28,11 @@ def describe_s3(environ: Mapping[str, str]) -> Mapping[str, str]:
     Where that is contradictory, commands that need S3 have said so before they start a session, and
     all others need not care.
     """
+    always = {**_COMMITS, **_NO_KEYS}
     try:
-        return {**_COMMITS, **read_s3_settings(environ).for_hadoop()}
+        return {**always, **read_s3_settings(environ).for_hadoop()}
     except UsageError:
-        return _COMMITS
+        return always
 
 
 def describe_store(lake: Location) -> Profile:

@@ -21,6 +21,7 @@ from tests.support.s3_signature import sign
 READS, CHANGES = frozenset({"GET", "HEAD", "LIST"}), frozenset({"PUT", "DELETE", "COPY", "POST"})
 _CONDITIONS = ("if-match", "if-none-match")
 _SILENCE = 2.0
+_WRAPPED = ("content-encoding", "x-amz-decoded-content-length", "x-amz-trailer")
 _HOP = ("connection", "keep-alive", "transfer-encoding", "content-length")
 
 
@@ -128,6 +129,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             if fault is Fault.UNCONDITIONAL:
                 kept = {name: headers[name] for name in headers if name not in _CONDITIONS}
+                kept, body = _unwrap(kept, body)
                 headers = sign(KEYS, self.command, self.path, kept, body)
             status, answered, content = self._pass_on(headers, body)
             if fault is Fault.UNANSWERED:
@@ -186,6 +188,18 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Prints nothing."""
+
+
+def _unwrap(headers: dict[str, str], body: bytes) -> tuple[dict[str, str], bytes]:
+    """The request with its content as it is, where its client signed it piece by piece."""
+    if "x-amz-decoded-content-length" not in headers:
+        return headers, body
+    pieces, rest = [], body
+    while size := int(rest.partition(b"\r\n")[0].partition(b";")[0], 16):
+        rest = rest.partition(b"\r\n")[2]
+        pieces.append(rest[:size])
+        rest = rest[size + 2 :]
+    return {name: headers[name] for name in headers if name not in _WRAPPED}, b"".join(pieces)
 
 
 def _describe(code: str) -> bytes:

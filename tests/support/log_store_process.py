@@ -66,9 +66,9 @@ class LogStoreProcess:
             found.append(files.next().getPath().getName())
         return found
 
-    def setting(self, name: str, value: str) -> None:
-        """Sets what file systems that are opened later are made with."""
-        self._conf.set(name, value)
+    def set_of_bucket(self, bucket: str, name: str, value: str) -> None:
+        """Sets what a bucket that was not opened yet is opened with."""
+        self._conf.set(f"fs.s3a.bucket.{bucket}.{name}", value)
 
     def _path(self, text: str) -> Any:
         return self._java.org.apache.hadoop.fs.Path(text)

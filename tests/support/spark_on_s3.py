@@ -17,7 +17,7 @@ from jobs.session import spark_session
 from jobs.sessions.profiles import TEST
 from jobs.sessions.s3_session import ON_S3
 from windowing.storage import spark_internals
-from windowing.storage.spark_internals import SPARK_ERRORS, CommitFence
+from windowing.storage.spark_internals import SPARK_ERRORS, CommitFence, allow_commit
 
 _SETTINGS = {**TEST, **ON_S3, "spark.master": "local[1]", "spark.driver.memory": "1g"}
 
@@ -66,7 +66,6 @@ class _Work:
 
     def __init__(self) -> None:
         self.spark = spark_session("tests on S3", **_SETTINGS)
-        self._fences: dict[str, CommitFence] = {}
 
     def jvm(self) -> int:
         found = spark_internals.find_jvm()
@@ -89,11 +88,11 @@ class _Work:
         return sorted(row.id for row in self.spark.read.format("delta").load(table).collect())
 
     def fence(self, lake: str) -> str:
-        self._fences[lake] = CommitFence(self.spark, lake)
+        CommitFence(self.spark, lake)
         return lake
 
-    def allow(self, lake: str, table: str, version: int) -> int:
-        self._fences[lake].allow(table, version)
+    def allow(self, table: str, version: int) -> int:
+        allow_commit(self.spark, table, version)
         return version
 
     def settings(self) -> str:

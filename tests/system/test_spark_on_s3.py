@@ -101,14 +101,14 @@ def test_who_was_overtaken_commits_nothing_more(
     table = f"s3a://{lake}/table"
     one.ask("fence", f"s3a://{lake}")
     assert FENCED in one.ask("append", table, 0, 1)
-    one.ask("allow", f"s3a://{lake}", table, 0)
+    one.ask("allow", table, 0)
     assert one.ask("append", table, 0, 2) == 2
     assert append_by_rust(table, rust, 100, 1) == [100]
     for refused in (one.ask("append", table, 2, 1), one.ask("merge", table, 3)):
         assert f"{FENCED}: version 3 of {table} may not be committed" in refused
         assert isinstance(explain_commit_error(refused), Busy)
     assert one.ask("read", table) == rows_by_rust(table, rust) == [0, 1, 100]
-    one.ask("allow", f"s3a://{lake}", table, 3)
+    one.ask("allow", table, 3)
     assert one.ask("merge", table, 3) == 3
 
 

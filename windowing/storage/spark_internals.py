@@ -291,7 +291,7 @@ class FileLock:
 
 
 def allow_commit(spark: SparkSession, table: str, version: int) -> None:
-    """Lets the JVM commit this version of a table, in a directory as Spark spells it."""
+    """Lets the JVM commit this version of a table next, in a directory as Spark spells it."""
     java: Any = spark._jvm
     java.tidemark.Fence.allow(table, version)
 
@@ -299,23 +299,15 @@ def allow_commit(spark: SparkSession, table: str, version: int) -> None:
 class CommitFence:
     """Which versions the JVM may commit to the tables of a lake; it refuses all others.
 
-    From the start there are none. After its own commit of a version it may commit the next one.
-    What it refuses ends with an error that has `FENCED` in its text, before anything is written.
-    Tables whose log store is one of Delta's own have no fence.
+    From the start there are none but those that `allow_commit` names. After its own commit of a
+    version it may commit the next one. What it refuses ends with an error that has `FENCED` in its
+    text, before anything is written. Tables whose log store is one of Delta's own have no fence.
     """
 
     def __init__(self, spark: SparkSession, lake: str) -> None:
         java: Any = spark._jvm
         self._fence, self._lake = java.tidemark.Fence, lake
         self._fence.only(lake)
-
-    def allow(self, table: str, version: int) -> None:
-        """The next commit to the table, in a directory as Spark spells it, has to be `version`."""
-        self._fence.allow(table, version)
-
-    def clear(self, table: str) -> None:
-        """Nothing may be committed to the table any more, such as one that is deleted."""
-        self._fence.clear(table)
 
     def lift(self) -> None:
         """Whatever lies in the lake may be committed to again."""

@@ -155,6 +155,11 @@ def test_surroundings_are_what_is_read_at_the_start() -> None:
         os.umask(mask)
 
 
+def test_who_has_other_keys_of_s3_has_other_surroundings() -> None:
+    before, after = ({"AWS_SECRET_ACCESS_KEY": key} for key in ("made-up", "another"))
+    assert differing(surroundings(before), surroundings(after)) == ["AWS_SECRET_ACCESS_KEY"]
+
+
 @pytest.fixture
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No engine was ever started."""

@@ -1,5 +1,6 @@
 """Commits to S3 from the JVM: one writer wins each version, and lost answers lose nothing."""
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
@@ -10,7 +11,7 @@ from py4j.protocol import Py4JJavaError
 
 from tests.support.faulty_proxy import Fault, FaultyProxy, Planned, started_proxy
 from tests.support.log_store_process import LogStoreProcess, started_log_store
-from tests.support.s3_server import S3Server
+from tests.support.s3_server import S3Server, find_free_port
 from windowing.storage.spark_internals import COMMIT_UNKNOWN, FENCED, UNSAFE_STORE
 
 VERSIONS = 150
@@ -164,20 +165,34 @@ def test_the_fence_stops_a_commit_before_it_reaches_the_store(
 
 
 def test_a_store_that_ignores_conditions_is_refused(
-    jvm: None, s3_server: S3Server, bucket: str, table: str
+    direct: LogStoreProcess, s3_server: S3Server
 ) -> None:
-    with started_proxy(s3_server.endpoint) as proxy, started_log_store(proxy.environ) as process:
+    bucket = s3_server.make_bucket()
+    with started_proxy(s3_server.endpoint) as proxy:
+        direct.set_of_bucket(bucket, "endpoint", proxy.endpoint)
         proxy.plan(Planned(Fault.UNCONDITIONAL, PUTS, times=None))
         with pytest.raises(Py4JJavaError) as error:
-            process.commit(table, 0, line())
-        assert f"{UNSAFE_STORE}: {bucket} does not refuse to replace a file" in str(error.value)
-        assert process.list_names(f"{table}/_delta_log", "") == ["_conditional_create"]
+            direct.commit(f"s3a://{bucket}/table", 0, line())
+        said = f"{UNSAFE_STORE}: s3a://{bucket} does not refuse to replace a file"
+        assert said in str(error.value)
+        names = direct.list_names(f"s3a://{bucket}/table/_delta_log", "")
+        assert names == ["_conditional_create"]
 
 
 def test_a_client_without_conditional_creates_is_refused(
-    jvm: None, s3_server: S3Server, table: str
+    direct: LogStoreProcess, s3_server: S3Server
 ) -> None:
-    with started_log_store(s3_server.environ) as process:
-        process.setting("fs.s3a.create.conditional.enabled", "false")
-        with pytest.raises(Py4JJavaError, match=UNSAFE_STORE):
-            process.commit(table, 0, line())
+    bucket = s3_server.make_bucket()
+    direct.set_of_bucket(bucket, "create.conditional.enabled", "false")
+    with pytest.raises(Py4JJavaError, match=UNSAFE_STORE):
+        direct.commit(f"s3a://{bucket}/table", 0, line())
+
+
+def test_where_nobody_listens_a_commit_ends_within_a_minute(
+    direct: LogStoreProcess, s3_server: S3Server
+) -> None:
+    direct.set_of_bucket("nobody", "endpoint", f"http://127.0.0.1:{find_free_port()}")
+    begun = time.monotonic()
+    with pytest.raises(Py4JJavaError, match="Connection refused"):
+        direct.commit("s3a://nobody/table", 0, line())
+    assert time.monotonic() - begun < 60

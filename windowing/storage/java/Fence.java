@@ -38,25 +38,19 @@ public final class Fence {
      * afterwards.
      */
     public static void only(String root) {
-        lift(root);
         ROOTS.add(name(root));
+        forget(name(root));
     }
 
     /** Ends what {@link #only} and {@link #allow} have begun for this directory. */
     public static void lift(String root) {
-        String outer = name(root);
-        ROOTS.remove(outer);
-        NEXT.keySet().removeIf(table -> contains(outer, table));
+        forget(name(root));
+        ROOTS.remove(name(root));
     }
 
     /** This version of the table, and then those after it, can be committed by this process. */
     public static void allow(String table, long version) {
         NEXT.put(name(table), version);
-    }
-
-    /** Forgets the version that was allowed, as for a table that is deleted. */
-    public static void clear(String table) {
-        NEXT.remove(name(table));
     }
 
     static void check(Path file) throws FencedException {
@@ -84,6 +78,10 @@ public final class Fence {
             NEXT.computeIfPresent(
                     table(file), (table, next) -> next == version(file) ? next + 1 : next);
         }
+    }
+
+    private static void forget(String root) {
+        NEXT.keySet().removeIf(table -> contains(root, table));
     }
 
     private static boolean isCommit(Path file) {
