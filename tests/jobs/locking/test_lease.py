@@ -77,7 +77,7 @@ def test_a_holder_at_work_is_named_at_once(
             assert f"another writer holds {trips.root}/_lock: `" in str(refused.value)
             assert f", process {holder.pid} on " in str(refused.value)
             assert str(refused.value).endswith(", epoch 1; try again when it has finished")
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 7
         assert note_of(trips).renewals == 0
 
 
@@ -109,19 +109,20 @@ def test_a_killed_holder_is_followed_at_once(
         assert note_of(trips).state is State.BROKEN
         with held_here(trips):
             assert note_of(trips).epoch == 2
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 20
 
 
 def test_a_holder_elsewhere_is_busy_once_it_has_renewed(
     trips: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv(VARIABLE, "8")
     with held_by(trips.lake):
         monkeypatch.setattr(running_process, "name_system", lambda: "another machine")
         began = time.monotonic()
         with pytest.raises(Busy):
             probe(trips)
-        # It renews every half second.
-        assert time.monotonic() - began < 1.5
+        # It renews every two seconds.
+        assert time.monotonic() - began < 6
         assert note_of(trips).state is State.HELD
 
 
