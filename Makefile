@@ -62,7 +62,7 @@ test-airflow-live: setup ## pipelines in a running Airflow, with its processes k
 	@$(PYTEST) -s -m live tests/live
 
 test-s3: setup $(S3_SERVER) ## tests on an S3 server, which is built once (minutes)
-	@$(TIMED) $(PYTEST) -m s3 tests
+	@$(TIMED) $(PYTEST) -m "s3 and not deep" tests
 
 test-cluster: setup ## pipelines on a Spark cluster of two workers, with an executor killed (ten minutes)
 	@$(TIMED) $(PYTEST) -m "cluster and not deep" tests/cluster

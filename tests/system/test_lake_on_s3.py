@@ -6,11 +6,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.microbatch import outputs
-from jobs.session import spark_session
 from jobs.shortcuts import run_size
-from tests.conftest import SETTINGS
 from tests.support.random_schedules import schedule
 from tests.support.s3_server import S3Server
+from tests.support.s3_session import session_on_s3
 from tests.system.test_random_schedules import QUICK, play_schedule
 from windowing.location import Location
 from windowing.storage import few_rows
@@ -20,16 +19,9 @@ SEEDS = [pytest.param(seed, marks=() if seed in QUICK[:3] else pytest.mark.deep)
 
 @pytest.fixture(scope="module")
 def s3_session(s3_server: S3Server) -> Iterator[SparkSession]:
-    """A session in a JVM that has the variables of the server; no other may run in this process."""
-    # Hadoop's client of S3 writes to local files by a class of its own.
-    settings = {name: value for name, value in SETTINGS.items() if "fs.file.impl" not in name}
-    with pytest.MonkeyPatch.context() as patched:
-        for name, value in s3_server.environ.items():
-            patched.setenv(name, value)
-        session = spark_session("tests on S3", **settings)
-        assert session.conf.get("spark.hadoop.fs.s3a.endpoint") == s3_server.endpoint
+    """A session in a JVM that has the variables of the server."""
+    with session_on_s3(s3_server) as session:
         yield session
-        session.stop()
 
 
 @pytest.fixture

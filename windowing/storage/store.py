@@ -214,10 +214,10 @@ def store_of(place: Location) -> Store:
     return shared_store_of(place) or _LOCAL
 
 
-def shared_store_of(place: Location, seconds: float = _SECONDS) -> SharedStore | None:
+def shared_store_of(place: Location, seconds: float | None = None) -> SharedStore | None:
     """The store that `place` shares with other machines; None on a disk of this one.
 
-    A request to it takes no longer than `seconds`.
+    A request to it takes no longer than `seconds`, if they are given.
     """
     if place.is_local:
         return None
@@ -225,7 +225,7 @@ def shared_store_of(place: Location, seconds: float = _SECONDS) -> SharedStore |
     from windowing.storage.s3_settings import read_s3_settings
     from windowing.storage.s3_store import S3Store
 
-    return S3Store(tuple(read_s3_settings(os.environ).for_rust().items()), seconds)
+    return S3Store(tuple(read_s3_settings(os.environ).for_rust().items()), seconds or _SECONDS)
 
 
 def find_free(directory: Location, name: str) -> Location:

@@ -15,6 +15,7 @@ from tests.support.shared_store_contract import SharedStoreContract
 from windowing.errors import UsageError
 from windowing.location import Location
 from windowing.storage import control, s3_store
+from windowing.storage import store as store_module
 from windowing.storage.conditional_put import check_conditional_put
 from windowing.storage.store import SharedStore, Store, shared_store_of, store_of
 
@@ -58,7 +59,7 @@ class TestS3StoreThatLosesAnswers(TestS3StoreThatLosesWrites):
     )
 
 
-def shared(place: Location, seconds: float = 30.0) -> SharedStore:
+def shared(place: Location, seconds: float | None = None) -> SharedStore:
     store = shared_store_of(place, seconds)
     assert store is not None
     return store
@@ -135,6 +136,34 @@ def test_what_does_not_get_through_is_an_error(
     assert time.monotonic() - began < 60
     s3_proxy.plan()
     assert [*store_of(home).list_files(home)] == [*BEFORE]
+
+
+@pytest.mark.parametrize("change", [create, replace])
+def test_a_conditional_write_that_is_not_answered_in_time_is_tried_again(
+    change: Callable[[Location], None],
+    home: Location,
+    s3_proxy: FaultyProxy,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The library does not, because it does not know whether it was done."""
+    monkeypatch.setattr(store_module, "_SECONDS", 1.0)
+    store_of(home).write(home / "a", b"old")
+    s3_proxy.plan(Planned(Fault.SILENT, CHANGES))
+    change(home)
+    assert s3_proxy.counts["PUT"] == 2
+
+
+def test_a_move_that_was_interrupted_is_continued(home: Location, s3_proxy: FaultyProxy) -> None:
+    store = store_of(home)
+    for name in ("1", "2", "3"):
+        store.write(home / "from" / name, name.encode())
+    s3_proxy.plan(Planned(Fault.EXPIRED, CHANGES, skipped=2, times=None))
+    with pytest.raises(OSError, match="expired"):
+        move(home)
+    s3_proxy.plan()
+    assert [*store.list_files(home)] == ["from/1", "from/2", "from/3", "to/1", "to/2"]
+    move(home)
+    assert [*store.list_files(home)] == ["to/1", "to/2", "to/3"]
 
 
 def test_a_file_that_another_one_made_meanwhile_is_not_taken_for_ours(
@@ -250,10 +279,10 @@ def test_many_files_are_listed_and_deleted(home: Location, s3_proxy: FaultyProxy
 def test_a_client_is_made_once(home: Location, monkeypatch: pytest.MonkeyPatch) -> None:
     """For a bucket and an environment, because it looks for its credentials only then."""
     store_of(home).write(home / "a", b"1")
-    known = s3_store._make_client.cache_info().currsize
+    made = s3_store._make_client.cache_info().misses
     for _ in range(3):
         assert store_of(home / "a").read(home / "a") == b"1"
-    assert s3_store._make_client.cache_info().currsize == known
+    assert s3_store._make_client.cache_info().misses == made
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another made-up secret")
     with pytest.raises(OSError, match="the credentials are refused"):
         store_of(home).read(home / "a")
