@@ -175,7 +175,7 @@ def test_a_store_that_ignores_conditions_is_refused(
             direct.commit(f"s3a://{bucket}/table", 0, line())
         said = f"{UNSAFE_STORE}: s3a://{bucket} does not refuse to replace a file"
         assert said in str(error.value)
-        names = direct.list_names(f"s3a://{bucket}/table/_delta_log", "")
+        names = direct.list_names(f"s3a://{bucket}/table/_delta_log", "0")
         assert names == ["_conditional_create"]
 
 
