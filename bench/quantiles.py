@@ -1,12 +1,11 @@
 """Measures what exact quantiles cost, beside sketches of 200 values, which releases had before.
 
-    python -m bench.quantiles [--values 1000000] [--rounds 5]
+    python -m bench.quantiles [--rounds 5]
 
-The values lie in windows of 10, 200, 2,000, 20,000, and in one that has all; each window has five
-panes. Panes are computed and stored; then they are merged, and windows get their quantile. In the
-last shapes each pane is in twelve windows. Both ways take turns, and figures are the medians of
-their rounds; ratios are those of pairs of rounds. Bytes are those of a pane before it is
-compressed; `stored` is the ratio of the files.
+Windows have 10 to 1,000,000 values, and five panes each. Panes are computed and stored; then they
+are merged, and windows get their quantile. In the last shapes each pane is in twelve windows. Both
+ways take turns, and figures are the medians of their rounds; ratios are those of pairs of rounds.
+Bytes are those of a pane before it is compressed; `stored` is the ratio of the files.
 """
 
 import argparse
@@ -35,15 +34,21 @@ BEFORE, NOW = "before", "now"
 
 @dataclass(frozen=True)
 class Shape:
-    """How many values a window has, None for all, and how many windows each pane is in."""
+    """How many values a window has, how many there are, and in how many windows each pane is."""
 
-    each: int | None
+    each: int
+    values: int
     windows: int = 1
 
 
 SHAPES = (
-    *(Shape(each) for each in (10, 200, 2_000, 20_000, None)),
-    *(Shape(each, windows=12) for each in (10, 200)),
+    Shape(10, 200_000),
+    Shape(200, 500_000),
+    Shape(2_000, 1_000_000),
+    Shape(20_000, 1_000_000),
+    Shape(1_000_000, 1_000_000),
+    Shape(10, 100_000, windows=12),
+    Shape(200, 200_000, windows=12),
 )
 
 
@@ -69,12 +74,12 @@ def make_algebras() -> dict[str, Algebra]:
     return {BEFORE: Algebra((Part("v__kll", lifted, merge),), value), NOW: now}
 
 
-def make_events(spark: SparkSession, values: int, shape: Shape) -> DataFrame:
-    """`values` in memory, skewed, with three places, in no order: [window, pane, value]."""
+def make_events(spark: SparkSession, shape: Shape) -> DataFrame:
+    """The values in memory, skewed, with three places, in no order: [window, pane, value]."""
     nth = F.col("id")
     skewed = F.round(F.exp(F.randn(seed=1)) * 100, 3)
-    rows = spark.range(0, values, numPartitions=2).select(
-        F.floor(nth / (shape.each or values)).alias("window"),
+    rows = spark.range(0, shape.values, numPartitions=2).select(
+        F.floor(nth / shape.each).alias("window"),
         (nth % PANES).alias("pane"),
         skewed.alias("value"),
     )
@@ -115,11 +120,9 @@ def _time(spark: SparkSession, action: Callable[[], None]) -> float:
     return cpu_seconds(spark) - before
 
 
-def measure_shape(
-    spark: SparkSession, shape: Shape, values: int, rounds: int, folder: Path
-) -> list[object]:
+def measure_shape(spark: SparkSession, shape: Shape, rounds: int, folder: Path) -> list[object]:
     """The row of the table."""
-    events = make_events(spark, values, shape)
+    events = make_events(spark, shape)
     algebras = make_algebras()
     took: dict[str, list[Took]] = {name: [] for name in algebras}
     for n in range(rounds + 1):
@@ -131,9 +134,9 @@ def measure_shape(
     events.unpersist()
     before, now = took[BEFORE], took[NOW]
     pairs = list(zip(now, before, strict=True))
-    each = values if shape.each is None else shape.each
     return [
-        f"{each:,}" + (f", {shape.windows} windows a pane" if shape.windows > 1 else ""),
+        f"{shape.each:,}" + (f", {shape.windows} windows a pane" if shape.windows > 1 else ""),
+        f"{shape.values:,}",
         *(f"{statistics.median(t.lift + t.merge for t in of):.2f}" for of in (before, now)),
         f"{statistics.median(a.lift / b.lift for a, b in pairs):.2f}",
         f"{statistics.median(a.merge / b.merge for a, b in pairs):.2f}",
@@ -145,16 +148,16 @@ def measure_shape(
 def main() -> int:
     """Prints a table of all shapes."""
     parser = argparse.ArgumentParser(description="the cost of exact quantiles")
-    parser.add_argument("--values", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     spark = spark_session("quantiles")
     with temporary_directory("quantiles") as folder:
-        rows = [
-            measure_shape(spark, shape, options.values, options.rounds, folder) for shape in SHAPES
-        ]
-    heads = ["values", "CPU s before", "now", "lift", "merge", "bytes before", "now", "stored"]
-    Printer(as_json=False).table(heads, rows, f"quantiles of {options.values:,} values")
+        rows = []
+        for shape in SHAPES:
+            rows.append(measure_shape(spark, shape, options.rounds, folder))
+            print(*rows[-1], file=sys.stderr, flush=True)
+    heads = ["window", "values", "CPU s before", "now", "lift", "merge", "bytes before", "now"]
+    Printer(as_json=False).table([*heads, "stored"], rows, "quantiles")
     return 0
 
 
