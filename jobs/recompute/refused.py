@@ -26,6 +26,7 @@ from windowing.admit.table import REFUSED
 from windowing.columns import DIGEST, quoted
 from windowing.grid.frame import between
 from windowing.source import table as source
+from windowing.storage import delta
 from windowing.storage.pinned_rows import pin_rows
 
 QUARANTINE = "_quarantine"
@@ -37,7 +38,7 @@ def refused_digests(batch: RunContext, tables: Iterable[str] = tuple(REFUSED)) -
     for rows in _read_refused_tables(batch, tables).values():
         found.append(with_digest(batch, rows.where(_is_open())).select(DIGEST))
     if not found:
-        return batch.spark.createDataFrame([], f"{DIGEST} bigint")
+        return delta.rows(batch.spark, [], f"{DIGEST} bigint")
     return reduce(DataFrame.unionByName, found)
 
 
@@ -49,7 +50,7 @@ def partly_late(batch: RunContext) -> DataFrame:
             f"{DIGEST} bigint, missed array<struct<window:string,until:timestamp_ltz>>, "
             "watermark timestamp_ltz"
         )
-        return batch.spark.createDataFrame([], columns)
+        return delta.rows(batch.spark, [], columns)
     is_partial = F.col("outcome") == PARTIAL
     rows = late.where(is_partial & F.col("resolved_by").isNull())
     return with_digest(batch, rows).select(DIGEST, "missed", "watermark")
