@@ -7,7 +7,7 @@ from json import dumps
 
 from expectations.outcome import Outcome
 from expectations.table import read_newest, read_validated
-from jobs.diagnosis.pointer import POINTER
+from jobs.diagnosis.pointer import POINTER, advance_pointer
 from jobs.foreign_errors.control_errors import control_errors_explained
 from jobs.locking.lock_file import held_here
 from jobs.validation.publishable import (
@@ -72,7 +72,7 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
             past = _record_publication(pipeline, past, subject, versions, acceptance)
             crashpoint("publish.noted")
         result = _describe(past, subject.run or 0, rows, held)
-        _write_pointer(pipeline, result, past.published)
+        _advance_pointer(pipeline, result, past)
         return result
 
 
@@ -91,18 +91,19 @@ def repoint_published(
     entry = replace(before, at=micros(datetime.now(UTC)), versions=versions)
     past = record_entries(pipeline, past, [entry])
     crashpoint("publish.noted")
-    _write_pointer(pipeline, _describe(past, before.run or 0, rows), past.published)
+    _advance_pointer(pipeline, _describe(past, before.run or 0, rows), past)
     return past
 
 
 def rebuild_pointer(pipeline: Pipeline, past: LedgerHistory) -> None:
     """Writes the pointer as the ledger says; without an output where nothing is published."""
-    published = past.published
-    if published is None:
-        _write_pointer(pipeline, Publication(0, {}), None)
-        return
-    rows = _count_rows(pipeline, published.versions)
-    _write_pointer(pipeline, _describe(past, published.run or 0, rows), published)
+    published, result = past.published, Publication(0, {})
+    if published is not None:
+        rows = _count_rows(pipeline, published.versions)
+        result = _describe(past, published.run or 0, rows)
+    pointer = pipeline.table(POINTER)
+    store_of(pointer).write(pointer, _render_pointer(pipeline, result, published))
+    crashpoint("publish.pointed")
 
 
 def _count_rows(pipeline: Pipeline, versions: Mapping[str, int]) -> dict[str, int]:
@@ -198,9 +199,16 @@ def _record_publication(
     return record_entries(pipeline, past, [entry])
 
 
-def _write_pointer(pipeline: Pipeline, result: Publication, entry: LedgerEntry | None) -> None:
+def _advance_pointer(pipeline: Pipeline, result: Publication, past: LedgerHistory) -> None:
+    """Makes the pointer a copy of the newest publication, which `result` describes."""
+    if past.published is None:
+        raise ValueError("nothing is published")
+    content = _render_pointer(pipeline, result, past.published)
+    advance_pointer(pipeline, content, past.published.seq)
+    crashpoint("publish.pointed")
+
+
+def _render_pointer(pipeline: Pipeline, result: Publication, entry: LedgerEntry | None) -> bytes:
     seq = entry.seq if entry else None
     text = dumps({"pipeline": pipeline.name, "seq": seq, **result.as_json()}, indent=2)
-    pointer = pipeline.table(POINTER)
-    store_of(pointer).write(pointer, f"{text}\n".encode())
-    crashpoint("publish.pointed")
+    return f"{text}\n".encode()

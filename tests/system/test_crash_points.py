@@ -127,7 +127,7 @@ def test_a_pointer_that_could_not_be_written_is_written_by_the_next_publish(
     validate(lab.spark, lab.pipeline)
     with monkeypatch.context() as patched:
         faulty = FaultyStore(LocalStore(), fault, at=0)
-        patched.setattr("jobs.publish.store_of", lambda place: faulty)
+        patched.setattr("jobs.diagnosis.pointer.store_of", lambda place: faulty)
         with pytest.raises(OSError, match="Input/output error"):
             publish(lab.pipeline)
     published = publish(lab.pipeline)

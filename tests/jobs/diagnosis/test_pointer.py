@@ -1,0 +1,47 @@
+"""The pointer on a store that machines share: it goes forward alone. No Spark."""
+
+import json
+
+import pytest
+
+from jobs.diagnosis.pointer import POINTER, advance_pointer, read_pointed_step
+from tests.support.leased_process import describe_trips
+from windowing.errors import Busy
+from windowing.location import Location
+from windowing.spec.load import load_pipeline
+from windowing.storage.s3_store import S3Store
+from windowing.storage.store import store_of
+
+
+def copy_of(step: int) -> bytes:
+    return json.dumps({"seq": step}).encode()
+
+
+def test_a_pointer_is_not_replaced_by_one_of_an_earlier_step(s3_home: Location) -> None:
+    trips = load_pipeline(describe_trips(s3_home))
+    advance_pointer(trips, copy_of(3), 3)
+    advance_pointer(trips, copy_of(7), 7)
+    with pytest.raises(Busy, match="another command has published since"):
+        advance_pointer(trips, copy_of(5), 5)
+    assert read_pointed_step(trips) == 7
+    # The same publication may be written again, and a damaged pointer is replaced.
+    advance_pointer(trips, copy_of(7), 7)
+    store_of(trips.root).write(trips.table(POINTER), b"{")
+    advance_pointer(trips, copy_of(7), 7)
+    assert read_pointed_step(trips) == 7
+
+
+def test_a_pointer_that_changes_meanwhile_is_read_again(
+    s3_home: Location, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trips, replace = load_pipeline(describe_trips(s3_home)), S3Store.replace
+
+    def replace_late(store: S3Store, file: Location, content: bytes, tag: str | None) -> str | None:
+        monkeypatch.setattr(S3Store, "replace", replace)
+        store.write(file, copy_of(9))
+        return replace(store, file, content, tag)
+
+    monkeypatch.setattr(S3Store, "replace", replace_late)
+    with pytest.raises(Busy, match="another command has published since"):
+        advance_pointer(trips, copy_of(5), 5)
+    assert read_pointed_step(trips) == 9
