@@ -24,7 +24,7 @@ TWO_JVMS = -n 2 --dist loadfile
 # All files of tests but Airflow's, in another order for each commit.
 SHUFFLED = $$(find tests -path tests/dags -prune -o -name 'test_*.py' -print | sort -R --random-source=<(git rev-parse HEAD || seq 9))
 
-.PHONY: help setup demo test test-fast test-without-jvm test-measured test-others test-spark test-airflow test-airflow-live test-s3 test-cluster test-cluster-deep test-deep test-deep-part test-long test-wheel seeded torture soak lint bench bench-quick pictures airflow wheel clean lock schema log-stores
+.PHONY: help setup demo test test-fast test-without-jvm test-measured test-others test-spark test-airflow test-airflow-live test-s3 test-s3-deep test-cluster test-cluster-deep test-deep test-deep-part test-long test-wheel seeded torture soak lint bench bench-quick pictures airflow wheel clean lock schema log-stores
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -64,6 +64,9 @@ test-airflow-live: setup ## pipelines in a running Airflow, with its processes k
 test-s3: setup $(S3_SERVER) ## tests on an S3 server, which is built once (minutes)
 	@$(TIMED) $(PYTEST) -m "s3 and not deep" tests
 
+test-s3-deep: setup $(S3_SERVER) ## runs that sleep at every place on that server, further schedules (an hour)
+	@$(PYTEST) -m "s3 and deep" tests
+
 test-cluster: setup ## pipelines on a Spark cluster of two workers, with an executor killed (ten minutes)
 	@$(TIMED) $(PYTEST) -m "cluster and not deep" tests/cluster
 
@@ -71,7 +74,7 @@ test-cluster-deep: setup ## executors killed at many places and times (an hour)
 	@$(PYTEST) -m "cluster and deep" tests/cluster
 
 test-deep: setup ## rare orders of commands, other systems' examples, then 500 random schedules against plain loops (hours)
-	@$(PYTEST) $(TWO_JVMS) -m "deep and not cluster" tests
+	@$(PYTEST) $(TWO_JVMS) -m "deep and not cluster and not s3" tests
 	@.venv-airflow/bin/python -m pytest -q -m deep tests/dags -p no:cacheprovider
 	@TIDEMARK_SCHEDULES=$${TIDEMARK_SCHEDULES:-500} $(PYTEST) tests/system/test_random_schedules.py
 
@@ -80,7 +83,7 @@ test-long: setup ## a week of operations, lakes restored in parts, schedules thr
 
 test-deep-part: setup ## of the rare orders and examples those that begin within MINUTES=40; each commit begins elsewhere
 	@.venv-airflow/bin/python -m pytest -q -m deep tests/dags -p no:cacheprovider
-	@$(PYTEST) $(TWO_JVMS) -m "deep and not cluster" --no-loadscope-reorder -rs --begin-within $${MINUTES:-40} $(SHUFFLED)
+	@$(PYTEST) $(TWO_JVMS) -m "deep and not cluster and not s3" --no-loadscope-reorder -rs --begin-within $${MINUTES:-40} $(SHUFFLED)
 
 test-wheel: setup ## builds the package, installs it outside the checkout and follows the tutorial there (minutes)
 	@UV=$(CURDIR)/$(UV) $(PY) -m pytest -q -m wheel tests/wheel -p no:cacheprovider
