@@ -143,6 +143,7 @@ def test_runs_and_backfills_change_no_quantile(spark: SparkSession, tmp_path: Pa
     changes = {name: report.windows.get(name, Changed()) for name in WINDOWS}
     assert changes == dict.fromkeys(WINDOWS, Changed())
     assert in_parts.outputs() == others
+    assert check_range(spark, in_parts.pipeline, BEGIN, BEGIN + HOUR).agrees
 
 
 def test_state_of_earlier_releases_goes_on_and_a_backfill_makes_it_exact(
@@ -160,4 +161,3 @@ def test_state_of_earlier_releases_goes_on_and_a_backfill_makes_it_exact(
     assert not check_range(spark, lake.pipeline, BEGIN, BEGIN + 2 * HOUR).agrees
     backfill(spark, lake.pipeline, BEGIN, BEGIN + 2 * HOUR)
     check(lake.outputs(), 0.005)
-    assert check_range(spark, lake.pipeline, BEGIN, BEGIN + 2 * HOUR).agrees
