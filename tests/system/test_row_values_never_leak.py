@@ -88,7 +88,7 @@ def test_no_command_says_what_rows_hold(spark: SparkSession, spec: Path) -> None
         assert [c for c in CANARIES if c in said.output] == [], words
     home = spec.parent / "lake" / "birds"
     files = [p for p in home.rglob("*") if p.is_file() and ".parquet" not in p.name]
-    assert {"_published.json", "_report.html", "metadata"} <= {p.name for p in files}
+    assert {"_published.json", "_report.html"} <= {p.name for p in files}
     assert any("_docs" in p.parts for p in files)
     assert [(p.name, c) for p in files for c in CANARIES if c.encode() in p.read_bytes()] == []
 

@@ -14,6 +14,7 @@ from tests.support.session_settings import setting_changed
 from tests.support.small_lake import ARRIVAL, SmallLake, just_after, small_lake, span
 from windowing.admit.erased import digest_values
 from windowing.ledger.erased import Erasure, Erasures
+from windowing.location import Location
 
 GOOD: tuple[tuple[Any, ...], ...] = (("x", "a", 5, 1, 2.5), ("y", "b", 700, 1, None))
 """Id, key, minute, value and attribute of rows with which nothing is wrong."""
@@ -48,10 +49,13 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Small
     )
 
 
-def write(lake: SmallLake, folder: Path, *events: tuple[Any, ...]) -> tuple[DataFrame, list[Path]]:
+def write(
+    lake: SmallLake, folder: Path, *events: tuple[Any, ...]
+) -> tuple[DataFrame, list[Location]]:
     """The events as Spark reads them, and their files."""
     lake.frame(*events).write.parquet(str(folder))
-    return lake.spark.read.parquet(str(folder)), sorted(folder.glob("*.parquet"))
+    files = [Location(str(file)) for file in sorted(folder.glob("*.parquet"))]
+    return lake.spark.read.parquet(str(folder)), files
 
 
 def unreadable(rows: DataFrame) -> DataFrame:
