@@ -61,8 +61,10 @@ test-airflow: setup ## all quick tests that run in Airflow's environment
 test-airflow-live: setup ## pipelines in a running Airflow, with its processes killed (an hour)
 	@$(PYTEST) -s -m live tests/live
 
+# A session in the process of the tests would translate the errors of other JVMs.
 test-s3: setup $(S3_SERVER) ## tests on an S3 server, which is built once (minutes)
-	@$(TIMED) $(PYTEST) -m "s3 and not deep" tests
+	@$(TIMED) $(PYTEST) -m "s3 and not deep" --ignore tests/system tests
+	@$(TIMED) $(PYTEST) -m "s3 and not deep" tests/system
 
 test-s3-deep: setup $(S3_SERVER) ## runs that sleep at every place on that server, further schedules (an hour)
 	@$(PYTEST) -m "s3 and deep" tests
