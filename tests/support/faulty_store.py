@@ -3,7 +3,7 @@
 import errno
 import os
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
 
@@ -56,10 +56,6 @@ class PassingStore:
         """As `inner` does."""
         return self.inner.list_files(directory)
 
-    def move(self, directory: Location, to: Location) -> None:
-        """A change."""
-        self._change(lambda: self.inner.move(directory, to))
-
     def delete(self, directory: Location) -> None:
         """A change."""
         self._change(lambda: self.inner.delete(directory))
@@ -83,18 +79,3 @@ class FaultyStore(PassingStore):
         if self.fault is Fault.UNANSWERED:
             does()
         raise OSError(errno.EIO, os.strerror(errno.EIO), self.fault.value)
-
-
-@dataclass
-class LateStore(PassingStore):
-    """`inner`, whose listings show no file written since `hold` was called."""
-
-    known: dict[Location, dict[str, StoredFile]] = field(default_factory=dict)
-
-    def hold(self, directory: Location) -> None:
-        """From now on `directory` is listed as it is now."""
-        self.known[directory] = dict(self.inner.list_files(directory))
-
-    def list_files(self, directory: Location) -> Mapping[str, StoredFile]:
-        """The listing of before, where there is one."""
-        return self.known.get(directory) or self.inner.list_files(directory)

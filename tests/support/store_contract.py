@@ -123,20 +123,6 @@ class StoreContract:
         store.delete(home / "a")
         assert list(store.list_files(home)) == ["ab/1"]
 
-    def test_a_directory_is_moved_with_all_its_files(self, store: Store, home: Location) -> None:
-        store.write(home / "from" / "a", b"1")
-        store.write(home / "from" / "b" / "c", b"2")
-        store.move(home / "from", home / "to")
-        assert list(store.list_files(home)) == ["to/a", "to/b/c"]
-        assert store.read(home / "to" / "b" / "c") == b"2"
-
-    def test_no_file_is_moved_onto_another(self, store: Store, home: Location) -> None:
-        store.write(home / "from" / "a", b"1")
-        store.write(home / "to" / "b", b"2")
-        with pytest.raises(FileExistsError):
-            store.move(home / "from", home / "to")
-        assert list(store.list_files(home)) == ["from/a", "to/b"]
-
     def test_what_is_deleted_is_not_there(self, store: Store, home: Location) -> None:
         store.write(home / "a" / "b" / "c", b"1")
         store.write(home / "d", b"2")

@@ -7,7 +7,7 @@ So each file that is written under a condition carries an id, by which its write
 import errno
 import io
 import os
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
@@ -146,37 +146,17 @@ class S3Store:
             for name, each in self._list(directory).items()
         }
 
-    def move(self, directory: Location, to: Location) -> None:
-        """Moves the files below `directory` one after the other: copies all, then deletes them.
-
-        Repeated after an error it goes on, because copies are no other files, and where there is
-        nothing left to move it is done.
-        """
-        moved = self._list(directory)
-        if not moved:
-            return
-        for name, there in self._list(to).items():
-            if name not in moved or there["e_tag"] != moved[name]["e_tag"]:
-                raise FileExistsError(f"{to} has files")
-        for name in moved:
-            with errors_of_s3(directory / name):
-                obstore.copy(self._client(to), _key(directory / name), _key(to / name))
-        self._delete(directory, moved)
-
     def delete(self, directory: Location) -> None:
         """Deletes all files below a directory, a thousand with each request."""
-        self._delete(directory, self._list(directory))
+        keys = [_key(directory / name) for name in self._list(directory)]
+        if keys:
+            with errors_of_s3(directory):
+                obstore.delete(self._client(directory), keys)
 
     def delete_file(self, file: Location) -> None:
         """Deletes a file; nothing where there is none."""
         with errors_of_s3(file):
             obstore.delete(self._client(file), [_key(file)])
-
-    def _delete(self, directory: Location, names: Iterable[str]) -> None:
-        keys = [_key(directory / name) for name in names]
-        if keys:
-            with errors_of_s3(directory):
-                obstore.delete(self._client(directory), keys)
 
     def _list(self, directory: Location) -> "dict[str, ObjectMeta]":
         """All files below a directory, by their paths from there and in their order."""

@@ -63,12 +63,6 @@ class Store(Protocol):
         There is none where there is no such directory.
         """
 
-    def move(self, directory: Location, to: Location) -> None:
-        """Moves all files below `directory` to below `to`, where none may be.
-
-        Some stores move one after the other.
-        """
-
     def delete(self, directory: Location) -> None:
         """Deletes all files below a directory; nothing where there is none."""
 
@@ -178,14 +172,6 @@ class LocalStore:
                     written = StoredFile(facts.st_size, facts.st_mtime)
                     found[file.relative_to(home).as_posix()] = written
         return dict(sorted(found.items()))
-
-    def move(self, directory: Location, to: Location) -> None:
-        """Moves all files below `directory` by one rename."""
-        if self.list_files(to):
-            raise FileExistsError(f"{to} has files")
-        # A rename replaces no directory that has others in it, though they are empty.
-        self.delete(to)
-        os.replace(directory.local, to.local)
 
     def delete(self, directory: Location) -> None:
         """Deletes a directory with all that is in it; nothing where there is none."""

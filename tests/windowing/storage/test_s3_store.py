@@ -79,10 +79,6 @@ def replace(home: Location) -> None:
     assert shared(home).replace(home / "a", b"new", tagged.tag)
 
 
-def move(home: Location) -> None:
-    store_of(home).move(home / "from", home / "to")
-
-
 def delete(home: Location) -> None:
     store_of(home).delete(home / "from")
 
@@ -92,7 +88,6 @@ AFTER: dict[Callable[[Location], None], dict[str, bytes]] = {
     write: {**BEFORE, "a": b"new"},
     create: {**BEFORE, "b": b"new"},
     replace: {**BEFORE, "a": b"new"},
-    move: {"a": b"old", "to/1": b"1", "to/2": b"2"},
     delete: {"a": b"old"},
 }
 """The files after each change of BEFORE."""
@@ -122,7 +117,7 @@ def test_a_change_is_done_although_a_request_fails(
     assert at > 1
 
 
-@pytest.mark.parametrize("change", [write, create, replace, move, delete])
+@pytest.mark.parametrize("change", [write, create, replace, delete])
 def test_what_does_not_get_through_is_an_error(
     change: Callable[[Location], None], home: Location, s3_proxy: FaultyProxy
 ) -> None:
@@ -151,19 +146,6 @@ def test_a_conditional_write_that_is_not_answered_in_time_is_tried_again(
     s3_proxy.plan(Planned(Fault.SILENT, CHANGES))
     change(home)
     assert s3_proxy.counts["PUT"] == 2
-
-
-def test_a_move_that_was_interrupted_is_continued(home: Location, s3_proxy: FaultyProxy) -> None:
-    store = store_of(home)
-    for name in ("1", "2", "3"):
-        store.write(home / "from" / name, name.encode())
-    s3_proxy.plan(Planned(Fault.EXPIRED, CHANGES, skipped=2, times=None))
-    with pytest.raises(OSError, match="expired"):
-        move(home)
-    s3_proxy.plan()
-    assert [*store.list_files(home)] == ["from/1", "from/2", "from/3", "to/1", "to/2"]
-    move(home)
-    assert [*store.list_files(home)] == ["to/1", "to/2", "to/3"]
 
 
 def test_a_file_that_another_one_made_meanwhile_is_not_taken_for_ours(
