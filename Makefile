@@ -43,14 +43,14 @@ test-fast: setup ## lint, and all tests that start no JVM (a minute)
 test-without-jvm: setup
 	@$(TIMED) $(WITHOUT_JVM) -n logical --dist worksteal
 
-test-measured: setup
+test-measured: setup ## all tests that start no JVM, and whether they reach enough of the rules (minutes)
 	@mkdir -p build/coverage
 	@$(TIMED) $(WITHOUT_JVM) --cov --cov-report=
 	@$(PY) -m tests.support.coverage_floors
 
 # One after the other, because the two processes with a JVM take most of two cores.
 test-others: setup
-	@status=0; for goal in lint test-measured test-airflow; do $(MAKE) --no-print-directory $$goal || status=1; done; exit $$status
+	@status=0; for goal in lint test-without-jvm test-airflow; do $(MAKE) --no-print-directory $$goal || status=1; done; exit $$status
 
 test-spark: setup ## all quick tests that start a JVM, in two processes
 	@$(TIMED) $(PYTEST) $(TWO_JVMS) -m "spark and $(QUICK)" tests

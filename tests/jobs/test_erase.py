@@ -202,6 +202,7 @@ def test_the_next_run_goes_on_without_the_key(life: Life) -> None:
     assert (row.read, row.erased) == (4, 3)
 
 
+@pytest.mark.deep
 def test_a_backfill_leaves_the_key_out(life: Life) -> None:
     """The source has seven rows of it with a time in the range, of which one is far ahead."""
     lab = life.lab

@@ -29,9 +29,10 @@ PLAYS = {
 SHIPPED = ("departures_days.yaml", "planes_bridged.yaml")
 """One transcript of each shipped spec."""
 FURTHER = tuple(
-    f"transcripts/{name}.yaml" for name in ("in_order", "capped", "cumulate", "session")
+    f"transcripts/{name}.yaml"
+    for name in ("in_order", "capped", "cumulate", "session", "erased_value")
 )
-"""What random schedules and the tests of windows in order of events decide, too."""
+"""What random schedules, the tests of windows in order of events and of erasures decide, too."""
 
 SPEC = """
 name: trips

@@ -153,6 +153,7 @@ def test_a_clock_that_goes_back_within_a_run(lab: Lab) -> None:
         check(lab)
 
 
+@pytest.mark.deep
 def test_a_clock_that_goes_back_around_a_validation_and_a_publication(lab: Lab) -> None:
     checks = []
     with host_clock() as clock:

@@ -130,6 +130,7 @@ def parts_of_events(number: int) -> list[list[Event]]:
     return [EVENTS[n::number] for n in range(number)]
 
 
+@pytest.mark.deep
 def test_runs_and_backfills_change_no_quantile(spark: SparkSession, tmp_path: Path) -> None:
     at_once = Lake(spark, tmp_path / "once", *WINDOWS)
     in_parts = Lake(spark, tmp_path / "parts", *WINDOWS)
