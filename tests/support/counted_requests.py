@@ -27,7 +27,7 @@ from windowing.storage.s3_settings import read_s3_settings
 KINDS = ("GET", "HEAD", "LIST", "PUT", "DELETE", "COPY")
 START_S = 1_767_225_600
 """When the first event happens: the beginning of 2026."""
-_HOUR_S, _DAY_S = 3_600, 86_400
+_DAY_S = 86_400
 _LATE_DAYS = (1, 2, 20)
 _PATIENCE = 300
 
@@ -57,7 +57,7 @@ class Shop:
     def land(self, first: int, rows: int, late: int = 0) -> None:
         """Appends events to the source, of which so many are late."""
         numbers = range(first, first + rows)
-        times = [_choose_time(n, n - first < late) for n in numbers]
+        times = [_choose_time(n) - _be_late(n, n - first, late) for n in numbers]
         events = {
             "id": [f"e{n}" for n in numbers],
             "user": [f"u{n * 31 % 50}" for n in numbers],
@@ -79,10 +79,14 @@ class Shop:
         return Counted(name, tuple(self.proxy.asked), time.monotonic() - began)
 
 
-def _choose_time(number: int, is_late: bool) -> int:
-    """When an event happens, in seconds: 1,000 of them in a day, and late ones days earlier."""
-    at = START_S + 25 * _DAY_S + number * _DAY_S // 1_000
-    return at - _LATE_DAYS[number % len(_LATE_DAYS)] * _DAY_S if is_late else at
+def _choose_time(number: int) -> int:
+    """When an event happens, in seconds: 1,000 of them in a day."""
+    return START_S + 25 * _DAY_S + number * _DAY_S // 1_000
+
+
+def _be_late(number: int, place: int, late: int) -> int:
+    """How many seconds earlier it happens, where it is one of the first `late` of its batch."""
+    return _LATE_DAYS[number % len(_LATE_DAYS)] * _DAY_S if place < late else 0
 
 
 def describe_shop(home: str) -> dict[str, object]:

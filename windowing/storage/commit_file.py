@@ -13,12 +13,13 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from windowing.errors import Busy
 from windowing.location import Location
-from windowing.storage.control import superseded
 from windowing.storage.file_statistics import read_statistics
 from windowing.storage.files import locate_commit
 from windowing.storage.footers import ParquetFile, describe_parquet
-from windowing.storage.store import store_of
+from windowing.storage.kept_open import keep_commit
+from windowing.storage.store import shared_store_of, store_of
 
 CHANGES = "_change_data"
 """The directory of a table in which readers of its change feed find files."""
@@ -102,8 +103,26 @@ def commit(home: Location, version: int, operation: str, actions: Sequence[Actio
     }
     lines = [{"commitInfo": info}, *actions]
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
-    if not store_of(home).create(locate_commit(home, version), text.encode()):
+    create_commit(home, version, text.encode())
+
+
+def create_commit(home: Location, version: int, content: bytes) -> None:
+    """Makes `version` of the table in `home` by the file of its commit; Busy where it was made."""
+    file = locate_commit(home, version)
+    shared = shared_store_of(home)
+    if shared is None:
+        if not store_of(home).create(file, content):
+            raise superseded(home)
+        return
+    tag = shared.replace(file, content, None)
+    if tag is None:
         raise superseded(home)
+    keep_commit(home, version, content, tag)
+
+
+def superseded(path: Location) -> Busy:
+    """The error of a commit to the table at `path` that came second."""
+    return Busy(f"{path}: another writer committed first; try again when it has finished")
 
 
 def _milliseconds() -> int:

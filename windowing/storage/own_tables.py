@@ -15,10 +15,10 @@ from pyspark.sql import types as T
 from windowing.location import Location
 from windowing.storage import delta, delta_log, plain_table, spark_internals, staged_files
 from windowing.storage.arrow_merge import Clauses
-from windowing.storage.control import superseded
+from windowing.storage.commit_file import superseded
 from windowing.storage.few_rows import collect_few
-from windowing.storage.files import has_commit, newest_version
-from windowing.storage.kept_open import find_noted_version
+from windowing.storage.kept_open import find_noted_version, has_commit, newest_version
+from windowing.storage.plain_log import PROPERTIES, is_simple_schema
 from windowing.storage.plain_table import Bounds, PlainTable
 
 _AS_STORED = {
@@ -200,9 +200,9 @@ def create(
 
 def _is_simple(spark: SparkSession, columns: T.StructType, properties: Mapping[str, str]) -> bool:
     """Whether a new table is plain, and no setting of the session gives it other properties."""
-    if not properties.keys() <= plain_table.PROPERTIES:
+    if not properties.keys() <= PROPERTIES:
         return False
-    if not plain_table.is_simple_schema(columns.json()):
+    if not is_simple_schema(columns.json()):
         return False
     return _DEFAULTS not in spark_internals.list_settings(spark)
 
