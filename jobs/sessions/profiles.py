@@ -80,6 +80,8 @@ How many partitions a shuffle has is left to Spark, which joins small ones, and 
 set it for their cluster.
 """
 SHORT: Profile = {
+    # Files on S3 are small there, and this reads one of up to 8 MB by one request.
+    "spark.hadoop.fs.s3a.input.stream.type": "prefetch",
     "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
 }
 """Settings of a short session: the JVM compiles quickly rather than well.

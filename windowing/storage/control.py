@@ -31,7 +31,13 @@ from windowing.location import Location
 from windowing.storage.commit_file import add_file, create_commit, superseded, write_data_file
 from windowing.storage.files import locate_commit, locate_uri
 from windowing.storage.footers import open_parquet
-from windowing.storage.kept_open import locate_file, note_version, reuse_table, reuse_version
+from windowing.storage.kept_open import (
+    copy_data,
+    locate_file,
+    note_version,
+    reuse_table,
+    reuse_version,
+)
 from windowing.storage.next_commit import check_next, commit_next, list_pruned
 from windowing.storage.plain_log import is_plain
 from windowing.storage.s3_settings import read_s3_settings
@@ -103,7 +109,7 @@ def read_contents(path: Location) -> Contents:
     if unsupported:
         raise TableError(path, f"the table feature {min(unsupported)} is not supported")
     with errors_explained(path):
-        files = tuple(_read_file(file) for file in _list_files(path, table))
+        files = tuple(map(_read_file, _find_nearest(path, _list_files(path, table))))
     return Contents(table.version(), files)
 
 
@@ -381,6 +387,14 @@ def _read_file(path: Location) -> pa.Table:
 def _list_files(path: Location, table: DeltaTable) -> list[Location]:
     """The data files of a version. Its URIs are percent-encoded, where a space is `%20`."""
     return [locate_uri(locate_file(path, unquote(uri))) for uri in table.file_uris()]
+
+
+def _find_nearest(path: Location, files: Sequence[Location]) -> Sequence[Location]:
+    """The same files, or on shared storage their copies on this machine."""
+    if path.is_local or any(file.parent != path for file in files):
+        return files
+    copied = copy_data(path, [file.name for file in files])
+    return files if copied is None else [Location(str(file)) for file in copied]
 
 
 def to_rows(found: pa.Table) -> list[Row]:

@@ -4,10 +4,11 @@ Opening a table reads its log since the last log checkpoint. A run looks at most
 several times, and seldom commits to one of them in between.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from deltalake import DeltaTable
 
@@ -176,6 +177,15 @@ def read_commit_text(path: Location, version: int) -> str | None:
         if content is not None:
             return content.decode()
     return files.read_commit_text(path, version)
+
+
+def copy_data(path: Location, names: Sequence[str]) -> list[Path] | None:
+    """Data files of a table on shared storage as files of this machine, until the command ends.
+
+    Each is read as a whole, once. None where the table is on a disk, or a file is gone.
+    """
+    copies = _copies.get()
+    return None if path.is_local or copies is None else copies.copy_data(path, names)
 
 
 def keep_commit(path: Location, version: int, content: bytes, tag: str) -> None:

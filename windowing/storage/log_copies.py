@@ -8,7 +8,7 @@ listing -> segment: the last log checkpoint and the commits after it -> missing 
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,7 +26,7 @@ from windowing.storage.store import SharedStore, shared_store_of
 Opener = Callable[[Location], DeltaTable | None]
 """Opens the newest version of the table at a path; None where there is none."""
 
-_LOG = "_delta_log"
+_LOG, _DATA = "_delta_log", "data"
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
 _CHECKPOINT_IN_PARTS = re.compile(r"\d{20}\.checkpoint\..+\.(parquet|json)")
@@ -183,12 +183,17 @@ class LogCopies:
         return opens(table)
 
     def read_commit(self, table: Location, version: int) -> bytes | None:
-        """The commit of a version, where it is among those copied for the last opening."""
+        """The commit of a version, as the last look at the log has shown it; None without one."""
         copy = self._copy_of(table)
         name = f"{version:020}.json"
         with copy.turn:
-            if name not in copy.kept or copy.kept[name] != copy.there.get(name):
+            if name not in copy.there:
                 return None
+            if copy.kept.get(name) != copy.there[name]:
+                content = copy.store.read(copy.log / name)
+                if content is None:
+                    return None
+                copy.keep(name, content, copy.there[name])
             return (copy.directory / _LOG / name).read_bytes()
 
     def keep_commit(self, table: Location, version: int, content: bytes, tag: str) -> None:
@@ -212,6 +217,24 @@ class LogCopies:
                 last = copy.directory / _LOG / _LAST_CHECKPOINT
                 copy.store.write(copy.log / _LAST_CHECKPOINT, last.read_bytes())
                 made.unlink()
+
+    def copy_data(self, table: Location, names: Sequence[str]) -> list[Path] | None:
+        """Data files of a table on this machine, each of which is read once; None where one lacks.
+
+        Their names are those in the table's directory. No other file ever gets the name of one.
+        """
+        copy = self._copy_of(table)
+        with copy.turn:
+            home = copy.directory / _DATA
+            home.mkdir(parents=True, exist_ok=True)
+            missing = [name for name in names if not (home / name).exists()]
+            with ThreadPoolExecutor(_READERS) as readers:
+                found = readers.map(lambda name: copy.store.read(table / name), missing)
+                for name, content in zip(missing, found, strict=True):
+                    if content is None:
+                        return None
+                    (home / name).write_bytes(content)
+            return [home / name for name in names]
 
     def locate(self, table: Location, uri: str) -> str:
         """The URI of a data file of the table at `table`, of which delta-rs tells this one."""
