@@ -7,6 +7,7 @@ from pathlib import Path
 from jobs.sessions.exact_session import EXACT
 from jobs.shortcuts.run_size import RunSize, stores_little
 from windowing.spec.pipeline import Pipeline
+from windowing.storage.kept_open import lake_seen
 from windowing.storage.pinned_rows import is_local
 
 Profile = Mapping[str, str]
@@ -145,4 +146,5 @@ def choose_for_run(size: RunSize | None) -> Profile:
 
 def choose_for_tables(pipeline: Pipeline) -> Profile:
     """The profile of a command that reads rows of the pipeline's tables."""
-    return SHORT if stores_little(pipeline) else FULL
+    with lake_seen(pipeline.root):
+        return SHORT if stores_little(pipeline) else FULL

@@ -18,7 +18,7 @@ from windowing.location import Location
 from windowing.storage.file_statistics import read_statistics
 from windowing.storage.files import locate_commit
 from windowing.storage.footers import ParquetFile, describe_parquet
-from windowing.storage.kept_open import keep_commit
+from windowing.storage.kept_open import keep_commit, keep_data
 from windowing.storage.store import shared_store_of, store_of
 
 CHANGES = "_change_data"
@@ -38,12 +38,27 @@ class DataFile:
 
 def write_data_file(directory: Location, rows: pa.Table) -> ParquetFile:
     """Writes `rows` as a Parquet file in `directory`, which no commit names yet."""
-    file = directory / f"part-{uuid4()}.zstd.parquet"
+    return _write_content(directory, _to_parquet(rows))
+
+
+def write_kept_file(directory: Location, rows: pa.Table) -> ParquetFile:
+    """`write_data_file` of rows that this command reads again, and then asks no store for."""
+    content = _to_parquet(rows)
+    written = _write_content(directory, content)
+    keep_data(directory, written.path.name, content.to_pybytes())
+    return written
+
+
+def _to_parquet(rows: pa.Table) -> pa.Buffer:
     content = pa.BufferOutputStream()
     pq.write_table(rows, content, compression="zstd", compression_level=3)
-    written = content.getvalue()
-    store_of(file).create(file, written.to_pybytes())
-    return describe_parquet(file, pa.BufferReader(written))
+    return content.getvalue()
+
+
+def _write_content(directory: Location, content: pa.Buffer) -> ParquetFile:
+    file = directory / f"part-{uuid4()}.zstd.parquet"
+    store_of(file).create(file, content.to_pybytes())
+    return describe_parquet(file, pa.BufferReader(content))
 
 
 def add_file(file: ParquetFile, pruned: Collection[str]) -> Action:

@@ -26,9 +26,8 @@ from deltalake import (
 )
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
-from windowing.errors import Busy
 from windowing.location import Location
-from windowing.storage.commit_file import add_file, create_commit, superseded, write_data_file
+from windowing.storage.commit_file import add_file, create_commit, superseded, write_kept_file
 from windowing.storage.files import locate_commit, locate_uri
 from windowing.storage.footers import open_parquet
 from windowing.storage.kept_open import (
@@ -54,8 +53,6 @@ _PROPERTIES = {
 """The properties that a control table is created with."""
 
 
-_LARGE_BYTES = 1_000_000
-"""From this size on, a file is not rewritten any more. A ledger has one such file in 7,000 runs."""
 _LOST_RACE = "Failed to commit transaction"
 """How the message begins when another commit has the version that was to be made."""
 
@@ -109,7 +106,7 @@ def read_contents(path: Location) -> Contents:
     if unsupported:
         raise TableError(path, f"the table feature {min(unsupported)} is not supported")
     with errors_explained(path):
-        files = tuple(map(_read_file, _find_nearest(path, _list_files(path, table))))
+        files = tuple(map(_read_file, find_nearest(path, list_files(path, table))))
     return Contents(table.version(), files)
 
 
@@ -241,45 +238,6 @@ def create_delta(path: Location, schema: Schema, properties: Mapping[str, str]) 
     return made
 
 
-def compact_files(path: Location, most: int) -> bool:
-    """Rewrites small files as one, in one commit, where the table has more than `most` files.
-
-    Returns whether it did. No row changes, and older versions stay readable. The log gets a log
-    checkpoint, so opening the table costs the same however many commits it has had, and commits
-    that are older than the table's own retention are deleted. Where another commit comes first, the
-    files stay as they are.
-    """
-    table = open_table(path)
-    if table is None or len(table.file_uris()) <= most:
-        return False
-    try:
-        with committing(path, table):
-            if any(has_int96(file) for file in _list_files(path, table)):
-                _rewrite(path, table)
-            else:
-                table.optimize.compact(target_size=_LARGE_BYTES, commit_properties=commit_once())
-            table.create_checkpoint()
-    except Busy:
-        return False
-    return True
-
-
-def has_int96(path: Location) -> bool:
-    """Whether a file has times that delta-rs would rewrite as nanoseconds; Spark writes such."""
-    with open_parquet(path) as file:
-        columns = file.metadata.schema
-        return any(columns.column(n).physical_type == "INT96" for n in range(len(columns)))
-
-
-def _rewrite(path: Location, table: DeltaTable) -> None:
-    """Replaces all rows by themselves, read by Arrow, in one commit."""
-    schema = pa.schema(table.schema().to_arrow())
-    parts = [read_file_as(file, schema) for file in _list_files(path, table)]
-    write_deltalake(
-        table, pa.concat_tables(parts), mode="overwrite", commit_properties=commit_once()
-    )
-
-
 def read_file_as(path: Location, schema: pa.Schema) -> pa.Table:
     """The rows of one file with the columns of `schema`; those that the file lacks are null."""
     with open_parquet(path) as file:
@@ -309,7 +267,7 @@ def _commit_append(
         columns = {field.name for field in table.schema().fields}
         if is_plain(table) and columns >= {*schema.names}:
             with errors_explained(path):
-                file = write_data_file(path, _to_arrow(rows, schema))
+                file = write_kept_file(path, _to_arrow(rows, schema))
                 commit_next(path, table, "WRITE", [add_file(file, list_pruned(table))])
             return table.version() + 1
         with errors_explained(path):
@@ -384,12 +342,12 @@ def _read_file(path: Location) -> pa.Table:
     return found
 
 
-def _list_files(path: Location, table: DeltaTable) -> list[Location]:
+def list_files(path: Location, table: DeltaTable) -> list[Location]:
     """The data files of a version. Its URIs are percent-encoded, where a space is `%20`."""
     return [locate_uri(locate_file(path, unquote(uri))) for uri in table.file_uris()]
 
 
-def _find_nearest(path: Location, files: Sequence[Location]) -> Sequence[Location]:
+def find_nearest(path: Location, files: Sequence[Location]) -> Sequence[Location]:
     """The same files, or on shared storage their copies on this machine."""
     if path.is_local or any(file.parent != path for file in files):
         return files

@@ -16,7 +16,7 @@ from windowing.location import Location
 from windowing.storage import files
 from windowing.storage.files import list_tables, locate_commit
 from windowing.storage.log_copies import LogCopies, Opener
-from windowing.storage.store import shared_store_of, store_of
+from windowing.storage.store import store_of
 
 
 class _OpenTable:
@@ -84,6 +84,24 @@ def tables_kept_open() -> Iterator[None]:
         _command.reset(before)
 
 
+@contextmanager
+def lake_seen(directory: Location, *others: Location) -> Iterator[None]:
+    """Inside, nothing is written, and versions on shared storage are those that are there at first.
+
+    They are those of the tables in the directory and of `others`. On a disk of this machine each
+    look is a new one.
+    """
+    if directory.is_local:
+        yield
+        return
+    with tables_kept_open():
+        note_tables(directory)
+        for table in others:
+            if not table.is_local and not table.is_in_catalog:
+                note_version(table, newest_version(table))
+        yield
+
+
 def reuse_table(path: Location, opens: Opener) -> DeltaTable | None:
     """The version of the table at `path` that this command works on, or else the newest.
 
@@ -126,15 +144,12 @@ def note_tables(directory: Location) -> None:
     command, copies = _command.get(), _copies.get()
     if command is None:
         return
-    shared = shared_store_of(directory)
-    if shared is None or copies is None:
+    if directory.is_local or copies is None:
         for name in list_tables(directory):
             note_version(directory / name, files.newest_version(directory / name))
         return
-    for name in shared.list_directories(directory):
-        version = copies.find_version(directory / name)
-        if version >= 0:
-            note_version(directory / name, version)
+    for name, version in copies.find_versions(directory).items():
+        note_version(directory / name, version)
     command.noted.add(directory)
 
 
@@ -186,6 +201,13 @@ def copy_data(path: Location, names: Sequence[str]) -> list[Path] | None:
     """
     copies = _copies.get()
     return None if path.is_local or copies is None else copies.copy_data(path, names)
+
+
+def keep_data(path: Location, name: str, content: bytes) -> None:
+    """Keeps a data file that this process has written to a table on shared storage."""
+    copies = _copies.get()
+    if not path.is_local and copies is not None:
+        copies.keep_data(path, name, content)
 
 
 def keep_commit(path: Location, version: int, content: bytes, tag: str) -> None:

@@ -8,6 +8,7 @@ listing -> segment: the last log checkpoint and the commits after it -> missing 
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -112,8 +113,9 @@ class _Copy:
     def open(self, segment: Segment) -> DeltaTable:
         """The version of the table that is made of these files."""
         if any(self.kept.get(name, self.there[name]) != self.there[name] for name in segment.names):
-            self.opened, self.kept = None, {}
-            self.directory = self.directory.with_name(f"{self.directory.name}+")
+            there = self.there
+            self.forget()
+            self.there = there
         missing = [name for name in segment.names if name not in self.kept]
         if self.opened is not None and not missing and self.opened[0] == segment:
             return self.opened[1]
@@ -123,6 +125,11 @@ class _Copy:
         table = DeltaTable(str(self.directory), version=segment.version)
         self.opened = segment, table
         return table
+
+    def forget(self) -> None:
+        """Begins anew, as for a table that was deleted and made again."""
+        self.there, self.kept, self.opened = {}, {}, None
+        self.directory = self.directory.with_name(f"{self.directory.name}+")
 
     def _read(self, name: str) -> bytes:
         content = self.store.read(self.log / name)
@@ -160,8 +167,29 @@ class LogCopies:
         copy = self._copy_of(table)
         with copy.turn:
             copy.list()
-            commits = map(_COMMIT.fullmatch, copy.there)
-            return max((int(name[1]) for name in commits if name is not None), default=-1)
+            return _find_newest(copy.there)
+
+    def find_versions(self, lake: Location) -> dict[str, int]:
+        """The newest versions of all tables in a directory, by name: a look at all logs at once.
+
+        One request lists a thousand files; in a directory with more each log is looked at.
+        """
+        store = _store_of(lake)
+        page = [*islice(store.list_tags(lake, ""), _PAGE)]
+        if len(page) == _PAGE:
+            found = {name: self.find_version(lake / name) for name in store.list_directories(lake)}
+            return {name: version for name, version in found.items() if version >= 0}
+        logs: dict[str, dict[str, str]] = defaultdict(dict)
+        for path, tag in page:
+            name, is_log, file = path.partition(f"/{_LOG}/")
+            if is_log and "/" not in name and "/" not in file:
+                logs[name][file] = tag
+        for name, there in logs.items():
+            copy = self._copy_of(lake / name)
+            with copy.turn:
+                copy.there = there
+        newest = {name: _find_newest(there) for name, there in logs.items()}
+        return {name: version for name, version in newest.items() if version >= 0}
 
     def open(self, table: Location, version: int | None, opens: Opener) -> DeltaTable | None:
         """A version of a table, without one the newest; None where there is none.
@@ -200,6 +228,11 @@ class LogCopies:
         """Keeps a commit that was made by this process."""
         copy = self._copy_of(table)
         with copy.turn:
+            if version == 0:
+                copy.forget()
+            elif f"{version - 1:020}.json" not in copy.there:
+                # The next look finds it with those before.
+                return
             copy.keep(f"{version:020}.json", content, tag)
 
     def write_checkpoint(self, table: Location, version: int, opens: Opener) -> None:
@@ -236,6 +269,14 @@ class LogCopies:
                     (home / name).write_bytes(content)
             return [home / name for name in names]
 
+    def keep_data(self, table: Location, name: str, content: bytes) -> None:
+        """Keeps a data file that this process has written."""
+        copy = self._copy_of(table)
+        with copy.turn:
+            home = copy.directory / _DATA
+            home.mkdir(parents=True, exist_ok=True)
+            (home / name).write_bytes(content)
+
     def locate(self, table: Location, uri: str) -> str:
         """The URI of a data file of the table at `table`, of which delta-rs tells this one."""
         return re.sub(rf"^.*{re.escape(self._home.name)}/[^/]*", table.text, uri)
@@ -243,9 +284,19 @@ class LogCopies:
     def _copy_of(self, table: Location) -> _Copy:
         with self._turn:
             if table not in self._copies:
-                store = shared_store_of(table)
-                if store is None:
-                    raise ValueError(f"{table} is on a disk of this machine")
                 directory = Path(self._home.name) / str(len(self._copies))
-                self._copies[table] = _Copy(table / _LOG, store, directory)
+                self._copies[table] = _Copy(table / _LOG, _store_of(table), directory)
             return self._copies[table]
+
+
+def _find_newest(names: Iterable[str]) -> int:
+    """The newest commit of a log; -1 where it has none."""
+    commits = map(_COMMIT.fullmatch, names)
+    return max((int(name[1]) for name in commits if name is not None), default=-1)
+
+
+def _store_of(place: Location) -> SharedStore:
+    store = shared_store_of(place)
+    if store is None:
+        raise ValueError(f"{place} is on a disk of this machine")
+    return store
