@@ -222,7 +222,7 @@ def test_a_compaction_that_comes_second_leaves_the_files_as_they_are(
 ) -> None:
     path = Location(str(tmp_path / "table"))
     version = write_rows(path, 3)
-    commit = compaction.commit_once
+    commit = control.commit_once
 
     def overtaken() -> Any:
         monkeypatch.undo()

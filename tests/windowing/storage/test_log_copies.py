@@ -11,6 +11,7 @@ from tests.support.faulty_proxy import FaultyProxy
 from windowing.errors import Busy
 from windowing.location import Location
 from windowing.storage import compaction, control, log_copies, own_tables
+from windowing.storage.files import read_commit_text
 from windowing.storage.kept_open import (
     has_commit,
     lake_seen,
@@ -196,8 +197,8 @@ def test_compaction_leaves_one_file_and_a_log_checkpoint(
         assert sorted(control.read_rows(table), key=str) == sorted(rows, key=str)
     opened = control.open_delta(table)
     assert (opened.version(), len(opened.file_uris())) == (4, 1)
-    assert opened.history(1)[0]["operation"] == "OPTIMIZE"
-    store_of(table).read(table / "_delta_log" / "_last_checkpoint")
+    # delta-rs does not let the proxy's thread of this process run while it reads a history.
+    assert '"operation":"OPTIMIZE"' in (read_commit_text(table, 4) or "")
     names = {*store_of(table).list_names(table / "_delta_log")}
     assert {f"{4:020}.checkpoint.parquet", "_last_checkpoint"} <= names
 
