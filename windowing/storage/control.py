@@ -192,7 +192,8 @@ def replace_rows(path: Location, schema: pa.Schema, rows: Sequence[Row], predica
 
 def open_to_read(path: Location) -> DeltaTable | None:
     """`open_table` for callers that write nothing through what they get."""
-    return reuse_table(path, open_table)
+    with errors_explained(path):
+        return reuse_table(path, open_table)
 
 
 def open_table(path: Location) -> DeltaTable | None:

@@ -22,6 +22,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from windowing.location import Location
+from windowing.storage.permission import check_permission
 from windowing.storage.store import SharedStore, shared_store_of
 
 Opener = Callable[[Location], DeltaTable | None]
@@ -245,11 +246,11 @@ class LogCopies:
             opened.create_checkpoint()
             name = f"{version:020}.checkpoint.parquet"
             made = copy.directory / _LOG / name
-            if made.exists():
-                copy.store.write(copy.log / name, made.read_bytes())
+            check_permission()
+            if copy.store.create(copy.log / name, made.read_bytes()):
                 last = copy.directory / _LOG / _LAST_CHECKPOINT
                 copy.store.write(copy.log / _LAST_CHECKPOINT, last.read_bytes())
-                made.unlink()
+            made.unlink()
 
     def copy_data(self, table: Location, names: Sequence[str]) -> list[Path] | None:
         """Data files of a table on this machine, each of which is read once; None where one lacks.

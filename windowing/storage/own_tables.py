@@ -122,8 +122,10 @@ def _copy_files(
         return None
     if sum(file.bytes for file in files) > _COPIED_BYTES:
         return None
-    copied = copy_data(snapshot.path, [file.path for file in files])
-    return None if copied is None else [f"file:{file}" for file in copied]
+    copied = copy_data(snapshot.path, [file.path for file in files]) or []
+    if any(_PATTERN.search(str(file)) for file in copied):
+        return None
+    return [f"file:{file}" for file in copied]
 
 
 def _choose_files(snapshot: Snapshot, within: Bounds | None) -> list[plain_table.File] | None:
