@@ -159,6 +159,20 @@ def test_a_table_that_was_made_anew_is_another_one(table: Location) -> None:
     assert before.metadata().id != after.metadata().id
 
 
+@pytest.mark.parametrize("has_checkpoint", [False, True])
+def test_what_others_put_in_its_place_is_another_table(
+    table: Location,
+    has_checkpoint: bool,  # noqa: FBT001
+) -> None:
+    if has_checkpoint:
+        control.open_delta(table).create_checkpoint()
+    assert list_runs(table) == [0, 1, 2]
+    store_of(table).delete(table)
+    for number in (7, 8):
+        append(table, number)
+    assert (newest_version(table), list_runs(table)) == (1, [7, 8])
+
+
 def test_a_command_works_on_what_it_began_with(table: Location, s3_proxy: FaultyProxy) -> None:
     with tables_kept_open():
         note_tables(table.parent)
