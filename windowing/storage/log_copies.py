@@ -121,7 +121,7 @@ class _Copy:
         if self.opened is not None and not missing and self.opened[0] == segment:
             return self.opened[1]
         with ThreadPoolExecutor(_READERS) as readers:
-            for name, content in zip(missing, readers.map(self._read, missing), strict=True):
+            for name, content in zip(missing, readers.map(self.read, missing), strict=True):
                 self.keep(name, content, self.there[name])
         table = DeltaTable(str(self.directory), version=segment.version)
         self.opened = segment, table
@@ -132,11 +132,12 @@ class _Copy:
         self.there, self.kept, self.opened = {}, {}, None
         self.directory = self.directory.with_name(f"{self.directory.name}+")
 
-    def _read(self, name: str) -> bytes:
-        content = self.store.read(self.log / name)
-        if content is None:
+    def read(self, name: str) -> bytes:
+        """The file that was listed; FileNotFoundError where it is gone, or is another one now."""
+        found = self.store.read_tagged(self.log / name)
+        if found is None or found.tag != self.there[name]:
             raise FileNotFoundError(f"{self.log / name} was deleted")
-        return content
+        return found.content
 
     def keep(self, name: str, content: bytes, tag: str) -> None:
         """Keeps a file of the log."""
@@ -219,10 +220,10 @@ class LogCopies:
             if name not in copy.there:
                 return None
             if copy.kept.get(name) != copy.there[name]:
-                content = copy.store.read(copy.log / name)
-                if content is None:
+                try:
+                    copy.keep(name, copy.read(name), copy.there[name])
+                except FileNotFoundError:
                     return None
-                copy.keep(name, content, copy.there[name])
             return (copy.directory / _LOG / name).read_bytes()
 
     def keep_commit(self, table: Location, version: int, content: bytes, tag: str) -> None:

@@ -11,7 +11,7 @@ from tests.support.faulty_proxy import FaultyProxy
 from windowing.errors import Busy
 from windowing.location import Location
 from windowing.storage import compaction, control, log_copies, own_tables
-from windowing.storage.files import read_commit_text
+from windowing.storage.files import locate_commit, read_commit_text
 from windowing.storage.kept_open import (
     has_commit,
     lake_seen,
@@ -20,7 +20,7 @@ from windowing.storage.kept_open import (
     note_tables,
     tables_kept_open,
 )
-from windowing.storage.log_copies import select_segment
+from windowing.storage.log_copies import LogCopies, select_segment
 from windowing.storage.plain_table import find_plain_to_read, list_files
 from windowing.storage.s3_settings import read_s3_settings
 from windowing.storage.store import shared_store_of, store_of
@@ -171,6 +171,18 @@ def test_what_others_put_in_its_place_is_another_table(
     for number in (7, 8):
         append(table, number)
     assert (newest_version(table), list_runs(table)) == (1, [7, 8])
+
+
+def test_a_file_that_became_another_one_since_it_was_listed_is_not_copied(table: Location) -> None:
+    copies, asked = LogCopies(), []
+    assert copies.find_version(table) == 3
+    commit = locate_commit(table, 2)
+    store_of(table).write(commit, (store_of(table).read(commit) or b"") + b"\n")
+    assert copies.open(table, 3, asked.append) is None
+    assert asked == [table], "delta-rs has to open it"
+    assert copies.read_commit(table, 2) is None
+    assert copies.read_commit(table, 1) == store_of(table).read(locate_commit(table, 1))
+    copies.close()
 
 
 def test_a_command_works_on_what_it_began_with(table: Location, s3_proxy: FaultyProxy) -> None:
