@@ -39,7 +39,8 @@ from windowing.panes.rule import NO_BATCH, state_names
 from windowing.panes.table import Stamp
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta_log, own_tables, staged_files, table_retention, upkeep
-from windowing.storage.files import committed_us, has_commit
+from windowing.storage.files import committed_us
+from windowing.storage.kept_open import has_commit
 from windowing.storage.store import store_of
 
 KEPT = timedelta(days=30)

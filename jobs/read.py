@@ -17,7 +17,7 @@ from windowing.merge.rule import complete_table
 from windowing.spec.description import describe_window
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta, own_tables
-from windowing.storage.files import has_commit
+from windowing.storage.kept_open import has_commit
 from windowing.windows.finality import with_finality
 
 

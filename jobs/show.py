@@ -41,7 +41,7 @@ from windowing.source.table import literal
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta, own_tables
-from windowing.storage.files import has_commit
+from windowing.storage.kept_open import has_commit
 from windowing.storage.spark_internals import SPARK_ERRORS
 from windowing.windows.finality import with_finality
 

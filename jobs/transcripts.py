@@ -28,7 +28,7 @@ from windowing.report.difference import Difference, find_difference
 from windowing.report.frame import records
 from windowing.report.text import moment_or_none
 from windowing.storage import delta, delta_log, own_tables
-from windowing.storage.files import has_commit
+from windowing.storage.kept_open import has_commit
 from windowing.transcripts.document import WATERMARK, Erasing, Step
 from windowing.transcripts.load import FINALITY, Play
 

@@ -85,7 +85,7 @@ def _find_none_refused(pipeline: "Pipeline", outcomes: Sequence[str]) -> "Refuse
     """The answer where no row had one of `outcomes` yet, which is known without a JVM."""
     from windowing.admit.table import REFUSED
     from windowing.report.rows import Refused
-    from windowing.storage.files import has_commit
+    from windowing.storage.kept_open import has_commit
 
     for table, its in REFUSED.items():
         if {*its} & {*outcomes} and has_commit(pipeline.table(table)):

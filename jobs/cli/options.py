@@ -98,8 +98,9 @@ def common(command: F) -> F:
     def start(*given: Any, **named: Any) -> Any:
         require_spark_extra()
         from jobs.foreign_errors.control_errors import control_errors_explained
+        from windowing.storage.kept_open import logs_copied
 
-        with control_errors_explained(named["pipeline"]):
+        with control_errors_explained(named["pipeline"]), logs_copied():
             return command(*given, **named)
 
     spec = click.argument("pipeline", metavar="SPEC", type=Spec())

@@ -17,8 +17,7 @@ from windowing.grid.zone import micros
 from windowing.report.text import instant
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
+    from jobs.sessions.profiles import Profile
     from windowing.report.rule import RunReport
     from windowing.spec.pipeline import Pipeline
 
@@ -36,14 +35,19 @@ def run(pipeline: "Pipeline", *, as_json: bool, arrival: datetime | None, valida
     if arrival is not None:
         _refuse_future(pipeline, arrival)
     printer = Printer(as_json=as_json)
-    report = _find_nothing_new(pipeline, arrival)
-    if report is not None:
-        print_run(printer, pipeline, report)
-        printer.finish(report.as_json())
-        return
+    from windowing.storage.kept_open import lake_seen
+
+    probe_lock(pipeline)
+    with lake_seen(pipeline.root, pipeline.source.table):
+        report = _find_nothing_new(pipeline, arrival)
+        if report is not None:
+            print_run(printer, pipeline, report)
+            printer.finish(report.as_json())
+            return
+        profile = _choose_profile(pipeline)
     if validate:
         preload_expectations()
-    session = _open_session(pipeline)
+    session = open_to_write(pipeline, profile)
     from jobs.run import run as run_once
 
     report = run_once(session, pipeline, arrival)
@@ -54,22 +58,21 @@ def run(pipeline: "Pipeline", *, as_json: bool, arrival: datetime | None, valida
 
 
 def _find_nothing_new(pipeline: "Pipeline", arrival: datetime | None) -> "RunReport | None":
-    """The report where there is nothing to do, which is known without a JVM; Busy as a run is."""
+    """The report where there is nothing to do, which is known without a JVM."""
     from jobs.shortcuts.nothing_new import find_nothing_new
 
-    probe_lock(pipeline)
     return find_nothing_new(pipeline, micros(arrival or datetime.now(UTC)))
 
 
-def _open_session(pipeline: "Pipeline") -> "SparkSession":
-    """The session that suits what is new; Busy before it starts, if another process writes."""
+def _choose_profile(pipeline: "Pipeline") -> "Profile":
+    """The profile of the session that suits what is new."""
     from jobs.sessions.profiles import choose_for_run
     from jobs.shortcuts.run_size import estimate_next_run
 
     size = estimate_next_run(pipeline)
     if size is not None:
         tell_scheduler(f"{pipeline.name}: {size.new_rows:,} new rows in the source")
-    return open_to_write(pipeline, choose_for_run(size))
+    return choose_for_run(size)
 
 
 def _refuse_future(pipeline: "Pipeline", arrival: datetime) -> None:

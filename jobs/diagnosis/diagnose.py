@@ -34,7 +34,8 @@ from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
 from windowing.storage import control, own_tables, upkeep
 from windowing.storage.fence import OPERATION
-from windowing.storage.files import has_commit, list_tables
+from windowing.storage.files import list_tables
+from windowing.storage.kept_open import has_commit
 
 HARMLESS = (
     "OPTIMIZE",

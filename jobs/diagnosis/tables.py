@@ -22,7 +22,7 @@ from windowing.source import table as source
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta, own_tables, upkeep
-from windowing.storage.files import has_commit
+from windowing.storage.kept_open import has_commit
 
 
 def ensure_tables(spark: SparkSession, pipeline: Pipeline) -> None:

@@ -19,7 +19,7 @@ from windowing.ledger.erased import Erasures
 from windowing.location import Location
 from windowing.panes.rule import SEEN, state_names
 from windowing.storage import merges, own_tables, upkeep
-from windowing.storage.files import has_commit
+from windowing.storage.kept_open import has_commit
 from windowing.storage.pinned_rows import pin_rows
 
 _CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"

@@ -10,7 +10,7 @@ from windowing.ledger.erased import Erasures
 from windowing.panes.rule import SEEN
 from windowing.source import table as source
 from windowing.storage import merges, own_tables
-from windowing.storage.files import has_commit
+from windowing.storage.kept_open import has_commit
 from windowing.storage.pinned_rows import pin_rows
 
 

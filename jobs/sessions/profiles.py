@@ -7,6 +7,7 @@ from pathlib import Path
 from jobs.sessions.exact_session import EXACT
 from jobs.shortcuts.run_size import RunSize, stores_little
 from windowing.spec.pipeline import Pipeline
+from windowing.storage.kept_open import lake_seen
 from windowing.storage.pinned_rows import is_local
 
 Profile = Mapping[str, str]
@@ -80,6 +81,8 @@ How many partitions a shuffle has is left to Spark, which joins small ones, and 
 set it for their cluster.
 """
 SHORT: Profile = {
+    # Files on S3 are small there, and this reads one of up to 8 MB by one request.
+    "spark.hadoop.fs.s3a.input.stream.type": "prefetch",
     "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
 }
 """Settings of a short session: the JVM compiles quickly rather than well.
@@ -143,4 +146,5 @@ def choose_for_run(size: RunSize | None) -> Profile:
 
 def choose_for_tables(pipeline: Pipeline) -> Profile:
     """The profile of a command that reads rows of the pipeline's tables."""
-    return SHORT if stores_little(pipeline) else FULL
+    with lake_seen(pipeline.root):
+        return SHORT if stores_little(pipeline) else FULL

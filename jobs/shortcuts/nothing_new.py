@@ -13,13 +13,13 @@ from windowing.admit.rule import Quiet, advance_idle_watermark
 from windowing.doctor.rule import of_pointer
 from windowing.ledger.rule import LedgerExcerpt
 from windowing.ledger.table import read_excerpt
-from windowing.location import Location
 from windowing.panes.rule import state_names
 from windowing.report.rule import RunReport, run_report
 from windowing.source.rule import CLOCK_SKEW_US, pending_changes
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import control
-from windowing.storage.files import committed_us, has_commit, newest_version
+from windowing.storage.files import find_time
+from windowing.storage.kept_open import has_commit, newest_version, read_commit_text
 
 _FEED = "delta.enableChangeDataFeed"
 
@@ -66,15 +66,15 @@ def _is_source_read(pipeline: Pipeline, past: LedgerExcerpt) -> bool:
     # The stream stands at the beginning of the next version once it has read one to its end.
     if past.read_version != version or past.next_version != version + 1:
         return False
-    if before.source_version != version or not _is_same_table(pipeline, table, before.source_id):
+    if before.source_version != version or not _is_same_table(pipeline, version, before.source_id):
         return False
-    written_us = committed_us(table, version)
+    written_us = find_time(read_commit_text(table, version))
     return written_us is not None and written_us <= before.at + CLOCK_SKEW_US
 
 
-def _is_same_table(pipeline: Pipeline, table: Location, source_id: str | None) -> bool:
+def _is_same_table(pipeline: Pipeline, version: int, source_id: str | None) -> bool:
     try:
-        metadata = control.read_metadata(table)
+        metadata = control.read_metadata(pipeline.source.table, version)
     except control.TableError:
         return False
     if pipeline.source.changes == "feed" and metadata.settings.get(_FEED) != "true":

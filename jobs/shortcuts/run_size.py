@@ -14,7 +14,7 @@ from windowing.location import Location
 from windowing.source.commits import read_commit, total
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import control, table_figures
-from windowing.storage.files import newest_version, read_commit_text
+from windowing.storage.kept_open import newest_version, read_commit_text
 
 FEW_ROWS, MANY_ROWS = 20_000, 500_000
 TINY_BYTES, SMALL_BYTES, MANY_BYTES = 4_000_000, 64_000_000, 256_000_000

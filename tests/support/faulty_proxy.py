@@ -8,12 +8,12 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from tests.support.s3_server import KEYS, environ_of
 from tests.support.s3_signature import sign
@@ -57,6 +57,19 @@ class Planned:
         return self.times is None or place < self.times
 
 
+@dataclass(frozen=True)
+class Asked:
+    """A request: its kind, its key in the bucket, and what its client calls itself.
+
+    `key` of a LIST is the prefix. `status` is that of the answer, 0 where there was none.
+    """
+
+    kind: str
+    key: str
+    client: str
+    status: int
+
+
 @dataclass
 class FaultyProxy:
     """It passes requests on to the server at `target`, but for those that `planned` is about."""
@@ -64,6 +77,7 @@ class FaultyProxy:
     target: str
     planned: tuple[Planned, ...] = ()
     counts: Counter[str] = field(default_factory=Counter)
+    asked: list[Asked] = field(default_factory=list, repr=False)
     port: int = 0
     _turn: Lock = field(default_factory=Lock, repr=False)
 
@@ -82,6 +96,7 @@ class FaultyProxy:
         with self._turn:
             self.planned = planned
             self.counts = Counter()
+            self.asked = []
 
     def note(self, kind: str) -> Fault | None:
         """Counts a request; what happens to it."""
@@ -93,6 +108,13 @@ class FaultyProxy:
                     found = each.fault
             self.counts[kind] += 1
             return found
+
+
+def key_of(target: str) -> str:
+    """The key that a request is about, or the prefix that it lists."""
+    url = urlsplit(target)
+    prefix = parse_qs(url.query).get("prefix")
+    return prefix[0] if prefix else unquote(url.path.strip("/").partition("/")[2])
 
 
 def kind_of(method: str, target: str, headers: Mapping[str, str]) -> str:
@@ -118,7 +140,8 @@ class _Handler(BaseHTTPRequestHandler):
         """Passes the request on, or what is planned instead."""
         body = self._read_body()
         headers = {name.lower(): value for name, value in self.headers.items()}
-        fault = self.proxy.note(kind_of(self.command, self.path, headers))
+        kind = kind_of(self.command, self.path, headers)
+        fault = self.proxy.note(kind)
         if fault in (Fault.LOST, Fault.SILENT):
             time.sleep(_SILENCE if fault is Fault.SILENT else 0)
             self._hang_up()
@@ -132,6 +155,8 @@ class _Handler(BaseHTTPRequestHandler):
                 kept, body = _unwrap(kept, body)
                 headers = sign(KEYS, self.command, self.path, kept, body)
             status, answered, content = self._pass_on(headers, body)
+            client = headers.get("user-agent", "")
+            self.proxy.asked.append(Asked(kind, key_of(self.path), client, status))
             if fault is Fault.UNANSWERED:
                 self._hang_up()
             else:
@@ -180,7 +205,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", length)
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(content)
+            # A client may have what it needs already.
+            with suppress(BrokenPipeError):
+                self.wfile.write(content)
 
     def _hang_up(self) -> None:
         self.close_connection = True

@@ -55,6 +55,22 @@ class SharedStoreContract(StoreContract):
         store.delete_file(home / "b")
         assert [*store.list_files(home)] == ["ab", "b/a"]
 
+    def test_files_are_listed_in_order_with_their_tags(
+        self, store: SharedStore, home: Location
+    ) -> None:
+        for name in ("b", "a", "c/d", "_e"):
+            store.write(home / name, name.encode())
+        listed = [*store.list_tags(home, "")]
+        assert [name for name, _ in listed] == sorted(["a", "b", "c/d", "_e"])
+        for name, tag in listed:
+            read = store.read_tagged(home / name)
+            assert read is not None
+            assert read.tag == tag
+        assert [name for name, _ in store.list_tags(home, "a")] == ["b", "c/d"]
+        assert [*store.list_tags(home / "none", "")] == []
+        assert [*store.list_directories(home)] == ["c"]
+        assert [*store.list_directories(home / "none")] == []
+
     def test_content_and_tag_are_read_together(self, store: SharedStore, home: Location) -> None:
         """A content with the tag of a later one would be replaced as if it were that."""
         tags = {b"0": store.replace(home / "a", b"0", None)}

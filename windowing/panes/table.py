@@ -17,7 +17,7 @@ from windowing.panes.rule import BACKFILLED, EVENTS, SEEN, fragments_table
 from windowing.spec.kinds import Session
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import own_tables, table_figures
-from windowing.storage.files import has_commit
+from windowing.storage.kept_open import has_commit
 from windowing.storage.own_tables import Once
 
 

@@ -13,12 +13,13 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from windowing.errors import Busy
 from windowing.location import Location
-from windowing.storage.control import superseded
 from windowing.storage.file_statistics import read_statistics
 from windowing.storage.files import locate_commit
 from windowing.storage.footers import ParquetFile, describe_parquet
-from windowing.storage.store import store_of
+from windowing.storage.kept_open import keep_commit, keep_data
+from windowing.storage.store import shared_store_of, store_of
 
 CHANGES = "_change_data"
 """The directory of a table in which readers of its change feed find files."""
@@ -37,12 +38,27 @@ class DataFile:
 
 def write_data_file(directory: Location, rows: pa.Table) -> ParquetFile:
     """Writes `rows` as a Parquet file in `directory`, which no commit names yet."""
-    file = directory / f"part-{uuid4()}.zstd.parquet"
+    return _write_content(directory, _to_parquet(rows))
+
+
+def write_kept_file(directory: Location, rows: pa.Table) -> ParquetFile:
+    """`write_data_file` of rows that this command reads again, and then asks no store for."""
+    content = _to_parquet(rows)
+    written = _write_content(directory, content)
+    keep_data(directory, written.path.name, content.to_pybytes())
+    return written
+
+
+def _to_parquet(rows: pa.Table) -> pa.Buffer:
     content = pa.BufferOutputStream()
     pq.write_table(rows, content, compression="zstd", compression_level=3)
-    written = content.getvalue()
-    store_of(file).create(file, written.to_pybytes())
-    return describe_parquet(file, pa.BufferReader(written))
+    return content.getvalue()
+
+
+def _write_content(directory: Location, content: pa.Buffer) -> ParquetFile:
+    file = directory / f"part-{uuid4()}.zstd.parquet"
+    store_of(file).create(file, content.to_pybytes())
+    return describe_parquet(file, pa.BufferReader(content))
 
 
 def add_file(file: ParquetFile, pruned: Collection[str]) -> Action:
@@ -102,8 +118,26 @@ def commit(home: Location, version: int, operation: str, actions: Sequence[Actio
     }
     lines = [{"commitInfo": info}, *actions]
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
-    if not store_of(home).create(locate_commit(home, version), text.encode()):
+    create_commit(home, version, text.encode())
+
+
+def create_commit(home: Location, version: int, content: bytes) -> None:
+    """Makes `version` of the table in `home` by the file of its commit; Busy where it was made."""
+    file = locate_commit(home, version)
+    shared = shared_store_of(home)
+    if shared is None:
+        if not store_of(home).create(file, content):
+            raise superseded(home)
+        return
+    tag = shared.replace(file, content, None)
+    if tag is None:
         raise superseded(home)
+    keep_commit(home, version, content, tag)
+
+
+def superseded(path: Location) -> Busy:
+    """The error of a commit to the table at `path` that came second."""
+    return Busy(f"{path}: another writer committed first; try again when it has finished")
 
 
 def _milliseconds() -> int:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote
 
@@ -25,12 +26,19 @@ from deltalake import (
 )
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
-from windowing.errors import Busy
 from windowing.location import Location
-from windowing.storage.files import locate_uri
+from windowing.storage.commit_file import add_file, create_commit, superseded, write_kept_file
+from windowing.storage.files import locate_commit, locate_uri
 from windowing.storage.footers import open_parquet
-from windowing.storage.kept_open import find_next_version, note_version, reuse_table
-from windowing.storage.permission import check_permission
+from windowing.storage.kept_open import (
+    copy_data,
+    locate_file,
+    note_version,
+    reuse_table,
+    reuse_version,
+)
+from windowing.storage.next_commit import check_next, commit_next, list_pruned
+from windowing.storage.plain_log import is_plain
 from windowing.storage.s3_settings import read_s3_settings
 from windowing.storage.system_errors import find_cause_to_show, find_system_error
 
@@ -45,8 +53,6 @@ _PROPERTIES = {
 """The properties that a control table is created with."""
 
 
-_LARGE_BYTES = 1_000_000
-"""From this size on, a file is not rewritten any more. A ledger has one such file in 7,000 runs."""
 _LOST_RACE = "Failed to commit transaction"
 """How the message begins when another commit has the version that was to be made."""
 
@@ -100,7 +106,7 @@ def read_contents(path: Location) -> Contents:
     if unsupported:
         raise TableError(path, f"the table feature {min(unsupported)} is not supported")
     with errors_explained(path):
-        files = tuple(_read_file(file) for file in _list_files(table))
+        files = tuple(map(_read_file, find_nearest(path, list_files(path, table))))
     return Contents(table.version(), files)
 
 
@@ -138,10 +144,10 @@ class Metadata:
     settings: Mapping[str, str]
 
 
-def read_metadata(path: Location) -> Metadata:
-    """The metadata of the newest version of any table; TableError where it can't be read."""
+def read_metadata(path: Location, version: int) -> Metadata:
+    """The metadata of a version of any table; TableError where it can't be read."""
     with errors_explained(path):
-        found = open_delta(path).metadata()
+        found = open_version(path, version).metadata()
     return Metadata(str(found.id), dict(found.configuration))
 
 
@@ -156,13 +162,12 @@ def append_rows(path: Location, schema: pa.Schema, rows: Sequence[Row], after: i
 
     The table is created if `after` is -1. Busy if another commit came first.
     """
-    table = open_table(path)
+    table = open_table(path) if path.is_local else open_to_read(path)
     if table is None and after == -1:
         table = _create_table(path, schema)
     elif table is None or table.version() != after:
         raise superseded(path)
-    _commit_append(table, path, schema, rows)
-    return table.version()
+    return _commit_append(table, path, schema, rows)
 
 
 def replace_rows(path: Location, schema: pa.Schema, rows: Sequence[Row], predicate: str) -> None:
@@ -187,7 +192,8 @@ def replace_rows(path: Location, schema: pa.Schema, rows: Sequence[Row], predica
 
 def open_to_read(path: Location) -> DeltaTable | None:
     """`open_table` for callers that write nothing through what they get."""
-    return reuse_table(path, open_table)
+    with errors_explained(path):
+        return reuse_table(path, open_table)
 
 
 def open_table(path: Location) -> DeltaTable | None:
@@ -207,6 +213,11 @@ def open_delta(path: Location, version: int | None = None) -> DeltaTable:
     return DeltaTable(path.text, version=version, storage_options=_options_of(path))
 
 
+def open_version(path: Location, version: int) -> DeltaTable:
+    """A version of the table at `path`, of which the log alone is read. It raises as delta-rs."""
+    return reuse_version(path, version) or open_delta(path, version)
+
+
 def _options_of(path: Location) -> dict[str, str] | None:
     """What delta-rs has to know of the storage that `path` is on."""
     return None if path.is_local else read_s3_settings(os.environ).for_rust()
@@ -217,50 +228,15 @@ def create_delta(path: Location, schema: Schema, properties: Mapping[str, str]) 
     check_next(path, 0)
     if path.is_local:
         path.local.mkdir(parents=True, exist_ok=True)
-    made = DeltaTable.create(
-        path.text, schema, configuration=dict(properties), storage_options=_options_of(path)
-    )
-    note_version(path, made.version())
+        made = DeltaTable.create(path.text, schema, configuration=dict(properties))
+    else:
+        # delta-rs would look 13 times whether there is a table.
+        with TemporaryDirectory(prefix="tidemark-table-") as home:
+            made = DeltaTable.create(home, schema, configuration=dict(properties))
+            content = locate_commit(Location(home), 0).local.read_bytes()
+        create_commit(path, 0, content)
+    note_version(path, 0)
     return made
-
-
-def compact_files(path: Location, most: int) -> bool:
-    """Rewrites small files as one, in one commit, where the table has more than `most` files.
-
-    Returns whether it did. No row changes, and older versions stay readable. The log gets a log
-    checkpoint, so opening the table costs the same however many commits it has had, and commits
-    that are older than the table's own retention are deleted. Where another commit comes first, the
-    files stay as they are.
-    """
-    table = open_table(path)
-    if table is None or len(table.file_uris()) <= most:
-        return False
-    try:
-        with committing(path, table):
-            if any(has_int96(file) for file in _list_files(table)):
-                _rewrite(table)
-            else:
-                table.optimize.compact(target_size=_LARGE_BYTES, commit_properties=commit_once())
-            table.create_checkpoint()
-    except Busy:
-        return False
-    return True
-
-
-def has_int96(path: Location) -> bool:
-    """Whether a file has times that delta-rs would rewrite as nanoseconds; Spark writes such."""
-    with open_parquet(path) as file:
-        columns = file.metadata.schema
-        return any(columns.column(n).physical_type == "INT96" for n in range(len(columns)))
-
-
-def _rewrite(table: DeltaTable) -> None:
-    """Replaces all rows by themselves, read by Arrow, in one commit."""
-    schema = pa.schema(table.schema().to_arrow())
-    parts = [read_file_as(file, schema) for file in _list_files(table)]
-    write_deltalake(
-        table, pa.concat_tables(parts), mode="overwrite", commit_properties=commit_once()
-    )
 
 
 def read_file_as(path: Location, schema: pa.Schema) -> pa.Table:
@@ -287,7 +263,16 @@ def _commit_append(
     path: Location,
     schema: pa.Schema,
     rows: Sequence[Row],
-) -> None:
+) -> int:
+    if not path.is_local:
+        columns = {field.name for field in table.schema().fields}
+        if is_plain(table) and columns >= {*schema.names}:
+            with errors_explained(path):
+                file = write_kept_file(path, _to_arrow(rows, schema))
+                commit_next(path, table, "WRITE", [add_file(file, list_pruned(table))])
+            return table.version() + 1
+        with errors_explained(path):
+            table = open_delta(path)
     with committing(path, table):
         write_deltalake(
             table,
@@ -298,6 +283,7 @@ def _commit_append(
             commit_properties=commit_once(),
             post_commithook_properties=KEEPS_COMMITS,
         )
+    return table.version()
 
 
 def commit_once(*transactions: Transaction) -> CommitProperties:
@@ -315,16 +301,6 @@ def committing(path: Location, table: DeltaTable) -> Iterator[None]:
     with errors_explained(path):
         yield
     note_version(path, table.version())
-
-
-def check_next(path: Location, version: int) -> None:
-    """Raises Busy where a commit of `version` would not follow from what this command has made.
-
-    So it does where the command knows that its lock was taken over.
-    """
-    check_permission()
-    if find_next_version(path) not in (None, version):
-        raise superseded(path)
 
 
 @contextmanager
@@ -352,11 +328,6 @@ def _explain(path: Location, error: Exception) -> TableError | OSError:
     return find_system_error(path, error) or TableError(path, str(error))
 
 
-def superseded(path: Location) -> Busy:
-    """The error of a commit to the table at `path` that came second."""
-    return Busy(f"{path}: another writer committed first; try again when it has finished")
-
-
 def _to_arrow(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
 
@@ -372,9 +343,17 @@ def _read_file(path: Location) -> pa.Table:
     return found
 
 
-def _list_files(table: DeltaTable) -> list[Location]:
+def list_files(path: Location, table: DeltaTable) -> list[Location]:
     """The data files of a version. Its URIs are percent-encoded, where a space is `%20`."""
-    return [locate_uri(unquote(uri)) for uri in table.file_uris()]
+    return [locate_uri(locate_file(path, unquote(uri))) for uri in table.file_uris()]
+
+
+def find_nearest(path: Location, files: Sequence[Location]) -> Sequence[Location]:
+    """The same files, or on shared storage their copies on this machine."""
+    if path.is_local or any(file.parent != path for file in files):
+        return files
+    copied = copy_data(path, [file.name for file in files])
+    return files if copied is None else [Location(str(file)) for file in copied]
 
 
 def to_rows(found: pa.Table) -> list[Row]:

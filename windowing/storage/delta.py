@@ -14,7 +14,7 @@ from windowing.columns import PRUNED, quoted
 from windowing.grid.zone import moment
 from windowing.location import Location
 from windowing.storage import delta_log, spark_internals
-from windowing.storage.files import has_commit
+from windowing.storage.kept_open import has_commit
 
 _MAPPING = "delta.columnMapping.mode"
 _WIDENING = "delta.enableTypeWidening"

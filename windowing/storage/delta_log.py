@@ -15,8 +15,13 @@ from pyspark.sql import types as T
 
 from windowing.location import Location
 from windowing.storage import spark_internals
-from windowing.storage.files import committed_us, locate_uri
-from windowing.storage.kept_open import find_next_version, forget_version, note_version
+from windowing.storage.files import find_time, locate_uri
+from windowing.storage.kept_open import (
+    find_next_version,
+    forget_version,
+    note_version,
+    read_commit_text,
+)
 from windowing.storage.permission import check_permission
 from windowing.storage.store import store_of
 
@@ -73,7 +78,7 @@ def committed(spark: SparkSession, path: Location, version: int) -> int | None:
 
     It is None where the commit file was deleted or has no time.
     """
-    return committed_us(home(spark, path), version)
+    return find_time(read_commit_text(home(spark, path), version))
 
 
 def setting(spark: SparkSession, path: Location, name: str) -> str | None:

@@ -66,7 +66,12 @@ def committed_us(table: Location, version: int) -> int | None:
 
     It is None where the commit file was deleted or has no time.
     """
-    for line in (read_commit_text(table, version) or "").splitlines():
+    return find_time(read_commit_text(table, version))
+
+
+def find_time(commit: str | None) -> int | None:
+    """When a commit was written, microseconds by its writer's clock; None where it has no time."""
+    for line in (commit or "").splitlines():
         info = json.loads(line).get("commitInfo")
         if info and "timestamp" in info:
             milliseconds: int = info["timestamp"]

@@ -4,19 +4,19 @@ Opening a table reads its log since the last log checkpoint. A run looks at most
 several times, and seldom commits to one of them in between.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from deltalake import DeltaTable
 
 from windowing.location import Location
-from windowing.storage.files import list_tables, locate_commit, newest_version
+from windowing.storage import files
+from windowing.storage.files import list_tables, locate_commit
+from windowing.storage.log_copies import LogCopies, Opener
 from windowing.storage.store import store_of
-
-Opener = Callable[[Location], DeltaTable | None]
-"""Opens the newest version of the table at a path; None where there is none."""
 
 
 class _OpenTable:
@@ -38,13 +38,32 @@ class _OpenTable:
 
 @dataclass(frozen=True)
 class _Command:
-    """What a command knows, by the paths of tables."""
+    """What a command knows, by the paths of tables; of a directory in `noted` it knows them all."""
 
     tables: dict[Location, _OpenTable] = field(default_factory=dict)
     versions: dict[Location, int] = field(default_factory=dict)
+    noted: set[Location] = field(default_factory=set)
 
 
 _command: ContextVar[_Command | None] = ContextVar("command", default=None)
+
+
+_copies: ContextVar[LogCopies | None] = ContextVar("copies", default=None)
+
+
+@contextmanager
+def logs_copied() -> Iterator[None]:
+    """Inside, each file of a log on shared storage is read once. A block in this one is inside."""
+    if _copies.get() is not None:
+        yield
+        return
+    copies = LogCopies()
+    before = _copies.set(copies)
+    try:
+        yield
+    finally:
+        _copies.reset(before)
+        copies.close()
 
 
 @contextmanager
@@ -59,14 +78,40 @@ def tables_kept_open() -> Iterator[None]:
         return
     before = _command.set(_Command())
     try:
-        yield
+        with logs_copied():
+            yield
     finally:
         _command.reset(before)
 
 
+@contextmanager
+def lake_seen(directory: Location, *others: Location) -> Iterator[None]:
+    """Inside, nothing is written, and versions on shared storage are those that are there at first.
+
+    They are those of the tables in the directory and of `others`. On a disk of this machine each
+    look is a new one.
+    """
+    if directory.is_local:
+        yield
+        return
+    with tables_kept_open():
+        note_tables(directory)
+        for table in others:
+            if not table.is_local and not table.is_in_catalog:
+                note_version(table, newest_version(table))
+        yield
+
+
 def reuse_table(path: Location, opens: Opener) -> DeltaTable | None:
-    """The newest version of the table at `path`, for callers that write nothing through it."""
-    command = _command.get()
+    """The version of the table at `path` that this command works on, or else the newest.
+
+    Callers write nothing through it. Of a table on shared storage the log alone may be read, and
+    `locate_file` says where a data file of it is.
+    """
+    command, copies = _command.get(), _copies.get()
+    if not path.is_local and copies is not None:
+        version = find_current_version(path)
+        return None if version == -1 else copies.open(path, version, opens)
     if command is None:
         return opens(path)
     known = command.tables.get(path)
@@ -78,10 +123,107 @@ def reuse_table(path: Location, opens: Opener) -> DeltaTable | None:
     return table
 
 
+def reuse_version(path: Location, version: int) -> DeltaTable | None:
+    """A version that a look at the log has shown, as `reuse_table`; None where it isn't copied."""
+    copies = _copies.get()
+    return None if path.is_local or copies is None else copies.open(path, version, _open_nothing)
+
+
+def _open_nothing(_: Location) -> DeltaTable | None:
+    return None
+
+
+def locate_file(path: Location, uri: str) -> str:
+    """The URI of a data file, of which the table that `reuse_table` has opened tells `uri`."""
+    copies = _copies.get()
+    return uri if path.is_local or copies is None else copies.locate(path, uri)
+
+
 def note_tables(directory: Location) -> None:
     """Remembers the newest versions of the tables in a directory, which the command begins with."""
-    for name in list_tables(directory):
-        note_version(directory / name, newest_version(directory / name))
+    command, copies = _command.get(), _copies.get()
+    if command is None:
+        return
+    if directory.is_local or copies is None:
+        for name in list_tables(directory):
+            note_version(directory / name, files.newest_version(directory / name))
+        return
+    for name, version in copies.find_versions(directory).items():
+        note_version(directory / name, version)
+    command.noted.add(directory)
+
+
+def newest_version(path: Location) -> int:
+    """The version of a table that this command works on, or else the newest; -1 for none."""
+    current, copies = find_current_version(path), _copies.get()
+    if current is not None:
+        return current
+    if path.is_local or copies is None:
+        return files.newest_version(path)
+    return copies.find_version(path)
+
+
+def has_commit(path: Location) -> bool:
+    """Whether the log of the table at `path` has a commit."""
+    return files.has_commit(path) if path.is_local else newest_version(path) >= 0
+
+
+def find_current_version(path: Location) -> int | None:
+    """The version of a table on shared storage that this command works on; -1 for no table.
+
+    It has begun with that version or has made it, and what it commits follows. So it need not be
+    looked for again: where others have committed meanwhile, the commit is refused. None where the
+    command has not looked yet, and for a table on a disk of this machine.
+    """
+    command = _command.get()
+    if command is None or path.is_local or path.is_in_catalog:
+        return None
+    return command.versions.get(path, -1 if path.parent in command.noted else None)
+
+
+def read_commit_text(path: Location, version: int) -> str | None:
+    """The commit that made a version, as it was when the table was opened; None where it is gone.
+
+    Where the command has not opened the table, its log is asked.
+    """
+    copies = _copies.get()
+    if not path.is_local and copies is not None:
+        content = copies.read_commit(path, version)
+        if content is not None:
+            return content.decode()
+    return files.read_commit_text(path, version)
+
+
+def copy_data(path: Location, names: Sequence[str]) -> list[Path] | None:
+    """Data files of a table on shared storage as files of this machine, until the command ends.
+
+    Each is read as a whole, once. None where the table is on a disk, or a file is gone.
+    """
+    copies = _copies.get()
+    return None if path.is_local or copies is None else copies.copy_data(path, names)
+
+
+def keep_data(path: Location, name: str, content: bytes) -> None:
+    """Keeps a data file that this process has written to a table on shared storage."""
+    copies = _copies.get()
+    if not path.is_local and copies is not None:
+        copies.keep_data(path, name, content)
+
+
+def keep_commit(path: Location, version: int, content: bytes, tag: str) -> None:
+    """Keeps what this process has committed to a table on shared storage, so nobody reads it."""
+    copies = _copies.get()
+    if copies is not None:
+        copies.keep_commit(path, version, content, tag)
+
+
+def write_checkpoint(path: Location, version: int, opens: Opener) -> bool:
+    """Writes a log checkpoint of a version by its copy; whether there is one."""
+    copies = _copies.get()
+    if path.is_local or copies is None:
+        return False
+    copies.write_checkpoint(path, version, opens)
+    return True
 
 
 def note_version(path: Location, version: int) -> None:

@@ -15,10 +15,11 @@ from pyspark.sql import types as T
 from windowing.location import Location
 from windowing.storage import delta, delta_log, plain_table, spark_internals, staged_files
 from windowing.storage.arrow_merge import Clauses
-from windowing.storage.control import superseded
+from windowing.storage.commit_file import superseded
 from windowing.storage.few_rows import collect_few
-from windowing.storage.files import has_commit, newest_version
-from windowing.storage.kept_open import find_noted_version
+from windowing.storage.kept_open import copy_data, find_noted_version, has_commit, newest_version
+from windowing.storage.pinned_rows import is_local
+from windowing.storage.plain_log import PROPERTIES, is_simple_schema
 from windowing.storage.plain_table import Bounds, PlainTable
 
 _AS_STORED = {
@@ -33,6 +34,8 @@ EVERY_ROW: Bounds = {}
 """The bounds of a query that needs a whole table."""
 _SMALL_BYTES = 64 * 1024 * 1024
 """Up to this size reading a whole table takes no longer than finding the files that are needed."""
+_COPIED_BYTES = 16 * 1024 * 1024
+"""Up to this size the files of a query are copied from shared storage as a whole."""
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
 """How settings of a session begin that give new tables properties."""
 
@@ -104,7 +107,25 @@ def read_snapshot(
     if snapshot.plain is None or not files:
         return delta.read(spark, snapshot.path)
     reader = spark.read.schema(_schema_of(snapshot.plain)).options(**_AS_STORED)
-    return reader.parquet(*((snapshot.path / file.path).hadoop for file in files))
+    copied = _copy_files(spark, snapshot, files)
+    return reader.parquet(*(copied or ((snapshot.path / file.path).hadoop for file in files)))
+
+
+def _copy_files(
+    spark: SparkSession, snapshot: Snapshot, files: Sequence[plain_table.File]
+) -> list[str] | None:
+    """Few small files on shared storage as files of this machine, for a JVM that is on it, too.
+
+    Spark would ask for each of them five times and more, and this process asks once.
+    """
+    if snapshot.path.is_local or not is_local(spark.sparkContext.master or ""):
+        return None
+    if sum(file.bytes for file in files) > _COPIED_BYTES:
+        return None
+    copied = copy_data(snapshot.path, [file.path for file in files]) or []
+    if any(_PATTERN.search(str(file)) for file in copied):
+        return None
+    return [f"file:{file}" for file in copied]
 
 
 def _choose_files(snapshot: Snapshot, within: Bounds | None) -> list[plain_table.File] | None:
@@ -200,9 +221,9 @@ def create(
 
 def _is_simple(spark: SparkSession, columns: T.StructType, properties: Mapping[str, str]) -> bool:
     """Whether a new table is plain, and no setting of the session gives it other properties."""
-    if not properties.keys() <= plain_table.PROPERTIES:
+    if not properties.keys() <= PROPERTIES:
         return False
-    if not plain_table.is_simple_schema(columns.json()):
+    if not is_simple_schema(columns.json()):
         return False
     return _DEFAULTS not in spark_internals.list_settings(spark)
 

@@ -7,7 +7,6 @@ each, so it does this for few rows, and commits the files in which Spark has wri
 every other table Spark does.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -35,7 +34,6 @@ from windowing.storage.commit_file import (
     Action,
     DataFile,
     add_file,
-    commit,
     note_transaction,
     remove_file,
     tell_changes,
@@ -44,7 +42,6 @@ from windowing.storage.commit_file import (
 from windowing.storage.control import (
     KEEPS_COMMITS,
     TableError,
-    check_next,
     commit_once,
     committing,
     create_delta,
@@ -55,33 +52,18 @@ from windowing.storage.control import (
     read_file_as,
 )
 from windowing.storage.footers import read_footer
-from windowing.storage.kept_open import Opener, note_version
+from windowing.storage.kept_open import write_checkpoint
+from windowing.storage.log_copies import Opener
+from windowing.storage.next_commit import commit_next, list_pruned
+from windowing.storage.plain_log import is_plain
 
 MOST_FILES = 1_000
 """How many files are read by their names. For more, Spark chooses those it needs in a job."""
 
-_FEATURES = {"appendOnly", "changeDataFeed", "invariants", "timestampNtz"}
-"""Table features that Delta lists for tables to which it writes as to one without features."""
-PROPERTIES = {
-    "delta.checkpointInterval",
-    "delta.dataSkippingStatsColumns",
-    "delta.deletedFileRetentionDuration",
-    "delta.enableChangeDataFeed",
-    "delta.enableDeletionVectors",
-    "delta.feature.timestampNtz",
-    "delta.logRetentionDuration",
-}
-"""Properties that delta-rs follows, or that don't matter to a writer."""
-_TIMES_KEPT = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration")
-_MORE_THAN_A_TYPE = re.compile(r'"nullable":false|"metadata":\{(?!\}|"comment":"[^"]*"\})')
-_ANY_TIME = "interval 30 days"
-_SIMPLE_TIME = re.compile(r"interval \d+ (hour|day|week)s?")
-"""How a time is written that delta-rs reads as Spark does. It takes others for its own default."""
 _MILLISECOND = 1_000
 """Delta cuts the times of its statistics to milliseconds: they are up to one too early."""
 _CHANGE_FEED = "delta.enableChangeDataFeed"
 _INTERVAL = "delta.checkpointInterval"
-_PRUNED = "delta.dataSkippingStatsColumns"
 _COMPRESSION = WriterProperties(compression="ZSTD", compression_level=3)
 
 _COMPARED_ALIKE = (
@@ -132,11 +114,11 @@ def find_plain(path: Location) -> PlainTable | None:
 
     A path is a local one here. A name of Spark's catalog is none.
     """
-    return _find_plain(path, open_table)
+    return _find_plain(path, open_table if path.is_local else open_to_read)
 
 
 def find_plain_to_read(path: Location) -> PlainTable | None:
-    """`find_plain` for callers that write nothing through what they get."""
+    """`find_plain` for callers that commit nothing to what they get."""
     return _find_plain(path, open_to_read)
 
 
@@ -145,35 +127,12 @@ def _find_plain(path: Location, opens: Opener) -> PlainTable | None:
         return None
     try:
         table = opens(path)
-        if table is None or not _is_plain(table):
+        if table is None or not is_plain(table):
             return None
     except (TableError, OSError):
         # Spark says what is wrong with it.
         return None
     return PlainTable(path, table)
-
-
-def _is_plain(table: DeltaTable) -> bool:
-    protocol = table.protocol()
-    features = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
-    metadata = table.metadata()
-    settings = metadata.configuration
-    return (
-        features <= _FEATURES
-        and settings.keys() <= PROPERTIES
-        and settings.get("delta.enableDeletionVectors", "false") == "false"
-        and all(_SIMPLE_TIME.fullmatch(settings.get(name, _ANY_TIME)) for name in _TIMES_KEPT)
-        and not metadata.partition_columns
-        and is_simple_schema(str(table.schema().to_json()))
-    )
-
-
-def is_simple_schema(schema_json: str) -> bool:
-    """Whether columns, as a log has them, are no more than names and types.
-
-    Those that are generated, collated, of a type that was widened, or never null are more.
-    """
-    return not _MORE_THAN_A_TYPE.search(schema_json)
 
 
 def list_files(plain: PlainTable, bounds: Bounds) -> list[File] | None:
@@ -246,11 +205,18 @@ def append(plain: PlainTable, rows: pa.Table, transaction: tuple[str, int] | Non
 
     The commit carries the `transaction`. Busy if another commit comes first.
     """
+    fitted = _fit_types(rows, plain.schema)
+    if not plain.path.is_local:
+        noted = [] if transaction is None else [note_transaction(*transaction)]
+        with errors_explained(plain.path):
+            added = add_file(write_data_file(plain.path, fitted), list_pruned(plain.table))
+        _commit(plain, "WRITE", [*noted, added])
+        return
     transactions = [] if transaction is None else [Transaction(*transaction)]
     with committing(plain.path, plain.table):
         write_deltalake(
             plain.table,
-            _fit_types(rows, plain.schema),
+            fitted,
             mode="append",
             commit_properties=commit_once(*transactions),
             post_commithook_properties=KEEPS_COMMITS,
@@ -265,7 +231,7 @@ def add_files(
 
     Files without rows are deleted. Their statistics are those that Delta would write.
     """
-    pruned = _find_pruned(plain)
+    pruned = list_pruned(plain.table)
     actions = [] if transaction is None else [note_transaction(*transaction)]
     for file in map(read_footer, files):
         if file.rows:
@@ -277,19 +243,12 @@ def add_files(
 
 def _commit(plain: PlainTable, operation: str, actions: Sequence[Action]) -> None:
     """Makes the next version of a table, of which the one that is open here does not learn."""
-    number = plain.version + 1
-    check_next(plain.path, number)
     with errors_explained(plain.path):
-        commit(plain.path, number, operation, actions)
-        note_version(plain.path, number)
-        if number % int(plain.table.metadata().configuration.get(_INTERVAL, "100")) == 0:
+        commit_next(plain.path, plain.table, operation, actions)
+        number = plain.version + 1
+        interval = plain.table.metadata().configuration.get(_INTERVAL, "100")
+        if number % int(interval) == 0 and not write_checkpoint(plain.path, number, open_table):
             open_delta(plain.path).create_checkpoint()
-
-
-def _find_pruned(plain: PlainTable) -> list[str]:
-    """The columns whose statistics readers look for in the log."""
-    allowed = plain.table.metadata().configuration.get(_PRUNED)
-    return plain.schema.names if allowed is None else allowed.split(",")
 
 
 def merge(plain: PlainTable, changed: pa.Table, clauses: Clauses) -> None:
@@ -310,7 +269,7 @@ def merge(plain: PlainTable, changed: pa.Table, clauses: Clauses) -> None:
         actions = [remove_file(file) for file in touched]
         home = plain.path
         if written.num_rows:
-            actions.append(add_file(write_data_file(home, written), _find_pruned(plain)))
+            actions.append(add_file(write_data_file(home, written), list_pruned(plain.table)))
         if plain.table.metadata().configuration.get(_CHANGE_FEED) == "true":
             feed = tell_feed(stored, fitted, matches, clauses)
             actions.append(tell_changes(write_data_file(home / CHANGES, feed)))

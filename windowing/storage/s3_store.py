@@ -38,6 +38,8 @@ _UNDECIDED = (errno.EAGAIN, "the store refuses a condition that is met")
 _MISSING = (errno.ENOENT, os.strerror(errno.ENOENT))
 _ATTEMPTS = 3
 """How often a conditional write is tried at most, when no answer says what became of it."""
+_PAGE = 1_000
+"""How many files one request lists."""
 _SMALL_BYTES = 1_000_000
 _RETRIES = 6
 _CONNECT_SECONDS = 5.0
@@ -139,6 +141,31 @@ class S3Store:
         paths = [*found["common_prefixes"], *(each["path"] for each in found["objects"])]
         yield from (path.removeprefix(start) for path in paths if path.startswith(start))
 
+    def list_directories(self, directory: Location) -> Iterator[str]:
+        """The names of the directories in a directory, in no order."""
+        with errors_of_s3(directory):
+            found = obstore.list_with_delimiter(self._client(directory), _key(directory) or None)
+        yield from (path.rpartition("/")[2] for path in found["common_prefixes"])
+
+    def list_tags(self, directory: Location, after: str) -> Iterator[tuple[str, str]]:
+        """The files below a directory whose paths come after a text, by a thousand a request."""
+        key = _key(directory)
+        start = f"{key}/" if key else ""
+        pages = obstore.list(
+            self._client(directory),
+            key or None,
+            offset=f"{start}{after}" if after else None,
+            chunk_size=_PAGE,
+        )
+        while True:
+            with errors_of_s3(directory):
+                page = next(pages, None)
+            if page is None:
+                return
+            for each in page:
+                if each["path"].startswith(start):
+                    yield each["path"].removeprefix(start), each["e_tag"] or ""
+
     def list_files(self, directory: Location) -> Mapping[str, StoredFile]:
         """All files below a directory by their paths from there, in order."""
         return {
@@ -164,7 +191,7 @@ class S3Store:
         start = f"{key}/" if key else ""
         found: dict[str, ObjectMeta] = {}
         with errors_of_s3(directory):
-            for page in obstore.list(client, key or None, chunk_size=1000):
+            for page in obstore.list(client, key or None, chunk_size=_PAGE):
                 for each in page:
                     is_below = each["path"].startswith(start)
                     if is_below and (each["size"] > 0 or self._is_file(client, each["path"])):

@@ -99,6 +99,16 @@ class SharedStore(Store, Protocol):
     def delete_file(self, file: Location) -> None:
         """Deletes a file; nothing where there is none."""
 
+    def list_directories(self, directory: Location) -> Iterator[str]:
+        """The names of the directories in a directory, in no order."""
+
+    def list_tags(self, directory: Location, after: str) -> Iterator[tuple[str, str]]:
+        """The files below a directory whose paths from there come after a text, and their tags.
+
+        They are in order of their paths. A thousand are listed by each request, and no more
+        requests are made than the caller needs.
+        """
+
 
 class LocalStore:
     """The file system of this machine."""

@@ -12,6 +12,9 @@ _SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
 def find_system_error(path: Location, error: Exception) -> OSError | None:
     """OSError with number and sentence; None where the table at `path` itself is wrong."""
     if not path.is_local:
+        if isinstance(error, OSError) and error.errno not in (None, ENOENT):
+            # A store has found the sentence for it already.
+            return error
         # A lake on a disk needs no client of S3.
         from windowing.storage.s3_errors import find_error
 

@@ -16,7 +16,7 @@ from deltalake.transaction import AddAction
 from windowing.errors import Busy
 from windowing.grid.zone import FIRST_US, LAST_US
 from windowing.location import Location
-from windowing.storage import control
+from windowing.storage import compaction, control
 
 SCHEMA = pa.schema(
     [
@@ -148,7 +148,7 @@ def test_times_that_spark_wrote_as_int96_keep_their_century(tmp_path: Path) -> N
     table.create_write_transaction([added], "append", table.schema(), [])
     assert list(control.read_rows(Location(str(path)))) == rows
     control.append_rows(Location(str(path)), SCHEMA, [row(3)], after=1)
-    assert control.compact_files(Location(str(path)), most=1)
+    assert compaction.compact_files(Location(str(path)), most=1)
     assert in_order(Location(str(path))) == [*rows, row(3)]
 
 
@@ -169,9 +169,9 @@ def test_compaction_makes_few_files_of_many_and_changes_no_row(tmp_path: Path) -
     path = Location(str(tmp_path / "table"))
     version = write_rows(path, 5)
     before = in_order(path)
-    assert not control.compact_files(path, most=5)
+    assert not compaction.compact_files(path, most=5)
     assert control.read_version(path) == version
-    assert control.compact_files(path, most=4)
+    assert compaction.compact_files(path, most=4)
     found = control.read_contents(path)
     assert (found.version, len(found.files)) == (version + 1, 1)
     assert in_order(path) == before
@@ -184,7 +184,7 @@ def test_older_versions_can_be_read_after_a_compaction(tmp_path: Path) -> None:
     path = Location(str(tmp_path / "table"))
     version = write_rows(path, 4)
     opened_before = DeltaTable(path.local)
-    control.compact_files(path, most=1)
+    compaction.compact_files(path, most=1)
     for table in (opened_before, DeltaTable(path.local, version=version)):
         assert table.to_pyarrow_table().num_rows == 4
 
@@ -193,7 +193,7 @@ def test_a_table_opens_from_its_log_checkpoint_after_a_compaction(tmp_path: Path
     """Its rows are not in older commits alone."""
     path = Location(str(tmp_path / "table"))
     write_rows(path, 3)
-    control.compact_files(path, most=1)
+    compaction.compact_files(path, most=1)
     newest = control.read_version(path)
     for version in range(newest):
         (tmp_path / "table" / "_delta_log" / f"{version:020}.json").unlink()
@@ -204,7 +204,7 @@ def test_a_table_opens_from_its_log_checkpoint_after_a_compaction(tmp_path: Path
 def test_a_compaction_deletes_commits_that_are_older_than_the_table_keeps(tmp_path: Path) -> None:
     path = Location(str(tmp_path / "table"))
     write_rows(path, 3)
-    control.compact_files(path, most=1)
+    compaction.compact_files(path, most=1)
     log = tmp_path / "table" / "_delta_log"
     days_40 = time.time() - 40 * 86_400
     for file in log.iterdir():
@@ -212,7 +212,7 @@ def test_a_compaction_deletes_commits_that_are_older_than_the_table_keeps(tmp_pa
     newest = control.read_version(path)
     control.append_rows(path, SCHEMA, [row(3)], after=newest)
     assert (log / f"{0:020}.json").exists()
-    control.compact_files(path, most=1)
+    compaction.compact_files(path, most=1)
     assert not (log / f"{0:020}.json").exists()
     assert [each["run"] for each in in_order(path)] == [0, 1, 2, 3]
 
@@ -229,8 +229,8 @@ def test_a_compaction_that_comes_second_leaves_the_files_as_they_are(
         control.replace_rows(path, SCHEMA, [row(2, read=7)], "run = 2")
         return commit()
 
-    monkeypatch.setattr(control, "commit_once", overtaken)
-    assert not control.compact_files(path, most=1)
+    monkeypatch.setattr(compaction, "commit_once", overtaken)
+    assert not compaction.compact_files(path, most=1)
     assert control.read_version(path) == version + 1
     assert in_order(path)[2] == row(2, read=7)
 
@@ -247,9 +247,9 @@ def test_a_compaction_that_ends_before_its_log_checkpoint_is_complete(
 
     monkeypatch.setattr(DeltaTable, "create_checkpoint", killed)
     with pytest.raises(KeyboardInterrupt):
-        control.compact_files(path, most=1)
+        compaction.compact_files(path, most=1)
     assert in_order(path) == before
-    assert not control.compact_files(path, most=1)
+    assert not compaction.compact_files(path, most=1)
 
 
 def test_a_log_contains_statistics_of_run_numbers_only(tmp_path: Path) -> None:

@@ -1,0 +1,46 @@
+"""The next version of a table, as this process commits it by a file of the log.
+
+It follows the version that was opened, and nothing else.
+"""
+
+from collections.abc import Sequence
+
+from deltalake import DeltaTable
+
+from windowing.location import Location
+from windowing.storage.commit_file import Action, commit, superseded
+from windowing.storage.kept_open import find_next_version, note_version
+from windowing.storage.permission import check_permission
+
+_PRUNED = "delta.dataSkippingStatsColumns"
+
+
+def check_next(path: Location, version: int) -> None:
+    """Raises Busy where a commit of `version` would not follow from what this command has made.
+
+    So it does where the command knows that its lock was taken over.
+    """
+    check_permission()
+    if find_next_version(path) not in (None, version):
+        raise superseded(path)
+
+
+def commit_next(
+    path: Location, table: DeltaTable, operation: str, actions: Sequence[Action]
+) -> None:
+    """Makes the version after that of `table`, which does not learn of it; Busy where it is made.
+
+    The version is one that this command has made.
+    """
+    number = table.version() + 1
+    check_next(path, number)
+    commit(path, number, operation, actions)
+    note_version(path, number)
+
+
+def list_pruned(table: DeltaTable) -> list[str]:
+    """The columns whose statistics readers look for in the log."""
+    allowed = table.metadata().configuration.get(_PRUNED)
+    if allowed is not None:
+        return [*allowed.split(",")]
+    return [field.name for field in table.schema().fields]

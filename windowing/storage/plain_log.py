@@ -1,0 +1,51 @@
+"""Which tables are plain, by what their logs say.
+
+A plain table is one whose files contain just its rows and columns, and that asks nothing of a
+writer but statistics and a change feed.
+"""
+
+import re
+
+from deltalake import DeltaTable
+
+_FEATURES = {"appendOnly", "changeDataFeed", "invariants", "timestampNtz"}
+"""Table features that Delta lists for tables to which it writes as to one without features."""
+PROPERTIES = {
+    "delta.checkpointInterval",
+    "delta.dataSkippingStatsColumns",
+    "delta.deletedFileRetentionDuration",
+    "delta.enableChangeDataFeed",
+    "delta.enableDeletionVectors",
+    "delta.feature.timestampNtz",
+    "delta.logRetentionDuration",
+}
+"""Properties that delta-rs follows, or that don't matter to a writer."""
+_TIMES_KEPT = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration")
+_MORE_THAN_A_TYPE = re.compile(r'"nullable":false|"metadata":\{(?!\}|"comment":"[^"]*"\})')
+_ANY_TIME = "interval 30 days"
+_SIMPLE_TIME = re.compile(r"interval \d+ (hour|day|week)s?")
+"""How a time is written that delta-rs reads as Spark does. It takes others for its own default."""
+
+
+def is_plain(table: DeltaTable) -> bool:
+    """Whether files of the table contain just its rows, and ask no more of a writer than these."""
+    protocol = table.protocol()
+    features = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+    metadata = table.metadata()
+    settings = metadata.configuration
+    return (
+        features <= _FEATURES
+        and settings.keys() <= PROPERTIES
+        and settings.get("delta.enableDeletionVectors", "false") == "false"
+        and all(_SIMPLE_TIME.fullmatch(settings.get(name, _ANY_TIME)) for name in _TIMES_KEPT)
+        and not metadata.partition_columns
+        and is_simple_schema(str(table.schema().to_json()))
+    )
+
+
+def is_simple_schema(schema_json: str) -> bool:
+    """Whether columns, as a log has them, are no more than names and types.
+
+    Those that are generated, collated, of a type that was widened, or never null are more.
+    """
+    return not _MORE_THAN_A_TYPE.search(schema_json)
