@@ -113,6 +113,8 @@ There, compiling and planning a query again costs more than running it.
 """
 FULL: Profile = {}
 """A session of any length."""
+_SHORT_BYTES = 20_000_000
+"""Up to this size of files, compiling well takes longer than it saves."""
 COMMON = {
     "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
     "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "tidemark-warehouse"),
@@ -144,3 +146,8 @@ def choose_for_run(size: RunSize | None) -> Profile:
 def choose_for_tables(pipeline: Pipeline) -> Profile:
     """The profile of a command that reads rows of the pipeline's tables."""
     return SHORT if stores_little(pipeline) else FULL
+
+
+def choose_for_files(size: int) -> Profile:
+    """The profile of an ingest of so many bytes."""
+    return SHORT if size <= _SHORT_BYTES else FULL

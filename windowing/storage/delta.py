@@ -47,6 +47,18 @@ def create(
         _build(DeltaTable.createIfNotExists(spark), path, schema, properties)
 
 
+def create_beside(
+    spark: SparkSession, path: Location, schema: T.StructType, properties: Mapping[str, str]
+) -> None:
+    """Creates the table at `path` as an append of nothing does.
+
+    CREATE TABLE would refuse a directory that has other files.
+    """
+    writer = no_rows(spark, schema).write.format("delta").mode("append").options(**properties)
+    with delta_log.committing(spark, path):
+        writer.save(path.hadoop)
+
+
 def replace(
     spark: SparkSession, path: Location, schema: T.StructType, properties: Mapping[str, str]
 ) -> None:
@@ -69,6 +81,11 @@ def rows(spark: SparkSession, values: Sequence[Mapping[str, Any]], schema: str) 
     columns = parse_columns(schema)
     # Rows that travel as Arrow need no Python worker, which takes a second to start.
     return spark.createDataFrame(arrow_rows(values, columns), columns).coalesce(1)
+
+
+def no_rows(spark: SparkSession, schema: T.StructType) -> DataFrame:
+    """No rows at all, with these columns."""
+    return spark.createDataFrame(arrow_rows([], schema), schema)
 
 
 def arrow_rows(values: Sequence[Mapping[str, Any]], columns: T.StructType) -> pa.Table:

@@ -1,0 +1,114 @@
+"""Files of one batch -> their records, group by group of files with the same columns.
+
+A file that is none of its format is left out here, with the reason.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import SparkSession
+
+from windowing.errors import UsageError
+from windowing.ingest import frame
+from windowing.ingest.frame import Records
+from windowing.ingest.header import BEGINNING, read_header
+from windowing.ingest.rule import GZIP, LandedFile, group_by_names
+from windowing.spec.pipeline import Files
+from windowing.storage import landed_files
+from windowing.storage.landed_files import UnreadableFile
+
+_ANY: tuple[str, ...] = ()
+"""The columns of JSON files, of which each record has its own."""
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """Files by their columns, and the reason for each file that is none.
+
+    `lines` are the lines of CSV files that have the names of their columns.
+    """
+
+    groups: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    lines: frozenset[str] = frozenset()
+
+
+def sort_files(files: Files, landed: Sequence[LandedFile]) -> Sorted:
+    """The files by their columns, which their first lines, or their footers, tell."""
+    names: dict[str, tuple[str, ...]] = {}
+    unreadable: dict[str, str] = {}
+    lines: set[str] = set()
+    for file in landed:
+        if file.bytes == 0:
+            continue
+        try:
+            found, line = _read_names(files, file.name)
+        except UnreadableFile as error:
+            unreadable[file.name] = error.reason
+            continue
+        except PermissionError as error:
+            raise UsageError(
+                f"{files.folder / file.name} can't be read ({error.strerror}); let the user of "
+                "this process read it, or take it out of the folder"
+            ) from error
+        if line is not None:
+            lines.add(line)
+        if found is not None:
+            names[file.name] = found
+    return Sorted(tuple(group_by_names(names)), unreadable, frozenset(lines))
+
+
+def _read_names(files: Files, name: str) -> tuple[tuple[str, ...] | None, str | None]:
+    """The columns of a file, None where it has no record, and the line that they stand in."""
+    place = files.folder / name
+    if files.format == "parquet":
+        return landed_files.read_parquet_names(place), None
+    is_gzip = name.endswith(GZIP)
+    beginning = landed_files.read_beginning(place, BEGINNING, is_gzip=is_gzip)
+    if files.format == "json":
+        return (_ANY if beginning.strip() else None), None
+    header = read_header(beginning, files.csv)
+    return (header.names or None), header.line
+
+
+def find_damaged(files: Files, names: Iterable[str]) -> Mapping[str, str]:
+    """The files that can't be read to their end, each with the reason; takes as long as reading."""
+    found: dict[str, str] = {}
+    for name in names:
+        try:
+            if files.format == "parquet":
+                landed_files.check_parquet(files.folder / name)
+            elif name.endswith(GZIP):
+                landed_files.check_gzip(files.folder / name)
+        except UnreadableFile as error:
+            found[name] = error.reason
+    return found
+
+
+def read_records(
+    spark: SparkSession, files: Files, found: Sorted, pinned: Sequence[str]
+) -> list[Records]:
+    """The records of all groups; `pinned` are the names in files that have a column."""
+    return [_read_group(spark, files, found, names, some, pinned) for names, some in found.groups]
+
+
+def _read_group(
+    spark: SparkSession,
+    files: Files,
+    found: Sorted,
+    names: tuple[str, ...],
+    some: tuple[str, ...],
+    pinned: Sequence[str],
+) -> Records:
+    if files.format == "parquet":
+        return frame.take_parquet(landed_files.read_parquet(spark, files.folder, some), pinned)
+    if files.format == "json" and files.multiline:
+        return frame.split_spanning_json(landed_files.read_whole(spark, files.folder, some), pinned)
+    if files.format == "csv" and files.multiline:
+        options = frame.csv_options(files.csv, spans=True)
+        rows = landed_files.read_spanning_csv(spark, files.folder, some, len(names), options)
+        return frame.split_spanning_csv(rows, names, pinned, files.csv)
+    lines = landed_files.read_lines(spark, files.folder, some)
+    if files.format == "json":
+        return frame.split_json(lines, pinned)
+    return frame.split_csv(lines, names, found.lines, pinned, files.csv)
