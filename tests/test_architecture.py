@@ -88,6 +88,7 @@ RULES = (
     "windowing/ingest/header.py",
     "windowing/ingest/inference.py",
     "windowing/ingest/names.py",
+    "windowing/ingest/proposal.py",
     "windowing/ledger/acceptance.py",
     "windowing/ledger/counts.py",
     "windowing/ledger/erased.py",

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     help="Take nothing; files that were written again after they were taken count as taken.",
 )
 def ingest(pipeline: "Pipeline", *, as_json: bool, keep_taken: bool) -> None:
-    """Append the files that have landed to the source table, each record once.
+    """Take files that have landed into the source table, each once.
 
-    The spec says in source.files where files land and how they are read. Records that are no rows
-    are kept beside the table, with file and reason. An interrupted ingest is finished first.
+    Their records are appended. The spec says in source.files where files land and how they are
+    read. Records that are no rows are kept beside the table, with file and reason. An interrupted
+    ingest is finished first.
     """
     from jobs.ingest import find_nothing_new
     from jobs.ingest import ingest as ingest_now

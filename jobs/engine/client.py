@@ -23,7 +23,18 @@ _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """The variable by which `spark-submit` names its JVM, which the command works in."""
 COMMANDS = frozenset(
     {
-        *("ingest", "run", "backfill", "validate", "publish", "explain", "show", "late", "state", "report"),
+        *(
+            "ingest",
+            "run",
+            "backfill",
+            "validate",
+            "publish",
+            "explain",
+            "show",
+            "late",
+            "state",
+            "report",
+        ),
         *("maintain", "doctor", "recover", "reset", "erase"),
     }
 )

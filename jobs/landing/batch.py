@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -28,6 +27,7 @@ from windowing.spec.pipeline import Files
 from windowing.storage import delta
 from windowing.storage.landed_files import list_landed
 from windowing.storage.pinned_rows import pin_rows
+from windowing.storage.spark_internals import SPARK_ERRORS
 
 _ADDED = "source_file string, rescued string"
 _HELPERS = f"{RECORD} string, {WHY} string"
@@ -36,7 +36,7 @@ _MICROS = 1_000_000
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch of files that was taken: the columns it was read by, and each file with its counts."""
+    """A batch of files that was taken: by which columns, and each file with its counts."""
 
     pinned: Pinned
     files: tuple[TakenFile, ...]
@@ -79,7 +79,7 @@ def _read_batch(
     """The columns, and the rows of all files as they are now, computed once."""
     try:
         return _read_sorted(spark, files, sort_files(files, landed))
-    except PySparkException:
+    except SPARK_ERRORS:
         # Spark does not tell which file it could not read.
         found = sort_files(files, landed)
         readable = [name for _, names in found.groups for name in names]
@@ -178,5 +178,3 @@ def _check_types(spark: SparkSession, source: Location, pinned: Pinned, files: F
                 "or change the table",
                 files.columns.text,
             )
-
-

@@ -12,12 +12,12 @@ from windowing.errors import UsageError
 from windowing.ingest import frame
 from windowing.ingest.frame import Records
 from windowing.ingest.header import BEGINNING, read_header
-from windowing.ingest.rule import GZIP, LandedFile, group_by_names
+from windowing.ingest.rule import GZIP, LandedFile, Shape, group_by_shape
 from windowing.spec.pipeline import Files
 from windowing.storage import landed_files
 from windowing.storage.landed_files import UnreadableFile
 
-_ANY: tuple[str, ...] = ()
+_ANY = Shape()
 """The columns of JSON files, of which each record has its own."""
 
 
@@ -25,24 +25,24 @@ _ANY: tuple[str, ...] = ()
 class Sorted:
     """Files by their columns, and the reason for each file that is none.
 
-    `lines` are the lines of CSV files that have the names of their columns.
+    `lines` are, by file, the lines of CSV files that have the names of their columns.
     """
 
     groups: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     unreadable: Mapping[str, str] = field(default_factory=dict)
-    lines: frozenset[str] = frozenset()
+    lines: Mapping[str, str] = field(default_factory=dict)
 
 
 def sort_files(files: Files, landed: Sequence[LandedFile]) -> Sorted:
     """The files by their columns, which their first lines, or their footers, tell."""
-    names: dict[str, tuple[str, ...]] = {}
+    shapes: dict[str, Shape] = {}
     unreadable: dict[str, str] = {}
-    lines: set[str] = set()
+    lines: dict[str, str] = {}
     for file in landed:
         if file.bytes == 0:
             continue
         try:
-            found, line = _read_names(files, file.name)
+            found, line = _read_shape(files, file.name)
         except UnreadableFile as error:
             unreadable[file.name] = error.reason
             continue
@@ -52,23 +52,23 @@ def sort_files(files: Files, landed: Sequence[LandedFile]) -> Sorted:
                 "this process read it, or take it out of the folder"
             ) from error
         if line is not None:
-            lines.add(line)
+            lines[file.name] = line
         if found is not None:
-            names[file.name] = found
-    return Sorted(tuple(group_by_names(names)), unreadable, frozenset(lines))
+            shapes[file.name] = found
+    return Sorted(tuple(group_by_shape(shapes)), unreadable, lines)
 
 
-def _read_names(files: Files, name: str) -> tuple[tuple[str, ...] | None, str | None]:
+def _read_shape(files: Files, name: str) -> tuple[Shape | None, str | None]:
     """The columns of a file, None where it has no record, and the line that they stand in."""
     place = files.folder / name
     if files.format == "parquet":
-        return landed_files.read_parquet_names(place), None
+        return Shape(*landed_files.read_parquet_columns(place)), None
     is_gzip = name.endswith(GZIP)
     beginning = landed_files.read_beginning(place, BEGINNING, is_gzip=is_gzip)
     if files.format == "json":
         return (_ANY if beginning.strip() else None), None
     header = read_header(beginning, files.csv)
-    return (header.names or None), header.line
+    return (Shape(header.names) if header.names else None), header.line
 
 
 def find_damaged(files: Files, names: Iterable[str]) -> Mapping[str, str]:
@@ -111,4 +111,5 @@ def _read_group(
     lines = landed_files.read_lines(spark, files.folder, some)
     if files.format == "json":
         return frame.split_json(lines, pinned)
-    return frame.split_csv(lines, names, found.lines, pinned, files.csv)
+    headers = [found.lines[name] for name in some if name in found.lines]
+    return frame.split_csv(lines, names, headers, pinned, files.csv)

@@ -96,4 +96,6 @@ class DropFolder:
     def record(self) -> list[dict[str, Any]]:
         """The record of files, in order."""
         found = control.read_rows(home_of(self.pipeline.source.table) / FILES)
-        return sorted((dict(row) for row in found), key=lambda row: (row["batch"], str(row["file"])))
+        return sorted(
+            (dict(row) for row in found), key=lambda row: (row["batch"], str(row["file"]))
+        )

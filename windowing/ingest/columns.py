@@ -34,7 +34,7 @@ class PinnedColumn:
 
 
 def read_columns(path: str) -> tuple[PinnedColumn, ...]:
-    """The columns that the file at `path` pins; SpecError, which names the file, for a wrong one."""
+    """The columns that the file at `path` pins; SpecError, with the file, for a wrong one."""
     given = document(path)
     try:
         return parse_columns(given)
@@ -64,8 +64,8 @@ def _parse_column(name: str, given: Any) -> PinnedColumn:
         )
     for key in given:
         if key not in _FIELDS:
-            hint = suggest_name(str(key), _FIELDS)
-            raise SpecError(f"{field}.{key}", f"is not a field here{hint}; {join_names(_FIELDS)} are")
+            known = f"{suggest_name(str(key), _FIELDS)}; {join_names(_FIELDS)} are"
+            raise SpecError(f"{field}.{key}", f"is not a field here{known}")
     for key, value in given.items():
         if not isinstance(value, str):
             raise SpecError(f"{field}.{key}", f"{quote_value(value)} is no text; put it in quotes")

@@ -101,7 +101,7 @@ def _read_text(text: Column, kind: T.DataType, pattern: str | None, csv: CsvForm
     if isinstance(kind, _NUMBERS):
         return _read_number(_plain_number(text, csv), kind)
     if isinstance(kind, _NESTED):
-        return F.from_json(text, kind)
+        return F.from_json(text, kind.simpleString())
     if isinstance(kind, (T.DateType, T.TimestampType, T.TimestampNTZType)):
         return _read_time(text, kind, pattern)
     return text.try_cast(kind)

@@ -3,6 +3,7 @@
 lines -> [source_file, __record, __why, values]; no record is left out here but empty lines.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,13 @@ RECORD = "__record"
 """The text of a record as it stands in its file."""
 _FIELDS = "__fields"
 _BROKEN = "__broken"
+_WINDOWS = "windows-1252"
+_CODES = [code for code in range(0x80, 0xA0) if code not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)]
+_CONTROLS = "".join(map(chr, _CODES))
+_PRINTED = bytes(_CODES).decode(_WINDOWS)
+"""Control characters of iso-8859-1, and what windows-1252 has in place of each."""
+_OBJECT = "map<string, variant>"
+"""An object of JSON. As texts its numbers would be those of doubles."""
 _NO_JSON = "is no JSON object"
 
 
@@ -48,7 +56,7 @@ def csv_options(form: CsvForm, *, spans: bool) -> dict[str, str]:
         "columnNameOfCorruptRecord": _BROKEN,
     }
     if spans:
-        options |= {"multiLine": "true", "encoding": form.encoding}
+        options |= {"multiLine": "true", "encoding": _known_to_spark(form.encoding)}
         options["header"] = str(form.header).lower()
     return options
 
@@ -78,7 +86,7 @@ def split_csv(
     why = F.coalesce(
         F.when(~F.col("__is_text"), f"has bytes that are not {form.encoding}"),
         F.when(F.col(f"__csv.{_BROKEN}").isNotNull(), f"has not {len(names)} values"),
-        F.when(_is_open(F.col(RECORD), columns, form), "has a quote that is not closed"),
+        F.when(_is_open(F.col(RECORD), form), "has a quote that is not closed"),
     )
     return _records_of(split.withColumn(WHY, why), dict(zip(names, columns, strict=True)), pinned)
 
@@ -87,9 +95,9 @@ def split_spanning_csv(
     found: DataFrame, names: Sequence[str], pinned: Iterable[str], form: CsvForm
 ) -> Records:
     """The same of records that may span lines, which Spark has split into [c0, c1, ...]."""
-    columns = [F.col(f"c{n}") for n in range(len(names))]
+    columns = [_translate(F.col(f"c{n}"), form.encoding) for n in range(len(names))]
     again = F.to_csv(F.struct(*columns), {"sep": form.delimiter, "quote": form.quote})
-    record = F.coalesce(F.col(_BROKEN), again)
+    record = F.coalesce(_translate(F.col(_BROKEN), form.encoding), again)
     replaced = F.contains(record, F.lit("\ufffd"))
     why = F.coalesce(
         F.when(F.col(_BROKEN).isNotNull(), f"has not {len(names)} values"),
@@ -99,11 +107,21 @@ def split_spanning_csv(
     return _records_of(split, dict(zip(names, columns, strict=True)), pinned)
 
 
-def _is_open(record: Column, values: Sequence[Column], form: CsvForm) -> Column:
-    """Whether a quote is opened and not closed: the value then begins with it, or ends the line."""
+def _is_open(record: Column, form: CsvForm) -> Column:
+    """Whether a value begins with a quote that nothing closes, up to the end of the line."""
+    quote, separator = re.escape(form.quote), re.escape(form.delimiter)
+    # Java would run out of stack on a long line if these loops could go back.
+    if form.escape is None:
+        rest = f"[^{quote}]*+(?:{quote}{quote}[^{quote}]*+)*+"
+    else:
+        escape = re.escape(form.escape)
+        rest = f"[^{quote}{escape}]*+(?:{escape}.[^{quote}{escape}]*+)*+"
+    is_open = record.rlike(f"(?:^|{separator}) *{quote}{rest}$")
+    if form.escape is not None:
+        return is_open
+    # Inside quotes, a delimiter may stand before two of them.
     marks = F.length(record) - F.length(F.replace(record, F.lit(form.quote), F.lit("")))
-    last = values[-1]
-    return (marks % 2 == 1) & F.startswith(F.ltrim(last), F.lit(form.quote))
+    return is_open & (marks % 2 == 1)
 
 
 def _decode(encoding: str) -> tuple[Column, Column]:
@@ -111,17 +129,27 @@ def _decode(encoding: str) -> tuple[Column, Column]:
     line = F.col(RECORD)
     if encoding == "utf-8":
         return F.make_valid_utf8(line), F.is_valid_utf8(line)
-    return F.decode(line.cast("binary"), encoding), F.lit(True)
+    text = F.decode(line.cast("binary"), _known_to_spark(encoding))
+    return _translate(text, encoding), F.lit(True)
 
 
-def _records_of(
-    split: DataFrame, columns: Mapping[str, Column], pinned: Iterable[str]
-) -> Records:
+def _known_to_spark(encoding: str) -> str:
+    """The encoding by which Spark reads such texts, of which windows-1252 is not one."""
+    return "iso-8859-1" if encoding == _WINDOWS else encoding
+
+
+def _translate(text: Column, encoding: str) -> Column:
+    """A text that was read in the other encoding, with the characters that this one has instead."""
+    return F.translate(text, _CONTROLS, _PRINTED) if encoding == _WINDOWS else text
+
+
+def _records_of(split: DataFrame, columns: Mapping[str, Column], pinned: Iterable[str]) -> Records:
     known = set(pinned)
     values = {name: value for name, value in columns.items() if name in known}
-    rest = [
-        part for name, value in columns.items() if name not in known for part in (F.lit(name), value)
-    ]
+    rest: list[Column] = []
+    for name, value in columns.items():
+        if name not in known:
+            rest += [F.lit(name), value]
     return Records(split, values, F.create_map(*rest).cast("map<string,string>"))
 
 
@@ -130,11 +158,14 @@ def split_json(lines: DataFrame, pinned: Iterable[str]) -> Records:
     records = lines.where(F.trim(F.col(RECORD)) != "")
     text, is_text = _decode("utf-8")
     split = records.withColumns({RECORD: text, "__is_text": is_text}).withColumn(
-        _FIELDS, F.from_json(F.col(RECORD), "map<string,string>")
+        _FIELDS, F.from_json(F.col(RECORD), _OBJECT)
     )
+    # Spark reads an object and passes over what is behind it.
+    as_list = F.concat(F.lit("["), F.col(RECORD), F.lit("]"))
+    is_one = F.coalesce(F.json_array_length(as_list) == 1, F.lit(False))
     why = F.coalesce(
         F.when(~F.col("__is_text"), "has bytes that are not utf-8"),
-        F.when(F.col(_FIELDS).isNull(), _NO_JSON),
+        F.when(F.col(_FIELDS).isNull() | ~is_one, _NO_JSON),
     )
     return _records_of_json(split.withColumn(WHY, why), pinned)
 
@@ -145,7 +176,7 @@ def split_spanning_json(whole: DataFrame, pinned: Iterable[str]) -> Records:
     as_list = F.when(F.startswith(text, F.lit("[")), text).otherwise(
         F.concat(F.lit("["), text, F.lit("]"))
     )
-    objects = F.from_json(as_list, "array<map<string,string>>")
+    objects = F.from_json(as_list, f"array<{_OBJECT}>")
     split = (
         whole.where(text != "")
         .withColumn("__objects", objects)
@@ -159,9 +190,13 @@ def split_spanning_json(whole: DataFrame, pinned: Iterable[str]) -> Records:
 def _records_of_json(split: DataFrame, pinned: Iterable[str]) -> Records:
     known = list(dict.fromkeys(pinned))
     fields = F.col(_FIELDS)
-    values = {name: F.try_element_at(fields, F.lit(name)) for name in known}
-    rest = F.map_filter(fields, lambda name, _: ~name.isin(known)) if known else fields
-    return Records(split, values, rest)
+    keys = F.map_keys(fields)
+    is_twice = F.size(F.array_distinct(keys)) < F.size(keys)
+    checked = split.withColumn(WHY, F.coalesce(F.col(WHY), F.when(is_twice, "has a name twice")))
+    values = {name: F.try_element_at(fields, F.lit(name)).cast("string") for name in known}
+    left = F.map_filter(fields, lambda name, _: ~name.isin(known)) if known else fields
+    rest = F.transform_values(left, lambda _, value: value.cast("string"))
+    return Records(checked, values, rest)
 
 
 def take_parquet(rows: DataFrame, pinned: Iterable[str]) -> Records:

@@ -153,9 +153,16 @@ def describe_names(names: Sequence[str], most: int = 3) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 
-def group_by_names(
-    headers: Mapping[str, tuple[str, ...]],
-) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Files that have the same columns in the same order: (columns, files)."""
-    ordered = sorted(headers, key=lambda file: (headers[file], file))
-    return [(names, tuple(files)) for names, files in groupby(ordered, key=headers.__getitem__)]
+@dataclass(frozen=True, order=True)
+class Shape:
+    """The names of a file's columns in their order, and their types where the file tells them."""
+
+    names: tuple[str, ...] = ()
+    types: str = ""
+
+
+def group_by_shape(shapes: Mapping[str, Shape]) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Files that have the same columns: their names, and the files."""
+    ordered = sorted(shapes, key=lambda file: (shapes[file], file))
+    groups = groupby(ordered, key=shapes.__getitem__)
+    return [(shape.names, tuple(files)) for shape, files in groups]

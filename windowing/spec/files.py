@@ -102,5 +102,5 @@ def _check_character(name: str, given: str | None) -> None:
     if given is not None and (len(given) != 1 or given in "\r\n\0"):
         raise SpecError(
             f"source.files.{name}",
-            f"{quote_value(given)} is not one character; a tab is written \"\\t\"",
+            f'{quote_value(given)} is not one character; a tab is written "\\t"',
         )

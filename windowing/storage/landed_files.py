@@ -74,11 +74,12 @@ def check_gzip(file: Location) -> None:
             raise UnreadableFile("ends in the middle of what gzip has compressed")
 
 
-def read_parquet_names(file: Location) -> tuple[str, ...]:
-    """The columns of a Parquet file; UnreadableFile where it is none."""
+def read_parquet_columns(file: Location) -> tuple[tuple[str, ...], str]:
+    """The names of a Parquet file's columns, and their types; UnreadableFile where it is none."""
     try:
         with store_of(file).open(file) as content:
-            return tuple(pq.ParquetFile(content).schema_arrow.names)
+            schema = pq.ParquetFile(content).schema_arrow.remove_metadata()
+            return tuple(schema.names), str(schema)
     except pa.ArrowException:
         raise UnreadableFile("is not a Parquet file, or is not complete") from None
 
@@ -127,7 +128,7 @@ def read_spanning_csv(
 
 def read_parquet(spark: SparkSession, folder: Location, files: Sequence[str]) -> DataFrame:
     """The rows of Parquet files that have the same columns, and `source_file`."""
-    reader = spark.read.format("parquet").option("mergeSchema", "true")
+    reader = spark.read.format("parquet")
     return _name_files(reader.load(_spell_paths(folder, files)), folder)
 
 

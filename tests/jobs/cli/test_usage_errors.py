@@ -25,6 +25,7 @@ from tests.support.refused_session import NO_SESSION, refuse_sessions
 from windowing.errors import Busy, ExpectationsFailed, SpecError, StateRefused, UsageError
 
 COMMANDS = (
+    "ingest",
     "run",
     "backfill",
     "validate",

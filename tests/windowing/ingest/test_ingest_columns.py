@@ -23,8 +23,10 @@ PLAIN = CsvForm()
         (["a.b", "a`b", "a=b", "a\tb"], ["a_b", "a_b_2", "a_b_3", "a_b_4"]),
         (["id", "ID"], ["id", "ID_2"]),
         (["", " ", "x"], ["column_1", "column_2", "x"]),
-        (["source_file", "RESCUED", "judged_by", "_change_type"],
-         ["source_file_2", "RESCUED_2", "judged_by_2", "_change_type_2"]),
+        (
+            ["source_file", "RESCUED", "judged_by", "_change_type"],
+            ["source_file_2", "RESCUED_2", "judged_by_2", "_change_type_2"],
+        ),
         (["_id", "__v"], ["_id", "v"]),
         (["größe", "価格"], ["größe", "価格"]),
         (["{}"], ["column_1"]),
@@ -132,7 +134,7 @@ def test_a_written_file_is_read_as_it_was_meant(tmp_path: Path) -> None:
         ({"columns": {"id": {"typ": "int"}}}, "columns.id.typ", "did you mean 'type'"),
         ({"columns": {"id": {"from": "x"}}}, "columns.id.type", "is missing"),
         ({"columns": {"id": {"type": 5}}}, "columns.id.type", "no text"),
-        ({"columns": {"a b": "int"}}, "columns.a b", "call it a_b, with from: \"a b\""),
+        ({"columns": {"a b": "int"}}, "columns.a b", 'call it a_b, with from: "a b"'),
         ({"columns": {"id": "int", "ID": "int"}}, "columns.ID", "call it ID_2"),
         ({"columns": {"rescued": "int"}}, "columns.rescued", "reserved"),
         (

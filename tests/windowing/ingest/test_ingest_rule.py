@@ -7,12 +7,13 @@ import pytest
 
 from windowing.ingest.rule import (
     LandedFile,
+    Shape,
     Standing,
     compare_files,
     cut_batches,
     describe_names,
     fence_number,
-    group_by_names,
+    group_by_shape,
     judge_standing,
     rows_number,
 )
@@ -34,24 +35,24 @@ def test_hidden_files_are_not_there_yet(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "name", "fits"),
+    ("form", "name", "times"),
     [
-        ("csv", "a.csv", True),
-        ("csv", "a.tsv.gz", True),
-        ("csv", "a.CSV", True),
-        ("csv", "a.zip", False),
-        ("csv", "a.csv.GZ", False),
-        ("json", "a.jsonl", True),
-        ("json", "a.ndjson.gz", True),
-        ("json", "a.csv", False),
-        ("parquet", "a.parquet", True),
-        ("parquet", "a.parquet.gz", False),
+        ("csv", "a.csv", 1),
+        ("csv", "a.tsv.gz", 1),
+        ("csv", "a.CSV", 1),
+        ("csv", "a.zip", 0),
+        ("csv", "a.csv.GZ", 0),
+        ("json", "a.jsonl", 1),
+        ("json", "a.ndjson.gz", 1),
+        ("json", "a.csv", 0),
+        ("parquet", "a.parquet", 1),
+        ("parquet", "a.parquet.gz", 0),
     ],
 )
-def test_files_of_another_format_are_named(form: str, name: str, fits: bool) -> None:
+def test_files_of_another_format_are_named(form: str, name: str, times: int) -> None:
     found = compare_files([landed(name)], {}, form)
-    assert [f.name for f in found.new] == [name] * fits
-    assert list(found.others) == [name] * (not fits)
+    assert [f.name for f in found.new] == [name] * times
+    assert list(found.others) == [name] * (1 - times)
 
 
 @pytest.mark.parametrize("now", [landed("a.csv", 11), landed("a.csv", 9), landed("a.csv", at=1)])
@@ -74,27 +75,27 @@ def test_batches_have_an_end_in_bytes_and_files() -> None:
 
 
 @pytest.mark.parametrize(
-    ("recorded", "committed", "is_void", "standing"),
+    ("recorded", "committed", "void", "standing"),
     [
-        (0, 0, False, Standing.WHOLE),
-        (1, 0, False, Standing.OPEN),
-        (1, 2, False, Standing.WHOLE),
-        (1, 3, False, Standing.FENCED),
-        (1, 3, True, Standing.WHOLE),
-        (2, 3, False, Standing.OPEN),
-        (2, 2, False, Standing.OPEN),
-        (2, 4, False, Standing.WHOLE),
-        (0, 2, False, Standing.RECORD_BEHIND),
-        (0, 3, False, Standing.RECORD_BEHIND),
-        (1, 4, False, Standing.RECORD_BEHIND),
-        (2, 0, False, Standing.TABLE_BEHIND),
-        (5, 4, False, Standing.TABLE_BEHIND),
+        (0, 0, "", Standing.WHOLE),
+        (1, 0, "", Standing.OPEN),
+        (1, 2, "", Standing.WHOLE),
+        (1, 3, "", Standing.FENCED),
+        (1, 3, "void", Standing.WHOLE),
+        (2, 3, "", Standing.OPEN),
+        (2, 2, "", Standing.OPEN),
+        (2, 4, "", Standing.WHOLE),
+        (0, 2, "", Standing.RECORD_BEHIND),
+        (0, 3, "", Standing.RECORD_BEHIND),
+        (1, 4, "", Standing.RECORD_BEHIND),
+        (2, 0, "", Standing.TABLE_BEHIND),
+        (5, 4, "", Standing.TABLE_BEHIND),
     ],
 )
 def test_record_and_table_fit_or_are_told_apart(
-    recorded: int, committed: int, is_void: bool, standing: Standing
+    recorded: int, committed: int, void: str, standing: Standing
 ) -> None:
-    assert judge_standing(recorded, committed, is_void=is_void) is standing
+    assert judge_standing(recorded, committed, is_void=void == "void") is standing
 
 
 class Crashed(Exception):
@@ -179,8 +180,10 @@ def test_every_file_is_taken_once_wherever_ingests_end(seed: int) -> None:
 
 
 def test_files_with_equal_columns_are_one_group() -> None:
-    groups = group_by_names({"1": ("a", "b"), "2": ("b", "a"), "3": ("a", "b")})
-    assert groups == [(("a", "b"), ("1", "3")), (("b", "a"), ("2",))]
+    shapes = {"1": Shape(("a", "b")), "2": Shape(("b", "a")), "3": Shape(("a", "b"))}
+    shapes["4"] = Shape(("a", "b"), "int")
+    groups = group_by_shape(shapes)
+    assert groups == [(("a", "b"), ("1", "3")), (("a", "b"), ("4",)), (("b", "a"), ("2",))]
 
 
 def test_many_names_are_told_by_some() -> None:

@@ -84,8 +84,9 @@ class FilesDocument(Document):
         "utf-8", description="the encoding of CSV files"
     )
     multiline: bool = Field(
-        False, description="whether a value in quotes may contain line breaks (CSV), or one record "
-        "may span lines (JSON)"
+        False,
+        description="whether a value in quotes may contain line breaks (CSV), or one record "
+        "may span lines (JSON)",
     )
     decimal: Literal[".", ","] = Field(
         ".", description="what stands before the decimals of a number in CSV"
