@@ -28,7 +28,7 @@ def read_header(beginning: bytes, form: CsvForm) -> Header:
     A file without any record has no columns.
     """
     text = beginning.decode(form.encoding, errors="replace").removeprefix(_BOM)
-    lines = _split_lines(text)
+    lines = split_lines(text)
     reader = csv.reader(
         lines,
         delimiter=form.delimiter,
@@ -41,11 +41,11 @@ def read_header(beginning: bytes, form: CsvForm) -> Header:
         return Header((), None)
     if not form.header:
         return Header(tuple(f"column_{place}" for place in range(1, len(first) + 1)), None)
-    line = next(line for line in _split_lines(text) if line.strip())
+    line = next(line for line in split_lines(text) if line.strip())
     return Header(tell_apart(first), line.rstrip("\r\n"))
 
 
-def _split_lines(text: str) -> Iterator[str]:
+def split_lines(text: str) -> Iterator[str]:
     """The lines with a line feed behind each, whatever stands there in the file."""
     begin = 0
     for end in _LINE_END.finditer(text):

@@ -155,7 +155,7 @@ def _times(
 def _us_of(value: Any) -> int | None:
     if not isinstance(value, datetime):
         value = datetime.combine(value, time())
-    at = value if value.tzinfo else value.replace(tzinfo=UTC)
+    at: datetime = value if value.tzinfo else value.replace(tzinfo=UTC)
     return (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
