@@ -28,6 +28,7 @@ from jobs.erase import Erased, Lifted
 from jobs.explain import News, Plan, Touched
 from jobs.failing import Failing
 from jobs.ingest import Ingestion
+from jobs.init import Project
 from jobs.locking.holder import Holder
 from jobs.locking.lease_note import LeaseNote, State
 from jobs.maintain import Maintenance, Tended
@@ -40,6 +41,7 @@ from windowing.columns import META
 from windowing.doctor.rule import Finding
 from windowing.errors import StateRefused
 from windowing.grid.range import Range
+from windowing.ingest.proposal import Proposal, Proposed
 from windowing.ingest.rule import LandedFile
 from windowing.ingest.table import TakenFile
 from windowing.location import Location
@@ -130,6 +132,17 @@ UNKNOWN = Plan(
     None,
 )
 ERASED = Erased({"hourly": 3}, CHANGES, 7, ("daily",))
+PART = Proposed("ordered_at", "a time in all")
+PROJECT = Project(
+    "trips",
+    {"trips.yaml": "name: trips"},
+    Proposal(PART, None, PART, None, PART, PART, {}, {}),
+    RAN,
+    "hourly",
+    NO_ROWS,
+    9,
+    1,
+)
 TAKEN = Ingestion(
     (TakenFile(LandedFile("1.csv", 90, 0), 3, 1),), ("read.me",), ("price",), "columns/trips.yaml"
 )
@@ -159,6 +172,12 @@ LOCK = LeaseNote(
     7, State.FREE, 30.0, Holder("tidemark run", 4711, "etl-2", "2026-03-02T12:10:31+00:00")
 )
 CASES = {
+    "init": (
+        Case(
+            "init FOLDER",
+            {"jobs.init.propose_project": PROJECT, "jobs.init.write_project": None},
+        ),
+    ),
     "ingest": (
         Case("ingest SPEC", {"jobs.ingest.find_nothing_new": TAKEN}),
         Case("ingest SPEC", {"jobs.ingest.find_nothing_new": Ingestion()}),
@@ -383,7 +402,8 @@ def print_object(case: Case, home: Path) -> dict[str, Any]:
     spec = home / "trips.yaml"
     source = {**SPEC["source"], "files": {"folder": "drop"}}
     spec.write_text(json.dumps({**SPEC, "source": source}))
-    line = [str(spec) if word == "SPEC" else word for word in case.words.split()]
+    places = {"SPEC": str(spec), "FOLDER": str(home / "trips")}
+    line = [places.get(word, word) for word in case.words.split()]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("jobs.session.spark_session", lambda **_: None)
         for function, value in case.returned.items():

@@ -132,7 +132,16 @@ def test_a_file_that_is_written_while_it_is_read_is_left_for_later(
     assert drop.take(spark).appended == 3
 
 
-@pytest.mark.parametrize("place", BEFORE_THE_FENCE + BEHIND_THE_FENCE)
+QUICK = ("ingest.quarantined", "ingest.appended")
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        place if place in QUICK else pytest.param(place, marks=pytest.mark.deep)
+        for place in BEFORE_THE_FENCE + BEHIND_THE_FENCE
+    ],
+)
 def test_an_ingest_that_ends_at_any_place_repeats_and_loses_nothing(
     place: str, spark: SparkSession, tmp_path: Path
 ) -> None:

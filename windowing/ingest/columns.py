@@ -106,9 +106,9 @@ def _check_names(columns: Sequence[PinnedColumn]) -> None:
         if name != possible:
             raise SpecError(
                 f"columns.{name}",
-                f"{quote_value(name)} can't be a column beside the others, because it has a space "
-                "or one of , ; { } ( ) = . `, begins with __, differs by case alone, or is "
-                f"reserved ({FILE}, {RESCUED}); call it {possible}, with from: {in_quotes(name)}",
+                f"{quote_value(name)} can't be a column here: a name has letters, digits and _, "
+                "does not begin with a digit or __, differs from others by more than case, and is "
+                f"not {FILE} or {RESCUED}; call it {possible}, with from: {in_quotes(name)}",
             )
     sources: dict[str, str] = {}
     for column in columns:

@@ -1,9 +1,10 @@
 """What the columns of files are called in the source table.
 
-A name stays as it is where a Delta table and a pipeline can have it. Elsewhere each run of
-characters that it can't have becomes one underscore, so that `Total Amount (EUR)` is
-`Total_Amount_EUR`. A name without any other character is `column_3`, after its place. Names that
-would differ by case alone, and names that are taken, get the next free number: `price_2`.
+A name of letters, digits and underscores stays as it is. Elsewhere each run of other characters
+becomes one underscore, but none at the ends, so that `Total Amount (EUR)` is `Total_Amount_EUR`.
+So every column can be used in a spec without quotes. A name that would be empty, or begin with a
+digit, begins with `column_`: the third one without a name is `column_3`. Names that would differ by
+case alone, and names that are taken, get the next free number: `price_2`.
 """
 
 import re
@@ -15,7 +16,7 @@ FILE, RESCUED = "source_file", "rescued"
 """The columns that an ingest adds: the file of a row, and as JSON what did not fit."""
 
 _TAKEN = (FILE, RESCUED, *FEED_COLUMNS, *SOURCE_COLUMNS)
-_UNFIT = re.compile(r"[ ,;{}()\n\t=`.\x00-\x1f\x7f\xa0]+")
+_UNFIT = re.compile(r"\W+")
 
 
 def name_columns(names: Sequence[str], taken: Iterable[str] = ()) -> tuple[str, ...]:
@@ -27,19 +28,21 @@ def name_columns(names: Sequence[str], taken: Iterable[str] = ()) -> tuple[str, 
     used = {name.lower() for name in (*_TAKEN, *taken)}
     found = []
     for place, name in enumerate(names, 1):
-        free = _find_free(_clean_name(name) or f"column_{place}", used)
+        free = _find_free(_clean_name(name, place), used)
         used.add(free.lower())
         found.append(free)
     return tuple(found)
 
 
-def _clean_name(name: str) -> str:
-    stripped = name.strip()
-    if stripped.startswith(HELPER):
-        stripped = stripped.lstrip("_")
-    if not _UNFIT.search(stripped):
-        return stripped
-    return _UNFIT.sub("_", stripped).strip("_")
+def _clean_name(name: str, place: int) -> str:
+    cleaned = name.strip()
+    if cleaned.startswith(HELPER):
+        cleaned = cleaned.lstrip("_")
+    if _UNFIT.search(cleaned):
+        cleaned = _UNFIT.sub("_", cleaned).strip("_")
+    if not cleaned.strip("_"):
+        return f"column_{place}"
+    return f"column_{cleaned}" if cleaned[0].isdigit() else cleaned
 
 
 def _find_free(name: str, used: set[str]) -> str:

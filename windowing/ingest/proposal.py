@@ -238,7 +238,8 @@ def _propose_lateness(times: Sequence[int]) -> Proposed:
     latest = max(_lags(times), default=0)
     _, size = _window_of(times)
     lateness = round_up(max(10 * latest, size))
-    why = f"the latest event came {write_length(latest)} behind" if latest else "no event was late"
+    told = write_length(latest - latest % (_MINUTE if latest > _HOUR else _SECOND))
+    why = f"the latest event came {told} behind" if latest else "no event was late"
     return Proposed(write_length(lateness), f"{why}; forever is allowed, too")
 
 

@@ -29,7 +29,9 @@ PLAIN = CsvForm()
         ),
         (["_id", "__v"], ["_id", "v"]),
         (["größe", "価格"], ["größe", "価格"]),
-        (["{}"], ["column_1"]),
+        (["{}", "_"], ["column_1", "column_2"]),
+        (["2026", "1st"], ["column_2026", "column_1st"]),
+        (["@type", "order-id", "Betrag €"], ["type", "order_id", "Betrag"]),
     ],
 )
 def test_names_that_a_table_can_not_have_are_changed_by_rule(
@@ -136,7 +138,7 @@ def test_a_written_file_is_read_as_it_was_meant(tmp_path: Path) -> None:
         ({"columns": {"id": {"type": 5}}}, "columns.id.type", "no text"),
         ({"columns": {"a b": "int"}}, "columns.a b", 'call it a_b, with from: "a b"'),
         ({"columns": {"id": "int", "ID": "int"}}, "columns.ID", "call it ID_2"),
-        ({"columns": {"rescued": "int"}}, "columns.rescued", "reserved"),
+        ({"columns": {"rescued": "int"}}, "columns.rescued", "is not source_file or rescued"),
         (
             {"columns": {"a": "int", "b": {"type": "int", "from": "a"}}},
             "columns.b.from",
