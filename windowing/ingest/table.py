@@ -127,7 +127,7 @@ def void_batch(table: Location, batch: int, at_us: int) -> None:
 def create_table(spark: SparkSession, table: Location, columns: T.StructType) -> None:
     """Creates the source table unless it exists; its directory may have files already."""
     if not delta.exists(spark, table):
-        delta.create_beside(spark, table, columns, _NEW_TABLE)
+        delta.append_to_source(delta.no_rows(spark, columns), table, properties=_NEW_TABLE)
 
 
 def find_schema(spark: SparkSession, table: Location) -> T.StructType | None:
@@ -141,7 +141,7 @@ def append_rows(rows: DataFrame, table: Location, batch: int) -> None:
     Busy where another ingest has fenced the batch off.
     """
     fitting = rows.where(F.col(WHY).isNull()).drop(WHY, RECORD)
-    delta.append(fitting, table, (APPLICATION, rows_number(batch)), widen=True)
+    delta.append_to_source(fitting, table, (APPLICATION, rows_number(batch)))
     # Delta passes over the number of a batch that was fenced off, without an error.
     if find_committed(table) != rows_number(batch):
         raise control.superseded(table)
@@ -150,7 +150,7 @@ def append_rows(rows: DataFrame, table: Location, batch: int) -> None:
 def fence_batch(spark: SparkSession, table: Location, batch: int) -> None:
     """Commits without rows; whoever still wants to commit those of the batch is refused then."""
     nothing = delta.no_rows(spark, delta.read(spark, table).schema)
-    delta.append(nothing, table, (APPLICATION, fence_number(batch)))
+    delta.append_to_source(nothing, table, (APPLICATION, fence_number(batch)))
 
 
 def quarantine_rows(rows: DataFrame, table: Location, batch: int, at_us: int) -> None:

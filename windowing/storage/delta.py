@@ -15,6 +15,7 @@ from windowing.grid.zone import moment
 from windowing.location import Location
 from windowing.storage import delta_log, spark_internals
 from windowing.storage.files import has_commit
+from windowing.storage.permission import check_permission
 
 _MAPPING = "delta.columnMapping.mode"
 _WIDENING = "delta.enableTypeWidening"
@@ -47,16 +48,24 @@ def create(
         _build(DeltaTable.createIfNotExists(spark), path, schema, properties)
 
 
-def create_beside(
-    spark: SparkSession, path: Location, schema: T.StructType, properties: Mapping[str, str]
+def append_to_source(
+    rows: DataFrame,
+    path: Location,
+    transaction: tuple[str, int] | None = None,
+    properties: Mapping[str, str] | None = None,
 ) -> None:
-    """Creates the table at `path` as an append of nothing does.
+    """Appends `rows` in one commit to a table that others write to, too.
 
-    CREATE TABLE would refuse a directory that has other files.
+    It may follow any version, so it is the `transaction` (application, version) alone that keeps it
+    from being made twice. The table gets the columns that it lacks. Where there is none it is
+    created with `properties`; unlike CREATE TABLE this allows other files in its directory.
     """
-    writer = no_rows(spark, schema).write.format("delta").mode("append").options(**properties)
-    with delta_log.committing(spark, path):
-        writer.save(path.hadoop)
+    check_permission()
+    writer = rows.write.format("delta").mode("append").option("mergeSchema", "true")
+    if transaction is not None:
+        application, number = transaction
+        writer = writer.option("txnAppId", application).option("txnVersion", number)
+    writer.options(**(properties or {})).save(path.hadoop)
 
 
 def replace(
