@@ -1,5 +1,6 @@
 """Files that land become rows once: what is read, what is refused, and what a crash leaves."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -7,9 +8,11 @@ from pyspark.sql import SparkSession
 
 from jobs.ingest import find_nothing_new, keep_taken
 from tests.support.drop_folder import DropFolder
+from tests.support.session_settings import setting_changed
 from windowing.crash import armed
 from windowing.errors import Busy, SpecError, StateRefused, UsageError
 from windowing.ingest.table import home_of
+from windowing.storage import delta_log, upkeep
 
 BEFORE_THE_FENCE = ("ingest.read", "ingest.recorded", "ingest.quarantined", "ingest.appended")
 BEHIND_THE_FENCE = ("ingest.fenced", "ingest.withdrawn", "ingest.voided")
@@ -204,3 +207,22 @@ def test_one_ingest_at_a_time(spark: SparkSession, tmp_path: Path) -> None:
     with armed(another):
         assert drop.take(spark).appended == 2
     assert len(drop.rows(spark)) == 2
+
+
+@pytest.mark.deep
+def test_upkeep_of_the_source_leaves_the_record_of_files(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    drop = DropFolder(tmp_path)
+    drop.land("1.csv", DAY)
+    drop.take(spark)
+    table = drop.pipeline.source.table
+    upkeep.compact_files(spark, table)
+    unchecked = "spark.databricks.delta.retentionDurationCheck.enabled"
+    with setting_changed(spark, unchecked, "false"):
+        upkeep.vacuum(spark, table, timedelta(0))
+    delta_log.write_checkpoint(spark, table)
+    assert find_nothing_new(drop.pipeline) is not None
+    drop.land("2.csv", DAY)
+    assert drop.take(spark).appended == 2
+    assert len(drop.rows(spark)) == 4

@@ -18,8 +18,8 @@ SEED = 45
 WAVES = 20
 FILES = 10
 """How many files land before each ingest that is killed."""
-PLACES = 6
-"""How many places an ingest passes that takes one batch, and finishes none before."""
+PLACES = 5
+"""How many places an ingest passes that takes one batch; one that finishes one passes more."""
 BROKEN = 3
 """Every so many records one is broken."""
 
@@ -44,7 +44,7 @@ def killed(drop: DropFolder, rng: Random, whom: str) -> str:
 
     Half of them are killed at a place, the others at some time.
     """
-    at_place = rng.random() < 0.6
+    at_place = rng.random() < 0.75
     nth = rng.randint(1, PLACES) if at_place else 10_000
     words = ["-m", "tests.support.killed_process", str(drop.root / "spec.json"), str(nth), whom]
     process = subprocess.Popen(
