@@ -121,6 +121,8 @@ def ingest(spark: SparkSession, pipeline: Pipeline, now: datetime | None = None)
             added += batch.pinned.added
             columns = files.columns.text if batch.pinned.is_new else columns
             record = table.read_record(source)
+        if taken:
+            table.compact_record(source)
     return Ingestion(tuple(taken), found.landing.others, tuple(added), columns)
 
 

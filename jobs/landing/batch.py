@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from jobs.landing.pinning import Pinned, pin_columns
-from jobs.landing.reading import Sorted, find_damaged, read_records, sort_files
+from jobs.landing.reading import Sorted, find_damaged, leave_strangers, read_records, sort_files
 from windowing.columns import WHY
 from windowing.crash import crashpoint
 from windowing.errors import SpecError, UsageError
@@ -83,7 +83,7 @@ def _read_batch(
         # Spark does not tell which file it could not read.
         found = sort_files(files, landed)
         readable = [name for _, names in found.groups for name in names]
-        damaged = find_damaged(files, readable)
+        damaged = find_damaged(spark, files, readable)
         if not damaged:
             raise
         left = [file for file in landed if file.name not in damaged]
@@ -95,28 +95,13 @@ def _read_batch(
 
 def _read_sorted(spark: SparkSession, files: Files, found: Sorted) -> tuple[Pinned, DataFrame]:
     pinned = pin_columns(spark, files, found)
-    known = _leave_strangers(found, pinned, files)
+    known = leave_strangers(found, pinned.sources, files)
     parts = [
         fit_rows(records, pinned.columns, pinned.types, files.csv, files.on_unfit_value)
         for records in read_records(spark, files, known, pinned.sources)
     ]
     parts.append(_broken_files(spark, known, pinned))
     return pinned, pin_rows(reduce(DataFrame.unionByName, parts))
-
-
-def _leave_strangers(found: Sorted, pinned: Pinned, files: Files) -> Sorted:
-    """Without files that have none of the columns, as where the header is missing."""
-    if files.format == "json":
-        return found
-    known = set(pinned.sources)
-    groups = tuple(group for group in found.groups if known & set(group[0]))
-    strangers = {
-        name: f"has none of the columns in {files.columns.name} ({describe_names(names)})"
-        for names, some in found.groups
-        if not known & set(names)
-        for name in some
-    }
-    return Sorted(groups, {**found.unreadable, **strangers}, found.lines)
 
 
 def _broken_files(spark: SparkSession, found: Sorted, pinned: Pinned) -> DataFrame:

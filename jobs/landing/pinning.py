@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from jobs.landing.reading import Sorted, read_records
+from jobs.landing.reading import Sorted, leave_strangers, read_records
 from windowing.columns import WHY
 from windowing.errors import SpecError, UsageError
 from windowing.ingest.columns import PinnedColumn, read_columns, render_columns, render_lines
@@ -70,7 +70,8 @@ def pin_columns(spark: SparkSession, files: Files, found: Sorted) -> Pinned:
     pinned = Pinned(columns, _read_types(columns, files))
     if files.on_new_column == "rescue":
         return pinned
-    new = _find_new(spark, files, found, pinned.sources)
+    known = leave_strangers(found, pinned.sources, files)
+    new = _find_new(spark, files, known, pinned.sources)
     if not new:
         return pinned
     if files.on_new_column == "fail":
@@ -79,7 +80,7 @@ def pin_columns(spark: SparkSession, files: Files, found: Sorted) -> Pinned:
             f"files have columns that {files.columns} has not: {describe_names(new)}; pin them "
             "there, or say rescue or add",
         )
-    return _add_columns(spark, files, found, pinned)
+    return _add_columns(spark, files, known, pinned)
 
 
 def _add_columns(spark: SparkSession, files: Files, found: Sorted, pinned: Pinned) -> Pinned:

@@ -12,7 +12,7 @@ from windowing.errors import UsageError
 from windowing.ingest import frame
 from windowing.ingest.frame import Records
 from windowing.ingest.header import BEGINNING, read_header
-from windowing.ingest.rule import GZIP, LandedFile, Shape, group_by_shape
+from windowing.ingest.rule import GZIP, LandedFile, Shape, describe_names, group_by_shape
 from windowing.spec.pipeline import Files
 from windowing.storage import landed_files
 from windowing.storage.landed_files import UnreadableFile
@@ -71,18 +71,36 @@ def _read_shape(files: Files, name: str) -> tuple[Shape | None, str | None]:
     return (Shape(header.names) if header.names else None), header.line
 
 
-def find_damaged(files: Files, names: Iterable[str]) -> Mapping[str, str]:
+def find_damaged(spark: SparkSession, files: Files, names: Iterable[str]) -> Mapping[str, str]:
     """The files that can't be read to their end, each with the reason; takes as long as reading."""
     found: dict[str, str] = {}
     for name in names:
         try:
             if files.format == "parquet":
-                landed_files.check_parquet(files.folder / name)
+                landed_files.check_parquet(spark, files.folder / name)
             elif name.endswith(GZIP):
                 landed_files.check_gzip(files.folder / name)
         except UnreadableFile as error:
             found[name] = error.reason
     return found
+
+
+def leave_strangers(found: Sorted, pinned: Sequence[str], files: Files) -> Sorted:
+    """Without files that have none of the columns, as where the header is missing.
+
+    `pinned` are the names of the columns in files.
+    """
+    if files.format == "json":
+        return found
+    known = set(pinned)
+    strangers = {
+        name: f"has none of the columns in {files.columns.name} ({describe_names(names)})"
+        for names, some in found.groups
+        if not known & set(names)
+        for name in some
+    }
+    groups = tuple(group for group in found.groups if known & set(group[0]))
+    return Sorted(groups, {**found.unreadable, **strangers}, found.lines)
 
 
 def read_records(

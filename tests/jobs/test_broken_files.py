@@ -183,13 +183,18 @@ def test_every_kind_of_parquet_file_has_its_outcome(spark: SparkSession, tmp_pat
     }
     for name, columns in files.items():
         pq.write_table(pa.table(columns), drop.folder / name)
+    at = pa.array([1], pa.timestamp("ns"))
+    pq.write_table(pa.table({"id": [1], "at": at}), drop.folder / "nanoseconds.parquet")
+    pq.write_table(
+        pa.table({"id": [1], "at": pa.array([1], pa.time32("ms"))}), drop.folder / "clock.parquet"
+    )
     whole = (drop.folder / "usual.parquet").read_bytes()
     drop.land("cut off.parquet", whole[:-20])
     drop.land("empty.parquet", b"")
     drop.land("damaged.parquet", b"PAR1" + b"\xff" * 40 + whole[44:])
     drop.land("text.parquet", "id\n1\n")
     done = drop.take(spark)
-    assert (len(done.files), done.read) == (10, 11)
+    assert (len(done.files), done.read) == (12, 13)
     assert drop.rows(spark, "source_file", "id") == [
         ("fractions.parquet", 1),
         ("more.parquet", 1),
@@ -199,9 +204,14 @@ def test_every_kind_of_parquet_file_has_its_outcome(spark: SparkSession, tmp_pat
         ("usual.parquet", 2),
     ]
     assert [(file, why.partition(" (")[0]) for file, _, why in drop.quarantine(spark)] == [
+        ("clock.parquet", "has a column of a type that Spark does not read"),
         ("cut off.parquet", "is not a Parquet file, or is not complete"),
         ("damaged.parquet", "is a Parquet file with damaged pages"),
         ("fractions.parquet", "id is no bigint"),
+        (
+            "nanoseconds.parquet",
+            "has times in nanoseconds, which Spark does not read; write them as us",
+        ),
         ("stranger.parquet", "has none of the columns in trips.yaml"),
         ("text.parquet", "is not a Parquet file, or is not complete"),
     ]

@@ -75,6 +75,7 @@ def test_a_column_that_is_not_pinned_is_added_or_fails(spark: SparkSession, tmp_
     drop = DropFolder(tmp_path, {"on_new_column": "fail"})
     drop.pin(id="bigint")
     drop.land("1.csv", "id,Unit Price\n1,2.5\n")
+    drop.land("no header.csv", "7,8\n")
     with pytest.raises(SpecError, match="Unit Price"):
         drop.take(spark)
     assert (drop.rows(spark), drop.record()) == ([], [])

@@ -26,6 +26,8 @@ HOME = "_ingest"
 FILES, QUARANTINE = "files", "quarantine"
 _NEW_TABLE = {"delta.enableChangeDataFeed": "true"}
 """What a source table is created with, so that corrections in it can be followed."""
+_MOST_FILES = 50
+"""How many files a record may have, of which each ingest opens all."""
 _TIME = pa.timestamp("us", "UTC")
 _RECORD = pa.schema(
     [
@@ -122,6 +124,11 @@ def void_batch(table: Location, batch: int, at_us: int) -> None:
     """Replaces the files of a batch by a row without one, which says that the batch is void."""
     void = {BATCH: batch, "taken_at": at_us}
     control.replace_rows(home_of(table) / FILES, _RECORD, [void], f"{BATCH} = {batch}")
+
+
+def compact_record(table: Location) -> None:
+    """Makes one file of the many that a record has after many ingests; no row changes."""
+    control.compact_files(home_of(table) / FILES, _MOST_FILES)
 
 
 def create_table(spark: SparkSession, table: Location, columns: T.StructType) -> None:

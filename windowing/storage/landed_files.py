@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from windowing.location import Location
+from windowing.storage.spark_internals import SPARK_ERRORS
 from windowing.storage.store import StoredFile, store_of
 
 FILE, RECORD = "source_file", "__record"
@@ -78,13 +79,19 @@ def read_parquet_columns(file: Location) -> tuple[tuple[str, ...], str]:
     """The names of a Parquet file's columns, and their types; UnreadableFile where it is none."""
     try:
         with store_of(file).open(file) as content:
-            schema = pq.ParquetFile(content).schema_arrow.remove_metadata()
-            return tuple(schema.names), str(schema)
+            opened = pq.ParquetFile(content)
+            schema = opened.schema_arrow.remove_metadata()
+            stored = [opened.schema.column(n) for n in range(len(opened.schema))]
     except pa.ArrowException:
         raise UnreadableFile("is not a Parquet file, or is not complete") from None
+    if any("nanoseconds" in str(column.logical_type) for column in stored):
+        raise UnreadableFile(
+            "has times in nanoseconds, which Spark does not read; write them as us"
+        )
+    return tuple(schema.names), str(schema)
 
 
-def check_parquet(file: Location) -> None:
+def check_parquet(spark: SparkSession, file: Location) -> None:
     """Reads every value of a Parquet file; UnreadableFile where that fails."""
     try:
         with store_of(file).open(file) as content:
@@ -92,6 +99,10 @@ def check_parquet(file: Location) -> None:
                 pass
     except (pa.ArrowException, OSError):
         raise UnreadableFile("is a Parquet file with damaged pages") from None
+    try:
+        spark.read.parquet(*_spell_paths(file.parent, [file.name]))
+    except SPARK_ERRORS:
+        raise UnreadableFile("has a column of a type that Spark does not read") from None
 
 
 def read_lines(spark: SparkSession, folder: Location, files: Sequence[str]) -> DataFrame:
