@@ -38,7 +38,10 @@ COMMANDS = frozenset(
         *("maintain", "doctor", "recover", "reset", "erase"),
     }
 )
-"""The commands of a pipeline. `test` needs static settings of its own, `setup` no JVM."""
+"""The commands of a pipeline. `test` needs static settings of its own, `setup` no JVM.
+
+`init` is run once.
+"""
 _UNEXPECTED = 1
 _END_SECONDS = 10.0
 """How long a JVM may take to end."""

@@ -61,11 +61,12 @@ def append_to_source(
     created with `properties`; unlike CREATE TABLE this allows other files in its directory.
     """
     check_permission()
-    writer = rows.write.format("delta").mode("append").option("mergeSchema", "true")
-    if transaction is not None:
+    options = dict(properties or {})
+    if transaction:
         application, number = transaction
-        writer = writer.option("txnAppId", application).option("txnVersion", number)
-    writer.options(**(properties or {})).save(path.hadoop)
+        options |= {"txnAppId": application, "txnVersion": str(number)}
+    writer = rows.write.format("delta").mode("append").option("mergeSchema", "true")
+    writer.options(**options).save(path.hadoop)
 
 
 def replace(
