@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from jobs.ingest import ingest
@@ -75,15 +77,27 @@ def sample_file(file: Path) -> Sample:
 
 
 def _read_beginning(file: Path) -> bytes:
-    """Whole lines; a Parquet file as a whole, because it is read from its end."""
+    """Whole lines, or the first rows of a Parquet file as such a file."""
     if file.suffix == ".parquet":
-        return file.read_bytes()
+        return _read_first_rows(file)
     with gzip.open(file) if file.suffix == GZIP else file.open("rb") as opened:
         content = opened.read(_BYTES)
         is_whole = len(content) < _BYTES
     lines = content.splitlines(keepends=True)
     whole = lines if is_whole else lines[:-1]
     return b"".join(whole[: SAMPLE + 1])
+
+
+def _read_first_rows(file: Path) -> bytes:
+    content = pa.BufferOutputStream()
+    try:
+        opened = pq.ParquetFile(file)
+        first = next(opened.iter_batches(SAMPLE), None)
+        batches = [] if first is None else [first]
+        pq.write_table(pa.Table.from_batches(batches, opened.schema_arrow), content)
+    except pa.ArrowException as error:
+        raise UsageError(f"--from {file}: is not a Parquet file") from error
+    return bytes(content.getvalue().to_pybytes())
 
 
 @in_exact_session
@@ -100,6 +114,11 @@ def propose_project(spark: SparkSession, name: str, sample: Sample) -> Project:
         landed.write_bytes(sample.content)
         pinned = home / "columns" / f"{name}.yaml"
         taken = ingest(spark, load_pipeline(_describe_sample(home, name, sample, pinned)))
+        if not taken.appended:
+            raise UsageError(
+                f"none of the {taken.read:,} records of {sample.name} can be read as a row; check "
+                "that it is what its name says"
+            )
         proposal = _propose_parts(spark, home, name, sample)
         columns = read_columns(str(pinned))
         files = {"folder": DROP, **sample.form}
