@@ -4,7 +4,8 @@ A DAG folder of your own imports `read_specs` and `dags_of` from here (docs/airf
 
 Each pipeline has three DAGs:
 
-- `{name}` runs on the spec's schedule and reads all new rows, whatever its logical date.
+- `{name}` runs on the spec's schedule and reads all new rows, whatever its logical date. Where the
+  spec says in which folder files land, it takes these first.
 - `{name}_backfill` is started by hand with a range of event time.
 - `{name}_maintain` runs once a day, so that there are few files and few rows of state.
 
@@ -35,6 +36,8 @@ from dags.steps import (
     command_line,
     find_reason_to_skip,
     publish_as,
+    take_files_first,
+    writer_of,
 )
 from dags.summary import summarize
 from windowing.spec.description import describe_window
@@ -124,7 +127,10 @@ def dags_of(
         description="Fewer files, fewer rows of state",
         **common,
     )
-    _add_tasks(live, publish_as(LIVE, pipeline.publish), pipeline, cli)
+    steps = publish_as(LIVE, pipeline.publish)
+    if pipeline.source.files is not None:
+        steps = take_files_first(steps)
+    _add_tasks(live, steps, pipeline, cli)
     _add_tasks(backfill, publish_as(BACKFILL, pipeline.publish), pipeline, cli)
     _add_tasks(maintain, MAINTAIN, pipeline, cli)
     return live, backfill, maintain
@@ -197,7 +203,7 @@ def _add_tasks(dag: DAG, steps: Sequence[Step], pipeline: Pipeline, cli: str) ->
     # Airflow adds to a DAG whatever is made inside its `with` block.
     with dag:
         tasks: dict[str, Any] = {}
-        writer = steps[0]
+        writer = writer_of(steps)
         for step in steps:
             tasks[step.command] = _make_task(step, pipeline, cli, writer)
             if step.after:
@@ -216,7 +222,7 @@ def _make_task(step: Step, pipeline: Pipeline, cli: str, writer: Step) -> Any:
     """
 
     def command(params: Mapping[str, Any], ti: Any = None) -> str:
-        if step.after is not None:
+        if step.after is not None and step is not writer:
             written = ti.xcom_pull(task_ids=writer.command)
             reason = find_reason_to_skip(step, writer, params, written)
             if reason is not None:
@@ -225,7 +231,7 @@ def _make_task(step: Step, pipeline: Pipeline, cli: str, writer: Step) -> Any:
 
     operator: Any = task.bash(
         task_id=step.command,
-        inlets=[] if step.after else [Asset(f"source/{pipeline.name}")],
+        inlets=[Asset(f"source/{pipeline.name}")] if step is writer else [],
         env=ATTEMPT,
         append_env=True,
         output_processor=partial(_tell_figures, step.command),

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -61,6 +61,21 @@ BACKFILL = (
     ),
     *_steps_after("backfill"),
 )
+
+
+INGEST = Step("ingest", timeout=timedelta(hours=12))
+"""Takes files that have landed, before the run that reads their rows."""
+
+
+def take_files_first(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """The steps of a DAG whose pipeline has a folder in which files land."""
+    writer, *rest = steps
+    return (INGEST, replace(writer, after=INGEST.command), *rest)
+
+
+def writer_of(steps: Sequence[Step]) -> Step:
+    """The step whose result says whether those after it have anything to do."""
+    return next(step for step in steps if step is not INGEST)
 
 
 def publish_as(steps: tuple[Step, ...], policy: str) -> tuple[Step, ...]:
@@ -143,7 +158,7 @@ def _refuse_unknown(step: Step, params: Mapping[str, Any]) -> None:
 
     Of a step without parameters, these are the ones that a backfill has.
     """
-    if step.after is not None:
+    if step.after not in (None, INGEST.command):
         return
     unknown = sorted(params.keys() & PARAMS.keys())
     known = "no parameters"

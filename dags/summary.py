@@ -36,6 +36,14 @@ def _describe_change(change: Mapping[str, int]) -> str:
     return ", ".join(f"{rows:,} {what}" for what, rows in change.items() if rows)
 
 
+def _describe_ingest(report: Mapping[str, Any]) -> str:
+    if not report["files"]:
+        return "nothing new"
+    text = f"{report['files']:,} files, {report['read']:,} read, {report['appended']:,} appended"
+    broken = report["quarantined"]
+    return f"{text}, {broken:,} quarantined" if broken else text
+
+
 def _describe_validation(report: Mapping[str, Any]) -> str:
     failed = report["failed"]
     accepted = sum(each["accepted"] is not None for each in failed)
@@ -62,6 +70,7 @@ def _describe_maintenance(report: Mapping[str, Any]) -> str:
 
 
 _DESCRIBED: Mapping[str, Callable[[Mapping[str, Any]], str | None]] = {
+    "ingest": _describe_ingest,
     "run": _describe_run,
     "backfill": _describe_run,
     "validate": _describe_validation,

@@ -18,6 +18,8 @@ from jobs.cli.engine import engine
 from jobs.cli.erase import erase
 from jobs.cli.errors import Failure, describe_usage_error, explain_error
 from jobs.cli.explain import explain
+from jobs.cli.ingest import ingest
+from jobs.cli.init import init
 from jobs.cli.late import late
 from jobs.cli.maintain import maintain
 from jobs.cli.options import debug, debugging
@@ -133,7 +135,7 @@ def main() -> None:
     """
 
 
-_WRITE = (run, backfill, validate, publish)
+_WRITE = (init, ingest, run, backfill, validate, publish)
 _READ = (explain, show, late, state, report, check)
 _OPERATE = (maintain, doctor, recover, reset, erase, setup, engine)
 for command in (*_WRITE, *_READ, *_OPERATE):

@@ -23,11 +23,25 @@ _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """The variable by which `spark-submit` names its JVM, which the command works in."""
 COMMANDS = frozenset(
     {
-        *("run", "backfill", "validate", "publish", "explain", "show", "late", "state", "report"),
+        *(
+            "ingest",
+            "run",
+            "backfill",
+            "validate",
+            "publish",
+            "explain",
+            "show",
+            "late",
+            "state",
+            "report",
+        ),
         *("maintain", "doctor", "recover", "reset", "erase"),
     }
 )
-"""The commands of a pipeline. `test` needs static settings of its own, `setup` no JVM."""
+"""The commands of a pipeline. `test` needs static settings of its own, `setup` no JVM.
+
+`init` is run once.
+"""
 _UNEXPECTED = 1
 _END_SECONDS = 10.0
 """How long a JVM may take to end."""

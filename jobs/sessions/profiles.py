@@ -116,6 +116,8 @@ There, compiling and planning a query again costs more than running it.
 """
 FULL: Profile = {}
 """A session of any length."""
+_SHORT_BYTES = 20_000_000
+"""Up to this size of files, compiling well takes longer than it saves."""
 COMMON = {
     "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
     "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "tidemark-warehouse"),
@@ -148,3 +150,8 @@ def choose_for_tables(pipeline: Pipeline) -> Profile:
     """The profile of a command that reads rows of the pipeline's tables."""
     with lake_seen(pipeline.root):
         return SHORT if stores_little(pipeline) else FULL
+
+
+def choose_for_files(size: int) -> Profile:
+    """The profile of an ingest of so many bytes."""
+    return SHORT if size <= _SHORT_BYTES else FULL

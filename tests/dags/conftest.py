@@ -48,6 +48,9 @@ windows:
   visits: {{kind: session, gap: 30 minutes}}
 """
 
+LANDING = "event_id: id, files: {{folder: drop, columns: /srv/columns.yaml}}}}"
+"""Where files land for a pipeline, in place of the end of its source."""
+
 FAKE = """\
 #!/bin/sh
 here=$(dirname "$0")

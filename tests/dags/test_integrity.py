@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from airflow.sdk import AssetAlias
-from conftest import DAGS, LAKE, ROOT, SPEC
+from conftest import DAGS, LAKE, LANDING, ROOT, SPEC
 
 from dags.factory import dags_of, read_specs
 from dags.retries import BUSY, FINAL, LOST_DELAY, ByExitCode
@@ -72,6 +72,21 @@ def test_tasks_and_their_order(dags: dict[str, Any], dag_id: str, writer: str) -
         "announce": {"publish"},
         "report": {"publish"},
     }
+
+
+def test_files_that_land_are_taken_before_a_run_and_only_then(
+    specs: Path, bag: Callable[[], Any]
+) -> None:
+    text = SPEC.replace("event_id: id}}", LANDING).format(name="bank")
+    (specs / "bank.yaml").write_text(text)
+    dags = bag().dags
+    upstream = {task.task_id: task.upstream_task_ids for task in dags["bank"].tasks}
+    assert (upstream["ingest"], upstream["run"]) == (set(), {"ingest"})
+    assert {task.task_id for task in dags["shop"].tasks} == upstream.keys() - {"ingest"}
+    for dag_id in ("bank_backfill", "bank_maintain"):
+        assert "ingest" not in dags[dag_id].task_ids
+    inlets = {task.task_id: [asset.name for asset in task.inlets] for task in dags["bank"].tasks}
+    assert (inlets["ingest"], inlets["run"]) == ([], ["source/bank"])
 
 
 @pytest.mark.parametrize("dag_id", ["shop", "shop_backfill", "shop_maintain"])

@@ -12,7 +12,7 @@ import pytest
 from airflow.models.asset import AssetEvent
 from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
-from conftest import LAKE, FakeCli, Outcome, name_of_time, publication
+from conftest import LAKE, LANDING, SPEC, FakeCli, Outcome, name_of_time, publication
 
 Run = Callable[..., Outcome]
 GREEN = {
@@ -52,6 +52,25 @@ def test_a_green_run_publishes_and_tells_rows_per_output(
     hourly = told["shop.hourly"]
     assert (hourly["previous"], hourly["entry"]) == (2, 9)
     assert hourly["uri"] == f"file://{LAKE}/shop/hourly"
+
+
+def test_files_that_land_are_taken_first(cli: FakeCli, specs: Path, outcome: Run) -> None:
+    spec = specs / "bank.yaml"
+    spec.write_text(SPEC.replace("event_id: id}}", LANDING).format(name="bank"))
+    done = outcome("bank")
+    assert (done.state, done.tasks) == ("success", GREEN | {"ingest": "success"})
+    assert cli.calls[:2] == [f"ingest {spec} --json", f"run {spec} --validate --json"]
+
+
+def test_nothing_is_run_where_files_were_refused(cli: FakeCli, specs: Path, outcome: Run) -> None:
+    text = SPEC.replace("event_id: id}}", LANDING).format(name="bank")
+    (specs / "bank.yaml").write_text(text)
+    cli.exits("ingest", 4)
+    done = outcome("bank")
+    assert done.state == "failed"
+    assert (done.tasks["ingest"], done.tries["ingest"]) == ("failed", 1)
+    assert done.tasks["run"] == "upstream_failed"
+    assert [call.split()[0] for call in cli.calls] == ["ingest", "report"]
 
 
 def test_a_result_is_the_last_line(cli: FakeCli, outcome: Run) -> None:

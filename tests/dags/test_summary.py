@@ -30,6 +30,12 @@ FAILED = [{"accepted": None}, {"accepted": "the airport was closed"}, {"accepted
         ("run", {"run": 8, **COUNTS, "late": 0, "windows": {}}, "1,745 read"),
         ("run", {"run": None, **COUNTS, "windows": CHANGED}, "nothing new"),
         ("backfill", {"run": 7, **COUNTS, "late": 0, "windows": {}}, "1,745 read"),
+        ("ingest", {"files": 0}, "nothing new"),
+        (
+            "ingest",
+            {"files": 3, "read": 1012, "appended": 1000, "quarantined": 12},
+            "3 files, 1,012 read, 1,000 appended, 12 quarantined",
+        ),
         (
             "validate",
             {"checked": 14, "failed": FAILED},

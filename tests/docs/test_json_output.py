@@ -27,6 +27,8 @@ from jobs.engine.control import Status
 from jobs.erase import Erased, Lifted
 from jobs.explain import News, Plan, Touched
 from jobs.failing import Failing
+from jobs.ingest import Ingestion
+from jobs.init import Project
 from jobs.locking.holder import Holder
 from jobs.locking.lease_note import LeaseNote, State
 from jobs.maintain import Maintenance, Tended
@@ -39,6 +41,9 @@ from windowing.columns import META
 from windowing.doctor.rule import Finding
 from windowing.errors import StateRefused
 from windowing.grid.range import Range
+from windowing.ingest.proposal import Proposal, Proposed
+from windowing.ingest.rule import LandedFile
+from windowing.ingest.table import TakenFile
 from windowing.location import Location
 from windowing.merge.rule import output_table
 from windowing.report.difference import Difference, Unequal
@@ -127,6 +132,20 @@ UNKNOWN = Plan(
     None,
 )
 ERASED = Erased({"hourly": 3}, CHANGES, 7, ("daily",))
+PART = Proposed("ordered_at", "a time in all")
+PROJECT = Project(
+    "trips",
+    {"trips.yaml": "name: trips"},
+    Proposal(PART, None, PART, None, PART, PART, {}, {}),
+    RAN,
+    "hourly",
+    NO_ROWS,
+    9,
+    1,
+)
+TAKEN = Ingestion(
+    (TakenFile(LandedFile("1.csv", 90, 0), 3, 1),), ("read.me",), ("price",), "columns/trips.yaml"
+)
 ENGINE = Status(7, "idle", False, 3, 15.0, "engine.log", False, "the code has changed")
 
 
@@ -153,6 +172,19 @@ LOCK = LeaseNote(
     7, State.FREE, 30.0, Holder("tidemark run", 4711, "etl-2", "2026-03-02T12:10:31+00:00")
 )
 CASES = {
+    "init": (
+        Case(
+            "init FOLDER",
+            {"jobs.init.propose_project": PROJECT, "jobs.init.write_project": None},
+        ),
+    ),
+    "ingest": (
+        Case("ingest SPEC", {"jobs.ingest.find_nothing_new": TAKEN}),
+        Case("ingest SPEC", {"jobs.ingest.find_nothing_new": Ingestion()}),
+    ),
+    "ingest --keep-taken": (
+        Case("ingest SPEC --keep-taken", {"jobs.ingest.keep_taken": ("1.csv",)}),
+    ),
     "run": (
         Case("run SPEC", {"jobs.shortcuts.nothing_new.find_nothing_new": RAN}),
         Case("run SPEC", {"jobs.shortcuts.nothing_new.find_nothing_new": NOTHING_NEW}),
@@ -368,8 +400,10 @@ def is_as_described(value: object, described: str) -> bool:
 def print_object(case: Case, home: Path) -> dict[str, Any]:
     """The object that a command prints, which is the one line on stdout."""
     spec = home / "trips.yaml"
-    spec.write_text(json.dumps(SPEC))
-    line = [str(spec) if word == "SPEC" else word for word in case.words.split()]
+    source = {**SPEC["source"], "files": {"folder": "drop"}}
+    spec.write_text(json.dumps({**SPEC, "source": source}))
+    places = {"SPEC": str(spec), "FOLDER": str(home / "trips")}
+    line = [places.get(word, word) for word in case.words.split()]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("jobs.session.spark_session", lambda **_: None)
         for function, value in case.returned.items():

@@ -22,6 +22,7 @@ MAINTAIN = "tests/jobs/test_maintain.py"
 BACKFILL = "tests/jobs/test_backfill.py"
 ERASE = "tests/jobs/test_erase.py"
 ERASE_WHERE = "tests/jobs/test_erase_where.py"
+INGEST = "tests/jobs/test_ingest.py"
 BY_FILES = "tests/jobs/microbatch/test_admission_by_files.py"
 
 
@@ -49,7 +50,47 @@ def refill(name: str) -> tuple[str, ...]:
     return (CRASHES, "-k", f"backfill_that_ends and {name}")
 
 
+def landing(name: str) -> tuple[str, ...]:
+    """The ingest that ends at a place."""
+    return (INGEST, "-k", f"ends_at_any_place and {name}")
+
+
 BUGS = (
+    Bug(
+        "rows of files carry no transaction",
+        "windowing/storage/delta.py",
+        "if transaction:",
+        "if False:",
+        landing("ingest.appended"),
+    ),
+    Bug(
+        "an interrupted batch of files is not fenced off",
+        "jobs/ingest.py",
+        "table.fence_batch(spark, source, batch)",
+        "pass",
+        landing("ingest.quarantined"),
+    ),
+    Bug(
+        "broken records of an interrupted batch stay",
+        "jobs/ingest.py",
+        "table.withdraw_quarantined(spark, source, batch)",
+        "pass",
+        landing("ingest.quarantined"),
+    ),
+    Bug(
+        "files of an interrupted batch count as taken",
+        "jobs/landing/look.py",
+        "taken = record.taken if standing is Standing.WHOLE else record.before",
+        "taken = record.taken",
+        landing("ingest.quarantined"),
+    ),
+    Bug(
+        "a data line like the header of another file is left out",
+        "jobs/landing/reading.py",
+        "headers = [found.lines[name] for name in some if name in found.lines]",
+        "headers = [*found.lines.values()]",
+        ("tests/jobs/test_broken_files.py", "-k", "csv_file"),
+    ),
     Bug(
         "appends carry no transaction",
         "windowing/storage/delta.py",

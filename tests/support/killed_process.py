@@ -2,7 +2,7 @@
 
 Itself, its JVM, or its process group.
 
-python -m tests.support.killed_process SPEC NTH python|jvm|group run|backfill [FROM_US TO_US]
+python -m tests.support.killed_process SPEC NTH python|jvm|group run|ingest|backfill [FROM TO]
 """
 
 import json
@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from jobs.backfill import backfill
+from jobs.ingest import ingest
 from jobs.run import run
 from jobs.session import spark_session
 from jobs.sessions.process import stay_on_utc
@@ -122,6 +123,8 @@ def main(spec: str, nth: str, whom: str, step: str, *bounds: str) -> None:
     with armed(Killer(spark, int(nth), whom)):
         if step == "run":
             run(spark, pipeline, ARRIVAL)
+        elif step == "ingest":
+            ingest(spark, pipeline)
         else:
             backfill(spark, pipeline, *(moment(int(us)) for us in bounds))
 

@@ -42,7 +42,7 @@ ELSEWHERE = [
     name
     for name in POINTS
     if name.startswith(
-        ("reset.", "evolve.", "erase.", "maintain.", "check.", "ledger.", "rewrites.")
+        ("reset.", "evolve.", "erase.", "maintain.", "check.", "ledger.", "rewrites.", "ingest.")
     )
 ]
 """See the tests of these commands."""

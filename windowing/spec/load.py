@@ -16,6 +16,7 @@ from windowing.errors import SpecError
 from windowing.location import Location
 from windowing.spec.aggregates import parse_aggregate
 from windowing.spec.expressions.parse import parse_expression
+from windowing.spec.files import build_files, check_apart
 from windowing.spec.kinds import Aggregate, Expression, Window
 from windowing.spec.pipeline import EventTime, Pipeline, Retention, Source, Watermark
 from windowing.spec.places import resolve_lake, resolve_table
@@ -88,7 +89,7 @@ def _parse_document(values: Any) -> PipelineDocument:
 def _build_pipeline(written: PipelineDocument, base: str | None, file: str | None) -> Pipeline:
     """The pipeline of a document; of several findings, the first in this order is raised."""
     check_name("name", written.name)
-    source = _build_source(written.source, base)
+    source = _build_source(written, base)
     aggregates = _parse_aggregates(written)
     check_output_columns(source.key, tuple(aggregate.name for aggregate in aggregates))
     windows = _build_windows(written, aggregates)
@@ -125,7 +126,8 @@ def check_name(field: str, name: str) -> None:
         )
 
 
-def _build_source(written: SourceDocument, base: str | None) -> Source:
+def _build_source(document: PipelineDocument, base: str | None) -> Source:
+    written = document.source
     return Source(
         table=Location(resolve_table("source.table", written.table, base)),
         event_time=_read_event_time(written),
@@ -138,6 +140,7 @@ def _build_source(written: SourceDocument, base: str | None) -> Source:
         on_bad_value=written.on_bad_value or "null",
         columns=_parse_computed(written.columns or {}, written.changes),
         where=_parse_optional("source.where", written.where),
+        files=None if written.files is None else build_files(written.files, document.name, base),
     )
 
 
@@ -246,3 +249,5 @@ def _check_source(pipeline: Pipeline, given: str) -> None:
             f"{quote_value(given)} lies among this pipeline's own tables in {pipeline.root}; "
             "use another table or name",
         )
+    if pipeline.source.files is not None:
+        check_apart(pipeline.source.files, pipeline.source.table)

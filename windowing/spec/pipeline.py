@@ -30,6 +30,39 @@ class EventTime:
 
 
 @dataclass(frozen=True)
+class CsvForm:
+    """How values stand in a CSV file.
+
+    Without an `escape` a quote inside quotes is doubled.
+    """
+
+    header: bool = True
+    delimiter: str = ","
+    quote: str = '"'
+    escape: str | None = None
+    encoding: str = "utf-8"
+    decimal: str = "."
+    thousands: str | None = None
+    nulls: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files in `folder` that are appended to the source table.
+
+    `columns` is the file that pins names and types. `multiline`: whether records span lines.
+    """
+
+    folder: Location
+    columns: Location
+    format: str = "csv"
+    on_new_column: str = "rescue"
+    on_unfit_value: str = "quarantine"
+    multiline: bool = False
+    csv: CsvForm = CsvForm()
+
+
+@dataclass(frozen=True)
 class Source:
     """The Delta table events are read from; event order is (event time, `event_id`, `order_by`).
 
@@ -46,6 +79,7 @@ class Source:
     columns: tuple[tuple[str, Expression], ...] = ()
     where: Expression | None = None
     changes: str = "refuse"
+    files: Files | None = None
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from windowing.grid.zone import moment
 from windowing.location import Location
 from windowing.storage import delta_log, spark_internals
 from windowing.storage.kept_open import has_commit
+from windowing.storage.permission import check_permission
 
 _MAPPING = "delta.columnMapping.mode"
 _WIDENING = "delta.enableTypeWidening"
@@ -47,6 +48,27 @@ def create(
         _build(DeltaTable.createIfNotExists(spark), path, schema, properties)
 
 
+def append_to_source(
+    rows: DataFrame,
+    path: Location,
+    transaction: tuple[str, int] | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> None:
+    """Appends `rows` in one commit to a table that others write to, too.
+
+    It may follow any version, so it is the `transaction` (application, version) alone that keeps it
+    from being made twice. The table gets the columns that it lacks. Where there is none it is
+    created with `properties`; unlike CREATE TABLE this allows other files in its directory.
+    """
+    check_permission()
+    options = dict(properties or {})
+    if transaction:
+        application, number = transaction
+        options |= {"txnAppId": application, "txnVersion": str(number)}
+    writer = rows.write.format("delta").mode("append").option("mergeSchema", "true")
+    writer.options(**options).save(path.hadoop)
+
+
 def replace(
     spark: SparkSession, path: Location, schema: T.StructType, properties: Mapping[str, str]
 ) -> None:
@@ -69,6 +91,11 @@ def rows(spark: SparkSession, values: Sequence[Mapping[str, Any]], schema: str) 
     columns = parse_columns(schema)
     # Rows that travel as Arrow need no Python worker, which takes a second to start.
     return spark.createDataFrame(arrow_rows(values, columns), columns).coalesce(1)
+
+
+def no_rows(spark: SparkSession, schema: T.StructType) -> DataFrame:
+    """No rows at all, with these columns."""
+    return spark.createDataFrame(arrow_rows([], schema), schema)
 
 
 def arrow_rows(values: Sequence[Mapping[str, Any]], columns: T.StructType) -> pa.Table:

@@ -25,6 +25,7 @@ from tests.support.refused_session import NO_SESSION, refuse_sessions
 from windowing.errors import Busy, ExpectationsFailed, SpecError, StateRefused, UsageError
 
 COMMANDS = (
+    "ingest",
     "run",
     "backfill",
     "validate",
@@ -42,7 +43,7 @@ COMMANDS = (
     "erase",
 )
 ROOT = Path(__file__).parents[3]
-EVERY_COMMAND = (*COMMANDS, "setup")
+EVERY_COMMAND = (*COMMANDS, "setup", "init")
 SPEC = """
 name: trips
 lake: lake
@@ -97,7 +98,7 @@ def test_help_names_every_command() -> None:
 def test_every_command_explains_itself(command: str) -> None:
     result = tidemark(command, "-h")
     assert result.exit_code == 0
-    argument = {"test": "TRANSCRIPT", "setup": "JARs"}.get(command, "SPEC")
+    argument = {"test": "TRANSCRIPT", "setup": "JARs", "init": "FOLDER"}.get(command, "SPEC")
     assert all(option in result.stdout for option in (argument, "--json", "--debug"))
 
 

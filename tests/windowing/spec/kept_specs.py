@@ -46,6 +46,7 @@ WRITTEN: dict[str, dict[str, Any]] = {
             "source/changes": "feed",
         }
     ),
+    "files": changed(**{"source/files": {"folder": "/drop", "columns": "/columns.yaml"}}),
     "zoned source": changed(**{"source/zone": "Europe/Berlin"}),
     "arrival": changed(**{"source/event_time": "arrival"}),
     "watermark": changed(

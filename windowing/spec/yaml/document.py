@@ -43,6 +43,62 @@ _AnyEventTime = Annotated[
 ]
 
 
+class FilesDocument(Document):
+    """The files that `tidemark ingest` appends to the source table, and how they are read."""
+
+    folder: Place = Field(
+        description="the directory in which files land, such as ../drop, relative to this file"
+    )
+    format: Literal["csv", "json", "parquet"] = Field(
+        "csv", description="what the files are: csv, json (an object on each line) or parquet"
+    )
+    columns: Place | None = Field(
+        None,
+        description="the file that pins names and types of columns; "
+        "by default columns/NAME.yaml beside this file",
+        examples=["columns/departures.yaml"],
+    )
+    on_new_column: Literal["add", "rescue", "fail"] = Field(
+        "rescue",
+        description="a column that is not pinned: add it, keep its values in the column rescued, "
+        "or fail",
+    )
+    on_unfit_value: Literal["quarantine", "rescue"] = Field(
+        "quarantine",
+        description="a value that is not of its column's type: quarantine the record, "
+        "or keep the value in the column rescued",
+    )
+    header: bool = Field(
+        True, description="whether the first line of a CSV file has the names of its columns"
+    )
+    delimiter: Annotated[str, require_text("a delimiter such as ',' or ';'", blank=True)] = Field(
+        ",", description="what stands between the values of a line of CSV"
+    )
+    quote: Annotated[str, require_text("a quote such as '\"'")] = Field(
+        '"', description="what stands around a value of CSV that contains a delimiter"
+    )
+    escape: Annotated[str, require_text("a character such as '\\'")] | None = Field(
+        None, description="what stands before a quote inside quotes; by default quotes are doubled"
+    )
+    encoding: Literal["utf-8", "iso-8859-1", "windows-1252"] = Field(
+        "utf-8", description="the encoding of CSV files"
+    )
+    multiline: bool = Field(
+        False,
+        description="whether a value in quotes may contain line breaks (CSV), or one record "
+        "may span lines (JSON)",
+    )
+    decimal: Literal[".", ","] = Field(
+        ".", description="what stands before the decimals of a number in CSV"
+    )
+    thousands: Annotated[str, require_text("a character such as '.'", blank=True)] | None = Field(
+        None, description="what stands between groups of three digits in CSV", examples=["."]
+    )
+    nulls: list[str] = Field(
+        default=[], description="texts of CSV that stand for no value", examples=[["NA", "-"]]
+    )
+
+
 class SourceDocument(Document):
     """The Delta table events are read from."""
 
@@ -85,6 +141,9 @@ class SourceDocument(Document):
         "quarantine",
         description="NaN or infinity where a number is needed: quarantine the row, "
         "or null to skip the value",
+    )
+    files: FilesDocument | None = Field(
+        None, description="the files that `tidemark ingest` appends to the table"
     )
 
 
@@ -195,6 +254,8 @@ def model_at(loc: Loc) -> type[Document] | None:
             return PipelineDocument
         case ("source", "event_time", ":mapping"):
             return EventTimeDocument
+        case ("source", "files"):
+            return FilesDocument
         case ("aggregates", _, ":mapping"):
             return AggregateDocument
         case ("windows", _, str() as tag):

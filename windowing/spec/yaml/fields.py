@@ -15,11 +15,14 @@ ARRIVAL = "arrival"
 """What event_time says where events happen when they arrive."""
 
 
-def require_text(form: str) -> BeforeValidator:
-    """Lets only non-empty text through; the sentence for anything else says `form`."""
+def require_text(form: str, *, blank: bool = False) -> BeforeValidator:
+    """Lets only non-empty text through; the sentence for anything else says `form`.
+
+    Text of blanks alone, such as a tab, counts as empty unless `blank` text is allowed.
+    """
 
     def check_text(value: object) -> object:
-        if isinstance(value, str) and value.strip():
+        if isinstance(value, str) and (value if blank else value.strip()):
             return value
         raise PydanticCustomError(
             "sentence", "{given} is not {form}", {"given": quote_value(value), "form": form}

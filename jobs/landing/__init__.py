@@ -1,0 +1,1 @@
+"""How files that land are taken: looked at, split into records, committed batch by batch."""

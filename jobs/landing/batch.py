@@ -1,0 +1,165 @@
+"""One batch of files: read, recorded, its broken records stored, its rows appended, in this order.
+
+record of files -> quarantine -> source table: what a crash leaves is told by the last of them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from jobs.landing.pinning import Pinned, pin_columns
+from jobs.landing.reading import Sorted, find_damaged, leave_strangers, read_records, sort_files
+from windowing.columns import WHY
+from windowing.crash import crashpoint
+from windowing.errors import SpecError, UsageError
+from windowing.ingest import table
+from windowing.ingest.fit import fit_rows
+from windowing.ingest.frame import RECORD
+from windowing.ingest.names import FILE
+from windowing.ingest.rule import LandedFile, describe_names
+from windowing.ingest.table import Record, TakenFile
+from windowing.location import Location
+from windowing.spec.pipeline import Files
+from windowing.storage import delta
+from windowing.storage.landed_files import list_landed
+from windowing.storage.pinned_rows import pin_rows
+from windowing.storage.spark_internals import SPARK_ERRORS
+
+_ADDED = "source_file string, rescued string"
+_HELPERS = f"{RECORD} string, {WHY} string"
+_MICROS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch of files that was taken: by which columns, and each file with its counts."""
+
+    pinned: Pinned
+    files: tuple[TakenFile, ...]
+
+
+def take_batch(
+    spark: SparkSession,
+    source: Location,
+    files: Files,
+    record: Record,
+    landed: Sequence[LandedFile],
+    at_us: int,
+) -> Batch:
+    """Takes files whole, in a batch that follows the last one of the `record`.
+
+    Every record becomes a row of the source or of the quarantine. UsageError where a file is
+    written to meanwhile; nothing was taken then.
+    """
+    pinned, rows = _read_batch(spark, files, landed)
+    _check_types(spark, source, pinned, files)
+    counted = _count(rows, landed)
+    crashpoint("ingest.counted")
+    _check_unchanged(files, landed)
+    crashpoint("ingest.read")
+    table.create_table(spark, source, _columns(pinned))
+    batch = record.batch + 1
+    table.record_files(source, record, batch, counted, at_us)
+    crashpoint("ingest.recorded")
+    if any(file.quarantined for file in counted):
+        table.quarantine_rows(rows, source, batch, at_us)
+    crashpoint("ingest.quarantined")
+    table.append_rows(rows, source, batch)
+    crashpoint("ingest.appended")
+    return Batch(pinned, counted)
+
+
+def _read_batch(
+    spark: SparkSession, files: Files, landed: Sequence[LandedFile]
+) -> tuple[Pinned, DataFrame]:
+    """The columns, and the rows of all files as they are now, computed once."""
+    try:
+        return _read_sorted(spark, files, sort_files(files, landed))
+    except SPARK_ERRORS:
+        # Spark does not tell which file it could not read.
+        found = sort_files(files, landed)
+        readable = [name for _, names in found.groups for name in names]
+        damaged = find_damaged(spark, files, readable)
+        if not damaged:
+            raise
+        left = [file for file in landed if file.name not in damaged]
+        rest = sort_files(files, left)
+        return _read_sorted(
+            spark, files, Sorted(rest.groups, {**rest.unreadable, **damaged}, rest.lines)
+        )
+
+
+def _read_sorted(spark: SparkSession, files: Files, found: Sorted) -> tuple[Pinned, DataFrame]:
+    pinned = pin_columns(spark, files, found)
+    known = leave_strangers(found, pinned.sources, files)
+    parts = [
+        fit_rows(records, pinned.columns, pinned.types, files.csv, files.on_unfit_value)
+        for records in read_records(spark, files, known, pinned.sources)
+    ]
+    parts.append(_broken_files(spark, known, pinned))
+    return pinned, pin_rows(reduce(DataFrame.unionByName, parts))
+
+
+def _broken_files(spark: SparkSession, found: Sorted, pinned: Pinned) -> DataFrame:
+    """A record without text for each file that is none of its format."""
+    helpers = delta.parse_columns(_HELPERS).fields
+    schema = T.StructType([*_columns(pinned).fields, *helpers])
+    values = [{FILE: name, WHY: why} for name, why in found.unreadable.items()]
+    return spark.createDataFrame(delta.arrow_rows(values, schema), schema)
+
+
+def _columns(pinned: Pinned) -> T.StructType:
+    """The columns of the source table that an ingest writes."""
+    fields = [T.StructField(f.name, f.dataType) for f in pinned.types.fields]
+    return T.StructType([*fields, *delta.parse_columns(_ADDED).fields])
+
+
+def _count(rows: DataFrame, landed: Sequence[LandedFile]) -> tuple[TakenFile, ...]:
+    """Each file with the number of its records by their outcome."""
+    per_file = rows.groupBy(FILE).agg(
+        F.count_if(F.col(WHY).isNull()).alias("rows"),
+        F.count_if(F.col(WHY).isNotNull()).alias("quarantined"),
+    )
+    found = {row[FILE]: (row["rows"], row["quarantined"]) for row in per_file.collect()}
+    strangers = found.keys() - {file.name for file in landed}
+    if strangers:
+        raise UsageError(f"internal error: rows of {describe_names(sorted(strangers))} were read")
+    return tuple(TakenFile(file, *found.get(file.name, (0, 0))) for file in landed)
+
+
+def _check_unchanged(files: Files, landed: Sequence[LandedFile]) -> None:
+    """Raises where a file is not as it was listed before it was read."""
+    now = list_landed(files.folder)
+    for file in landed:
+        found = now.get(file.name)
+        is_same = found is not None and (
+            (found.bytes, round(found.written_s * _MICROS)) == (file.bytes, file.modified_us)
+        )
+        if not is_same:
+            raise UsageError(
+                f"{files.folder / file.name} was written to or removed while it was read, so "
+                "nothing of it was taken; write a file under a name that begins with a dot, and "
+                "rename it when it is whole"
+            )
+
+
+def _check_types(spark: SparkSession, source: Location, pinned: Pinned, files: Files) -> None:
+    """Raises SpecError where a column of the source has another type than the pinned one."""
+    stored = table.find_schema(spark, source)
+    known = {} if stored is None else {field.name.lower(): field for field in stored.fields}
+    for field in _columns(pinned).fields:
+        there = known.get(field.name.lower())
+        if there is None:
+            continue
+        kind, wanted = there.dataType.simpleString(), field.dataType.simpleString()
+        if there.name != field.name or kind != wanted:
+            raise SpecError(
+                f"columns.{field.name}",
+                f"is {wanted} here, and {there.name} {kind} in {source}; pin what the table has, "
+                "or change the table",
+                files.columns.text,
+            )

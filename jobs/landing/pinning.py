@@ -1,0 +1,186 @@
+"""The pinned columns of a pipeline's files: read, or inferred from the first files and written."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.errors import ParseException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from jobs.landing.reading import Sorted, leave_strangers, read_records
+from windowing.columns import WHY
+from windowing.errors import SpecError, UsageError
+from windowing.ingest.columns import PinnedColumn, read_columns, render_columns, render_lines
+from windowing.ingest.frame import Records
+from windowing.ingest.inference import TEXT, Guess, guess_type
+from windowing.ingest.names import name_columns
+from windowing.ingest.rule import describe_names
+from windowing.spec.pipeline import Files
+from windowing.storage import delta, landed_files
+from windowing.storage.store import store_of
+
+SAMPLE = 5_000
+"""How many records of each group of files types are guessed from."""
+_COMMENTS = (
+    "Columns of the source table, and what is read into them from files that land.",
+    "`tidemark ingest` has guessed them once; correct them and keep this file in version control.",
+    "Types are Spark's. `from` is the name in files, `format` the pattern of times that are not",
+    "ISO 8601. Times without a zone are timestamp_ntz; source.zone of the spec says where they are",
+    "local.",
+)
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """The columns that are pinned, with their types, and the names of those that were added now.
+
+    `is_new`: whether they were inferred and written now.
+    """
+
+    columns: tuple[PinnedColumn, ...]
+    types: T.StructType
+    added: tuple[str, ...] = ()
+    is_new: bool = False
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The names that the columns have in files."""
+        return tuple(column.source for column in self.columns)
+
+
+def pin_columns(spark: SparkSession, files: Files, found: Sorted) -> Pinned:
+    """The columns by which these files are read.
+
+    Written where they were not pinned yet, and where files have more columns and these are to be
+    added. SpecError for wrong columns, and for more columns where these are to fail.
+    """
+    if store_of(files.columns).read(files.columns) is None:
+        inferred = _infer_columns(spark, files, found, ())
+        if not inferred:
+            raise UsageError(
+                f"{files.folder} has no file whose columns can be told; "
+                f"write them in {files.columns}, as in columns: {{price: double}}"
+            )
+        text = render_columns(inferred, _COMMENTS)
+        _write(files, text)
+        return Pinned(inferred, _read_types(inferred, files), is_new=True)
+    columns = read_columns(files.columns.text)
+    pinned = Pinned(columns, _read_types(columns, files))
+    if files.on_new_column == "rescue":
+        return pinned
+    known = leave_strangers(found, pinned.sources, files)
+    new = _find_new(spark, files, known, pinned.sources)
+    if not new:
+        return pinned
+    if files.on_new_column == "fail":
+        raise SpecError(
+            "source.files.on_new_column",
+            f"files have columns that {files.columns} has not: {describe_names(new)}; pin them "
+            "there, or say rescue or add",
+        )
+    return _add_columns(spark, files, known, pinned)
+
+
+def _add_columns(spark: SparkSession, files: Files, found: Sorted, pinned: Pinned) -> Pinned:
+    added = _infer_columns(spark, files, found, pinned.columns)
+    content = store_of(files.columns).read(files.columns) or b""
+    text = content.decode().rstrip("\n") + "\n" + render_lines(added)
+    columns = (*pinned.columns, *added)
+    _write(files, text)
+    names = tuple(column.name for column in added)
+    return Pinned(columns, _read_types(columns, files), added=names)
+
+
+def _write(files: Files, text: str) -> None:
+    try:
+        store_of(files.columns).write(files.columns, text.encode())
+    except OSError as error:
+        raise UsageError(
+            f"{files.columns} can't be written ({error.strerror}); ingest once where it can be, "
+            "and bring the file here, or name another place in source.files.columns"
+        ) from error
+
+
+def _read_types(columns: Sequence[PinnedColumn], files: Files) -> T.StructType:
+    """The types of the columns as Spark knows them; SpecError for one that it does not know."""
+    fields = []
+    for column in columns:
+        try:
+            fields.append(T.StructField(column.name, _read_type(column.type)))
+        except ParseException:
+            raise SpecError(
+                f"columns.{column.name}",
+                f"{column.type!r} is no type of Spark; use string, boolean, bigint, double, "
+                "decimal(10,2), date, timestamp, timestamp_ntz or such",
+                files.columns.text,
+            ) from None
+    return T.StructType(fields)
+
+
+def _read_type(text: str) -> T.DataType:
+    return delta.parse_columns(f"c {text}").fields[0].dataType
+
+
+def _find_new(
+    spark: SparkSession, files: Files, found: Sorted, pinned: Sequence[str]
+) -> tuple[str, ...]:
+    """The names in files that no column is read from, in their order."""
+    if files.format != "json":
+        names = [name for group, _ in found.groups for name in group]
+        return tuple(dict.fromkeys(name for name in names if name not in pinned))
+    new: set[str] = set()
+    for records in read_records(spark, files, found, pinned):
+        keys = records.rows.select(F.explode(F.map_keys(records.rest)).alias("key")).distinct()
+        new.update(row["key"] for row in keys.toLocalIterator())
+    return tuple(sorted(new))
+
+
+def _infer_columns(
+    spark: SparkSession, files: Files, found: Sorted, pinned: Sequence[PinnedColumn]
+) -> tuple[PinnedColumn, ...]:
+    """A column for each name in files that none of the pinned ones is read from."""
+    guesses = _guess_all(spark, files, found)
+    taken = {column.source for column in pinned}
+    sources = [source for source in guesses if source not in taken]
+    names = name_columns(sources, (column.name for column in pinned))
+    return tuple(
+        PinnedColumn(name, guesses[source].type, source, guesses[source].format)
+        for name, source in zip(names, sources, strict=True)
+    )
+
+
+def _guess_all(spark: SparkSession, files: Files, found: Sorted) -> dict[str, Guess]:
+    """The types of all names in files, in the order in which these have them."""
+    known = _infer_json(spark, files, found) if files.format == "json" else {}
+    names = [name for group, _ in found.groups for name in group]
+    guesses = {name: Guess(kind) for name, kind in known.items()}
+    guesses |= {name: Guess(TEXT) for name in names}
+    texts: dict[str, list[str | None]] = {}
+    for records in read_records(spark, files, found, list(guesses)):
+        if records.types is not None:
+            guesses |= {name: Guess(records.types[name]) for name in records.values}
+            continue
+        for name, values in _sample(records, guesses).items():
+            texts.setdefault(name, []).extend(values)
+    guesses |= {name: guess_type(values, files.csv) for name, values in texts.items()}
+    return guesses
+
+
+def _infer_json(spark: SparkSession, files: Files, found: Sorted) -> dict[str, str]:
+    some = [name for _, names in found.groups for name in names]
+    if not some:
+        return {}
+    span = str(files.multiline).lower()
+    types = json.loads(landed_files.read_json_types(spark, files.folder, some, span))
+    schema = T.StructType.fromJson(types)
+    return {f.name: f.dataType.simpleString() for f in schema.fields if f.name != "_corrupt_record"}
+
+
+def _sample(records: Records, guesses: dict[str, Guess]) -> dict[str, list[str | None]]:
+    """Values of the columns that are texts as far as is known."""
+    names = [name for name in records.values if guesses[name].type == TEXT]
+    values = [records.values[name].alias(f"v{n}") for n, name in enumerate(names)]
+    some = records.rows.where(F.col(WHY).isNull()).select(*values).limit(SAMPLE).toArrow()
+    return {name: some.column(n).to_pylist() for n, name in enumerate(names)}

@@ -1,0 +1,104 @@
+"""`tidemark ingest` as a command: what it says, without a JVM where there is nothing to take."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from pyspark.sql import SparkSession
+
+from jobs.cli.main import main
+from tests.support.drop_folder import DropFolder
+
+CANARY = "canary-4711"
+
+
+def command(drop: DropFolder, *words: str) -> Result:
+    spec = drop.root / "trips.yaml"
+    spec.write_text(json.dumps(drop.spec))
+    return CliRunner().invoke(main, ["ingest", str(spec), *words], prog_name="tidemark")
+
+
+@pytest.fixture
+def no_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever starts a session here fails."""
+
+    def refuse(_: object) -> None:
+        pytest.fail("a session was started")
+
+    monkeypatch.setattr("jobs.cli.ingest.start_session", refuse)
+
+
+@pytest.mark.usefixtures("no_jvm")
+def test_an_empty_folder_needs_no_jvm(tmp_path: Path) -> None:
+    drop = DropFolder(tmp_path)
+    (drop.folder / "read me.md").write_text("hello")
+    said = command(drop)
+    assert said.exit_code == 0
+    assert said.output == (
+        f"trips: nothing new in {drop.folder}\n"
+        "passed over, because their names do not end in .csv .tsv .txt: read me.md\n"
+    )
+    assert not (tmp_path / "bronze").exists()
+
+
+@pytest.mark.usefixtures("no_jvm")
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"folder": "missing"}, "source.files.folder: {root}/missing is no directory; make it"),
+        (None, "the spec has no source.files; write there in which folder files land"),
+    ],
+)
+def test_what_is_missing_is_one_sentence(
+    change: dict[str, Any] | None, says: str, tmp_path: Path
+) -> None:
+    drop = DropFolder(tmp_path)
+    spec = drop.spec
+    if change is None:
+        del spec["source"]["files"]
+    else:
+        spec["source"]["files"] |= change
+    file = tmp_path / "trips.yaml"
+    file.write_text(json.dumps(spec))
+    said = CliRunner().invoke(main, ["ingest", str(file)], prog_name="tidemark")
+    assert said.exit_code == 2
+    assert says.format(root=tmp_path) in said.stderr
+    assert len(said.stderr.splitlines()) == 1
+
+
+def test_figures_are_told_and_values_are_not(spark: SparkSession, tmp_path: Path) -> None:
+    drop = DropFolder(tmp_path)
+    drop.pin(id="bigint", place="string")
+    drop.land("1.csv", f"id,place\n1,{CANARY}\n{CANARY},2\n")
+    said = command(drop, "--json")
+    assert said.exit_code == 0, said.output
+    assert json.loads(said.stdout)["quarantined"] == 1
+    table = drop.pipeline.source.table
+    assert said.stderr.splitlines() == [
+        f"trips: 1 file, 2 records read, 1 row appended to {table}",
+        f"1 record quarantined in {table}/_ingest/quarantine",
+    ]
+    (drop.folder / "1.csv").write_text(f"{CANARY}\n")
+    changed = command(drop)
+    assert changed.exit_code == 4
+    assert "FILE_CHANGED: 1.csv" in changed.stderr
+    assert command(drop, "--keep-taken").output == "trips: 1.csv counts as taken\n"
+    assert CANARY not in said.output + changed.output
+
+
+def test_a_wrong_type_is_told_by_the_file_that_pins_it(spark: SparkSession, tmp_path: Path) -> None:
+    drop = DropFolder(tmp_path)
+    drop.pin(id="number")
+    drop.land("1.csv", "id\n1\n")
+    said = command(drop)
+    assert said.exit_code == 2
+    assert f"{drop.pinned}: columns.id: 'number' is no type of Spark" in said.stderr
+    drop.pin(id="bigint")
+    assert command(drop).exit_code == 0
+    drop.pin(id="double")
+    drop.land("2.csv", "id\n2\n")
+    said = command(drop)
+    assert said.exit_code == 2
+    assert "columns.id: is double here, and id bigint in" in said.stderr

@@ -1,0 +1,173 @@
+"""Names, types and the file that pins them: what files say, and what a table can have."""
+
+from pathlib import Path
+
+import pytest
+
+from windowing.errors import SpecError
+from windowing.ingest.columns import PinnedColumn, parse_columns, read_columns, render_columns
+from windowing.ingest.header import read_header
+from windowing.ingest.inference import Guess, guess_type
+from windowing.ingest.names import name_columns, tell_apart
+from windowing.spec.pipeline import CsvForm
+
+PLAIN = CsvForm()
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (["id", "price"], ["id", "price"]),
+        (["Total Amount"], ["Total_Amount"]),
+        (["price (EUR), net"], ["price_EUR_net"]),
+        (["a.b", "a`b", "a=b", "a\tb"], ["a_b", "a_b_2", "a_b_3", "a_b_4"]),
+        (["id", "ID"], ["id", "ID_2"]),
+        (["", " ", "x"], ["column_1", "column_2", "x"]),
+        (
+            ["source_file", "RESCUED", "judged_by", "_change_type"],
+            ["source_file_2", "RESCUED_2", "judged_by_2", "_change_type_2"],
+        ),
+        (["_id", "__v"], ["_id", "v"]),
+        (["größe", "価格"], ["größe", "価格"]),
+        (["{}", "_"], ["column_1", "column_2"]),
+        (["2026", "1st"], ["column_2026", "column_1st"]),
+        (["@type", "order-id", "Betrag €"], ["type", "order_id", "Betrag"]),
+    ],
+)
+def test_names_that_a_table_can_not_have_are_changed_by_rule(
+    names: list[str], found: list[str]
+) -> None:
+    assert list(name_columns(names)) == found
+
+
+def test_names_of_one_header_are_told_apart() -> None:
+    assert tell_apart(["a", "a", "a", "", "A"]) == ("a", "a_2", "a_3", "column_4", "A")
+
+
+EURO = CsvForm(decimal=",", thousands=".")
+
+
+@pytest.mark.parametrize(
+    ("values", "form", "guess"),
+    [
+        (["1", "-7", "+3", "0"], PLAIN, Guess("bigint")),
+        (["1", "007"], PLAIN, Guess("string")),
+        (["9" * 19], PLAIN, Guess("double")),
+        (["1.5", "2"], PLAIN, Guess("double")),
+        (["1e5", ".5"], PLAIN, Guess("double")),
+        (["1.50", "-20.00"], PLAIN, Guess("decimal(18,2)")),
+        (["1.50", "2"], PLAIN, Guess("double")),
+        (["1.50", "2.505"], PLAIN, Guess("double")),
+        (["1,5", "2"], PLAIN, Guess("string")),
+        (["1,5", "2"], CsvForm(decimal=","), Guess("double")),
+        (["1.5"], CsvForm(decimal=","), Guess("string")),
+        (["1.234,50", "7,00"], EURO, Guess("decimal(18,2)")),
+        (["1.234", "7"], EURO, Guess("bigint")),
+        (["1.23,50"], EURO, Guess("string")),
+        (["true", "FALSE"], PLAIN, Guess("boolean")),
+        (["2026-03-02"], PLAIN, Guess("date")),
+        (["2026-03-02T10:05:00Z", "2026-03-02 10:05:00.5+02:00"], PLAIN, Guess("timestamp")),
+        (["2026-03-02T10:05Z"], PLAIN, Guess("string")),
+        (["2026-03-02 10:05", "2026-03-02T10:05:01.25"], PLAIN, Guess("timestamp_ntz")),
+        (["2026-03-02 10:05", "2026-03-02T10:05:01Z"], PLAIN, Guess("string")),
+        (["31/12/2025 23:50"], PLAIN, Guess("timestamp_ntz", "d/M/yyyy H:mm[:ss]")),
+        (["12/31/2025 11:50 PM"], PLAIN, Guess("timestamp_ntz", "M/d/yyyy h:mm a")),
+        (["1/2/2025"], PLAIN, Guess("string")),
+        (["1/2/2025", "13/2/2025"], PLAIN, Guess("date", "d/M/yyyy")),
+        (["1.2.2025"], PLAIN, Guess("date", "d.M.yyyy")),
+        (["1-13-2025"], PLAIN, Guess("date", "M-d-yyyy")),
+        (["13/13/2025"], PLAIN, Guess("string")),
+        (["1", "NA", ""], CsvForm(nulls=("NA",)), Guess("bigint")),
+        (["1", "NA"], PLAIN, Guess("string")),
+        ([" 1 ", None], PLAIN, Guess("bigint")),
+        ([None, ""], PLAIN, Guess("string")),
+        (["-", "."], PLAIN, Guess("string")),
+    ],
+)
+def test_a_type_is_the_narrowest_that_loses_nothing(
+    values: list[str | None], form: CsvForm, guess: Guess
+) -> None:
+    assert guess_type(values, form) == guess
+
+
+@pytest.mark.parametrize(
+    ("beginning", "form", "names", "line"),
+    [
+        (b"id,price\n1,2\n", PLAIN, ("id", "price"), "id,price"),
+        (b"\xef\xbb\xbfid,price\r\n1,2", PLAIN, ("id", "price"), "id,price"),
+        (b'"Total ""A""","b,c"\n', PLAIN, ('Total "A"', "b,c"), '"Total ""A""","b,c"'),
+        (b"\n\nid;price\n", CsvForm(delimiter=";"), ("id", "price"), "id;price"),
+        (b"id\tprice", CsvForm(delimiter="\t"), ("id", "price"), "id\tprice"),
+        (b"caf\xe9,x\n", CsvForm(encoding="windows-1252"), ("café", "x"), "café,x"),
+        (b"1,2\n3,4\n", CsvForm(header=False), ("column_1", "column_2"), None),
+        (b"", PLAIN, (), None),
+        (b"\n \n", PLAIN, (), None),
+        (b"a,a,\n", PLAIN, ("a", "a_2", "column_3"), "a,a,"),
+        (b"id,price\r1,2\r", PLAIN, ("id", "price"), "id,price"),
+    ],
+)
+def test_the_first_line_names_the_columns(
+    beginning: bytes, form: CsvForm, names: tuple[str, ...], line: str | None
+) -> None:
+    found = read_header(beginning, form)
+    assert (found.names, found.line) == (names, line)
+
+
+def test_a_written_file_is_read_as_it_was_meant(tmp_path: Path) -> None:
+    columns = (
+        PinnedColumn("id", "bigint", "id"),
+        PinnedColumn("Total_Amount", "decimal(10,2)", 'Total "Amount"'),
+        PinnedColumn("at", "timestamp_ntz", "at", "d/M/yyyy H:mm"),
+        PinnedColumn("on", "struct<a:int,b:array<string>>", "on: #"),
+        PinnedColumn("null", "string", "null"),
+    )
+    file = tmp_path / "c.yaml"
+    file.write_text(render_columns(columns, ["for people"]))
+    assert read_columns(str(file)) == columns
+    assert file.read_text().startswith("# for people\ncolumns:\n  id: bigint\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "says"),
+    [
+        (["id"], "columns", "nothing else"),
+        ({"columns": {}}, "columns", "is empty"),
+        ({"columns": {"id": 5}}, "columns.id", "neither a type"),
+        ({"columns": {"id": {"typ": "int"}}}, "columns.id.typ", "did you mean 'type'"),
+        ({"columns": {"id": {"from": "x"}}}, "columns.id.type", "is missing"),
+        ({"columns": {"id": {"type": 5}}}, "columns.id.type", "no text"),
+        ({"columns": {"a b": "int"}}, "columns.a b", 'call it a_b, with from: "a b"'),
+        ({"columns": {"id": "int", "ID": "int"}}, "columns.ID", "call it ID_2"),
+        ({"columns": {"rescued": "int"}}, "columns.rescued", "is not source_file or rescued"),
+        (
+            {"columns": {"a": "int", "b": {"type": "int", "from": "a"}}},
+            "columns.b.from",
+            "the column a already",
+        ),
+        (
+            {"columns": {"a": {"type": "int", "format": "d/M/yyyy"}}},
+            "columns.a.format",
+            "is for date, timestamp, timestamp_ntz",
+        ),
+        (
+            {"columns": {"a": {"type": "timestamp", "format": "d/M/yyyy H:mm"}}},
+            "columns.a.format",
+            "timestamp_ntz",
+        ),
+        (
+            {"columns": {"a": {"type": "timestamp_ntz", "format": "yyyy-MM-dd'T'HH:mmX"}}},
+            "columns.a.format",
+            "timestamp",
+        ),
+        (
+            {"columns": {"a": {"type": "date", "format": "JJJJ"}}},
+            "columns.a.format",
+            "'J' is no letter",
+        ),
+    ],
+)
+def test_a_wrong_file_is_told_by_field(given: object, field: str, says: str) -> None:
+    with pytest.raises(SpecError) as error:
+        parse_columns(given)
+    assert error.value.field == field
+    assert says in error.value.message

@@ -1,0 +1,1 @@
+"""Files that land in a folder become rows of the source table, each record once."""

@@ -1,0 +1,151 @@
+"""The file that pins columns: names in the table, names in files, types and forms of times.
+
+It is YAML, belongs beside the spec into version control, and is written once. Afterwards only
+people change it, except that `on_new_column: add` appends lines.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from windowing.errors import SpecError
+from windowing.ingest.names import FILE, RESCUED, name_columns
+from windowing.spec.words import in_quotes, join_names, quote_value, suggest_name
+from windowing.spec.yaml.file import document
+
+_FIELDS = ("type", "from", "format")
+_LETTERS, _ZONES = "yMdHhmsSaEu", "XxZOVz"
+"""What stands for a part of a time, and what for its zone, in Spark's patterns."""
+_TIMES = ("date", "timestamp", "timestamp_ntz")
+
+
+@dataclass(frozen=True)
+class PinnedColumn:
+    """A column of the source table, and the one of files that its values come from.
+
+    `format` is the pattern by which times are read; None for ISO 8601.
+    """
+
+    name: str
+    type: str
+    source: str
+    format: str | None = None
+
+
+def read_columns(path: str) -> tuple[PinnedColumn, ...]:
+    """The columns that the file at `path` pins; SpecError, with the file, for a wrong one."""
+    given = document(path)
+    try:
+        return parse_columns(given)
+    except SpecError as error:
+        raise SpecError(error.field, error.message, path) from None
+
+
+def parse_columns(given: Any) -> tuple[PinnedColumn, ...]:
+    """The columns of a document; SpecError with its field for what is none."""
+    if not isinstance(given, dict) or set(given) != {"columns"}:
+        raise SpecError("columns", "is what such a file has, and nothing else")
+    columns = given["columns"]
+    if not isinstance(columns, dict) or not columns:
+        raise SpecError("columns", "is empty; write names and types, such as price: double")
+    found = tuple(_parse_column(str(name), value) for name, value in columns.items())
+    _check_names(found)
+    return found
+
+
+def _parse_column(name: str, given: Any) -> PinnedColumn:
+    field = f"columns.{name}"
+    if isinstance(given, str):
+        return PinnedColumn(name, given, name)
+    if not isinstance(given, dict):
+        raise SpecError(
+            field, f"{quote_value(given)} is neither a type such as double nor {{type: double}}"
+        )
+    for key in given:
+        if key not in _FIELDS:
+            known = f"{suggest_name(str(key), _FIELDS)}; {join_names(_FIELDS)} are"
+            raise SpecError(f"{field}.{key}", f"is not a field here{known}")
+    for key, value in given.items():
+        if not isinstance(value, str):
+            raise SpecError(f"{field}.{key}", f"{quote_value(value)} is no text; put it in quotes")
+    if "type" not in given:
+        raise SpecError(f"{field}.type", "is missing; write a type of Spark such as double")
+    if "format" in given:
+        _check_format(f"{field}.format", given["format"], given["type"])
+    return PinnedColumn(name, given["type"], given.get("from", name), given.get("format"))
+
+
+def _check_format(field: str, pattern: str, kind: str) -> None:
+    """Raises unless times of the type can be read by the pattern."""
+    if kind not in _TIMES:
+        raise SpecError(field, f"is for {join_names(_TIMES)}, not {kind}")
+    letters = [c for c in re.sub(r"'[^']*'", "", pattern) if c.isalpha()]
+    for letter in letters:
+        if letter not in _LETTERS + _ZONES:
+            raise SpecError(
+                field,
+                f"{letter!r} is no letter of a pattern such as d/M/yyyy H:mm[:ss]; text stands in "
+                "single quotes",
+            )
+    has_zone = any(letter in _ZONES for letter in letters)
+    if kind == "timestamp" and not has_zone:
+        raise SpecError(
+            field,
+            "has no zone, which an instant needs; the type of local times is timestamp_ntz, and "
+            "source.zone of the spec says where they are local",
+        )
+    if kind == "timestamp_ntz" and has_zone:
+        raise SpecError(field, "has a zone, so the times are instants; their type is timestamp")
+
+
+def _check_names(columns: Sequence[PinnedColumn]) -> None:
+    """Raises where a table can't have the names, or two columns come from one of the files."""
+    names = [column.name for column in columns]
+    for name, possible in zip(names, name_columns(names), strict=True):
+        if name != possible:
+            raise SpecError(
+                f"columns.{name}",
+                f"{quote_value(name)} can't be a column here: a name has letters, digits and _, "
+                "does not begin with a digit or __, differs from others by more than case, and is "
+                f"not {FILE} or {RESCUED}; call it {possible}, with from: {in_quotes(name)}",
+            )
+    sources: dict[str, str] = {}
+    for column in columns:
+        other = sources.setdefault(column.source, column.name)
+        if other != column.name:
+            raise SpecError(
+                f"columns.{column.name}.from",
+                f"{quote_value(column.source)} is the column {other} already",
+            )
+
+
+def render_columns(columns: Sequence[PinnedColumn], comments: Sequence[str]) -> str:
+    """The text of a file that pins these columns, below these lines of comment."""
+    head = "".join(f"# {line}\n" for line in comments)
+    return f"{head}columns:\n{render_lines(columns)}"
+
+
+def render_lines(columns: Sequence[PinnedColumn]) -> str:
+    """The lines of columns, as they stand in the file."""
+    return "".join(f"  {_render_text(c.name)}: {_render_column(c)}\n" for c in columns)
+
+
+def _render_column(column: PinnedColumn) -> str:
+    fields: Mapping[str, str | None] = {
+        "type": column.type,
+        "from": None if column.source == column.name else column.source,
+        "format": column.format,
+    }
+    given = {name: text for name, text in fields.items() if text is not None}
+    if set(given) == {"type"}:
+        return _render_text(column.type)
+    inside = ", ".join(f"{name}: {in_quotes(text)}" for name, text in given.items())
+    return f"{{{inside}}}"
+
+
+def _render_text(text: str) -> str:
+    """A text without quotes where YAML takes it for a text then."""
+    is_plain = text.isascii() and text.replace("_", "").isalnum() and not text[0].isdigit()
+    is_word = text.lower() in ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
+    return text if is_plain and not is_word else in_quotes(text)

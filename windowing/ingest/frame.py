@@ -1,0 +1,219 @@
+"""Records of files, as texts: split into the values of their columns.
+
+lines -> [source_file, __record, __why, values]; no record is left out here but empty lines.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from windowing.columns import WHY, quoted
+from windowing.ingest.names import FILE
+from windowing.spec.pipeline import CsvForm
+
+RECORD = "__record"
+"""The text of a record as it stands in its file."""
+_FIELDS = "__fields"
+_BROKEN = "__broken"
+_WINDOWS = "windows-1252"
+_CODES = [code for code in range(0x80, 0xA0) if code not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)]
+_CONTROLS = "".join(map(chr, _CODES))
+_PRINTED = bytes(_CODES).decode(_WINDOWS)
+"""Control characters of iso-8859-1, and what windows-1252 has in place of each."""
+_OBJECT = "map<string, variant>"
+"""An object of JSON. As texts its numbers would be those of doubles."""
+_NO_JSON = "is no JSON object"
+
+
+@dataclass(frozen=True)
+class Records:
+    """Rows with [source_file, __record, __why], and their values by the names that files have.
+
+    `__why` is the reason why a record can't be split; null where it was. `rest` are the values
+    that belong to no pinned column, as a map of texts. Where values have no `types`, they are
+    texts.
+    """
+
+    rows: DataFrame
+    values: Mapping[str, Column]
+    rest: Column
+    types: Mapping[str, str] | None = None
+
+
+def csv_options(form: CsvForm, *, spans: bool) -> dict[str, str]:
+    """How Spark reads records of such files, whose values are texts.
+
+    Where records span lines, Spark passes over the header by itself.
+    """
+    options = {
+        "sep": form.delimiter,
+        "quote": form.quote,
+        "escape": form.quote if form.escape is None else form.escape,
+        "mode": "PERMISSIVE",
+        "columnNameOfCorruptRecord": _BROKEN,
+    }
+    if spans:
+        options |= {"multiLine": "true", "encoding": _known_to_spark(form.encoding)}
+        options["header"] = str(form.header).lower()
+    return options
+
+
+def split_csv(
+    lines: DataFrame,
+    names: Sequence[str],
+    headers: Iterable[str],
+    pinned: Iterable[str],
+    form: CsvForm,
+) -> Records:
+    """The records of CSV files with the columns `names`, one on each line.
+
+    Lines that are one of the `headers` are no records, and neither are empty ones.
+    [source_file, __record] -> Records.
+    """
+    text, is_text = _decode(form.encoding)
+    decoded = lines.withColumns({RECORD: text, _FIELDS: is_text})
+    is_record = F.trim(F.col(RECORD)) != ""
+    known = sorted(set(headers))
+    if known:
+        is_record &= ~F.regexp_replace(F.col(RECORD), "^\ufeff", "").isin(known)
+    schema = ", ".join([*(f"c{n} string" for n in range(len(names))), f"{_BROKEN} string"])
+    parsed = F.from_csv(F.col(RECORD), F.lit(schema), csv_options(form, spans=False))
+    split = decoded.where(is_record).withColumns({"__csv": parsed, "__is_text": F.col(_FIELDS)})
+    columns = [F.col(f"__csv.c{n}") for n in range(len(names))]
+    why = F.coalesce(
+        F.when(~F.col("__is_text"), f"has bytes that are not {form.encoding}"),
+        F.when(F.col(f"__csv.{_BROKEN}").isNotNull(), f"has not {len(names)} values"),
+        F.when(_is_open(F.col(RECORD), form), "has a quote that is not closed"),
+    )
+    return _records_of(split.withColumn(WHY, why), dict(zip(names, columns, strict=True)), pinned)
+
+
+def split_spanning_csv(
+    found: DataFrame, names: Sequence[str], pinned: Iterable[str], form: CsvForm
+) -> Records:
+    """The same of records that may span lines, which Spark has split into [c0, c1, ...]."""
+    columns = [_translate(F.col(f"c{n}"), form.encoding) for n in range(len(names))]
+    again = F.to_csv(F.struct(*columns), {"sep": form.delimiter, "quote": form.quote})
+    record = F.coalesce(_translate(F.col(_BROKEN), form.encoding), again)
+    replaced = F.contains(record, F.lit("\ufffd"))
+    why = F.coalesce(
+        F.when(F.col(_BROKEN).isNotNull(), f"has not {len(names)} values"),
+        F.when(replaced, f"has bytes that are not {form.encoding}"),
+    )
+    split = found.withColumns({RECORD: record, WHY: why})
+    return _records_of(split, dict(zip(names, columns, strict=True)), pinned)
+
+
+def _is_open(record: Column, form: CsvForm) -> Column:
+    """Whether a value begins with a quote that nothing closes, up to the end of the line."""
+    quote, separator = re.escape(form.quote), re.escape(form.delimiter)
+    # Java would run out of stack on a long line if these loops could go back.
+    if form.escape is None:
+        rest = f"[^{quote}]*+(?:{quote}{quote}[^{quote}]*+)*+"
+    else:
+        escape = re.escape(form.escape)
+        rest = f"[^{quote}{escape}]*+(?:{escape}.[^{quote}{escape}]*+)*+"
+    is_open = record.rlike(f"(?:^|{separator}) *{quote}{rest}$")
+    if form.escape is not None:
+        return is_open
+    # Inside quotes, a delimiter may stand before two of them.
+    marks = F.length(record) - F.length(F.replace(record, F.lit(form.quote), F.lit("")))
+    return is_open & (marks % 2 == 1)
+
+
+def _decode(encoding: str) -> tuple[Column, Column]:
+    """The text of a line, and whether all its bytes are characters of the encoding."""
+    line = F.col(RECORD)
+    if encoding == "utf-8":
+        return F.make_valid_utf8(line), F.is_valid_utf8(line)
+    text = F.decode(line.cast("binary"), _known_to_spark(encoding))
+    return _translate(text, encoding), F.lit(True)
+
+
+def _known_to_spark(encoding: str) -> str:
+    """The encoding by which Spark reads such texts, of which windows-1252 is not one."""
+    return "iso-8859-1" if encoding == _WINDOWS else encoding
+
+
+def _translate(text: Column, encoding: str) -> Column:
+    """A text that was read in the other encoding, with the characters that this one has instead."""
+    return F.translate(text, _CONTROLS, _PRINTED) if encoding == _WINDOWS else text
+
+
+def _records_of(split: DataFrame, columns: Mapping[str, Column], pinned: Iterable[str]) -> Records:
+    known = set(pinned)
+    values = {name: value for name, value in columns.items() if name in known}
+    rest: list[Column] = []
+    for name, value in columns.items():
+        if name not in known:
+            rest += [F.lit(name), value]
+    return Records(split, values, F.create_map(*rest).cast("map<string,string>"))
+
+
+def split_json(lines: DataFrame, pinned: Iterable[str]) -> Records:
+    """The records of files with an object of JSON on each line. [source_file, __record] -> ..."""
+    records = lines.where(F.trim(F.col(RECORD)) != "")
+    text, is_text = _decode("utf-8")
+    split = records.withColumns({RECORD: text, "__is_text": is_text}).withColumn(
+        _FIELDS, F.from_json(F.col(RECORD), _OBJECT)
+    )
+    # Spark reads an object and passes over what is behind it.
+    as_list = F.concat(F.lit("["), F.col(RECORD), F.lit("]"))
+    is_one = F.coalesce(F.json_array_length(as_list) == 1, F.lit(False))
+    why = F.coalesce(
+        F.when(~F.col("__is_text"), "has bytes that are not utf-8"),
+        F.when(F.col(_FIELDS).isNull() | ~is_one, _NO_JSON),
+    )
+    return _records_of_json(split.withColumn(WHY, why), pinned)
+
+
+def split_spanning_json(whole: DataFrame, pinned: Iterable[str]) -> Records:
+    """The same of files that are one object, or one list of objects, on any number of lines."""
+    text = F.trim(F.translate(F.col(RECORD), "\ufeff\r\n\t", "    "))
+    as_list = F.when(F.startswith(text, F.lit("[")), text).otherwise(
+        F.concat(F.lit("["), text, F.lit("]"))
+    )
+    objects = F.from_json(as_list, f"array<{_OBJECT}>")
+    split = (
+        whole.where(text != "")
+        .withColumn("__objects", objects)
+        .select(FILE, F.col(RECORD).alias("__whole"), F.explode_outer("__objects").alias(_FIELDS))
+    )
+    record = F.coalesce(F.to_json(F.col(_FIELDS)), F.col("__whole"))
+    why = F.when(F.col(_FIELDS).isNull(), "is no JSON object and no list of them")
+    return _records_of_json(split.withColumns({RECORD: record, WHY: why}), pinned)
+
+
+def _records_of_json(split: DataFrame, pinned: Iterable[str]) -> Records:
+    known = list(dict.fromkeys(pinned))
+    fields = F.col(_FIELDS)
+    keys = F.map_keys(fields)
+    is_twice = F.size(F.array_distinct(keys)) < F.size(keys)
+    checked = split.withColumn(WHY, F.coalesce(F.col(WHY), F.when(is_twice, "has a name twice")))
+    values = {name: F.try_element_at(fields, F.lit(name)).cast("string") for name in known}
+    left = F.map_filter(fields, lambda name, _: ~name.isin(known)) if known else fields
+    rest = F.transform_values(left, lambda _, value: value.cast("string"))
+    return Records(checked, values, rest)
+
+
+def take_parquet(rows: DataFrame, pinned: Iterable[str]) -> Records:
+    """The rows of Parquet files, whose values have types."""
+    names = [name for name in rows.columns if name != FILE]
+    types = {name: rows.schema[name].dataType.simpleString() for name in names}
+    record = F.to_json(F.struct(*(F.col(quoted(name)) for name in names)))
+    known = set(pinned)
+    rest: list[Column] = []
+    for name in names:
+        if name not in known:
+            rest += [F.lit(name), _as_text(F.col(quoted(name)), types[name])]
+    values = {name: F.col(quoted(name)) for name in names if name in known}
+    shown = rows.withColumns({RECORD: record, WHY: F.lit(None).cast("string")})
+    return Records(shown, values, F.create_map(*rest).cast("map<string,string>"), types)
+
+
+def _as_text(value: Column, kind: str) -> Column:
+    is_nested = kind.startswith(("struct", "array", "map"))
+    return F.to_json(value) if is_nested else value.cast("string")

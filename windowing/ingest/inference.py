@@ -1,0 +1,120 @@
+"""Types of columns, guessed from some of their values, which are texts.
+
+A guess never loses anything: digits with a leading zero stay text, and a date of which nobody can
+tell whether day or month comes first does, too.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from windowing.spec.pipeline import CsvForm
+
+TEXT = "string"
+
+
+@dataclass(frozen=True)
+class Guess:
+    """The type of a column, and the pattern by which times are read; None for ISO 8601."""
+
+    type: str
+    format: str | None = None
+
+
+_WHOLE = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
+_MONEY = re.compile(r"[+-]?(0|[1-9]\d{0,15})\.\d\d")
+_NUMBER = re.compile(r"[+-]?(0|[1-9]\d*)?(\.\d+)?([eE][+-]?\d{1,3})?")
+_DAY = r"\d{4}-\d\d-\d\d"
+_CLOCK = r"\d\d:\d\d(:\d\d(\.\d{1,9})?)?"
+_ISO_DAY = re.compile(_DAY)
+_ISO_LOCAL = re.compile(rf"{_DAY}[T ]{_CLOCK}")
+_ISO_INSTANT = re.compile(rf"{_DAY}[T ]\d\d:\d\d:\d\d(\.\d{{1,9}})?(Z|[+-]\d\d(:\d\d)?)")
+_BOOLEANS = {"true", "false"}
+_ENGLISH_CLOCK = re.compile(r"(0?[1-9]|1[0-2]):[0-5]\d [AP]M")
+_DIGITAL_CLOCK = re.compile(r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?")
+
+
+def guess_type(values: Iterable[str | None], csv: CsvForm) -> Guess:
+    """The narrowest type that all values have; blanks and the nulls of the files say nothing.
+
+    Whole numbers are bigint, those that all have two decimals decimal(18,2), because that is how
+    money is written, and others double. Times that name their zone are timestamp, others
+    timestamp_ntz.
+    """
+    known = {value.strip() for value in values if value and value.strip() not in csv.nulls}
+    known.discard("")
+    if not known:
+        return Guess(TEXT)
+    for kind, fits in _kinds(csv):
+        if all(fits(value) for value in known):
+            return Guess(kind)
+    return _guess_format(known) or Guess(TEXT)
+
+
+def _kinds(csv: CsvForm) -> Iterator[tuple[str, Callable[[str], object]]]:
+    yield "boolean", lambda value: value.lower() in _BOOLEANS
+    yield "bigint", lambda value: _WHOLE.fullmatch(_plain_number(value, csv))
+    yield "decimal(18,2)", lambda value: _MONEY.fullmatch(_plain_number(value, csv))
+    yield "double", lambda value: _is_number(_plain_number(value, csv))
+    yield "date", _ISO_DAY.fullmatch
+    yield "timestamp", _ISO_INSTANT.fullmatch
+    yield "timestamp_ntz", _ISO_LOCAL.fullmatch
+
+
+def _is_number(text: str) -> bool:
+    return bool(_NUMBER.fullmatch(text)) and any(character.isdigit() for character in text)
+
+
+def _plain_number(text: str, csv: CsvForm) -> str:
+    """The number with a point before its decimals; as it is where it is none of this form."""
+    if csv.thousands is not None and re.fullmatch(thousands_pattern(csv), text):
+        text = text.replace(csv.thousands, "")
+    if csv.decimal == ",":
+        # A point would be one between thousands, or a mistake.
+        return text.replace(".", "?").replace(",", ".")
+    return text
+
+
+def thousands_pattern(csv: CsvForm) -> str:
+    """What a number with groups of three digits looks like."""
+    between, before = re.escape(csv.thousands or ""), re.escape(csv.decimal)
+    return rf"[+-]?\d{{1,3}}({between}\d{{3}})+({before}\d+)?"
+
+
+def _guess_format(values: set[str]) -> Guess | None:
+    """How dates or times that are not ISO 8601 are written; None where that can't be told."""
+    found = [guess for separator in "/.-" for guess in _formats(values, separator)]
+    return found[0] if len(found) == 1 else None
+
+
+def _formats(values: set[str], separator: str) -> Iterator[Guess]:
+    """The forms with this separator that all values have, with day or month first."""
+    day = re.compile(rf"(\d\d?){re.escape(separator)}(\d\d?){re.escape(separator)}\d{{4}}")
+    heads, clocks = [], set()
+    for value in values:
+        date, _, clock = value.partition(" ")
+        matched = day.fullmatch(date)
+        if matched is None:
+            return
+        heads.append((int(matched[1]), int(matched[2])))
+        clocks.add(clock.strip())
+    suffix = _clock_format(clocks)
+    if suffix is None:
+        return
+    kind = "timestamp_ntz" if suffix else "date"
+    if all(1 <= first <= 31 and 1 <= second <= 12 for first, second in heads):
+        yield Guess(kind, f"d{separator}M{separator}yyyy{suffix}")
+    # Nobody writes the month first before points.
+    if separator != "." and all(1 <= a <= 12 and 1 <= b <= 31 for a, b in heads):
+        yield Guess(kind, f"M{separator}d{separator}yyyy{suffix}")
+
+
+def _clock_format(clocks: set[str]) -> str | None:
+    """The pattern of the time of day; empty without one, None for forms that are not known."""
+    if clocks == {""}:
+        return ""
+    if all(_DIGITAL_CLOCK.fullmatch(clock) for clock in clocks):
+        return " H:mm[:ss]"
+    if all(_ENGLISH_CLOCK.fullmatch(clock) for clock in clocks):
+        return " h:mm a"
+    return None

@@ -1,0 +1,73 @@
+"""What the columns of files are called in the source table.
+
+A name of letters, digits and underscores stays as it is. Elsewhere each run of other characters
+becomes one underscore, but none at the ends, so that `Total Amount (EUR)` is `Total_Amount_EUR`.
+So every column can be used in a spec without quotes. A name that would be empty, or begin with a
+digit, begins with `column_`: the third one without a name is `column_3`. Names that would differ by
+case alone, and names that are taken, get the next free number: `price_2`.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from windowing.spec.reserved import FEED_COLUMNS, HELPER, SOURCE_COLUMNS
+
+FILE, RESCUED = "source_file", "rescued"
+"""The columns that an ingest adds: the file of a row, and as JSON what did not fit."""
+
+_TAKEN = (FILE, RESCUED, *FEED_COLUMNS, *SOURCE_COLUMNS)
+_UNFIT = re.compile(r"\W+")
+
+
+def name_columns(names: Sequence[str], taken: Iterable[str] = ()) -> tuple[str, ...]:
+    """The names of columns in the table, for their names in files, in the order of these.
+
+    >>> name_columns(["id", "Total Amount (EUR)", "", "ID", "rescued"])
+    ('id', 'Total_Amount_EUR', 'column_3', 'ID_2', 'rescued_2')
+    """
+    used = {name.lower() for name in (*_TAKEN, *taken)}
+    found = []
+    for place, name in enumerate(names, 1):
+        free = _find_free(_clean_name(name, place), used)
+        used.add(free.lower())
+        found.append(free)
+    return tuple(found)
+
+
+def _clean_name(name: str, place: int) -> str:
+    cleaned = name.strip()
+    if cleaned.startswith(HELPER):
+        cleaned = cleaned.lstrip("_")
+    if _UNFIT.search(cleaned):
+        cleaned = _UNFIT.sub("_", cleaned).strip("_")
+    if not cleaned.strip("_"):
+        return f"column_{place}"
+    return f"column_{cleaned}" if cleaned[0].isdigit() else cleaned
+
+
+def _find_free(name: str, used: set[str]) -> str:
+    if name.lower() not in used:
+        return name
+    number = 2
+    while f"{name}_{number}".lower() in used:
+        number += 1
+    return f"{name}_{number}"
+
+
+def tell_apart(header: Sequence[str]) -> tuple[str, ...]:
+    """The names in a header of CSV, of which no two are equal and none is empty.
+
+    >>> tell_apart(["price", "price", " "])
+    ('price', 'price_2', 'column_3')
+    """
+    used: set[str] = set()
+    found = []
+    for place, given in enumerate(header, 1):
+        name = given.strip() or f"column_{place}"
+        number = 1
+        while name in used:
+            number += 1
+            name = f"{given.strip()}_{number}"
+        used.add(name)
+        found.append(name)
+    return tuple(found)

@@ -1,0 +1,150 @@
+"""The files of a new pipeline's folder: their texts, from what was proposed."""
+
+from collections.abc import Mapping, Sequence
+
+from windowing.ingest.columns import PinnedColumn
+from windowing.ingest.proposal import Proposal, Proposed
+from windowing.spec.words import in_quotes
+
+SCHEDULE = "*/15 * * * *"
+_AT, _AT_S = "2026-03-02 10:05", 1_772_445_900
+"""A time, and the same in seconds since 1970."""
+_README = """# {name}
+
+Windows over the files that land in `drop/`, made by `tidemark init`.
+
+| file | what it says |
+|---|---|
+| `{name}.yaml` | the pipeline: events and windows; comments say why they were proposed |
+| `columns/{name}.yaml` | columns of the files and their types |
+| `expectations/{name}.yaml` | what has to hold of the windows before they are published |
+| `transcripts/{name}.yaml` | rows in, rows out: a test of the pipeline |
+| `dags/{name}_dags.py` | the DAGs, for a DAG folder of Airflow |
+
+```bash
+tidemark ingest {name}.yaml
+tidemark run {name}.yaml --validate
+tidemark publish {name}.yaml
+tidemark show {name}.yaml {window}
+tidemark test transcripts
+```
+
+All but `lake/` and `drop/` belongs into version control.
+"""
+_DAGS = '''"""The DAGs of the specs in this folder, for a DAG folder of Airflow."""
+
+from pathlib import Path
+
+from tidemark.dags import dags_of, read_specs
+
+PIPELINES = Path(__file__).resolve().parents[1]
+TIDEMARK = "tidemark"
+"""The command of the environment that has Spark; Airflow's own has not."""
+
+for pipeline in read_specs(PIPELINES).pipelines:
+    for dag in dags_of(pipeline, TIDEMARK):
+        globals()[dag.dag_id] = dag
+'''
+
+
+def render_project(
+    name: str,
+    files: Mapping[str, object],
+    proposal: Proposal,
+    columns: Sequence[PinnedColumn],
+    seen: str,
+) -> dict[str, str]:
+    """The texts of all files but those that land, by their paths in the folder.
+
+    `files` are the fields of `source.files`; `seen` says what the proposal was made from.
+    """
+    window = next(iter(proposal.windows))
+    return {
+        f"{name}.yaml": render_spec(name, files, proposal, seen),
+        f"expectations/{name}.yaml": _render_suite(window),
+        f"transcripts/{name}.yaml": _render_transcript(name, proposal, columns),
+        f"dags/{name}_dags.py": _DAGS,
+        "README.md": _README.format(name=name, window=window),
+        ".gitignore": "/lake/\n/drop/\n",
+    }
+
+
+def render_spec(name: str, files: Mapping[str, object], proposal: Proposal, seen: str) -> str:
+    """The spec, with the reason for each part in a comment behind it."""
+    source = {
+        "event_time": proposal.event_time,
+        "zone": proposal.zone,
+        "key": proposal.key,
+        "event_id": proposal.event_id,
+    }
+    lines = [
+        f"# Proposed from {seen}. Comments say why; correct what is wrong before the first run.",
+        f"name: {name}",
+        "lake: lake",
+        "source:",
+        f"  table: lake/bronze/{name}",
+        *_render_parts({part: each for part, each in source.items() if each is not None}),
+        "  files:",
+        *(f"    {field}: {_render_value(value)}" for field, value in files.items()),
+        "watermark:",
+        *_render_parts({"delay": proposal.delay, "allowed_lateness": proposal.allowed_lateness}),
+        "aggregates:",
+        *_render_parts(proposal.aggregates),
+        "windows:",
+        *_render_parts(proposal.windows),
+        f'schedule: "{SCHEDULE}"',
+        f"expectations: {{suite: {name}}}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _render_parts(parts: Mapping[str, Proposed]) -> list[str]:
+    written = {name: f"  {name}: {part.value}" for name, part in parts.items()}
+    width = max(map(len, written.values()), default=0)
+    return [f"{written[name]:<{width}}  # {part.why}" for name, part in parts.items()]
+
+
+def _render_value(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = str(value)
+    if text == "\t":
+        return '"\\t"'
+    return text if text.replace("-", "").isalnum() else in_quotes(text)
+
+
+def _render_suite(window: str) -> str:
+    return (
+        f"{window}:\n"
+        "  - type: expect_column_values_to_be_between\n"
+        "    kwargs: {column: events, min_value: 1}\n"
+        "    severity: critical\n"
+        "    description: A window has at least one event\n"
+    )
+
+
+def _render_transcript(name: str, proposal: Proposal, columns: Sequence[PinnedColumn]) -> str:
+    """One event, and the window that counts it."""
+    (key,) = [part.strip() for part in proposal.key.value.strip("[]").split(",")]
+    types = {column.name: column.type for column in columns}
+    value = "1" if types.get(key) in ("bigint", "int") else "some"
+    numbers = [call.value.split("(")[1].rstrip(")") for call in proposal.aggregates.values()]
+    typed = [f"{n}: {in_quotes(types[n])}" for n in numbers if n in types]
+    head = f"columns: {{{', '.join(typed)}}}\n" if typed else ""
+    window = next(iter(proposal.windows))
+    time = proposal.event_time.value
+    column, _, unit = time.strip("{}").removeprefix("column: ").partition(", unit: ")
+    at = str(_AT_S) + {"s": "", "ms": "000", "us": "000000"}[unit] if unit else _AT
+    event_id = "" if proposal.event_id is None else f", {proposal.event_id.value}: {value}"
+    return (
+        f"# One event, and the window that counts it; write what has to stay true of {name} here.\n"
+        f"spec: ../{name}.yaml\n"
+        "name: an event is counted in its window\n"
+        f"{head}"
+        "steps:\n"
+        "  - input:\n"
+        f"      - {{{key}: {value}, {column}: {at}{event_id}}}\n"
+        "    expect:\n"
+        f"      {window}:\n"
+        f"        - {{{key}: {value}, events: 1}}\n"
+    )

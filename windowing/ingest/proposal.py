@@ -1,0 +1,301 @@
+"""What a first spec may say, proposed from some rows of a source table by simple rules.
+
+Each part has the reason why it is proposed, which stands in the spec as a comment. Nobody else
+reads a proposal: a person corrects it.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+from windowing.ingest.names import FILE, RESCUED
+from windowing.spec.duration import Duration
+
+_SECOND = 1_000_000
+_MINUTE, _HOUR, _DAY = 60 * _SECOND, 3600 * _SECOND, 86_400 * _SECOND
+_STEPS = (
+    *(0, _SECOND, 10 * _SECOND, _MINUTE, 5 * _MINUTE, 10 * _MINUTE, 15 * _MINUTE, 30 * _MINUTE),
+    *(_HOUR, 2 * _HOUR, 6 * _HOUR, 12 * _HOUR, _DAY, 2 * _DAY, 7 * _DAY, 30 * _DAY, 365 * _DAY),
+)
+"""Lengths that people would write."""
+_SIZES = ((60 * _DAY, "daily", _DAY), (6 * _HOUR, "hourly", _HOUR), (0, "minutes", 10 * _MINUTE))
+"""From which span of event times on windows are so long, and what they are called."""
+_UNITS = {"s": _SECOND, "ms": 1_000, "us": 1}
+_AGES = (datetime(1990, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC))
+"""Numbers that would be times outside of these are none."""
+_EVENT = re.compile(r"event|occur|happen|_at$|time|date|when|^ts$|^at$", re.IGNORECASE)
+_OTHER_TIME = re.compile(r"creat|updat|modif|ingest|load|insert|process", re.IGNORECASE)
+_ID = re.compile(r"(^|_)(id|uuid|guid|number|nr|no)$|[a-z]Id$", re.IGNORECASE)
+_GROUP = re.compile(
+    r"shop|store|site|sensor|device|user|customer|client|station|place|city|region|country|zone|"
+    r"origin|host|server|machine|plant|team|product|category|type|channel",
+    re.IGNORECASE,
+)
+_AMOUNT = re.compile(
+    r"price|amount|total|revenue|cost|qty|quantity|count|bytes|size|paid|fee|tax", re.IGNORECASE
+)
+_MOST_GROUPS = 0.5
+_FEW_TWICE = 0.8
+_MOST_NUMBERS = 3
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """One part of a spec as it is written in YAML, and why."""
+
+    value: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The parts of a spec; what is None is left out. Aggregates and windows are by name."""
+
+    event_time: Proposed
+    zone: Proposed | None
+    key: Proposed
+    event_id: Proposed | None
+    delay: Proposed
+    allowed_lateness: Proposed
+    aggregates: Mapping[str, Proposed]
+    windows: Mapping[str, Proposed]
+
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def propose(rows: Rows) -> Proposal | None:
+    """A proposal from rows of the source table in the order of their files.
+
+    None where no column has times.
+    """
+    names = [name for name in (rows[0] if rows else {}) if name not in (FILE, RESCUED)]
+    columns = {name: [row[name] for row in rows] for name in names}
+    times = {name: found for name in names if (found := read_times(name, columns[name]))}
+    if not times:
+        return None
+    chosen = min(times, key=lambda name: _rank_time(name, times[name], names))
+    event_time = times[chosen]
+    left = {name: values for name, values in columns.items() if name != chosen}
+    event_id = _find_id(left)
+    left = {name: values for name, values in left.items() if name != event_id and name not in times}
+    key = _find_key(left)
+    numbers = [name for name in left if name != key and _is_numeric(left[name])]
+    known = [at for at in event_time.us if at is not None]
+    return Proposal(
+        event_time=Proposed(event_time.written, event_time.why),
+        zone=_propose_zone(event_time),
+        key=_propose_key(key, columns),
+        event_id=None if event_id is None else _propose_id(event_id, columns[event_id]),
+        delay=_propose_delay(known),
+        allowed_lateness=_propose_lateness(known),
+        aggregates=_propose_aggregates(numbers[:_MOST_NUMBERS]),
+        windows=_propose_windows(known),
+    )
+
+
+@dataclass(frozen=True)
+class Times:
+    """A column as times: microseconds since 1970, None for what is none, and how a spec says it.
+
+    `rank` is lower for what is more surely a time. `is_local`: the times name no zone.
+    """
+
+    us: Sequence[int | None]
+    written: str
+    why: str
+    rank: int
+    is_local: bool = False
+
+
+def read_times(name: str, values: Sequence[Any]) -> Times | None:
+    """The values of a column as times; None where most are none."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    if isinstance(known[0], bool):
+        return None
+    if isinstance(known[0], datetime):
+        is_local = known[0].tzinfo is None
+        return _times(values, _us_of, name, "a time", 1 if is_local else 0, is_local=is_local)
+    if isinstance(known[0], date):
+        return _times(values, _us_of, name, "a date", 4, is_local=True)
+    if isinstance(known[0], str):
+        return _times(values, _us_of_text, name, "text that is a time", 2, is_local=True)
+    if isinstance(known[0], int) and _EVENT.search(name):
+        for unit, us in _UNITS.items():
+            written = f"{{column: {name}, unit: {unit}}}"
+            found = _times(values, _us_of_number(us), written, f"a number, {unit} since 1970", 3)
+            if found is not None:
+                return found
+    return None
+
+
+def _times(
+    values: Sequence[Any],
+    read: Callable[[Any], int | None],
+    written: str,
+    why: str,
+    rank: int,
+    *,
+    is_local: bool = False,
+) -> Times | None:
+    us = [None if value is None else read(value) for value in values]
+    right = sum(at is not None for at in us)
+    given = sum(value is not None for value in values)
+    if right < _FEW_TWICE * given:
+        return None
+    some = "all of them" if right == given else f"{right:,} of {given:,}"
+    return Times(us, written, f"{why} in {some}", rank, is_local)
+
+
+def _us_of(value: Any) -> int | None:
+    if not isinstance(value, datetime):
+        value = datetime.combine(value, time())
+    at: datetime = value if value.tzinfo else value.replace(tzinfo=UTC)
+    return (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+def _us_of_text(value: str) -> int | None:
+    try:
+        return _us_of(datetime.fromisoformat(value.strip())) if "-" in value else None
+    except ValueError:
+        return None
+
+
+def _us_of_number(unit_us: int) -> Callable[[Any], int | None]:
+    low, high = (_us_of(age) or 0 for age in _AGES)
+
+    def read(value: Any) -> int | None:
+        us = int(value) * unit_us
+        return us if low <= us <= high else None
+
+    return read
+
+
+def _rank_time(name: str, times: Times, names: Sequence[str]) -> tuple[object, ...]:
+    return (
+        bool(_OTHER_TIME.search(name)),
+        times.rank >= 3,
+        not _EVENT.search(name),
+        times.rank,
+        names.index(name),
+    )
+
+
+def _propose_zone(times: Times) -> Proposed | None:
+    if not times.is_local:
+        return None
+    return Proposed("UTC", "times that name no zone are local there; set the zone of your clocks")
+
+
+def _find_id(columns: Mapping[str, Sequence[Any]]) -> str | None:
+    named = [name for name in columns if _ID.search(name) and _is_label(columns[name])]
+    found = [name for name in named if _share_of_distinct(columns[name]) >= _FEW_TWICE]
+    return found[0] if found else None
+
+
+def _propose_id(name: str, values: Sequence[Any]) -> Proposed:
+    known = [value for value in values if value is not None]
+    twice = len(known) - len(set(known))
+    found = "no two rows have the same" if not twice else f"{twice:,} rows repeat one"
+    return Proposed(name, f"{found}; rows with one id are one event")
+
+
+def _find_key(columns: Mapping[str, Sequence[Any]]) -> str | None:
+    """A column that groups events: by its name, else the text with the fewest values."""
+    groups = [
+        name
+        for name, values in columns.items()
+        if _is_label(values) and _share_of_distinct(values) <= _MOST_GROUPS
+    ]
+    texts = [name for name in groups if not _is_numeric(columns[name])]
+    named = [name for name in groups if _GROUP.search(name)]
+    chosen = [name for name in named if name in texts] or named or texts
+    return min(chosen, key=lambda name: len(set(columns[name])), default=None)
+
+
+def _propose_key(name: str | None, columns: Mapping[str, Sequence[Any]]) -> Proposed:
+    if name is None:
+        first = next(iter(columns))
+        return Proposed(f"[{first}]", "no column groups events; choose what windows are about")
+    different = len({value for value in columns[name] if value is not None})
+    return Proposed(f"[{name}]", f"{different:,} different values; windows are made for each")
+
+
+def _propose_delay(times: Sequence[int]) -> Proposed:
+    lags = sorted(_lags(times))
+    usual = lags[int(0.99 * (len(lags) - 1))] if lags else 0
+    delay = round_up(usual)
+    why = "99 of 100 events come no further behind the latest one"
+    return Proposed(write_length(delay), why if usual else "events come in order of time")
+
+
+def _propose_lateness(times: Sequence[int]) -> Proposed:
+    latest = max(_lags(times), default=0)
+    _, size = _window_of(times)
+    lateness = round_up(max(10 * latest, size))
+    told = write_length(latest - latest % (_MINUTE if latest > _HOUR else _SECOND))
+    why = f"the latest event came {told} behind" if latest else "no event was late"
+    return Proposed(write_length(lateness), f"{why}; forever is allowed, too")
+
+
+def _lags(times: Sequence[int]) -> list[int]:
+    """How far each event is behind the latest one before it."""
+    lags, latest = [], None
+    for at in times:
+        latest = at if latest is None else max(latest, at)
+        lags.append(latest - at)
+    return lags
+
+
+def round_up(us: int) -> int:
+    """The shortest length that people would write and that is at least so long."""
+    return next((step for step in _STEPS if step >= us), -(-us // _DAY) * _DAY)
+
+
+def write_length(us: int) -> str:
+    """A length as a spec has it."""
+    return "0 seconds" if us == 0 else str(Duration(us))
+
+
+def _window_of(times: Sequence[int]) -> tuple[str, int]:
+    span = max(times) - min(times) if times else 0
+    return next((name, size) for least, name, size in _SIZES if span >= least)
+
+
+def _propose_windows(times: Sequence[int]) -> dict[str, Proposed]:
+    name, size = _window_of(times)
+    span = round_up(max(times) - min(times)) if times else 0
+    text = f"{{kind: tumbling, size: {write_length(size)}}}"
+    return {name: Proposed(text, f"the sample spans about {write_length(span)}")}
+
+
+def _propose_aggregates(numbers: Sequence[str]) -> dict[str, Proposed]:
+    found = {"events": Proposed("count()", "rows of each window")}
+    for name in numbers:
+        call = "sum" if _AMOUNT.search(name) else "avg"
+        made = f"{call}_{re.sub(r'[^a-z0-9]+', '_', name.lower()).strip('_') or 'value'}"
+        why = "an amount, which adds up" if call == "sum" else "a number, whose mean is of use"
+        found[made] = Proposed(f"{call}({name})", why)
+    return found
+
+
+def _is_label(values: Sequence[Any]) -> bool:
+    known = [value for value in values if value is not None]
+    return bool(known) and all(isinstance(value, (str, int)) for value in known)
+
+
+def _is_numeric(values: Sequence[Any]) -> bool:
+    known = [value for value in values if value is not None]
+    return bool(known) and all(
+        isinstance(value, (int, float, Decimal)) and not isinstance(value, bool) for value in known
+    )
+
+
+def _share_of_distinct(values: Sequence[Any]) -> float:
+    known = [value for value in values if value is not None]
+    return len(set(known)) / len(known) if known else 1.0

@@ -1,0 +1,167 @@
+"""Files that land in a folder: listed, looked into, and read by Spark.
+
+None of them is written here. What they contain is for windowing/ingest.
+"""
+
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from windowing.location import Location
+from windowing.storage.spark_internals import SPARK_ERRORS
+from windowing.storage.store import StoredFile, store_of
+
+FILE, RECORD = "source_file", "__record"
+"""The path of a file in its folder, and the text of a record as it stands there."""
+_AT_ONCE = 1 << 20
+_GZIP = 16 + zlib.MAX_WBITS
+"""What tells zlib that its input has the header of gzip."""
+_HADOOP_PATTERN = "?*[]{}\\"
+"""What Hadoop takes for a pattern in a path unless a backslash stands before it."""
+
+
+class UnreadableFile(Exception):
+    """Raised when a file is not what its name says; `reason` is half a sentence."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+def has_folder(folder: Location) -> bool:
+    """Whether there is such a directory; on other storage than a disk there always is."""
+    return not folder.is_local or folder.local.is_dir()
+
+
+def list_landed(folder: Location) -> Mapping[str, StoredFile]:
+    """All files below a folder by their paths from there."""
+    return store_of(folder).list_files(folder)
+
+
+def read_beginning(file: Location, most: int, *, is_gzip: bool) -> bytes:
+    """At most so many bytes from the beginning of a file; UnreadableFile where gzip is broken."""
+    with store_of(file).open(file) as content:
+        if not is_gzip:
+            return bytes(content.read(most))
+        found = b""
+        unpacked = zlib.decompressobj(_GZIP)
+        while len(found) < most and (packed := content.read(_AT_ONCE)):
+            try:
+                found += unpacked.decompress(packed, most - len(found))
+            except zlib.error:
+                raise UnreadableFile("is not compressed by gzip, as its name says") from None
+        return found
+
+
+def check_gzip(file: Location) -> None:
+    """Reads a file to its end; UnreadableFile where it is not what gzip has written."""
+    with store_of(file).open(file) as content:
+        unpacked = zlib.decompressobj(_GZIP)
+        while packed := content.read(_AT_ONCE):
+            try:
+                while packed:
+                    unpacked.decompress(packed)
+                    packed = unpacked.unused_data
+                    if packed:
+                        # A file of gzip may have several parts.
+                        unpacked = zlib.decompressobj(_GZIP)
+            except zlib.error:
+                raise UnreadableFile("is not compressed by gzip, as its name says") from None
+        if not unpacked.eof:
+            raise UnreadableFile("ends in the middle of what gzip has compressed")
+
+
+def read_parquet_columns(file: Location) -> tuple[tuple[str, ...], str]:
+    """The names of a Parquet file's columns, and their types; UnreadableFile where it is none."""
+    try:
+        with store_of(file).open(file) as content:
+            opened = pq.ParquetFile(content)
+            schema = opened.schema_arrow.remove_metadata()
+            stored = [opened.schema.column(n) for n in range(len(opened.schema))]
+    except pa.ArrowException:
+        raise UnreadableFile("is not a Parquet file, or is not complete") from None
+    if any("nanoseconds" in str(column.logical_type) for column in stored):
+        raise UnreadableFile(
+            "has times in nanoseconds, which Spark does not read; write them as us"
+        )
+    return tuple(schema.names), str(schema)
+
+
+def check_parquet(spark: SparkSession, file: Location) -> None:
+    """Reads every value of a Parquet file; UnreadableFile where that fails."""
+    try:
+        with store_of(file).open(file) as content:
+            for _ in pq.ParquetFile(content).iter_batches():
+                pass
+    except (pa.ArrowException, OSError):
+        raise UnreadableFile("is a Parquet file with damaged pages") from None
+    try:
+        spark.read.parquet(*_spell_paths(file.parent, [file.name]))
+    except SPARK_ERRORS:
+        raise UnreadableFile("has a column of a type that Spark does not read") from None
+
+
+def read_lines(spark: SparkSession, folder: Location, files: Sequence[str]) -> DataFrame:
+    """The lines of files with [source_file, __record]; those compressed by gzip are unpacked."""
+    reader = spark.read.format("text")
+    return _name_files(reader.load(_spell_paths(folder, files)), folder).select(
+        FILE, F.col("value").alias(RECORD)
+    )
+
+
+def read_whole(spark: SparkSession, folder: Location, files: Sequence[str]) -> DataFrame:
+    """Each file as one record, with [source_file, __record]."""
+    reader = spark.read.format("text").option("wholetext", "true")
+    return _name_files(reader.load(_spell_paths(folder, files)), folder).select(
+        FILE, F.col("value").alias(RECORD)
+    )
+
+
+def read_spanning_csv(
+    spark: SparkSession,
+    folder: Location,
+    files: Sequence[str],
+    width: int,
+    options: Mapping[str, str],
+) -> DataFrame:
+    """Records of CSV that may span lines: [source_file, c0, c1, ..., __broken].
+
+    All values are text. `__broken` is the text of a record that has not just so many values.
+    """
+    columns = ", ".join([*(f"c{n} string" for n in range(width)), "__broken string"])
+    reader = spark.read.format("csv").schema(columns).options(**options)
+    return _name_files(reader.load(_spell_paths(folder, files)), folder)
+
+
+def read_parquet(spark: SparkSession, folder: Location, files: Sequence[str]) -> DataFrame:
+    """The rows of Parquet files that have the same columns, and `source_file`."""
+    reader = spark.read.format("parquet")
+    return _name_files(reader.load(_spell_paths(folder, files)), folder)
+
+
+def read_json_types(spark: SparkSession, folder: Location, files: Sequence[str], span: str) -> str:
+    """The columns of JSON files with their types, as Spark infers them from all records."""
+    reader = spark.read.format("json").option("multiLine", span)
+    return str(reader.load(_spell_paths(folder, files)).schema.json())
+
+
+def _name_files(rows: DataFrame, folder: Location) -> DataFrame:
+    """Adds `source_file`, which is what a file's path is without that of the folder."""
+    return rows.withColumn(FILE, _relative_path(folder))
+
+
+def _relative_path(folder: Location) -> Column:
+    # Spark spells the path as a URI, in which a plus sign stands for itself.
+    uri = F.replace(F.col("_metadata.file_path"), F.lit("+"), F.lit("%2B"))
+    path = F.regexp_replace(F.url_decode(uri), "^file:/+", "/")
+    return F.substring(path, len(folder.hadoop.rstrip("/")) + 2, 1 << 20)
+
+
+def _spell_paths(folder: Location, files: Iterable[str]) -> list[str]:
+    """The paths as Spark takes them, in which no character stands for others."""
+    escaped = str.maketrans({character: f"\\{character}" for character in _HADOOP_PATTERN})
+    return [(folder / file).hadoop.translate(escaped) for file in files]
