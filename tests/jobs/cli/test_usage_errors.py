@@ -34,6 +34,7 @@ COMMANDS = (
     "late",
     "state",
     "report",
+    "status",
     "test",
     "maintain",
     "doctor",
