@@ -10,7 +10,7 @@ from datetime import datetime
 from windowing.grid.zone import micros, moment
 from windowing.ledger.counts import sum_entry_counts
 from windowing.ledger.rule import CLOSE, COUNTS, FINISHED, LedgerEntry, LedgerHistory
-from windowing.report.alarms import Alarm, list_alarms
+from windowing.report.alarms import Alarm, list_last_alarms
 from windowing.report.text import left_open
 from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND, Duration
 from windowing.spec.pipeline import Pipeline
@@ -182,7 +182,6 @@ def describe_status(
     """How the pipeline stands at `now`; `writer` is who holds its lock, where a step is open."""
     closed, published = past.closed, past.published
     runs = tuple(entry for entry in past.entries if entry.step == CLOSE)
-    raised = [] if closed is None else list_alarms(past, pipeline.alarms)
     return Status(
         pipeline=pipeline.name,
         at=now,
@@ -193,7 +192,7 @@ def describe_status(
         ran_at=None if closed is None else _moment(closed.at),
         counts=_select_counts(() if closed is None else (closed,)),
         totals=_select_counts(runs),
-        alarms=tuple(each.alarm for each in raised if closed and each.seq == closed.seq),
+        alarms=list_last_alarms(past, pipeline.alarms),
         published_run=None if published is None else published.run,
         published_at=None if published is None else _moment(published.at),
         held=_list_held(pipeline, past),

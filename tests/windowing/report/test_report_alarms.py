@@ -10,6 +10,7 @@ from windowing.report.alarms import (
     find_alarms,
     gather_figures,
     list_alarms,
+    list_last_alarms,
     name_alarm_count,
 )
 from windowing.spec.pipeline import Alarms
@@ -157,6 +158,9 @@ def test_alarms_of_all_runs_are_those_of_each() -> None:
     past = LedgerHistory(tuple(entries))
     found = [(r.run, r.seq, r.alarm.name) for r in list_alarms(past, NOTHING)]
     assert found == [(7, 36, "max_age"), (7, 36, "rows_factor")]
+    until_seven = LedgerHistory(past.entries[:14])
+    assert [a.name for a in list_last_alarms(until_seven, NOTHING)] == ["max_age", "rows_factor"]
+    assert list_last_alarms(past, NOTHING) == list_last_alarms(LedgerHistory(), NOTHING) == ()
     assert past.recent_reads == (100, 100, 100, 100, 100, 2_000, 100)
 
 
