@@ -17,6 +17,7 @@ from jobs.cli.doctor import doctor
 from jobs.cli.engine import engine
 from jobs.cli.erase import erase
 from jobs.cli.errors import Failure, describe_usage_error, explain_error
+from jobs.cli.examples import list_examples
 from jobs.cli.explain import explain
 from jobs.cli.late import late
 from jobs.cli.maintain import maintain
@@ -138,4 +139,5 @@ _WRITE = (run, backfill, validate, publish)
 _READ = (status, explain, show, late, state, report, check)
 _OPERATE = (maintain, doctor, recover, reset, erase, setup, engine)
 for command in (*_WRITE, *_READ, *_OPERATE):
+    command.epilog = list_examples(command.name or "")
     main.add_command(command)

@@ -21,14 +21,9 @@ if TYPE_CHECKING:
     from windowing.spec.pipeline import Pipeline
 
 _SUFFIXES = (".yaml", ".yml")
-_EXAMPLES = """\b
-Examples:
-  tidemark status pipelines/departures.yaml
-  tidemark status pipelines --json | jq '.pipelines[] | select(.stale)'
-"""
 
 
-@click.command(epilog=_EXAMPLES)
+@click.command()
 @click.argument("paths", nargs=-1, metavar="[SPEC]...")
 @json_option
 @debug
