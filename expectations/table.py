@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from expectations.outcome import Outcome
+from expectations.outcome import Outcome, all_passed
 from windowing.grid.zone import micros
 from windowing.ledger.rule import LedgerEntry, LedgerHistory
 from windowing.ledger.table import QUALITY, read_newest_validation, select_outcomes
+from windowing.report.status import Judgement
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import control
 
@@ -80,6 +81,15 @@ def read_validated(pipeline: Pipeline, past: LedgerHistory) -> frozenset[int]:
 def read_newest(pipeline: Pipeline, subject: LedgerEntry) -> tuple[Outcome, ...]:
     """The outcomes of the newest validation of `subject`, in their order; else none."""
     return tuple(map(_to_outcome, _newest_rows(pipeline, subject)))
+
+
+def read_judgement(pipeline: Pipeline, past: LedgerHistory) -> Judgement | None:
+    """The newest validation of any step of the ledger; None where there was none."""
+    rows = read_newest_validation(pipeline, past.entries)
+    if not rows:
+        return None
+    passed = all_passed(map(_to_outcome, rows))
+    return Judgement(rows[0]["run"], rows[0]["seq"], rows[0]["checked_at"], passed)
 
 
 def _newest_rows(pipeline: Pipeline, subject: LedgerEntry) -> list[control.Row]:

@@ -18,6 +18,7 @@ from jobs.locking import lock
 from jobs.microbatch.context import RunContext
 from jobs.recompute.totals import count_accepted, count_partly_late
 from jobs.sessions.exact_session import in_exact_session
+from jobs.validation.alarming import find_holding
 from jobs.validation.lost_sums import has_lost_sums
 from jobs.validation.validated import (
     count_overflows,
@@ -70,7 +71,7 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None
         standing = _find_standing(spark, pipeline, past)
         verdict = evaluate(outputs, pipeline, expected, docs_of(pipeline), title, suites, standing)
         overflows = _list_overflows(_context_of(spark, pipeline, past), outputs, past, subject)
-        outcomes = (*verdict.outcomes, *overflows)
+        outcomes = (*verdict.outcomes, *overflows, *find_holding(pipeline, past, subject))
         result = Validation(subject.run or 0, subject.seq, outcomes, str(verdict.docs_index))
         crashpoint("validate.evaluated")
         record_outcomes(pipeline, subject, result.outcomes, basis)

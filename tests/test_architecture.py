@@ -96,6 +96,8 @@ RULES = (
     "windowing/ledger/counts.py",
     "windowing/ledger/erased.py",
     "windowing/ledger/evolved.py",
+    "windowing/report/alarms.py",
+    "windowing/report/status.py",
     "windowing/ledger/nulls.py",
     "windowing/ledger/offsets.py",
     "windowing/location.py",

@@ -28,7 +28,9 @@ from windowing.errors import (
     TidemarkError,
     UsageError,
 )
+from windowing.report.alarms import Alarm
 from windowing.report.rule import Changed, Publication, RunReport
+from windowing.report.status import Status
 from windowing.source.rule import Followed
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = [
+    "Alarm",
     "Busy",
     "Changed",
     "ExpectationsFailed",
@@ -48,6 +51,7 @@ __all__ = [
     "SourceMissing",
     "SpecError",
     "StateRefused",
+    "Status",
     "TidemarkError",
     "UsageError",
     "Validation",
@@ -58,6 +62,7 @@ __all__ = [
     "read",
     "run",
     "spark_session",
+    "status",
     "validate",
 ]
 
@@ -154,6 +159,22 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
     from jobs.publish import publish as publish_validated
 
     return publish_validated(pipeline, accept)
+
+
+def status(pipeline: Pipeline, now: datetime | None = None) -> Status:
+    """How the pipeline stands at `now` (aware), or now by the host clock where it is None.
+
+    It says how far the watermark lies behind, whether that is more than `freshness` of the spec,
+    what the newest run, validation and publication were, and what is open. It needs no session, and
+    takes no lock. Before the first run nearly all of it is empty. Raises StateRefused where the
+    ledger is damaged, and UsageError where the lake can't be read or the extra `spark` is missing.
+    """
+    from jobs.cli.spark_extra import require_spark_extra
+
+    require_spark_extra()
+    from jobs.status import status as read_status
+
+    return read_status(pipeline, now)
 
 
 def read(

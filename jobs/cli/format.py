@@ -14,6 +14,7 @@ from windowing.spec.words import join_names
 if TYPE_CHECKING:
     from jobs.erase import Erased
     from jobs.reconcile import Checked
+    from windowing.report.alarms import Alarm
     from windowing.report.rows import Rows
     from windowing.report.rule import RunReport
     from windowing.spec.pipeline import Pipeline
@@ -63,6 +64,12 @@ def print_nulls(printer: Printer, report: "RunReport") -> None:
         printer.line(sentence)
 
 
+def describe_alarm(alarm: "Alarm") -> str:
+    """An alarm as a line, with what follows from it where the spec holds outputs for it."""
+    held = f"; this is beyond alarms.{alarm.name}, so nothing is published" if alarm.holds else ""
+    return f"alarm: {alarm.text}{held}"
+
+
 def print_changes(printer: Printer, report: "RunReport | Checked | Erased") -> None:
     """Prints for each window how many rows were inserted, updated and deleted."""
     changes = [[name, c.inserted, c.updated, c.deleted] for name, c in report.windows.items()]
@@ -81,4 +88,6 @@ def print_run(printer: Printer, pipeline: "Pipeline", report: "RunReport") -> No
     title = f"{pipeline.name}, run {report.run}"
     printer.table([*names, "watermark"], [[*counts, instant(report.watermark)]], title)
     print_nulls(printer, report)
+    for alarm in report.alarms:
+        printer.line(describe_alarm(alarm))
     print_changes(printer, report)

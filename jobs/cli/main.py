@@ -17,6 +17,7 @@ from jobs.cli.doctor import doctor
 from jobs.cli.engine import engine
 from jobs.cli.erase import erase
 from jobs.cli.errors import Failure, describe_usage_error, explain_error
+from jobs.cli.examples import list_examples
 from jobs.cli.explain import explain
 from jobs.cli.ingest import ingest
 from jobs.cli.init import init
@@ -32,6 +33,7 @@ from jobs.cli.setup import setup
 from jobs.cli.show import show
 from jobs.cli.spark import explain_ended_jvm
 from jobs.cli.state import state
+from jobs.cli.status import status
 from jobs.cli.test import check
 from jobs.cli.validate import validate
 
@@ -130,13 +132,14 @@ def main() -> None:
     """Event-time windows over Delta tables that stay right when events arrive late.
 
     SPEC is the YAML file of a pipeline. Exit codes: 0 done, 1 unexpected, 2 wrong usage or spec,
-    3 expectations failed, 4 state or source refused, 75 another writer holds the pipeline,
-    130 interrupted.
+    3 expectations failed, 4 state or source refused, 5 a pipeline needs attention,
+    75 another writer holds the pipeline, 130 interrupted.
     """
 
 
 _WRITE = (init, ingest, run, backfill, validate, publish)
-_READ = (explain, show, late, state, report, check)
+_READ = (status, explain, show, late, state, report, check)
 _OPERATE = (maintain, doctor, recover, reset, erase, setup, engine)
 for command in (*_WRITE, *_READ, *_OPERATE):
+    command.epilog = list_examples(command.name or "")
     main.add_command(command)

@@ -38,6 +38,10 @@ class Holder:
         return f"{named}, try {self.attempt.number} of {self.attempt.task}"
 
 
+UNKNOWN_HOLDER = Holder("unknown command", 0, "an unknown host", "an unknown time")
+"""Who holds a lock whose file names nobody, because it was just taken."""
+
+
 def find_this_holder(jvms: Iterable[int] = ()) -> Holder:
     """The holder that this process is, with its JVM if it has one.
 

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,8 +13,15 @@ from typing import BinaryIO
 from jobs.foreign_errors.control_errors import control_errors_explained
 from jobs.locking.attempt import find_own_attempt
 from jobs.locking.earlier_try import end_earlier_try
-from jobs.locking.holder import Holder, describe_holder, find_this_holder, parse_holder
+from jobs.locking.holder import (
+    UNKNOWN_HOLDER,
+    Holder,
+    describe_holder,
+    find_this_holder,
+    parse_holder,
+)
 from jobs.locking.lease import holding, probe_lease, take_lease
+from jobs.locking.lease_note import State
 from jobs.locking.lease_object import FILE, find_lease
 from windowing.errors import Busy, UsageError
 from windowing.spec.pipeline import Pipeline
@@ -24,6 +32,8 @@ _LOCKED_HERE: set[Path] = set()
 """The lock files that blocks of this process hold."""
 _GUARD = Lock()
 """Guards `_LOCKED_HERE` against threads."""
+_LOCK_FIELDS = "hhqqi"
+"""How Linux lays out a lock: type, whence, start, length, process."""
 
 
 def lock_path(pipeline: Pipeline) -> Path:
@@ -125,6 +135,35 @@ def probe(pipeline: Pipeline) -> Holder | None:
         _lock(pipeline, file)
         fcntl.lockf(file, fcntl.LOCK_UN)
     return ended
+
+
+def find_writer(pipeline: Pipeline) -> Holder | None:
+    """Who holds the lock; None where nobody does. Nobody is kept from taking it meanwhile.
+
+    On a shared store whoever was lost while holding it counts until another one takes it.
+    UsageError where the lake can't be read.
+    """
+    lease = find_lease(pipeline)
+    with write_errors_explained(pipeline):
+        if lease is not None:
+            note = lease.read().note
+            return note.holder if note is not None and note.state is State.HELD else None
+        path = lock_path(pipeline)
+        with _GUARD:
+            # The file must not be opened and closed here then, which would free the lock.
+            if path.resolve() in _LOCKED_HERE:
+                return find_this_holder()
+            return _find_other_holder(path) if path.exists() else None
+
+
+def _find_other_holder(path: Path) -> Holder | None:
+    with path.open("rb") as file:
+        # A lock of this kind would wait for the holder; the system names what it would wait for.
+        wanted = struct.pack(_LOCK_FIELDS, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        found = struct.unpack(_LOCK_FIELDS, fcntl.fcntl(file, fcntl.F_GETLK, wanted))
+        if found[0] == fcntl.F_UNLCK:
+            return None
+        return parse_holder(file.read()) or UNKNOWN_HOLDER
 
 
 @contextmanager

@@ -58,6 +58,7 @@ from windowing.ledger.table import (
 from windowing.location import Location
 from windowing.panes.rule import NO_BATCH
 from windowing.panes.table import Stamp
+from windowing.report.alarms import find_alarms, gather_figures, name_alarm_count
 from windowing.report.rule import RunReport, run_report
 from windowing.source import table as source
 from windowing.source.frame import keep_inserts
@@ -232,20 +233,25 @@ class Run:
         of_emission = emit_outputs(self._describe_closing(done, after))
         counts = add_counts([of_batches, of_emission])
         crashpoint("run.emitted")
+        arrival = self._find_last_arrival(done)
+        figures = gather_figures(done, counts, arrival, self.past.recent_reads)
+        alarms = find_alarms(figures, self.pipeline.alarms)
+        counts |= {name_alarm_count(alarm): alarm.figure for alarm in alarms}
         closed = self._new_entry(
             CLOSE,
             None,
             counts=counts,
             watermark_out=after,
             versions=self._read_versions(),
-            arrival=self._find_last_arrival(done),
+            arrival=arrival,
         )
         record_watermark(self.pipeline, self.number, closed, find_highest_time(done))
         crashpoint("run.marked")
         self._record_steps(closed)
         crashpoint("run.closed")
         compact_ledger(self.pipeline, self.past)
-        return run_report(self.number, len(done), counts, after, names)
+        report = run_report(self.number, len(done), counts, after, names)
+        return replace(report, alarms=alarms)
 
     def _advance_watermark(self, done: tuple[LedgerEntry, ...], told_us: int | None) -> int | None:
         """W at the end of the run; None is minus infinity."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from expectations.outcome import NO_VALIDATION, Facts, Validation
 from expectations.places import docs_of, read_suite, site_directory, suites_of
 from expectations.table import read_validation
+from jobs.validation.alarming import find_holding
 from windowing.ledger.rule import LedgerEntry, LedgerHistory
 from windowing.ledger.table import read_history
 from windowing.location import Location
@@ -60,16 +61,22 @@ def digest_basis(
         return None
     described = {
         "versions": dict(subject.versions),
-        # Where the spec lies and when it runs change no outcome.
-        "spec": repr(replace(pipeline, file=None, schedule=None, publish=TOGETHER)),
+        "spec": _describe_spec(pipeline),
         "suite": hashlib.sha256(read_suite(pipeline, suites)).hexdigest(),
         "facts": asdict(recorded_facts(pipeline, past)),
         "overflows": count_overflows(pipeline, past, subject),
+        "alarms": [asdict(each) for each in find_holding(pipeline, past, subject)],
         "accepted": _describe_accepted(past),
         "packages": [version(name) for name in _JUDGES],
     }
     text = json.dumps(described, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _describe_spec(pipeline: Pipeline) -> str:
+    """The spec without what changes no outcome: where it lies, when it runs, when it is stale."""
+    judging = replace(pipeline, file=None, schedule=None, publish=TOGETHER, freshness_us=None)
+    return repr(judging)
 
 
 def _describe_accepted(past: LedgerHistory) -> dict[str, object] | None:

@@ -23,7 +23,7 @@ from jobs.backfill import BackfillPlan
 from jobs.cli.late import OUTCOMES
 from jobs.cli.main import main
 from jobs.doctor import Repaired
-from jobs.engine.control import Status
+from jobs.engine.control import Status as EngineStatus
 from jobs.erase import Erased, Lifted
 from jobs.explain import News, Plan, Touched
 from jobs.failing import Failing
@@ -44,11 +44,14 @@ from windowing.grid.range import Range
 from windowing.ingest.proposal import Proposal, Proposed
 from windowing.ingest.rule import LandedFile
 from windowing.ingest.table import TakenFile
+from windowing.ledger.rule import COUNTS
 from windowing.location import Location
 from windowing.merge.rule import output_table
+from windowing.report.alarms import Alarm
 from windowing.report.difference import Difference, Unequal
 from windowing.report.rows import NO_ROWS, Refused, Rows, Seen, StateTable, Version
 from windowing.report.rule import Changed, Publication, Published, RunReport
+from windowing.report.status import Status
 from windowing.source.rule import Followed
 from windowing.spec.fingerprint import Evolution
 from windowing.spec.load import load_pipeline
@@ -83,9 +86,19 @@ MISSED = dict.fromkeys(re.findall(r"(\w+):", frame._MISSED_TYPE), "2013-01-01T06
 
 AT, LATER = datetime(2013, 1, 1, 5, tzinfo=UTC), datetime(2013, 1, 1, 6, 0, 0, 5, UTC)
 CHANGES = {"hourly": Changed(1, 2, 3)}
+ALARM = Alarm("quarantined", "5 of 9 rows were quarantined", 5, holds=True)
 RAN = RunReport(
-    2, 1, 9, 6, 1, 1, 1, AT, CHANGES, 1, ("windows.hourly",), {"delay": 3, "source.where": 1}
-)
+    2, 1, 9, 6, 1, 1, 1, AT, CHANGES, 1, ("windows.hourly",), {"delay": 3, "source.where": 1},
+    alarms=(ALARM,),
+)  # fmt: skip
+ROWS = dict.fromkeys(COUNTS, 1)
+STANDS = Status(
+    "trips", LATER, AT, AT, 60_000_000, 2, AT, ROWS, ROWS, (ALARM,), 1, AT, ("hourly",), 2, AT,
+    False, ("run 3: the next run finishes it",), "`tidemark run`",
+)  # fmt: skip
+LOST = StateRefused("TABLE_CHANGED", "lake/trips/_ledger is damaged; restore it")
+UNBORN = Status("trips", AT, counts=ROWS, totals=ROWS)
+CORRECTED = replace(RAN, alarms=())
 FOLLOWING = replace(RAN, followed=Followed(2, (Range(0, 1),), (Range(5, 6),)))
 SHOWN = Published(version=3, run=2, rows=9, previous=None, entry=7, at=AT.isoformat())
 NOTHING_NEW = RunReport(None, windows={"hourly": Changed()}, published=True)
@@ -146,7 +159,7 @@ PROJECT = Project(
 TAKEN = Ingestion(
     (TakenFile(LandedFile("1.csv", 90, 0), 3, 1),), ("read.me",), ("price",), "columns/trips.yaml"
 )
-ENGINE = Status(7, "idle", False, 3, 15.0, "engine.log", False, "the code has changed")
+ENGINE = EngineStatus(7, "idle", False, 3, 15.0, "engine.log", False, "the code has changed")
 
 
 def shown() -> Seen:
@@ -189,7 +202,7 @@ CASES = {
         Case("run SPEC", {"jobs.shortcuts.nothing_new.find_nothing_new": RAN}),
         Case("run SPEC", {"jobs.shortcuts.nothing_new.find_nothing_new": NOTHING_NEW}),
     ),
-    "backfill": (Case(f"backfill SPEC {RANGE}", {"jobs.backfill.backfill": RAN}),),
+    "backfill": (Case(f"backfill SPEC {RANGE}", {"jobs.backfill.backfill": CORRECTED}),),
     "backfill --source newest": (
         Case("backfill SPEC --source newest", {"jobs.run.follow_rewrites": FOLLOWING}),
     ),
@@ -263,6 +276,11 @@ CASES = {
     "report": (
         Case("report SPEC", {"windowing.storage.files.has_directory": True}),
         Case("report SPEC", {"windowing.storage.files.has_directory": False}),
+    ),
+    "status": (
+        Case("status SPEC", {"jobs.status.status": STANDS}, 5),
+        Case("status SPEC", {"jobs.status.status": UNBORN}),
+        Case("status SPEC", {"jobs.cli.status._read_all": ((), {"trips": LOST})}, 4),
     ),
     "engine start": (
         Case(
@@ -467,7 +485,9 @@ def test_the_example_has_the_keys_of_a_run() -> None:
     (text,) = [text for language, text in FENCE.findall(PAGE) if language == "json"]
     example = json.loads(text)
     assert [*example] == [*RAN.as_json()]
-    assert {key for key, _ in values_of(example)} == listed(PAGE)["run"].keys()
+    # It was a run without an alarm.
+    of_members = {key for key in listed(PAGE)["run"] if key.startswith("alarms[]")}
+    assert {key for key, _ in values_of(example)} == listed(PAGE)["run"].keys() - of_members
     outcomes = (example[name] for name in ("accepted", "late", "duplicate", "quarantined"))
     assert sum(outcomes) == example["read"]
 

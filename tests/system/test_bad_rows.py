@@ -424,6 +424,7 @@ def test_an_empty_source_is_a_run_of_nothing(spark: SparkSession, tmp_path: Path
         "row_by_row": 0,
         "followed": None,
         "versions_unread": 0,
+        "alarms": [],
     }  # fmt: skip
     assert source.hours("n") == []
     assert [entry.step for entry in read_history(source.pipeline).entries] == ["skip"]

@@ -46,6 +46,7 @@ SCHEMA = "id string, who string, at string, weight bigint, ring string"
 RANGE = ("--from", "2026-01-05T00:00", "--to", "2026-01-05T02:00")
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("explain",), ("run",), ("validate",), ("publish", "--accept", "birds are heavy"), ("report",),
+    ("status",),
     ("doctor",), ("run",), ("explain",),
     ("backfill", *RANGE, "--dry-run"), ("backfill", *RANGE), ("maintain",), ("recover",),
 )  # fmt: skip

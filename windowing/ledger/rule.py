@@ -38,6 +38,8 @@ ROW_BY_ROW = "row_by_row"
 """The count of batches of a large run whose rows Spark has passed on one by one, which is slow."""
 RUN_OF = "run."
 """How the counts of a publication begin that name the run of an output that was held back."""
+RECENT_RUNS = 20
+"""Of how many runs that read rows it is asked what is usual."""
 COUNTS = ("read", "accepted", "late", "duplicate", "quarantined", "erased")
 
 
@@ -127,6 +129,12 @@ class LedgerExcerpt:
         finished = self._entries_of(DONE, SKIP)
         batches = [entry.batch for entry in finished if entry.batch is not None]
         return max(batches, default=-1)
+
+    @property
+    def recent_reads(self) -> tuple[int, ...]:
+        """How many rows each of the last closed runs that read any has read, oldest first."""
+        reads = [entry.counts.get("read", 0) for entry in self._entries_of(CLOSE)]
+        return tuple(rows for rows in reads if rows)[-RECENT_RUNS:]
 
     @property
     def open_batch(self) -> int | None:

@@ -27,6 +27,7 @@ from windowing.ledger.rule import (
     MAINTAIN_INTENT,
     MAX_TIME,
     OPEN,
+    RECENT_RUNS,
     SKIP,
 )
 
@@ -41,6 +42,8 @@ _TYPES = {
 """The columns that entries are selected by, besides names and times in maps."""
 _LATEST = "latest"
 """The last event time that a batch accepted, but at most its arrival; null without either."""
+_READ = "read"
+"""The count of rows read; null where the entry has none."""
 
 
 def select_entries(files: Sequence[pa.Table]) -> tuple[pa.Table, ...]:
@@ -58,6 +61,7 @@ def _narrow(file: pa.Table) -> pa.Table:
     """A few columns of the entries in a file."""
     columns = {name: file[name].cast(kind) for name, kind in _TYPES.items()}
     latest = pc.map_lookup(file["counts"], MAX_TIME, "last").cast(pa.int64())
+    columns[_READ] = pc.map_lookup(file["counts"], "read", "last").cast(pa.int64())
     columns[_LATEST] = pc.min_element_wise(latest, columns["arrival"], skip_nulls=False)
     return pa.table(columns)
 
@@ -80,6 +84,7 @@ def _find_needed(entries: pa.Table) -> Iterator[pa.Array]:
     yield from _highest(accepted, "arrival")
     yield from _highest(accepted, _LATEST)
     yield from _find_last_batches(entries)
+    yield from _find_recent_runs(entries)
 
 
 def _find_last_batches(entries: pa.Table) -> Iterator[pa.Array]:
@@ -88,6 +93,14 @@ def _find_last_batches(entries: pa.Table) -> Iterator[pa.Array]:
     of_batches = _of(entries, INTENT, DONE, SKIP)
     since = last.as_py() - 1 if last.is_valid else 0
     yield from _where(of_batches, pc.greater_equal(of_batches["batch"], since))
+
+
+def _find_recent_runs(entries: pa.Table) -> Iterator[pa.Array]:
+    """The newest closed runs that have read rows."""
+    closed = _of(entries, CLOSE)
+    numbers = closed.filter(pc.greater(closed[_READ], 0))["seq"]
+    newest = pc.select_k_unstable(numbers, RECENT_RUNS, [("seq", "descending")])
+    yield from numbers.take(newest).chunks
 
 
 def _find_changes(entries: pa.Table, chosen: set[int]) -> Iterator[pa.Array]:

@@ -208,6 +208,15 @@ def _describe_lost_values(facts: Facts) -> Section:
     return Section(title, "" if rows else "none", columns, _to_cells(rows))
 
 
+def _describe_alarms(facts: Facts) -> Section:
+    columns = (Column("run", number=True), Column("alarm", long=True), Column("held back"))
+    rows = []
+    for raised in facts.alarms[::-1][:SHOWN]:
+        held = Cell("yes", "bad") if raised.alarm.holds else "no"
+        rows.append((raised.run, raised.alarm.text, held))
+    return Section("Alarms", "" if rows else "none", columns, _to_cells(rows))
+
+
 def _describe_quality(facts: Facts, docs: str | None) -> Section:
     columns = (
         Column("window"),
@@ -246,6 +255,7 @@ _SECTIONS = (
     _describe_backfills,
     _describe_refusals,
     _describe_lost_values,
+    _describe_alarms,
 )
 """The sections of the page in their order, before that of quality."""
 

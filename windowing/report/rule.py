@@ -9,6 +9,7 @@ from windowing.grid.range import Range
 from windowing.grid.zone import moment
 from windowing.ledger.nulls import read_null_counts
 from windowing.ledger.rule import COUNTS, ROW_BY_ROW
+from windowing.report.alarms import Alarm
 from windowing.source.rule import Followed
 
 
@@ -44,6 +45,7 @@ class RunReport:
     `followed` is what was done about rows that were updated or deleted in the source; None where no
     row differs, and where the run did not follow such rows. `versions_unread` is how many versions
     of the source are newer than the one that a backfill has read; it is 0 for a run.
+    `alarms` are figures of a run that are wrong most likely; a backfill has none.
     `row_by_row` counts the batches of a large run that could not be read as files; Spark has passed
     on their rows one by one, which is slower.
     """
@@ -65,6 +67,7 @@ class RunReport:
     followed: Followed | None = None
     versions_unread: int = 0
     erased: int = 0
+    alarms: tuple[Alarm, ...] = ()
 
     def as_json(self) -> dict[str, object]:
         """The report as plain JSON values; times are ISO 8601 in UTC."""
@@ -83,6 +86,7 @@ class RunReport:
             "row_by_row": self.row_by_row,
             "followed": None if self.followed is None else _followed_as_json(self.followed),
             "versions_unread": self.versions_unread,
+            "alarms": [alarm.as_json() for alarm in self.alarms],
         }
 
 

@@ -23,6 +23,7 @@ from windowing.ledger.rule import (
 )
 from windowing.ledger.table import WATERMARKS, read_history, read_newest_validation
 from windowing.location import Location
+from windowing.report.alarms import Raised, list_alarms
 from windowing.report.rule import Changed
 from windowing.report.text import describe_range, list_open_steps
 from windowing.spec.description import describe_window
@@ -143,6 +144,7 @@ class Facts:
     refusals: tuple[Refusal, ...]
     lost: tuple[Lost, ...]
     checks: tuple[Check, ...]
+    alarms: tuple[Raised, ...] = ()
 
     def total(self, count: str) -> int:
         """The sum of one count over all runs."""
@@ -166,6 +168,7 @@ def read_facts(pipeline: Pipeline, open_session: OpenSession) -> Facts:
         outputs=tuple(_read_output(w, pipeline, past, open_session) for w in pipeline.windows),
         refusals=tuple(_read_refusals(pipeline, open_session)),
         lost=find_lost(past),
+        alarms=list_alarms(past, pipeline.alarms),
         checks=tuple(_read_checks(pipeline, past)),
     )
 

@@ -15,19 +15,21 @@ from pydantic import ValidationError
 from windowing.errors import SpecError
 from windowing.location import Location
 from windowing.spec.aggregates import parse_aggregate
+from windowing.spec.duration import Duration
 from windowing.spec.expressions.parse import parse_expression
 from windowing.spec.files import build_files, check_apart
 from windowing.spec.kinds import Aggregate, Expression, Window
-from windowing.spec.pipeline import EventTime, Pipeline, Retention, Source, Watermark
+from windowing.spec.pipeline import Alarms, EventTime, Pipeline, Retention, Source, Watermark
 from windowing.spec.places import resolve_lake, resolve_table
 from windowing.spec.reserved import check_computed_columns, check_output_columns, check_windows
 from windowing.spec.retention import check_state
 from windowing.spec.schedule import check_schedule
-from windowing.spec.times import check_zone, kept_us, not_negative_us, or_forever
+from windowing.spec.times import check_zone, kept_us, not_negative_us, or_forever, positive_us
 from windowing.spec.windows import build_window
 from windowing.spec.words import quote_value
 from windowing.spec.yaml.document import (
     AggregateDocument,
+    AlarmsDocument,
     EventTimeDocument,
     PipelineDocument,
     RetentionDocument,
@@ -111,6 +113,8 @@ def _build_pipeline(written: PipelineDocument, base: str | None, file: str | Non
         publish=written.publish,
         retention=retention,
         file=file,
+        freshness_us=_parse_freshness(written.freshness, watermark),
+        alarms=_parse_alarms(written.alarms),
     )
     _check_source(pipeline, written.source.table)
     return pipeline
@@ -240,6 +244,26 @@ def _parse_retention(written: RetentionDocument) -> Retention:
         refused_us=or_forever("retention.refused", written.refused, kept_us),
         output_us=or_forever("retention.output", written.output, kept_us),
     )
+
+
+def _parse_freshness(text: str | None, watermark: Watermark) -> int | None:
+    if text is None:
+        return None
+    freshness_us = positive_us("freshness", text)
+    if freshness_us <= watermark.delay_us:
+        raise SpecError(
+            "freshness",
+            f"{text!r} is not longer than watermark.delay, {Duration(watermark.delay_us)}; the "
+            "watermark stays that far behind events, so the pipeline would always be stale",
+        )
+    return freshness_us
+
+
+def _parse_alarms(written: AlarmsDocument) -> Alarms:
+    max_age_us = None
+    if written.max_age is not None:
+        max_age_us = kept_us("alarms.max_age", written.max_age)
+    return Alarms(written.quarantined, written.lost_values, max_age_us, written.rows_factor)
 
 
 def _check_source(pipeline: Pipeline, given: str) -> None:

@@ -105,13 +105,30 @@ class Retention:
     output_us: int | None = FOREVER
 
 
+@dataclass(frozen=True)
+class Alarms:
+    """Beyond which figures of a run its outputs are not published; None never holds them.
+
+    `quarantined` and `lost_values` are shares of the rows read. `rows_factor` is how many times
+    more or fewer rows than usual, and `max_age_us` how long before its arrival an event happened.
+    """
+
+    quarantined: float | None = None
+    lost_values: float | None = None
+    max_age_us: int | None = None
+    rows_factor: float | None = None
+
+
 TOGETHER, EACH = "together", "each"
 """Whether all outputs of a run are published or none, or each one that meets its expectations."""
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Everything one spec says. `lake` is where its tables lie: `{lake}/{name}/{table}`."""
+    """Everything one spec says. `lake` is where its tables lie: `{lake}/{name}/{table}`.
+
+    `freshness_us` is how far what readers see may lie behind the clock; None where nothing is said.
+    """
 
     name: str
     lake: Location
@@ -123,6 +140,8 @@ class Pipeline:
     publish: str = TOGETHER
     retention: Retention = Retention()
     file: str | None = None
+    freshness_us: int | None = None
+    alarms: Alarms = Alarms()
 
     @property
     def root(self) -> Location:

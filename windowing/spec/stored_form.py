@@ -22,7 +22,16 @@ STORED = "stored"
 
 SOURCE, WATERMARK, WINDOW, AGGREGATE = "source", "watermark", "window", "aggregate"
 
-_FREE_OF_PIPELINE = ("file", "lake", "schedule", "suite", "publish", "retention")
+_FREE_OF_PIPELINE = (
+    "file",
+    "lake",
+    "schedule",
+    "suite",
+    "publish",
+    "retention",
+    "freshness_us",
+    "alarms",
+)
 _FREE_OF_SOURCE = ("table", "changes", "files")
 _FREE_OF_SHOWN = ("change_feed", "empty_limit")
 """What may change in a live pipeline: where tables lie, when it runs, what is kept how long."""

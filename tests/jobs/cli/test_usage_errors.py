@@ -5,6 +5,7 @@ Each error is one sentence and an exit code.
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -17,6 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from jobs.cli.errors import explain_error
+from jobs.cli.examples import EXAMPLES
 from jobs.cli.main import main
 from jobs.cli.options import Instant
 from jobs.cli.spark_extra import MODULES
@@ -35,6 +37,7 @@ COMMANDS = (
     "late",
     "state",
     "report",
+    "status",
     "test",
     "maintain",
     "doctor",
@@ -100,6 +103,26 @@ def test_every_command_explains_itself(command: str) -> None:
     assert result.exit_code == 0
     argument = {"test": "TRANSCRIPT", "setup": "JARs", "init": "FOLDER"}.get(command, "SPEC")
     assert all(option in result.stdout for option in (argument, "--json", "--debug"))
+
+
+@pytest.mark.parametrize(
+    ("command", "example"),
+    [(name, example) for name, examples in EXAMPLES.items() for example in examples],
+)
+def test_an_example_of_a_help_is_a_command_line(command: str, example: str) -> None:
+    program, name, *words = shlex.split(example)
+    assert (program, name) == ("tidemark", command)
+    assert f"\n    {example}\n" in tidemark(command, "--help").stdout
+    parsed = main.commands[command]
+    if isinstance(parsed, click.Group):
+        parsed = parsed.commands[words.pop(0)]
+    # No file is read by this, and an option that is not there is an error.
+    _, left, _ = parsed.make_parser(click.Context(parsed)).parse_args(words)
+    assert left == []
+
+
+def test_every_command_has_examples() -> None:
+    assert EXAMPLES.keys() == main.commands.keys()
 
 
 UNKNOWN = (

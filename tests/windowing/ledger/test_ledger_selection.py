@@ -132,7 +132,9 @@ class Writer:
                 yield DONE, {**done, "versions": self.versions()}
             self.batch = number
         self.is_open = False
-        yield CLOSE, {"watermark_out": self.draw.randrange(9), "versions": self.versions()}
+        counts = {"read": self.draw.randrange(4)} if self.draw.random() < 0.9 else {}
+        closed = {"watermark_out": self.draw.randrange(9), "counts": counts}
+        yield CLOSE, {**closed, "versions": self.versions()}
 
     def counts(self) -> dict[str, int]:
         """The counts of a batch; some have accepted nothing."""
@@ -216,6 +218,18 @@ def test_a_selection_answers_as_the_whole_ledger_does(
     assert answers(excerpt) == answers(LedgerHistory(read))
     grown = LedgerExcerpt((*excerpt.entries, *appended))
     assert answers(grown) == answers(LedgerHistory(entries))
+
+
+def test_the_rows_of_the_last_twenty_runs_that_read_any_are_known() -> None:
+    entries = []
+    for run in range(1, 61):
+        read = 0 if run % 3 == 0 else run
+        entries.append(LedgerEntry(CLOSE, seq=run, run=run, counts={"read": read}))
+    # From 31 to 59, without each third.
+    last_twenty = tuple(run for run in range(31, 60) if run % 3)
+    assert len(last_twenty) == 20
+    assert selected(tuple(entries), (7, 40)).recent_reads == last_twenty
+    assert selected(()).recent_reads == ()
 
 
 def closed_runs(runs: int, **of_done: Any) -> tuple[LedgerEntry, ...]:

@@ -67,6 +67,7 @@ def test_a_report_of_nothing_is_all_zeros() -> None:
         "row_by_row": 0,
         "followed": None,
         "versions_unread": 0,
+        "alarms": [],
         "erased": 0,
     }
     assert RunReport(None) == run_report(None, 0, {}, None, [])

@@ -59,6 +59,15 @@ WRITTEN: dict[str, dict[str, Any]] = {
         },
         retention={"state": "10 days", "refused": "30 days", "output": "1 year"},
     ),
+    "watched": changed(
+        freshness="45 minutes",
+        alarms={
+            "quarantined": 0.1,
+            "lost_values": 0.01,
+            "max_age": "2 years",
+            "rows_factor": 20,
+        },
+    ),
     "tumbling zone": with_window("tumbling", size="1 day", zone="America/New_York", empty=True),
     "tumbling offset": with_window(
         "tumbling", offset="-5 minutes", emit="on_close", having="flights >= 3"

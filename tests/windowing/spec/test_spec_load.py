@@ -19,7 +19,7 @@ from windowing.grid.rule import Grid
 from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND, WEEK
 from windowing.spec.kinds import Aggregate, Expression, OutputPolicy, Sliding, Tumbling, Window
 from windowing.spec.load import load_pipeline
-from windowing.spec.pipeline import EventTime, Retention, Watermark
+from windowing.spec.pipeline import Alarms, EventTime, Retention, Watermark
 
 ROOT = Path(__file__).parents[3]
 SMALL: dict[str, Any] = {
@@ -312,6 +312,15 @@ def test_state_that_is_just_long_enough(
         watermark={"allowed_lateness": lateness}, retention={"state": state}, windows={"w": window}
     )
     assert load_pipeline(spec).retention.state_us == kept
+
+
+def test_freshness_and_alarms_are_read_and_hold_nothing_by_default() -> None:
+    plain = load_pipeline(having())
+    assert (plain.freshness_us, plain.alarms) == (None, Alarms())
+    limits = {"quarantined": 0.1, "lost_values": 0, "max_age": "2 years", "rows_factor": 20}
+    watched = load_pipeline(having(freshness="11 minutes", alarms=limits))
+    assert watched.freshness_us == 11 * MINUTE
+    assert watched.alarms == Alarms(0.1, 0, 2 * 366 * DAY, 20)
 
 
 def test_retention_counts_the_longest_months() -> None:

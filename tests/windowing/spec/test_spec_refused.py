@@ -426,6 +426,20 @@ CASES: list[tuple[dict[str, Any], str, str]] = [
     ({"retention/refused": "0 days"}, "retention.refused", "'0 days' is not longer than 0"),
     ({"retention/output": "-1 year"}, "retention.output", "'-1 year' is not longer than 0"),
     ({"retention/output": "soon"}, "retention.output", "'soon' is not a duration"),
+    ({"freshness": "soon"}, "freshness", "'soon' is not a duration"),
+    ({"freshness": 30}, "freshness", "30 is not a duration"),
+    ({"freshness": "0 seconds"}, "freshness", "'0 seconds' is not longer than 0"),
+    (
+        {"freshness": "10 minutes"},
+        "freshness",
+        "'10 minutes' is not longer than watermark.delay, 10 minutes; the watermark stays",
+    ),
+    ({"alarms": {"quarantined": 1.01}}, "alarms.quarantined", "1.01 is not a share of the rows"),
+    ({"alarms": {"quarantined": "10%"}}, "alarms.quarantined", "'10%' is not a share of the rows"),
+    ({"alarms": {"lost_values": True}}, "alarms.lost_values", "such as 0.1 for a tenth"),
+    ({"alarms": {"max_age": "0 days"}}, "alarms.max_age", "'0 days' is not longer than 0"),
+    ({"alarms": {"rows_factor": 0.5}}, "alarms.rows_factor", "0.5 is not a number from 1 to"),
+    ({"alarms": {"rows_factor": float("nan")}}, "alarms.rows_factor", "is not a number from 1"),
 ]
 
 

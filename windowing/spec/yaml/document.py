@@ -10,10 +10,12 @@ from windowing.spec.yaml.fields import (
     Column,
     Document,
     Expression,
+    Factor,
     Length,
     LengthOrForever,
     Name,
     Place,
+    Share,
     Zone,
     require_text,
 )
@@ -196,6 +198,30 @@ class RetentionDocument(Document):
     )
 
 
+class AlarmsDocument(Document):
+    """Beyond which figures of a run its outputs are not published; without a field never."""
+
+    quarantined: Share | None = Field(
+        None, description="the most rows of a run that may be quarantined, as a share of those read"
+    )
+    lost_values: Share | None = Field(
+        None,
+        description="the most rows of a run for which a computed column may lose its value, "
+        "as a share of those read",
+    )
+    max_age: Length | None = Field(
+        None,
+        description="how long before its arrival an event may have happened; "
+        "a month counts 31 days, a year 366",
+        examples=["2 years"],
+    )
+    rows_factor: Factor | None = Field(
+        None,
+        description="how many times more or fewer rows than the runs before it a run may read",
+        examples=[20],
+    )
+
+
 _AnyAggregate = Annotated[
     Annotated[Call, Tag(":text")] | Annotated[AggregateDocument, Tag(":mapping")],
     Discriminator(_choose_tag),
@@ -239,6 +265,16 @@ class PipelineDocument(Document):
     retention: RetentionDocument = Field(
         default=RetentionDocument.model_validate({}), description="how long rows are kept"
     )
+    freshness: Length | None = Field(
+        None,
+        description="how far the watermark of what readers see may lie behind the clock, "
+        "longer than watermark.delay; `tidemark status` says where it lies further behind",
+        examples=["30 minutes"],
+    )
+    alarms: AlarmsDocument = Field(
+        default=AlarmsDocument.model_validate({}),
+        description="beyond which figures of a run its outputs are not published",
+    )
 
 
 Loc = tuple[int | str, ...]
@@ -270,4 +306,5 @@ _SECTIONS: dict[str, type[Document]] = {
     "watermark": WatermarkDocument,
     "expectations": ExpectationsDocument,
     "retention": RetentionDocument,
+    "alarms": AlarmsDocument,
 }

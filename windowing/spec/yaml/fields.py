@@ -60,6 +60,27 @@ STEP = "a number such as 10, or a duration such as '5 minutes' for timestamps"
 Step = Annotated[int | float | str, BeforeValidator(_check_step)]
 
 
+def require_number(form: str, low: float, high: float) -> BeforeValidator:
+    """Lets only numbers in [low, high] through; the sentence for anything else says `form`."""
+
+    def check_number(value: object) -> object:
+        # bool is a subclass of int, but true is no number.
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if is_number and low <= value <= high:  # type: ignore[operator]
+            return value
+        raise PydanticCustomError(
+            "sentence", "{given} is not {form}", {"given": quote_value(value), "form": form}
+        )
+
+    return BeforeValidator(check_number)
+
+
+_SHARE_FORM = "a share of the rows from 0 to 1, such as 0.1 for a tenth"
+_FACTOR_FORM = "a number from 1 to 1,000,000, such as 10 for ten times as many"
+Share = Annotated[float, require_number(_SHARE_FORM, 0, 1)]
+Factor = Annotated[float, require_number(_FACTOR_FORM, 1, 1_000_000)]
+
+
 class Document(BaseModel):
     """A mapping with known fields only."""
 

@@ -1,0 +1,63 @@
+"""Examples of each command, as `--help` ends with them."""
+
+from collections.abc import Mapping
+
+EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "run": (
+        "tidemark run orders.yaml",
+        "tidemark run orders.yaml --validate --json",
+    ),
+    "backfill": (
+        "tidemark backfill orders.yaml --from 2026-03-02 --to 2026-03-03 --dry-run",
+        "tidemark backfill orders.yaml --from 2026-03-02T06:00 --to 2026-03-02T09:00 --validate",
+        "tidemark backfill orders.yaml --source newest",
+    ),
+    "validate": (
+        "tidemark validate orders.yaml",
+        "tidemark validate orders.yaml --failing --limit 50",
+    ),
+    "publish": (
+        "tidemark publish orders.yaml",
+        "tidemark publish orders.yaml --accept 'a storm closed the shops'",
+    ),
+    "status": (
+        "tidemark status pipelines",
+        "tidemark status orders.yaml flights.yaml --json",
+    ),
+    "explain": ("tidemark explain orders.yaml",),
+    "show": (
+        "tidemark show orders.yaml hourly --key north --from 2026-03-02",
+        "tidemark show orders.yaml hourly --published --reverse --limit 5",
+        "tidemark show orders.yaml hourly --as-of 7",
+    ),
+    "late": ("tidemark late orders.yaml --outcome quarantined --reverse",),
+    "state": (
+        "tidemark state orders.yaml",
+        "tidemark state orders.yaml --window hourly --key north",
+    ),
+    "report": ("tidemark report orders.yaml --output report.html",),
+    "test": (
+        "tidemark test transcripts",
+        "tidemark test transcripts -k lateness",
+    ),
+    "maintain": ("tidemark maintain orders.yaml",),
+    "doctor": ("tidemark doctor orders.yaml",),
+    "recover": ("tidemark recover orders.yaml",),
+    "reset": ("tidemark reset orders.yaml",),
+    "erase": (
+        "tidemark erase orders.yaml --key shop=north",
+        "tidemark erase orders.yaml --where customer=c7",
+    ),
+    "setup": ("tidemark setup",),
+    "engine": (
+        "tidemark engine start --idle 30",
+        "tidemark engine status --json",
+    ),
+}
+
+
+def list_examples(command: str) -> str:
+    """The end of a command's help."""
+    # The character keeps click from folding the lines.
+    lines = ("\b", "Examples:", *(f"  {example}" for example in EXAMPLES[command]))
+    return "\n".join(lines)

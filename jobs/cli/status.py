@@ -1,0 +1,108 @@
+"""The command that says how pipelines stand: status."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from jobs.cli.errors import Failure
+from jobs.cli.exit_codes import ATTENTION
+from jobs.cli.options import Spec, debug, json_option
+from jobs.cli.spark_extra import require_spark_extra
+from jobs.console import Printer
+from windowing.errors import StateRefused, UsageError
+from windowing.report.text import count, instant
+from windowing.spec.words import join_names
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from windowing.report.status import Status
+    from windowing.spec.pipeline import Pipeline
+
+_SUFFIXES = (".yaml", ".yml")
+
+
+@click.command()
+@click.argument("paths", nargs=-1, metavar="[SPEC]...")
+@json_option
+@debug
+def status(paths: tuple[str, ...], *, as_json: bool) -> None:
+    """Say how pipelines stand, without Spark; exit 5 for attention.
+
+    SPEC is the file of a pipeline, or a directory whose *.yaml and *.yml files are; without one it
+    is the current directory.
+
+    A pipeline needs attention where it is stale by `freshness` of its spec, where a step was begun
+    and not finished and nobody is at work on it, or where its newest validation failed.
+    """
+    pipelines = _load_pipelines(paths or (".",))
+    require_spark_extra()
+    from datetime import UTC, datetime
+
+    # All of them are judged at one time.
+    found, refused = _read_all(pipelines, datetime.now(UTC))
+    printer = Printer(as_json=as_json)
+    _print_table(printer, found)
+    for each in found:
+        for reason in each.reasons:
+            printer.line(f"{each.pipeline}: {reason}")
+    needing = [each for each in found if each.needs_attention]
+    printer.finish(
+        {
+            "needs_attention": bool(needing or refused),
+            "pipelines": [each.as_json() for each in found],
+            "refused": [{"pipeline": name, "code": e.code} for name, e in refused.items()],
+        }
+    )
+    if refused:
+        raise Failure("; ".join(each.message for each in refused.values()), StateRefused.exit_code)
+    if needing:
+        needs = "needs" if len(needing) == 1 else "need"
+        names = join_names(each.pipeline for each in needing)
+        raise Failure(f"{count(len(needing), 'pipeline')} {needs} attention: {names}", ATTENTION)
+
+
+def _load_pipelines(paths: tuple[str, ...]) -> "list[Pipeline]":
+    """The pipelines of all specs in their order, each file once."""
+    files: dict[Path, None] = {}
+    for path in map(Path, paths):
+        if path.is_dir():
+            inside = sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES)
+            if not inside:
+                raise UsageError(f"{path} has no *.yaml or *.yml file; name a spec, or its folder")
+            files |= dict.fromkeys(inside)
+        else:
+            files[path] = None
+    return [Spec().convert(str(file), None, None) for file in files]
+
+
+def _read_all(
+    pipelines: "list[Pipeline]", now: "datetime"
+) -> "tuple[list[Status], dict[str, StateRefused]]":
+    """The status of each pipeline, and the error of each whose ledger can't be read."""
+    from jobs.status import status as read_status
+
+    found: list[Status] = []
+    refused: dict[str, StateRefused] = {}
+    for pipeline in pipelines:
+        try:
+            found.append(read_status(pipeline, now))
+        except StateRefused as error:
+            refused[pipeline.name] = error
+    return found, refused
+
+
+def _print_table(printer: Printer, found: "list[Status]") -> None:
+    """Prints one line for each pipeline, in at most 100 columns where names are short."""
+    columns = ["pipeline", "state", "watermark", "behind", "run", "ran", "published", "rows"]
+    rows = []
+    for each in found:
+        row = [each.pipeline, each.state, _minute(each.watermark), each.lag]
+        rows.append([*row, each.run, each.ran, each.published_run, each.totals.get("read")])
+    if rows:
+        printer.table(columns, rows)
+
+
+def _minute(at: "datetime | None") -> str:
+    return instant(None if at is None else at.replace(second=0, microsecond=0))

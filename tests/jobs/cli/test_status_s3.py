@@ -1,0 +1,33 @@
+"""`tidemark status` on a lake in a bucket: the same lines, and a lock that is an object."""
+
+from datetime import timedelta
+from pathlib import Path
+
+from jobs.locking.lock_file import held_here
+from tests.jobs.cli.test_status import SPEC, closed, record, status
+from windowing.ledger.rule import OPEN, LedgerEntry
+from windowing.ledger.table import create_ledger
+from windowing.location import Location
+from windowing.spec.load import load_pipeline
+
+
+def test_a_pipeline_in_a_bucket_is_fresh_left_open_or_at_work(
+    s3_home: Location, tmp_path: Path
+) -> None:
+    file = tmp_path / "trips.yaml"
+    file.write_text(
+        SPEC.format(name="trips").replace("lake: lake", f"lake: {s3_home}/lake")
+        + "freshness: 30 minutes\n"
+    )
+    assert "there is no watermark yet" in status(file).stdout
+    pipeline = load_pipeline(file)
+    create_ledger(pipeline)
+    record(pipeline, *closed(timedelta(minutes=5)))
+    fresh = status(file)
+    assert (fresh.exit_code, "5 min ago" in fresh.stdout) == (0, True)
+    record(pipeline, LedgerEntry(OPEN, run=2))
+    assert status(file).exit_code == 5
+    with held_here(pipeline):
+        worked = status(file)
+    assert (worked.exit_code, "running" in worked.stdout) == (0, True)
+    assert status(file).exit_code == 5, "the lock was given back"
