@@ -103,7 +103,7 @@ def _type_row(field: str, row: Mapping[str, Any], columns: Mapping[str, str]) ->
 
 def used_columns(pipeline: Pipeline) -> dict[str, str | None]:
     """The columns of the source that the spec uses -> the type it requires; None if it has none."""
-    computed = {name for name, _ in pipeline.source.columns}
+    computed = {name for name, _ in pipeline.source.computed}
     found: dict[str, str | None] = {}
     for name, kind in _list_required(pipeline):
         if name is None or name in computed:
@@ -120,7 +120,7 @@ def _list_required(pipeline: Pipeline) -> Iterator[tuple[str | None, str | None]
     for name in (*source.key, source.event_id, *source.order_by):
         yield name, None
     yield source.event_time.column, _event_time_type(source)
-    computed = [expression for _, expression in source.columns]
+    computed = [expression for _, expression in source.computed]
     conditions = [aggregate.where for aggregate in pipeline.aggregates]
     for expression in (*computed, source.where, *conditions):
         if expression is not None:
