@@ -18,7 +18,12 @@ from pyspark.sql import types as T
 
 from windowing.errors import SpecError
 from windowing.expressions.arithmetic import NUMBERS
-from windowing.expressions.nested import build_element, build_field, build_json_value
+from windowing.expressions.nested import (
+    build_element,
+    build_field,
+    build_json_value,
+    refuse_column_with_points,
+)
 from windowing.expressions.times import TIME_FUNCTIONS
 from windowing.expressions.values import (
     DOUBLE,
@@ -87,6 +92,8 @@ def _build_node(node: Node, schema: T.StructType) -> Value:
         return named_column(node, schema)
     if isinstance(node, Literal):
         return constant_value(node)
+    if node.operation == FIELD:
+        refuse_column_with_points(node, schema)
     build = _OPERATIONS[node.operation]
     values = [_build_node(argument, schema) for argument in node.arguments]
     kind, column = build(node, values)

@@ -23,7 +23,7 @@ from windowing.expressions.values import (
     require_families,
 )
 from windowing.spec.expressions.parse import print_expression
-from windowing.spec.expressions.tree import Call
+from windowing.spec.expressions.tree import Call, path_of
 from windowing.spec.words import join_names, quote_value, suggest_name
 
 
@@ -44,6 +44,15 @@ def _take_step(column: Column, step: str | int) -> Column:
 def have_values(paths: Iterable[Iterable[str | int]]) -> Column:
     """True where none of the parts of columns is null."""
     return reduce(and_, (part_column(path).isNotNull() for path in paths), F.lit(True))
+
+
+def refuse_column_with_points(call: Call, schema: T.StructType) -> None:
+    """Raises Unfit where `a.b` is a field of nothing, but the name of a column."""
+    path = path_of(call)
+    name = ".".join(map(str, path))
+    if path[0] not in schema.names and name in schema.names:
+        how = f"the column of that name is written {quoted(name)}"
+        raise Unfit(f"{quote_value(print_expression(call))} is a field of a struct; {how}")
 
 
 def build_field(call: Call, values: Values) -> Built:

@@ -37,6 +37,7 @@ SCHEMA = (
     .add("at", T.TimestampType())
     .add("local", T.TimestampNTZType())
     .add("day", T.DateType())
+    .add("c.d", TEXT)
 )
 AT = datetime(2024, 3, 31, 0, 59, 59, 999_999, UTC)
 ROWS: list[tuple[Any, ...]] = [
@@ -50,9 +51,10 @@ ROWS: list[tuple[Any, ...]] = [
         AT,
         AT.replace(tzinfo=None),
         AT.date(),
+        None,
     ),
-    ("flat", (None, None), [], {}, {}, "no json", AT, AT.replace(tzinfo=None), AT.date()),
-    (None,) * 9,
+    ("flat", (None, None), [], {}, {}, "no json", AT, AT.replace(tzinfo=None), AT.date(), None),
+    (None,) * 10,
 ]
 
 VALUES: list[tuple[str, list[Any]]] = [
@@ -192,6 +194,7 @@ def test_a_value_is_lost_only_where_the_part_that_it_is_made_of_is_there(
 MISFITS: Sequence[tuple[str, str]] = [
     ("a.t = 'x'", "'a.t': 'a' has no field 't', did you mean 'ts'; it has end, ts"),
     ("b.ts = 'x'", "'b' is no column of the source"),
+    ("c.d = 'x'", "'c.d' is a field of a struct; the column of that name is written `c.d`"),
     ("text.a = 'x'", "'text of type string' is no struct; read JSON text by get_json_object(text"),
     ("items.price > 1", "is no struct; write a place first, as in items[0].price"),
     ("attributes.k = 'v'", "is no struct; write attributes['k']"),
