@@ -48,8 +48,8 @@ class NestedLab(Lab):
 
 def _by_path(window: dict[str, Any]) -> dict[str, Any]:
     """The window with paths for the columns that end it."""
-    paths = {field: f"event.{window[field]}" for field in ("attribute", "marker") if field in window}
-    return window | paths
+    columns = {field: window[field] for field in ("attribute", "marker") if field in window}
+    return window | {field: f"event.{column}" for field, column in columns.items()}
 
 
 def nested_schedules() -> list[int]:

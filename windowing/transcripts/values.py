@@ -13,6 +13,7 @@ from typing import Any
 from windowing.errors import SpecError
 from windowing.spec.aggregate_description import Takes, describe_aggregate
 from windowing.spec.description import describe_window
+from windowing.spec.expressions.parse import inputs_of
 from windowing.spec.pipeline import Pipeline, Source
 from windowing.spec.times import INSTANT_FORM, instant
 from windowing.spec.words import join_names, quote_value, suggest_name
@@ -54,6 +55,7 @@ def column_types(transcript: Transcript, pipeline: Pipeline) -> dict[str, str]:
 
     SpecError for a column of a row that is neither, and for a column without a known type.
     """
+    _refuse_parts(pipeline)
     said: dict[str, str] = {}
     for name, written in transcript.columns.items():
         said[name] = _check_type(f"columns.{name}", written)
@@ -78,6 +80,19 @@ def column_types(transcript: Transcript, pipeline: Pipeline) -> dict[str, str]:
             f"say the type, as in columns: {{{example}}}",
         )
     return types
+
+
+def _refuse_parts(pipeline: Pipeline) -> None:
+    """SpecError where the spec reads structs, arrays or maps, which no row of a transcript has."""
+    source = pipeline.source
+    expressions = [expression for _, expression in source.computed]
+    for expression in [*expressions, *([source.where] if source.where else [])]:
+        if any(len(path) > 1 for path in inputs_of(expression)):
+            raise SpecError(
+                "spec",
+                f"{quote_value(expression.sql)} reads a part of a column, but rows of a transcript "
+                "have no structs, arrays and maps; play a spec that names plain columns",
+            )
 
 
 def type_rows(transcript: Transcript, columns: Mapping[str, str]) -> list[list[dict[str, Any]]]:
