@@ -22,6 +22,7 @@ from windowing.spec.pipeline import EventTime, Pipeline, Retention, Source, Wate
 from windowing.spec.places import resolve_lake, resolve_table
 from windowing.spec.references import (
     Reference,
+    advise_name,
     columns_of,
     name_parts,
     read_column,
@@ -103,7 +104,7 @@ def _build_pipeline(written: PipelineDocument, base: str | None, file: str | Non
     check_name("name", written.name)
     aggregates = _parse_aggregates(written)
     source = _with_parts(_build_source(written.source, base), written)
-    check_output_columns(source.key, tuple(aggregate.name for aggregate in aggregates))
+    _check_outputs(source, aggregates)
     windows = _build_windows(written, aggregates)
     retention = _parse_retention(written.retention)
     watermark = _parse_watermark(written.watermark, retention)
@@ -126,6 +127,17 @@ def _build_pipeline(written: PipelineDocument, base: str | None, file: str | Non
     )
     _check_source(pipeline, written.source.table)
     return pipeline
+
+
+def _check_outputs(source: Source, aggregates: tuple[Aggregate, ...]) -> None:
+    try:
+        check_output_columns(source.key, tuple(aggregate.name for aggregate in aggregates))
+    except SpecError as error:
+        for name, computed in source.columns:
+            if source.field_of(name) == error.field:
+                advice = f"{error.message}; {advise_name(computed)}"
+                raise SpecError(error.field, advice) from None
+        raise
 
 
 def check_name(field: str, name: str) -> None:

@@ -135,6 +135,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "give it another name, by source.columns",
     ),
     ({"source/key": ["a.run"]}, "source.key[0]", "'run' is reserved; not allowed are"),
+    ({"source/key": ["a.run"]}, "source.key[0]", 'as in columns: {a_run: "a.run"}, and use that'),
     (
         {"aggregates/m": "max(a.__t)"},
         "aggregates.m",
