@@ -52,6 +52,8 @@ FRAMES = (
     "windowing/expressions/arithmetic.py",
     "windowing/expressions/compile.py",
     "windowing/expressions/exact_decimals.py",
+    "windowing/expressions/nested.py",
+    "windowing/expressions/times.py",
     "windowing/expressions/values.py",
     "windowing/ingest/fit.py",
     "windowing/panes/events.py",

@@ -121,7 +121,8 @@ def _count_erased(batch: RunContext, wider: DataFrame) -> int:
 def _admit_others(batch: RunContext, wider: DataFrame, find_files: FindFiles) -> Admitted:
     """The same for events with computed columns, none of which is erased."""
     pipeline = batch.pipeline
-    with_digest = with_row_digest(wider, earlier_types(batch.spark, pipeline))
+    earlier = earlier_types(batch.spark, pipeline)
+    with_digest = with_row_digest(wider, earlier, pipeline.source.part_names)
     marked = add_event_time(batch, source.mark_unanswered(with_digest, pipeline))
     checked = marked.where(~F.col(UNANSWERED)).drop(UNANSWERED)
     if _is_judged_at_once(pipeline):

@@ -142,7 +142,8 @@ def _weigh(
             value = _conform(F.col(quoted(field.name)), stored, field.dataType)
         conformed.append(value.alias(field.name))
     events = source.shape_rows(rows.select(conformed), pipeline)
-    digested = with_row_digest(events, earlier_types(spark, pipeline))
+    parts = pipeline.source.part_names
+    digested = with_row_digest(events, earlier_types(spark, pipeline), parts)
     row = F.struct(*[F.col(quoted(field.name)) for field in columns.fields])
     return digested.select(DIGEST, row.alias(_ROW), F.lit(weight).alias(_WEIGHT))
 

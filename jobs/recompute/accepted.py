@@ -51,7 +51,8 @@ def _read_rows(batch: RunContext, version: int) -> DataFrame:
     """
     rows = source.read(batch.spark, batch.pipeline, version)
     kept = without_erased(rows, batch.keys, batch.erased)
-    digested = with_row_digest(kept, source.earlier_types(batch.spark, batch.pipeline))
+    earlier = source.earlier_types(batch.spark, batch.pipeline)
+    digested = with_row_digest(kept, earlier, batch.pipeline.source.part_names)
     return add_event_time(batch, digested)
 
 

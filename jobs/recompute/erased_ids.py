@@ -25,7 +25,8 @@ def delete_ids(batch: RunContext, due: Erasures, version: int | None) -> int:
     if event_id is None or not has_commit(path):
         return 0
     rows = source.read(batch.spark, batch.pipeline, version)
-    digested = with_row_digest(rows, source.earlier_types(batch.spark, batch.pipeline))
+    earlier = source.earlier_types(batch.spark, batch.pipeline)
+    digested = with_row_digest(rows, earlier, batch.pipeline.source.part_names)
     row_id = F.col(f"`{event_id}`").cast("string").alias("event_id")
     row_digest = F.col(DIGEST).alias("digest")
     ids = only_erased(digested, batch.keys, due).select(row_id).distinct()

@@ -25,6 +25,8 @@ EXACT = {
     "spark.sql.storeAssignmentPolicy": "ANSI",
     # With TIMESTAMP_NTZ the word `timestamp` in a cast or a schema would name a local time.
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    # A text that another parser reads would raise, or be read by that one.
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
     "spark.sql.caseSensitive": "false",
     # A replaced range would keep what the new rows do not touch.

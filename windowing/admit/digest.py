@@ -6,7 +6,7 @@ which are NULL in earlier rows, nor on the type of a column that is widened: Spa
 integer 7 and the long 7 differently.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -25,9 +25,14 @@ A table has this column from the first such row on.
 """
 
 
-def with_row_digest(rows: DataFrame, earlier: EarlierTypes) -> DataFrame:
-    """Adds the digest of each row. rows -> rows + [__digest bigint]."""
-    own_names = {name: name for name in hashed_columns(rows.schema)}
+def with_row_digest(
+    rows: DataFrame, earlier: EarlierTypes, parts: Collection[str] = ()
+) -> DataFrame:
+    """Adds the digest of each row. rows -> rows + [__digest bigint].
+
+    It does not depend on `parts`, columns that come and go with aggregates and windows.
+    """
+    own_names = {name: name for name in hashed_columns(rows.schema) if name not in parts}
     return rows.withColumn(DIGEST, row_digest(own_names, earlier))
 
 

@@ -1,8 +1,9 @@
 """Checked expressions -> columns, built from the tree with functions of Spark.
 
 No text is ever executed. Nothing raises while rows are read: a division by zero, a number that is
-too large, or a text that is no number gives null. Whole numbers have 64 bits, times are in UTC,
-text compares by its bytes, and NaN equals itself and exceeds every number, as in Spark.
+too large, a text that is no number, or a part that is not there gives null. Whole numbers have 64
+bits, times are in UTC, text compares by its bytes, and NaN equals itself and exceeds every number,
+as in Spark.
 
     source[columns] -> column
 """
@@ -17,6 +18,13 @@ from pyspark.sql import types as T
 
 from windowing.errors import SpecError
 from windowing.expressions.arithmetic import NUMBERS
+from windowing.expressions.nested import (
+    build_element,
+    build_field,
+    build_json_value,
+    refuse_column_with_points,
+)
+from windowing.expressions.times import TIME_FUNCTIONS
 from windowing.expressions.values import (
     DOUBLE,
     LONG,
@@ -39,7 +47,7 @@ from windowing.expressions.values import (
     type_family,
 )
 from windowing.spec.expressions.parse import print_expression, tree
-from windowing.spec.expressions.tree import Call, Literal, Name, Node
+from windowing.spec.expressions.tree import ELEMENT, FIELD, Call, Literal, Name, Node
 from windowing.spec.kinds import Expression
 from windowing.spec.words import quote_value
 
@@ -84,6 +92,8 @@ def _build_node(node: Node, schema: T.StructType) -> Value:
         return named_column(node, schema)
     if isinstance(node, Literal):
         return constant_value(node)
+    if node.operation == FIELD:
+        refuse_column_with_points(node, schema)
     build = _OPERATIONS[node.operation]
     values = [_build_node(argument, schema) for argument in node.arguments]
     kind, column = build(node, values)
@@ -203,14 +213,6 @@ def _build_substring(call: Call, values: Values) -> Built:
     return TEXT, F.substr(values[0].column, *narrow_places)
 
 
-def _build_calendar_field(call: Call, values: Values) -> Built:
-    # A date has no hour.
-    allowed = TIMES[:2] if call.operation == "hour" else TIMES
-    require_families(allowed, call, values)
-    read_field = _FIELDS[call.operation]
-    return LONG, read_field(values[0].column).cast(LONG)
-
-
 def _build_cast(call: Call, values: Values) -> Built:
     kind = _find_cast_type(str(literal_value(call.arguments[1])))
     allowed = [NUMBER, "a text", "true or false", NULL]
@@ -247,19 +249,16 @@ _CHOICES: dict[str, Callable[..., Column]] = {
 _TEXTS: dict[str, Callable[..., Column]] = {
     "lower": F.lower, "upper": F.upper, "trim": F.trim, "concat": F.concat, "replace": F.replace,
 }  # fmt: skip
-_FIELDS: dict[str, Callable[[Column], Column]] = {
-    "year": F.year,
-    "month": F.month,
-    "day": F.day,
-    "hour": F.hour,
-}
 _OPERATIONS: dict[str, Callable[[Call, Values], Built]] = {
     **NUMBERS,
     **dict.fromkeys(("and", "or", "not"), _build_logic),
     **dict.fromkeys(_COMPARISONS, _build_comparison),
     **dict.fromkeys(_CHOICES, _build_choice),
     **dict.fromkeys(_TEXTS, _build_text),
-    **dict.fromkeys(_FIELDS, _build_calendar_field),
+    **TIME_FUNCTIONS,
+    FIELD: build_field,
+    ELEMENT: build_element,
+    "get_json_object": build_json_value,
     "in": _build_membership,
     "between": _build_between,
     "like": _build_like,

@@ -71,11 +71,11 @@ class CleanBatch:
 def find_demands(pipeline: Pipeline, schema: T.StructType, arrival_us: int) -> Demands | None:
     """What `check_rows` demands of every row; None where files can't show all of it.
 
-    `schema` is that of the source with its computed columns. No file contains these, so demands of
-    them are never met.
+    `schema` is that of the source with its computed columns, of which files show nothing: neither
+    of what is made of other columns, nor of a part of a struct.
     """
     source = pipeline.source
-    expressions = [expression for _, expression in source.columns]
+    expressions = [expression for _, expression in source.computed]
     if source.where is not None or any(may_lose(expression) for expression in expressions):
         # Rows that are no events, and values that were lost, have to be counted.
         return None
@@ -85,6 +85,7 @@ def find_demands(pipeline: Pipeline, schema: T.StructType, arrival_us: int) -> D
         time = _describe_time(source.event_time.column, source.event_time.unit, types)
         if time is None:
             return None
+    computed = {name for name, _ in source.computed}
     attributes = [describe_window(window).attribute for window in pipeline.windows]
     bounding = {column.name for column in attributes if column is not None}
     finite = {name for name in bounding if isinstance(types[name], FRACTIONS)}
@@ -95,8 +96,12 @@ def find_demands(pipeline: Pipeline, schema: T.StructType, arrival_us: int) -> D
         # A text may be no number.
         return None
     times = set() if time is None else {time.column}
+    never_null = {*source.key, *bounding, *times}
+    if computed & (never_null | finite):
+        # A file may have a column of such a name that the table has dropped.
+        return None
     return Demands(
-        never_null=frozenset({*source.key, *bounding, *times}),
+        never_null=frozenset(never_null),
         finite=frozenset(finite),
         time=time,
         last_us=min(LAST_US, arrival_us + pipeline.watermark.max_future_us),

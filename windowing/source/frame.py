@@ -6,15 +6,16 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.columns import TIME, UNANSWERED, WHY, quoted
+from windowing.columns import TIME, UNANSWERED, WHY
 from windowing.expressions.compile import compile_column, compile_condition
+from windowing.expressions.nested import have_values
 from windowing.grid.rule import Span, local_spans
 from windowing.grid.zone import FIRST_US, LAST_US
 from windowing.panes.frame import bad_value, not_finite
 from windowing.source.rule import CHANGE, FEED
 from windowing.spec.description import describe_window
 from windowing.spec.duration import Duration
-from windowing.spec.expressions.parse import may_lose
+from windowing.spec.expressions.parse import Path, inputs_of, may_lose
 from windowing.spec.kinds import Expression
 from windowing.spec.pipeline import Pipeline
 
@@ -45,8 +46,9 @@ def add_computed_columns(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     """Adds the computed columns. rows -> rows + columns."""
     schema = rows.schema
     computed = {}
-    for name, expression in pipeline.source.columns:
-        computed[name] = compile_column(expression, schema, f"source.columns.{name}")
+    for name, expression in pipeline.source.computed:
+        field = pipeline.source.field_of(name)
+        computed[name] = compile_column(expression, schema, field)
     return rows.withColumns(computed) if computed else rows
 
 
@@ -62,8 +64,8 @@ def mark_unanswered(wider: DataFrame, pipeline: Pipeline) -> DataFrame:
         return wider.withColumn(UNANSWERED, F.lit(False))
     if not may_leave_unanswered(pipeline):
         return wider.where(is_event).withColumn(UNANSWERED, F.lit(False))
-    stored = _stored_columns(_expressions_of_where(pipeline), pipeline)
-    marked = wider.withColumn(UNANSWERED, is_event.isNull() & _have_values(stored))
+    stored = _stored_inputs(_expressions_of_where(pipeline), pipeline)
+    marked = wider.withColumn(UNANSWERED, is_event.isNull() & have_values(stored))
     return marked.where(F.coalesce(is_event, F.col(UNANSWERED)))
 
 
@@ -73,14 +75,18 @@ def may_leave_unanswered(pipeline: Pipeline) -> bool:
 
 
 def find_lost_values(pipeline: Pipeline) -> dict[str, Column]:
-    """By computed column where it is NULL although every column that it names has a value.
+    """By computed column where it is NULL although every input of its expression has a value.
+
+    Inputs are columns and parts of columns. What a part is read by can't be lost, so that `parts`
+    of the source are not among them.
 
     The conditions are for rows that have the computed columns.
     """
     lost = {}
     for name, expression in pipeline.source.columns:
         if may_lose(expression):
-            lost[name] = F.col(f"`{name}`").isNull() & _have_values(expression.columns)
+            inputs = inputs_of(expression)
+            lost[name] = F.col(f"`{name}`").isNull() & have_values(inputs)
     return lost
 
 
@@ -96,29 +102,21 @@ def _expressions_of_where(pipeline: Pipeline) -> list[Expression]:
     if where is None:
         return []
     expressions = [where]
-    for name, expression in pipeline.source.columns:
+    for name, expression in pipeline.source.computed:
         if name in where.columns:
             expressions.append(expression)
     return expressions
 
 
-def _stored_columns(expressions: Iterable[Expression], pipeline: Pipeline) -> list[str]:
-    """The columns that the expressions name and that are not computed, each once."""
-    computed = {name for name, _ in pipeline.source.columns}
-    stored: dict[str, None] = {}
+def _stored_inputs(expressions: Iterable[Expression], pipeline: Pipeline) -> list[Path]:
+    """The columns that the expressions read and that are not computed, or parts, each once."""
+    computed = {name for name, _ in pipeline.source.computed}
+    stored: dict[Path, None] = {}
     for expression in expressions:
-        for name in expression.columns:
-            if name not in computed:
-                stored[name] = None
+        for path in inputs_of(expression):
+            if path[0] not in computed:
+                stored[path] = None
     return list(stored)
-
-
-def _have_values(columns: Iterable[str]) -> Column:
-    """True where none of the columns is null."""
-    have_values = F.lit(True)
-    for name in columns:
-        have_values = have_values & F.col(quoted(name)).isNotNull()
-    return have_values
 
 
 def time_by_arrival(rows: DataFrame, arrival_us: int) -> DataFrame:

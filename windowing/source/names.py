@@ -35,7 +35,7 @@ def clash_of_columns(source: Source, names: Sequence[str]) -> Problem | None:
 
 def _clash_of_refused(source: Source, names: Sequence[str]) -> Problem | None:
     """What is wrong where two columns would have one name among refused rows."""
-    computed = [name for name, _ in source.columns]
+    computed = [name for name, _ in source.computed]
     seen: dict[str, str] = {}
     for name in names:
         other = seen.setdefault(kept_name(name).lower(), name)
@@ -45,10 +45,10 @@ def _clash_of_refused(source: Source, names: Sequence[str]) -> Problem | None:
         # The name of a computed column is easier to change, because it is in the spec.
         if name in computed:
             wrong = f"{name!r} and {other!r} {both}"
-            return f"source.columns.{name}", f"{wrong}; give it another name"
+            return source.field_of(name), f"{wrong}; give it another name"
         if other in computed:
             wrong = f"{other!r} and {name!r} {both}"
-            return f"source.columns.{other}", f"{wrong}; give it another name"
+            return source.field_of(other), f"{wrong}; give it another name"
         return "source.table", f"its columns {other!r} and {name!r} {both}; rename one"
     return None
 

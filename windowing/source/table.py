@@ -10,7 +10,6 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.aggregates.algebra import INTEGERS
-from windowing.columns import quoted
 from windowing.doctor.rule import advice
 from windowing.errors import SourceMissing, SpecError, StateRefused, UsageError
 from windowing.expressions.compile import compile_condition
@@ -26,8 +25,9 @@ from windowing.source.rule import CLOCK_SKEW_US
 from windowing.source.widening import schemas_over_time
 from windowing.spec.aggregate_description import Takes, describe_aggregate
 from windowing.spec.description import describe_window
-from windowing.spec.kinds import Aggregate, Window
+from windowing.spec.kinds import Aggregate, Expression, Window
 from windowing.spec.pipeline import Pipeline, Source
+from windowing.spec.references import advise_name
 from windowing.storage import delta, delta_log
 from windowing.storage.files import read_commit_text
 from windowing.storage.table_figures import list_file_figures
@@ -124,14 +124,22 @@ def read(spark: SparkSession, pipeline: Pipeline, version: int | None = None) ->
     """
     stored = delta.read(spark, pipeline.source.table, version)
     stored_names = {field.name.lower() for field in stored.schema.fields}
-    for name, _ in pipeline.source.columns:
+    for name, expression in pipeline.source.computed:
         if name.lower() in stored_names:
-            wrong = "is a column of the source already; name the computed one otherwise"
-            raise SpecError(f"source.columns.{name}", wrong, pipeline.file)
+            field = pipeline.source.field_of(name)
+            raise SpecError(field, _describe_taken(field, name, expression), pipeline.file)
     try:
         return shape_rows(stored, pipeline)
     except SpecError as error:
         raise SpecError(error.field, error.message, pipeline.file) from None
+
+
+def _describe_taken(field: str, name: str, expression: Expression) -> str:
+    """What to do about a computed column that has the name of a stored one."""
+    if field == f"source.columns.{name}":
+        return "is a column of the source already; name the computed one otherwise"
+    wrong = f"{expression.sql!r} would be called {name!r}, which is a column of the source already"
+    return f"{wrong}; {advise_name(expression)}"
 
 
 def earlier_types(spark: SparkSession, pipeline: Pipeline) -> Mapping[str, tuple[T.DataType, ...]]:
@@ -302,10 +310,6 @@ def _check_type(
 ) -> _Problem | None:
     if column not in types:
         return field, f"the source has no column {column!r}; it has {', '.join(sorted(types))}"
-    if "`" in column:
-        example = f'columns: {{{column.replace("`", "_")}: "{quoted(column)}"}}'
-        how = f"give it another name in source.columns, as in {example}, and use that"
-        return field, f"{column!r} has a backtick in its name; {how}"
     if isinstance(types[column], allowed):
         return None
     names = ", ".join(sorted({t.typeName() for t in allowed}))

@@ -8,6 +8,7 @@ from windowing.spec.aggregate_description import FUNCTIONS, Call, describe_aggre
 from windowing.spec.dialects import native_call
 from windowing.spec.expressions.parse import parse_expression
 from windowing.spec.kinds import Aggregate, Expression
+from windowing.spec.references import Reference, is_marked, read_output_column
 from windowing.spec.words import in_quotes, join_names, quote_value, suggest_name
 
 FORM = "a call such as count(), sum(delay) or quantile(delay, 0.95)"
@@ -45,10 +46,14 @@ class _Call:
             raise self.refused(f"needs {what}, as in {example_call}")
 
     def column(self, at: int) -> str:
-        text = self.arguments[at]
-        if not _COLUMN.fullmatch(text):
-            raise self._wrong(at, f"a column; {self._advice(text)}")
-        return text
+        return self.reference(at).name
+
+    def reference(self, at: int) -> Reference:
+        """The column that an argument names, or the part of one."""
+        found = _find_column(self.field, self.arguments[at])
+        if found is None:
+            raise self._wrong(at, f"a column; {self._advice(self.arguments[at])}")
+        return found
 
     def fraction(self, at: int) -> float:
         text = self.arguments[at]
@@ -66,15 +71,23 @@ class _Call:
         """What to do about `text`, which is no column."""
         name = _name_expression(text)
         if name is None:
-            return "a name is letters, digits and _, and does not begin with a digit"
+            plain = "a name is letters, digits and _, and does not begin with a digit"
+            if "`" in text or not re.search(r"[^\W\d]", text):
+                return plain
+            return f"{plain}; another one is written in backticks: {self._with_argument(text)}"
         expression = " ".join(text.split())
         if len(expression) > _LONGEST_EXAMPLE:
             expression = "..."
         example = f"columns: {{{name}: {in_quotes(expression)}}}"
-        arguments = [name if argument == text else argument for argument in self.arguments]
-        call = f"{self.function}({', '.join(arguments)})"
+        call = self._with_argument(text, name)
         place = "an expression is given a name in source.columns"
         return f"{place}, as in {example}, and is used by it: {call}"
+
+    def _with_argument(self, text: str, instead: str | None = None) -> str:
+        """The call with another argument for `text`; without one, with `text` in backticks."""
+        other = f"`{text}`" if instead is None else instead
+        arguments = [other if argument == text else argument for argument in self.arguments]
+        return f"{self.function}({', '.join(arguments)})"
 
     def _wrong(self, at: int, what: str) -> SpecError:
         return SpecError(
@@ -86,13 +99,22 @@ class _Call:
 def parse_aggregate(field: str, name: str, call: str, where: Expression | None = None) -> Aggregate:
     """The output column `name` that `call` spells, of the events with `where`.
 
-    median is quantile 0.5. SpecError at `field` for any other text.
+    median is quantile 0.5. A part of a column is there under the name that it has as a column of
+    its own. SpecError at `field` for any other text.
 
     >>> parse_aggregate("aggregates.p95", "p95", "quantile(delay, 0.95)")
     Aggregate(name='p95', function='quantile', column='delay', argument=0.95, by=None, where=None)
     """
     written = _parse_call(field, call)
     return replace(_read_call(name, written), where=where)
+
+
+def read_columns(field: str, call: str) -> tuple[Reference, ...]:
+    """The columns that a call of an aggregate names, and the parts of columns."""
+    written = _parse_call(field, call)
+    found = _read_call("", written)
+    count = sum(name is not None for name in (found.column, found.by))
+    return tuple(written.reference(at) for at in range(count))
 
 
 def _read_call(name: str, call: _Call) -> Aggregate:
@@ -170,6 +192,19 @@ def _split_arguments(inside: str) -> tuple[str, ...] | None:
     return tuple(argument.strip() for argument in arguments)
 
 
+def _find_column(field: str, text: str) -> Reference | None:
+    """The column that a text names, or the part of one; None where it names none."""
+    if _COLUMN.fullmatch(text):
+        return Reference(field, text)
+    if not is_marked(text):
+        # Any text would be taken for a name.
+        return None
+    try:
+        return read_output_column(field, text)
+    except SpecError:
+        return None
+
+
 def _name_expression(text: str) -> str | None:
     """A name for the column that the expression `text` computes; None if it is no expression."""
     try:
@@ -198,7 +233,7 @@ def _suggest_count(call: _Call) -> str:
         return meant
     if others and first.lower().startswith("distinct"):
         return "count_distinct(c) of one column c, which source.columns can make of several"
-    if _COLUMN.fullmatch(first) and not others:
+    if _find_column(call.field, first) is not None and not others:
         return f"{{call: count(), where: {first} is not null}} for those that are not null"
     return "count()"
 

@@ -6,7 +6,8 @@ text -> plain values (yaml/file.py) -> PipelineDocument (yaml/document.py, yaml/
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -14,18 +15,31 @@ from pydantic import ValidationError
 
 from windowing.errors import SpecError
 from windowing.location import Location
-from windowing.spec.aggregates import parse_aggregate
+from windowing.spec.aggregates import parse_aggregate, read_columns
 from windowing.spec.duration import Duration
 from windowing.spec.expressions.parse import parse_expression
 from windowing.spec.files import build_files, check_apart
 from windowing.spec.kinds import Aggregate, Expression, Window
 from windowing.spec.pipeline import Alarms, EventTime, Pipeline, Retention, Source, Watermark
 from windowing.spec.places import resolve_lake, resolve_table
-from windowing.spec.reserved import check_computed_columns, check_output_columns, check_windows
+from windowing.spec.references import (
+    Reference,
+    advise_name,
+    columns_of,
+    name_parts,
+    read_column,
+    read_output_column,
+)
+from windowing.spec.reserved import (
+    check_computed_columns,
+    check_named_columns,
+    check_output_columns,
+    check_windows,
+)
 from windowing.spec.retention import check_state
 from windowing.spec.schedule import check_schedule
 from windowing.spec.times import check_zone, kept_us, not_negative_us, or_forever, positive_us
-from windowing.spec.windows import build_window
+from windowing.spec.windows import build_window, read_window_columns
 from windowing.spec.words import quote_value
 from windowing.spec.yaml.document import (
     AggregateDocument,
@@ -91,9 +105,9 @@ def _parse_document(values: Any) -> PipelineDocument:
 def _build_pipeline(written: PipelineDocument, base: str | None, file: str | None) -> Pipeline:
     """The pipeline of a document; of several findings, the first in this order is raised."""
     check_name("name", written.name)
-    source = _build_source(written, base)
     aggregates = _parse_aggregates(written)
-    check_output_columns(source.key, tuple(aggregate.name for aggregate in aggregates))
+    source = _with_parts(_build_source(written, base), written)
+    _check_outputs(source, aggregates)
     windows = _build_windows(written, aggregates)
     retention = _parse_retention(written.retention)
     watermark = _parse_watermark(written.watermark, retention)
@@ -120,6 +134,17 @@ def _build_pipeline(written: PipelineDocument, base: str | None, file: str | Non
     return pipeline
 
 
+def _check_outputs(source: Source, aggregates: tuple[Aggregate, ...]) -> None:
+    try:
+        check_output_columns(source.key, tuple(aggregate.name for aggregate in aggregates))
+    except SpecError as error:
+        for name, computed in source.columns:
+            if source.field_of(name) == error.field:
+                advice = f"{error.message}; {advise_name(computed)}"
+                raise SpecError(error.field, advice) from None
+        raise
+
+
 def check_name(field: str, name: str) -> None:
     """Raises unless `name` can name a pipeline, a window's table or a suite."""
     if not re.fullmatch(NAME_PATTERN, name):
@@ -132,20 +157,37 @@ def check_name(field: str, name: str) -> None:
 
 def _build_source(document: PipelineDocument, base: str | None) -> Source:
     written = document.source
+    columns = _parse_computed(written.columns or {}, written.changes)
+    time, event_id, key, order_by = _read_time(written), *_read_columns(written)
+    named, needed_by = columns_of([*time, *key, *event_id, *order_by], columns)
+    check_named_columns(needed_by, written.changes)
     return Source(
         table=Location(resolve_table("source.table", written.table, base)),
         event_time=_read_event_time(written),
-        key=tuple(written.key),
+        key=tuple(column.name for column in key),
         zone=check_zone("source.zone", written.zone),
-        event_id=written.event_id,
-        order_by=_check_distinct("source.order_by", written.order_by),
+        event_id=next((column.name for column in event_id), None),
+        order_by=_check_distinct("source.order_by", [column.name for column in order_by]),
         changes=_check_changes(written),
         # In YAML null without quotes is no text, so what a spec writes as null arrives as None.
         on_bad_value=written.on_bad_value or "null",
-        columns=_parse_computed(written.columns or {}, written.changes),
+        columns=columns + named,
         where=_parse_optional("source.where", written.where),
         files=None if written.files is None else build_files(written.files, document.name, base),
+        needed_by=needed_by,
     )
+
+
+def _with_parts(source: Source, written: PipelineDocument) -> Source:
+    """The source with a column for each part of one that aggregates and windows read."""
+    references: list[Reference] = []
+    for name, given in written.aggregates.items():
+        references += _read_aggregate_columns(f"aggregates.{name}", given)
+    for name, window in written.windows.items():
+        references += read_window_columns(name, window)
+    parts, needed_by = columns_of(references, source.columns)
+    check_named_columns(needed_by, source.changes)
+    return replace(source, parts=parts, needed_by=source.needed_by + needed_by)
 
 
 def _check_changes(written: SourceDocument) -> str:
@@ -158,12 +200,25 @@ def _check_changes(written: SourceDocument) -> str:
 
 
 def _read_event_time(written: SourceDocument) -> EventTime:
+    unit = written.event_time.unit if isinstance(written.event_time, EventTimeDocument) else None
+    columns = _read_time(written)
+    return EventTime(columns[0].name, unit) if columns else EventTime(None)
+
+
+def _read_time(written: SourceDocument) -> tuple[Reference, ...]:
+    """The column of event times; none where events happen when they arrive."""
     at = written.event_time
     if isinstance(at, EventTimeDocument):
-        return EventTime(at.column, at.unit)
-    if at == ARRIVAL:
-        return EventTime(None)
-    return EventTime(at)
+        return (read_column("source.event_time.column", at.column),)
+    return () if at == ARRIVAL else (read_column("source.event_time", at),)
+
+
+def _read_columns(written: SourceDocument) -> Iterator[tuple[Reference, ...]]:
+    """The columns of the event's id, those of the key, and those of the order."""
+    ids = [] if written.event_id is None else [written.event_id]
+    yield tuple(read_column("source.event_id", text) for text in ids)
+    yield tuple(read_output_column(f"source.key[{i}]", c) for i, c in enumerate(written.key))
+    yield tuple(read_column(f"source.order_by[{i}]", c) for i, c in enumerate(written.order_by))
 
 
 def _parse_computed(columns: Mapping[str, str], changes: str) -> tuple[tuple[str, Expression], ...]:
@@ -201,7 +256,21 @@ def _parse_aggregate(field: str, name: str, given: str | AggregateDocument) -> A
     if isinstance(given, str):
         return parse_aggregate(field, name, given)
     where = _parse_optional(f"{field}.where", given.where)
+    if where is not None:
+        where, _ = name_parts(f"{field}.where", where)
     return parse_aggregate(f"{field}.call", name, given.call, where)
+
+
+def _read_aggregate_columns(field: str, given: str | AggregateDocument) -> Iterator[Reference]:
+    """The columns that an aggregate names, and the parts of columns."""
+    if isinstance(given, str):
+        yield from read_columns(field, given)
+        return
+    yield from read_columns(f"{field}.call", given.call)
+    where = _parse_optional(f"{field}.where", given.where)
+    if where is not None:
+        _, parts = name_parts(f"{field}.where", where)
+        yield from parts
 
 
 def _build_windows(

@@ -66,7 +66,10 @@ class Files:
 class Source:
     """The Delta table events are read from; event order is (event time, `event_id`, `order_by`).
 
-    `changes`: what happens when rows are updated or deleted there, refuse or feed.
+    `changes`: what happens when rows are updated or deleted there, refuse or feed. `columns` are
+    computed, those among them that key, event time, id and order need. `parts` are computed, too:
+    what only aggregates and windows read of structs, arrays and maps. They come and go with these.
+    `needed_by` is the field of the spec that needs a column which the spec names by its path.
     """
 
     table: Location
@@ -80,6 +83,22 @@ class Source:
     where: Expression | None = None
     changes: str = "refuse"
     files: Files | None = None
+    parts: tuple[tuple[str, Expression], ...] = ()
+    needed_by: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def computed(self) -> tuple[tuple[str, Expression], ...]:
+        """Every computed column, by name."""
+        return self.columns + self.parts
+
+    @property
+    def part_names(self) -> frozenset[str]:
+        """The names of `parts`."""
+        return frozenset(name for name, _ in self.parts)
+
+    def field_of(self, column: str) -> str:
+        """The field of the spec that a computed column comes from."""
+        return dict(self.needed_by).get(column, f"source.columns.{column}")
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,8 @@ COUNTS = ("inserted", "updated", "deleted", "overflow", "empty")
 MISSED = "partial"
 """The ledger counts events that are late for a window under the name partial.{window}."""
 
-_NO_DELTA_NAME = re.compile(r"[ ,;{}()\n\t=`.]")
+NO_DELTA_NAME = re.compile(r"[ ,;{}()\n\t=`.]")
+"""What the name of no column of a table has."""
 
 
 def check_output_columns(key: tuple[str, ...], aggregates: tuple[str, ...]) -> None:
@@ -67,21 +68,32 @@ def check_output_columns(key: tuple[str, ...], aggregates: tuple[str, ...]) -> N
 
 def check_computed_columns(names: Iterable[str], changes: str) -> None:
     """Raises SpecError unless every name can be a computed column of a source with `changes`."""
-    reserved: tuple[str, ...] = SOURCE_COLUMNS
-    if changes == "feed":
-        reserved += FEED_COLUMNS
     taken: dict[str, str] = {}
     for name in names:
         field = f"source.columns.{name}"
-        if name.startswith(HELPER):
-            said = f"not allowed are names that begin with '{HELPER}'"
-            raise SpecError(field, f"{name!r} is reserved; {said}")
-        _check_not_reserved(field, name, reserved)
-        _check_spelling(field, name, "a column")
+        _check_computed_column(field, name, changes)
         other = taken.setdefault(name.lower(), name)
         if other != name:
             wrong = f"{name!r} differs from {other!r} by case alone"
             raise SpecError(field, f"{wrong}; give it another name")
+
+
+def check_named_columns(needed_by: Iterable[tuple[str, str]], changes: str) -> None:
+    """The same for the names that parts of columns get; each has the field that needs it."""
+    for name, field in needed_by:
+        try:
+            _check_computed_column(field, name, changes)
+        except SpecError as error:
+            raise SpecError(field, f"{error.message}, by source.columns") from None
+
+
+def _check_computed_column(field: str, name: str, changes: str) -> None:
+    if name.startswith(HELPER):
+        said = f"not allowed are names that begin with '{HELPER}'"
+        raise SpecError(field, f"{name!r} is reserved; {said}")
+    reserved = SOURCE_COLUMNS + FEED_COLUMNS if changes == "feed" else SOURCE_COLUMNS
+    _check_not_reserved(field, name, reserved)
+    _check_spelling(field, name, "a column")
 
 
 def check_windows(names: Collection[str]) -> None:
@@ -116,6 +128,6 @@ def _check_not_reserved(field: str, name: str, reserved: tuple[str, ...]) -> Non
 
 
 def _check_spelling(field: str, name: str, what: str) -> None:
-    if not name or _NO_DELTA_NAME.search(name):
+    if not name or NO_DELTA_NAME.search(name):
         allowed = "its name is not empty and has no space and none of , . ; { } ( ) = `"
         raise SpecError(field, f"{quote_value(name)} can't be {what}; {allowed}")

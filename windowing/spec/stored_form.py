@@ -9,12 +9,12 @@ Stored names never change, whatever Python calls the class or the field:
   description of no spec that was written before. A default is stored by that: it never changes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from typing import Any
 
 from windowing.spec.description import describe_window
-from windowing.spec.kinds import Window
+from windowing.spec.kinds import Aggregate, Window
 from windowing.spec.pipeline import Pipeline
 
 STORED = "stored"
@@ -32,7 +32,7 @@ _FREE_OF_PIPELINE = (
     "freshness_us",
     "alarms",
 )
-_FREE_OF_SOURCE = ("table", "changes", "files")
+_FREE_OF_SOURCE = ("table", "changes", "files", "parts", "needed_by")
 _FREE_OF_SHOWN = ("change_feed", "empty_limit")
 """What may change in a live pipeline: where tables lie, when it runs, what is kept how long."""
 
@@ -58,9 +58,26 @@ def described_parts(pipeline: Pipeline) -> Iterator[Part]:
     yield Part(WATERMARK, describe_stored_form(pipeline.watermark))
     yield Part(SOURCE, {"source": source, "pipeline": whole})
     for window in pipeline.windows:
-        yield Part(WINDOW, _described_window(window), window.name)
+        read = [column.name for column in describe_window(window).read_columns]
+        described = {**_described_window(window), **_describe_parts(pipeline, read)}
+        yield Part(WINDOW, described, window.name)
         for aggregate in window.aggregates:
-            yield Part(AGGREGATE, describe_stored_form(aggregate), window.name, aggregate.name)
+            described = {
+                **describe_stored_form(aggregate),
+                **_describe_parts(pipeline, _columns_of(aggregate)),
+            }
+            yield Part(AGGREGATE, described, window.name, aggregate.name)
+
+
+def _columns_of(aggregate: Aggregate) -> tuple[str | None, ...]:
+    conditions = () if aggregate.where is None else aggregate.where.columns
+    return (aggregate.column, aggregate.by, *conditions)
+
+
+def _describe_parts(pipeline: Pipeline, names: Collection[str | None]) -> dict[str, Any]:
+    """The paths of the parts of columns that are among `names`; nothing where there are none."""
+    parts = [(name, expression.sql) for name, expression in pipeline.source.parts if name in names]
+    return {"parts": parts} if parts else {}
 
 
 def describe_stored_form(value: Any) -> Any:

@@ -22,6 +22,7 @@ from windowing.spec.kinds import (
     Tumbling,
     Window,
 )
+from windowing.spec.references import Reference, read_column
 from windowing.spec.shown import output_policy
 from windowing.spec.times import (
     check_positive,
@@ -93,11 +94,23 @@ def build_window(name: str, written: AnyWindow, aggregates: tuple[Aggregate, ...
             return Count(name, written.count, _parse_every(field, written), chosen, output)
         case DeltaDocument():
             delta, delta_us = _parse_delta(f"{field}.delta", written.delta)
-            return Delta(name, written.attribute, delta, delta_us, chosen, output)
+            attribute = read_column(f"{field}.attribute", written.attribute).name
+            return Delta(name, attribute, delta, delta_us, chosen, output)
         case PunctuationDocument():
-            return Punctuation(name, written.marker, chosen, output)
+            marker = read_column(f"{field}.marker", written.marker).name
+            return Punctuation(name, marker, chosen, output)
         case GlobalDocument():
             return Global(name, chosen, output)
+
+
+def read_window_columns(name: str, written: AnyWindow) -> tuple[Reference, ...]:
+    """The columns that end the windows called `name`, and the parts of columns."""
+    match written:
+        case DeltaDocument():
+            return (read_column(f"windows.{name}.attribute", written.attribute),)
+        case PunctuationDocument():
+            return (read_column(f"windows.{name}.marker", written.marker),)
+    return ()
 
 
 def _choose_aggregates(

@@ -13,6 +13,7 @@ from typing import Any
 from windowing.errors import SpecError
 from windowing.spec.aggregate_description import Takes, describe_aggregate
 from windowing.spec.description import describe_window
+from windowing.spec.expressions.parse import inputs_of
 from windowing.spec.pipeline import Pipeline, Source
 from windowing.spec.times import INSTANT_FORM, instant
 from windowing.spec.words import join_names, quote_value, suggest_name
@@ -54,6 +55,7 @@ def column_types(transcript: Transcript, pipeline: Pipeline) -> dict[str, str]:
 
     SpecError for a column of a row that is neither, and for a column without a known type.
     """
+    _refuse_parts(pipeline)
     said: dict[str, str] = {}
     for name, written in transcript.columns.items():
         said[name] = _check_type(f"columns.{name}", written)
@@ -80,6 +82,19 @@ def column_types(transcript: Transcript, pipeline: Pipeline) -> dict[str, str]:
     return types
 
 
+def _refuse_parts(pipeline: Pipeline) -> None:
+    """SpecError where the spec reads structs, arrays or maps, which no row of a transcript has."""
+    source = pipeline.source
+    expressions = [expression for _, expression in source.computed]
+    for expression in [*expressions, *([source.where] if source.where else [])]:
+        if any(len(path) > 1 for path in inputs_of(expression)):
+            raise SpecError(
+                "spec",
+                f"{quote_value(expression.sql)} reads a part of a column, but rows of a transcript "
+                "have no structs, arrays and maps; play a spec that names plain columns",
+            )
+
+
 def type_rows(transcript: Transcript, columns: Mapping[str, str]) -> list[list[dict[str, Any]]]:
     """The rows of each step, with a value or None for every column.
 
@@ -103,7 +118,7 @@ def _type_row(field: str, row: Mapping[str, Any], columns: Mapping[str, str]) ->
 
 def used_columns(pipeline: Pipeline) -> dict[str, str | None]:
     """The columns of the source that the spec uses -> the type it requires; None if it has none."""
-    computed = {name for name, _ in pipeline.source.columns}
+    computed = {name for name, _ in pipeline.source.computed}
     found: dict[str, str | None] = {}
     for name, kind in _list_required(pipeline):
         if name is None or name in computed:
@@ -120,7 +135,7 @@ def _list_required(pipeline: Pipeline) -> Iterator[tuple[str | None, str | None]
     for name in (*source.key, source.event_id, *source.order_by):
         yield name, None
     yield source.event_time.column, _event_time_type(source)
-    computed = [expression for _, expression in source.columns]
+    computed = [expression for _, expression in source.computed]
     conditions = [aggregate.where for aggregate in pipeline.aggregates]
     for expression in (*computed, source.where, *conditions):
         if expression is not None:

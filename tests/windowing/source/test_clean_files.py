@@ -190,6 +190,9 @@ def test_bad_values_that_count_as_null_are_nothing_wrong(tmp_path: Path) -> None
         {"event_time": {"column": "price", "unit": "s"}},
         {"source": {"where": "price > 1"}},
         {"source": {"columns": {"cents": "cast(price * 100 as bigint)"}}},
+        {"event_time": "trip.at"},
+        {"source": {"key": ["trip.user"]}},
+        {"aggregates": {"total": "sum(trip.price)"}},
         {"aggregates": {"total": "sum(text)"}},
     ],
 )
@@ -239,7 +242,7 @@ def test_a_field_of_a_struct_is_not_taken_for_a_column_of_its_path(
     columns = [("a.at", pa.timestamp("us", "UTC")), ("a", pa.struct({"at": FILE.field("at").type}))]
     schema = pa.schema([("user", pa.string()), *(columns[::-1] if struct_first else columns)])
     whole = T.StructType([*COLUMNS.fields, T.StructField("a.at", T.TimestampType())])
-    source = {"table": "/none", "event_time": "a.at", "key": ["user"]}
+    source = {"table": "/none", "event_time": "`a.at`", "key": ["user"]}
     spec = {
         "name": "p",
         "lake": "/none",

@@ -47,6 +47,20 @@ WRITTEN: dict[str, dict[str, Any]] = {
         }
     ),
     "files": changed(**{"source/files": {"folder": "/drop", "columns": "/columns.yaml"}}),
+    "nested": changed(
+        aggregates={
+            "n": {"call": "count()", "where": "trip.kind = 'taxi'"},
+            "miles": "sum(`Miles flown`)",
+            "last": "max_by(trip.stops[0], trip.fare)",
+        },
+        **{
+            "source/event_time": "trip.at",
+            "source/key": ["trip.rider.country"],
+            "source/event_id": "trip.id",
+            "source/columns": {"kilometres": "1.6 * trip.miles"},
+        },
+    ),
+    "nested marker": with_window("punctuation", marker="trip.done"),
     "zoned source": changed(**{"source/zone": "Europe/Berlin"}),
     "arrival": changed(**{"source/event_time": "arrival"}),
     "watermark": changed(

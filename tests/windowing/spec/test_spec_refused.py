@@ -455,6 +455,7 @@ def test_wrong_specs(paths: dict[str, Any], field: str, sentence: str) -> None:
 AND_SO_ON = "and, or, not, in, between, like, is null, case, cast"
 FUNCTIONS = (
     "abs, floor, ceil, lower, upper, trim, length, year, month, day, hour, "
+    "minute, second, date_trunc, convert_timezone, to_timestamp, get_json_object, "
     "coalesce, concat, least, greatest, round, nullif, substring, if, replace"
 )
 MADE_OF = (

@@ -121,6 +121,18 @@ def test_what_can_not_be_played_is_one_sentence(text: str, tmp_path: Path) -> No
     assert said.startswith(str(tmp_path / "nowhere.yaml" if "nowhere" in text else file))
 
 
+@pytest.mark.parametrize(
+    ("wrong", "part"),
+    [("event_time: trip.at", "trip.at"), ("event_time: at, columns: {x: 'tags[0]'}", "tags[0]")],
+)
+def test_a_transcript_has_no_structs_arrays_and_maps(wrong: str, part: str, tmp_path: Path) -> None:
+    file = write(tmp_path, HEAD + f"  - input: [{ROW}]\n")
+    (tmp_path / "trips.yaml").write_text(SPEC.replace("event_time: at", wrong))
+    with pytest.raises(SpecError, match="spec that names plain columns") as refused:
+        load_plays([file])
+    assert f"'{part}' reads a part of a column" in refused.value.message
+
+
 def test_a_step_has_values_of_the_types_of_the_source(tmp_path: Path) -> None:
     [play] = load_plays(
         [write(tmp_path, HEAD + f"  - input: [{ROW}]\n  - watermark: 2013-01-01 07:00+01:00\n")]

@@ -11,10 +11,12 @@ from functools import lru_cache
 
 from windowing.columns import quoted
 from windowing.errors import SpecError
-from windowing.spec.expressions.tree import Call, Literal, Name, Node
+from windowing.spec.expressions.tree import Call, Literal, Name, Node, path_of
 from windowing.spec.kinds import Expression, Having
 from windowing.spec.words import join_names, quote_value, suggest_name
 
+Path = tuple[str | int, ...]
+"""The name of a column, and the fields and elements that lead to a part of it."""
 COMPARISONS = ("=", "!=", "<=>", "<", "<=", ">", ">=")
 ARITHMETIC = ("+", "-", "*", "/", "%")
 PREDICATES = ("in", "between", "like", "is null")
@@ -39,6 +41,9 @@ _KEEPING_FUNCTIONS = (
     "month",
     "day",
     "hour",
+    "minute",
+    "second",
+    "date_trunc",
 )
 _KEEPING = frozenset((*COMPARISONS, *PREDICATES, "and", "or", "not", *_KEEPING_FUNCTIONS))
 """What has a value wherever all its arguments have one."""
@@ -58,6 +63,7 @@ _BINDS = {
 _SUM = _BINDS["+"]
 _WHOLE = 8
 """A name, a literal and a call need no parentheses anywhere."""
+_WORD = re.compile(r"[^\W\d]\w*")
 _OPERATORS = {"==": "=", "<>": "!="}
 _LONGEST_HAVING = 1_000
 _HAVING = re.compile(
@@ -86,7 +92,7 @@ def parse_expression(field: str, text: str) -> Expression:
     canonical = print_expression(node)
     # The canonical text is what is stored, so it has to be readable as well.
     syntax.parse_tree(field, canonical, longest=None)
-    columns = dict.fromkeys(_find_columns(node))
+    columns = dict.fromkeys(str(path[0]) for path in _find_inputs(node))
     return Expression(canonical, tuple(columns))
 
 
@@ -99,7 +105,7 @@ def tree(checked: Expression) -> Node:
 
 
 def may_lose(checked: Expression) -> bool:
-    """Whether the expression may be null for a row where each column it names has a value.
+    """Whether the expression may be null for a row where each of its inputs has a value.
 
     >>> may_lose(parse_expression("source.where", "delay > 60"))
     False
@@ -145,6 +151,10 @@ def print_expression(node: Node) -> str:
     if isinstance(node, Literal):
         return _print_literal(node)
     match node.operation, node.arguments:
+        case ".", (inner, Literal(field)):
+            return f"{print_expression(inner)}.{_print_field(str(field))}"
+        case "[]", (inner, place):
+            return f"{print_expression(inner)}[{print_expression(place)}]"
         case "not", (Call(operation) as inner,) if operation in PREDICATES:
             return _print_predicate(inner, "not ")
         case "not", (inner,):
@@ -171,6 +181,11 @@ def print_expression(node: Node) -> str:
 
 def _print_name(node: Name) -> str:
     return quoted(node.name) if node.quoted else node.name
+
+
+def _print_field(name: str) -> str:
+    """The name of a field, in backticks unless it is a word."""
+    return name if _WORD.fullmatch(name) else quoted(name)
 
 
 def _print_list(nodes: tuple[Node, ...]) -> str:
@@ -232,18 +247,31 @@ def _keeps_values(node: Node) -> bool:
     """Whether the node surely has a value wherever its columns have one."""
     if not isinstance(node, Call):
         return node != Literal(None)
+    if path_of(node):
+        # A part of a column is an input itself.
+        return True
     return node.operation in _KEEPING and all(map(_keeps_values, node.arguments))
 
 
-def _find_columns(node: Node) -> list[str]:
-    """The names of the node's columns in order of appearance, each as often as it appears."""
-    if isinstance(node, Name):
-        return [node.name]
-    names: list[str] = []
+def inputs_of(checked: Expression) -> tuple[Path, ...]:
+    """The columns that an expression reads, and the parts of columns, each once.
+
+    >>> inputs_of(parse_expression("source.where", "delay > 60 and trip.stops[0] = gate"))
+    (('delay',), ('trip', 'stops', 0), ('gate',))
+    """
+    return tuple(dict.fromkeys(_find_inputs(tree(checked))))
+
+
+def _find_inputs(node: Node) -> list[Path]:
+    """The inputs of a node in order of appearance, each as often as it appears."""
+    path = path_of(node)
+    if path:
+        return [path]
+    found: list[Path] = []
     if isinstance(node, Call):
         for argument in node.arguments:
-            names += _find_columns(argument)
-    return names
+            found += _find_inputs(argument)
+    return found
 
 
 def _count_nodes(node: Node) -> int:

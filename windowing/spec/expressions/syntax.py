@@ -6,7 +6,7 @@ because sqlglot takes a while to load.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from sqlglot import exp
@@ -15,8 +15,19 @@ from sqlglot.errors import ErrorLevel, ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
 
 from windowing.errors import SpecError
+from windowing.spec.expressions.forms import FORMS
 from windowing.spec.expressions.tokens import FORM, LONGEST, MOST_DIGITS, Refused, read_tokens
-from windowing.spec.expressions.tree import ANY_NUMBER, FUNCTIONS, Call, Literal, Name, Node
+from windowing.spec.expressions.tree import (
+    ANY_NUMBER,
+    ELEMENT,
+    FIELD,
+    FUNCTIONS,
+    Call,
+    Literal,
+    Name,
+    Node,
+    path_of,
+)
 from windowing.spec.words import quote_value
 
 LONGEST_CHAIN = 100
@@ -54,6 +65,7 @@ class _Parser(SparkParser):
 
     FUNCTIONS = {}
     NO_PAREN_FUNCTIONS = {}
+    ARRAY_CONSTRUCTORS = {}
     FUNCTION_PARSERS = {name: SparkParser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST")}
     NO_PAREN_FUNCTION_PARSERS = {"CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
 
@@ -116,7 +128,12 @@ def _build_node(found: exp.Expr) -> Node:
         case exp.Paren():
             return _build_node(*_take_parts(found, "this"))
         case exp.Column():
-            return _build_name(*_take_parts(found, "this"))
+            return _build_column(_take_parts(found, "catalog", "db", "table", "this"))
+        case exp.Dot():
+            inner, field = _take_parts(found, "this", "expression")
+            return _take_field(_build_node(inner), field)
+        case exp.Bracket():
+            return _build_element(found)
         case exp.Null() | exp.Boolean() | exp.Literal():
             return _build_literal(found)
         case exp.Neg():
@@ -170,10 +187,36 @@ def _unknown_operation(found: exp.Expr) -> Refused:
     return Refused(f"has an operation that is not allowed ({operation}); {FORM}")
 
 
-def _build_name(found: exp.Expr) -> Name:
-    if not isinstance(found, exp.Identifier):
-        raise _unknown_operation(found)
-    return Name(found.name, bool(found.args.get("quoted")))
+def _build_column(parts: Sequence[exp.Expr]) -> Node:
+    """A column, or a field of it: what sqlglot takes for a table before a column is a struct."""
+    first, *fields = parts
+    if not isinstance(first, exp.Identifier):
+        raise _unknown_operation(first)
+    node: Node = Name(first.name, bool(first.args.get("quoted")))
+    for field in fields:
+        node = _take_field(node, field)
+    return node
+
+
+def _take_field(inner: Node, field: exp.Expr) -> Node:
+    if not path_of(inner) or not isinstance(field, exp.Identifier):
+        raise Refused("has a point after something else than a column; write a field as in trip.at")
+    return Call(FIELD, (inner, Literal(field.name)))
+
+
+def _build_element(found: exp.Expr) -> Node:
+    inner, *places = _take_parts(found, "this", "expressions")
+    place = _build_node(places[0]) if len(places) == 1 else None
+    step = place.value if isinstance(place, Literal) else None
+    node = _build_node(inner)
+    # bool is a subclass of int, but true is no place.
+    is_step = isinstance(step, str) or (type(step) is int and 0 <= step < 2**31)
+    if not path_of(node) or not is_step:
+        raise Refused(
+            "has brackets that are not an element of a column; "
+            "write tags[0] for the first one of an array, attributes['k'] for that of a map"
+        )
+    return Call(ELEMENT, (node, Literal(step)))
 
 
 def _build_literal(found: exp.Expr) -> Literal:
@@ -280,6 +323,21 @@ def _build_function(name: str, arguments: tuple[Node, ...]) -> Call:
         raise Refused(f"gives {name} {len(arguments)} arguments, but it takes {wanted}")
     if name == "round" and len(arguments) == 2:
         _check_digits(arguments[1])
+    if name in FORMS:
+        return _check_form(name, arguments)
+    return Call(name, arguments)
+
+
+def _check_form(name: str, arguments: tuple[Node, ...]) -> Call:
+    """A call whose form is a literal that is read before any row: a unit, a path or a pattern."""
+    form = FORMS[name]
+    node = arguments[form.place]
+    given = node.value if isinstance(node, Literal) else None
+    if not isinstance(given, str):
+        raise Refused(f"gives {name} {form.what} that is no text; write one, as in {form.example}")
+    problem = form.find_problem(given)
+    if problem is not None:
+        raise Refused(f"gives {name} {form.what} {quote_value(given)}, {problem}")
     return Call(name, arguments)
 
 

@@ -65,13 +65,15 @@ _MARKS = (
     ">",
     ">=",
     "<=>",
+    ".",
+    "[",
+    "]",
 )
 # mean is what other systems call avg.
 _AGGREGATES = (*aggregate_description.FUNCTIONS, "mean")
-_BEFORE_TEXT = ("(", *_MARKS[2:], *_KNOWN)
-"""What may stand before a text: every mark but the closing parenthesis, and every known word."""
+_BEFORE_TEXT = tuple(mark for mark in (*_MARKS, *_KNOWN) if mark not in (")", "]", "."))
+"""What may stand before a text: every mark but those that end a value, and every known word."""
 _MEANT = {
-    ".": "a field of a struct or a number without its zero",
     ";": "a second statement",
     "->": "a lambda",
     **dict.fromkeys("?:@$", "a parameter"),
@@ -102,7 +104,7 @@ def read_tokens(text: str, longest: int | None) -> list[Token]:
     if longest is not None and len(text) > longest:
         raise Refused(f"has {len(text):,} characters; an expression has at most {longest:,}")
     _check_visible(text)
-    found = Spark().tokenize(text)
+    found = _name_fields(Spark().tokenize(text))
     _check_gaps(text, found)
     _check_nesting(found)
     before: Token | None = None
@@ -111,6 +113,23 @@ def read_tokens(text: str, longest: int | None) -> list[Token]:
         before = token
     _check_calls(found)
     return found
+
+
+def _name_fields(found: Sequence[Token]) -> list[Token]:
+    """The tokens, where each word after a point is the name of a field, as end is in `trip.end`."""
+    fields = list(found)
+    for at, (before, token) in enumerate(pairwise(found), start=1):
+        if before.token_type != TokenType.DOT or token.token_type == TokenType.IDENTIFIER:
+            continue
+        if not _NAME.fullmatch(token.text):
+            raise Refused(
+                f"has {quote_value(token.text)} after a point, where the name of a field is needed,"
+                " or is a number without its zero;"
+                " a name with other characters than letters, digits and _ is in backticks"
+            )
+        place = token.line, token.col, token.start, token.end
+        fields[at] = Token(TokenType.IDENTIFIER, token.text, *place)
+    return fields
 
 
 def _check_visible(text: str) -> None:
@@ -173,6 +192,9 @@ def _check_token(written: str, token: Token, before: Token | None) -> None:
         _check_text(written[1:-1], before)
     elif kind == TokenType.NUMBER:
         _check_number(written)
+    elif before is not None and before.token_type == TokenType.DOT:
+        # Names of fields are never those of helper columns.
+        return
     elif kind == TokenType.IDENTIFIER or (_NAME.fullmatch(written) and written == token.text):
         _check_name(token)
     elif token.text not in _MARKS or written != token.text:

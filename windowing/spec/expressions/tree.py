@@ -1,4 +1,7 @@
-"""The tree of an expression: names, literals and calls, and the functions that may be called."""
+"""The tree of an expression: names, literals and calls, and the functions that may be called.
+
+A part of a column is a call, too: `payload.tags[0]` is the element 0 of the field tags of payload.
+"""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -17,6 +20,12 @@ FUNCTIONS = {
     "month": (1, 1),
     "day": (1, 1),
     "hour": (1, 1),
+    "minute": (1, 1),
+    "second": (1, 1),
+    "date_trunc": (2, 2),
+    "convert_timezone": (2, 2),
+    "to_timestamp": (2, 2),
+    "get_json_object": (2, 2),
     "coalesce": (1, ANY_NUMBER),
     "concat": (1, ANY_NUMBER),
     "least": (2, ANY_NUMBER),
@@ -53,7 +62,8 @@ class Call:
     """An operator, a predicate or a function of its arguments, at least one.
 
     `case` has (condition, value)*, else; `case of` has operand, (compared, value)*, else.
-    `cast` ends with its type as a text.
+    `cast` ends with its type as a text. `.` has a struct and the name of its field as a text. `[]`
+    has an array and the number of its element from 0, or a map and its key as a text.
     """
 
     operation: str
@@ -61,3 +71,24 @@ class Call:
 
 
 Node = Union[Name, Literal, Call]  # noqa: UP007 -- Call names it before it is bound
+
+FIELD, ELEMENT = ".", "[]"
+"""The operations that take a part of a column: a field of a struct, an element of an array or map.
+"""
+
+
+def path_of(node: Node) -> tuple[str | int, ...]:
+    """The name of a column, and the fields and elements that lead to a part of it.
+
+    Empty for a node that is neither a column nor a part of one.
+
+    >>> path_of(Call("[]", (Call(".", (Name("payload"), Literal("tags"))), Literal(0))))
+    ('payload', 'tags', 0)
+    """
+    match node:
+        case Name(name):
+            return (name,)
+        case Call("." | "[]", (inner, Literal(str() | int() as step))):
+            above = path_of(inner)
+            return (*above, step) if above else ()
+    return ()

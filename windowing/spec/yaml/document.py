@@ -110,7 +110,7 @@ class SourceDocument(Document):
     )
     event_time: _AnyEventTime = Field(
         description="the timestamp column of the time at which an event happened, "
-        "or {column: ts, unit: ms|s|us}, or arrival"
+        "such as at or trip.at, or {column: ts, unit: ms|s|us}, or arrival"
     )
     key: list[Column] = Field(
         min_length=1,
