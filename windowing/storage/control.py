@@ -26,7 +26,7 @@ from deltalake import (
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from windowing.errors import Busy
-from windowing.location import Location
+from windowing.location import S3, Location
 from windowing.storage.files import locate_uri
 from windowing.storage.footers import open_parquet
 from windowing.storage.kept_open import find_next_version, note_version, reuse_table
@@ -209,7 +209,8 @@ def open_delta(path: Location, version: int | None = None) -> DeltaTable:
 
 def _options_of(path: Location) -> dict[str, str] | None:
     """What delta-rs has to know of the storage that `path` is on."""
-    return None if path.is_local else read_s3_settings(os.environ).for_rust()
+    is_on_s3 = path.text.startswith(S3)
+    return read_s3_settings(os.environ).for_rust() if is_on_s3 else None
 
 
 def create_delta(path: Location, schema: Schema, properties: Mapping[str, str]) -> DeltaTable:
