@@ -14,7 +14,7 @@ SEEDS = [QUICK[0], *(pytest.param(seed, marks=pytest.mark.deep) for seed in QUIC
 @pytest.fixture
 def root(hdfs_server: HdfsServer) -> Location:
     """A directory without files."""
-    return Location(hdfs_server.make_home()) / "a lake"
+    return Location(hdfs_server.make_home()) / "a=lake"
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -17,6 +17,8 @@ _S3 = re.compile(r"(?:s3|s3a|s3n)://([^/]*)/?(.*)", re.IGNORECASE | re.DOTALL)
 _HDFS = re.compile(r"hdfs://([^/]*)/?(.*)", re.IGNORECASE | re.DOTALL)
 _CLUSTER = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[1-9][0-9]{0,4})?", re.ASCII)
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", re.ASCII)
+_NOT_ON_HDFS = re.compile(r"[^A-Za-z0-9._=+~-]")
+"""What delta-rs spells otherwise than Spark there, or HDFS can't have."""
 _VARIABLE = re.compile(r"\$(?:\{([^{}]*)\}|([A-Za-z_]\w*))", re.ASCII)
 _NO_LAKE = re.compile(r"[\[\]|^\\]|%[0-9A-Fa-f]{2}")
 """What delta-rs, which commits to tables of a lake, can't have in the path of one."""
@@ -69,7 +71,7 @@ def _resolve_s3(field: str, text: str, bucket: str, key: str) -> str:
 
 
 def _resolve_hdfs(field: str, text: str, cluster: str, path: str) -> str:
-    """The path of a directory on HDFS, which has neither `.` and `..` nor a colon."""
+    """The path of a directory on HDFS, without `.`, `..` and what a URL spells otherwise."""
     if not _CLUSTER.fullmatch(cluster.lower()):
         raise SpecError(
             field,
@@ -83,11 +85,12 @@ def _resolve_hdfs(field: str, text: str, cluster: str, path: str) -> str:
             f"{quote_value(text)} is a whole cluster; name a directory in it, "
             f"such as hdfs://{cluster}/data/lake",
         )
-    if any(":" in part for part in parts):
+    odd = _NOT_ON_HDFS.search("".join(parts))
+    if odd:
         raise SpecError(
             field,
-            f"{quote_value(text)} holds ':', which the path of a file on HDFS can't; "
-            "use a directory without it",
+            f"{quote_value(text)} holds {odd[0]!r}, which the path of a table on HDFS can't; "
+            "use letters without accents, digits and .-_=+~ alone",
         )
     return "/".join([f"hdfs://{cluster.lower()}", *parts])
 

@@ -24,6 +24,8 @@ _BY_CLASS = {
 }
 _MISSING = ("FileNotFoundException", "ParentNotDirectoryException")
 """Where a file is missing, or one of the directories above it is a file."""
+_BELOW_A_FILE = "(is not a directory)"
+"""What HDFS says, as a lack of permission, where one of the directories above is a file."""
 _LOST = (errno.EIO, "the connection to HDFS was lost")
 _UNREACHABLE = (errno.ECONNREFUSED, "the name node can't be reached; check host and port")
 _OF_THE_WAY = ("communicating with HDFS", "HdfsObjectStore")
@@ -60,7 +62,7 @@ def _explain(place: Location, text: str) -> OSError:
     found = _CLASS.search(text)
     if found is None:
         return _explain_way(place, text)
-    if found[1] in _MISSING:
+    if found[1] in _MISSING or _BELOW_A_FILE in text:
         return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), place.text)
     if found[1] in _BY_CLASS:
         return OSError(*_BY_CLASS[found[1]], place.text)

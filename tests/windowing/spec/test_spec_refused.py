@@ -376,7 +376,8 @@ CASES: list[tuple[dict[str, Any], str, str]] = [
     ({"lake": "hdfs://me@node/lake"}, "lake", "names no cluster of HDFS: 'me@node'"),
     ({"lake": "hdfs://node:8020/"}, "lake", "is a whole cluster; name a directory in it"),
     ({"source/table": "hdfs://node/a/../b"}, "source.table", "holds '..' as the name of a dir"),
-    ({"source/table": "hdfs://node/a/b:c"}, "source.table", "holds ':', which the path of a file"),
+    ({"source/table": "hdfs://node/a/b:c"}, "source.table", "holds ':', which the path of a table"),
+    ({"lake": "hdfs://node/my lake"}, "lake", "holds ' ', which the path of a table on HDFS"),
     ({"source/table": "s3://bucket/a/../b"}, "source.table", "holds '..' as the name of a dir"),
     ({"lake": "s3://bucket/a|b"}, "lake", "'s3://bucket/a|b' holds '|', which the path of a lake"),
     (
