@@ -94,9 +94,8 @@ class Tokens:
             self.client.delete(draft)
             return None
         done = self._look_at(file, write)
-        with suppress(OSError):
-            # It counts already, and whoever is next moves it.
-            self._move_content(file, done)
+        # It counts already. Where it can't be moved, whoever is next moves it.
+        self._move_content(file, done)
         return done.tag
 
     def delete(self, file: Location) -> None:
@@ -123,8 +122,8 @@ class Tokens:
     def _make_token(self, file: Location) -> None:
         """Makes the token of a file that has none, by a rename of its whole directory."""
         draft = file.parent / f".{uuid4()}.tmp"
-        self.client.write_new(draft / f"{_TOKEN}{_FIRST}{uuid4().hex}", b"")
         try:
+            self.client.write_new(draft / f"{_TOKEN}{_FIRST}{uuid4().hex}", b"")
             self.client.rename(draft, _home(file))
         except FileExistsError:
             # Another one was first.
@@ -151,14 +150,16 @@ class Tokens:
     def _move_content(self, file: Location, state: _State) -> None:
         if state.is_moved:
             return
-        try:
-            self.client.rename_over(state.place, file)
-        except FileNotFoundError:
-            # Another one has moved it.
-            return
-        except OSError:
-            if self.client.find(state.place) is not None:
-                raise
+        for attempt in range(_ATTEMPTS):
+            try:
+                self.client.rename_over(state.place, file)
+                return
+            except FileNotFoundError:
+                # It was moved, by another one or by an earlier request of this same call.
+                return
+            except OSError:
+                if attempt == _ATTEMPTS - 1:
+                    raise
 
 
 def _home(file: Location) -> Location:
