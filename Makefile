@@ -7,6 +7,7 @@ UV := .tools/bin/uv
 GO_VERSION := 1.26.6
 S3_SERVER_VERSION := v1.8.0
 S3_SERVER := .tools/bin/versitygw
+HDFS_SERVER := .tools/hadoop-client-minicluster-3.4.2.jar
 PY := .venv/bin/python
 # The packages of .venv; the image leaves out those of tests and of the demo (requirements/runtime.txt).
 LOCK := requirements/spark.txt
@@ -18,13 +19,13 @@ export PYTHONDONTWRITEBYTECODE :=
 BESIDE = $(MAKE) --no-print-directory --jobs --keep-going --output-sync=target
 TIMED = TIMEFORMAT='$@ took %0R s'; time
 PYTEST = $(PY) -m pytest -q -p no:cacheprovider
-QUICK = not deep and not long and not wheel and not live and not s3 and not cluster
+QUICK = not deep and not long and not wheel and not live and not s3 and not hdfs and not cluster
 WITHOUT_JVM = $(PYTEST) -m "not spark and $(QUICK)" tests
 TWO_JVMS = -n 2 --dist loadfile
 # All files of tests but Airflow's, in another order for each commit.
 SHUFFLED = $$(find tests -path tests/dags -prune -o -name 'test_*.py' -print | sort -R --random-source=<(git rev-parse HEAD || seq 9))
 
-.PHONY: help setup demo test test-fast test-without-jvm test-measured test-others test-spark test-airflow test-airflow-live test-s3 test-s3-deep test-cluster test-cluster-deep test-deep test-deep-part test-long test-wheel seeded torture soak lint bench bench-quick pictures airflow wheel clean lock schema log-stores
+.PHONY: help setup demo test test-fast test-without-jvm test-measured test-others test-spark test-airflow test-airflow-live test-s3 test-s3-deep test-hdfs test-hdfs-deep test-cluster test-cluster-deep test-deep test-deep-part test-long test-wheel seeded torture soak lint bench bench-quick pictures airflow wheel clean lock schema log-stores
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -69,6 +70,12 @@ test-s3: setup $(S3_SERVER) ## tests on an S3 server, which is built once (minut
 test-s3-deep: setup $(S3_SERVER) ## runs that sleep at every place on that server, further schedules (an hour)
 	@$(PYTEST) -m "s3 and deep" tests
 
+test-hdfs: setup $(HDFS_SERVER) ## tests on HDFS, whose servers are fetched once (minutes)
+	@$(TIMED) $(PYTEST) -m "hdfs and not deep" tests
+
+test-hdfs-deep: setup $(HDFS_SERVER) ## runs that sleep at further places there, further schedules (half an hour)
+	@$(PYTEST) -m "hdfs and deep" tests
+
 test-cluster: setup ## pipelines on a Spark cluster of two workers, with an executor killed (ten minutes)
 	@$(TIMED) $(PYTEST) -m "cluster and not deep" tests/cluster
 
@@ -76,7 +83,7 @@ test-cluster-deep: setup ## executors killed at many places and times (an hour)
 	@$(PYTEST) -m "cluster and deep" tests/cluster
 
 test-deep: setup ## rare orders of commands, other systems' examples, then 500 random schedules against plain loops (hours)
-	@$(PYTEST) $(TWO_JVMS) -m "deep and not cluster and not s3" tests
+	@$(PYTEST) $(TWO_JVMS) -m "deep and not cluster and not s3 and not hdfs" tests
 	@.venv-airflow/bin/python -m pytest -q -m deep tests/dags -p no:cacheprovider
 	@TIDEMARK_SCHEDULES=$${TIDEMARK_SCHEDULES:-500} $(PYTEST) tests/system/test_random_schedules.py
 
@@ -85,7 +92,7 @@ test-long: setup ## a week of operations, lakes restored in parts, schedules thr
 
 test-deep-part: setup ## of the rare orders and examples those that begin within MINUTES=40; each commit begins elsewhere
 	@.venv-airflow/bin/python -m pytest -q -m deep tests/dags -p no:cacheprovider
-	@$(PYTEST) $(TWO_JVMS) -m "deep and not cluster and not s3" --no-loadscope-reorder -rs --begin-within $${MINUTES:-40} $(SHUFFLED)
+	@$(PYTEST) $(TWO_JVMS) -m "deep and not cluster and not s3 and not hdfs" --no-loadscope-reorder -rs --begin-within $${MINUTES:-40} $(SHUFFLED)
 
 test-wheel: setup ## builds the package, installs it outside the checkout and follows the tutorial there (minutes)
 	@UV=$(CURDIR)/$(UV) $(PY) -m pytest -q -m wheel tests/wheel -p no:cacheprovider
@@ -137,6 +144,10 @@ COMPILE := -q --universal --python-version 3.11 --generate-hashes --no-header --
 $(UV):
 	@bin/needs
 	@python3 -m venv .tools && .tools/bin/pip install -q --disable-pip-version-check uv==$(UV_VERSION)
+
+$(HDFS_SERVER): | .venv/.ready
+	@echo "fetching the HDFS of the tests (40 MB, once)"
+	@$(PY) -m tests.support.hdfs_server
 
 # Go compares whatever it downloads with the public database of checksums.
 $(S3_SERVER): requirements/go.txt | $(UV)

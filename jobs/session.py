@@ -10,6 +10,7 @@ from pathlib import Path
 import pyspark
 from pyspark.sql import SparkSession
 
+from jobs.sessions.hdfs_session import COMMITS_ON_HDFS
 from jobs.sessions.jars import JAR_NAMES, LOG_STORES
 from jobs.sessions.process import environment_changed
 from jobs.sessions.profiles import CLUSTER, COMMON, DEFAULTS, HERE, LOCAL
@@ -95,7 +96,8 @@ def _settings(app_name: str, conf: Mapping[str, str]) -> dict[str, str]:
     master = _choose_master(conf)
     names = {"spark.app.name": app_name, "spark.master": master}
     of_place = _local_settings(jars) if is_local(master) else _cluster_settings(jars)
-    ours = {**names, **DEFAULTS, **COMMON, **describe_s3(os.environ), **of_place}
+    of_stores = {**describe_s3(os.environ), **COMMITS_ON_HDFS}
+    ours = {**names, **DEFAULTS, **COMMON, **of_stores, **of_place}
     submitted = spark_internals.read_submitted()
     if submitted is not None:
         ours = merge_settings(ours, submitted, jars)

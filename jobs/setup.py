@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import takewhile
 from pathlib import Path
 
@@ -70,16 +70,26 @@ def fetch_jars(*, verbose: bool = False) -> tuple[str, ...]:
     JAR can't be fetched, and UsageError when nothing can be written.
     """
     wanted = tuple(name for name in JAR_NAMES if not is_whole(JARS / name))
-    if not wanted:
-        return ()
-    _make_directory()
+    if wanted:
+        _make_directory()
+        fetch_into(JARS, PINNED, wanted, verbose=verbose)
+    return wanted
+
+
+def fetch_into(
+    directory: Path, pinned: Mapping[str, str], wanted: Iterable[str], *, verbose: bool = False
+) -> None:
+    """Puts those of the packages whose JARs are `wanted` into a directory, which is there.
+
+    Packages are SHA-256 by Maven's coordinates. Raises TidemarkError as `fetch_jars` does.
+    """
+    digests = {name_file(module): digest for module, digest in pinned.items()}
     with tempfile.TemporaryDirectory() as ivy:
-        said = _resolve(Path(ivy))
+        said = _resolve(Path(ivy), pinned)
         if verbose:
             print(hide_passwords(said), file=sys.stderr)
         for name in wanted:
-            _put_in_place(_find_resolved(Path(ivy), name, said), name)
-    return wanted
+            _put_in_place(_find_resolved(Path(ivy), name, digests[name], said), directory / name)
 
 
 def is_whole(jar: Path) -> bool:
@@ -148,9 +158,9 @@ def _make_directory() -> None:
         ) from error
 
 
-def _resolve(ivy: Path) -> str:
+def _resolve(ivy: Path, packages: Iterable[str]) -> str:
     """Lets Ivy fetch the packages into `ivy`; returns its output, whether or not it succeeded."""
-    command = [sys.executable, "-c", _RESOLVE, ",".join(PINNED), str(ivy)]
+    command = [sys.executable, "-c", _RESOLVE, ",".join(packages), str(ivy)]
     # Ivy needs no address of this host, but without this Spark warns about the one it chose.
     environment = {"SPARK_LOCAL_IP": "127.0.0.1", **os.environ}
     try:
@@ -171,16 +181,16 @@ def _resolve(ivy: Path) -> str:
     return done.stdout.decode(errors="replace")
 
 
-def _find_resolved(ivy: Path, name: str, said: str) -> Path:
+def _find_resolved(ivy: Path, name: str, digest: str, said: str) -> Path:
     # Ivy names a file as Maven does, and once more with its group in front.
     candidates = sorted([*ivy.rglob(name), *ivy.rglob(f"*_{name}")])
     if not candidates:
         raise TidemarkError(f"{name} was not fetched: {explain_failure(said)}")
     found = candidates[0]
-    if _sha256(found) != SHA256[name]:
+    if _sha256(found) != digest:
         raise TidemarkError(
             f"{name} was refused: {_origin(said, name)} gave a file with SHA-256 {_sha256(found)}, "
-            f"and the pinned one has {SHA256[name]}; fetch it from another repository"
+            f"and the pinned one has {digest}; fetch it from another repository"
         )
     return found
 
@@ -196,12 +206,12 @@ def _origin(said: str, name: str) -> str:
     return repository[1] if repository else "the repository"
 
 
-def _put_in_place(found: Path, name: str) -> None:
+def _put_in_place(found: Path, jar: Path) -> None:
     """Copies to another name first, so that a JVM never reads half a JAR."""
-    draft = JARS / f".{name}.{os.getpid()}"
+    draft = jar.with_name(f".{jar.name}.{os.getpid()}")
     try:
         shutil.copyfile(found, draft)
-        draft.replace(JARS / name)
+        draft.replace(jar)
     finally:
         draft.unlink(missing_ok=True)
 

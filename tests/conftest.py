@@ -12,6 +12,7 @@ from jobs.session import spark_session
 from jobs.sessions.process import stay_on_utc
 from jobs.sessions.profiles import LOCAL, TEST
 from tests.support.faulty_proxy import FaultyProxy, started_proxy
+from tests.support.hdfs_server import HdfsServer, started_hdfs_server
 from tests.support.java_guard import JavaGuard, may_start_java
 from tests.support.s3_server import S3Server, started_s3_server
 from windowing.location import Location
@@ -55,6 +56,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("spark")
         if isinstance(item, pytest.Function) and "s3_server" in item.fixturenames:
             item.add_marker("s3")
+        if isinstance(item, pytest.Function) and "hdfs_server" in item.fixturenames:
+            item.add_marker("hdfs")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -100,6 +103,19 @@ def s3_home(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Location:
     for name, value in s3_server.environ.items():
         monkeypatch.setenv(name, value)
     return Location(f"s3://{s3_server.make_bucket()}/lake")
+
+
+@pytest.fixture(scope="session")
+def hdfs_server(tmp_path_factory: pytest.TempPathFactory, jvm: None) -> Iterator[HdfsServer]:
+    """A name node and a data node of HDFS, for all tests of this process."""
+    with started_hdfs_server(tmp_path_factory.mktemp("hdfs")) as server:
+        yield server
+
+
+@pytest.fixture
+def hdfs_home(hdfs_server: HdfsServer) -> Location:
+    """A directory without files that nobody else has."""
+    return Location(hdfs_server.make_home())
 
 
 @pytest.fixture

@@ -7,14 +7,16 @@ from windowing.columns import quote_name
 
 S3 = "s3://"
 """How the text of a location on S3 begins."""
+HDFS = "hdfs://"
+"""How the text of one on HDFS begins."""
 
 
 @dataclass(frozen=True)
 class Location:
     """A table or a file by its absolute path, or a table by its name in Spark's catalog.
 
-    A path is one of this machine, or `s3://BUCKET/KEY`. `text` is what a spec is resolved to, and
-    what delta-rs and messages take.
+    A path is one of this machine, `s3://BUCKET/KEY` or `hdfs://HOST:PORT/PATH`. `text` is what a
+    spec is resolved to, and what delta-rs and messages take.
 
     >>> lake = Location("/lake/shop")
     >>> (lake / "hourly").sql, (lake / "hourly").uri
@@ -68,6 +70,19 @@ class Location:
             raise ValueError(f"{self.text} is not on S3")
         bucket, _, key = self.text.removeprefix(S3).partition("/")
         return bucket, key
+
+    @property
+    def is_on_hdfs(self) -> bool:
+        """Whether this is a path on HDFS."""
+        return self.text.startswith(HDFS)
+
+    @property
+    def cluster_and_path(self) -> tuple[str, str]:
+        """The URL of the cluster of a path on HDFS, and the path in it; ValueError for others."""
+        if not self.is_on_hdfs:
+            raise ValueError(f"{self.text} is not on HDFS")
+        host, _, path = self.text.removeprefix(HDFS).partition("/")
+        return f"{HDFS}{host}", f"/{path}"
 
     @property
     def hadoop(self) -> str:

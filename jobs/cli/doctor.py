@@ -31,8 +31,8 @@ def doctor(pipeline: "Pipeline", *, as_json: bool, break_lock: bool, yes: bool) 
 
     Every run makes the same diagnosis before it begins. Nothing is written.
 
-    On S3 a lock ends by itself when its holder does not renew it. With --break-lock it ends at
-    once: what its holder has not committed is lost, and the next command finishes the rest.
+    On S3 and HDFS a lock ends by itself when its holder does not renew it. With --break-lock it
+    ends at once: what its holder has not committed is lost, and the next command finishes the rest.
     """
     if break_lock:
         _break_lock(pipeline, as_json=as_json, yes=yes)

@@ -5,7 +5,7 @@ import re
 import click
 
 from windowing.errors import TidemarkError
-from windowing.location import S3
+from windowing.location import HDFS, S3
 from windowing.report.text import cell
 
 _MAX_LENGTH = 300
@@ -45,7 +45,7 @@ def explain_error(error: Exception) -> Failure:
     """An error of Tidemark as it is; of any other its kind and the first line, shortened."""
     if isinstance(error, TidemarkError):
         return Failure(_one_line(str(error)), error.exit_code)
-    if isinstance(error, OSError) and str(error.filename).startswith(S3):
+    if isinstance(error, OSError) and str(error.filename).startswith((S3, HDFS)):
         again = "run again, which finishes what was begun"
         return Failure(f"{error.filename}: {error.strerror}; {again}", 1)
     host = _find_host_problem(error)

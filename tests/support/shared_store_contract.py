@@ -10,6 +10,9 @@ from windowing.storage.store import SharedStore
 class SharedStoreContract(StoreContract):
     """Inherit it in a class whose fixtures are `store` and `home`, a directory without files."""
 
+    CHANGES = 150
+    """How often a file is replaced while it is read."""
+
     def test_a_tag_belongs_to_a_content(self, store: SharedStore, home: Location) -> None:
         assert store.read_tagged(home / "a") is None
         store.write(home / "a", b"1")
@@ -76,7 +79,7 @@ class SharedStoreContract(StoreContract):
         tags = {b"0": store.replace(home / "a", b"0", None)}
 
         def write() -> None:
-            for n in range(1, 150):
+            for n in range(1, self.CHANGES):
                 before = b"%d" % (n - 1)
                 tags[b"%d" % n] = store.replace(home / "a", b"%d" % n, tags[before])
 

@@ -40,6 +40,17 @@ def test_only_a_path_on_s3_has_a_bucket() -> None:
         _ = Location("/data/shop").bucket_and_key
 
 
+def test_a_path_on_hdfs_is_spelled_alike_by_all_clients() -> None:
+    table = Location("hdfs://node:8020/my lake") / "shop" / "hourly"
+    assert {str(table), table.uri, table.hadoop} == {"hdfs://node:8020/my lake/shop/hourly"}
+    assert table.cluster_and_path == ("hdfs://node:8020", "/my lake/shop/hourly")
+    assert table.is_on_hdfs
+    assert not table.is_local
+    assert not table.is_in_catalog
+    with pytest.raises(ValueError, match="not on HDFS"):
+        _ = Location("s3://bucket/shop").cluster_and_path
+
+
 def test_each_part_of_a_catalog_name_is_quoted() -> None:
     table = Location("my-catalog.shop.orders")
     assert table.is_in_catalog

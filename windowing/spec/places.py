@@ -1,6 +1,7 @@
 """Where tables lie: a text of the spec -> an absolute, normalised path, or a catalog name.
 
-A path is one of this machine, or one on S3, which is spelled `s3://BUCKET/KEY` from then on.
+A path is one of this machine, one on S3, which is spelled `s3://BUCKET/KEY` from then on, or one on
+HDFS, `hdfs://HOST:PORT/PATH`.
 """
 
 import os
@@ -13,7 +14,11 @@ from windowing.spec.words import quote_value
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/", re.ASCII)
 _FILE = re.compile(r"file:(?://(?:localhost)?(?=/))?(/(?!/).*)", re.IGNORECASE | re.DOTALL)
 _S3 = re.compile(r"(?:s3|s3a|s3n)://([^/]*)/?(.*)", re.IGNORECASE | re.DOTALL)
+_HDFS = re.compile(r"hdfs://([^/]*)/?(.*)", re.IGNORECASE | re.DOTALL)
+_CLUSTER = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[1-9][0-9]{0,4})?", re.ASCII)
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", re.ASCII)
+_NOT_ON_HDFS = re.compile(r"[^A-Za-z0-9._=+~-]")
+"""What delta-rs spells otherwise than Spark there, or HDFS can't have."""
 _VARIABLE = re.compile(r"\$(?:\{([^{}]*)\}|([A-Za-z_]\w*))", re.ASCII)
 _NO_LAKE = re.compile(r"[\[\]|^\\]|%[0-9A-Fa-f]{2}")
 """What delta-rs, which commits to tables of a lake, can't have in the path of one."""
@@ -24,13 +29,16 @@ def resolve_directory(field: str, text: str, base: str | None) -> str:
     """The absolute, normalised path that `text` names, relative to the directory `base`.
 
     Without a base `text` has to be absolute. SpecError at `field` for variables, for schemes other
-    than `file:` and `s3:`, and for characters that a table's path can't have.
+    than `file:`, `s3:` and `hdfs:`, and for characters that a table's path can't have.
     """
     _check_no_variable(field, text)
     _check_characters(field, text)
     on_s3 = _S3.fullmatch(text)
     if on_s3:
         return _resolve_s3(field, text, on_s3[1], on_s3[2])
+    on_hdfs = _HDFS.fullmatch(text)
+    if on_hdfs:
+        return _resolve_hdfs(field, text, on_hdfs[1], on_hdfs[2])
     _check_scheme(field, text)
     uri = _FILE.fullmatch(text)
     path = unquote(uri[1]) if uri else text
@@ -52,21 +60,52 @@ def _resolve_s3(field: str, text: str, bucket: str, key: str) -> str:
             f"{quote_value(text)} names no bucket of S3: {quote_value(bucket)} is not 3 to 63 "
             "small letters, digits, dots and dashes; write it as s3://bucket/lake",
         )
-    parts = [part for part in key.split("/") if part]
+    parts = _split_plain(field, text, key, "which S3 takes literally")
     if not parts:
         raise SpecError(
             field,
             f"{quote_value(text)} is a whole bucket; name a directory in it, "
             f"such as s3://{bucket}/lake",
         )
+    return "/".join([f"s3://{bucket}", *parts])
+
+
+def _resolve_hdfs(field: str, text: str, cluster: str, path: str) -> str:
+    """The path of a directory on HDFS, without `.`, `..` and what a URL spells otherwise."""
+    if not _CLUSTER.fullmatch(cluster.lower()):
+        raise SpecError(
+            field,
+            f"{quote_value(text)} names no cluster of HDFS: {quote_value(cluster)} is no host and "
+            "port of a name node; write it as hdfs://namenode:8020/data/lake",
+        )
+    parts = _split_plain(field, text, path, "which HDFS can't have in a path")
+    if not parts:
+        raise SpecError(
+            field,
+            f"{quote_value(text)} is a whole cluster; name a directory in it, "
+            f"such as hdfs://{cluster}/data/lake",
+        )
+    odd = _NOT_ON_HDFS.search("".join(parts))
+    if odd:
+        raise SpecError(
+            field,
+            f"{quote_value(text)} holds {odd[0]!r}, which the path of a table on HDFS can't; "
+            "use letters without accents, digits and .-_=+~ alone",
+        )
+    return "/".join([f"hdfs://{cluster.lower()}", *parts])
+
+
+def _split_plain(field: str, text: str, path: str, why: str) -> list[str]:
+    """The names of the directories of a path; SpecError for `.` and `..`."""
+    parts = [part for part in path.split("/") if part]
     dots = [part for part in parts if part in (".", "..")]
     if dots:
         raise SpecError(
             field,
             f"{quote_value(text)} holds {quote_value(dots[0])} as the name of a directory, "
-            "which S3 takes literally; write the path without it",
+            f"{why}; write the path without it",
         )
-    return "/".join([f"s3://{bucket}", *parts])
+    return parts
 
 
 def resolve_lake(field: str, text: str, base: str | None) -> str:
@@ -112,7 +151,7 @@ def _check_scheme(field: str, text: str) -> None:
         raise SpecError(
             field,
             f"{quote_value(text)} lies in {scheme[1]}:, which is not supported yet; "
-            "use a path, or a URI with file: or s3:",
+            "use a path, or a URI with file:, s3: or hdfs:",
         )
     if text.lower().startswith("file:") and not _FILE.fullmatch(text):
         raise SpecError(

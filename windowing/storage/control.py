@@ -26,7 +26,7 @@ from deltalake import (
 )
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
-from windowing.location import Location
+from windowing.location import S3, Location
 from windowing.storage.commit_file import add_file, create_commit, superseded, write_kept_file
 from windowing.storage.files import locate_commit, locate_uri
 from windowing.storage.footers import open_parquet
@@ -220,7 +220,8 @@ def open_version(path: Location, version: int) -> DeltaTable:
 
 def _options_of(path: Location) -> dict[str, str] | None:
     """What delta-rs has to know of the storage that `path` is on."""
-    return None if path.is_local else read_s3_settings(os.environ).for_rust()
+    is_on_s3 = path.text.startswith(S3)
+    return read_s3_settings(os.environ).for_rust() if is_on_s3 else None
 
 
 def create_delta(path: Location, schema: Schema, properties: Mapping[str, str]) -> DeltaTable:

@@ -5,12 +5,11 @@ So each file that is written under a condition carries an id, by which its write
 """
 
 import errno
-import io
 import os
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, cast
 from uuid import uuid4
 
@@ -20,13 +19,13 @@ from obstore.exceptions import AlreadyExistsError, PreconditionError
 from obstore.store import S3Store as Client
 
 from windowing.location import Location
+from windowing.storage.parts_of_files import open_parts
 from windowing.storage.s3_errors import NoAnswer, errors_of_s3
 from windowing.storage.s3_profile import find_profile_keys
 from windowing.storage.s3_settings import FORCE_LOAD
 from windowing.storage.store import StoredFile, Tagged
 
 if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
     from obstore import ObjectMeta
     from obstore.store import S3Config
 
@@ -85,12 +84,17 @@ class S3Store:
                 found = obstore.get(client, key, options={"range": (0, _SMALL_BYTES)})
                 if found.meta["size"] <= _SMALL_BYTES:
                     return pa.BufferReader(found.bytes().to_bytes())
-                parts = _Parts(file, client, found.meta["size"])
-                return pa.PythonFile(io.BufferedReader(parts, _SMALL_BYTES), mode="r")
+                return open_parts(found.meta["size"], partial(self._read_part, file))
         except FileNotFoundError as error:
             if error.errno is None:
                 raise FileNotFoundError(*_MISSING, file.text) from None
             raise
+
+    def _read_part(self, file: Location, start: int, end: int) -> bytes:
+        with errors_of_s3(file):
+            return obstore.get_range(
+                self._client(file), _key(file), start=start, end=end
+            ).to_bytes()
 
     def identify(self, file: Location) -> Hashable:
         """The tag of a file and when it was written; None where there is none."""
@@ -231,35 +235,6 @@ class S3Store:
     def _client(self, place: Location) -> Client:
         bucket, _ = place.bucket_and_key
         return _make_client(bucket, self, _list_variables())
-
-
-class _Parts(io.RawIOBase):
-    """A file of so many bytes, of which each read is a request."""
-
-    def __init__(self, file: Location, client: Client, size: int) -> None:
-        self._file, self._client, self._size, self._at = file, client, size, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
-        self._at = max(0, start + offset)
-        return self._at
-
-    def readinto(self, buffer: "WriteableBuffer") -> int:
-        wanted = memoryview(buffer)
-        end = min(self._at + len(wanted), self._size)
-        length = max(0, end - self._at)
-        if length:
-            with errors_of_s3(self._file):
-                part = obstore.get_range(self._client, _key(self._file), start=self._at, end=end)
-            wanted[:length] = part.to_bytes()
-            self._at = end
-        return length
 
 
 @cache

@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from windowing.location import Location
+from windowing.location import HDFS, Location
 from windowing.storage.files import locate_uri
 
 PORT, SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
@@ -105,7 +105,7 @@ def list_batch_files(stream: SparkSession) -> list[Location] | None:
     if any(files.apply(n).deletionVector() is not None for n in range(files.size())):
         return None
     uris = [str(uri) for uri in chosen.inputFiles()]
-    if not all(uri.startswith(("file:/", "s3a://")) for uri in uris):
+    if not all(uri.startswith(("file:/", "s3a://", HDFS)) for uri in uris):
         return None
     return [locate_uri(uri) for uri in uris]
 

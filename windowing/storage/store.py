@@ -217,6 +217,11 @@ def shared_store_of(place: Location, seconds: float | None = None) -> SharedStor
     """
     if place.is_local:
         return None
+    if place.is_on_hdfs:
+        # Nor does one on S3 need a client of HDFS.
+        from windowing.storage.hdfs_store import HdfsStore
+
+        return HdfsStore(seconds or _SECONDS)
     # A lake on a disk needs no client of S3.
     from windowing.storage.s3_settings import read_s3_settings
     from windowing.storage.s3_store import S3Store

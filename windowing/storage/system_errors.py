@@ -1,10 +1,11 @@
-"""The error of the system, or of S3, that an error of a library tells of in its text alone."""
+"""The error of the system, of S3 or HDFS, that an error of a library tells of in its text alone."""
 
 import os
 import re
 from errno import ENOENT
 
 from windowing.location import Location
+from windowing.storage import hdfs_errors
 
 _SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
 
@@ -15,10 +16,7 @@ def find_system_error(path: Location, error: Exception) -> OSError | None:
         if isinstance(error, OSError) and error.errno not in (None, ENOENT):
             # A store has found the sentence for it already.
             return error
-        # A lake on a disk needs no client of S3.
-        from windowing.storage.s3_errors import find_error
-
-        found = find_error(path, str(error))
+        found = _find_store_error(path, str(error))
         if found is not None:
             return found
     number = _find_number(error)
@@ -28,8 +26,17 @@ def find_system_error(path: Location, error: Exception) -> OSError | None:
 
 
 def find_cause_to_show(path: Location, error: Exception) -> Exception | None:
-    """The error, but none of S3, whose answers may repeat the token of a session."""
+    """The error, but none of S3 or HDFS, whose answers may have a token or pages of Java."""
     return error if path.is_local else None
+
+
+def _find_store_error(path: Location, text: str) -> OSError | None:
+    if path.is_on_hdfs:
+        return hdfs_errors.find_error(path, text)
+    # A lake elsewhere needs no client of S3.
+    from windowing.storage.s3_errors import find_error
+
+    return find_error(path, text)
 
 
 def _find_number(error: Exception) -> int | None:

@@ -1,0 +1,179 @@
+"""Files of a lake on HDFS.
+
+HDFS has no write with a condition but this one: a rename fails where its source is gone, or where
+its target is there. So each write begins with a draft whose name nobody else has. A draft that is
+gone was renamed, whatever became of the answer, and one that was deleted can't be renamed any more,
+however late a request arrives.
+"""
+
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from uuid import uuid4
+
+import pyarrow as pa
+from hdfs_native import FileStatus
+
+from windowing.location import Location
+from windowing.storage.hdfs_client import HdfsClient
+from windowing.storage.hdfs_tokens import Tokens, is_of_tokens
+from windowing.storage.parts_of_files import open_parts
+from windowing.storage.store import StoredFile, Tagged
+
+_ATTEMPTS = 3
+"""How often a rename is tried at most, when no answer says what became of it."""
+_REPLACED = 100
+"""How often a file may be replaced by others before one that replaces it gives up."""
+
+
+@dataclass(frozen=True)
+class HdfsStore:
+    """Files on HDFS. A call to it takes no longer than `seconds`, and a write is five to ten."""
+
+    seconds: float
+
+    def read(self, file: Location) -> bytes | None:
+        """The content of a file; None where there is none."""
+        try:
+            return self._client.read(file)
+        except (FileNotFoundError, IsADirectoryError):
+            return None
+
+    def read_tagged(self, file: Location) -> Tagged | None:
+        """The content of a file with its tag; None where there is none."""
+        return self._tokens.read(file)
+
+    def open(self, file: Location) -> pa.NativeFile:
+        """The content of a file, to read parts of it."""
+        found = self._client.find(file)
+        if found is None or found.isdir:
+            raise FileNotFoundError(2, "No such file or directory", file.text)
+        return open_parts(found.length, lambda start, end: self._client.read_part(file, start, end))
+
+    def identify(self, file: Location) -> Hashable:
+        """When a file was written and how large it is; None where there is none."""
+        found = self._client.find(file)
+        return None if found is None else (found.modification_time, found.length)
+
+    def write(self, file: Location, content: bytes) -> None:
+        """Writes a file, in place of the one that is there, by one rename.
+
+        One that was replaced by its tag gets another tag.
+        """
+        for _ in range(_REPLACED):
+            if not self._tokens.has_any(file):
+                self._write_over(file, content)
+                return
+            found = self._tokens.read(file)
+            if self._tokens.replace(file, content, None if found is None else found.tag):
+                return
+        raise OSError(16, "others write it all the time", file.text)
+
+    def create(self, file: Location, content: bytes) -> bool:
+        """Writes a file unless there is one; whether it did, also where an answer was lost."""
+        if self._client.find(file) is not None:
+            return False
+        draft = self._write_draft(file, content)
+        try:
+            return self._rename(draft, file)
+        finally:
+            with suppress(OSError):
+                self._client.delete(draft)
+
+    def replace(self, file: Location, content: bytes, tag: str | None) -> str | None:
+        """Writes a file in place of the one that has `tag`; its new tag, None where it did not."""
+        return self._tokens.replace(file, content, tag)
+
+    def list_names(self, directory: Location) -> Iterator[str]:
+        """The names of the files and directories in a directory, in no order."""
+        for found in self._client.list_directory(directory):
+            name = Location(found.path).name
+            if found.path != directory.cluster_and_path[1] and not is_of_tokens(name):
+                yield name
+
+    def list_files(self, directory: Location) -> Mapping[str, StoredFile]:
+        """All files below a directory by their paths from there, in order."""
+        start = f"{directory.cluster_and_path[1].rstrip('/')}/"
+        found = {}
+        for each in self._client.list_directory(directory, deep=True):
+            name = each.path.removeprefix(start)
+            is_shown = each.path.startswith(start) and not any(map(is_of_tokens, name.split("/")))
+            if is_shown and not each.isdir:
+                found[name] = _describe(each)
+        return dict(sorted(found.items()))
+
+    def move(self, directory: Location, to: Location) -> None:
+        """Moves all files below `directory` by one rename.
+
+        Repeated after an error it goes on, because where there is nothing left to move it is done.
+        """
+        if self._client.find(directory) is None:
+            return
+        if self.list_files(to):
+            raise FileExistsError(f"{to} has files")
+        self._client.delete(to)
+        self._client.make_directory(to.parent)
+        if not self._rename(directory, to):
+            raise FileExistsError(f"{to} has files")
+
+    def delete(self, directory: Location) -> None:
+        """Deletes a directory with all that is in it, at once; nothing where there is none."""
+        self._client.delete(directory)
+
+    def delete_file(self, file: Location) -> None:
+        """Deletes a file; nothing where there is none."""
+        found = self._client.find(file)
+        if found is not None and found.isdir:
+            return
+        self._tokens.delete(file)
+        self._client.delete(file)
+
+    @property
+    def _client(self) -> HdfsClient:
+        return HdfsClient(self.seconds)
+
+    @property
+    def _tokens(self) -> Tokens:
+        return Tokens(self._client)
+
+    def _write_draft(self, file: Location, content: bytes) -> Location:
+        draft = file.parent / f".{uuid4()}.tmp"
+        try:
+            self._client.write_new(draft, content)
+        except BaseException:
+            with suppress(OSError):
+                self._client.delete(draft)
+            raise
+        return draft
+
+    def _write_over(self, file: Location, content: bytes) -> None:
+        draft = self._write_draft(file, content)
+        for attempt in range(_ATTEMPTS):
+            try:
+                self._client.rename_over(draft, file)
+                return
+            except OSError:
+                if self._client.find(draft) is None:
+                    return
+                if attempt == _ATTEMPTS - 1:
+                    self._client.delete(draft)
+                    raise
+
+    def _rename(self, source: Location, target: Location) -> bool:
+        """Renames what nobody else renames, unless the target is there; whether it did."""
+        failure: OSError | None = None
+        for _ in range(_ATTEMPTS):
+            try:
+                self._client.rename(source, target)
+                return True
+            except OSError as error:
+                failure = error
+            if self._client.find(source) is None:
+                return True
+            if self._client.find(target) is not None:
+                return False
+        raise failure or OSError(5, "the rename was not done", target.text)
+
+
+def _describe(found: FileStatus) -> StoredFile:
+    return StoredFile(found.length, found.modification_time / 1000)
