@@ -28,8 +28,7 @@ _CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 def rewrite_marked_files(batch: RunContext, names: Sequence[str]) -> None:
     """Rewrites files in which deleted rows are only marked by a deletion vector."""
     paths = [batch.pipeline.table(name) for name in names]
-    statements = [f"reorg table {path.sql} apply (purge)" for path in paths]
-    run_parallel([partial(batch.spark.sql, statement) for statement in statements])
+    run_parallel([partial(upkeep.rewrite_marked, batch.spark, path) for path in paths])
 
 
 def delete_old_files(batch: RunContext, names: Sequence[str]) -> None:
