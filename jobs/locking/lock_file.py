@@ -12,6 +12,7 @@ from typing import BinaryIO
 from jobs.foreign_errors.control_errors import control_errors_explained
 from jobs.locking.attempt import find_own_attempt
 from jobs.locking.earlier_try import end_earlier_try
+from jobs.locking.file_system import check_file_system
 from jobs.locking.holder import Holder, describe_holder, find_this_holder, parse_holder
 from jobs.locking.lease import holding, probe_lease, take_lease
 from jobs.locking.lease_object import FILE, find_lease
@@ -27,7 +28,11 @@ _GUARD = Lock()
 
 
 def lock_path(pipeline: Pipeline) -> Path:
-    """The file whose lock a writer of the pipeline holds."""
+    """The file whose lock a writer of the pipeline holds.
+
+    UsageError where the lake lies in a file system that other machines may write to.
+    """
+    check_file_system(pipeline.root.local)
     return pipeline.table(FILE).local
 
 
