@@ -13,6 +13,7 @@ from typing import BinaryIO
 from jobs.foreign_errors.control_errors import control_errors_explained
 from jobs.locking.attempt import find_own_attempt
 from jobs.locking.earlier_try import end_earlier_try
+from jobs.locking.file_system import check_file_system
 from jobs.locking.holder import (
     UNKNOWN_HOLDER,
     Holder,
@@ -37,7 +38,11 @@ _LOCK_FIELDS = "hhqqi"
 
 
 def lock_path(pipeline: Pipeline) -> Path:
-    """The file whose lock a writer of the pipeline holds."""
+    """The file whose lock a writer of the pipeline holds.
+
+    UsageError where the lake lies in a file system that other machines may write to.
+    """
+    check_file_system(pipeline.root.local)
     return pipeline.table(FILE).local
 
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from time import sleep
+from typing import Any
 
+import obstore
 import pytest
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
@@ -16,6 +18,7 @@ from windowing.errors import Busy, UsageError
 from windowing.location import Location
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
+from windowing.storage import s3_store
 from windowing.storage.files import list_tables
 from windowing.storage.permission import check_permission
 from windowing.storage.store import store_of
@@ -70,15 +73,20 @@ def test_a_reset_that_was_interrupted_is_finished_by_the_next(
     assert [*store_of(trips.root).list_files(trips.root)] == ["_lock"]
 
 
+def lose_lease(trips: Pipeline) -> None:
+    """Another process breaks the lease that is held."""
+    lease, found = lease_of(trips), lease_of(trips).read()
+    if found.note is not None and found.note.state is State.HELD:
+        assert lease.write(found.note.ended(State.BROKEN), found) is not None
+
+
 def test_a_reset_whose_lock_was_taken_over_deletes_nothing_more(
     trips: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from jobs import reset as module
 
     def lose(pipeline: Pipeline) -> object:
-        lease, found = lease_of(trips), lease_of(trips).read()
-        if found.note is not None and found.note.state is State.HELD:
-            assert lease.write(found.note.ended(State.BROKEN), found) is not None
+        lose_lease(trips)
         return holding(pipeline)
 
     holding = module.holding
@@ -87,3 +95,27 @@ def test_a_reset_whose_lock_was_taken_over_deletes_nothing_more(
     with pytest.raises(Busy, match="this process has lost"):
         reset(trips)
     assert list_tables(trips.root) == ["_ledger", "hourly"]
+
+
+def test_a_table_of_many_files_is_deleted_no_further_once_the_lock_is_lost(
+    trips: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the next one writes then may have the names of the files that were to be deleted."""
+    before = {*store_of(trips.root).list_files(trips.root)}
+    delete, deleted = obstore.delete, []
+
+    def delete_and_sleep(client: Any, keys: str | list[str]) -> None:
+        delete(client, keys)
+        deleted.extend([keys] if isinstance(keys, str) else keys)
+        if any("_ledger/" in key for key in deleted):
+            lose_lease(trips)
+            sleep(1.2)
+
+    monkeypatch.setattr(s3_store, "_DELETED_AT_ONCE", 1)
+    monkeypatch.setattr(obstore, "delete", delete_and_sleep)
+    with pytest.raises(Busy, match="this process has lost"):
+        reset(trips)
+    left = {*store_of(trips.root).list_files(trips.root)}
+    ledger = {name for name in before if name.startswith("_ledger/")}
+    assert len(ledger) > 2
+    assert len(ledger - left) == 1

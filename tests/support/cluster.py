@@ -67,11 +67,9 @@ class Cluster:
 
     def executors(self) -> list[int]:
         """The processes of all executors that run now: the children of the workers."""
-        found = []
-        for worker in self.workers:
-            for thread in Path(f"/proc/{worker.pid}/task").iterdir():
-                found += map(int, (thread / "children").read_text().split())
-        return sorted(found)
+        workers = {worker.pid for worker in self.workers}
+        running = (int(file.name) for file in Path("/proc").iterdir() if file.name.isdecimal())
+        return sorted(pid for pid in running if _parent(pid) in workers)
 
     def kill_executor(self) -> int:
         """Kills the oldest executor; returns its process once that has gone.
@@ -168,9 +166,23 @@ def _start(
     return log, process
 
 
+def _parent(pid: int) -> int | None:
+    """The parent of a process; None where it has ended, whether or not that was noticed."""
+    try:
+        state, parent = _read_stat(pid)[:2]
+    except OSError:
+        return None
+    return None if state == "Z" else int(parent)
+
+
 def _begun(pid: int) -> int:
     """When the process was started, in ticks since the machine was."""
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    return int(_read_stat(pid)[19])
+
+
+def _read_stat(pid: int) -> list[str]:
+    """What the kernel says of a process, from its state on."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
 def _wait(found: Callable[[], _Found | None], what: str) -> _Found:

@@ -20,6 +20,7 @@ from obstore.store import S3Store as Client
 
 from windowing.location import Location
 from windowing.storage.parts_of_files import open_parts
+from windowing.storage.permission import check_permission
 from windowing.storage.s3_errors import NoAnswer, errors_of_s3
 from windowing.storage.s3_profile import find_profile_keys
 from windowing.storage.s3_settings import FORCE_LOAD
@@ -39,6 +40,8 @@ _ATTEMPTS = 3
 """How often a conditional write is tried at most, when no answer says what became of it."""
 _PAGE = 1_000
 """How many files one request lists."""
+_DELETED_AT_ONCE = 1000
+"""How many files S3 deletes with one request."""
 _SMALL_BYTES = 1_000_000
 _RETRIES = 6
 _CONNECT_SECONDS = 5.0
@@ -178,11 +181,16 @@ class S3Store:
         }
 
     def delete(self, directory: Location) -> None:
-        """Deletes all files below a directory, a thousand with each request."""
+        """Deletes all files below a directory, a thousand with each request.
+
+        Busy in front of a request where the lock of the command was lost.
+        """
         keys = [_key(directory / name) for name in self._list(directory)]
-        if keys:
+        for first in range(0, len(keys), _DELETED_AT_ONCE):
+            # Whoever has taken the lock over may have written files of the same names.
+            check_permission()
             with errors_of_s3(directory):
-                obstore.delete(self._client(directory), keys)
+                obstore.delete(self._client(directory), keys[first : first + _DELETED_AT_ONCE])
 
     def delete_file(self, file: Location) -> None:
         """Deletes a file; nothing where there is none."""

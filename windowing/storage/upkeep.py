@@ -10,6 +10,7 @@ from pyspark.sql import types as T
 from windowing.columns import quoted
 from windowing.location import Location
 from windowing.storage import delta, delta_log, own_tables
+from windowing.storage.pinned_rows import is_local
 
 
 def compact_files(spark: SparkSession, path: Location) -> None:
@@ -19,9 +20,18 @@ def compact_files(spark: SparkSession, path: Location) -> None:
 
 
 def rewrite_marked_files(spark: SparkSession, path: Location) -> None:
-    """Rewrites files in which deleted rows are only marked by a deletion vector."""
+    """Rewrites the files in which deleted rows are only marked; no row changes.
+
+    On a cluster all files of a table that has such are rewritten.
+    """
     with delta_log.committing(spark, path):
-        spark.sql(f"reorg table {path.sql} apply (purge)")
+        if is_local(spark.sparkContext.master or ""):
+            spark.sql(f"reorg table {path.sql} apply (purge)")
+        elif delta_log.may_mark_rows(spark, path):
+            # REORG asks for a session on the executors, where there is none. OPTIMIZE leaves a
+            # marked file as it is, unless it can be merged with another one.
+            writer = delta.read(spark, path).write.format("delta").mode("overwrite")
+            writer.option("dataChange", "false").save(path.hadoop)
 
 
 def vacuum(spark: SparkSession, path: Location, kept: timedelta) -> None:
