@@ -72,24 +72,24 @@ def fetch_jars(*, verbose: bool = False) -> tuple[str, ...]:
     wanted = tuple(name for name in JAR_NAMES if not is_whole(JARS / name))
     if wanted:
         _make_directory()
-        fetch_into(JARS, PINNED, wanted, verbose=verbose)
+        digests = {name: SHA256[name] for name in wanted}
+        fetch_into(JARS, PINNED, digests, verbose=verbose)
     return wanted
 
 
 def fetch_into(
-    directory: Path, pinned: Mapping[str, str], wanted: Iterable[str], *, verbose: bool = False
+    directory: Path, packages: Iterable[str], digests: Mapping[str, str], *, verbose: bool = False
 ) -> None:
-    """Puts those of the packages whose JARs are `wanted` into a directory, which is there.
+    """Puts JARs of packages, by Maven's coordinates, into a directory, which is there.
 
-    Packages are SHA-256 by Maven's coordinates. Raises TidemarkError as `fetch_jars` does.
+    `digests` are the SHA-256 of those to put there. Raises TidemarkError as `fetch_jars` does.
     """
-    digests = {name_file(module): digest for module, digest in pinned.items()}
     with tempfile.TemporaryDirectory() as ivy:
-        said = _resolve(Path(ivy), pinned)
+        said = _resolve(Path(ivy), packages)
         if verbose:
             print(hide_passwords(said), file=sys.stderr)
-        for name in wanted:
-            _put_in_place(_find_resolved(Path(ivy), name, digests[name], said), directory / name)
+        for name, digest in digests.items():
+            _put_in_place(_find_resolved(Path(ivy), name, digest, said), directory / name)
 
 
 def is_whole(jar: Path) -> bool:

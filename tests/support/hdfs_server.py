@@ -157,7 +157,7 @@ def main() -> int:
     """Fetches the JAR of the servers; returns 0 when it is there."""
     SERVER.parent.mkdir(exist_ok=True)
     try:
-        fetch_into(SERVER.parent, {PACKAGE: SHA256}, [SERVER.name])
+        fetch_into(SERVER.parent, [PACKAGE], {SERVER.name: SHA256})
     except TidemarkError as error:
         print(error, file=sys.stderr)
         return error.exit_code

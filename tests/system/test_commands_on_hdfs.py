@@ -49,6 +49,8 @@ def test_every_command_works_and_gives_the_oracles_tables(
     tidemark("maintain")
     tidemark("doctor")
     life.check()
+    tidemark("validate")
+    tidemark("publish")
     tidemark("erase", "--key", "a", "--yes")
     lab.truth.erase("a")
     life.check()

@@ -6,6 +6,8 @@ gone was renamed, whatever became of the answer, and one that was deleted can't 
 however late a request arrives.
 """
 
+import errno
+import os
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -47,7 +49,7 @@ class HdfsStore:
         """The content of a file, to read parts of it."""
         found = self._client.find(file)
         if found is None or found.isdir:
-            raise FileNotFoundError(2, "No such file or directory", file.text)
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), file.text)
         return open_parts(found.length, lambda start, end: self._client.read_part(file, start, end))
 
     def identify(self, file: Location) -> Hashable:
@@ -67,7 +69,7 @@ class HdfsStore:
             found = self._tokens.read(file)
             if self._tokens.replace(file, content, None if found is None else found.tag):
                 return
-        raise OSError(16, "others write it all the time", file.text)
+        raise OSError(errno.EBUSY, "others write it all the time", file.text)
 
     def create(self, file: Location, content: bytes) -> bool:
         """Writes a file unless there is one; whether it did, also where an answer was lost."""
@@ -172,7 +174,7 @@ class HdfsStore:
                 return True
             if self._client.find(target) is not None:
                 return False
-        raise failure or OSError(5, "the rename was not done", target.text)
+        raise failure or OSError(errno.EIO, "the rename was not done", target.text)
 
 
 def _describe(found: FileStatus) -> StoredFile:

@@ -9,6 +9,7 @@ place of the file. Whoever finds that this was not done does it, and it can be d
 content written -> token renamed: it counts -> content moved
 """
 
+import errno
 from contextlib import suppress
 from dataclasses import dataclass
 from uuid import uuid4
@@ -73,7 +74,7 @@ class Tokens:
             except FileNotFoundError:
                 # Its content was moved or replaced meanwhile.
                 continue
-        raise OSError(16, "others write it all the time", file.text)
+        raise OSError(errno.EBUSY, "others write it all the time", file.text)
 
     def replace(self, file: Location, content: bytes, tag: str | None) -> str | None:
         """Writes a file in place of the one that has `tag`; its new tag, None where it did not."""
@@ -145,7 +146,7 @@ class Tokens:
                 return self._look(file).write == write
             except OSError as error:
                 failure = error
-        raise failure or OSError(5, "the token was not renamed", file.text)
+        raise failure or OSError(errno.EIO, "the token was not renamed", file.text)
 
     def _move_content(self, file: Location, state: _State) -> None:
         if state.is_moved:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 
@@ -47,7 +48,7 @@ class Repository:
     def __init__(self, given: dict[str, bytes], said: str = "") -> None:
         self.given, self.said, self.asked = given, said, 0
 
-    def resolve(self, ivy: Path) -> str:
+    def resolve(self, ivy: Path, _: Iterable[str]) -> str:
         self.asked += 1
         (ivy / "jars").mkdir()
         for name, content in self.given.items():

@@ -197,7 +197,10 @@ def test_a_writer_that_wakes_up_behind_a_deletion_writes_nothing(home: Location)
     assert found(home) == {"a": b"2"}
 
 
-@pytest.mark.parametrize("change", [write, create, replace, move, delete])
+@pytest.mark.parametrize(
+    "change",
+    [replace, *(pytest.param(each, marks=pytest.mark.deep) for each in (write, create, move))],
+)
 def test_a_name_node_that_is_killed_is_an_error_until_it_is_back(
     change: Change, home: Location, hdfs_server: HdfsServer
 ) -> None:
@@ -218,7 +221,7 @@ def test_a_name_node_that_is_killed_is_an_error_until_it_is_back(
     assert found(home) == CASES[change][1]
 
 
-@pytest.mark.parametrize("change", [write, create, replace])
+@pytest.mark.parametrize("change", [write, pytest.param(replace, marks=pytest.mark.deep)])
 def test_a_name_node_that_is_silent_is_an_error_in_time(
     change: Change, home: Location, hdfs_server: HdfsServer
 ) -> None:
