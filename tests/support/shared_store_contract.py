@@ -61,14 +61,14 @@ class SharedStoreContract(StoreContract):
     def test_files_are_listed_in_order_with_their_tags(
         self, store: SharedStore, home: Location
     ) -> None:
+        tags = {}
         for name in ("b", "a", "c/d", "_e"):
-            store.write(home / name, name.encode())
+            tags[name] = store.create_listed(home / name, name.encode())
+        assert store.create_listed(home / "a", b"again") is None
         listed = [*store.list_tags(home, "")]
-        assert [name for name, _ in listed] == sorted(["a", "b", "c/d", "_e"])
-        for name, tag in listed:
-            read = store.read_tagged(home / name)
-            assert read is not None
-            assert read.tag == tag
+        assert listed == sorted(tags.items())
+        store.write(home / "b", b"another")
+        assert dict(store.list_tags(home, "a")) != {name: tags[name] for name in ("b", "c/d")}
         assert [name for name, _ in store.list_tags(home, "a")] == ["b", "c/d"]
         assert [*store.list_tags(home / "none", "")] == []
         assert [*store.list_directories(home)] == ["c"]

@@ -20,7 +20,8 @@ from windowing.ingest.frame import RECORD
 from windowing.ingest.names import FILE
 from windowing.ingest.rule import APPLICATION, LandedFile, fence_number, rows_number
 from windowing.location import Location
-from windowing.storage import control, delta, own_tables, upkeep
+from windowing.storage import compaction, control, delta, own_tables, upkeep
+from windowing.storage.commit_file import superseded
 
 HOME = "_ingest"
 FILES, QUARANTINE = "files", "quarantine"
@@ -128,7 +129,7 @@ def void_batch(table: Location, batch: int, at_us: int) -> None:
 
 def compact_record(table: Location) -> None:
     """Makes one file of the many that a record has after many ingests; no row changes."""
-    control.compact_files(home_of(table) / FILES, _MOST_FILES)
+    compaction.compact_files(home_of(table) / FILES, _MOST_FILES)
 
 
 def create_table(spark: SparkSession, table: Location, columns: T.StructType) -> None:
@@ -151,7 +152,7 @@ def append_rows(rows: DataFrame, table: Location, batch: int) -> None:
     delta.append_to_source(fitting, table, (APPLICATION, rows_number(batch)))
     # Delta passes over the number of a batch that was fenced off, without an error.
     if find_committed(table) != rows_number(batch):
-        raise control.superseded(table)
+        raise superseded(table)
 
 
 def fence_batch(spark: SparkSession, table: Location, batch: int) -> None:

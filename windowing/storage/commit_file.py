@@ -129,7 +129,7 @@ def create_commit(home: Location, version: int, content: bytes) -> None:
         if not store_of(home).create(file, content):
             raise superseded(home)
         return
-    tag = shared.replace(file, content, None)
+    tag = shared.create_listed(file, content)
     if tag is None:
         raise superseded(home)
     keep_commit(home, version, content, tag)

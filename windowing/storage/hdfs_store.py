@@ -86,37 +86,31 @@ class HdfsStore:
         """Writes a file in place of the one that has `tag`; its new tag, None where it did not."""
         return self._tokens.replace(file, content, tag)
 
+    def create_listed(self, file: Location, content: bytes) -> str | None:
+        """Writes a file unless there is one; the tag that listings show of it."""
+        if not self.create(file, content):
+            return None
+        found = self._client.find(file)
+        # One that is gone is listed by no tag.
+        return "" if found is None else _tag_of(found)
+
     def list_names(self, directory: Location) -> Iterator[str]:
         """The names of the files and directories in a directory, in no order."""
-        for found in self._client.list_directory(directory):
-            name = Location(found.path).name
-            if found.path != directory.cluster_and_path[1] and not is_of_tokens(name):
-                yield name
+        yield from self._list_directory(directory)
+
+    def list_directories(self, directory: Location) -> Iterator[str]:
+        """The names of the directories in a directory, in no order."""
+        yield from (name for name, each in self._list_directory(directory).items() if each.isdir)
 
     def list_files(self, directory: Location) -> Mapping[str, StoredFile]:
         """All files below a directory by their paths from there, in order."""
-        start = f"{directory.cluster_and_path[1].rstrip('/')}/"
-        found = {}
-        for each in self._client.list_directory(directory, deep=True):
-            name = each.path.removeprefix(start)
-            is_shown = each.path.startswith(start) and not any(map(is_of_tokens, name.split("/")))
-            if is_shown and not each.isdir:
-                found[name] = _describe(each)
-        return dict(sorted(found.items()))
+        return {name: _describe(each) for name, each in self._list_below(directory).items()}
 
-    def move(self, directory: Location, to: Location) -> None:
-        """Moves all files below `directory` by one rename.
-
-        Repeated after an error it goes on, because where there is nothing left to move it is done.
-        """
-        if self._client.find(directory) is None:
-            return
-        if self.list_files(to):
-            raise FileExistsError(f"{to} has files")
-        self._client.delete(to)
-        self._client.make_directory(to.parent)
-        if not self._rename(directory, to):
-            raise FileExistsError(f"{to} has files")
+    def list_tags(self, directory: Location, after: str) -> Iterator[tuple[str, str]]:
+        """The files below a directory whose paths come after a text, in order, and their tags."""
+        for name, each in self._list_below(directory).items():
+            if name > after:
+                yield name, _tag_of(each)
 
     def delete(self, directory: Location) -> None:
         """Deletes a directory with all that is in it, at once; nothing where there is none."""
@@ -129,6 +123,27 @@ class HdfsStore:
             return
         self._tokens.delete(file)
         self._client.delete(file)
+
+    def _list_directory(self, directory: Location) -> dict[str, FileStatus]:
+        """The files and directories in a directory by their names."""
+        home = directory.cluster_and_path[1]
+        found = {
+            Location(each.path).name: each
+            for each in self._client.list_directory(directory)
+            if each.path != home
+        }
+        return {name: each for name, each in found.items() if not is_of_tokens(name)}
+
+    def _list_below(self, directory: Location) -> dict[str, FileStatus]:
+        """All files below a directory by their paths from there, in order."""
+        start = f"{directory.cluster_and_path[1].rstrip('/')}/"
+        found = {}
+        for each in self._client.list_directory(directory, deep=True):
+            name = each.path.removeprefix(start)
+            is_shown = each.path.startswith(start) and not any(map(is_of_tokens, name.split("/")))
+            if is_shown and not each.isdir:
+                found[name] = each
+        return dict(sorted(found.items()))
 
     @property
     def _client(self) -> HdfsClient:
@@ -179,3 +194,8 @@ class HdfsStore:
 
 def _describe(found: FileStatus) -> StoredFile:
     return StoredFile(found.length, found.modification_time / 1000)
+
+
+def _tag_of(found: FileStatus) -> str:
+    """When a file was written (milliseconds) and how large it is: what no later one has."""
+    return f"{found.modification_time}-{found.length}"

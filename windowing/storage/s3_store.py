@@ -139,6 +139,10 @@ class S3Store:
                 return None
         raise unanswered or NoAnswer(*_UNDECIDED, file.text)
 
+    def create_listed(self, file: Location, content: bytes) -> str | None:
+        """Writes a file unless there is one; the tag that listings show of it."""
+        return self.replace(file, content, None)
+
     def list_names(self, directory: Location) -> Iterator[str]:
         """The names of the files and directories in a directory, in no order."""
         client, key = self._client(directory), _key(directory)

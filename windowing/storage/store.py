@@ -96,6 +96,9 @@ class SharedStore(Store, Protocol):
         it was done and the answer was lost, that is found out, as by `create`.
         """
 
+    def create_listed(self, file: Location, content: bytes) -> str | None:
+        """As `create`; the tag that listings show of the file, None where it did not write it."""
+
     def delete_file(self, file: Location) -> None:
         """Deletes a file; nothing where there is none."""
 
@@ -105,8 +108,8 @@ class SharedStore(Store, Protocol):
     def list_tags(self, directory: Location, after: str) -> Iterator[tuple[str, str]]:
         """The files below a directory whose paths from there come after a text, and their tags.
 
-        They are in order of their paths. A thousand are listed by each request, and no more
-        requests are made than the caller needs.
+        Such a tag is that of the file, and none for `replace`. They are in order of their paths. A
+        thousand are listed by each request, and no more requests are made than the caller needs.
         """
 
 

@@ -67,10 +67,6 @@ def replace_again(store: SharedStore, home: Location) -> None:
     assert store.replace(home / "c", b"new", tagged.tag)
 
 
-def move(store: SharedStore, home: Location) -> None:
-    store.move(home / "from", home / "to")
-
-
 def delete(store: SharedStore, home: Location) -> None:
     store.delete(home / "from")
 
@@ -94,7 +90,6 @@ CASES: dict[Change, tuple[Files, Files]] = {
     create: ({"a": b"old"}, {"a": b"old", "b": b"new"}),
     replace: ({"a": b"old"}, {"a": b"new"}),
     replace_again: ({"c": b"old"}, {"c": b"new"}),
-    move: ({"from/1": b"1"}, {"to/1": b"1"}),
     delete: ({"from/1": b"1"}, {}),
     delete_replaced: ({"c": b"old"}, {}),
 }
@@ -199,7 +194,7 @@ def test_a_writer_that_wakes_up_behind_a_deletion_writes_nothing(home: Location)
 
 @pytest.mark.parametrize(
     "change",
-    [replace, *(pytest.param(each, marks=pytest.mark.deep) for each in (write, create, move))],
+    [replace, *(pytest.param(each, marks=pytest.mark.deep) for each in (write, create))],
 )
 def test_a_name_node_that_is_killed_is_an_error_until_it_is_back(
     change: Change, home: Location, hdfs_server: HdfsServer
