@@ -3,6 +3,14 @@
 from collections.abc import Mapping
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "init": (
+        "tidemark init orders",
+        "tidemark init orders --from orders.csv",
+    ),
+    "ingest": (
+        "tidemark ingest orders.yaml",
+        "tidemark ingest orders.yaml --json",
+    ),
     "run": (
         "tidemark run orders.yaml",
         "tidemark run orders.yaml --validate --json",
