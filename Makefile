@@ -73,7 +73,7 @@ test-s3-deep: setup $(S3_SERVER) ## runs that sleep at every place on that serve
 test-hdfs: setup $(HDFS_SERVER) ## tests on HDFS, whose servers are fetched once (minutes)
 	@$(TIMED) $(PYTEST) -m "hdfs and not deep" tests
 
-test-hdfs-deep: setup $(HDFS_SERVER) ## runs that sleep at further places there, further schedules (half an hour)
+test-hdfs-deep: setup $(HDFS_SERVER) ## commands there, and further faults (ten minutes)
 	@$(PYTEST) -m "hdfs and deep" tests
 
 test-cluster: setup ## pipelines on a Spark cluster of two workers, with an executor killed (ten minutes)

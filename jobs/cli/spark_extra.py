@@ -10,6 +10,7 @@ MODULES = (
     "delta",
     "deltalake",
     "great_expectations",
+    "hdfs_native",
     "jinja2",
     "markupsafe",
     "numpy",
