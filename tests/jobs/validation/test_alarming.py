@@ -61,3 +61,12 @@ def test_without_limits_nothing_is_held_and_a_sentence_says_of_what() -> None:
     detail = "run 1: 1 of 4 rows was quarantined, which is beyond alarms.quarantined"
     assert [outcome.detail for outcome in found] == [detail] * 3
     assert list_broken(found) == dict.fromkeys(EVERY, ["rows_are_not_quarantined"])
+
+
+def test_what_is_only_said_holds_nothing() -> None:
+    """Three quarters are said anyway; the spec has a limit for something else."""
+    other = replace(STRICT, alarms=Alarms(lost_values=0.1))
+    most = {"read": 4, "accepted": 1, "quarantined": 3}
+    past = LedgerHistory(tuple(replace(e, seq=n) for n, e in enumerate(ran(1, 0, **most))))
+    assert find_holding(other, past, past.entries[-1]) == ()
+    assert len(find_holding(STRICT, past, past.entries[-1])) == 3
