@@ -83,21 +83,3 @@ def _above_the_limit_nothing_is_published(spark: SparkSession, pipeline: Pipelin
         3,
     )
     assert validate(spark, pipeline).passed, "readers have seen what was accepted"
-
-
-@pytest.mark.deep
-def test_seconds_read_as_milliseconds_are_said_and_held(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    schema = "id string, key string, ts bigint, value bigint"
-    said = {"event_time": {"column": "ts", "unit": "ms"}}
-    source = Source(spark, tmp_path, schema, said)
-    source.land("'1', 'a', 1767261600, 1")
-    (alarm,) = source.run().alarms
-    assert (alarm.name, alarm.holds) == ("max_age", False)
-    assert alarm.text.startswith("the first accepted event is of 1970-01-21 10:54:21.6Z; ")
-    assert validate(spark, source.pipeline).passed
-    year_us = 366 * 86_400_000_000
-    found = validate(spark, replace(source.pipeline, alarms=Alarms(max_age_us=year_us)))
-    assert [o.expectation for o in found.failed] == ["event_times_are_not_too_old"]
-    assert "more than 366 days old" in found.failed[0].detail

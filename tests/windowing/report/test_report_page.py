@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from windowing.report.alarms import Alarm, Raised
 from windowing.report.page import render_page
 from windowing.report.rule import Changed
 from windowing.report.table import Check, Facts, Ran
@@ -40,3 +41,13 @@ def test_erased_rows_have_a_column_where_there_are_any() -> None:
     assert "erased" not in render_page(replace(FACTS, runs=(ran,)), NOW)
     text = render_page(replace(FACTS, runs=(ran, replace(ran, run=2, read=11, erased=2))), NOW)
     assert text.count("erased") == 2, "the figure at the top and the column of runs"
+
+
+def test_alarms_are_listed_newest_first_and_say_what_is_held() -> None:
+    assert "none" in render_page(FACTS, NOW).split("<h2>Alarms</h2>")[1].split("<h2>")[0]
+    said = Raised(1, 3, Alarm("ahead", "far <ahead>", 9, holds=False))
+    held = Raised(2, 7, Alarm("quarantined", "9 of 9 rows were quarantined", 9, holds=True))
+    text = render_page(replace(FACTS, alarms=(said, held)), NOW)
+    section = text.split("<h2>Alarms</h2>")[1].split("<h2>")[0]
+    assert section.index("9 of 9 rows") < section.index("far &lt;ahead&gt;")
+    assert section.index(">yes<") < section.index(">no<")
