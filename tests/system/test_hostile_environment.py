@@ -383,7 +383,7 @@ def test_an_error_of_the_host_says_what_to_do(error: Exception, sentence: str) -
             "into more than 1,000,000 windows",
         ),
         (
-            changed(**{"source/key": ["origin", "a.b"]}),
+            changed(**{"source/key": ["origin", "`a.b`"]}),
             "source.key[1]",
             "'a.b' can't be an output column; ",
         ),
