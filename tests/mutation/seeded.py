@@ -64,24 +64,10 @@ BUGS = (
         landing("ingest.appended"),
     ),
     Bug(
-        "an interrupted batch of files is not fenced off",
-        "jobs/ingest.py",
-        "table.fence_batch(spark, source, batch)",
-        "pass",
-        landing("ingest.quarantined"),
-    ),
-    Bug(
         "broken records of an interrupted batch stay",
         "jobs/ingest.py",
         "table.withdraw_quarantined(spark, source, batch)",
         "pass",
-        landing("ingest.quarantined"),
-    ),
-    Bug(
-        "files of an interrupted batch count as taken",
-        "jobs/landing/look.py",
-        "taken = record.taken if standing is Standing.WHOLE else record.before",
-        "taken = record.taken",
         landing("ingest.quarantined"),
     ),
     Bug(
