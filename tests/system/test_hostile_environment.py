@@ -383,11 +383,6 @@ def test_an_error_of_the_host_says_what_to_do(error: Exception, sentence: str) -
             "into more than 1,000,000 windows",
         ),
         (
-            changed(**{"source/key": ["origin", "`a.b`"]}),
-            "source.key[1]",
-            "'a.b' can't be an output column; ",
-        ),
-        (
             changed(**{"aggregates": {"a.b": "count()"}}),
             "aggregates.a.b",
             "'a.b' can't be an output column; ",

@@ -117,7 +117,9 @@ def test_an_example_of_a_help_is_a_command_line(command: str, example: str) -> N
     if isinstance(parsed, click.Group):
         parsed = parsed.commands[words.pop(0)]
     # No file is read by this, and an option that is not there is an error.
-    _, left, _ = parsed.make_parser(click.Context(parsed)).parse_args(words)
+    # The command keeps the option for help that it makes for this context.
+    context = click.Context(parsed, **main.context_settings)
+    _, left, _ = parsed.make_parser(context).parse_args(words)
     assert left == []
 
 

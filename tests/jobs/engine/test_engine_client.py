@@ -18,7 +18,7 @@ from jobs.engine.engine_directory import EngineDirectory, make_directory
 from jobs.engine.fingerprint import code_fingerprint, differing, surroundings
 from windowing.errors import TidemarkError, UsageError
 
-WITHOUT = {"engine", "init", "setup", "test"}
+WITHOUT = {"engine", "init", "setup", "status", "test"}
 HEAVY = {"click", "pydantic", "rich", "pyspark", "py4j", "pyarrow", "jobs.cli"}
 
 
