@@ -1,7 +1,7 @@
 """Types of columns, guessed from some of their values, which are texts.
 
 A guess never loses anything: digits with a leading zero stay text, and a date of which nobody can
-tell whether day or month comes first does, too.
+tell whether day or month comes first does, too. A broken time among many is left to quarantine.
 """
 
 import re
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from windowing.spec.pipeline import CsvForm
 
 TEXT = "string"
+_BROKEN = 0.05
+"""The share of values that may be no times in a column of times."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ _CLOCK = r"\d\d:\d\d(:\d\d(\.\d{1,9})?)?"
 _ISO_DAY = re.compile(_DAY)
 _ISO_LOCAL = re.compile(rf"{_DAY}[T ]{_CLOCK}")
 _ISO_INSTANT = re.compile(rf"{_DAY}[T ]\d\d:\d\d:\d\d(\.\d{{1,9}})?(Z|[+-]\d\d(:\d\d)?)")
+_SEPARATORS = "/.-"
 _BOOLEANS = {"true", "false"}
 _ENGLISH_CLOCK = re.compile(r"(0?[1-9]|1[0-2]):[0-5]\d [AP]M")
 _DIGITAL_CLOCK = re.compile(r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?")
@@ -39,16 +42,29 @@ def guess_type(values: Iterable[str | None], csv: CsvForm) -> Guess:
 
     Whole numbers are bigint, those that all have two decimals decimal(18,2), because that is how
     money is written, and others double. Times that name their zone are timestamp, others
-    timestamp_ntz.
+    timestamp_ntz. A column is one of times, too, if no more than one value in twenty is none.
     """
     known = {value.strip() for value in values if value and value.strip() not in csv.nulls}
     known.discard("")
     if not known:
         return Guess(TEXT)
+    times = set(filter(_is_time, known))
+    is_broken = 0 < len(known) - len(times) <= len(known) * _BROKEN
+    return _guess_of_all(times if is_broken else known, csv)
+
+
+def _guess_of_all(values: set[str], csv: CsvForm) -> Guess:
     for kind, fits in _kinds(csv):
-        if all(fits(value) for value in known):
+        if all(fits(value) for value in values):
             return Guess(kind)
-    return _guess_format(known) or Guess(TEXT)
+    return _guess_format(values) or Guess(TEXT)
+
+
+def _is_time(value: str) -> bool:
+    """Whether a value is a date or a time, in whatever form."""
+    iso = (_ISO_DAY, _ISO_INSTANT, _ISO_LOCAL)
+    is_iso = any(form.fullmatch(value) for form in iso)
+    return is_iso or any(any(_formats({value}, separator)) for separator in _SEPARATORS)
 
 
 def _kinds(csv: CsvForm) -> Iterator[tuple[str, Callable[[str], object]]]:
@@ -83,7 +99,7 @@ def thousands_pattern(csv: CsvForm) -> str:
 
 def _guess_format(values: set[str]) -> Guess | None:
     """How dates or times that are not ISO 8601 are written; None where that can't be told."""
-    found = [guess for separator in "/.-" for guess in _formats(values, separator)]
+    found = [guess for separator in _SEPARATORS for guess in _formats(values, separator)]
     return found[0] if len(found) == 1 else None
 
 

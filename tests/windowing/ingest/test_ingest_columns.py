@@ -12,6 +12,8 @@ from windowing.ingest.names import name_columns, tell_apart
 from windowing.spec.pipeline import CsvForm
 
 PLAIN = CsvForm()
+DAYS = [f"{day}.2.2026" for day in range(1, 29)]
+DAY_FIRST = Guess("date", "d/M/yyyy")
 
 
 @pytest.mark.parametrize(
@@ -75,6 +77,12 @@ EURO = CsvForm(decimal=",", thousands=".")
         (["1/2/2025"], PLAIN, Guess("string")),
         (["1/2/2025", "13/2/2025"], PLAIN, Guess("date", "d/M/yyyy")),
         (["1.2.2025"], PLAIN, Guess("date", "d.M.yyyy")),
+        ([*DAYS[:19], "31.12.2025 25:61"], PLAIN, Guess("date", "d.M.yyyy")),
+        ([*DAYS[:18], "soon"], PLAIN, Guess("string")),
+        ([*(f"2026-03-{n:02}" for n in range(1, 20)), ""], PLAIN, Guess("date")),
+        ([*(f"2026-03-{n:02}" for n in range(1, 20)), "2026-3-1"], PLAIN, Guess("date")),
+        ([*(f"{n}/2/2026" for n in range(1, 13)), *(["13/2/2026"] * 9)], PLAIN, DAY_FIRST),
+        ([*map(str, range(40)), "x"], PLAIN, Guess("string")),
         (["1-13-2025"], PLAIN, Guess("date", "M-d-yyyy")),
         (["13/13/2025"], PLAIN, Guess("string")),
         (["1", "NA", ""], CsvForm(nulls=("NA",)), Guess("bigint")),
