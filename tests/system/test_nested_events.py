@@ -138,7 +138,7 @@ REFUSED = [
         "'a.key' would be called 'key', which is a column of the source already; give it another "
         'name in source.columns, as in columns: {a_key: "a.key"}, and use that',
     ),
-    ({"event_id": "c.ts"}, "source.event_id", "'c' is no column of the source"),
+    ({"event_id": "c.id"}, "source.event_id", "'c' is no column of the source"),
 ]
 
 
