@@ -242,16 +242,19 @@ class LogCopies:
         copy = self._copy_of(table)
         with copy.turn:
             opened = self.open(table, version, opens)
-            if opened is None:
+            if opened is None or copy.opened is None or opened is not copy.opened[1]:
+                # Of a log that can't be copied a later command writes one.
                 return
             opened.create_checkpoint()
             name = f"{version:020}.checkpoint.parquet"
             made = copy.directory / _LOG / name
             check_permission()
+            last = copy.directory / _LOG / _LAST_CHECKPOINT
             if copy.store.create(copy.log / name, made.read_bytes()):
-                last = copy.directory / _LOG / _LAST_CHECKPOINT
                 copy.store.write(copy.log / _LAST_CHECKPOINT, last.read_bytes())
+            # No version is opened by a log checkpoint of which the look at the log knows nothing.
             made.unlink()
+            last.unlink()
 
     def copy_data(self, table: Location, names: Sequence[str]) -> list[Path] | None:
         """Data files of a table on this machine, each of which is read once; None where one lacks.

@@ -229,6 +229,17 @@ def test_compaction_leaves_one_file_and_a_log_checkpoint(
     assert {f"{4:020}.checkpoint.parquet", "_last_checkpoint"} <= names
 
 
+def test_a_command_writes_several_log_checkpoints(table: Location) -> None:
+    with tables_kept_open():
+        note_tables(table.parent)
+        for version in (3, 5):
+            control.append_rows(table, SCHEMA, [{"run": version, "counts": {}}], version)
+            assert compaction.compact_files(table, most=1)
+    names = {*store_of(table).list_names(table / "_delta_log")}
+    assert {f"{version:020}.checkpoint.parquet" for version in (5, 7)} <= names
+    assert list_runs(table) == [0, 1, 2, 3, 5]
+
+
 @pytest.mark.parametrize("page", [1_000, 3])
 def test_one_look_shows_the_tables_of_a_lake(
     table: Location, s3_proxy: FaultyProxy, page: int, monkeypatch: pytest.MonkeyPatch
