@@ -24,10 +24,12 @@ def rewrite_marked_files(spark: SparkSession, path: Location) -> None:
 
     On a cluster all files of a table that has such are rewritten.
     """
+    if not delta_log.may_mark_rows(spark, path):
+        return
     with delta_log.committing(spark, path):
         if is_local(spark.sparkContext.master or ""):
             spark.sql(f"reorg table {path.sql} apply (purge)")
-        elif delta_log.may_mark_rows(spark, path):
+        else:
             # REORG asks for a session on the executors, where there is none. OPTIMIZE leaves a
             # marked file as it is, unless it can be merged with another one.
             writer = delta.read(spark, path).write.format("delta").mode("overwrite")
