@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from jobs.landing.look import list_files
 from jobs.landing.pinning import Pinned, pin_columns
 from jobs.landing.reading import Sorted, find_damaged, leave_strangers, read_records, sort_files
 from windowing.columns import WHY
@@ -25,13 +26,11 @@ from windowing.ingest.table import Record, TakenFile
 from windowing.location import Location
 from windowing.spec.pipeline import Files
 from windowing.storage import delta
-from windowing.storage.landed_files import list_landed
 from windowing.storage.pinned_rows import pin_rows
 from windowing.storage.spark_internals import SPARK_ERRORS
 
 _ADDED = "source_file string, rescued string"
 _HELPERS = f"{RECORD} string, {WHY} string"
-_MICROS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -77,11 +76,11 @@ def _read_batch(
     spark: SparkSession, files: Files, landed: Sequence[LandedFile]
 ) -> tuple[Pinned, DataFrame]:
     """The columns, and the rows of all files as they are now, computed once."""
+    found = sort_files(files, landed)
     try:
-        return _read_sorted(spark, files, sort_files(files, landed))
+        return _read_sorted(spark, files, found)
     except SPARK_ERRORS:
         # Spark does not tell which file it could not read.
-        found = sort_files(files, landed)
         readable = [name for _, names in found.groups for name in names]
         damaged = find_damaged(spark, files, readable)
         if not damaged:
@@ -133,13 +132,9 @@ def _count(rows: DataFrame, landed: Sequence[LandedFile]) -> tuple[TakenFile, ..
 
 def _check_unchanged(files: Files, landed: Sequence[LandedFile]) -> None:
     """Raises where a file is not as it was listed before it was read."""
-    now = list_landed(files.folder)
+    now = {file.name: file for file in list_files(files.folder)}
     for file in landed:
-        found = now.get(file.name)
-        is_same = found is not None and (
-            (found.bytes, round(found.written_s * _MICROS)) == (file.bytes, file.modified_us)
-        )
-        if not is_same:
+        if now.get(file.name) != file:
             raise UsageError(
                 f"{files.folder / file.name} was written to or removed while it was read, so "
                 "nothing of it was taken; write a file under a name that begins with a dot, and "

@@ -70,10 +70,11 @@ def look(pipeline: Pipeline) -> Look:
         standing = Standing.TABLE_BEHIND
     _refuse_standing(source, record, committed, standing)
     taken = record.taken if standing is Standing.WHOLE else record.before
-    return Look(record, standing, compare_files(_list_files(files.folder), taken, files.format))
+    return Look(record, standing, compare_files(list_files(files.folder), taken, files.format))
 
 
-def _list_files(folder: Location) -> list[LandedFile]:
+def list_files(folder: Location) -> list[LandedFile]:
+    """All files below a folder as they are now."""
     return [
         LandedFile(name, found.bytes, round(found.written_s * _MICROS))
         for name, found in list_landed(folder).items()

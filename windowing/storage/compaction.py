@@ -18,8 +18,7 @@ from windowing.storage.control import (
     errors_explained,
     find_nearest,
     list_files,
-    open_table,
-    open_to_read,
+    open_to_commit,
     read_file_as,
 )
 from windowing.storage.footers import open_parquet
@@ -39,7 +38,7 @@ def compact_files(path: Location, most: int) -> bool:
     that are older than the table's own retention are deleted. On shared storage none is deleted.
     Where another commit comes first, the files stay as they are.
     """
-    table = open_table(path) if path.is_local else open_to_read(path)
+    table = open_to_commit(path)
     if table is None or len(table.file_uris()) <= most:
         return False
     try:
@@ -86,7 +85,7 @@ def _compact_by_file(path: Location, table: DeltaTable, most: int) -> bool:
         written = add_file(write_kept_file(path, rows), list_pruned(table))
         actions = [*map(remove_file, small), written]
         commit_next(path, table, "OPTIMIZE", [_without_change(action) for action in actions])
-        write_checkpoint(path, table.version() + 1, open_table)
+        write_checkpoint(path, table.version() + 1)
     return True
 
 

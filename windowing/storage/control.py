@@ -162,7 +162,7 @@ def append_rows(path: Location, schema: pa.Schema, rows: Sequence[Row], after: i
 
     The table is created if `after` is -1. Busy if another commit came first.
     """
-    table = open_table(path) if path.is_local else open_to_read(path)
+    table = open_to_commit(path)
     if table is None and after == -1:
         table = _create_table(path, schema)
     elif table is None or table.version() != after:
@@ -194,6 +194,14 @@ def open_to_read(path: Location) -> DeltaTable | None:
     """`open_table` for callers that write nothing through what they get."""
     with errors_explained(path):
         return reuse_table(path, open_table)
+
+
+def open_to_commit(path: Location) -> DeltaTable | None:
+    """The table at `path` that a commit follows from; None where there is none.
+
+    On shared storage a commit is a file of the log, so reading the log is enough there.
+    """
+    return open_table(path) if path.is_local else open_to_read(path)
 
 
 def open_table(path: Location) -> DeltaTable | None:

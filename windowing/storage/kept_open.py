@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 from windowing.location import Location
 from windowing.storage import files
 from windowing.storage.files import list_tables, locate_commit
-from windowing.storage.log_copies import LogCopies, Opener
+from windowing.storage.log_copies import LogCopies, Opener, open_nothing
 from windowing.storage.store import store_of
 
 
@@ -49,6 +49,11 @@ _command: ContextVar[_Command | None] = ContextVar("command", default=None)
 
 
 _copies: ContextVar[LogCopies | None] = ContextVar("copies", default=None)
+
+
+def _copies_of(place: Location) -> LogCopies | None:
+    """The copies of logs that a command works on; None on a disk of this machine."""
+    return None if place.is_local else _copies.get()
 
 
 @contextmanager
@@ -108,8 +113,8 @@ def reuse_table(path: Location, opens: Opener) -> DeltaTable | None:
     Callers write nothing through it. Of a table on shared storage the log alone may be read, and
     `locate_file` says where a data file of it is.
     """
-    command, copies = _command.get(), _copies.get()
-    if not path.is_local and copies is not None:
+    command, copies = _command.get(), _copies_of(path)
+    if copies is not None:
         version = find_current_version(path)
         return None if version == -1 else copies.open(path, version, opens)
     if command is None:
@@ -125,26 +130,22 @@ def reuse_table(path: Location, opens: Opener) -> DeltaTable | None:
 
 def reuse_version(path: Location, version: int) -> DeltaTable | None:
     """A version that a look at the log has shown, as `reuse_table`; None where it isn't copied."""
-    copies = _copies.get()
-    return None if path.is_local or copies is None else copies.open(path, version, _open_nothing)
-
-
-def _open_nothing(_: Location) -> DeltaTable | None:
-    return None
+    copies = _copies_of(path)
+    return None if copies is None else copies.open(path, version, open_nothing)
 
 
 def locate_file(path: Location, uri: str) -> str:
     """The URI of a data file, of which the table that `reuse_table` has opened tells `uri`."""
-    copies = _copies.get()
-    return uri if path.is_local or copies is None else copies.locate(path, uri)
+    copies = _copies_of(path)
+    return uri if copies is None else copies.locate(path, uri)
 
 
 def note_tables(directory: Location) -> None:
     """Remembers the newest versions of the tables in a directory, which the command begins with."""
-    command, copies = _command.get(), _copies.get()
+    command, copies = _command.get(), _copies_of(directory)
     if command is None:
         return
-    if directory.is_local or copies is None:
+    if copies is None:
         for name in list_tables(directory):
             note_version(directory / name, files.newest_version(directory / name))
         return
@@ -155,10 +156,10 @@ def note_tables(directory: Location) -> None:
 
 def newest_version(path: Location) -> int:
     """The version of a table that this command works on, or else the newest; -1 for none."""
-    current, copies = find_current_version(path), _copies.get()
+    current, copies = find_current_version(path), _copies_of(path)
     if current is not None:
         return current
-    if path.is_local or copies is None:
+    if copies is None:
         return files.newest_version(path)
     return copies.find_version(path)
 
@@ -186,8 +187,8 @@ def read_commit_text(path: Location, version: int) -> str | None:
 
     Where the command has not opened the table, its log is asked.
     """
-    copies = _copies.get()
-    if not path.is_local and copies is not None:
+    copies = _copies_of(path)
+    if copies is not None:
         content = copies.read_commit(path, version)
         if content is not None:
             return content.decode()
@@ -199,30 +200,30 @@ def copy_data(path: Location, names: Sequence[str]) -> list[Path] | None:
 
     Each is read as a whole, once. None where the table is on a disk, or a file is gone.
     """
-    copies = _copies.get()
-    return None if path.is_local or copies is None else copies.copy_data(path, names)
+    copies = _copies_of(path)
+    return None if copies is None else copies.copy_data(path, names)
 
 
 def keep_data(path: Location, name: str, content: bytes) -> None:
     """Keeps a data file that this process has written to a table on shared storage."""
-    copies = _copies.get()
-    if not path.is_local and copies is not None:
+    copies = _copies_of(path)
+    if copies is not None:
         copies.keep_data(path, name, content)
 
 
 def keep_commit(path: Location, version: int, content: bytes, tag: str) -> None:
     """Keeps what this process has committed to a table on shared storage, so nobody reads it."""
-    copies = _copies.get()
+    copies = _copies_of(path)
     if copies is not None:
         copies.keep_commit(path, version, content, tag)
 
 
-def write_checkpoint(path: Location, version: int, opens: Opener) -> bool:
+def write_checkpoint(path: Location, version: int) -> bool:
     """Writes a log checkpoint of a version by its copy; whether there is one."""
-    copies = _copies.get()
-    if path.is_local or copies is None:
+    copies = _copies_of(path)
+    if copies is None:
         return False
-    copies.write_checkpoint(path, version, opens)
+    copies.write_checkpoint(path, version)
     return True
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 
 from windowing.location import Location
@@ -107,18 +107,12 @@ def check_parquet(spark: SparkSession, file: Location) -> None:
 
 def read_lines(spark: SparkSession, folder: Location, files: Sequence[str]) -> DataFrame:
     """The lines of files with [source_file, __record]; those compressed by gzip are unpacked."""
-    reader = spark.read.format("text")
-    return _name_files(reader.load(_spell_paths(folder, files)), folder).select(
-        FILE, F.col("value").alias(RECORD)
-    )
+    return _read_texts(spark.read.format("text"), folder, files)
 
 
 def read_whole(spark: SparkSession, folder: Location, files: Sequence[str]) -> DataFrame:
     """Each file as one record, with [source_file, __record]."""
-    reader = spark.read.format("text").option("wholetext", "true")
-    return _name_files(reader.load(_spell_paths(folder, files)), folder).select(
-        FILE, F.col("value").alias(RECORD)
-    )
+    return _read_texts(spark.read.format("text").option("wholetext", "true"), folder, files)
 
 
 def read_spanning_csv(
@@ -147,6 +141,11 @@ def read_json_types(spark: SparkSession, folder: Location, files: Sequence[str],
     """The columns of JSON files with their types, as Spark infers them from all records."""
     reader = spark.read.format("json").option("multiLine", span)
     return str(reader.load(_spell_paths(folder, files)).schema.json())
+
+
+def _read_texts(reader: DataFrameReader, folder: Location, files: Sequence[str]) -> DataFrame:
+    rows = _name_files(reader.load(_spell_paths(folder, files)), folder)
+    return rows.select(FILE, F.col("value").alias(RECORD))
 
 
 def _name_files(rows: DataFrame, folder: Location) -> DataFrame:

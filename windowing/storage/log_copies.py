@@ -237,13 +237,15 @@ class LogCopies:
                 return
             copy.keep(f"{version:020}.json", content, tag)
 
-    def write_checkpoint(self, table: Location, version: int, opens: Opener) -> None:
-        """Writes a log checkpoint of a version: made of the copy, then put where the log is."""
+    def write_checkpoint(self, table: Location, version: int) -> None:
+        """Writes a log checkpoint of a version: made of the copy, then put where the log is.
+
+        Of a log that can't be copied a later command writes one.
+        """
         copy = self._copy_of(table)
         with copy.turn:
-            opened = self.open(table, version, opens)
-            if opened is None or copy.opened is None or opened is not copy.opened[1]:
-                # Of a log that can't be copied a later command writes one.
+            opened = self.open(table, version, open_nothing)
+            if opened is None:
                 return
             opened.create_checkpoint()
             name = f"{version:020}.checkpoint.parquet"
@@ -292,6 +294,10 @@ class LogCopies:
                 directory = Path(self._home.name) / str(len(self._copies))
                 self._copies[table] = _Copy(table / _LOG, _store_of(table), directory)
             return self._copies[table]
+
+
+def open_nothing(_: Location) -> None:
+    """For a table of which only a copy is wanted."""
 
 
 def _find_newest(names: Iterable[str]) -> int:

@@ -47,7 +47,7 @@ from windowing.storage.control import (
     create_delta,
     errors_explained,
     open_delta,
-    open_table,
+    open_to_commit,
     open_to_read,
     read_file_as,
 )
@@ -114,7 +114,7 @@ def find_plain(path: Location) -> PlainTable | None:
 
     A path is a local one here. A name of Spark's catalog is none.
     """
-    return _find_plain(path, open_table if path.is_local else open_to_read)
+    return _find_plain(path, open_to_commit)
 
 
 def find_plain_to_read(path: Location) -> PlainTable | None:
@@ -247,7 +247,7 @@ def _commit(plain: PlainTable, operation: str, actions: Sequence[Action]) -> Non
         commit_next(plain.path, plain.table, operation, actions)
         number = plain.version + 1
         interval = plain.table.metadata().configuration.get(_INTERVAL, "100")
-        if number % int(interval) == 0 and not write_checkpoint(plain.path, number, open_table):
+        if number % int(interval) == 0 and not write_checkpoint(plain.path, number):
             open_delta(plain.path).create_checkpoint()
 
 
