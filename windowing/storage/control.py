@@ -21,13 +21,18 @@ from deltalake import (
     DeltaTable,
     PostCommitHookProperties,
     Schema,
-    Transaction,
     write_deltalake,
 )
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from windowing.location import S3, Location
-from windowing.storage.commit_file import add_file, create_commit, superseded, write_kept_file
+from windowing.storage.commit_file import (
+    Action,
+    add_file,
+    create_commit,
+    superseded,
+    write_kept_file,
+)
 from windowing.storage.files import locate_commit, locate_uri
 from windowing.storage.footers import open_parquet
 from windowing.storage.kept_open import (
@@ -36,6 +41,7 @@ from windowing.storage.kept_open import (
     note_version,
     reuse_table,
     reuse_version,
+    write_checkpoint,
 )
 from windowing.storage.next_commit import check_next, commit_next, list_pruned
 from windowing.storage.plain_log import is_plain
@@ -44,11 +50,13 @@ from windowing.storage.system_errors import find_cause_to_show, find_system_erro
 
 Row = Mapping[str, Any]
 
+_INTERVAL = "delta.checkpointInterval"
+
 _PROPERTIES = {
     # Text gets no statistics, so that no log contains a value of a row.
     "delta.dataSkippingStatsColumns": "run",
     # A checkpoint of the log costs more than it saves while a table has few commits.
-    "delta.checkpointInterval": "50",
+    _INTERVAL: "50",
 }
 """The properties that a control table is created with."""
 
@@ -57,7 +65,9 @@ _LOST_RACE = "Failed to commit transaction"
 """How the message begins when another commit has the version that was to be made."""
 
 
-KEEPS_COMMITS = PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False)
+_ONCE = CommitProperties(max_commit_retries=0)
+"""A commit that fails where another one has the next version, instead of taking a later one."""
+_KEEPS_COMMITS = PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False)
 """A commit that deletes no older ones.
 
 That would list every file of the log, and delta-rs would also delete a version that has expired by
@@ -175,9 +185,9 @@ def replace_rows(path: Location, schema: pa.Schema, rows: Sequence[Row], predica
 
     Busy if another commit comes first.
     """
-    table = open_table(path)
-    if table is None:
-        table = _create_table(path, schema)
+    create_table(path, schema)
+    with errors_explained(path):
+        table = open_delta(path)
     with committing(path, table):
         write_deltalake(
             table,
@@ -185,8 +195,8 @@ def replace_rows(path: Location, schema: pa.Schema, rows: Sequence[Row], predica
             mode="overwrite",
             predicate=predicate,
             schema_mode="merge",
-            commit_properties=commit_once(),
-            post_commithook_properties=KEEPS_COMMITS,
+            commit_properties=_ONCE,
+            post_commithook_properties=_KEEPS_COMMITS,
         )
 
 
@@ -233,17 +243,16 @@ def _options_of(path: Location) -> dict[str, str] | None:
 
 
 def create_delta(path: Location, schema: Schema, properties: Mapping[str, str]) -> DeltaTable:
-    """Creates the table at `path`, which must not exist. It raises what delta-rs raises."""
+    """Creates the table at `path`, which must not exist. It raises what delta-rs raises.
+
+    Of the table that it returns the log alone may be read.
+    """
     check_next(path, 0)
-    if path.is_local:
-        path.local.mkdir(parents=True, exist_ok=True)
-        made = DeltaTable.create(path.text, schema, configuration=dict(properties))
-    else:
-        # delta-rs would look 13 times whether there is a table.
-        with TemporaryDirectory(prefix="tidemark-table-") as home:
-            made = DeltaTable.create(home, schema, configuration=dict(properties))
-            content = locate_commit(Location(home), 0).local.read_bytes()
-        create_commit(path, 0, content)
+    # On shared storage delta-rs would look 13 times whether there is a table.
+    with TemporaryDirectory(prefix="tidemark-table-") as home:
+        made = DeltaTable.create(home, schema, configuration=dict(properties))
+        content = locate_commit(Location(home), 0).local.read_bytes()
+    create_commit(path, 0, content)
     note_version(path, 0)
     return made
 
@@ -273,14 +282,13 @@ def _commit_append(
     schema: pa.Schema,
     rows: Sequence[Row],
 ) -> int:
-    if not path.is_local:
-        columns = {field.name for field in table.schema().fields}
+    columns = {field.name for field in table.schema().fields}
+    with errors_explained(path):
         if is_plain(table) and columns >= {*schema.names}:
-            with errors_explained(path):
-                file = write_kept_file(path, _to_arrow(rows, schema))
-                commit_next(path, table, "WRITE", [add_file(file, list_pruned(table))])
+            file = write_kept_file(path, _to_arrow(rows, schema))
+            commit_actions(path, table, "WRITE", [add_file(file, list_pruned(table))])
             return table.version() + 1
-        with errors_explained(path):
+        if not path.is_local:
             table = open_delta(path)
     with committing(path, table):
         write_deltalake(
@@ -289,15 +297,30 @@ def _commit_append(
             mode="append",
             # Columns that someone added stay, and are null.
             schema_mode="merge",
-            commit_properties=commit_once(),
-            post_commithook_properties=KEEPS_COMMITS,
+            commit_properties=_ONCE,
+            post_commithook_properties=_KEEPS_COMMITS,
         )
     return table.version()
 
 
-def commit_once(*transactions: Transaction) -> CommitProperties:
-    """A commit that fails where another one has the next version, instead of taking a later one."""
-    return CommitProperties(app_transactions=list(transactions), max_commit_retries=0)
+def commit_actions(
+    path: Location, table: DeltaTable, operation: str, actions: Sequence[Action]
+) -> None:
+    """Makes the next version of a table, of which the one that is open here does not learn.
+
+    The log gets a log checkpoint as often as its properties say.
+    """
+    commit_next(path, table, operation, actions)
+    number = table.version() + 1
+    interval = table.metadata().configuration.get(_INTERVAL, "100")
+    if number % int(interval) == 0:
+        checkpoint_log(path, number)
+
+
+def checkpoint_log(path: Location, version: int) -> None:
+    """Writes a log checkpoint of the newest version of a table."""
+    if not write_checkpoint(path, version):
+        open_delta(path).create_checkpoint()
 
 
 @contextmanager

@@ -11,13 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-from deltalake import (
-    DeltaTable,
-    Schema,
-    Transaction,
-    WriterProperties,
-    write_deltalake,
-)
+from deltalake import DeltaTable, Schema
 
 from windowing.errors import TidemarkError
 from windowing.location import Location
@@ -31,7 +25,6 @@ from windowing.storage.arrow_merge import (
 )
 from windowing.storage.commit_file import (
     CHANGES,
-    Action,
     DataFile,
     add_file,
     note_transaction,
@@ -40,21 +33,17 @@ from windowing.storage.commit_file import (
     write_data_file,
 )
 from windowing.storage.control import (
-    KEEPS_COMMITS,
     TableError,
-    commit_once,
-    committing,
+    commit_actions,
     create_delta,
     errors_explained,
-    open_delta,
     open_to_commit,
     open_to_read,
     read_file_as,
 )
-from windowing.storage.footers import read_footer
-from windowing.storage.kept_open import write_checkpoint
+from windowing.storage.footers import ParquetFile, read_footer
 from windowing.storage.log_copies import Opener
-from windowing.storage.next_commit import commit_next, list_pruned
+from windowing.storage.next_commit import list_pruned
 from windowing.storage.plain_log import is_plain
 
 MOST_FILES = 1_000
@@ -63,8 +52,6 @@ MOST_FILES = 1_000
 _MILLISECOND = 1_000
 """Delta cuts the times of its statistics to milliseconds: they are up to one too early."""
 _CHANGE_FEED = "delta.enableChangeDataFeed"
-_INTERVAL = "delta.checkpointInterval"
-_COMPRESSION = WriterProperties(compression="ZSTD", compression_level=3)
 
 _COMPARED_ALIKE = (
     pa.types.is_string,
@@ -206,22 +193,8 @@ def append(plain: PlainTable, rows: pa.Table, transaction: tuple[str, int] | Non
     The commit carries the `transaction`. Busy if another commit comes first.
     """
     fitted = _fit_types(rows, plain.schema)
-    if not plain.path.is_local:
-        noted = [] if transaction is None else [note_transaction(*transaction)]
-        with errors_explained(plain.path):
-            added = add_file(write_data_file(plain.path, fitted), list_pruned(plain.table))
-        _commit(plain, "WRITE", [*noted, added])
-        return
-    transactions = [] if transaction is None else [Transaction(*transaction)]
-    with committing(plain.path, plain.table):
-        write_deltalake(
-            plain.table,
-            fitted,
-            mode="append",
-            commit_properties=commit_once(*transactions),
-            post_commithook_properties=KEEPS_COMMITS,
-            writer_properties=_COMPRESSION,
-        )
+    with errors_explained(plain.path):
+        _commit_files(plain, [write_data_file(plain.path, fitted)], transaction)
 
 
 def add_files(
@@ -231,24 +204,23 @@ def add_files(
 
     Files without rows are deleted. Their statistics are those that Delta would write.
     """
-    pruned = list_pruned(plain.table)
-    actions = [] if transaction is None else [note_transaction(*transaction)]
+    filled = []
     for file in map(read_footer, files):
         if file.rows:
-            actions.append(add_file(file, pruned))
+            filled.append(file)
         else:
             file.path.local.unlink()
-    _commit(plain, "WRITE", actions)
-
-
-def _commit(plain: PlainTable, operation: str, actions: Sequence[Action]) -> None:
-    """Makes the next version of a table, of which the one that is open here does not learn."""
     with errors_explained(plain.path):
-        commit_next(plain.path, plain.table, operation, actions)
-        number = plain.version + 1
-        interval = plain.table.metadata().configuration.get(_INTERVAL, "100")
-        if number % int(interval) == 0 and not write_checkpoint(plain.path, number):
-            open_delta(plain.path).create_checkpoint()
+        _commit_files(plain, filled, transaction)
+
+
+def _commit_files(
+    plain: PlainTable, files: Sequence[ParquetFile], transaction: tuple[str, int] | None
+) -> None:
+    noted = [] if transaction is None else [note_transaction(*transaction)]
+    pruned = list_pruned(plain.table)
+    added = [add_file(file, pruned) for file in files]
+    commit_actions(plain.path, plain.table, "WRITE", [*noted, *added])
 
 
 def merge(plain: PlainTable, changed: pa.Table, clauses: Clauses) -> None:
@@ -273,7 +245,7 @@ def merge(plain: PlainTable, changed: pa.Table, clauses: Clauses) -> None:
         if plain.table.metadata().configuration.get(_CHANGE_FEED) == "true":
             feed = tell_feed(stored, fitted, matches, clauses)
             actions.append(tell_changes(write_data_file(home / CHANGES, feed)))
-    _commit(plain, "MERGE", actions)
+        commit_actions(home, plain.table, "MERGE", actions)
 
 
 def _read_touched(
