@@ -13,7 +13,6 @@ from jobs.console import Printer
 from windowing.report.text import count
 
 if TYPE_CHECKING:
-    from jobs.locking.lease_note import LeaseNote
     from windowing.errors import StateRefused
     from windowing.spec.pipeline import Pipeline
 
@@ -37,7 +36,7 @@ def doctor(pipeline: "Pipeline", *, as_json: bool, break_lock: bool, yes: bool) 
     if break_lock:
         _break_lock(pipeline, as_json=as_json, yes=yes)
         return
-    from jobs.locking.broken_lock import find_lock
+    from jobs.locking.lock_file import find_lock
     from jobs.sessions.profiles import TINY
 
     session = open_to_write(pipeline, TINY)
@@ -54,7 +53,7 @@ def doctor(pipeline: "Pipeline", *, as_json: bool, break_lock: bool, yes: bool) 
         )
     lock = find_lock(pipeline)
     if lock is not None:
-        printer.line(f"the lock is free; last held by {_describe_holder(lock)}")
+        printer.line(f"the lock is free; last held by {lock}")
     findings = [{"code": refused.code, "found": refused.message} for refused in found]
     shown = {"findings": findings, "lock": None if lock is None else lock.as_json()}
     printer.finish({"pipeline": pipeline.name, "healthy": not found, **shown})
@@ -68,25 +67,20 @@ def _break_lock(pipeline: "Pipeline", *, as_json: bool, yes: bool) -> None:
     printer = Printer(as_json=as_json)
     held = find_lock_to_break(pipeline)
     if held is not None and not yes:
-        holder = _describe_holder(held)
         confirm(
-            f"doctor would break the lock of {holder}",
-            f"Break the lock of {holder}? What it has not committed is lost.",
+            f"doctor would break the lock of {held}",
+            f"Break the lock of {held}? What it has not committed is lost.",
             "the lock stays as it is",
         )
     is_broken = held is not None and break_lock(pipeline, held)
     if held is None:
         printer.line(f"{pipeline.name}: nobody holds the lock")
     elif is_broken:
-        printer.line(f"{pipeline.name}: the lock of {_describe_holder(held)} is broken")
+        printer.line(f"{pipeline.name}: the lock of {held} is broken")
     else:
-        printer.line(f"{pipeline.name}: {_describe_holder(held)} has given the lock back meanwhile")
+        printer.line(f"{pipeline.name}: {held} has given the lock back meanwhile")
     lock = None if held is None else held.as_json()
     printer.finish({"pipeline": pipeline.name, "broken": is_broken, "lock": lock})
-
-
-def _describe_holder(lock: "LeaseNote") -> str:
-    return f"{lock.holder}, epoch {lock.epoch}"
 
 
 def _describe_findings(pipeline: "Pipeline", found: "tuple[StateRefused, ...]") -> str:

@@ -1,23 +1,11 @@
-"""A lock that somebody is asked about: who holds it, and its end before its time."""
+"""The end of a lock before its time."""
 
 from jobs.locking.lease_note import LeaseNote, State
 from jobs.locking.lease_object import find_lease
 from jobs.locking.lease_waiting import break_lease
-from jobs.locking.lock_file import write_errors_explained
+from jobs.locking.lock_file import find_lock, write_errors_explained
 from windowing.errors import UsageError
 from windowing.spec.pipeline import Pipeline
-
-
-def find_lock(pipeline: Pipeline) -> LeaseNote | None:
-    """Who holds the lock, or held it last; None where it is one of the system, or there was none.
-
-    UsageError where the lake can't be read.
-    """
-    lease = find_lease(pipeline)
-    if lease is None:
-        return None
-    with write_errors_explained(pipeline):
-        return lease.read().note
 
 
 def find_lock_to_break(pipeline: Pipeline) -> LeaseNote | None:

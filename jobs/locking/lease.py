@@ -172,7 +172,7 @@ class HeldLease:
             note = self._lease.read().note
         if note is None or note.epoch == self.epoch:
             return "another process has broken it"
-        return f"it was taken over by {note.holder}, epoch {note.epoch}"
+        return f"it was taken over by {note}"
 
     def _explain_loss(self, why: str) -> Busy:
         name, file = self._lease.pipeline.name, self._lease.file

@@ -35,6 +35,9 @@ class LeaseNote:
     holder: Holder
     renewals: int = 0
 
+    def __str__(self) -> str:
+        return f"{self.holder}, epoch {self.epoch}"
+
     def as_bytes(self) -> bytes:
         """The content of the object. That of each renewal is another one, and so is its tag."""
         plain = {

@@ -3,6 +3,7 @@
 import os
 from dataclasses import dataclass
 
+from jobs.locking.holder import Holder
 from jobs.locking.lease_note import LeaseNote, parse_lease
 from windowing.errors import Busy, UsageError
 from windowing.location import Location
@@ -50,10 +51,14 @@ class LeaseObject:
 
     def busy(self, found: Found) -> Busy:
         """The error of whoever finds the lease held."""
-        note = found.note
-        named = "" if note is None else f": {note.holder}, epoch {note.epoch}"
-        held = f"another writer holds {self.file}{named}"
-        return Busy(f"{self.pipeline.name}: {held}; try again when it has finished")
+        return busy_error(self.pipeline, found.note)
+
+
+def busy_error(pipeline: Pipeline, holder: LeaseNote | Holder | None = None) -> Busy:
+    """The error of whoever finds the lock held; `holder` is named where it is known."""
+    held = f"another writer holds {pipeline.table(FILE)}"
+    named = "" if holder is None else f": {holder}"
+    return Busy(f"{pipeline.name}: {held}{named}; try again when it has finished")
 
 
 def find_lease(pipeline: Pipeline) -> LeaseObject | None:

@@ -14,9 +14,8 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_f
 from jobs.foreign_errors.table_errors import table_errors_explained
 from jobs.locking.holder import parse_holder
 from jobs.locking.lease import holding, take_lease
-from jobs.locking.lease_object import find_lease
+from jobs.locking.lease_object import busy_error, find_lease
 from jobs.locking.lock_file import (
-    busy_error,
     lock_path,
     note_holder_of,
     one_block_here,
@@ -24,7 +23,7 @@ from jobs.locking.lock_file import (
 )
 from windowing.errors import Busy, TidemarkError
 from windowing.spec.pipeline import Pipeline
-from windowing.storage.kept_open import note_tables, tables_kept_open
+from windowing.storage.kept_open import lake_written
 from windowing.storage.spark_internals import CommitFence, FileLock, find_jvm_process
 
 _RETRY_SECONDS = 0.5
@@ -46,10 +45,9 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
         with (
             holding(held),
             _fenced(spark, pipeline),
-            tables_kept_open(),
+            lake_written(pipeline.root),
             table_errors_explained(pipeline),
         ):
-            note_tables(pipeline.root)
             yield
         return
     path = lock_path(pipeline)
@@ -69,8 +67,7 @@ def writer(spark: SparkSession, pipeline: Pipeline) -> Iterator[None]:
                 raise busy_error(pipeline)
             note_holder_of(path, find_jvm_process(spark))
             # Whoever writes holds the lock, so every error of a write passes here.
-            with tables_kept_open(), table_errors_explained(pipeline):
-                note_tables(pipeline.root)
+            with lake_written(pipeline.root), table_errors_explained(pipeline):
                 yield
         finally:
             lock.release()

@@ -3,7 +3,6 @@
 import fcntl
 import json
 import os
-import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import BinaryIO
 
 from jobs.foreign_errors.control_errors import control_errors_explained
 from jobs.locking.attempt import find_own_attempt
-from jobs.locking.earlier_try import end_earlier_try
+from jobs.locking.earlier_try import end_earlier_try, find_locking_process
 from jobs.locking.file_system import check_file_system
 from jobs.locking.holder import (
     UNKNOWN_HOLDER,
@@ -22,19 +21,17 @@ from jobs.locking.holder import (
     parse_holder,
 )
 from jobs.locking.lease import holding, probe_lease, take_lease
-from jobs.locking.lease_note import State
-from jobs.locking.lease_object import FILE, find_lease
-from windowing.errors import Busy, UsageError
+from jobs.locking.lease_note import LeaseNote, State
+from jobs.locking.lease_object import FILE, busy_error, find_lease
+from windowing.errors import UsageError
 from windowing.spec.pipeline import Pipeline
-from windowing.storage.kept_open import note_tables, tables_kept_open
+from windowing.storage.kept_open import lake_written
 from windowing.storage.store import shared_store_of
 
 _LOCKED_HERE: set[Path] = set()
 """The lock files that blocks of this process hold."""
 _GUARD = Lock()
 """Guards `_LOCKED_HERE` against threads."""
-_LOCK_FIELDS = "hhqqi"
-"""How Linux lays out a lock: type, whence, start, length, process."""
 
 
 def lock_path(pipeline: Pipeline) -> Path:
@@ -56,8 +53,7 @@ def held_here(pipeline: Pipeline) -> Iterator[None]:
     if lease is not None:
         with write_errors_explained(pipeline):
             held = take_lease(lease)
-        with holding(held), tables_kept_open(), control_errors_explained(pipeline):
-            note_tables(pipeline.root)
+        with holding(held), lake_written(pipeline.root), control_errors_explained(pipeline):
             yield
         return
     path = lock_path(pipeline)
@@ -68,8 +64,7 @@ def held_here(pipeline: Pipeline) -> Iterator[None]:
             raise busy_error(pipeline)
         # Opened once more and closed, the file would lose its lock.
         _note_holder(file)
-        with tables_kept_open(), control_errors_explained(pipeline):
-            note_tables(pipeline.root)
+        with lake_written(pipeline.root), control_errors_explained(pipeline):
             yield
 
 
@@ -142,17 +137,28 @@ def probe(pipeline: Pipeline) -> Holder | None:
     return ended
 
 
+def find_lock(pipeline: Pipeline) -> LeaseNote | None:
+    """Who holds the lock, or held it last; None where it is one of the system, or there was none.
+
+    UsageError where the lake can't be read.
+    """
+    lease = find_lease(pipeline)
+    if lease is None:
+        return None
+    with write_errors_explained(pipeline):
+        return lease.read().note
+
+
 def find_writer(pipeline: Pipeline) -> Holder | None:
     """Who holds the lock; None where nobody does. Nobody is kept from taking it meanwhile.
 
     On a shared store whoever was lost while holding it counts until another one takes it.
     UsageError where the lake can't be read.
     """
-    lease = find_lease(pipeline)
+    if find_lease(pipeline) is not None:
+        note = find_lock(pipeline)
+        return note.holder if note is not None and note.state is State.HELD else None
     with write_errors_explained(pipeline):
-        if lease is not None:
-            note = lease.read().note
-            return note.holder if note is not None and note.state is State.HELD else None
         path = lock_path(pipeline)
         with _GUARD:
             # The file must not be opened and closed here then, which would free the lock.
@@ -163,10 +169,7 @@ def find_writer(pipeline: Pipeline) -> Holder | None:
 
 def _find_other_holder(path: Path) -> Holder | None:
     with path.open("rb") as file:
-        # A lock of this kind would wait for the holder; the system names what it would wait for.
-        wanted = struct.pack(_LOCK_FIELDS, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-        found = struct.unpack(_LOCK_FIELDS, fcntl.fcntl(file, fcntl.F_GETLK, wanted))
-        if found[0] == fcntl.F_UNLCK:
+        if find_locking_process(file) is None:
             return None
         return parse_holder(file.read()) or UNKNOWN_HOLDER
 
@@ -182,10 +185,3 @@ def write_errors_explained(pipeline: Pipeline) -> Iterator[None]:
         if shared_store_of(pipeline.root) is not None:
             allowed = "the credentials of this process have to allow reading and writing there"
         raise UsageError(f"{pipeline.root} can't be written to {cause}; {allowed}") from error
-
-
-def busy_error(pipeline: Pipeline, holder: Holder | None = None) -> Busy:
-    """The error of whoever finds the lock held; `holder` is named where it is known."""
-    held = f"another writer holds {pipeline.table(FILE)}"
-    named = "" if holder is None else f": {holder}"
-    return Busy(f"{pipeline.name}: {held}{named}; try again when it has finished")

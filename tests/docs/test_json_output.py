@@ -294,7 +294,7 @@ CASES = {
     "doctor": (
         Case("doctor SPEC", {"jobs.doctor.diagnose": (StateRefused("TABLE_LOST", "gone"),)}, 4),
         Case(
-            "doctor SPEC", {"jobs.doctor.diagnose": (), "jobs.locking.broken_lock.find_lock": LOCK}
+            "doctor SPEC", {"jobs.doctor.diagnose": (), "jobs.locking.lock_file.find_lock": LOCK}
         ),
     ),
     "doctor --break-lock": (

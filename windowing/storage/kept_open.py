@@ -90,6 +90,14 @@ def tables_kept_open() -> Iterator[None]:
 
 
 @contextmanager
+def lake_written(directory: Location) -> Iterator[None]:
+    """Inside, tables are kept open, and those of the directory have the versions of its start."""
+    with tables_kept_open():
+        note_tables(directory)
+        yield
+
+
+@contextmanager
 def lake_seen(directory: Location, *others: Location) -> Iterator[None]:
     """Inside, nothing is written, and versions on shared storage are those that are there at first.
 
@@ -99,8 +107,7 @@ def lake_seen(directory: Location, *others: Location) -> Iterator[None]:
     if directory.is_local:
         yield
         return
-    with tables_kept_open():
-        note_tables(directory)
+    with lake_written(directory):
         for table in others:
             if not table.is_local and not table.is_in_catalog:
                 note_version(table, newest_version(table))
