@@ -16,7 +16,7 @@ from jobs.microbatch.context import RunContext
 from jobs.recompute.chunk import repair_chunk
 from jobs.recompute.plan import begun_before, chunks_of, must_be_the_same, read_version
 from jobs.recompute.refused import refused_after
-from jobs.recompute.resume import finish_open_run, resume_all, resume_from
+from jobs.recompute.resume import finish_all, finish_open_run, resume_from
 from jobs.recompute.spec_evolution import pending_spec_changes
 from jobs.recompute.staging import context_of_chunk, refresh_staged, stage_chunk
 from jobs.recompute.time_range import TimeRange
@@ -126,7 +126,7 @@ def _backfill_chunk(
     with lock.waiting(spark, pipeline):
         # Runs may have written while the chunk was staged; `refresh_staged` reads it again then.
         must_be_the_same(pipeline, began, read_history(pipeline))
-        past = finish_open_run(spark, pipeline, resume_all(spark, pipeline))
+        past = finish_all(spark, pipeline)
         return repair_chunk(
             spark, pipeline, past, refresh_staged(spark, pipeline, past, staged), None
         )

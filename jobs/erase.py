@@ -22,11 +22,11 @@ from jobs.maintenance.erasure import (
     rewrite_marked_files,
 )
 from jobs.maintenance.subject import Subject, compute_erasure, read_key, read_value
-from jobs.microbatch.context import RunContext
+from jobs.microbatch.context import RunContext, context_after
 from jobs.publish import repoint_published
 from jobs.recompute.erased_ids import delete_ids
 from jobs.recompute.erased_totals import count_all_erased, count_changes, count_events_of_key
-from jobs.recompute.resume import finish_open_run, resume_all
+from jobs.recompute.resume import finish_all
 from jobs.recompute.spec_evolution import IDS_ERASED, rebuild_without_values
 from jobs.reconcile import drop_leftover_copy
 from jobs.sessions.exact_session import in_exact_session
@@ -46,9 +46,8 @@ from windowing.ledger.rule import (
     LedgerHistory,
 )
 from windowing.ledger.table import record_entries
-from windowing.panes.rule import NO_BATCH, SEEN
-from windowing.panes.table import Stamp
-from windowing.report.rule import Changed, read_changed, vars_of
+from windowing.panes.rule import SEEN
+from windowing.report.rule import Changed, read_changed
 from windowing.report.text import interval
 from windowing.source import table as source
 from windowing.source.rule import unsettled_ranges, was_rewritten
@@ -81,7 +80,7 @@ class Erased:
         """The result as plain JSON values."""
         return {
             "rows": dict(self.rows),
-            "windows": {name: vars_of(changed) for name, changed in self.windows.items()},
+            "windows": {name: vars(changed) for name, changed in self.windows.items()},
             "source_rows": self.source_rows,
             "left_tables": list(self.left_tables),
             "resumed": self.resumed,
@@ -149,7 +148,7 @@ def lift_where(spark: SparkSession, pipeline: Pipeline, column: str, value: str)
 
 def _erase_subject(spark: SparkSession, pipeline: Pipeline, subject: Subject) -> Erased:
     with lock.writer(spark, pipeline):
-        past = finish_open_run(spark, pipeline, resume_all(spark, pipeline))
+        past = finish_all(spark, pipeline)
         drop_leftover_copy(spark, pipeline)
         salt = past.erasures.salt or token_hex(_SALT_BYTES)
         new = compute_erasure(spark, subject, salt)
@@ -172,7 +171,7 @@ def _erase_subject(spark: SparkSession, pipeline: Pipeline, subject: Subject) ->
 
 def _lift_subject(spark: SparkSession, pipeline: Pipeline, subject: Subject) -> Lifted:
     with lock.writer(spark, pipeline):
-        past = finish_open_run(spark, pipeline, resume_all(spark, pipeline))
+        past = finish_all(spark, pipeline)
         if past.open_erasures:
             raise UsageError(
                 f"{pipeline.name}: an erase was interrupted, and what it has left is not known; "
@@ -190,11 +189,8 @@ def _lift_subject(spark: SparkSession, pipeline: Pipeline, subject: Subject) -> 
 
 def _context_of(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> RunContext:
     """What state, outputs and source are read with, erased rows included."""
-    return RunContext(
-        spark,
-        pipeline,
-        Stamp(past.last_run, NO_BATCH, GENERATION, None),
-        past.last_arrival or 0,
+    return replace(
+        context_after(spark, pipeline, past),
         state_may_be_expired=past.state_may_be_expired,
         source_was_rewritten=was_rewritten(past),
     )

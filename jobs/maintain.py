@@ -19,7 +19,7 @@ from jobs.maintenance.expiry import expire_rows
 from jobs.microbatch.context import RunContext
 from jobs.microbatch.parallel import run_parallel
 from jobs.publish import unpublished_validated
-from jobs.recompute.resume import finish_open_run, resume_all
+from jobs.recompute.resume import finish_all
 from jobs.reconcile import drop_leftover_copy
 from jobs.sessions.exact_session import in_exact_session
 from windowing.crash import crashpoint
@@ -102,7 +102,7 @@ def maintain(spark: SparkSession, pipeline: Pipeline, now: datetime | None = Non
     if not has_begun(pipeline):
         return Maintenance(())
     with lock.writer(spark, pipeline):
-        past = finish_open_run(spark, pipeline, resume_all(spark, pipeline))
+        past = finish_all(spark, pipeline)
         drop_leftover_copy(spark, pipeline)
         checkpoint = pipeline.table(_CHECKPOINT)
         store_of(checkpoint).delete(checkpoint)

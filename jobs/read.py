@@ -16,8 +16,8 @@ from windowing.location import Location
 from windowing.merge.rule import complete_table
 from windowing.spec.description import describe_window
 from windowing.spec.pipeline import Pipeline
-from windowing.storage import delta, own_tables
-from windowing.storage.kept_open import has_commit
+from windowing.storage import delta
+from windowing.storage.kept_open import has_commit, newest_version
 from windowing.windows.finality import with_finality
 
 
@@ -40,7 +40,7 @@ def read(
     if not published:
         return newest(spark, pipeline, window, past)
     _check_output(pipeline, window, past)
-    entry = _published_entry(pipeline, past, window)
+    entry = published_entry(pipeline, past, window)
     try:
         rows = _read_version(spark, pipeline.table(window), entry.versions[window])
         complete_rows = whole_of(spark, pipeline, window, entry.versions)
@@ -122,10 +122,11 @@ def _read_version(spark: SparkSession, path: Location, version: int | None) -> D
 
     The caller's session may have `spark.databricks.delta.stalenessLimit`.
     """
-    return delta.read(spark, path, own_tables.version(path) if version is None else version)
+    return delta.read(spark, path, newest_version(path) if version is None else version)
 
 
-def _published_entry(pipeline: Pipeline, past: LedgerHistory, window: str) -> LedgerEntry:
+def published_entry(pipeline: Pipeline, past: LedgerHistory, window: str) -> LedgerEntry:
+    """The newest publication, which names the output; UsageError where readers see none of it."""
     if past.published is None or window not in past.published.versions:
         raise UsageError(
             f"{pipeline.name}: {window} has not been published yet; "

@@ -35,7 +35,7 @@ from windowing.merge.rule import Target, output_table
 from windowing.report import difference as differences
 from windowing.report.difference import CLOSE, Difference
 from windowing.report.frame import records
-from windowing.report.rule import Changed, vars_of
+from windowing.report.rule import Changed
 from windowing.report.text import left_open
 from windowing.source import table as source
 from windowing.spec.aggregate_description import describe_aggregate
@@ -74,7 +74,7 @@ class Checked:
 
     def as_json(self) -> dict[str, object]:
         """The result as plain JSON values."""
-        changes = {name: vars_of(change) for name, change in self.windows.items()}
+        changes = {name: vars(change) for name, change in self.windows.items()}
         examples = [example.as_json() for example in self.examples]
         return {
             "agrees": self.agrees,

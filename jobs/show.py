@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from jobs.foreign_errors.source_errors import FILE_GONE
-from jobs.read import explain_missing, whole_of
+from jobs.read import explain_missing, published_entry, whole_of
 from jobs.sessions.exact_session import in_exact_session
 from windowing.admit.digest import EMPTIED
 from windowing.admit.table import REFUSED
@@ -41,7 +41,7 @@ from windowing.source.table import literal
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta, own_tables
-from windowing.storage.kept_open import has_commit
+from windowing.storage.kept_open import has_commit, newest_version
 from windowing.storage.spark_internals import SPARK_ERRORS
 from windowing.windows.finality import with_finality
 
@@ -89,9 +89,9 @@ def show_windows(
     if as_of is not None:
         past, number = _find_as_of(spark, past, pipeline, window, as_of)
     elif published:
-        number = _find_published_version(past, pipeline, window)
+        number = published_entry(pipeline, past, window.name).versions[window.name]
     else:
-        number = own_tables.version(path)
+        number = newest_version(path)
     run = past.run_shown(window.name) if published else past.last_run or None
     watermark_us = past.watermark_of(run) if published else past.watermark
     versions = _find_versions(past, window, number)
@@ -108,15 +108,6 @@ def _find_versions(past: LedgerHistory, window: Window, number: int) -> Mapping[
         if entry.versions.get(window.name) == number:
             return entry.versions
     return None
-
-
-def _find_published_version(past: LedgerHistory, pipeline: Pipeline, window: Window) -> int:
-    if past.published is None or window.name not in past.published.versions:
-        raise UsageError(
-            f"{pipeline.name}: {window.name} is not published yet; "
-            "run `tidemark validate`, then `tidemark publish`"
-        )
-    return past.published.versions[window.name]
 
 
 def _find_as_of(
@@ -149,7 +140,7 @@ def _find_first_run(past: LedgerHistory, window: Window) -> int | str | None:
 def _find_as_of_version(
     spark: SparkSession, past: LedgerHistory, pipeline: Pipeline, window: Window, number: int
 ) -> tuple[LedgerHistory, int]:
-    newest = own_tables.version(pipeline.table(window.name))
+    newest = newest_version(pipeline.table(window.name))
     if number > newest:
         raise UsageError(f"--as-of: {window.name} has the versions 0 to {newest}, not {number}")
     last_seq = None

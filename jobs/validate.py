@@ -15,7 +15,7 @@ from expectations.places import docs_of, suites_of
 from expectations.table import record_outcomes
 from jobs.diagnosis.spec_changes import spec_difference
 from jobs.locking import lock
-from jobs.microbatch.context import RunContext
+from jobs.microbatch.context import RunContext, context_after
 from jobs.recompute.totals import count_accepted, count_partly_late
 from jobs.sessions.exact_session import in_exact_session
 from jobs.validation.alarming import find_holding
@@ -28,10 +28,8 @@ from jobs.validation.validated import (
     recorded_facts,
 )
 from windowing.crash import crashpoint
-from windowing.ledger.rule import GENERATION, LedgerEntry, LedgerHistory
+from windowing.ledger.rule import LedgerEntry, LedgerHistory
 from windowing.ledger.table import read_history
-from windowing.panes.rule import NO_BATCH
-from windowing.panes.table import Stamp
 from windowing.report.text import left_open
 from windowing.spec.aggregate_description import describe_aggregate
 from windowing.spec.kinds import Aligned, Window
@@ -70,7 +68,7 @@ def validate(spark: SparkSession, pipeline: Pipeline, suites: Path | None = None
         title = name_site(subject.run, subject.seq)
         standing = _find_standing(spark, pipeline, past)
         verdict = evaluate(outputs, pipeline, expected, docs_of(pipeline), title, suites, standing)
-        overflows = _list_overflows(_context_of(spark, pipeline, past), outputs, past, subject)
+        overflows = _list_overflows(context_after(spark, pipeline, past), outputs, past, subject)
         outcomes = (*verdict.outcomes, *overflows, *find_holding(pipeline, past, subject))
         result = Validation(subject.run or 0, subject.seq, outcomes, str(verdict.docs_index))
         crashpoint("validate.evaluated")
@@ -108,16 +106,10 @@ def _read_facts(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) ->
     recorded = recorded_facts(pipeline, past)
     if not depends_on_state(past):
         return recorded
-    batch = _context_of(spark, pipeline, past)
+    batch = context_after(spark, pipeline, past)
     accepted = count_accepted(batch)
     partial = dict.fromkeys(recorded.partial, 0) | count_partly_late(batch)
     return replace(recorded, accepted=accepted, partial=partial)
-
-
-def _context_of(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory) -> RunContext:
-    """The context of what reads state after the newest step."""
-    stamp = Stamp(past.last_run, NO_BATCH, GENERATION, None)
-    return RunContext(spark, pipeline, stamp, past.last_arrival or 0)
 
 
 def _list_overflows(

@@ -35,7 +35,7 @@ from windowing.spec.words import join_names
 from windowing.storage import control, own_tables, upkeep
 from windowing.storage.fence import OPERATION
 from windowing.storage.files import list_tables
-from windowing.storage.kept_open import has_commit
+from windowing.storage.kept_open import has_commit, newest_version
 
 HARMLESS = (
     "OPTIMIZE",
@@ -235,7 +235,7 @@ def refusal_of(pipeline: Pipeline, finding: Finding) -> StateRefused:
 
 
 def _read_version(path: Location) -> int | None:
-    return own_tables.version(path) if has_commit(path) else None
+    return newest_version(path) if has_commit(path) else None
 
 
 def _find_foreign_operations(

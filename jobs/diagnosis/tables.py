@@ -22,7 +22,7 @@ from windowing.source import table as source
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta, own_tables, upkeep
-from windowing.storage.kept_open import has_commit
+from windowing.storage.kept_open import has_commit, newest_version
 
 
 def ensure_tables(spark: SparkSession, pipeline: Pipeline) -> None:
@@ -193,4 +193,4 @@ def known_versions(pipeline: Pipeline) -> dict[str, int]:
 
 def table_versions(pipeline: Pipeline) -> dict[str, int]:
     """The newest version of every table of the pipeline that exists, by name."""
-    return {name: own_tables.version(pipeline.table(name)) for name in existing_tables(pipeline)}
+    return {name: newest_version(pipeline.table(name)) for name in existing_tables(pipeline)}

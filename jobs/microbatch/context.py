@@ -9,7 +9,9 @@ from pyspark.sql import functions as F
 from windowing.grid.frame import instant
 from windowing.grid.range import Range
 from windowing.ledger.erased import Erasures
+from windowing.ledger.rule import GENERATION, LedgerExcerpt
 from windowing.panes import table as state
+from windowing.panes.rule import NO_BATCH
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import own_tables
 
@@ -48,6 +50,12 @@ class RunContext:
     def source_may_change(self) -> bool:
         """Whether the source may contain other rows than were once read from it."""
         return self.source_was_rewritten or self.pipeline.source.changes == "feed"
+
+
+def context_after(spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt) -> RunContext:
+    """The context of what works on state and outputs after the newest step, and reads no batch."""
+    stamp = state.Stamp(past.last_run, NO_BATCH, GENERATION, None)
+    return RunContext(spark, pipeline, stamp, past.last_arrival or 0)
 
 
 @dataclass(frozen=True)

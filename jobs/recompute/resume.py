@@ -21,18 +21,21 @@ from windowing.source.rule import pending_changes
 from windowing.spec.pipeline import Pipeline
 
 
-def resume_all(spark: SparkSession, pipeline: Pipeline) -> LedgerHistory:
-    """The history once the pipeline is consistent and nothing but a run is left open.
+def finish_all(spark: SparkSession, pipeline: Pipeline) -> LedgerHistory:
+    """The history once the pipeline is consistent and nothing is left open.
 
     Spec, source, ledger and tables are consistent then; StateRefused where they are not.
     """
     past = read_history(pipeline)
     prepare_run(spark, pipeline, past)
-    return resume_from(spark, pipeline, past)
+    return finish_open_run(spark, pipeline, resume_from(spark, pipeline, past))
 
 
 def resume_from(spark: SparkSession, pipeline: Pipeline, past: Past) -> Past:
-    """The same as `resume_all`, from the history that `prepare_run` has found consistent."""
+    """The history once nothing but a run is left open, from one that `prepare_run` has found good.
+
+    Good is one with which spec, source and tables are consistent.
+    """
     past = apply_spec_change(spark, pipeline, past)
     return finish_open_chunk(spark, pipeline, past)
 

@@ -10,7 +10,6 @@ spec, compared with the one that made the state, or an erasure -> intent -> colu
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import reduce
 from json import dumps, loads
 
@@ -25,6 +24,7 @@ from jobs.recompute.accepted import all_accepted_rows
 from jobs.recompute.erased_ids import delete_ids
 from jobs.recompute.rebuild import rebuild_range
 from jobs.recompute.rebuild_panes import check_limit_of_range
+from jobs.recompute.staging import context_of_chunk
 from jobs.recompute.time_range import TimeRange
 from jobs.recompute.totals import count_accepted
 from windowing.admit.rule import lateness_cuts
@@ -32,7 +32,6 @@ from windowing.columns import JUDGED, TIME, WHY
 from windowing.crash import crashpoint
 from windowing.doctor.rule import advice
 from windowing.errors import StateRefused
-from windowing.grid.zone import micros
 from windowing.ledger.erased import Erasures, read_erased
 from windowing.ledger.evolved import OF_ERASURE, read_evolved
 from windowing.ledger.rule import (
@@ -44,10 +43,8 @@ from windowing.ledger.rule import (
     LedgerHistory,
 )
 from windowing.ledger.table import Past, read_history, record_entries
-from windowing.panes.rule import BACKFILLED, SEEN
-from windowing.panes.table import Stamp
+from windowing.panes.rule import SEEN
 from windowing.source import table as source
-from windowing.source.rule import was_rewritten
 from windowing.spec.fingerprint import AGGREGATE, fingerprint
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
@@ -101,15 +98,8 @@ def rebuild_without_values(
 
 
 def _context_of(spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt) -> RunContext:
-    arrival = max(micros(datetime.now(UTC)), past.last_arrival or 0)
-    return RunContext(
-        spark,
-        pipeline,
-        Stamp(past.last_run, BACKFILLED, GENERATION, None),
-        arrival,
-        source_was_rewritten=was_rewritten(past),
-        erased=past.erasures,
-    )
+    # All events are read, so no window lacks panes that have expired.
+    return replace(context_of_chunk(spark, pipeline, past), state_may_be_expired=False)
 
 
 def _rebuild(

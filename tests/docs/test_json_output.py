@@ -293,9 +293,7 @@ CASES = {
     "setup": (Case("setup", {"jobs.setup.fetch_jars": JAR_NAMES}),),
     "doctor": (
         Case("doctor SPEC", {"jobs.doctor.diagnose": (StateRefused("TABLE_LOST", "gone"),)}, 4),
-        Case(
-            "doctor SPEC", {"jobs.doctor.diagnose": (), "jobs.locking.lock_file.find_lock": LOCK}
-        ),
+        Case("doctor SPEC", {"jobs.doctor.diagnose": (), "jobs.locking.lock_file.find_lock": LOCK}),
     ),
     "doctor --break-lock": (
         Case(

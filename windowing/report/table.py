@@ -24,7 +24,7 @@ from windowing.ledger.rule import (
 from windowing.ledger.table import WATERMARKS, read_history, read_newest_validation
 from windowing.location import Location
 from windowing.report.alarms import Raised, list_alarms
-from windowing.report.rule import Changed
+from windowing.report.rule import Changed, read_changed
 from windowing.report.text import describe_range, list_open_steps
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import Window
@@ -43,7 +43,6 @@ REFUSED_TABLES = ("_late", "_duplicates", "_quarantine")
 They are the keys of `windowing.admit.table.REFUSED`, which can't be imported without Spark.
 """
 _SHOWN_CHECKS = 1_000
-_CHANGES = ("inserted", "updated", "deleted")
 
 
 @dataclass(frozen=True)
@@ -175,11 +174,7 @@ def read_facts(pipeline: Pipeline, open_session: OpenSession) -> Facts:
 
 def sum_changes(windows: Iterable[Window], entry: LedgerEntry) -> Changed:
     """What a step changed in `windows` together."""
-    sums = Changed()
-    for window in windows:
-        counts = [entry.counts.get(f"{window.name}.{change}", 0) for change in _CHANGES]
-        sums = sums + Changed(*counts)
-    return sums
+    return sum((read_changed(entry.counts, window.name) for window in windows), start=Changed())
 
 
 def find_lost(past: LedgerHistory) -> tuple[Lost, ...]:

@@ -149,11 +149,6 @@ def _schema_of(plain: PlainTable) -> T.StructType:
     return T.StructType.fromJson(json.loads(plain.schema_json))
 
 
-def version(path: Location) -> int:
-    """The newest version of the table at `path`; -1 when there is none."""
-    return newest_version(path)
-
-
 def known_version(path: Location) -> int:
     """The newest version of the table that this command has made or has begun with.
 

@@ -169,7 +169,7 @@ def test_show_filters_orders_and_goes_back_in_time(trips: Cli) -> None:
         (1, False, False),
     ]
     assert "finished runs are 1 to 2" in trips("show", "hourly", "--as-of", "9", code=2).stderr
-    assert "is not published yet" in trips("show", "hourly", "--published", code=2).stderr
+    assert "has not been published yet" in trips("show", "hourly", "--published", code=2).stderr
 
 
 def test_tables_show_windows_half_open_and_no_control_characters(trips: Cli) -> None:

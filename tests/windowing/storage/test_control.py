@@ -16,7 +16,7 @@ from deltalake.transaction import AddAction
 from windowing.errors import Busy
 from windowing.grid.zone import FIRST_US, LAST_US
 from windowing.location import Location
-from windowing.storage import compaction, control
+from windowing.storage import compaction, control, next_commit
 
 SCHEMA = pa.schema(
     [
@@ -222,7 +222,7 @@ def test_a_compaction_that_comes_second_leaves_the_files_as_they_are(
 ) -> None:
     path = Location(str(tmp_path / "table"))
     version = write_rows(path, 3)
-    commit = compaction.commit_next
+    commit = next_commit.commit_next
 
     def overtaken(*given: Any) -> None:
         monkeypatch.undo()
