@@ -36,6 +36,10 @@ EVENT_TIME, INPUTS, EVENTS_JUDGED = "event_time", "inputs", "__judged"
 
 The watermark is the one by which the event was admitted.
 """
+FILE, RESCUED = "source_file", "rescued"
+"""The columns that an ingest adds: the file of a row, and as JSON what did not fit."""
+RECORD = "__record"
+"""The text of a record as it stands in its file."""
 META = ("outcome", "reason", "missed", "event_time", "run", "batch", "watermark", "resolved_by")
 """The columns of a refused row besides those of its source row."""
 

@@ -14,13 +14,11 @@ from pyspark.sql import types as T
 from jobs.landing.look import list_files
 from jobs.landing.pinning import Pinned, pin_columns
 from jobs.landing.reading import Sorted, find_damaged, leave_strangers, read_records, sort_files
-from windowing.columns import WHY
+from windowing.columns import FILE, RECORD, WHY
 from windowing.crash import crashpoint
 from windowing.errors import SpecError, UsageError
 from windowing.ingest import table
 from windowing.ingest.fit import fit_rows
-from windowing.ingest.frame import RECORD
-from windowing.ingest.names import FILE
 from windowing.ingest.rule import LandedFile, describe_names
 from windowing.ingest.table import Record, TakenFile
 from windowing.location import Location

@@ -1,6 +1,5 @@
 """The pinned columns of a pipeline's files: read, or inferred from the first files and written."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -172,10 +171,8 @@ def _infer_json(spark: SparkSession, files: Files, found: Sorted) -> dict[str, s
     some = [name for _, names in found.groups for name in names]
     if not some:
         return {}
-    span = str(files.multiline).lower()
-    types = json.loads(landed_files.read_json_types(spark, files.folder, some, span))
-    schema = T.StructType.fromJson(types)
-    return {f.name: f.dataType.simpleString() for f in schema.fields if f.name != "_corrupt_record"}
+    records = landed_files.read_json(spark, files.folder, some, spans=files.multiline)
+    return {name: kind for name, kind in records.dtypes if name != "_corrupt_record"}
 
 
 def _sample(records: Records, guesses: dict[str, Guess]) -> dict[str, list[str | None]]:

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from windowing.columns import FILE, RESCUED
 from windowing.errors import SpecError
-from windowing.ingest.names import FILE, RESCUED, name_columns
+from windowing.ingest.names import name_columns
 from windowing.spec.words import in_quotes, join_names, quote_value, suggest_name
 from windowing.spec.yaml.file import document
 

@@ -10,11 +10,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.columns import WHY
+from windowing.columns import FILE, RECORD, RESCUED, WHY
 from windowing.ingest.columns import PinnedColumn
-from windowing.ingest.frame import RECORD, Records
+from windowing.ingest.frame import Records
 from windowing.ingest.inference import thousands_pattern
-from windowing.ingest.names import FILE, RESCUED
 from windowing.spec.pipeline import CsvForm
 
 _WHOLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)

@@ -10,12 +10,9 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windowing.columns import WHY, quoted
-from windowing.ingest.names import FILE
+from windowing.columns import FILE, RECORD, WHY, quoted
 from windowing.spec.pipeline import CsvForm
 
-RECORD = "__record"
-"""The text of a record as it stands in its file."""
 _FIELDS = "__fields"
 _BROKEN = "__broken"
 _WINDOWS = "windows-1252"

@@ -8,12 +8,10 @@ case alone, and names that are taken, get the next free number: `price_2`.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
+from windowing.columns import FILE, RESCUED
 from windowing.spec.reserved import FEED_COLUMNS, HELPER, SOURCE_COLUMNS
-
-FILE, RESCUED = "source_file", "rescued"
-"""The columns that an ingest adds: the file of a row, and as JSON what did not fit."""
 
 _TAKEN = (FILE, RESCUED, *FEED_COLUMNS, *SOURCE_COLUMNS)
 _UNFIT = re.compile(r"\W+")
@@ -28,8 +26,7 @@ def name_columns(names: Sequence[str], taken: Iterable[str] = ()) -> tuple[str, 
     used = {name.lower() for name in (*_TAKEN, *taken)}
     found = []
     for place, name in enumerate(names, 1):
-        free = _find_free(_clean_name(name, place), used)
-        used.add(free.lower())
+        free = _find_free(_clean_name(name, place), used, str.lower)
         found.append(free)
     return tuple(found)
 
@@ -45,13 +42,14 @@ def _clean_name(name: str, place: int) -> str:
     return f"column_{cleaned}" if cleaned[0].isdigit() else cleaned
 
 
-def _find_free(name: str, used: set[str]) -> str:
-    if name.lower() not in used:
-        return name
-    number = 2
-    while f"{name}_{number}".lower() in used:
+def _find_free(name: str, used: set[str], told_by: Callable[[str], str]) -> str:
+    """The name, or with the first number with which it is not `used` yet; it is then."""
+    free, number = name, 1
+    while told_by(free) in used:
         number += 1
-    return f"{name}_{number}"
+        free = f"{name}_{number}"
+    used.add(told_by(free))
+    return free
 
 
 def tell_apart(header: Sequence[str]) -> tuple[str, ...]:
@@ -63,11 +61,5 @@ def tell_apart(header: Sequence[str]) -> tuple[str, ...]:
     used: set[str] = set()
     found = []
     for place, given in enumerate(header, 1):
-        name = given.strip() or f"column_{place}"
-        number = 1
-        while name in used:
-            number += 1
-            name = f"{given.strip()}_{number}"
-        used.add(name)
-        found.append(name)
+        found.append(_find_free(given.strip() or f"column_{place}", used, str))
     return tuple(found)

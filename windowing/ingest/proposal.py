@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
-from windowing.ingest.names import FILE, RESCUED
+from windowing.columns import FILE, RESCUED
 from windowing.spec.duration import Duration
 
 _SECOND = 1_000_000
@@ -73,7 +73,7 @@ def propose(rows: Rows) -> Proposal | None:
     None where no column has times.
     """
     names = [name for name in (rows[0] if rows else {}) if name not in (FILE, RESCUED)]
-    columns = {name: [row[name] for row in rows] for name in names}
+    columns = {name: [row[name] for row in rows if row[name] is not None] for name in names}
     times = {name: found for name in names if (found := read_times(name, columns[name]))}
     if not times:
         return None
@@ -84,27 +84,26 @@ def propose(rows: Rows) -> Proposal | None:
     left = {name: values for name, values in left.items() if name != event_id and name not in times}
     key = _find_key(left)
     numbers = [name for name in left if name != key and _is_numeric(left[name])]
-    known = [at for at in event_time.us if at is not None]
     return Proposal(
         event_time=Proposed(event_time.written, event_time.why),
         zone=_propose_zone(event_time),
         key=_propose_key(key, columns),
         event_id=None if event_id is None else _propose_id(event_id, columns[event_id]),
-        delay=_propose_delay(known),
-        allowed_lateness=_propose_lateness(known),
+        delay=_propose_delay(event_time.us),
+        allowed_lateness=_propose_lateness(event_time.us),
         aggregates=_propose_aggregates(numbers[:_MOST_NUMBERS]),
-        windows=_propose_windows(known),
+        windows=_propose_windows(event_time.us),
     )
 
 
 @dataclass(frozen=True)
 class Times:
-    """A column as times: microseconds since 1970, None for what is none, and how a spec says it.
+    """A column as times: microseconds since 1970, without what is none, and how a spec says it.
 
     `rank` is lower for what is more surely a time. `is_local`: the times name no zone.
     """
 
-    us: Sequence[int | None]
+    us: Sequence[int]
     written: str
     why: str
     rank: int
@@ -113,24 +112,23 @@ class Times:
 
 def read_times(name: str, values: Sequence[Any]) -> Times | None:
     """The values of a column as times; None where most are none."""
-    known = [value for value in values if value is not None]
-    if not known:
-        return None
-    if isinstance(known[0], bool):
-        return None
-    if isinstance(known[0], datetime):
-        is_local = known[0].tzinfo is None
-        return _times(values, _us_of, name, "a time", 1 if is_local else 0, is_local=is_local)
-    if isinstance(known[0], date):
-        return _times(values, _us_of, name, "a date", 4, is_local=True)
-    if isinstance(known[0], str):
-        return _times(values, _us_of_text, name, "text that is a time", 2, is_local=True)
-    if isinstance(known[0], int) and _EVENT.search(name):
-        for unit, us in _UNITS.items():
-            written = f"{{column: {name}, unit: {unit}}}"
-            found = _times(values, _us_of_number(us), written, f"a number, {unit} since 1970", 3)
-            if found is not None:
-                return found
+    match next(iter(values), None):
+        case bool():
+            return None
+        case datetime() as first:
+            is_local = first.tzinfo is None
+            return _times(values, _us_of, name, "a time", 1 if is_local else 0, is_local=is_local)
+        case date():
+            return _times(values, _us_of, name, "a date", 4, is_local=True)
+        case str():
+            return _times(values, _us_of_text, name, "text that is a time", 2, is_local=True)
+        case int() if _EVENT.search(name):
+            for unit, us in _UNITS.items():
+                written = f"{{column: {name}, unit: {unit}}}"
+                why = f"a number, {unit} since 1970"
+                found = _times(values, _us_of_number(us), written, why, 3)
+                if found is not None:
+                    return found
     return None
 
 
@@ -143,9 +141,8 @@ def _times(
     *,
     is_local: bool = False,
 ) -> Times | None:
-    us = [None if value is None else read(value) for value in values]
-    right = sum(at is not None for at in us)
-    given = sum(value is not None for value in values)
+    us = [at for value in values if (at := read(value)) is not None]
+    right, given = len(us), len(values)
     if right < _FEW_TWICE * given:
         return None
     some = "all of them" if right == given else f"{right:,} of {given:,}"
@@ -199,8 +196,7 @@ def _find_id(columns: Mapping[str, Sequence[Any]]) -> str | None:
 
 
 def _propose_id(name: str, values: Sequence[Any]) -> Proposed:
-    known = [value for value in values if value is not None]
-    twice = len(known) - len(set(known))
+    twice = len(values) - len(set(values))
     found = "no two rows have the same" if not twice else f"{twice:,} rows repeat one"
     return Proposed(name, f"{found}; rows with one id are one event")
 
@@ -222,7 +218,7 @@ def _propose_key(name: str | None, columns: Mapping[str, Sequence[Any]]) -> Prop
     if name is None:
         first = next(iter(columns))
         return Proposed(f"[{first}]", "no column groups events; choose what windows are about")
-    different = len({value for value in columns[name] if value is not None})
+    different = len(set(columns[name]))
     return Proposed(f"[{name}]", f"{different:,} different values; windows are made for each")
 
 
@@ -285,17 +281,14 @@ def _propose_aggregates(numbers: Sequence[str]) -> dict[str, Proposed]:
 
 
 def _is_label(values: Sequence[Any]) -> bool:
-    known = [value for value in values if value is not None]
-    return bool(known) and all(isinstance(value, (str, int)) for value in known)
+    return bool(values) and all(isinstance(value, (str, int)) for value in values)
 
 
 def _is_numeric(values: Sequence[Any]) -> bool:
-    known = [value for value in values if value is not None]
-    return bool(known) and all(
-        isinstance(value, (int, float, Decimal)) and not isinstance(value, bool) for value in known
+    return bool(values) and all(
+        isinstance(value, (int, float, Decimal)) and not isinstance(value, bool) for value in values
     )
 
 
 def _share_of_distinct(values: Sequence[Any]) -> float:
-    known = [value for value in values if value is not None]
-    return len(set(known)) / len(known) if known else 1.0
+    return len(set(values)) / len(values) if values else 1.0

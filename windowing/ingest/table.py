@@ -15,9 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.columns import BATCH, WHY
-from windowing.ingest.frame import RECORD
-from windowing.ingest.names import FILE
+from windowing.columns import BATCH, FILE, RECORD, WHY
 from windowing.ingest.rule import APPLICATION, LandedFile, fence_number, rows_number
 from windowing.location import Location
 from windowing.storage import compaction, control, delta, own_tables, upkeep

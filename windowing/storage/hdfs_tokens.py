@@ -94,7 +94,7 @@ class Tokens:
         if not self._rename_token(file, state.write, write):
             self.client.delete(draft)
             return None
-        done = self._look_at(file, write)
+        done = self._place(file, write, self.client.find(draft))
         # It counts already. Where it can't be moved, whoever is next moves it.
         self._move_content(file, done)
         return done.tag
@@ -108,16 +108,12 @@ class Tokens:
         listed = {Location(each.path).name: each for each in self.client.list_directory(home)}
         tokens = [name.removeprefix(_TOKEN) for name in listed if name.startswith(_TOKEN)]
         write = tokens[0] if tokens else None
-        if write is not None and write in listed:
-            return _State(write, home / write, listed[write], is_moved=False)
-        return _State(write, file, self.client.find(file), is_moved=True)
+        return self._place(file, write, None if write is None else listed.get(write))
 
-    def _look_at(self, file: Location, write: str) -> _State:
-        """The state of a write that has counted, whether or not it does still."""
-        draft = _home(file) / write
-        found = self.client.find(draft)
-        if found is not None:
-            return _State(write, draft, found, is_moved=False)
+    def _place(self, file: Location, write: str | None, draft: FileStatus | None) -> _State:
+        """The state of a write that has counted, whose content lies in a draft until it is moved."""
+        if write is not None and draft is not None:
+            return _State(write, _home(file) / write, draft, is_moved=False)
         return _State(write, file, self.client.find(file), is_moved=True)
 
     def _make_token(self, file: Location) -> None:

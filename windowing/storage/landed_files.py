@@ -3,6 +3,7 @@
 None of them is written here. What they contain is for windowing/ingest.
 """
 
+import gzip
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -11,12 +12,11 @@ import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 
+from windowing.columns import FILE, RECORD
 from windowing.location import Location
 from windowing.storage.spark_internals import SPARK_ERRORS
 from windowing.storage.store import StoredFile, store_of
 
-FILE, RECORD = "source_file", "__record"
-"""The path of a file in its folder, and the text of a record as it stands there."""
 _AT_ONCE = 1 << 20
 _GZIP = 16 + zlib.MAX_WBITS
 """What tells zlib that its input has the header of gzip."""
@@ -59,20 +59,14 @@ def read_beginning(file: Location, most: int, *, is_gzip: bool) -> bytes:
 
 def check_gzip(file: Location) -> None:
     """Reads a file to its end; UnreadableFile where it is not what gzip has written."""
-    with store_of(file).open(file) as content:
-        unpacked = zlib.decompressobj(_GZIP)
-        while packed := content.read(_AT_ONCE):
-            try:
-                while packed:
-                    unpacked.decompress(packed)
-                    packed = unpacked.unused_data
-                    if packed:
-                        # A file of gzip may have several parts.
-                        unpacked = zlib.decompressobj(_GZIP)
-            except zlib.error:
-                raise UnreadableFile("is not compressed by gzip, as its name says") from None
-        if not unpacked.eof:
-            raise UnreadableFile("ends in the middle of what gzip has compressed")
+    try:
+        with store_of(file).open(file) as content, gzip.open(content) as unpacked:
+            while unpacked.read(_AT_ONCE):
+                pass
+    except EOFError:
+        raise UnreadableFile("ends in the middle of what gzip has compressed") from None
+    except (gzip.BadGzipFile, zlib.error):
+        raise UnreadableFile("is not compressed by gzip, as its name says") from None
 
 
 def read_parquet_columns(file: Location) -> tuple[tuple[str, ...], str]:
@@ -137,10 +131,12 @@ def read_parquet(spark: SparkSession, folder: Location, files: Sequence[str]) ->
     return _name_files(reader.load(_spell_paths(folder, files)), folder)
 
 
-def read_json_types(spark: SparkSession, folder: Location, files: Sequence[str], span: str) -> str:
-    """The columns of JSON files with their types, as Spark infers them from all records."""
-    reader = spark.read.format("json").option("multiLine", span)
-    return str(reader.load(_spell_paths(folder, files)).schema.json())
+def read_json(
+    spark: SparkSession, folder: Location, files: Sequence[str], *, spans: bool
+) -> DataFrame:
+    """The records of JSON files, in columns with the types that Spark infers from all of them."""
+    reader = spark.read.format("json").option("multiLine", spans)
+    return reader.load(_spell_paths(folder, files))
 
 
 def _read_texts(reader: DataFrameReader, folder: Location, files: Sequence[str]) -> DataFrame:

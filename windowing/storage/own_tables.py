@@ -260,8 +260,7 @@ def append(rows: DataFrame, after: After, sort: str, most: int | None) -> None:
     plain = _open_to_append(rows, after)
     if plain is not None and not _is_due(plain, after):
         return
-    collected = None if plain is None else collect_few(rows, most)
-    if plain is None or collected is None:
+    if plain is None or (collected := collect_few(rows, most)) is None:
         append_many(rows.sortWithinPartitions(sort), after)
         return
     sorted_rows = collected.sort_by(sort)
@@ -312,8 +311,7 @@ def append_counted(
     them, and nothing is done. There are at `most` so many rows; None where that is not known.
     """
     plain = _find_fitting(on.path, rows.drop(flag).schema)
-    collected = None if plain is None else collect_few(rows, most)
-    if plain is None or collected is None:
+    if plain is None or (collected := collect_few(rows, most)) is None:
         return None
     if collected.num_rows:
         _check_follows(plain, on)

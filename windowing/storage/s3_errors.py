@@ -33,7 +33,7 @@ _BY_CODE = {
     "InvalidAccessKeyId": (errno.EACCES, _REFUSED),
     "SignatureDoesNotMatch": (errno.EACCES, _REFUSED),
     "RequestTimeTooSkewed": (errno.EACCES, "the clock of this host is not that of the store"),
-    "NoSuchBucket": (errno.ENOENT, "there is no such bucket"),
+    "NoSuchBucket": (errno.ENXIO, "there is no such bucket"),
     "PermanentRedirect": (errno.EINVAL, "the bucket is in another region; set AWS_REGION"),
     "NotImplemented": (errno.ENOTSUP, "the store can't do it"),
     "SlowDown": (errno.EBUSY, "the store has too much to do"),

@@ -6,7 +6,7 @@ So each file that is written under a condition carries an id, by which its write
 
 import errno
 import os
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache, partial
@@ -27,7 +27,7 @@ from windowing.storage.s3_settings import FORCE_LOAD
 from windowing.storage.store import StoredFile, Tagged
 
 if TYPE_CHECKING:
-    from obstore import ObjectMeta
+    from obstore import ListResult, ObjectMeta
     from obstore.store import S3Config
 
 Options = tuple[tuple[str, str], ...]
@@ -88,10 +88,8 @@ class S3Store:
                 if found.meta["size"] <= _SMALL_BYTES:
                     return pa.BufferReader(found.bytes().to_bytes())
                 return open_parts(found.meta["size"], partial(self._read_part, file))
-        except FileNotFoundError as error:
-            if error.errno is None:
-                raise FileNotFoundError(*_MISSING, file.text) from None
-            raise
+        except FileNotFoundError:
+            raise FileNotFoundError(*_MISSING, file.text) from None
 
     def _read_part(self, file: Location, start: int, end: int) -> bytes:
         with errors_of_s3(file):
@@ -104,10 +102,8 @@ class S3Store:
         try:
             with errors_of_s3(file):
                 found = obstore.head(self._client(file), _key(file))
-        except FileNotFoundError as error:
-            if error.errno is None:
-                return None
-            raise
+        except FileNotFoundError:
+            return None
         return (found["e_tag"], found["last_modified"])
 
     def write(self, file: Location, content: bytes) -> None:
@@ -145,37 +141,19 @@ class S3Store:
 
     def list_names(self, directory: Location) -> Iterator[str]:
         """The names of the files and directories in a directory, in no order."""
-        client, key = self._client(directory), _key(directory)
-        start = f"{key}/" if key else ""
-        with errors_of_s3(directory):
-            found = obstore.list_with_delimiter(client, key or None)
+        start, found = _start_of(directory), self._look_into(directory)
         paths = [*found["common_prefixes"], *(each["path"] for each in found["objects"])]
         yield from (path.removeprefix(start) for path in paths if path.startswith(start))
 
     def list_directories(self, directory: Location) -> Iterator[str]:
         """The names of the directories in a directory, in no order."""
-        with errors_of_s3(directory):
-            found = obstore.list_with_delimiter(self._client(directory), _key(directory) or None)
-        yield from (path.rpartition("/")[2] for path in found["common_prefixes"])
+        paths = self._look_into(directory)["common_prefixes"]
+        yield from (path.rpartition("/")[2] for path in paths)
 
     def list_tags(self, directory: Location, after: str) -> Iterator[tuple[str, str]]:
         """The files below a directory whose paths come after a text, by a thousand a request."""
-        key = _key(directory)
-        start = f"{key}/" if key else ""
-        pages = obstore.list(
-            self._client(directory),
-            key or None,
-            offset=f"{start}{after}" if after else None,
-            chunk_size=_PAGE,
-        )
-        while True:
-            with errors_of_s3(directory):
-                page = next(pages, None)
-            if page is None:
-                return
-            for each in page:
-                if each["path"].startswith(start):
-                    yield each["path"].removeprefix(start), each["e_tag"] or ""
+        for name, each in self._list_below(directory, after):
+            yield name, each["e_tag"] or ""
 
     def list_files(self, directory: Location) -> Mapping[str, StoredFile]:
         """All files below a directory by their paths from there, in order."""
@@ -203,24 +181,36 @@ class S3Store:
 
     def _list(self, directory: Location) -> "dict[str, ObjectMeta]":
         """All files below a directory, by their paths from there and in their order."""
-        client, key = self._client(directory), _key(directory)
-        start = f"{key}/" if key else ""
         found: dict[str, ObjectMeta] = {}
-        with errors_of_s3(directory):
-            for page in obstore.list(client, key or None, chunk_size=_PAGE):
-                for each in page:
-                    is_below = each["path"].startswith(start)
-                    if is_below and (each["size"] > 0 or self._is_file(client, each["path"])):
-                        found[each["path"].removeprefix(start)] = each
+        for name, each in self._list_below(directory):
+            # An empty object that is no file stands for a directory, and ends with `/`.
+            if each["size"] > 0 or self.identify(directory / name) is not None:
+                found[name] = each
         return dict(sorted(found.items()))
 
-    def _is_file(self, client: Client, key: str) -> bool:
-        """Whether an empty object is a file; the others stand for directories, and end with `/`."""
-        try:
-            obstore.head(client, key)
-        except FileNotFoundError:
-            return False
-        return True
+    def _list_below(
+        self, directory: Location, after: str = ""
+    ) -> "Iterator[tuple[str, ObjectMeta]]":
+        """What is below a directory, by its path from there, which comes after a text."""
+        start = _start_of(directory)
+        pages = obstore.list(
+            self._client(directory),
+            _key(directory) or None,
+            offset=f"{start}{after}" if after else None,
+            chunk_size=_PAGE,
+        )
+        while True:
+            with errors_of_s3(directory):
+                page = next(pages, None)
+            if page is None:
+                return
+            for each in page:
+                if each["path"].startswith(start):
+                    yield each["path"].removeprefix(start), each
+
+    def _look_into(self, directory: Location) -> "ListResult[Sequence[ObjectMeta]]":
+        with errors_of_s3(directory):
+            return obstore.list_with_delimiter(self._client(directory), _key(directory) or None)
 
     def _put_once(self, file: Location, content: bytes, tag: str | None, write_id: str) -> str:
         with errors_of_s3(file):
@@ -238,10 +228,8 @@ class S3Store:
             with errors_of_s3(file):
                 found = obstore.get(self._client(file), _key(file))
                 content = found.bytes().to_bytes()
-        except FileNotFoundError as error:
-            if error.errno is None:
-                return None
-            raise
+        except FileNotFoundError:
+            return None
         return _Written(content, found.meta["e_tag"] or "", found.attributes.get(_WRITE_ID))
 
     def _client(self, place: Location) -> Client:
@@ -274,6 +262,12 @@ def _make_client(bucket: str, store: S3Store, _: Options) -> Client:
 def _list_variables() -> Options:
     """The variables that the library reads by itself."""
     return tuple((name, value) for name, value in os.environ.items() if name[:4].upper() == "AWS_")
+
+
+def _start_of(directory: Location) -> str:
+    """How the keys of all that is in a directory begin."""
+    key = _key(directory)
+    return f"{key}/" if key else ""
 
 
 def _key(place: Location) -> str:
