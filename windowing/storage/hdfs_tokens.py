@@ -111,7 +111,7 @@ class Tokens:
         return self._place(file, write, None if write is None else listed.get(write))
 
     def _place(self, file: Location, write: str | None, draft: FileStatus | None) -> _State:
-        """The state of a write that has counted, whose content lies in a draft until it is moved."""
+        """The state of a write that counts. Its content lies in a draft until it is moved."""
         if write is not None and draft is not None:
             return _State(write, _home(file) / write, draft, is_moved=False)
         return _State(write, file, self.client.find(file), is_moved=True)

@@ -33,7 +33,7 @@ _BY_CODE = {
     "InvalidAccessKeyId": (errno.EACCES, _REFUSED),
     "SignatureDoesNotMatch": (errno.EACCES, _REFUSED),
     "RequestTimeTooSkewed": (errno.EACCES, "the clock of this host is not that of the store"),
-    "NoSuchBucket": (errno.ENXIO, "there is no such bucket"),
+    "NoSuchBucket": (errno.ENOENT, "there is no such bucket"),
     "PermanentRedirect": (errno.EINVAL, "the bucket is in another region; set AWS_REGION"),
     "NotImplemented": (errno.ENOTSUP, "the store can't do it"),
     "SlowDown": (errno.EBUSY, "the store has too much to do"),
@@ -57,6 +57,10 @@ _DENIED = (errno.EACCES, "the store refuses the credentials")
 
 class NoAnswer(OSError):
     """An error after which it is unknown whether the store did what it was asked."""
+
+
+class NoBucket(OSError):
+    """An error of a bucket that is not there, which is no missing file."""
 
 
 @contextmanager
@@ -100,7 +104,8 @@ def _explain(place: Location, text: str) -> OSError | None:
     """The error that the text of any library tells of, as far as S3 or the way to it is named."""
     code, status = _find(_CODE, text), _find(_STATUS, text)
     if code in _BY_CODE:
-        return OSError(*_BY_CODE[code], place.text)
+        known = NoBucket if code == "NoSuchBucket" else OSError
+        return known(*_BY_CODE[code], place.text)
     if code or status:
         # Behind an error of its own a server may have done what it was asked.
         kind = OSError if status and status.startswith("4") else NoAnswer
