@@ -21,8 +21,7 @@ from windowing.admit.rule import advance_watermark, later_watermark
 from windowing.admit.table import REFUSED
 from windowing.errors import SpecError, TidemarkError
 from windowing.grid.zone import micros
-from windowing.ledger.rule import MAX_TIME
-from windowing.ledger.table import read_history
+from windowing.ledger.table import find_highest_time, read_history
 from windowing.location import Location
 from windowing.report.difference import Difference, find_difference
 from windowing.report.frame import records
@@ -186,8 +185,7 @@ class Stage:
 
         The events of the run itself may have moved it further.
         """
-        done = run.past.done(run.number)
-        highest = max((e.counts[MAX_TIME] for e in done if MAX_TIME in e.counts), default=None)
+        highest = find_highest_time(run.past.done(run.number))
         delay_us = self.pipeline.watermark.delay_us
         own = advance_watermark(run.past.watermark, highest, run.arrival_us, delay_us)
         return later_watermark(own, watermark_us)

@@ -63,7 +63,7 @@ Progress = Callable[[int, int], None]
 def backfill(
     pipeline: "Pipeline",
     *,
-    as_json: bool,
+    printer: Printer,
     start: datetime | None,
     end: datetime | None,
     how: str | None,
@@ -87,20 +87,19 @@ def backfill(
                 "--source newest writes; leave it out, or leave out --dry-run and --check, which "
                 "write nothing"
             )
-        _follow(Printer(as_json=as_json), pipeline, bounds, validate=validate)
+        _follow(printer, pipeline, bounds, validate=validate)
         return
     if validate and how is not None:
         raise UsageError(
             "--validate needs a backfill that writes; leave it out, or leave out --dry-run and "
             "--check, which write nothing"
         )
-    act = {
-        (None, False): _backfill,
-        (None, True): _backfill_and_validate,
-        ("plan", False): _plan,
-        ("check", False): _check,
-    }[how, validate]
-    act(Printer(as_json=as_json), pipeline, *bounds)
+    if how == "plan":
+        _plan(printer, pipeline, *bounds)
+    elif how == "check":
+        _check(printer, pipeline, *bounds)
+    else:
+        _backfill(printer, pipeline, *bounds, validate=validate)
 
 
 def _check_range(
@@ -160,19 +159,15 @@ def _check(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetim
         )
 
 
-def _backfill(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetime) -> None:
-    session = _open_session(pipeline)
-    report = _backfill_range(printer, session, pipeline, start, end)
-    printer.finish(report.as_json())
-
-
-def _backfill_and_validate(
-    printer: Printer, pipeline: "Pipeline", start: datetime, end: datetime
+def _backfill(
+    printer: Printer, pipeline: "Pipeline", start: datetime, end: datetime, *, validate: bool
 ) -> None:
-    preload_expectations()
+    if validate:
+        preload_expectations()
     session = _open_session(pipeline)
     report = _backfill_range(printer, session, pipeline, start, end)
-    validate_written(printer, session, pipeline)
+    if validate:
+        validate_written(printer, session, pipeline)
     printer.finish(report.as_json())
 
 

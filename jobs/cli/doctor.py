@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     help="Only end the lock of a command that is lost, after asking, on storage without locks.",
 )
 @click.option("--yes", is_flag=True, help="Break the lock without asking.")
-def doctor(pipeline: "Pipeline", *, as_json: bool, break_lock: bool, yes: bool) -> None:
+def doctor(pipeline: "Pipeline", *, printer: Printer, break_lock: bool, yes: bool) -> None:
     """Check that source, ledger, tables and pointer are consistent; exit 4 if not.
 
     Every run makes the same diagnosis before it begins. Nothing is written.
@@ -34,7 +34,7 @@ def doctor(pipeline: "Pipeline", *, as_json: bool, break_lock: bool, yes: bool) 
     ends at once: what its holder has not committed is lost, and the next command finishes the rest.
     """
     if break_lock:
-        _break_lock(pipeline, as_json=as_json, yes=yes)
+        _break_lock(printer, pipeline, yes=yes)
         return
     from jobs.locking.lock_file import find_lock
     from jobs.sessions.profiles import TINY
@@ -43,7 +43,6 @@ def doctor(pipeline: "Pipeline", *, as_json: bool, break_lock: bool, yes: bool) 
     from jobs.doctor import diagnose
 
     found = diagnose(session, pipeline)
-    printer = Printer(as_json=as_json)
     if found:
         rows = [[refused.code, refused.message] for refused in found]
         printer.table(["finding", "what"], rows, pipeline.name)
@@ -61,10 +60,9 @@ def doctor(pipeline: "Pipeline", *, as_json: bool, break_lock: bool, yes: bool) 
         raise Failure(_describe_findings(pipeline, found), REFUSED)
 
 
-def _break_lock(pipeline: "Pipeline", *, as_json: bool, yes: bool) -> None:
+def _break_lock(printer: Printer, pipeline: "Pipeline", *, yes: bool) -> None:
     from jobs.locking.broken_lock import break_lock, find_lock_to_break
 
-    printer = Printer(as_json=as_json)
     held = find_lock_to_break(pipeline)
     if held is not None and not yes:
         confirm(

@@ -42,7 +42,7 @@ idle_option = click.option(
 @idle_option
 @json_option
 @debug
-def start(*, idle_minutes: int, as_json: bool) -> None:
+def start(*, idle_minutes: int, printer: Printer) -> None:
     """Start an engine in the background, and wait until it is warm.
 
     One that is up already stays as it is.
@@ -53,18 +53,17 @@ def start(*, idle_minutes: int, as_json: bool) -> None:
     before = engine_status()
     status = start_engine(idle_minutes)
     began = before is None or before.pid != status.pid
-    _print_status(as_json=as_json, status=status, sentence="is up" if began else "was up already")
+    _print_status(printer, status, "is up" if began else "was up already")
 
 
 @engine.command()
 @json_option
 @debug
-def stop(*, as_json: bool) -> None:
+def stop(*, printer: Printer) -> None:
     """End the engine, after the command that it runs."""
     from jobs.engine.control import stop_engine
 
     was_up = stop_engine()
-    printer = Printer(as_json=as_json)
     printer.line("the engine has ended" if was_up else "no engine was up")
     printer.finish({"up": False, "was_up": was_up})
 
@@ -72,17 +71,16 @@ def stop(*, as_json: bool) -> None:
 @engine.command()
 @json_option
 @debug
-def status(*, as_json: bool) -> None:
+def status(*, printer: Printer) -> None:
     """Show whether an engine is up, and whether commands of this terminal use it."""
     from jobs.engine.control import engine_status
 
     found = engine_status()
     if found is None:
-        printer = Printer(as_json=as_json)
         printer.line("no engine is up; `tidemark engine start` starts one")
         printer.finish({"up": False})
         return
-    _print_status(as_json=as_json, status=found, sentence="is up")
+    _print_status(printer, found, "is up")
 
 
 @engine.command(hidden=True)
@@ -114,8 +112,7 @@ def serve(*, idle_minutes: int) -> None:
     Engine(listen(directory.socket), spark, settings).serve()
 
 
-def _print_status(*, as_json: bool, status: "Status", sentence: str) -> None:
-    printer = Printer(as_json=as_json)
+def _print_status(printer: Printer, status: "Status", sentence: str) -> None:
     printer.line(
         f"an engine {sentence}: process {status.pid}, {status.state}, "
         f"{count(status.commands, 'command')} so far; "

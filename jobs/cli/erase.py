@@ -36,7 +36,7 @@ _LIFT = "Read the rows of an erased key or value again from now on; nothing is d
 def erase(
     pipeline: "Pipeline",
     *,
-    as_json: bool,
+    printer: Printer,
     keys: tuple[str, ...],
     conditions: tuple[str, ...],
     lift: bool,
@@ -62,7 +62,6 @@ def erase(
 
     # What is rebuilt from the source may be much more than the tables contain.
     session = open_to_write(pipeline, FULL if condition else choose_for_tables(pipeline))
-    printer = Printer(as_json=as_json)
     if lift:
         lifted = _lift(session, pipeline, key, condition)
         printer.line(_describe_lifted(pipeline, what, lifted))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @common
-def explain(pipeline: "Pipeline", *, as_json: bool) -> None:
+def explain(pipeline: "Pipeline", *, printer: Printer) -> None:
     """Print the plan of the next run; write nothing.
 
     Shows the versions of the source that it would read, the watermark, and for each output the
@@ -31,7 +31,6 @@ def explain(pipeline: "Pipeline", *, as_json: bool) -> None:
     from jobs.explain import explain as plan_of
 
     plan = plan_of(session, pipeline)
-    printer = Printer(as_json=as_json)
     printer.line(f"{pipeline.name}: run {plan.run} would read {_describe_news(plan.news)}")
     printer.facts(_plan_facts(pipeline, plan))
     columns = [

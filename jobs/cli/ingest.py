@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Take nothing; files that were written again after they were taken count as taken.",
 )
-def ingest(pipeline: "Pipeline", *, as_json: bool, keep_taken: bool) -> None:
+def ingest(pipeline: "Pipeline", *, printer: Printer, keep_taken: bool) -> None:
     """Take files that have landed into the source table, each once.
 
     Their records are appended. The spec says in source.files where files land and how they are
@@ -35,7 +35,6 @@ def ingest(pipeline: "Pipeline", *, as_json: bool, keep_taken: bool) -> None:
     from jobs.ingest import ingest as ingest_now
     from jobs.landing.look import keeper_of
 
-    printer = Printer(as_json=as_json)
     probe_lock(keeper_of(pipeline))
     if keep_taken:
         _keep_taken(printer, pipeline)

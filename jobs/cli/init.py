@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 )
 @json_option
 @debug
-def init(folder: Path, *, file: Path | None, as_json: bool) -> None:
+def init(folder: Path, *, file: Path | None, printer: Printer) -> None:
     """Make the folder of a new pipeline, proposed from a file.
 
     FOLDER must not exist yet. Event time, key, id, aggregates, windows, delay and lateness are
@@ -40,7 +40,6 @@ def init(folder: Path, *, file: Path | None, as_json: bool) -> None:
     from windowing.ingest import example
 
     check_free(folder)
-    printer = Printer(as_json=as_json)
     name = _name_pipeline(folder)
     sample = _sample_orders() if file is None else sample_file(file)
     project = propose_project(open_to_read(TINY), name, sample)

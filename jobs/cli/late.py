@@ -42,7 +42,7 @@ OUTCOMES = ("late", "partial", "duplicate", "quarantined")
 def late(
     pipeline: "Pipeline",
     *,
-    as_json: bool,
+    printer: Printer,
     outcomes: tuple[str, ...],
     keys: tuple[str, ...],
     start: datetime | None,
@@ -69,7 +69,6 @@ def late(
         session = open_to_read(choose_for_tables(pipeline))
         wanted = Wanted(wanted_keys, start, end, not reverse, limit)
         found = show_refused(session, pipeline, wanted_outcomes, wanted, as_of)
-    printer = Printer(as_json=as_json)
     counts = [f"{n:,} {outcome}" for outcome, n in found.counts.items()]
     printer.line(f"{pipeline.name}: {', '.join(counts)}")
     if found.rows:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @common
-def maintain(pipeline: "Pipeline", *, as_json: bool) -> None:
+def maintain(pipeline: "Pipeline", *, printer: Printer) -> None:
     """Compact state and files, and delete data past its retention.
 
     No value of an output changes. Older versions of outputs can be read for 30 days, or for as long
@@ -28,7 +28,6 @@ def maintain(pipeline: "Pipeline", *, as_json: bool) -> None:
     done = Maintenance(())
     if has_begun(pipeline):
         done = maintain_now(open_to_write(pipeline, choose_for_tables(pipeline)), pipeline)
-    printer = Printer(as_json=as_json)
     if not done.tables:
         printer.line(f"{pipeline.name}: nothing to maintain, because there is no run yet")
     else:

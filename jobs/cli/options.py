@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from jobs.cli.spark_extra import require_spark_extra
+from jobs.console import Printer
 from windowing.errors import UsageError
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
@@ -88,7 +89,7 @@ def debug(command: F) -> F:
 
 
 def common(command: F) -> F:
-    """Adds SPEC (a Pipeline), --json and --debug, and requires Spark once all of them are read.
+    """Adds SPEC (a Pipeline), --json (a Printer) and --debug; requires Spark once all are read.
 
     So a wrong spec is reported first, also where Spark isn't installed. The command raises
     StateRefused for a damaged control table, wherever it reads one.
@@ -108,9 +109,15 @@ def common(command: F) -> F:
 
 
 def json_option(command: F) -> F:
-    """Adds --json."""
+    """Adds --json, and gives the command the printer that this asks for."""
     text = "Print one JSON object on stdout, everything else on stderr."
-    return click.option("--json", "as_json", is_flag=True, help=text)(command)
+    return click.option("--json", "printer", is_flag=True, callback=_open_printer, help=text)(
+        command
+    )
+
+
+def _open_printer(_: click.Context, __: click.Parameter, value: bool) -> Printer:  # noqa: FBT001
+    return Printer(as_json=value)
 
 
 def key_option(command: F) -> F:

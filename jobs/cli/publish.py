@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     metavar="REASON",
     help="Publish although expectations failed, and record the reason.",
 )
-def publish(pipeline: "Pipeline", *, as_json: bool, accept: str | None) -> None:
+def publish(pipeline: "Pipeline", *, printer: Printer, accept: str | None) -> None:
     """Publish the newest validated versions of all outputs.
 
     Readers use the published versions until the next publish. Exit 3 if expectations failed or were
@@ -36,7 +36,6 @@ def publish(pipeline: "Pipeline", *, as_json: bool, accept: str | None) -> None:
 
     probe_lock(pipeline)
     published = publish_newest(pipeline, accept)
-    printer = Printer(as_json=as_json)
     if not published.run:
         printer.line(f"{pipeline.name}: nothing is published, because there is no run yet")
         printer.finish(published.as_json())

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @common
-def recover(pipeline: "Pipeline", *, as_json: bool) -> None:
+def recover(pipeline: "Pipeline", *, printer: Printer) -> None:
     """Rebuild a `_published.json` that is newer than the ledger.
 
     It then names again what the ledger has published. Exit 4, and a message that says what to do,
@@ -26,7 +26,6 @@ def recover(pipeline: "Pipeline", *, as_json: bool) -> None:
     from jobs.doctor import recover as recover_now
 
     repaired = recover_now(session, pipeline)
-    printer = Printer(as_json=as_json)
     for finding in repaired.findings:
         printer.line(f"{pipeline.name}: repaired {finding.code}: {finding.found}")
     if not repaired.findings:

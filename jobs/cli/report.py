@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="The file to write. Default: _report.html beside the tables.",
 )
-def report(pipeline: "Pipeline", *, as_json: bool, output: Path | None) -> None:
+def report(pipeline: "Pipeline", *, printer: Printer, output: Path | None) -> None:
     """Write one self-contained HTML page of runs, outputs and quality."""
     from datetime import UTC, datetime
 
@@ -34,7 +34,6 @@ def report(pipeline: "Pipeline", *, as_json: bool, output: Path | None) -> None:
 
     page = pipeline.table("_report.html")
     target = output or page
-    printer = Printer(as_json=as_json)
     if output is None and not has_directory(pipeline.root):
         # Whoever has moved the lake would find a second one here.
         printer.line(f"{pipeline.name}: no report, because there is nothing at {pipeline.root} yet")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.command()
 @common
 @click.option("--yes", is_flag=True, help="Delete without asking.")
-def reset(pipeline: "Pipeline", *, as_json: bool, yes: bool) -> None:
+def reset(pipeline: "Pipeline", *, printer: Printer, yes: bool) -> None:
     """Start over: delete what runs have made, after asking.
 
     State, outputs, ledger and pointer are deleted; the source stays. The next run reads the
@@ -30,7 +30,6 @@ def reset(pipeline: "Pipeline", *, as_json: bool, yes: bool) -> None:
     from jobs.reset import reset as reset_now
 
     probe_lock(pipeline)
-    printer = Printer(as_json=as_json)
     found = holding(pipeline)
     if found.size and not yes:
         _ask(found)

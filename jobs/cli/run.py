@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 @common
 @click.option("--arrival", type=Instant(), help=f"Use this time instead of the host clock. {TIMES}")
 @validate_option
-def run(pipeline: "Pipeline", *, as_json: bool, arrival: datetime | None, validate: bool) -> None:
+def run(
+    pipeline: "Pipeline", *, printer: Printer, arrival: datetime | None, validate: bool
+) -> None:
     """Process everything that is new in the source, then stop.
 
     Prints how many rows had each outcome, the watermark, and how many rows of each output changed.
@@ -34,7 +36,6 @@ def run(pipeline: "Pipeline", *, as_json: bool, arrival: datetime | None, valida
     """
     if arrival is not None:
         _refuse_future(pipeline, arrival)
-    printer = Printer(as_json=as_json)
     from windowing.storage.kept_open import lake_seen
 
     probe_lock(pipeline)

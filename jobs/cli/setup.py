@@ -11,7 +11,7 @@ from windowing.report.text import count
 @click.command()
 @json_option
 @debug
-def setup(*, as_json: bool) -> None:
+def setup(*, printer: Printer) -> None:
     """Fetch the JARs of Delta and S3, once for each environment.
 
     They are verified by SHA-256 and stored in the environment that Tidemark is installed in, or in
@@ -24,7 +24,6 @@ def setup(*, as_json: bool) -> None:
     from jobs.setup import SHA256, fetch_jars
 
     fetched = fetch_jars(verbose=debugging())
-    printer = Printer(as_json=as_json)
     if fetched:
         printer.line(f"{JARS}: fetched and verified {count(len(fetched), 'JAR')}")
     else:

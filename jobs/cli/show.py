@@ -51,7 +51,7 @@ def show(
     pipeline: "Pipeline",
     window: str,
     *,
-    as_json: bool,
+    printer: Printer,
     keys: tuple[str, ...],
     start: datetime | None,
     end: datetime | None,
@@ -80,7 +80,6 @@ def show(
 
     wanted = Wanted(wanted_keys, start, end, reverse, limit)
     seen = show_windows(session, pipeline, chosen, wanted, published=published, as_of=as_of)
-    printer = Printer(as_json=as_json)
     if seen.version is None:
         printer.line(f"{pipeline.name}: no rows, because {seen.missing}")
     else:

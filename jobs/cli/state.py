@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 def state(
     pipeline: "Pipeline",
     *,
-    as_json: bool,
+    printer: Printer,
     window: str | None,
     keys: tuple[str, ...],
     start: datetime | None,
@@ -65,7 +65,6 @@ def state(
         session = open_to_read(choose_for_tables(pipeline))
         wanted = Wanted(wanted_keys, start, end, not reverse, limit)
         partials = show_partials(session, pipeline, chosen, wanted, as_of)
-    printer = Printer(as_json=as_json)
     result: dict[str, object] = {"pipeline": pipeline.name, "tables": [t.as_json() for t in tables]}
     if tables:
         columns = ["table", "windows", "rows", "files", "size", "newest run", "newest batch"]

@@ -27,7 +27,7 @@ _SUFFIXES = (".yaml", ".yml")
 @click.argument("paths", nargs=-1, metavar="[SPEC]...")
 @json_option
 @debug
-def status(paths: tuple[str, ...], *, as_json: bool) -> None:
+def status(paths: tuple[str, ...], *, printer: Printer) -> None:
     """Say how pipelines stand, without Spark; exit 5 for attention.
 
     SPEC is the file of a pipeline, or a directory whose *.yaml and *.yml files are; without one it
@@ -42,7 +42,6 @@ def status(paths: tuple[str, ...], *, as_json: bool) -> None:
 
     # All of them are judged at one time.
     found, refused = _read_all(pipelines, datetime.now(UTC))
-    printer = Printer(as_json=as_json)
     _print_table(printer, found)
     for each in found:
         for reason in each.reasons:

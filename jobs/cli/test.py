@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 )
 @json_option
 @debug
-def check(paths: tuple[str, ...], *, text: str | None, as_json: bool) -> None:
+def check(paths: tuple[str, ...], *, text: str | None, printer: Printer) -> None:
     """Play TRANSCRIPTs against their specs; exit 3 if one disagrees.
 
     A TRANSCRIPT is a YAML file with the steps of a test: rows that are added to the source, a
@@ -39,7 +39,6 @@ def check(paths: tuple[str, ...], *, text: str | None, as_json: bool) -> None:
     from jobs.transcripts import play_transcripts
 
     session = open_to_read(TEST)
-    printer = Printer(as_json=as_json)
     verdicts: list[Verdict] = []
     for verdict in play_transcripts(session, chosen):
         verdicts.append(verdict)

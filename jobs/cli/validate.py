@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 )
 @limit_option
 def validate(
-    pipeline: "Pipeline", *, as_json: bool, again: bool, failing: bool, limit: int
+    pipeline: "Pipeline", *, printer: Printer, again: bool, failing: bool, limit: int
 ) -> None:
     """Evaluate the expectations of the newest run; exit 3 if it fails.
 
@@ -53,7 +53,6 @@ def validate(
         session = _open_session(pipeline)
     found = recorded or _evaluate(session, pipeline)
     listed = _list_failing(session, pipeline, found, limit) if failing and found.failed else ()
-    printer = Printer(as_json=as_json)
     result = found.as_json()
     if failing:
         result |= {"failing": [each.as_json() for each in listed]}
