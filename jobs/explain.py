@@ -183,11 +183,11 @@ def _whole_source(spark: SparkSession, table: Location, version: int) -> News:
 def _event_times(commits: list[Commit]) -> tuple[datetime, datetime] | None:
     """The first and the last event time, if every commit that added files records its own."""
     adding = [c for c in commits if c.files]
-    lows = [c.low for c in adding if c.low]
-    highs = [c.high for c in adding if c.high]
+    lows = [c.low_us for c in adding if c.low_us is not None]
+    highs = [c.high_us for c in adding if c.high_us is not None]
     if not adding or len(lows) < len(adding) or len(highs) < len(adding):
         return None
-    return min(lows), max(highs)
+    return moment(min(lows)), moment(max(highs))
 
 
 def _explain_output(

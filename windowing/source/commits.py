@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from windowing.grid.zone import micros
+from windowing.storage.table_figures import FileFigures
+
 
 @dataclass(frozen=True)
 class Commit:
     """Files and rows that a commit added.
 
-    `rows` is None where a file has no statistics. `rewrites` is whether it removed rows. `low` and
-    `high` are the first and the last event time in the files that it added or removed, to the
-    millisecond; None where the statistics have no such column.
+    `rows` is None where a file has no statistics. `rewrites` is whether it removed rows. `low_us`
+    and `high_us` are the first and the last event time in the files that it added or removed, to
+    the millisecond; None where the statistics have no such column.
     """
 
     version: int
@@ -21,26 +24,25 @@ class Commit:
     files: int
     rows: int | None
     rewrites: bool
-    low: datetime | None = None
-    high: datetime | None = None
+    low_us: int | None = None
+    high_us: int | None = None
 
 
 def read_commit(version: int, text: str, event_time: str) -> Commit:
-    """The commit whose JSON lines are `text`; `low` and `high` are of the column `event_time`."""
+    """The commit whose JSON lines are `text`; its times are those of the column `event_time`."""
     actions = parse_actions(text)
-    added = changed_files(actions, "add")
-    removed = changed_files(actions, "remove")
-    stats_of_added = [read_stats(file) for file in added]
-    stats_of_removed = [read_stats(file) for file in removed]
-    all_stats = [*stats_of_added, *stats_of_removed]
+    added = [read_figures(file, event_time) for file in changed_files(actions, "add")]
+    removed = [read_figures(file, event_time) for file in changed_files(actions, "remove")]
+    lows = [file.low_us for file in (*added, *removed) if file.low_us is not None]
+    highs = [file.high_us for file in (*added, *removed) if file.high_us is not None]
     return Commit(
         version,
         operation=operation_of(actions),
         files=len(added),
-        rows=total(stats.get("numRecords") for stats in stats_of_added),
+        rows=total(file.rows for file in added),
         rewrites=bool(removed),
-        low=min(_read_times(all_stats, "minValues", event_time), default=None),
-        high=max(_read_times(all_stats, "maxValues", event_time), default=None),
+        low_us=min(lows, default=None),
+        high_us=max(highs, default=None),
     )
 
 
@@ -81,30 +83,19 @@ def changed_files(actions: list[dict[str, Any]], action: str) -> list[dict[str, 
     return changed
 
 
-def read_stats(file: Mapping[str, Any]) -> dict[str, Any]:
-    """The statistics of a file in a commit; empty where it has none."""
+def read_figures(file: Mapping[str, Any], event_time: str) -> FileFigures:
+    """What the statistics of a file in a commit say; its times are those of a column."""
     text = file.get("stats")
-    found: dict[str, Any] = json.loads(text) if text else {}
-    return found
+    stats = json.loads(text) if text else {}
+    low, high = (_read_time(stats.get(end, {}), event_time) for end in ("minValues", "maxValues"))
+    return FileFigures(stats.get("numRecords"), low, high)
 
 
-def _read_times(stats: list[dict[str, Any]], end: str, column: str) -> list[datetime]:
-    """The values of a time column; `end` is minValues or maxValues."""
-    found = []
-    for each in stats:
-        at = read_time(each, end, column)
-        if at is not None:
-            found.append(at)
-    return found
-
-
-def read_time(stats: Mapping[str, Any], end: str, column: str) -> datetime | None:
-    """The least or the greatest instant of a column; `end` is minValues or maxValues.
-
-    None where the statistics do not tell it.
-    """
-    value = stats.get(end, {}).get(column)
-    return _parse_aware(value) if isinstance(value, str) else None
+def _read_time(values: Mapping[str, Any], column: str) -> int | None:
+    """The instant of a column, in microseconds; None where the statistics do not tell it."""
+    value = values.get(column)
+    at = _parse_aware(value) if isinstance(value, str) else None
+    return None if at is None else micros(at)
 
 
 def _parse_aware(text: str) -> datetime | None:

@@ -9,13 +9,11 @@ from typing import Any
 from urllib.parse import unquote
 
 from windowing.grid.range import Range, cover_known
-from windowing.grid.zone import micros
 from windowing.source.commits import (
     changed_files,
     operation_of,
     parse_actions,
-    read_stats,
-    read_time,
+    read_figures,
     total,
 )
 from windowing.storage.table_figures import FileFigures
@@ -59,7 +57,7 @@ def find_rewrites(
             if "add" in action:
                 # What OPTIMIZE has written may be removed later, too.
                 file = action["add"]
-                known[_path_of(file)] = _read_figures(file, event_time)
+                known[_path_of(file)] = read_figures(file, event_time)
         if removed:
             written = [_apply_marks(known[_path_of(file)], file) for file in added]
             found.append(
@@ -81,16 +79,6 @@ def cover_rewrites(rewrites: Sequence[Rewrite]) -> Range | None:
 
 def _path_of(file: Mapping[str, Any]) -> str:
     return unquote(file["path"])
-
-
-def _read_figures(file: Mapping[str, Any], event_time: str) -> FileFigures:
-    stats = read_stats(file)
-    low, high = (read_time(stats, end, event_time) for end in ("minValues", "maxValues"))
-    return FileFigures(
-        stats.get("numRecords"),
-        None if low is None else micros(low),
-        None if high is None else micros(high),
-    )
 
 
 def _apply_marks(figures: FileFigures | None, file: Mapping[str, Any]) -> FileFigures | None:

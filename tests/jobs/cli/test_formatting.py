@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from jobs.cli.format import join_evolved
 from jobs.cli.main import main
+from windowing.grid.zone import micros
 from windowing.report.rule import RunReport
 from windowing.report.text import interval, plain
 from windowing.source.commits import read_commit, total
@@ -63,9 +64,9 @@ def test_a_commit_is_read_from_its_statistics() -> None:
         3,
         False,
     )
-    assert (read.low, read.high) == (
-        datetime(2013, 1, 1, 5, tzinfo=UTC),
-        datetime(2013, 1, 1, 6, tzinfo=UTC),
+    assert (read.low_us, read.high_us) == (
+        micros(datetime(2013, 1, 1, 5, tzinfo=UTC)),
+        micros(datetime(2013, 1, 1, 6, tzinfo=UTC)),
     )
 
 
@@ -75,7 +76,7 @@ def test_a_commit_that_takes_rows_away_says_so_and_unknown_rows_stay_unknown() -
         {"add": {"path": "b", "dataChange": True}},
     ]
     read = read_commit(1, "\n".join(json.dumps(line) for line in lines), "at")
-    assert (read.rewrites, read.rows, read.low) == (True, None, None)
+    assert (read.rewrites, read.rows, read.low_us) == (True, None, None)
     assert total([1, None]) is None
 
 
