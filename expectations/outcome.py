@@ -93,16 +93,8 @@ class Validation:
 
     def as_json(self) -> dict[str, object]:
         """The result as plain JSON values; only failed expectations are listed."""
-        failed = [
-            {
-                "window": outcome.window,
-                "expectation": outcome.expectation,
-                "severity": outcome.severity,
-                "detail": outcome.detail,
-                "accepted": outcome.accepted,
-            }
-            for outcome in self.failed
-        ]
+        shown = ("window", "expectation", "severity", "detail", "accepted")
+        failed = [{name: getattr(outcome, name) for name in shown} for outcome in self.failed]
         return {
             "run": self.run,
             "passed": self.passed,

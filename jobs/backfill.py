@@ -27,6 +27,7 @@ from windowing.ledger.counts import sum_entry_counts
 from windowing.ledger.rule import MAINTAIN_DONE, LedgerEntry, LedgerHistory
 from windowing.ledger.table import read_history
 from windowing.report.rule import RunReport, run_report
+from windowing.report.text import plain_fields
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta_log
 from windowing.windows.reach import find_reach
@@ -49,11 +50,7 @@ class BackfillPlan:
 
     def as_json(self) -> dict[str, object]:
         """The plan as plain JSON values; times are ISO 8601 in UTC."""
-        chunks = [[low.isoformat(), high.isoformat()] for low, high in self.chunks]
-        windows = {
-            name: [low.isoformat(), high.isoformat()] for name, (low, high) in self.windows.items()
-        }
-        return {"chunks": chunks, "source_version": self.source_version, "windows": windows}
+        return plain_fields(self)
 
 
 @in_exact_session

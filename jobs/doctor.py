@@ -20,6 +20,7 @@ from jobs.sessions.exact_session import in_exact_session
 from windowing.doctor.rule import RECOVER, Finding
 from windowing.errors import StateRefused
 from windowing.ledger.table import read_history
+from windowing.report.text import plain
 from windowing.source import table as source
 from windowing.spec.pipeline import Pipeline
 
@@ -35,8 +36,7 @@ class Repaired:
 
     def as_json(self) -> dict[str, object]:
         """The repair as plain JSON values."""
-        repaired = [{"code": f.code, "found": f.found} for f in self.findings]
-        return {"repaired": repaired}
+        return {"repaired": plain(self.findings)}
 
 
 @in_exact_session

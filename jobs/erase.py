@@ -48,7 +48,7 @@ from windowing.ledger.rule import (
 from windowing.ledger.table import record_entries
 from windowing.panes.rule import SEEN
 from windowing.report.rule import Changed, read_changed
-from windowing.report.text import interval
+from windowing.report.text import interval, plain_fields
 from windowing.source import table as source
 from windowing.source.rule import unsettled_ranges, was_rewritten
 from windowing.spec.pipeline import Pipeline
@@ -78,13 +78,7 @@ class Erased:
 
     def as_json(self) -> dict[str, object]:
         """The result as plain JSON values."""
-        return {
-            "rows": dict(self.rows),
-            "windows": {name: vars(changed) for name, changed in self.windows.items()},
-            "source_rows": self.source_rows,
-            "left_tables": list(self.left_tables),
-            "resumed": self.resumed,
-        }
+        return plain_fields(self, "unknown")
 
 
 @dataclass(frozen=True)
@@ -95,7 +89,7 @@ class Lifted:
 
     def as_json(self) -> dict[str, object]:
         """The result as plain JSON values."""
-        return {"lifted": self.lifted}
+        return plain_fields(self)
 
 
 @in_exact_session

@@ -7,7 +7,6 @@ they touch
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -21,7 +20,7 @@ from windowing.ledger.rule import LedgerHistory
 from windowing.ledger.table import read_history
 from windowing.location import Location
 from windowing.panes.rule import state_names, state_of
-from windowing.report.text import left_open, plain
+from windowing.report.text import left_open, plain, plain_fields
 from windowing.source import table as source
 from windowing.source.commits import Commit, total
 from windowing.source.table import commits
@@ -97,22 +96,12 @@ class Plan:
             "pipeline": self.pipeline,
             "run": self.run,
             "watermark": plain(self.watermark),
-            "source": {
-                **plain(_fields_without(self.news, "rewrites")),
-                "table": str(self.news.table),
-                "rewrites": rewrites,
-            },
-            "windows": {
-                output.name: plain(_fields_without(output, "name")) for output in self.outputs
-            },
-            "state": {table: list(windows) for table, windows in self.tables.items()},
+            "source": {**plain_fields(self.news), "rewrites": rewrites},
+            "windows": {output.name: plain_fields(output, "name") for output in self.outputs},
+            "state": plain(self.tables),
             "left_open": list(self.left_open),
-            "spec": {**plain(vars(self.spec)), "refused": self.refused},
+            "spec": {**plain_fields(self.spec), "refused": self.refused},
         }
-
-
-def _fields_without(value: object, field: str) -> dict[str, Any]:
-    return {name: content for name, content in vars(value).items() if name != field}
 
 
 @in_exact_session

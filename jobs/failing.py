@@ -13,6 +13,7 @@ from jobs.show import Wanted, collect_in_order
 from windowing.columns import END, START
 from windowing.ledger.table import read_history
 from windowing.report.rows import Rows
+from windowing.report.text import plain
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta
 
@@ -26,11 +27,10 @@ class Failing:
 
     def as_json(self) -> dict[str, object]:
         """The expectation and its rows as plain JSON values."""
-        rows = None if self.rows is None else self.rows.as_json()
         return {
             "window": self.outcome.window,
             "expectation": self.outcome.expectation,
-            "failing": rows,
+            "failing": plain(self.rows),
         }
 
 

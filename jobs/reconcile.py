@@ -36,7 +36,7 @@ from windowing.report import difference as differences
 from windowing.report.difference import CLOSE, Difference
 from windowing.report.frame import records
 from windowing.report.rule import Changed
-from windowing.report.text import left_open
+from windowing.report.text import left_open, plain_fields
 from windowing.source import table as source
 from windowing.spec.aggregate_description import describe_aggregate
 from windowing.spec.kinds import Window
@@ -74,15 +74,7 @@ class Checked:
 
     def as_json(self) -> dict[str, object]:
         """The result as plain JSON values."""
-        changes = {name: vars(change) for name, change in self.windows.items()}
-        examples = [example.as_json() for example in self.examples]
-        return {
-            "agrees": self.agrees,
-            "read": self.read,
-            "accepted": self.accepted,
-            "windows": changes,
-            "examples": examples,
-        }
+        return {"agrees": self.agrees, **plain_fields(self)}
 
 
 @in_exact_session

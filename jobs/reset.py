@@ -20,6 +20,7 @@ from windowing.errors import UsageError
 from windowing.ledger.erased import Erasures
 from windowing.ledger.table import LEDGER, read_excerpt
 from windowing.location import Location
+from windowing.report.text import plain_fields
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
 from windowing.storage.files import has_directory, list_tables
@@ -49,14 +50,7 @@ class Holding:
 
     def as_json(self) -> dict[str, object]:
         """The contents as plain JSON values."""
-        return {
-            "path": str(self.path),
-            "tables": list(self.tables),
-            "others": list(self.others),
-            "bytes": self.size,
-            "erased_keys": self.erased_keys,
-            "erased_values": self.erased_values,
-        }
+        return {**plain_fields(self, "size"), "bytes": self.size}
 
 
 def holding(pipeline: Pipeline) -> Holding:

@@ -25,7 +25,7 @@ from windowing.ledger.table import find_highest_time, read_history
 from windowing.location import Location
 from windowing.report.difference import Difference, find_difference
 from windowing.report.frame import records
-from windowing.report.text import moment_or_none
+from windowing.report.text import moment_or_none, plain, plain_fields
 from windowing.storage import delta, delta_log, own_tables
 from windowing.storage.kept_open import has_commit
 from windowing.transcripts.document import WATERMARK, Erasing, Step
@@ -49,11 +49,7 @@ class Missed:
 
     def as_json(self) -> dict[str, object]:
         """The step as plain JSON values."""
-        return {
-            "step": self.step,
-            "line": self.line,
-            "tables": [d.as_json() for d in self.differences],
-        }
+        return {**plain_fields(self, "differences"), "tables": plain(self.differences)}
 
 
 @dataclass(frozen=True)
@@ -72,13 +68,8 @@ class Verdict:
 
     def as_json(self) -> dict[str, object]:
         """The verdict as plain JSON values."""
-        return {
-            "name": self.name,
-            "file": self.file,
-            "agrees": self.agrees,
-            "seconds": round(self.seconds, 1),
-            "missed": [m.as_json() for m in self.missed],
-        }
+        seconds = round(self.seconds, 1)
+        return {**plain_fields(self), "agrees": self.agrees, "seconds": seconds}
 
 
 def play_transcripts(spark: SparkSession, plays: Sequence[Play]) -> Iterator[Verdict]:

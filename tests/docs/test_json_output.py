@@ -327,8 +327,8 @@ CASES = {
         Case(
             "reset SPEC --yes",
             {
-                "jobs.reset.holding": Holding(Path("/lake"), ("hourly",), ("notes",), 900),
-                "jobs.reset.reset": Holding(Path("/lake"), ("hourly",), ("notes",), 900),
+                "jobs.reset.holding": Holding(Location("/lake"), ("hourly",), ("notes",), 900),
+                "jobs.reset.reset": Holding(Location("/lake"), ("hourly",), ("notes",), 900),
             },
         ),
     ),

@@ -20,7 +20,7 @@ from windowing.ledger.rule import (
     LedgerEntry,
     LedgerHistory,
 )
-from windowing.report.text import count, instant_us
+from windowing.report.text import count, instant_us, plain_fields
 from windowing.spec.duration import DAY, Duration
 from windowing.spec.pipeline import Alarms
 
@@ -67,7 +67,7 @@ class Alarm:
 
     def as_json(self) -> dict[str, object]:
         """The alarm as plain JSON values."""
-        return {"name": self.name, "text": self.text, "holds": self.holds}
+        return plain_fields(self, "figure")
 
 
 @dataclass(frozen=True)

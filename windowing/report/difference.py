@@ -11,7 +11,7 @@ from decimal import Decimal
 from math import isclose, isnan
 from typing import Any
 
-from windowing.report.text import instant, plain
+from windowing.report.text import instant, plain, plain_fields
 from windowing.spec.times import instant as read_instant
 
 Row = Mapping[str, Any]
@@ -35,6 +35,13 @@ class Unequal:
     place: Row
     columns: Mapping[str, tuple[Any, Any]]
 
+    def as_json(self) -> dict[str, object]:
+        """The row as plain JSON values."""
+        columns = {}
+        for name, (expected, found) in self.columns.items():
+            columns[name] = {"expected": plain(expected), "found": plain(found)}
+        return {"row": plain(self.place), "columns": columns}
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -47,19 +54,7 @@ class Difference:
 
     def as_json(self) -> dict[str, object]:
         """The difference as plain JSON values."""
-        return {
-            "table": self.table,
-            "missing": [plain(row) for row in self.missing],
-            "unexpected": [plain(row) for row in self.unexpected],
-            "different": [_unequal_as_json(each) for each in self.unequal],
-        }
-
-
-def _unequal_as_json(unequal: Unequal) -> dict[str, object]:
-    columns = {}
-    for name, (expected, found) in unequal.columns.items():
-        columns[name] = {"expected": plain(expected), "found": plain(found)}
-    return {"row": plain(unequal.place), "columns": columns}
+        return {**plain_fields(self, "unequal"), "different": plain(self.unequal)}
 
 
 def find_difference(

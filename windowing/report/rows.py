@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from windowing.report.text import moment_or_none, plain
+from windowing.report.text import moment_or_none, plain, plain_fields
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Rows:
 
     def as_json(self) -> dict[str, object]:
         """The rows as plain JSON values."""
-        return {"total": self.total, "rows": [plain(row) for row in self.rows]}
+        return plain_fields(self, "columns")
 
 
 NO_ROWS = Rows((), (), 0)
@@ -67,11 +67,7 @@ class Refused:
 
     def as_json(self) -> dict[str, object]:
         """The rows as plain JSON values."""
-        return {
-            "counts": dict(self.counts),
-            "total": sum(self.counts.values()),
-            "rows": [plain(row) for row in self.rows],
-        }
+        return {**plain_fields(self), "total": sum(self.counts.values())}
 
 
 @dataclass(frozen=True)
@@ -88,4 +84,4 @@ class StateTable:
 
     def as_json(self) -> dict[str, object]:
         """The table as plain JSON values."""
-        return {**vars(self), "windows": list(self.windows)}
+        return plain_fields(self)

@@ -10,6 +10,7 @@ from windowing.grid.zone import moment
 from windowing.ledger.nulls import read_null_counts
 from windowing.ledger.rule import COUNTS, ROW_BY_ROW
 from windowing.report.alarms import Alarm
+from windowing.report.text import plain, plain_fields
 from windowing.source.rule import Followed
 
 
@@ -71,23 +72,8 @@ class RunReport:
 
     def as_json(self) -> dict[str, object]:
         """The report as plain JSON values; times are ISO 8601 in UTC."""
-        counts = {name: getattr(self, name) for name in COUNTS}
-        windows = {name: vars(change) for name, change in self.windows.items()}
-        return {
-            "run": self.run,
-            "batches": self.batches,
-            **counts,
-            "watermark": self.watermark.isoformat() if self.watermark else None,
-            "windows": windows,
-            "corrections": self.corrections,
-            "evolved": list(self.evolved),
-            "gave_null": dict(self.gave_null),
-            "published": self.published,
-            "row_by_row": self.row_by_row,
-            "followed": None if self.followed is None else _followed_as_json(self.followed),
-            "versions_unread": self.versions_unread,
-            "alarms": [alarm.as_json() for alarm in self.alarms],
-        }
+        followed = None if self.followed is None else _followed_as_json(self.followed)
+        return {**plain_fields(self), "followed": followed}
 
 
 class Published(TypedDict):
@@ -120,25 +106,16 @@ class Publication:
 
     def as_json(self) -> dict[str, object]:
         """The publication as plain JSON values."""
-        return {
-            "run": self.run,
-            "outputs": self.outputs,
-            "accepted": self.accepted,
-            "held": {window: list(broken) for window, broken in self.held.items()},
-        }
+        return plain_fields(self)
 
 
 def _followed_as_json(followed: Followed) -> dict[str, object]:
     return {
         "rows": followed.rows,
-        "ranges": _ranges_as_json(followed.ranges),
-        "left_out": _ranges_as_json(followed.left_out),
+        # Each range is [from, to).
+        "ranges": [plain(half_open(times)) for times in followed.ranges],
+        "left_out": [plain(half_open(times)) for times in followed.left_out],
     }
-
-
-def _ranges_as_json(ranges: Sequence[Range]) -> list[list[str]]:
-    """Each range as [from, to), in ISO 8601."""
-    return [[at.isoformat() for at in half_open(times)] for times in ranges]
 
 
 def half_open(times: Range) -> tuple[datetime, datetime]:

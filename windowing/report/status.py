@@ -11,7 +11,7 @@ from windowing.grid.zone import micros, moment
 from windowing.ledger.counts import sum_entry_counts
 from windowing.ledger.rule import CLOSE, COUNTS, FINISHED, LedgerEntry, LedgerHistory
 from windowing.report.alarms import Alarm, list_last_alarms
-from windowing.report.text import left_open
+from windowing.report.text import left_open, plain_fields
 from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND, Duration
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
@@ -136,29 +136,13 @@ class Status:
         """The status as plain JSON values; times are ISO 8601 in UTC, lengths whole seconds."""
         freshness = None if self.freshness_us is None else self.freshness_us // SECOND
         return {
-            "pipeline": self.pipeline,
-            "at": _iso(self.at),
+            **plain_fields(self, "freshness_us"),
             "needs_attention": self.needs_attention,
             "reasons": list(self.reasons),
             "stale": self.is_stale,
             "freshness_seconds": freshness,
-            "watermark": _iso(self.watermark),
             "lag_seconds": self.lag_seconds,
-            "shown_watermark": _iso(self.shown_watermark),
             "shown_lag_seconds": self.shown_lag_seconds,
-            "run": self.run,
-            "ran_at": _iso(self.ran_at),
-            "counts": dict(self.counts),
-            "totals": dict(self.totals),
-            "alarms": [alarm.as_json() for alarm in self.alarms],
-            "published_run": self.published_run,
-            "published_at": _iso(self.published_at),
-            "held": list(self.held),
-            "validated_run": self.validated_run,
-            "validated_at": _iso(self.validated_at),
-            "passed": self.passed,
-            "open": list(self.open),
-            "writer": self.writer,
         }
 
     def _seconds_since(self, then: datetime | None) -> int | None:
@@ -250,7 +234,3 @@ def _select_counts(entries: tuple[LedgerEntry, ...]) -> dict[str, int]:
 
 def _moment(us: int | None) -> datetime | None:
     return None if us is None else moment(us)
-
-
-def _iso(at: datetime | None) -> str | None:
-    return None if at is None else at.isoformat()

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from math import isfinite
@@ -12,6 +12,7 @@ from windowing.grid.zone import moment, within_calendar
 from windowing.ledger.evolved import read_evolved
 from windowing.ledger.nulls import WHERE
 from windowing.ledger.rule import LedgerExcerpt
+from windowing.location import Location
 
 NONE = "-"
 """How a table shows a value that isn't there."""
@@ -139,8 +140,10 @@ def plain(value: Any) -> Any:
     """A value as JSON has it.
 
     Times are ISO 8601 (+00:00), decimals and numbers that aren't finite are text, and bytes are
-    hexadecimal.
+    hexadecimal. A dataclass is what its `as_json` says, or else all of its fields.
     """
+    if hasattr(value, "as_json"):
+        return value.as_json()
     match value:
         case datetime():
             at = value.astimezone(UTC) if value.tzinfo else value
@@ -157,7 +160,14 @@ def plain(value: Any) -> Any:
             return {str(k): plain(v) for k, v in value.items()}
         case list() | tuple():
             return [plain(v) for v in value]
-    return value
+        case Location():
+            return value.text
+    return plain_fields(value) if is_dataclass(value) else value
+
+
+def plain_fields(value: object, *left_out: str) -> dict[str, object]:
+    """The fields of a dataclass as JSON has them, without some."""
+    return {name: plain(each) for name, each in vars(value).items() if name not in left_out}
 
 
 def size(n: int) -> str:
