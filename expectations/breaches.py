@@ -18,6 +18,7 @@ from windowing.columns import END, INDEX, LAST, START, quoted
 from windowing.grid.frame import index as frame_index
 from windowing.grid.range import Range
 from windowing.grid.rule import Grid
+from windowing.rows import column_named
 
 Breaches = dict[str, int]
 """Rule name -> rows that break it, with `rows` and the totals of the law."""
@@ -68,7 +69,7 @@ def select_breaching(frame: DataFrame, law: Law, rule: str) -> DataFrame:
     if rule == "twice":
         same = Over.partitionBy(*map(quoted, law.identity))
         counted = frame.withColumn(_MARK, F.count(F.lit(1)).over(same))
-        return counted.where(F.col(quoted(_MARK)) > 1).drop(_MARK)
+        return counted.where(column_named(_MARK) > 1).drop(_MARK)
     if rule == "grid" and law.grid is not None:
         return select_off_grid(frame, law.grid, law.size_us)
     raise KeyError(rule)
@@ -81,7 +82,7 @@ def _make_marks(law: Law) -> dict[str, Column]:
         # NULL is not true, so it counts as a breach.
         marks[name] = F.when(condition, F.lit(0)).otherwise(F.lit(1))
     for name in law.totals:
-        marks[f"total.{name}"] = F.col(quoted(name))
+        marks[f"total.{name}"] = column_named(name)
     return marks
 
 
@@ -93,9 +94,9 @@ def rules_of_law(law: Law) -> dict[str, Column]:
     neighbouring rows if the output doesn't show the windows between them.
     """
     start, end = F.unix_micros(START), F.unix_micros(END)
-    found = {"null": _combine_all(F.col(quoted(name)).isNotNull() for name in law.filled)}
+    found = {"null": _combine_all(column_named(name).isNotNull() for name in law.filled)}
     if law.counts:
-        found["negative"] = _combine_all(F.col(quoted(name)) >= 0 for name in law.counts)
+        found["negative"] = _combine_all(column_named(name) >= 0 for name in law.counts)
     if not law.bounded:
         found["endless"] = F.col(START).isNull() & F.col(END).isNull()
         return found
@@ -164,7 +165,7 @@ def _with_previous(frame: DataFrame, law: Law) -> DataFrame:
 
 
 def _previous_value(bound: str) -> Column:
-    return F.col(quoted(_PREVIOUS + bound))
+    return column_named(_PREVIOUS + bound)
 
 
 def _sum_by_identity(marked: DataFrame, law: Law, sums: list[Column]) -> DataFrame:

@@ -3,10 +3,9 @@
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from expectations.library import import_great_expectations
-from windowing.columns import quoted
+from windowing.rows import column_named
 
 import_great_expectations()
 
@@ -66,5 +65,5 @@ def select_unexpected(rows: DataFrame, expectation: Any) -> DataFrame:
     condition, compute, accessor = MetricsCalculator(engine).get_metric(wanted)
     domain = engine.get_domain_records({**compute, **accessor})
     # Some conditions compare rows with each other, which a filter can't.
-    failing: DataFrame = domain.withColumn(_MARK, condition).where(F.col(quoted(_MARK)))
+    failing: DataFrame = domain.withColumn(_MARK, condition).where(column_named(_MARK))
     return failing.drop(_MARK)

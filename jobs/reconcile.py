@@ -37,6 +37,7 @@ from windowing.report.difference import CLOSE, Difference
 from windowing.report.frame import records
 from windowing.report.rule import Changed
 from windowing.report.text import left_open, plain_fields
+from windowing.rows import are_same
 from windowing.source import table as source
 from windowing.spec.aggregate_description import describe_aggregate
 from windowing.spec.kinds import Window
@@ -289,5 +290,5 @@ def _select_rows_of_windows(
     rows: DataFrame, windows: DataFrame, identity: tuple[str, ...]
 ) -> DataFrame:
     """The rows whose identity is one of `windows`."""
-    same_window = [F.col(f"r.`{c}`").eqNullSafe(F.col(f"s.`{c}`")) for c in identity]
+    same_window = are_same("r", "s", identity)
     return rows.alias("r").join(windows.alias("s"), same_window, "left_semi")

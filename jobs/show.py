@@ -37,6 +37,7 @@ from windowing.ledger.table import read_history
 from windowing.panes.rule import state_names, state_of
 from windowing.report.frame import records
 from windowing.report.rows import NO_ROWS, Refused, Rows, Seen, StateTable, Version
+from windowing.rows import column_named
 from windowing.source.table import literal
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
@@ -226,7 +227,7 @@ def choose_rows(output: DataFrame, pipeline: Pipeline, wanted: Wanted) -> Rows:
 
 def collect_in_order(rows: DataFrame, columns: Iterable[str], wanted: Wanted) -> Rows:
     """The first rows in the order of `columns`, and the number of all."""
-    order = [F.col(f"`{c}`") for c in columns]
+    order = [column_named(c) for c in columns]
     if wanted.newest_first:
         order = [column.desc() for column in order]
     first = records(rows.orderBy(*order), wanted.limit)
@@ -248,7 +249,7 @@ def of_keys(rows: DataFrame, keys: Keys) -> DataFrame:
     for column, values in keys.items():
         kind = rows.schema[column].dataType
         literals = [literal(rows.sparkSession, "--key", column, kind, value) for value in values]
-        rows = rows.where(F.col(f"`{column}`").isin(*literals))
+        rows = rows.where(column_named(column).isin(*literals))
     return rows
 
 

@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from jobs.backfill import backfill
@@ -26,6 +25,7 @@ from windowing.location import Location
 from windowing.report.difference import Difference, find_difference
 from windowing.report.frame import records
 from windowing.report.text import moment_or_none, plain, plain_fields
+from windowing.rows import column_named
 from windowing.storage import delta, delta_log, own_tables
 from windowing.storage.kept_open import has_commit
 from windowing.transcripts.document import WATERMARK, Erasing, Step
@@ -209,5 +209,5 @@ class Stage:
         else:
             found = reads(path)
         naive = [f.name for f in found.schema.fields if isinstance(f.dataType, T.TimestampNTZType)]
-        aware = {name: F.col(f"`{name}`").cast("timestamp_ltz") for name in naive}
+        aware = {name: column_named(name).cast("timestamp_ltz") for name in naive}
         return records(found.withColumns(aware), _MAX_ROWS)

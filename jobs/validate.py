@@ -7,7 +7,6 @@ from pathlib import Path
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from expectations.evaluate import evaluate
 from expectations.outcome import NO_VALIDATION, Facts, Outcome, Standing, Validation
@@ -31,6 +30,7 @@ from windowing.crash import crashpoint
 from windowing.ledger.rule import LedgerEntry, LedgerHistory
 from windowing.ledger.table import read_history
 from windowing.report.text import left_open
+from windowing.rows import column_named
 from windowing.spec.aggregate_description import describe_aggregate
 from windowing.spec.kinds import Aligned, Window
 from windowing.spec.pipeline import Pipeline
@@ -161,7 +161,7 @@ def _select_lacking_sums(rows: DataFrame, window: Window) -> DataFrame | None:
     is_null = []
     for aggregate in window.aggregates:
         if describe_aggregate(aggregate.function).can_overflow:
-            is_null.append(F.col(f"`{aggregate.name}`").isNull())
+            is_null.append(column_named(aggregate.name).isNull())
     if not is_null:
         return None
     return rows.where(reduce(lambda left, right: left | right, is_null))

@@ -58,6 +58,7 @@ FRAMES = (
     "windowing/ingest/fit.py",
     "windowing/panes/events.py",
     "windowing/source/widening.py",
+    "windowing/rows.py",
     "windowing/windows/aligned.py",
     "windowing/windows/change_points.py",
     "windowing/windows/cumulate.py",
@@ -108,6 +109,7 @@ RULES = (
     "windowing/source/commits.py",
     "windowing/source/names.py",
     "windowing/source/rewrites.py",
+    "windowing/storage/file_figures.py",
     "windowing/windows/reach.py",
 )
 # Rows leave Spark as plain values here, by one collect.

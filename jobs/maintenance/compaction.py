@@ -18,6 +18,7 @@ from windowing.location import Location
 from windowing.merge.rule import complete_table
 from windowing.panes import frame as partials
 from windowing.panes.rule import COMPACTED, Family, fragments_table, pane_families
+from windowing.rows import are_equal, are_same
 from windowing.source import table as source
 from windowing.spec.kinds import Session
 from windowing.storage import own_tables
@@ -91,7 +92,7 @@ def _compact_fragments(batch: RunContext, window: Session, kept: Sequence[Part])
         return 0
     sessions = own_tables.read(batch.spark, complete_table(batch.pipeline, window).path)
     spans = sessions.select(*batch.keys, START, F.col(LAST).alias("__until"))
-    same_key = [F.col(f"f.`{k}`") == F.col(f"s.`{k}`") for k in batch.keys]
+    same_key = are_equal("f", "s", batch.keys)
     inside = (F.col(FIRST) >= F.col(START)) & (F.col(FIRST) <= F.col("__until"))
     joined = rows.alias("f").join(spans.alias("s"), [*same_key, inside])
     placed = joined.select("f.*", F.col(START).alias(_GROUP))
@@ -143,6 +144,6 @@ def _select_crowds(rows: DataFrame, crowd: Crowd) -> DataFrame:
     """The rows of groups with several rows, computed here because they are read three times."""
     sizes = rows.groupBy(*crowd.group).agg(F.count("*").alias(_SIZE))
     crowded = sizes.where(F.col(_SIZE) > 1)
-    same_group = [F.col(f"r.`{c}`").eqNullSafe(F.col(f"m.`{c}`")) for c in crowd.group]
+    same_group = are_same("r", "m", crowd.group)
     old = rows.alias("r").join(crowded.alias("m"), same_group, "left_semi")
     return pin_rows(old)

@@ -19,6 +19,7 @@ from windowing.admit.frame import copies_order
 from windowing.columns import DIGEST, TIME, WHY
 from windowing.grid.frame import instant
 from windowing.panes.rule import SEEN
+from windowing.rows import column_named
 from windowing.source import table as source
 
 
@@ -97,10 +98,9 @@ def only_accepted(batch: RunContext, rows: DataFrame) -> DataFrame:
     if not batch.source_may_change or pipeline.watermark.dedupe_horizon_us is not None:
         return rows
     event_id = pipeline.source.event_id
-    recorded = None if event_id is None else batch.find_rows(SEEN)
-    if recorded is None:
+    if event_id is None or (recorded := batch.find_rows(SEEN)) is None:
         return rows
-    row_id = F.col(f"`{event_id}`").cast("string")
+    row_id = column_named(event_id).cast("string")
     seen_id = F.col("event_id").alias("__id")
     seen_at = F.unix_micros("event_time").alias("__at")
     seen = recorded.select(seen_id, seen_at).distinct()

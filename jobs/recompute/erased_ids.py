@@ -8,6 +8,7 @@ from windowing.admit.erased import only_erased, without_erased
 from windowing.columns import DIGEST
 from windowing.ledger.erased import Erasures
 from windowing.panes.rule import SEEN
+from windowing.rows import column_named
 from windowing.source import table as source
 from windowing.storage import merges, own_tables
 from windowing.storage.kept_open import has_commit
@@ -27,7 +28,7 @@ def delete_ids(batch: RunContext, due: Erasures, version: int | None) -> int:
     rows = source.read(batch.spark, batch.pipeline, version)
     earlier = source.earlier_types(batch.spark, batch.pipeline)
     digested = with_row_digest(rows, earlier, batch.pipeline.source.part_names)
-    row_id = F.col(f"`{event_id}`").cast("string").alias("event_id")
+    row_id = column_named(event_id).cast("string").alias("event_id")
     row_digest = F.col(DIGEST).alias("digest")
     ids = only_erased(digested, batch.keys, due).select(row_id).distinct()
     of_others = without_erased(digested, batch.keys, due).select(row_id, row_digest)

@@ -20,6 +20,7 @@ from windowing.columns import END, MISSED, START, TIME
 from windowing.ledger.erased import Erasures, read_erased
 from windowing.ledger.rule import LedgerEntry, LedgerHistory
 from windowing.merge.rule import output_table
+from windowing.rows import are_equal
 from windowing.spec.description import describe_window
 from windowing.storage import own_tables
 
@@ -114,6 +115,6 @@ def _without_erased_before(batch: RunContext, past: LedgerHistory, events: DataF
     windows = windows.select(*batch.keys, START, END)
     at = F.timestamp_micros(F.col(TIME))
     missed = F.coalesce(F.array_contains(MISSED, witness.name), F.lit(False))
-    same = [F.col(f"e.`{k}`") == F.col(f"w.`{k}`") for k in batch.keys]
+    same = are_equal("e", "w", batch.keys)
     inside = (at >= F.col(f"w.{START}")) & (at < F.col(f"w.{END}"))
     return events.alias("e").join(windows.alias("w"), [*same, missed | inside], "left_semi")

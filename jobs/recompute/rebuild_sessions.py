@@ -18,6 +18,7 @@ from windowing.merge import table as outputs
 from windowing.merge.rule import bound_columns, complete_table
 from windowing.panes import frame as partials
 from windowing.panes.rule import fragments_table
+from windowing.rows import are_equal
 from windowing.source import table as source
 from windowing.spec.kinds import Session
 from windowing.storage.pinned_rows import pin_rows
@@ -89,7 +90,7 @@ def _select_events_of_sessions(
     low = F.unix_micros(START).alias("__low")
     high = F.unix_micros(LAST).alias("__high")
     ranges = spans.select(*keys, low, high)
-    same_key = [F.col(f"e.`{k}`") == F.col(f"s.`{k}`") for k in keys]
+    same_key = are_equal("e", "s", keys)
     near = F.col(TIME).between(F.col("__low"), F.col("__high"))
     outside = events.where(~F.col(INSIDE) & ~_is_missed_by(window))
     reached = outside.alias("e").join(ranges.alias("s"), [*same_key, near], "left_semi")

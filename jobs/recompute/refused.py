@@ -23,8 +23,9 @@ from windowing.admit.again import INSIDE, LIVE
 from windowing.admit.digest import digest_of
 from windowing.admit.frame import PARTIAL
 from windowing.admit.table import REFUSED
-from windowing.columns import DIGEST, quoted
+from windowing.columns import DIGEST
 from windowing.grid.frame import between
+from windowing.rows import column_named
 from windowing.source import table as source
 from windowing.storage import delta
 from windowing.storage.pinned_rows import pin_rows
@@ -97,7 +98,7 @@ def resolve_refused_rows(
     for table, table_rows in refused.items():
         earlier = _count_by_digest(in_earlier_tables, "__earlier", to_resolve)
         marked = _mark_resolved(table_rows, to_resolve, earlier, label)
-        kept = marked.select(*(F.col(quoted(c)) for c in stored[table].columns))
+        kept = marked.select(*(column_named(c) for c in stored[table].columns))
         replace_range(batch, table, pin_rows(kept), "event_time", chunk)
         in_earlier_tables.append(open_rows[table])
 

@@ -17,6 +17,7 @@ from windowing.grid.frame import between
 from windowing.ledger.rule import LedgerExcerpt
 from windowing.merge.rule import output_table
 from windowing.panes.rule import EVENTS, fragments_table, pane_families
+from windowing.rows import column_named
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import own_tables
@@ -107,7 +108,7 @@ def count_accepted_by(batch: RunContext, shown_in: CountOfAll) -> int:
     """How many events are accepted, as that output says and the late rows that it misses."""
     window = shown_in.window
     rows = own_tables.read(batch.spark, output_table(batch.pipeline, window).path)
-    total = F.coalesce(F.sum(F.col(f"`{shown_in.column}`")), F.lit(0))
+    total = F.coalesce(F.sum(column_named(shown_in.column)), F.lit(0))
     shown = int(rows.agg(total).collect()[0][0])
     return shown + count_partly_late(batch).get(window.name, 0)
 

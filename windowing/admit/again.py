@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from windowing.admit.frame import copies_order
 from windowing.columns import DIGEST, JUDGED, MISSED, TIME
+from windowing.rows import column_named
 from windowing.spec.pipeline import Pipeline
 
 LIVE, INSIDE = "__live", "__inside"
@@ -86,7 +87,7 @@ def _keep_each_id_once(
 
     Rows for which `stays_accepted` is true are kept besides.
     """
-    id_text = F.col(f"`{event_id}`").cast("string")
+    id_text = column_named(event_id).cast("string")
     accepted_before_first = [F.col(LIVE).desc(), *copies_order(pipeline)]
     copies_of_id = Window.partitionBy(id_text).orderBy(*accepted_before_first)
     nth_of_id = F.row_number().over(copies_of_id)

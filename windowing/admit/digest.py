@@ -12,7 +12,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.columns import DIGEST, kept_name, quoted
+from windowing.columns import DIGEST, kept_name
+from windowing.rows import column_named
 
 EarlierTypes = Mapping[str, tuple[T.DataType, ...]]
 """By column whose type the source has widened: the types that it had before, oldest first."""
@@ -40,7 +41,7 @@ def row_digest(columns: Mapping[str, str], earlier: EarlierTypes) -> Column:
     """The digest of a row; `columns` are by their name in the source the columns of the frame."""
     digest = F.lit(0).cast("bigint")
     for name, column in columns.items():
-        part = _value_digest(name, F.col(quoted(column)), earlier.get(name, ()))
+        part = _value_digest(name, column_named(column), earlier.get(name, ()))
         # XOR is commutative, so that the order of columns does not matter.
         digest = digest.bitwiseXOR(part)
     return digest

@@ -14,8 +14,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.columns import own_name, quoted
+from windowing.columns import own_name
 from windowing.ledger.erased import Erasures
+from windowing.rows import column_named
 
 ERASED = "erased"
 """The outcome of a row whose key, or a value of which, was erased: it is counted and not stored."""
@@ -116,7 +117,7 @@ def _has_digest(
     values = {}
     for name in names:
         stored = stored_as(name)
-        values[name] = F.col(quoted(stored)), rows.schema[stored].dataType
+        values[name] = column_named(stored), rows.schema[stored].dataType
     digest = digest_values(values, erased.salt)
     # A null was never erased, and neither was a key with one.
     return F.coalesce(digest.isin(*digests), F.lit(False))

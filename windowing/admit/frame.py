@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from windowing.admit.rule import Cut
 from windowing.columns import DIGEST, FIRST, LAST, MISSED, OUTCOME, START, TIME, WHY
+from windowing.rows import are_equal, column_named
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import AnySession
 from windowing.spec.kinds import Window as EventWindow
@@ -99,7 +100,7 @@ def _with_known(rows: DataFrame, event_id: str | None, ids: DataFrame | None) ->
     if event_id is None or ids is None:
         return rows.withColumn(_KNOWN, F.lit(False))
     known = ids.select(F.col("event_id").alias("__id"), F.lit(True).alias(_KNOWN))
-    same_id = F.col(f"`{event_id}`").cast("string") == F.col("__id")
+    same_id = column_named(event_id).cast("string") == F.col("__id")
     joined = rows.join(known, same_id, "left").drop("__id")
     return joined.withColumn(_KNOWN, F.coalesce(_KNOWN, F.lit(False)))
 
@@ -130,7 +131,7 @@ def _is_marker(window: EventWindow) -> Column | None:
     marker = describe_window(window).marker
     if marker is None:
         return None
-    return F.coalesce(F.col(f"`{marker.name}`"), F.lit(False))
+    return F.coalesce(column_named(marker.name), F.lit(False))
 
 
 def _count_missed(pipeline: Pipeline) -> Column:
@@ -235,7 +236,7 @@ def _touching_points(
     low = F.unix_micros(START) - F.lit(gap_us)
     high = F.unix_micros(LAST) + F.lit(gap_us)
     bounds = final.select(*keys, low.alias("__low"), high.alias("__high"))
-    same_key = [F.col(f"p.`{k}`") == F.col(f"f.`{k}`") for k in keys]
+    same_key = are_equal("p", "f", keys)
     within = F.col(TIME).between(F.col("__low"), F.col("__high"))
     return points.alias("p").join(bounds.alias("f"), [*same_key, within], "left_semi")
 
@@ -258,7 +259,7 @@ def _late_chains(
 
 def copies_order(pipeline: Pipeline) -> list[Column]:
     """The order of events that have one id; their digests order what is equal in all else."""
-    order_by = [F.col(f"`{c}`") for c in pipeline.source.order_by]
+    order_by = [column_named(c) for c in pipeline.source.order_by]
     return [F.col(TIME), *order_by, F.col(DIGEST)]
 
 
@@ -270,10 +271,10 @@ def _with_copies(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     event_id = pipeline.source.event_id
     if event_id is None:
         return rows
-    has_id = F.col(f"`{event_id}`").isNotNull()
+    has_id = column_named(event_id).isNotNull()
     may_be_copy = F.col(OUTCOME).isin(ACCEPTED, LATE) & has_id
     # "accepted" sorts before "late", so the first outcome of an id says whether any is accepted.
-    copies_of_id = Window.partitionBy(F.col(f"`{event_id}`").cast("string"))
+    copies_of_id = Window.partitionBy(column_named(event_id).cast("string"))
     ranked = copies_of_id.orderBy(OUTCOME, *copies_order(pipeline))
     copies = rows.where(may_be_copy).withColumn("__place", F.row_number().over(ranked))
     copies = copies.withColumn("__best", F.first(OUTCOME).over(ranked))

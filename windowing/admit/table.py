@@ -9,8 +9,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from windowing.admit.frame import ACCEPTED, DUPLICATE, LATE, PARTIAL, QUARANTINED
-from windowing.columns import DIGEST, MISSED, OUTCOME, TIME, WHY, kept_name, quoted
+from windowing.columns import DIGEST, MISSED, OUTCOME, TIME, WHY, kept_name
 from windowing.panes.table import Stamp, once_of
+from windowing.rows import column_named
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import own_tables
 
@@ -25,7 +26,7 @@ def refused_rows(judged: DataFrame, columns: list[str], stamp: Stamp) -> DataFra
     """
     partial = (F.col(OUTCOME) == ACCEPTED) & (F.size(MISSED) > 0)
     outcome = F.when(partial, PARTIAL).otherwise(F.col(OUTCOME))
-    source_columns = [F.col(quoted(name)).alias(kept_name(name)) for name in columns]
+    source_columns = [column_named(name).alias(kept_name(name)) for name in columns]
     refused = judged.where(partial | (F.col(OUTCOME) != ACCEPTED))
     return refused.select(
         *source_columns,

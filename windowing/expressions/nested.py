@@ -22,6 +22,7 @@ from windowing.expressions.values import (
     literal_value,
     require_families,
 )
+from windowing.rows import column_named
 from windowing.spec.expressions.parse import print_expression
 from windowing.spec.expressions.tree import Call, path_of
 from windowing.spec.words import join_names, quote_value, suggest_name
@@ -33,7 +34,7 @@ def part_column(path: Iterable[str | int]) -> Column:
     A text is a field here, also where it is the key of a map, because Spark reads both alike.
     """
     name, *steps = path
-    return reduce(_take_step, steps, F.col(quoted(str(name))))
+    return reduce(_take_step, steps, column_named(str(name)))
 
 
 def _take_step(column: Column, step: str | int) -> Column:

@@ -16,9 +16,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.columns import quoted
 from windowing.expressions.exact_decimals import PARTS, split_decimal
 from windowing.grid.zone import micros
+from windowing.rows import column_named
 from windowing.spec.expressions.parse import print_expression
 from windowing.spec.expressions.tree import Literal, Name, Node
 from windowing.spec.words import join_names, quote_value, suggest_name
@@ -98,7 +98,7 @@ def named_column(node: Name, schema: T.StructType) -> Value:
         columns = join_names(sorted(schema.names))
         wrong = f"{quote_value(print_expression(node))} is no column of the source{hint}"
         raise Unfit(f"{wrong}; it has {columns}")
-    return Value(node, schema[node.name].dataType, F.col(quoted(node.name)))
+    return Value(node, schema[node.name].dataType, column_named(node.name))
 
 
 def constant_value(node: Literal) -> Value:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windowing.columns import FILE, RECORD, WHY, quoted
+from windowing.columns import FILE, RECORD, WHY
+from windowing.rows import column_named
 from windowing.spec.pipeline import CsvForm
 
 _FIELDS = "__fields"
@@ -200,13 +201,13 @@ def take_parquet(rows: DataFrame, pinned: Iterable[str]) -> Records:
     """The rows of Parquet files, whose values have types."""
     names = [name for name in rows.columns if name != FILE]
     types = {name: rows.schema[name].dataType.simpleString() for name in names}
-    record = F.to_json(F.struct(*(F.col(quoted(name)) for name in names)))
+    record = F.to_json(F.struct(*(column_named(name) for name in names)))
     known = set(pinned)
     rest: list[Column] = []
     for name in names:
         if name not in known:
-            rest += [F.lit(name), _as_text(F.col(quoted(name)), types[name])]
-    values = {name: F.col(quoted(name)) for name in names if name in known}
+            rest += [F.lit(name), _as_text(column_named(name), types[name])]
+    values = {name: column_named(name) for name in names if name in known}
     shown = rows.withColumns({RECORD: record, WHY: F.lit(None).cast("string")})
     return Records(shown, values, F.create_map(*rest).cast("map<string,string>"), types)
 

@@ -16,6 +16,7 @@ from windowing.aggregates.algebra import FRACTIONS, Algebra
 from windowing.columns import OP, REVISION, START
 from windowing.expressions.exact_decimals import exactly, round_number
 from windowing.merge.rule import Target
+from windowing.rows import column_named
 from windowing.spec.kinds import Aggregate, Having
 
 INSERT, UPDATE, DELETE, LOST = "I", "U", "D", "L"
@@ -67,7 +68,7 @@ def filter_having(rows: DataFrame, having: Having | None) -> DataFrame:
     if having is None:
         return rows
     kind = rows.schema[having.aggregate].dataType
-    value = F.col(f"`{having.aggregate}`")
+    value = column_named(having.aggregate)
     compare = _OPERATORS[having.operator]
     if isinstance(kind, (T.FloatType, T.DoubleType)):
         return rows.where(compare(value, F.lit(having.number).cast("double")))
@@ -95,7 +96,7 @@ def keep_differing(
     same = []
     for name in shown:
         value_before = F.lag(f"`{name}`").over(ordered)
-        same.append(F.col(f"`{name}`").eqNullSafe(value_before))
+        same.append(column_named(name).eqNullSafe(value_before))
     marked = points.withColumn("__same", reduce(and_, same))
     return marked.where(~F.col("__same") & ~F.col(before)).drop("__same")
 
@@ -122,7 +123,7 @@ def _compare_with_stored(new: DataFrame, stored: DataFrame, target: Target, how:
     """What to do with each row of both frames, which are joined on the target's identity."""
     identity = list(target.identity)
     compared = [name for name in target.shown if name not in target.identity]
-    old_values = [F.col(f"`{name}`").alias(f"__old_{name}") for name in compared]
+    old_values = [column_named(name).alias(f"__old_{name}") for name in compared]
     old_revision = F.col(REVISION).alias("__old")
     old = stored.select(*identity, *old_values, old_revision, F.lit(True).alias("__was"))
     joined = new.withColumn("__is", F.lit(True)).join(old, identity, how)
@@ -157,8 +158,8 @@ def _keep_near_values(both: DataFrame, compared: Sequence[str], new: DataFrame) 
     kept = {}
     for name in drawn:
         stored = F.col(f"`__old_{name}`")
-        is_near = stored.between(F.col(f"`{_name_low(name)}`"), F.col(f"`{_name_high(name)}`"))
-        kept[name] = F.when(is_near & ~differs, stored).otherwise(F.col(f"`{name}`"))
+        is_near = stored.between(column_named(_name_low(name)), column_named(_name_high(name)))
+        kept[name] = F.when(is_near & ~differs, stored).otherwise(column_named(name))
     return both.withColumns(kept)
 
 
@@ -169,7 +170,7 @@ def _differs_beyond_rounding(columns: Mapping[str, T.DataType]) -> Column:
     """
     differs = F.lit(False)
     for name, kind in columns.items():
-        new, old = F.col(f"`{name}`"), F.col(f"`__old_{name}`")
+        new, old = column_named(name), F.col(f"`__old_{name}`")
         unequal = ~new.eqNullSafe(old)
         if isinstance(kind, FRACTIONS):
             apart = F.abs(new - old) > _ROUNDING * F.greatest(F.abs(new), F.abs(old))
@@ -189,7 +190,7 @@ def _name_high(name: str) -> str:
 def _new_or_old_value(name: str) -> Column:
     """The new value of a column; the stored one for a row to delete, which has no new one."""
     is_new = F.col("__is")
-    return F.when(is_new, F.col(f"`{name}`")).otherwise(F.col(f"`__old_{name}`")).alias(name)
+    return F.when(is_new, column_named(name)).otherwise(F.col(f"`__old_{name}`")).alias(name)
 
 
 def compute_inserts(new: DataFrame, target: Target) -> DataFrame:
@@ -203,7 +204,7 @@ def compute_inserts(new: DataFrame, target: Target) -> DataFrame:
 
 def _values_differ(columns: Sequence[str]) -> Column:
     """True where a new value of `columns` is not the stored one; null equals null."""
-    same = [F.col(f"`{name}`").eqNullSafe(F.col(f"`__old_{name}`")) for name in columns]
+    same = [column_named(name).eqNullSafe(F.col(f"`__old_{name}`")) for name in columns]
     if not same:
         return F.lit(False)
     return ~reduce(and_, same)

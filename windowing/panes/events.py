@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from windowing.columns import DIGEST, EVENT_TIME, EVENTS_JUDGED, INPUTS, JUDGED, MISSED, ORDER, TIME
 from windowing.panes.rule import buffered_columns
+from windowing.rows import are_equal, column_named
 from windowing.spec.description import Lateness, describe_window
 from windowing.spec.kinds import OrderDependent
 from windowing.spec.pipeline import Pipeline
@@ -19,7 +20,7 @@ from windowing.spec.pipeline import Pipeline
 
 def buffer_events(accepted: DataFrame, pipeline: Pipeline, *more: str) -> DataFrame:
     """The stored form of accepted events, one row each, with their own columns `more`."""
-    kept = [F.col(f"`{name}`").alias(name) for name in buffered_columns(pipeline)]
+    kept = [column_named(name).alias(name) for name in buffered_columns(pipeline)]
     values = F.struct(*kept) if kept else F.lit(None).cast("struct<none:boolean>")
     names = F.col(MISSED)["window"] if _structs(accepted) else F.col(MISSED)
     missed = F.coalesce(names, F.array().cast("array<string>"))
@@ -36,7 +37,7 @@ def buffer_events(accepted: DataFrame, pipeline: Pipeline, *more: str) -> DataFr
 
 def select_ids(accepted: DataFrame, event_id: str) -> DataFrame:
     """The ids of accepted events that have one: [event_id, event_time, digest]."""
-    id_column = F.col(f"`{event_id}`")
+    id_column = column_named(event_id)
     return accepted.where(id_column.isNotNull()).select(
         id_column.cast("string").alias("event_id"),
         F.timestamp_micros(TIME).alias("event_time"),
@@ -66,7 +67,7 @@ def unbuffer_events(kept: DataFrame, pipeline: Pipeline) -> DataFrame:
 
 
 def _input(name: str, pipeline: Pipeline) -> Column:
-    return F.col(f"`{name}`") if name in pipeline.source.key else F.col(INPUTS)[name]
+    return column_named(name) if name in pipeline.source.key else F.col(INPUTS)[name]
 
 
 def events_of_window(
@@ -93,7 +94,7 @@ def events_of_window(
 
 def events_in_regions(kept: DataFrame, regions: DataFrame, keys: Sequence[str]) -> DataFrame:
     """The stored rows inside the regions [keys, __low, __high) of event time, microseconds."""
-    same = [F.col(f"e.`{k}`") == F.col(f"r.`{k}`") for k in keys]
+    same = are_equal("e", "r", keys)
     at = F.unix_micros(f"e.{EVENT_TIME}")
     inside = (at >= F.col("r.__low")) & (at < F.col("r.__high"))
     return kept.alias("e").join(

@@ -20,6 +20,7 @@ from windowing.expressions.compile import compile_condition
 from windowing.grid.frame import start
 from windowing.grid.range import Range
 from windowing.panes.rule import Family
+from windowing.rows import column_named
 from windowing.spec.aggregate_description import Takes, describe_aggregate
 from windowing.spec.kinds import Aggregate
 from windowing.spec.pipeline import Pipeline, Source
@@ -128,7 +129,7 @@ def bad_value(aggregate: Aggregate, schema: T.StructType) -> dict[str, Column]:
     column = column_that_may_be_bad(aggregate, schema)
     if column is None:
         return {}
-    value = F.col(f"`{column}`")
+    value = column_named(column)
     if isinstance(schema[column].dataType, FRACTIONS):
         return {column: not_finite(value)}
     number = value.try_cast("double")
@@ -164,15 +165,15 @@ def _event_order(source: Source) -> tuple[Column, ...]:
     """The event time, the event id if there is one, and the columns of `order_by`."""
     order = [F.col(TIME)]
     if source.event_id:
-        order.append(F.col(f"`{source.event_id}`"))
+        order.append(column_named(source.event_id))
     for name in source.order_by:
-        order.append(F.col(f"`{name}`"))
+        order.append(column_named(name))
     return tuple(order)
 
 
 def _select_counted_value(aggregate: Aggregate, column: str | None, schema: T.StructType) -> Column:
     """The column where its value isn't bad and `where` is true, else null; 1 for no column."""
-    value = F.lit(1) if column is None else F.col(f"`{column}`")
+    value = F.lit(1) if column is None else column_named(column)
     is_bad = bad_value(aggregate, schema).get(column or "")
     conditions = []
     if is_bad is not None:

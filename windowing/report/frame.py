@@ -10,8 +10,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.columns import quoted
 from windowing.report.text import moment_or_none
+from windowing.rows import column_named
 
 _NESTED = (T.ArrayType, T.StructType, T.MapType)
 _AS_THEY_ARE = (T.StringType, T.BooleanType, T.IntegralType, T.FractionalType, T.BinaryType)
@@ -35,7 +35,7 @@ def records(rows: DataFrame, limit: int) -> list[dict[str, Any]]:
 
 def _collectable_column(field: T.StructField) -> Column:
     """The column in a form that PySpark collects without loss."""
-    column = F.col(quoted(field.name))
+    column = column_named(field.name)
     match field.dataType:
         case T.TimestampType():
             return F.unix_micros(column)

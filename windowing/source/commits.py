@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from windowing.grid.zone import micros
-from windowing.storage.table_figures import FileFigures
+from windowing.storage.file_figures import FileFigures
 
 
 @dataclass(frozen=True)

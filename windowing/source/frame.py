@@ -12,6 +12,7 @@ from windowing.expressions.nested import have_values
 from windowing.grid.rule import Span, local_spans
 from windowing.grid.zone import FIRST_US, LAST_US
 from windowing.panes.frame import bad_value, not_finite
+from windowing.rows import column_named
 from windowing.source.rule import CHANGE, FEED
 from windowing.spec.description import describe_window
 from windowing.spec.duration import Duration
@@ -86,7 +87,7 @@ def find_lost_values(pipeline: Pipeline) -> dict[str, Column]:
     for name, expression in pipeline.source.columns:
         if may_lose(expression):
             inputs = inputs_of(expression)
-            lost[name] = F.col(f"`{name}`").isNull() & have_values(inputs)
+            lost[name] = column_named(name).isNull() & have_values(inputs)
     return lost
 
 
@@ -133,7 +134,7 @@ def read_event_time(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     event_time = pipeline.source.event_time
     name = event_time.column or ""
     kind = rows.schema[name].dataType
-    value = F.col(f"`{name}`")
+    value = column_named(name)
     time = F.lit(None).cast("bigint")
     naive = F.lit(None).cast("bigint")
     if event_time.unit:
@@ -225,16 +226,16 @@ def _key_reasons(pipeline: Pipeline) -> list[Column]:
 
 
 def _null_reason(name: str) -> Column:
-    return F.when(F.col(f"`{name}`").isNull(), f"{name} is null")
+    return F.when(column_named(name).isNull(), f"{name} is null")
 
 
 def _attribute_reasons(pipeline: Pipeline, schema: T.StructType) -> list[Column]:
     """An event without the attribute of a window can be in none of its windows."""
     attributes = [describe_window(window).attribute for window in pipeline.windows]
     names = dict.fromkeys(column.name for column in attributes if column is not None)
-    missing = [F.when(F.col(f"`{name}`").isNull(), f"{name} is null") for name in names]
+    missing = [F.when(column_named(name).isNull(), f"{name} is null") for name in names]
     unfit = [
-        F.when(not_finite(F.col(f"`{name}`")), f"{name} is not a finite number")
+        F.when(not_finite(column_named(name)), f"{name} is not a finite number")
         for name in names
         if _is_fraction(schema, name)
     ]

@@ -16,7 +16,7 @@ from windowing.source.commits import (
     read_figures,
     total,
 )
-from windowing.storage.table_figures import FileFigures
+from windowing.storage.file_figures import FileFigures
 
 _MILLISECOND = 1_000
 """Statistics name times to the millisecond, so the last event may be later by less than one."""

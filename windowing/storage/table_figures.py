@@ -20,6 +20,7 @@ from windowing.storage.control import (
     open_table,
     open_to_read,
 )
+from windowing.storage.file_figures import FileFigures
 from windowing.storage.plain_table import Bounds, read_times, select_files
 
 _QUERIED = {"deletionVectors", "columnMapping", "timestampNtz"}
@@ -71,18 +72,6 @@ def measure_table(path: Location) -> Size | None:
         added = pa.table(table.get_add_actions(flatten=True))
     sizes = added.column("size_bytes").to_pylist() if added.num_rows else []
     return Size(count_rows(path, table.version()), len(sizes), sum(sizes))
-
-
-@dataclass(frozen=True)
-class FileFigures:
-    """What a log says of a file: its rows, and its least and greatest time in a column.
-
-    What is None is not known. Rows that a deletion vector marks are among the rows.
-    """
-
-    rows: int | None
-    low_us: int | None
-    high_us: int | None
 
 
 def list_file_figures(path: Location, version: int, column: str) -> Mapping[str, FileFigures]:

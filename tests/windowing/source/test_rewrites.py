@@ -5,7 +5,7 @@ from typing import Any
 
 from windowing.grid.range import Range
 from windowing.source.rewrites import Rewrite, cover_rewrites, find_rewrites
-from windowing.storage.table_figures import FileFigures
+from windowing.storage.file_figures import FileFigures
 
 OF_HOUR = 3_600_000_000
 """Microseconds."""

@@ -1,0 +1,15 @@
+"""What a log says of a file of a table. No Spark, no Arrow."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class FileFigures:
+    """What a log says of a file: its rows, and its least and greatest time in a column.
+
+    What is None is not known. Rows that a deletion vector marks are among the rows.
+    """
+
+    rows: int | None
+    low_us: int | None
+    high_us: int | None
