@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from expectations.outcome import Outcome, all_passed
 from windowing.grid.zone import micros
-from windowing.ledger.rule import LedgerEntry, LedgerHistory
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import LedgerEntry
 from windowing.ledger.table import QUALITY, read_newest_validation, select_outcomes
 from windowing.report.status import Judgement
 from windowing.spec.pipeline import Pipeline

@@ -24,7 +24,8 @@ from jobs.sessions.exact_session import in_exact_session
 from windowing.admit.table import REFUSED
 from windowing.grid.zone import moment
 from windowing.ledger.counts import sum_entry_counts
-from windowing.ledger.rule import MAINTAIN_DONE, LedgerEntry, LedgerHistory
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import MAINTAIN_DONE, LedgerEntry
 from windowing.ledger.table import read_history
 from windowing.report.rule import RunReport, run_report
 from windowing.report.text import plain_fields

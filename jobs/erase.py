@@ -35,6 +35,7 @@ from windowing.crash import crashpoint
 from windowing.errors import UsageError
 from windowing.grid.zone import moment
 from windowing.ledger.erased import Erasure, Erasures, note_erased, note_lifted, read_erased
+from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import (
     ERASE_DONE,
     ERASE_INTENT,
@@ -43,7 +44,6 @@ from windowing.ledger.rule import (
     FINISHED,
     GENERATION,
     LedgerEntry,
-    LedgerHistory,
 )
 from windowing.ledger.table import record_entries
 from windowing.panes.rule import SEEN

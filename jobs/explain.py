@@ -16,7 +16,7 @@ from jobs.sessions.exact_session import in_exact_session
 from windowing.admit.rule import lateness_cuts
 from windowing.errors import StateRefused
 from windowing.grid.zone import moment
-from windowing.ledger.rule import LedgerHistory
+from windowing.ledger.history import LedgerHistory
 from windowing.ledger.table import read_history
 from windowing.location import Location
 from windowing.panes.rule import state_names, state_of

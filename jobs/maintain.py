@@ -24,6 +24,7 @@ from jobs.reconcile import drop_leftover_copy
 from jobs.sessions.exact_session import in_exact_session
 from windowing.crash import crashpoint
 from windowing.grid.zone import micros, moment
+from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import (
     GENERATION,
     KEPT_OUTPUT,
@@ -31,7 +32,6 @@ from windowing.ledger.rule import (
     MAINTAIN_DONE,
     MAINTAIN_INTENT,
     LedgerEntry,
-    LedgerHistory,
 )
 from windowing.ledger.table import LEDGER, QUALITY, WATERMARKS, read_history, record_entries
 from windowing.location import Location

@@ -23,7 +23,8 @@ from windowing.crash import crashpoint
 from windowing.errors import ExpectationsFailed, UsageError
 from windowing.grid.zone import micros, moment
 from windowing.ledger.acceptance import Acceptance
-from windowing.ledger.rule import PUBLISH, LedgerEntry, LedgerHistory
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import PUBLISH, LedgerEntry
 from windowing.ledger.table import read_history, record_entries
 from windowing.report.rule import Publication, Published
 from windowing.source.rule import pending_changes

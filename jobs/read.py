@@ -10,7 +10,8 @@ from jobs.diagnosis.diagnose import refusal_of
 from jobs.foreign_errors.control_errors import control_errors_explained
 from windowing.doctor.rule import of_tables
 from windowing.errors import UsageError
-from windowing.ledger.rule import LedgerEntry, LedgerHistory
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import LedgerEntry
 from windowing.ledger.table import read_history
 from windowing.location import Location
 from windowing.merge.rule import complete_table

@@ -29,7 +29,8 @@ from jobs.sessions.exact_session import in_exact_session
 from windowing.crash import crashpoint
 from windowing.errors import UsageError
 from windowing.ledger.counts import sum_entry_counts
-from windowing.ledger.rule import LedgerEntry, LedgerHistory
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import LedgerEntry
 from windowing.ledger.table import read_history
 from windowing.merge.rule import Target, output_table
 from windowing.report import difference as differences

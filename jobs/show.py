@@ -32,7 +32,8 @@ from windowing.columns import (
 from windowing.errors import UsageError
 from windowing.grid.frame import instant
 from windowing.grid.zone import micros
-from windowing.ledger.rule import CLOSE, FINISHED, LedgerHistory
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import CLOSE, FINISHED
 from windowing.ledger.table import read_history
 from windowing.panes.rule import state_names, state_of
 from windowing.report.frame import records

@@ -27,7 +27,8 @@ from jobs.validation.validated import (
     recorded_facts,
 )
 from windowing.crash import crashpoint
-from windowing.ledger.rule import LedgerEntry, LedgerHistory
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import LedgerEntry
 from windowing.ledger.table import read_history
 from windowing.report.text import left_open
 from windowing.rows import column_named

@@ -99,6 +99,7 @@ RULES = (
     "windowing/ledger/counts.py",
     "windowing/ledger/erased.py",
     "windowing/ledger/evolved.py",
+    "windowing/ledger/history.py",
     "windowing/report/alarms.py",
     "windowing/report/status.py",
     "windowing/ledger/nulls.py",

@@ -18,7 +18,8 @@ from jobs.recompute.totals import (
 from windowing.admit.erased import only_erased
 from windowing.columns import END, MISSED, START, TIME
 from windowing.ledger.erased import Erasures, read_erased
-from windowing.ledger.rule import LedgerEntry, LedgerHistory
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import LedgerEntry
 from windowing.merge.rule import output_table
 from windowing.rows import are_equal
 from windowing.spec.description import describe_window

@@ -11,6 +11,7 @@ from jobs.diagnosis.spec_changes import spec_difference
 from jobs.recompute.time_range import TimeRange
 from windowing.errors import UsageError
 from windowing.grid.zone import FIRST_US, LAST_US, micros, moment
+from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import (
     BACKFILL_DONE,
     ERASE_DONE,
@@ -19,7 +20,6 @@ from windowing.ledger.rule import (
     MAX_TIME,
     MIN_TIME,
     LedgerEntry,
-    LedgerHistory,
 )
 from windowing.report.text import interval
 from windowing.spec.duration import DAY

@@ -14,7 +14,8 @@ from jobs.recompute.spec_evolution import apply_spec_change
 from jobs.recompute.staging import stage_chunk
 from jobs.recompute.time_range import TimeRange
 from windowing.grid.zone import micros
-from windowing.ledger.rule import LedgerEntry, LedgerHistory
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import LedgerEntry
 from windowing.ledger.table import Past, read_history
 from windowing.source import table as source
 from windowing.source.rule import pending_changes

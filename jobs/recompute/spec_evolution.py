@@ -34,14 +34,8 @@ from windowing.doctor.rule import advice
 from windowing.errors import StateRefused
 from windowing.ledger.erased import Erasures, read_erased
 from windowing.ledger.evolved import OF_ERASURE, read_evolved
-from windowing.ledger.rule import (
-    EVOLVE_DONE,
-    EVOLVE_INTENT,
-    GENERATION,
-    LedgerEntry,
-    LedgerExcerpt,
-    LedgerHistory,
-)
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import EVOLVE_DONE, EVOLVE_INTENT, GENERATION, LedgerEntry, LedgerExcerpt
 from windowing.ledger.table import Past, read_history, record_entries
 from windowing.panes.rule import SEEN
 from windowing.source import table as source

@@ -18,7 +18,8 @@ from jobs.recompute.refused import refused_after
 from jobs.recompute.time_range import TimeRange, widen_to_read
 from windowing.crash import crashpoint
 from windowing.grid.zone import micros
-from windowing.ledger.rule import GENERATION, LedgerExcerpt, LedgerHistory
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import GENERATION, LedgerExcerpt
 from windowing.panes.rule import BACKFILLED
 from windowing.panes.table import Stamp
 from windowing.source.rule import was_rewritten

@@ -4,7 +4,8 @@ ledger -> alarms of the runs since the last publication -> a failed outcome for 
 """
 
 from expectations.outcome import CRITICAL, Outcome
-from windowing.ledger.rule import LedgerEntry, LedgerHistory
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import LedgerEntry
 from windowing.report.alarms import MAX_AGE, QUARANTINED, ROWS_FACTOR, Raised, list_alarms
 from windowing.spec.pipeline import Alarms, Pipeline
 

@@ -5,15 +5,8 @@ from dataclasses import dataclass
 
 from expectations.outcome import CRITICAL, Outcome
 from windowing.ledger.acceptance import Acceptance, Reasons
-from windowing.ledger.rule import (
-    BACKFILL_DONE,
-    CLOSE,
-    FINISHED,
-    PUBLISH,
-    RUN_OF,
-    LedgerEntry,
-    LedgerHistory,
-)
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import BACKFILL_DONE, CLOSE, FINISHED, PUBLISH, RUN_OF, LedgerEntry
 from windowing.merge.rule import complete_table
 from windowing.spec.pipeline import Pipeline
 

@@ -17,7 +17,8 @@ from expectations.outcome import NO_VALIDATION, Facts, Validation
 from expectations.places import docs_of, read_suite, site_directory, suites_of
 from expectations.table import read_validation
 from jobs.validation.alarming import find_holding
-from windowing.ledger.rule import LedgerEntry, LedgerHistory
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import LedgerEntry
 from windowing.ledger.table import read_history
 from windowing.location import Location
 from windowing.spec.pipeline import TOGETHER, Pipeline

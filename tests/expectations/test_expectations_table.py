@@ -15,7 +15,8 @@ from expectations.table import (
     record_outcomes,
 )
 from tests.expectations.planted import PIPELINE
-from windowing.ledger.rule import CLOSE, PUBLISH, LedgerEntry, LedgerHistory
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import CLOSE, PUBLISH, LedgerEntry
 from windowing.ledger.table import QUALITY
 from windowing.location import Location
 from windowing.report import table as report

@@ -13,7 +13,8 @@ from jobs.validation.publishable import (
     list_broken,
 )
 from windowing.ledger.acceptance import Acceptance, parse_note
-from windowing.ledger.rule import CLOSE, PUBLISH, LedgerEntry, LedgerHistory
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import CLOSE, PUBLISH, LedgerEntry
 from windowing.spec.load import load_pipeline
 
 TENS = "_windows_tens"

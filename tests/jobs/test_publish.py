@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from jobs.validation.publishable import publishable_entry
+from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import (
     BACKFILL_DONE,
     CLOSE,
@@ -11,7 +12,6 @@ from windowing.ledger.rule import (
     OPEN,
     PUBLISH,
     LedgerEntry,
-    LedgerHistory,
 )
 
 

@@ -8,7 +8,8 @@ from jobs.reset import holding, reset
 from tests.windowing.cases import pipeline
 from windowing.crash import armed
 from windowing.ledger.erased import Erasure, note_erased, note_lifted
-from windowing.ledger.rule import ERASE_LIST, LedgerEntry, LedgerHistory
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import ERASE_LIST, LedgerEntry
 from windowing.ledger.table import record_entries
 from windowing.location import Location
 from windowing.storage.store import store_of

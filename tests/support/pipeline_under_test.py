@@ -22,7 +22,7 @@ from jobs.shortcuts.nothing_new import find_nothing_new
 from tests import oracle
 from tests.support.stored_rows import list_stored, read_stored
 from windowing.grid.zone import micros, moment
-from windowing.ledger.rule import LedgerHistory
+from windowing.ledger.history import LedgerHistory
 from windowing.ledger.table import read_history
 from windowing.location import Location
 from windowing.report.rule import RunReport

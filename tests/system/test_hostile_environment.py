@@ -25,7 +25,8 @@ from tests.windowing.spec.specs import changed, refused, with_window
 from windowing.admit.rule import advance_watermark, lateness_cuts
 from windowing.errors import SpecError, UsageError
 from windowing.grid.zone import FIRST_US, LAST_US, micros, moment
-from windowing.ledger.rule import KEPT_STATE, MAX_TIME, MIN_TIME, LedgerEntry, LedgerHistory
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import KEPT_STATE, MAX_TIME, MIN_TIME, LedgerEntry
 from windowing.spec.duration import DAY
 from windowing.spec.fingerprint import parts
 from windowing.spec.load import load_pipeline

@@ -12,14 +12,8 @@ import pyarrow.compute as pc
 
 from windowing.crash import crashpoint
 from windowing.errors import Busy
-from windowing.ledger.rule import (
-    CLOSE,
-    COUNTS,
-    MAX_TIME,
-    LedgerEntry,
-    LedgerExcerpt,
-    LedgerHistory,
-)
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import CLOSE, COUNTS, MAX_TIME, LedgerEntry, LedgerExcerpt
 from windowing.ledger.selection import select_entries
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import control

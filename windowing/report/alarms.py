@@ -10,16 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median_low
 
+from windowing.ledger.history import LedgerHistory
 from windowing.ledger.nulls import WHERE, read_null_counts
-from windowing.ledger.rule import (
-    CLOSE,
-    DONE,
-    MAX_TIME,
-    MIN_TIME,
-    RECENT_RUNS,
-    LedgerEntry,
-    LedgerHistory,
-)
+from windowing.ledger.rule import CLOSE, DONE, MAX_TIME, MIN_TIME, RECENT_RUNS, LedgerEntry
 from windowing.report.text import count, instant_us, plain_fields
 from windowing.spec.duration import DAY, Duration
 from windowing.spec.pipeline import Alarms

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from windowing.ledger.evolved import OF_ERASURE
+from windowing.ledger.history import LedgerHistory
 from windowing.ledger.nulls import read_null_counts
 from windowing.ledger.rule import (
     BACKFILL_DONE,
@@ -19,7 +20,6 @@ from windowing.ledger.rule import (
     FINISHED,
     ROW_BY_ROW,
     LedgerEntry,
-    LedgerHistory,
 )
 from windowing.ledger.table import WATERMARKS, read_history, read_newest_validation
 from windowing.location import Location

@@ -23,7 +23,7 @@ from tests.support.long_lived_pipeline import MINUTE, Crash, Crasher, Life
 from tests.support.pipeline_under_test import ARRIVAL, FEW, Lab
 from tests.support.rare_cases import quick_and_rare
 from windowing.errors import StateRefused
-from windowing.ledger.rule import LedgerHistory
+from windowing.ledger.history import LedgerHistory
 from windowing.spec.pipeline import Pipeline
 
 WINDOWS = (oracle.Tumbling("hourly", 60 * MINUTE),)

@@ -10,7 +10,8 @@ from pyspark.sql import functions as F
 from jobs.microbatch.process import keep_accepted_ids
 from jobs.microbatch.source_changes import note_of
 from tests.support.small_lake import Row, SmallLake, just_after, small_lake, us
-from windowing.ledger.rule import LedgerEntry, LedgerHistory
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import LedgerEntry
 
 DAY = 1440
 TENS = {"tens": {"kind": "tumbling", "size": "10 minutes"}}

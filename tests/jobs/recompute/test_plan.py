@@ -10,6 +10,7 @@ from jobs.recompute.plan import CHUNK_US, begun_before, chunks_of, must_be_the_s
 from jobs.recompute.time_range import TimeRange
 from windowing.errors import UsageError
 from windowing.grid.zone import micros
+from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import (
     BACKFILL_DONE,
     BACKFILL_INTENT,
@@ -21,7 +22,6 @@ from windowing.ledger.rule import (
     MIN_TIME,
     OPEN,
     LedgerEntry,
-    LedgerHistory,
 )
 from windowing.spec.fingerprint import parts
 from windowing.spec.load import load_pipeline

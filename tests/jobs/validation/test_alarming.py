@@ -6,7 +6,8 @@ from jobs.validation.alarming import find_holding
 from jobs.validation.publishable import list_broken
 from tests.windowing.report.test_report_status import published, ran
 from tests.windowing.spec.specs import changed
-from windowing.ledger.rule import LedgerEntry, LedgerHistory
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import LedgerEntry
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Alarms
 

@@ -16,15 +16,8 @@ from windowing.doctor.rule import (
     of_runs,
     of_tables,
 )
-from windowing.ledger.rule import (
-    CLOSE,
-    DONE,
-    INTENT,
-    OPEN,
-    PUBLISH,
-    LedgerEntry,
-    LedgerHistory,
-)
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import CLOSE, DONE, INTENT, OPEN, PUBLISH, LedgerEntry
 
 
 def batches(*numbers: int) -> tuple[LedgerEntry, ...]:

@@ -14,7 +14,8 @@ from tests.support.long_lived_pipeline import Crasher, ends_at
 from tests.windowing.spec.specs import changed
 from windowing.errors import Busy
 from windowing.grid.zone import FIRST_US, LAST_US
-from windowing.ledger.rule import CLOSE, DONE, INTENT, OPEN, LedgerEntry, LedgerHistory
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import CLOSE, DONE, INTENT, OPEN, LedgerEntry
 from windowing.ledger.table import (
     LEDGER,
     MOST_FILES,

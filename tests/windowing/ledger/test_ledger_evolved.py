@@ -3,7 +3,8 @@
 from json import dumps
 
 from windowing.ledger.evolved import read_evolved
-from windowing.ledger.rule import ERASE_INTENT, EVOLVE_INTENT, LedgerEntry, LedgerHistory
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import ERASE_INTENT, EVOLVE_INTENT, LedgerEntry
 from windowing.report.text import OpenStep, list_open_steps
 
 

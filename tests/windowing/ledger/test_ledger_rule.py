@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windowing.ledger.counts import sum_entry_counts
+from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import (
     BACKFILL_DONE,
     BACKFILL_INTENT,
@@ -23,7 +24,6 @@ from windowing.ledger.rule import (
     OPEN,
     PUBLISH,
     LedgerEntry,
-    LedgerHistory,
 )
 
 

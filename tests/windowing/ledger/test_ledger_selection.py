@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windowing.ledger.erased import Erasure, note_erased, note_lifted
+from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import (
     BACKFILL_DONE,
     BACKFILL_INTENT,
@@ -33,7 +34,6 @@ from windowing.ledger.rule import (
     SKIP,
     LedgerEntry,
     LedgerExcerpt,
-    LedgerHistory,
 )
 from windowing.ledger.selection import select_entries
 from windowing.ledger.table import _LEDGER_SCHEMA, _to_entries, _to_row

@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 from tests.windowing.spec.specs import changed
 from windowing.errors import Busy
 from windowing.grid.zone import FIRST_US, LAST_US
-from windowing.ledger.rule import CLOSE, INTENT, OPEN, LedgerEntry, LedgerHistory
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import CLOSE, INTENT, OPEN, LedgerEntry
 from windowing.ledger.table import (
     create_ledger,
     read_history,

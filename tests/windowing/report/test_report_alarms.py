@@ -2,7 +2,8 @@
 
 import pytest
 
-from windowing.ledger.rule import CLOSE, DONE, MAX_TIME, MIN_TIME, LedgerEntry, LedgerHistory
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import CLOSE, DONE, MAX_TIME, MIN_TIME, LedgerEntry
 from windowing.report.alarms import (
     Alarm,
     Raised,

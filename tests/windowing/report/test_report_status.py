@@ -8,16 +8,8 @@ import pytest
 
 from tests.windowing.spec.specs import changed
 from windowing.grid.zone import micros
-from windowing.ledger.rule import (
-    CLOSE,
-    DONE,
-    INTENT,
-    OPEN,
-    PUBLISH,
-    RUN_OF,
-    LedgerEntry,
-    LedgerHistory,
-)
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import CLOSE, DONE, INTENT, OPEN, PUBLISH, RUN_OF, LedgerEntry
 from windowing.report.status import Judgement, Status, describe_status
 from windowing.spec.load import load_pipeline
 
