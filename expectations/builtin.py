@@ -26,22 +26,10 @@ from expectations.promises import (
     ExpectWindowsToLieOnGrid,
     WindowExpectation,
 )
+from windowing.grid.placing import InChains, InOrder, OnPeriods, OnSteps, OnTicks
 from windowing.spec.description import describe_window
 from windowing.spec.duration import Duration
-from windowing.spec.kinds import (
-    Aligned,
-    CappedSession,
-    Count,
-    Cumulate,
-    Delta,
-    Global,
-    Punctuation,
-    RecordSliding,
-    Session,
-    Sliding,
-    Tumbling,
-    Window,
-)
+from windowing.spec.kinds import Aligned, Window
 from windowing.spec.pipeline import Pipeline
 
 SUITE = "builtin"
@@ -77,27 +65,27 @@ def builtin_suite(window: Window, pipeline: Pipeline, facts: Facts) -> list[Batc
 
 def _place(window: Window, law: Law) -> list[BatchExpectation]:
     """Where windows of this kind may lie."""
-    match window:
-        case Global():
-            return [
-                _expect(
-                    ExpectGlobalWindowsToHaveNoBounds, law, "window_start and window_end are NULL"
-                )
-            ]
-        case Session():
-            return _session(window, law)
-        case CappedSession():
-            return _capped(window, law)
-        case Count() | Delta() | Punctuation():
+    described = describe_window(window)
+    match described.placing:
+        case OnSteps() | OnPeriods() | OnTicks():
+            return [_expect(ExpectWindowsToLieOnGrid, law, described.place)]
+        case InChains(gap_us=gap_us, longest_us=longest_us):
+            gap = Duration(gap_us)
+            return (
+                _session(gap, law)
+                if longest_us is None
+                else _capped(gap, Duration(longest_us), law)
+            )
+        case InOrder():
             return _in_turn(law)
-        case Tumbling() | Sliding() | Cumulate() | RecordSliding():
-            return [_expect(ExpectWindowsToLieOnGrid, law, _grid_text(window))]
-        case _:
-            assert_never(window)
+        case None:
+            text = "window_start and window_end are NULL"
+            return [_expect(ExpectGlobalWindowsToHaveNoBounds, law, text)]
+        case other:
+            assert_never(other)
 
 
-def _session(window: Session, law: Law) -> list[BatchExpectation]:
-    gap = Duration(window.gap_us)
+def _session(gap: Duration, law: Law) -> list[BatchExpectation]:
     return [
         _expect(ExpectSessionsNotToOverlap, law, f"A key's sessions lie more than {gap} apart"),
         _expect(
@@ -108,8 +96,7 @@ def _session(window: Session, law: Law) -> list[BatchExpectation]:
     ]
 
 
-def _capped(window: CappedSession, law: Law) -> list[BatchExpectation]:
-    gap, longest = Duration(window.gap_us), Duration(window.longest_us)
+def _capped(gap: Duration, longest: Duration, law: Law) -> list[BatchExpectation]:
     begins = (
         f"A key's session begins more than {gap} after the last event of the one before, "
         f"or {longest} or more after its start"
@@ -175,28 +162,3 @@ def _expect(
     return kind(
         law=law.as_mapping(), description=description, severity=FailureSeverity.CRITICAL, **more
     )
-
-
-def _grid_text(window: Aligned | RecordSliding) -> str:
-    if isinstance(window, RecordSliding):
-        tick, size = Duration(window.tick_us), Duration(window.difference_us + window.tick_us)
-        return f"Windows begin at whole multiples of {tick} and last {size}"
-    return f"Windows {_span_text(window)} on the clock of {window.grid.zone or 'UTC'}"
-
-
-def _span_text(window: Aligned) -> str:
-    grid = window.grid
-    step = Duration(grid.step_us, grid.months)
-    match window:
-        case Tumbling():
-            return f"run from one boundary to the next, every {step}"
-        case Sliding():
-            return f"begin every {step} and last {Duration(window.size_us)}"
-        case Cumulate():
-            inner = Duration(grid.inner_us, grid.inner_months)
-            return (
-                f"begin every {step} and last until a boundary every {inner} from there, "
-                "at most until the next beginning,"
-            )
-        case _:
-            assert_never(window)

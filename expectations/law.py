@@ -8,23 +8,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, assert_never
 
 from windowing.columns import END, INDEX, LAST, REVISION, RUN, START
+from windowing.grid.placing import InChains, InOrder, OnPeriods, OnSteps, OnTicks
 from windowing.grid.rule import Grid
 from windowing.spec.aggregate_description import describe_aggregate
 from windowing.spec.description import describe_window
-from windowing.spec.kinds import (
-    Aggregate,
-    CappedSession,
-    Count,
-    Cumulate,
-    Delta,
-    Global,
-    Punctuation,
-    RecordSliding,
-    Session,
-    Sliding,
-    Tumbling,
-    Window,
-)
+from windowing.spec.kinds import Aggregate, Window
 
 _LISTS = ("key", "aggregates", "counts", "totals")
 
@@ -102,26 +90,17 @@ def law_of(window: Window, key: tuple[str, ...]) -> Law:
     """The law of the outputs of `window`."""
     aggregates = tuple(aggregate.name for aggregate in window.aggregates)
     law = Law(key, aggregates, _count_columns(window), _total_columns(window))
-    match window:
-        case Tumbling() | Cumulate():
-            return replace(law, grid=window.grid)
-        case Sliding():
-            return replace(law, grid=window.grid, size_us=window.size_us)
-        case RecordSliding():
-            size_us = window.difference_us + window.tick_us
-            return replace(law, grid=Grid(window.tick_us), size_us=size_us)
-        case Session():
-            return replace(law, gap_us=window.gap_us)
-        case CappedSession():
-            return replace(law, gap_us=window.gap_us, longest_us=window.longest_us)
-        case Count():
-            return replace(law, indexed=True, apart=window.every >= window.count)
-        case Delta() | Punctuation():
-            return replace(law, indexed=True, apart=True)
-        case Global():
+    match describe_window(window).placing:
+        case OnSteps() | OnPeriods() | OnTicks() as placing:
+            return replace(law, grid=placing.begins, size_us=placing.length_us)
+        case InChains() as placing:
+            return replace(law, gap_us=placing.gap_us, longest_us=placing.longest_us)
+        case InOrder() as placing:
+            return replace(law, indexed=True, apart=placing.apart)
+        case None:
             return law
-        case _:
-            assert_never(window)
+        case other:
+            assert_never(other)
 
 
 def law_from(mapping: Mapping[str, Any]) -> Law:

@@ -85,6 +85,7 @@ RULES = (
     "windowing/columns.py",
     "windowing/crash.py",
     "windowing/errors.py",
+    "windowing/grid/placing.py",
     "windowing/grid/range.py",
     "windowing/grid/zone.py",
     "windowing/ingest/columns.py",

@@ -7,24 +7,12 @@ lateness is a cut: events before it are late.
 from dataclasses import dataclass
 from typing import assert_never
 
-from windowing.grid.rule import boundary, index
+from windowing.grid.placing import InChains, InOrder, OnPeriods, OnSteps, OnTicks
 from windowing.grid.zone import FIRST_US
-from windowing.panes.rule import grid_shape, longest_span
+from windowing.panes.rule import longest_span
+from windowing.spec.description import describe_window
 from windowing.spec.duration import DAY
-from windowing.spec.kinds import (
-    Aligned,
-    CappedSession,
-    Count,
-    Cumulate,
-    Delta,
-    Global,
-    Punctuation,
-    RecordSliding,
-    Session,
-    Sliding,
-    Tumbling,
-    Window,
-)
+from windowing.spec.kinds import Aligned, Window
 from windowing.spec.pipeline import Pipeline, Watermark
 
 
@@ -58,33 +46,15 @@ def lateness_cut(window: Window, closed_us: int) -> Cut | None:
     `closed_us` is W less the allowed lateness. Sessions have no cut, because the lateness of an
     event depends on its chain. Global windows have none, because they never close.
     """
-    match window:
-        case Session() | CappedSession() | Global():
-            return None
-        case Count() | Delta() | Punctuation():
+    match describe_window(window).placing:
+        case OnSteps() | OnPeriods() | OnTicks() as placing:
+            return Cut(window.name, *placing.late_before(closed_us))
+        case InOrder():
             return Cut(window.name, closed_us, closed_us)
-        case RecordSliding(difference_us=difference, tick_us=tick):
-            last = closed_us - tick
-            all_us = _first_after(last - difference, tick)
-            return Cut(window.name, all_us, _first_after(last, tick))
-        case Cumulate(grid=grid):
-            # All windows of a period begin with it, so its last one ends with the period.
-            periods = grid.periods
-            all_us = boundary(periods, index(periods, closed_us))
-            return Cut(window.name, all_us, boundary(grid, index(grid, closed_us)))
-        case Tumbling() | Sliding():
-            form = grid_shape(window)
-            closed = (index(form.grid, closed_us) - form.size) // form.slide
-            next_start_us = boundary(form.grid, (closed + 1) * form.slide)
-            last_end_us = boundary(form.grid, closed * form.slide + form.size)
-            return Cut(window.name, next_start_us, last_end_us)
-        case _:
-            assert_never(window)
-
-
-def _first_after(last_us: int, tick_us: int) -> int:
-    """The first instant whose tick is after `last_us`."""
-    return (last_us // tick_us + 1) * tick_us
+        case InChains() | None:
+            return None
+        case other:
+            assert_never(other)
 
 
 def lateness_cuts(pipeline: Pipeline, watermark_us: int | None) -> tuple[Cut, ...]:

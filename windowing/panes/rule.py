@@ -8,17 +8,15 @@ Source of the idea: stream slicing (Cutty, Scotty).
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import gcd
-from typing import assert_never
 
+from windowing.grid.placing import OnSteps, Shape
 from windowing.grid.rule import Grid, boundary, index
 from windowing.grid.zone import BEGIN_US, END_US
-from windowing.spec.description import describe_window
+from windowing.spec.description import describe_window, place_on_grid
 from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND
 from windowing.spec.kinds import (
     Aggregate,
     Aligned,
-    Cumulate,
     Global,
     Session,
     Sliding,
@@ -84,7 +82,7 @@ def _group_by_step(windows: Sequence[Aligned]) -> list[list[Aligned]]:
 def _fits_panes_of(finest: Aligned, window: Aligned) -> bool:
     """Whether `window` stays cheap when it is made of the panes of `finest`."""
     step_us = _finest_step_us(finest)
-    return _finest_step_us(window) == step_us or _span_us(window) <= CHEAP * step_us
+    return _finest_step_us(window) == step_us or place_on_grid(window).longest_us <= CHEAP * step_us
 
 
 def _family_of(group: Sequence[Aligned]) -> Family:
@@ -95,18 +93,7 @@ def _family_of(group: Sequence[Aligned]) -> Family:
 
 def pane_grids(window: Aligned) -> tuple[Grid, ...]:
     """The grids at whose boundaries `window` begins or ends."""
-    match window:
-        case Tumbling() | Cumulate():
-            return (window.grid.plain,)
-        case Sliding():
-            begins = window.grid
-            end_us = window.size_us % begins.step_us
-            if end_us == 0:
-                return (begins,)
-            ends = Grid(begins.step_us, 0, begins.origin_us + end_us, begins.zone)
-            return (begins, ends)
-        case _:
-            assert_never(window)
+    return place_on_grid(window).cuts
 
 
 def pane_start(family: Family, t_us: int) -> int:
@@ -130,48 +117,22 @@ def _cut(grid: Grid, t_us: int, after: int, beyond_us: int) -> int:
         return beyond_us
 
 
-@dataclass(frozen=True)
-class Shape:
-    """A window in steps of one grid: window j covers steps [j * slide, j * slide + size)."""
-
-    grid: Grid
-    size: int
-    slide: int
-
-
 def grid_shape(window: Tumbling | Sliding) -> Shape:
     """`window` on the coarsest grid that has all its boundaries."""
-    if isinstance(window, Tumbling):
-        return Shape(window.grid, 1, 1)
-    begins = window.grid
-    step_us = gcd(window.size_us, begins.step_us)
-    steps = Grid(step_us, 0, begins.origin_us, begins.zone)
-    return Shape(steps, size=window.size_us // step_us, slide=begins.step_us // step_us)
+    length_us = window.size_us if isinstance(window, Sliding) else None
+    return OnSteps(window.grid, length_us).shape
 
 
 def windows_of_pane(window: Aligned) -> int:
     """In how many windows a pane is at most."""
-    if isinstance(window, Cumulate):
-        return window.grid.per
-    shape = grid_shape(window)
-    return -(-shape.size // shape.slide)  # rounded up
+    return place_on_grid(window).most_windows
 
 
 def longest_span(window: Aligned) -> int:
     """An upper bound of the window's length in microseconds, clock jumps included."""
     follows_a_clock = window.grid.zone is not None or window.grid.months > 0
-    return _span_us(window) + 2 * DAY if follows_a_clock else _span_us(window)
-
-
-def _span_us(window: Aligned) -> int:
-    """The window's length without clock jumps, months at their longest."""
-    match window:
-        case Sliding():
-            return window.size_us
-        case Tumbling() | Cumulate():
-            return window.grid.step_us or window.grid.months * 31 * DAY
-        case _:
-            assert_never(window)
+    span_us = place_on_grid(window).longest_us
+    return span_us + 2 * DAY if follows_a_clock else span_us
 
 
 def _finest_step_us(window: Aligned) -> int:

@@ -13,6 +13,8 @@ from functools import lru_cache
 from typing import assert_never
 
 from windowing.columns import CLOSED_BY, END, INDEX, LAST, START
+from windowing.grid import placing as grids
+from windowing.grid.placing import InChains, InOrder, OnPeriods, OnSteps, OnTicks, Placing
 from windowing.grid.rule import Grid
 from windowing.grid.zone import longest_jump_us
 from windowing.spec.duration import DAY, Duration
@@ -109,6 +111,7 @@ class Description:
     - `bounds` are the columns of an output that bound the window of a row.
     - `identity` are the columns that distinguish the windows of one key.
     - `state` is what the windows are computed from.
+    - `placing` is how the windows lie in time; None for one that has no bounds.
     - `lateness` decides which events are late.
     - `finality` is when a window can change no more; None is never.
     - `reach` is which windows an event changes.
@@ -117,6 +120,7 @@ class Description:
     - `closed_by_event` is true where an event ends the window, whose time is recorded.
     - `marker` is the column that is true for rows which end a window and are in none.
     - `attribute` is the column that every event of a window must have.
+    - `place` says in words where windows on a grid lie.
     """
 
     kind: str
@@ -124,6 +128,7 @@ class Description:
     bounds: tuple[str, ...]
     identity: tuple[str, ...]
     state: State
+    placing: Placing | None
     lateness: Lateness
     finality: Finality | None
     reach: Reach
@@ -132,6 +137,7 @@ class Description:
     closed_by_event: bool = False
     marker: ReadColumn | None = None
     attribute: ReadColumn | None = None
+    place: str = ""
 
     @property
     def read_columns(self) -> tuple[ReadColumn, ...]:
@@ -167,9 +173,19 @@ def describe_window(window: Window) -> Description:
             assert_never(window)
 
 
+def place_on_grid(window: Aligned) -> grids.OnGrid:
+    """How windows on a grid lie in time."""
+    found = describe_window(window).placing
+    if isinstance(found, grids.OnGrid):
+        return found
+    raise TypeError(f"{window.name} does not lie on a grid")
+
+
 def _describe_tumbling(window: Tumbling) -> Description:
-    text = f"tumbling, {_step_text(window.grid)}"
-    found = _describe_on_grid("tumbling", text, window, _longest_step_us(window.grid))
+    step, needed_us = _step_text(window.grid), _longest_step_us(window.grid)
+    place = f"run from one boundary to the next, every {step}"
+    placing = OnSteps(window.grid)
+    found = _describe_on_grid("tumbling", f"tumbling, {step}", window, placing, place, needed_us)
     return replace(found, divides_time=True)
 
 
@@ -178,78 +194,98 @@ def _describe_sliding(window: Sliding) -> Description:
     # With `emit: changes` each window is compared with the one a slide before it.
     compared_us = grid.step_us if window.shown.emit == CHANGES else 0
     needed_us = window.size_us + compared_us + _longest_jump_us(grid)
-    text = f"sliding, {Duration(window.size_us)} every {_step_text(grid)}"
-    return _describe_on_grid("sliding", text, window, needed_us)
+    size, step = Duration(window.size_us), _step_text(grid)
+    text = f"sliding, {size} every {step}"
+    place = f"begin every {step} and last {size}"
+    placing = OnSteps(grid, window.size_us)
+    return _describe_on_grid("sliding", text, window, placing, place, needed_us)
 
 
 def _describe_cumulate(window: Cumulate) -> Description:
     grid = window.grid
-    inner = Duration(grid.inner_us, grid.inner_months)
-    text = f"cumulate, {_step_text(grid)} by {inner}"
-    return _describe_on_grid("cumulate", text, window, _longest_step_us(grid))
+    step, inner = _step_text(grid), Duration(grid.inner_us, grid.inner_months)
+    text = f"cumulate, {step} by {inner}"
+    place = (
+        f"begin every {step} and last until a boundary every {inner} from there, "
+        "at most until the next beginning,"
+    )
+    needed_us = _longest_step_us(grid)
+    return _describe_on_grid("cumulate", text, window, OnPeriods(grid), place, needed_us)
 
 
-def _describe_on_grid(kind: str, text: str, window: Aligned, needed_us: int) -> Description:
-    """What windows on a grid have in common; `text` leaves out the grid's zone."""
+def _describe_on_grid(
+    kind: str, text: str, window: Aligned, placing: grids.OnGrid, place: str, needed_us: int
+) -> Description:
+    """What windows on a grid have in common; `text` and `place` leave out the grid's zone."""
     return Description(
         kind=kind,
         text=f"{text}{_zone_text(window.grid)}",
         bounds=(START, END),
         identity=(START, END),
         state=State.PANES,
+        placing=placing,
         lateness=Lateness.WINDOW_END,
         finality=Finality(END),
         reach=OnGrid(window),
         needed_us=needed_us,
+        place=f"Windows {place} on the clock of {window.grid.zone or 'UTC'}",
     )
 
 
 def _describe_session(window: Session) -> Description:
     text = f"session, gap {Duration(window.gap_us)}"
-    return _describe_chain("session", text, State.FRAGMENTS, window.gap_us, 0)
+    return _describe_chain("session", text, State.FRAGMENTS, InChains(window.gap_us))
 
 
 def _describe_capped_session(window: CappedSession) -> Description:
     gap_us, cap_us = window.gap_us, window.longest_us
     text = f"session, gap {Duration(gap_us)}, at most {Duration(cap_us)}"
-    return _describe_chain("capped_session", text, State.EVENTS, gap_us, cap_us)
+    return _describe_chain("capped_session", text, State.EVENTS, InChains(gap_us, cap_us))
 
 
-def _describe_chain(kind: str, text: str, state: State, gap_us: int, cap_us: int) -> Description:
-    """What sessions have in common; `cap_us` is how long one lasts at most, 0 for no limit."""
+def _describe_chain(kind: str, text: str, state: State, placing: InChains) -> Description:
+    """What sessions have in common."""
     return Description(
         kind=kind,
         text=text,
         bounds=(START, END, LAST),
         identity=(START,),
         state=state,
+        placing=placing,
         lateness=Lateness.CHAIN,
         # An event up to one gap after the last one still extends the session, and is itself
         # late only one gap later.
-        finality=Finality(LAST, 2 * gap_us),
-        reach=Nearby(gap_us),
-        needed_us=cap_us + 2 * gap_us,
+        finality=Finality(LAST, 2 * placing.gap_us),
+        reach=Nearby(placing.gap_us),
+        needed_us=(placing.longest_us or 0) + 2 * placing.gap_us,
     )
 
 
 def _describe_record_sliding(window: RecordSliding) -> Description:
     difference_us, tick_us = window.difference_us, window.tick_us
+    placing = OnTicks(difference_us, tick_us)
     return Description(
         kind="record_sliding",
         text=f"record_sliding, difference {Duration(difference_us)}",
         bounds=(START, END),
         identity=(START, END),
         state=State.EVENTS,
+        placing=placing,
         lateness=Lateness.WINDOW_END,
         finality=Finality(END),
         reach=Nearby(difference_us),
-        needed_us=2 * (difference_us + tick_us),
+        needed_us=2 * placing.length_us,
+        place=(
+            f"Windows begin at whole multiples of {Duration(tick_us)} "
+            f"and last {Duration(placing.length_us)}"
+        ),
     )
 
 
 def _describe_count(window: Count) -> Description:
     every = "" if window.count == window.every else f" every {window.every}"
-    return _describe_event_driven("count", f"count, {window.count} events{every}")
+    text = f"count, {window.count} events{every}"
+    return _describe_event_driven("count", text, apart=window.every >= window.count)
 
 
 def _describe_delta(window: Delta) -> Description:
@@ -273,6 +309,8 @@ def _describe_punctuation(window: Punctuation) -> Description:
 def _describe_event_driven(
     kind: str,
     text: str,
+    *,
+    apart: bool = True,
     marker: ReadColumn | None = None,
     attribute: ReadColumn | None = None,
 ) -> Description:
@@ -286,6 +324,7 @@ def _describe_event_driven(
         bounds=(START, END, INDEX),
         identity=(INDEX,),
         state=State.EVENTS,
+        placing=InOrder(apart),
         lateness=Lateness.EVENT,
         # The event that closes a window is the last one that can change it.
         finality=Finality(CLOSED_BY, 1),
@@ -304,6 +343,7 @@ def _describe_global() -> Description:
         bounds=(START, END),
         identity=(),
         state=State.PANES,
+        placing=None,
         lateness=Lateness.NEVER,
         finality=None,
         reach=Onward(),

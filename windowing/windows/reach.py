@@ -4,18 +4,15 @@ from datetime import UTC, datetime
 from typing import assert_never
 
 from windowing.grid.range import Range
-from windowing.grid.rule import Grid, boundary, index
 from windowing.grid.zone import micros, moment
 from windowing.panes.rule import (
-    Shape,
-    grid_shape,
     longest_span,
     pane_end,
     pane_families,
     pane_start,
 )
-from windowing.spec.description import Nearby, OnGrid, Onward, describe_window
-from windowing.spec.kinds import Aligned, Cumulate, Sliding, Tumbling, Window
+from windowing.spec.description import Nearby, OnGrid, Onward, describe_window, place_on_grid
+from windowing.spec.kinds import Aligned, Window
 from windowing.spec.pipeline import Pipeline
 
 
@@ -33,7 +30,7 @@ def windows_touched(
             case Nearby(far_us=far_us):
                 return moment(low_us - far_us), moment(high_us + far_us)
             case OnGrid(window=aligned):
-                start_us, end_us = _find_grid_bounds(aligned, low_us, high_us)
+                start_us, end_us = place_on_grid(aligned).surround(low_us, high_us)
                 return moment(start_us), moment(end_us)
             case Onward():
                 return None
@@ -49,7 +46,7 @@ def span_windows(window: Aligned, within: Range) -> Range:
     Where the windows lie beyond the calendar the answer is wider.
     """
     try:
-        start_us, end_us = _find_grid_bounds(window, within.low_us, within.high_us)
+        start_us, end_us = place_on_grid(window).surround(within.low_us, within.high_us)
     except (OverflowError, IndexError):
         return within.widen(longest_span(window))
     return Range(start_us, end_us - 1)
@@ -75,28 +72,3 @@ def find_reach(pipeline: Pipeline, name: str, low: int, high: int) -> tuple[date
             return moment(low), datetime.max.replace(tzinfo=UTC)
         case other:
             assert_never(other)
-
-
-def _find_grid_bounds(window: Aligned, low_us: int, high_us: int) -> tuple[int, int]:
-    """From the start of the first to the end of the last window that contains a time."""
-    match window:
-        case Cumulate(grid=grid):
-            return _find_period_bounds(grid.periods, low_us, high_us)
-        case Tumbling() | Sliding():
-            return _find_window_bounds(grid_shape(window), low_us, high_us)
-        case _:
-            assert_never(window)
-
-
-def _find_window_bounds(shape: Shape, low_us: int, high_us: int) -> tuple[int, int]:
-    first = (index(shape.grid, low_us) + shape.slide - shape.size) // shape.slide
-    last = index(shape.grid, high_us) // shape.slide
-    start_us = boundary(shape.grid, first * shape.slide)
-    end_us = boundary(shape.grid, last * shape.slide + shape.size)
-    return start_us, end_us
-
-
-def _find_period_bounds(periods: Grid, low_us: int, high_us: int) -> tuple[int, int]:
-    start_us = boundary(periods, index(periods, low_us))
-    end_us = boundary(periods, index(periods, high_us) + 1)
-    return start_us, end_us

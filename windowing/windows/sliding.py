@@ -17,9 +17,10 @@ from pyspark.sql import Column, DataFrame
 
 from windowing.aggregates.algebra import Part
 from windowing.grid.frame import boundary, div, index
+from windowing.grid.placing import Shape
 from windowing.grid.range import Range
 from windowing.grid.rule import Grid
-from windowing.panes.rule import Shape, grid_shape, longest_span, windows_of_pane
+from windowing.panes.rule import grid_shape, longest_span, windows_of_pane
 from windowing.spec.kinds import CHANGES, Sliding, Tumbling
 from windowing.windows.merge_by_block import merge_by_block
 from windowing.windows.merge_by_change import merge_by_change
