@@ -19,8 +19,6 @@ from windowing.spec.kinds import (
     Aligned,
     Global,
     Session,
-    Sliding,
-    Tumbling,
     Window,
 )
 from windowing.spec.pipeline import Pipeline
@@ -117,10 +115,15 @@ def _cut(grid: Grid, t_us: int, after: int, beyond_us: int) -> int:
         return beyond_us
 
 
-def grid_shape(window: Tumbling | Sliding) -> Shape:
-    """`window` on the coarsest grid that has all its boundaries."""
-    length_us = window.size_us if isinstance(window, Sliding) else None
-    return OnSteps(window.grid, length_us).shape
+def grid_shape(window: Aligned) -> Shape:
+    """`window` on the coarsest grid that has all its boundaries; TypeError where none has a number.
+
+    That is where windows end at boundaries of periods.
+    """
+    placing = place_on_grid(window)
+    if isinstance(placing, OnSteps):
+        return placing.shape
+    raise TypeError(f"{window.name} does not lie on equal steps")
 
 
 def windows_of_pane(window: Aligned) -> int:

@@ -21,7 +21,7 @@ from windowing.columns import FROM, TO
 from windowing.grid.frame import div
 from windowing.grid.range import Range
 from windowing.grid.zone import longest_jump_us
-from windowing.spec.kinds import Aligned, Cumulate, Sliding, Tumbling
+from windowing.spec.kinds import Aligned, Cumulate
 from windowing.windows.aligned import bound_lasting_windows, bound_windows
 from windowing.windows.keyed_rows import order_rows
 
@@ -71,7 +71,7 @@ def _find_group(window: Aligned) -> Column:
 
 
 def _list_windows_after(
-    grouped: DataFrame, window: Tumbling | Sliding, keys: Sequence[str], within: Range
+    grouped: DataFrame, window: Aligned, keys: Sequence[str], within: Range
 ) -> DataFrame:
     """The window right after each stretch that no other follows directly: [keys, group, from].
 

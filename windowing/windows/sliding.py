@@ -21,7 +21,7 @@ from windowing.grid.placing import Shape
 from windowing.grid.range import Range
 from windowing.grid.rule import Grid
 from windowing.panes.rule import grid_shape, longest_span, windows_of_pane
-from windowing.spec.kinds import CHANGES, Sliding, Tumbling
+from windowing.spec.kinds import CHANGES, Aligned
 from windowing.windows.merge_by_block import merge_by_block
 from windowing.windows.merge_by_change import merge_by_change
 from windowing.windows.merge_by_point import merge_by_point
@@ -33,9 +33,9 @@ _MANY = 16
 
 @dataclass(frozen=True)
 class SlidingKind:
-    """How tumbling and sliding windows lie on a grid; the methods are those of GridKind."""
+    """How windows of one length lie on a grid; the methods are those of GridKind."""
 
-    window: Tumbling | Sliding
+    window: Aligned
 
     @property
     def shape(self) -> Shape:
