@@ -17,7 +17,7 @@ from windowing.storage.control import (
     errors_explained,
     find_nearest,
     open_delta,
-    open_to_commit,
+    open_to_read,
     read_file_as,
 )
 from windowing.storage.next_commit import commit_next, list_pruned
@@ -36,7 +36,7 @@ def compact_files(path: Location, most: int) -> bool:
     Where another commit comes first, the files stay as they are, and so do those of a table that is
     not plain.
     """
-    table = open_to_commit(path)
+    table = open_to_read(path)
     if table is None or not is_plain(table):
         return False
     with errors_explained(path):

@@ -163,7 +163,7 @@ def read_metadata(path: Location, version: int) -> Metadata:
 
 def create_table(path: Location, schema: pa.Schema) -> None:
     """Creates the table at `path`, without a row, unless it exists."""
-    if open_table(path) is None:
+    if open_to_read(path) is None:
         _create_table(path, schema)
 
 
@@ -172,7 +172,7 @@ def append_rows(path: Location, schema: pa.Schema, rows: Sequence[Row], after: i
 
     The table is created if `after` is -1. Busy if another commit came first.
     """
-    table = open_to_commit(path)
+    table = open_to_read(path)
     if table is None and after == -1:
         table = _create_table(path, schema)
     elif table is None or table.version() != after:
@@ -201,17 +201,9 @@ def replace_rows(path: Location, schema: pa.Schema, rows: Sequence[Row], predica
 
 
 def open_to_read(path: Location) -> DeltaTable | None:
-    """`open_table` for callers that write nothing through what they get."""
+    """`open_table` for callers whose commit, if they make one, is a file of the log."""
     with errors_explained(path):
         return reuse_table(path, open_table)
-
-
-def open_to_commit(path: Location) -> DeltaTable | None:
-    """The table at `path` that a commit follows from; None where there is none.
-
-    On shared storage a commit is a file of the log, so reading the log is enough there.
-    """
-    return open_table(path) if path.is_local else open_to_read(path)
 
 
 def open_table(path: Location) -> DeltaTable | None:
@@ -288,8 +280,7 @@ def _commit_append(
             file = write_kept_file(path, _to_arrow(rows, schema))
             commit_actions(path, table, "WRITE", [add_file(file, list_pruned(table))])
             return table.version() + 1
-        if not path.is_local:
-            table = open_delta(path)
+        table = open_delta(path, table.version())
     with committing(path, table):
         write_deltalake(
             table,

@@ -77,7 +77,7 @@ After = Snapshot | Once
 
 def open_snapshot(path: Location) -> Snapshot:
     """The newest version of the table at `path`."""
-    plain = plain_table.find_plain_to_read(path)
+    plain = plain_table.find_plain(path)
     return Snapshot(path, newest_version(path) if plain is None else plain.version, plain)
 
 
@@ -141,7 +141,7 @@ def _choose_files(snapshot: Snapshot, within: Bounds | None) -> list[plain_table
 
 def schema(spark: SparkSession, path: Location) -> T.StructType:
     """The columns of the table at `path`."""
-    plain = plain_table.find_plain_to_read(path)
+    plain = plain_table.find_plain(path)
     return delta.read(spark, path).schema if plain is None else _schema_of(plain)
 
 
@@ -187,7 +187,7 @@ def _check_follows(plain: PlainTable, snapshot: Snapshot) -> None:
 
 def size(spark: SparkSession, path: Location) -> tuple[int, int]:
     """Files and bytes of the newest version of the table at `path`."""
-    plain = plain_table.find_plain_to_read(path)
+    plain = plain_table.find_plain(path)
     files = None if plain is None else plain_table.list_files(plain, {})
     if files is not None:
         return len(files), sum(file.bytes for file in files)

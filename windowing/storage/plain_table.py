@@ -37,12 +37,10 @@ from windowing.storage.control import (
     commit_actions,
     create_delta,
     errors_explained,
-    open_to_commit,
     open_to_read,
     read_file_as,
 )
 from windowing.storage.footers import ParquetFile, read_footer
-from windowing.storage.log_copies import Opener
 from windowing.storage.next_commit import list_pruned
 from windowing.storage.plain_log import is_plain
 
@@ -101,19 +99,10 @@ def find_plain(path: Location) -> PlainTable | None:
 
     A path is a local one here. A name of Spark's catalog is none.
     """
-    return _find_plain(path, open_to_commit)
-
-
-def find_plain_to_read(path: Location) -> PlainTable | None:
-    """`find_plain` for callers that commit nothing to what they get."""
-    return _find_plain(path, open_to_read)
-
-
-def _find_plain(path: Location, opens: Opener) -> PlainTable | None:
     if path.is_in_catalog:
         return None
     try:
-        table = opens(path)
+        table = open_to_read(path)
         if table is None or not is_plain(table):
             return None
     except (TableError, OSError):

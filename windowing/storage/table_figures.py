@@ -17,7 +17,6 @@ from windowing.storage.control import (
     TableError,
     errors_explained,
     open_delta,
-    open_table,
     open_to_read,
 )
 from windowing.storage.file_figures import FileFigures
@@ -65,7 +64,7 @@ def measure_table(path: Location) -> Size | None:
 
     TableError where the log has no statistics of a file.
     """
-    table = open_table(path)
+    table = open_to_read(path)
     if table is None:
         return None
     with errors_explained(path):

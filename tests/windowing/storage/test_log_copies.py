@@ -21,7 +21,7 @@ from windowing.storage.kept_open import (
     tables_kept_open,
 )
 from windowing.storage.log_copies import LogCopies, select_segment
-from windowing.storage.plain_table import find_plain_to_read, list_files
+from windowing.storage.plain_table import find_plain, list_files
 from windowing.storage.s3_settings import read_s3_settings
 from windowing.storage.store import shared_store_of, store_of
 
@@ -111,7 +111,7 @@ def test_rows_of_copies_are_those_of_the_table(table: Location) -> None:
     assert control.read_rows(table) == [
         {"run": number, "counts": {"a": number}} for number in (2, 1, 0)
     ]
-    plain = find_plain_to_read(table)
+    plain = find_plain(table)
     assert plain is not None
     names = {file.path for file in list_files(plain, {}) or ()}
     assert names == {uri.rpartition("/")[2] for uri in control.open_delta(table).file_uris()}
