@@ -1,7 +1,8 @@
 """Small Delta tables that this process reads and commits by itself, without Spark.
 
 Ledger and watermarks have a few rows for each run. Reading or committing them through Spark costs a
-job each; delta-rs needs some milliseconds. They stay ordinary Delta tables for every reader.
+job each; here it takes some milliseconds. delta-rs reads their logs, and an append is a file of
+the log. They stay ordinary Delta tables for every reader.
 
 Times are whole microseconds since 1970 on both sides, and maps are dicts.
 """

@@ -2,9 +2,9 @@
 
 A table is plain where its files contain just its rows and columns, and where it asks nothing of a
 writer but statistics and a change feed. Spark needs a job to choose the files of a table, another
-one to find an earlier transaction, and several for a MERGE. delta-rs needs some milliseconds for
-each, so it does this for few rows, and commits the files in which Spark has written many. For
-every other table Spark does.
+one to find an earlier transaction, and several for a MERGE. Here each takes some milliseconds:
+delta-rs reads the log, and a commit is a file of it. So this is done for few rows, and for the
+files in which Spark has written many. For every other table Spark does it.
 """
 
 from collections.abc import Mapping, Sequence
