@@ -76,10 +76,10 @@ test-hdfs: setup $(HDFS_SERVER) ## tests on HDFS, whose servers are fetched once
 test-hdfs-deep: setup $(HDFS_SERVER) ## commands there, and further faults (ten minutes)
 	@$(PYTEST) -m "hdfs and deep" tests
 
-test-cluster: setup ## pipelines on a Spark cluster of two workers, with an executor killed (ten minutes)
+test-cluster: setup $(S3_SERVER) ## pipelines on a Spark cluster of two workers, with an executor killed (ten minutes)
 	@$(TIMED) $(PYTEST) -m "cluster and not deep" tests/cluster
 
-test-cluster-deep: setup ## executors killed at many places and times (an hour)
+test-cluster-deep: setup $(S3_SERVER) ## executors killed at many places and times (an hour)
 	@$(PYTEST) -m "cluster and deep" tests/cluster
 
 test-deep: setup ## rare orders of commands, other systems' examples, then 500 random schedules against plain loops (hours)
@@ -100,8 +100,8 @@ test-wheel: setup ## builds the package, installs it outside the checkout and fo
 seeded: setup ## puts bugs into copies of the project, one by one; the tests must find each (half an hour)
 	@$(PY) -m tests.mutation.seeded
 
-torture: setup ## kills, races and crowds for an hour (MINUTES=...), on from where the last one was stopped
-	@$(PY) -m tests.torture --minutes $${MINUTES:-60}
+torture: setup $(if $(filter s3,$(STORE)),$(S3_SERVER)) ## kills, races and crowds for an hour (MINUTES=..., STORE=s3), on from where the last one was stopped
+	@$(PY) -m tests.torture$(if $(filter s3,$(STORE)),.on_s3) --minutes $${MINUTES:-60}
 
 soak: setup ## thousands of batches through one pipeline: run times and files early and late (hours)
 	@$(PY) -m tests.torture.soak
