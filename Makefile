@@ -8,6 +8,8 @@ GO_VERSION := 1.26.6
 S3_SERVER_VERSION := v1.8.0
 S3_SERVER := .tools/bin/versitygw
 HDFS_SERVER := .tools/hadoop-client-minicluster-3.4.2.jar
+SERVER_s3 := $(S3_SERVER)
+SERVER_hdfs := $(HDFS_SERVER)
 PY := .venv/bin/python
 # The packages of .venv; the image leaves out those of tests and of the demo (requirements/runtime.txt).
 LOCK := requirements/spark.txt
@@ -100,8 +102,8 @@ test-wheel: setup ## builds the package, installs it outside the checkout and fo
 seeded: setup ## puts bugs into copies of the project, one by one; the tests must find each (half an hour)
 	@$(PY) -m tests.mutation.seeded
 
-torture: setup $(if $(filter s3,$(STORE)),$(S3_SERVER)) ## kills, races and crowds for an hour (MINUTES=..., STORE=s3), on from where the last one was stopped
-	@$(PY) -m tests.torture$(if $(filter s3,$(STORE)),.on_s3) --minutes $${MINUTES:-60}
+torture: setup $(SERVER_$(STORE)) ## kills, races and crowds for an hour (MINUTES=..., STORE=s3 or hdfs), on from where the last one was stopped
+	@$(PY) -m tests.torture$(if $(STORE),.on_shared_storage $(STORE)) --minutes $${MINUTES:-60}
 
 soak: setup ## thousands of batches through one pipeline: run times and files early and late (hours)
 	@$(PY) -m tests.torture.soak
