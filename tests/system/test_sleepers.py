@@ -6,11 +6,11 @@ import pytest
 
 from tests.support.long_lived_pipeline import Life
 from tests.support.shared_storage import SharedStorage
-from tests.support.sleepers import start_sleeper, wake_up_behind_another
+from tests.support.sleepers import PLACES, start_sleeper, wake_up_behind_another
 
 SEED = 7
-QUICK, PLACES = (6, 13), range(1, 22)
-"""At which of the places a run is stopped."""
+QUICK = (6, 13)
+"""At which of the places a run is stopped in quick tests."""
 
 
 @pytest.fixture(scope="module")
