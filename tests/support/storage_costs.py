@@ -3,16 +3,16 @@
     python -m tests.support.storage_costs [--rows 1000000] [STORAGE ...]
 
 The same pipeline gets the same events on a disk, on S3 and on HDFS, all three on this machine, and
-each command is a process of its own. Requests of HDFS are calls of the name node. It prints two
+each command is a process of its own. Requests of HDFS are calls of the name node. It prints three
 tables: the seconds of each command, and as many times those of the first storage; the requests by
-kind. Seconds on a machine that does other work at the same time say little.
+kind; and how large the tables are. Seconds on a machine that does other work say little.
 """
 
 import json
 import os
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +23,8 @@ from tests.support.counted_requests import Counted, RequestLog, Shop, describe_s
 from tests.support.faulty_proxy import Asked, started_proxy
 from tests.support.hdfs_server import HdfsServer, started_hdfs_server
 from tests.support.s3_server import started_s3_server
+from windowing.location import Location
+from windowing.storage.store import store_of
 
 STORAGES = ("disk", "s3", "hdfs")
 PLACES = ("here", "cluster")
@@ -87,14 +89,25 @@ def play(shop: Shop, rows: int) -> Iterator[Counted]:
     yield shop.count("publish", "publish")
 
 
+def count_bytes(shop: Shop) -> Counter[str]:
+    """The bytes of all files of each table of a pipeline, and of its other files by their names."""
+    root = Location(shop.source.replace("bronze/orders", "lake/shop"))
+    found = Counter[str]()
+    for name, file in store_of(root).list_files(root).items():
+        found[name.partition("/")[0]] += file.bytes
+    return found
+
+
 def load_on_cluster(shop: Shop, rows: int) -> Iterator[Counted]:
     """The first load alone, because short runs need no cluster."""
     shop.land(0, rows)
     yield shop.count(f"first load of {rows:,}", "run")
 
 
-def measure(storages: Sequence[str], rows: int, directory: Path) -> Iterator[Cost]:
-    """The costs of all commands, one after the other."""
+def measure(
+    storages: Sequence[str], rows: int, directory: Path, sizes: dict[str, Counter[str]]
+) -> Iterator[Cost]:
+    """The costs of all commands, one after the other; adds the `sizes` of each storage."""
     with ExitStack() as ended:
         s3 = ended.enter_context(started_s3_server(directory / "s3"))
         proxy = ended.enter_context(started_proxy(s3.endpoint))
@@ -106,8 +119,10 @@ def measure(storages: Sequence[str], rows: int, directory: Path) -> Iterator[Cos
             homes["hdfs"] = (hdfs.make_home(), NameNodeCalls(hdfs))
         for storage in storages:
             home, requests = homes[storage]
-            for counted in play(make_shop(f"{home}/here", directory, requests), rows):
+            shop = make_shop(f"{home}/here", directory, requests)
+            for counted in play(shop, rows):
                 yield Cost(storage, "here", counted)
+            sizes[storage] = count_bytes(shop)
         (directory / "cluster").mkdir()
         cluster = ended.enter_context(serve_cluster(directory / "cluster", s3))
         for storage in storages:
@@ -149,6 +164,16 @@ def describe_requests(costs: Sequence[Cost]) -> str:
     return "\n".join(lines)
 
 
+def describe_sizes(sizes: Mapping[str, Counter[str]]) -> str:
+    """A table of kilobytes: a row for each table of the pipeline, a column for each storage."""
+    names = sorted({name for found in sizes.values() for name in found})
+    lines = [_make_row(["kB", *sizes]), _make_row(["---"] * (len(sizes) + 1))]
+    for name in names:
+        cells = [f"{found[name] / 1_000:,.1f}" for found in sizes.values()]
+        lines.append(_make_row([name, *cells]))
+    return "\n".join(lines)
+
+
 def _make_row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
@@ -159,16 +184,17 @@ def main() -> None:
     parser.add_argument("storages", nargs="*", choices=[*STORAGES, []], metavar="STORAGE")
     parser.add_argument("--rows", type=int, default=1_000_000, help="of the first load")
     asked = parser.parse_args()
-    costs = []
+    costs: list[Cost] = []
+    sizes: dict[str, Counter[str]] = {}
     with TemporaryDirectory(prefix="tidemark-costs-") as directory:
-        for cost in measure(asked.storages or STORAGES, asked.rows, Path(directory)):
+        for cost in measure(asked.storages or STORAGES, asked.rows, Path(directory), sizes):
             costs.append(cost)
             counted = cost.counted
             load = os.getloadavg()[0]
             total = counted.kinds.total()
             said = f"{counted.name}: {counted.seconds:.1f} s, {total} requests, load {load:.1f}"
             print(f"{cost.storage}, {cost.place}: {said}", flush=True)
-    print(f"\n{describe_times(costs)}\n\n{describe_requests(costs)}")
+    print("", describe_times(costs), describe_requests(costs), describe_sizes(sizes), sep="\n\n")
 
 
 if __name__ == "__main__":
