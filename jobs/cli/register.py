@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _SCHEMA = re.compile(r"[\w-]+(\.[\w-]+)?", re.ASCII)
 
 
-@click.command()
+@click.command(short_help="Give outputs names in Spark's catalog, for readers.")
 @common
 @click.option(
     "--schema",
