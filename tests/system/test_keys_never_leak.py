@@ -77,7 +77,13 @@ def act(spec: Path, home: Path, *commands: tuple[str, ...]) -> tuple[int, str]:
     for name in ("events", "tmp"):
         (home / name).mkdir(parents=True)
     words = json.dumps([[verb, str(spec), *more, "--debug"] for verb, *more in commands])
-    chosen = f"--conf spark.eventLog.enabled=true --conf spark.eventLog.dir=file://{home}/events"
+    events = {
+        "enabled": "true",
+        "dir": f"file://{home}/events",
+        "compress": "false",
+        "rolling.enabled": "false",
+    }
+    chosen = " ".join(f"--conf spark.eventLog.{name}={value}" for name, value in events.items())
     log = home / "said"
     with log.open("wb") as said:
         done = subprocess.run(
@@ -119,8 +125,7 @@ def test_nothing_of_a_pipelines_day_has_the_secret(
     assert KEYS.secret.encode() not in lines
     stored = {file.name for file in (s3_server.home / "data").rglob("*")}
     assert {"_published.json", "_report.html", "_docs", "_ledger"} <= stored
-    (events,) = (file for file in (home / "events").rglob("*") if "fs.s3a" in file.read_text())
-    assert events.stat().st_size
+    assert list_files_with("fs.s3a.endpoint", home / "events")
     for place in (home, s3_server.home):
         assert list_files_with(KEYS.secret, place) == []
 
@@ -133,6 +138,6 @@ def test_an_error_by_wrong_keys_does_not_say_them(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", WRONG)
     code, said = act(spec, tmp_path / "home", ("run",), ("publish",), ("doctor",))
     assert code != 0
-    assert "SignatureDoesNotMatch" in said, said
+    assert said.count("the credentials are refused; check AWS_ACCESS_KEY_ID") >= 3, said
     for place in (tmp_path / "home", s3_server.home):
         assert list_files_with(WRONG, place) == []

@@ -90,7 +90,6 @@ class Torture:
             return
         deeds[deed](sleeper, events)
         self.tally.kills[f"{deed} {sleeper.place}"] += 1
-        self.life.run()
 
 
 COMBINATIONS = list(product(("sleep", "kill", "lose_server"), PLACES))
