@@ -8,6 +8,8 @@ GO_VERSION := 1.26.6
 S3_SERVER_VERSION := v1.8.0
 S3_SERVER := .tools/bin/versitygw
 HDFS_SERVER := .tools/hadoop-client-minicluster-3.4.2.jar
+SERVER_s3 := $(S3_SERVER)
+SERVER_hdfs := $(HDFS_SERVER)
 PY := .venv/bin/python
 # The packages of .venv; the image leaves out those of tests and of the demo (requirements/runtime.txt).
 LOCK := requirements/spark.txt
@@ -76,10 +78,10 @@ test-hdfs: setup $(HDFS_SERVER) ## tests on HDFS, whose servers are fetched once
 test-hdfs-deep: setup $(HDFS_SERVER) ## commands there, and further faults (ten minutes)
 	@$(PYTEST) -m "hdfs and deep" tests
 
-test-cluster: setup ## pipelines on a Spark cluster of two workers, with an executor killed (ten minutes)
+test-cluster: setup $(S3_SERVER) ## pipelines on a Spark cluster of two workers, with an executor killed (ten minutes)
 	@$(TIMED) $(PYTEST) -m "cluster and not deep" tests/cluster
 
-test-cluster-deep: setup ## executors killed at many places and times (an hour)
+test-cluster-deep: setup $(S3_SERVER) ## executors killed at many places and times (an hour)
 	@$(PYTEST) -m "cluster and deep" tests/cluster
 
 test-deep: setup ## rare orders of commands, other systems' examples, then 500 random schedules against plain loops (hours)
@@ -100,8 +102,8 @@ test-wheel: setup ## builds the package, installs it outside the checkout and fo
 seeded: setup ## puts bugs into copies of the project, one by one; the tests must find each (half an hour)
 	@$(PY) -m tests.mutation.seeded
 
-torture: setup ## kills, races and crowds for an hour (MINUTES=...), on from where the last one was stopped
-	@$(PY) -m tests.torture --minutes $${MINUTES:-60}
+torture: setup $(SERVER_$(STORE)) ## kills, races and crowds for an hour (MINUTES=..., STORE=s3 or hdfs), on from where the last one was stopped
+	@$(PY) -m tests.torture$(if $(STORE),.on_shared_storage $(STORE)) --minutes $${MINUTES:-60}
 
 soak: setup ## thousands of batches through one pipeline: run times and files early and late (hours)
 	@$(PY) -m tests.torture.soak

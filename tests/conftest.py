@@ -118,6 +118,16 @@ def hdfs_home(hdfs_server: HdfsServer) -> Location:
     return Location(hdfs_server.make_home())
 
 
+@pytest.fixture(
+    params=[pytest.param("s3", marks=pytest.mark.s3), pytest.param("hdfs", marks=pytest.mark.hdfs)]
+)
+def shared_home(request: pytest.FixtureRequest, jvm: None) -> Location:
+    """A directory without files on each storage that machines share; JVMs serve one of them."""
+    home = request.getfixturevalue(f"{request.param}_home")
+    assert isinstance(home, Location)
+    return home
+
+
 @pytest.fixture
 def s3_proxy(
     s3_server: S3Server, s3_home: Location, monkeypatch: pytest.MonkeyPatch

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.torture import on_shared_storage
 from tests.torture.family import FAMILIES, Family, lake_of
 from tests.torture.plan import COMBINATIONS, LANES, PLACES, plan_round
 from tests.torture.soak import said
@@ -29,6 +30,13 @@ def test_every_combination_is_met_once_in_turn() -> None:
     met = [(p["kill"]["place"], p["kill"]["whom"], p["family"]) for p in plans]
     assert sorted(met) == sorted(COMBINATIONS)
     assert {name for name in POINTS if name.split(".")[0] not in ELSEWHERE} == set(PLACES)
+
+
+def test_on_shared_storage_every_place_meets_every_deed_once_in_turn() -> None:
+    combinations = on_shared_storage.COMBINATIONS
+    plans = [on_shared_storage.plan_round(n, "7") for n in range(len(combinations))]
+    assert sorted(plans) == sorted(combinations)
+    assert plans != combinations
 
 
 def test_no_family_is_in_two_lanes() -> None:

@@ -48,6 +48,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "tidemark test transcripts",
         "tidemark test transcripts -k lateness",
     ),
+    "register": ("tidemark register orders.yaml --schema gold",),
     "maintain": ("tidemark maintain orders.yaml",),
     "doctor": ("tidemark doctor orders.yaml",),
     "recover": ("tidemark recover orders.yaml",),

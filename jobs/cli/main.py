@@ -26,6 +26,7 @@ from jobs.cli.maintain import maintain
 from jobs.cli.options import debug, debugging
 from jobs.cli.publish import publish
 from jobs.cli.recover import recover
+from jobs.cli.register import register
 from jobs.cli.report import report
 from jobs.cli.reset import reset
 from jobs.cli.run import run
@@ -139,7 +140,7 @@ def main() -> None:
 
 _WRITE = (init, ingest, run, backfill, validate, publish)
 _READ = (status, explain, show, late, state, report, check)
-_OPERATE = (maintain, doctor, recover, reset, erase, setup, engine)
+_OPERATE = (register, maintain, doctor, recover, reset, erase, setup, engine)
 for command in (*_WRITE, *_READ, *_OPERATE):
     command.epilog = list_examples(command.name or "")
     main.add_command(command)

@@ -1,6 +1,9 @@
 """One cluster and one session on it for all tests."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -9,6 +12,7 @@ from jobs.session import spark_session
 from jobs.sessions.process import environment_changed
 from jobs.sessions.profiles import TINY
 from tests.support.cluster import Cluster, serve_cluster
+from tests.support.s3_server import started_s3_server
 from windowing.storage import spark_internals
 
 SETTINGS = {
@@ -23,7 +27,10 @@ SETTINGS = {
 @pytest.fixture(scope="session")
 def cluster(jvm: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """The cluster, which lives as long as the process of the tests."""
-    with serve_cluster(tmp_path_factory.mktemp("cluster")) as served:
+    with (
+        started_s3_server(tmp_path_factory.mktemp("s3")) as s3,
+        serve_cluster(tmp_path_factory.mktemp("cluster"), s3) as served,
+    ):
         yield served
 
 
@@ -37,3 +44,13 @@ def session(cluster: Cluster) -> Iterator[SparkSession]:
         session = spark_session("tests", **SETTINGS)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the pipeline of `life` has lived in a local session."""
+    root = tmp_path_factory.mktemp("here")
+    command = [sys.executable, "-m", "tests.cluster.life", str(root)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return root

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from jobs.erase import erase
 from jobs.microbatch import outputs
@@ -35,7 +35,10 @@ from tests.oracle import (
 )
 from tests.support.pipeline_under_test import ARRIVAL, FAR, Lab
 from tests.support.random_schedules import BASE, DAY, HOUR, MINUTE, NEW_YORK, event
+from tests.support.stored_rows import read_stored
+from windowing.location import Location
 from windowing.storage import few_rows
+from windowing.storage.store import store_of
 
 WINDOWS: tuple[Window, ...] = (
     Tumbling("hourly", HOUR, zone=NEW_YORK),
@@ -55,6 +58,9 @@ LATER: tuple[Window, ...] = (
 )
 """The windows after the spec has changed."""
 KEYS = ("a", "b", "c")
+_LOG = "/_delta_log/"
+WITHOUT_CLOCK = ("_ledger", "_quality", "_reports")
+"""Tables with times of the host's clock are left out."""
 
 
 def draw_batches() -> list[list[Event]]:
@@ -75,7 +81,7 @@ def carry_by_spark(patched: pytest.MonkeyPatch) -> None:
     patched.setattr(outputs, "_MANY_BYTES", 0)
 
 
-def make_lab(spark: SparkSession, root: Path) -> Lab:
+def make_lab(spark: SparkSession, root: Path | Location) -> Lab:
     """The pipeline, of which nothing has come yet."""
     shown = ("n", "total", "opening", "distinct")
     return Lab(spark, root, WINDOWS, HOUR, 5 * MINUTE, shows=shown, max_future=FAR)
@@ -100,6 +106,32 @@ def live(lab: Lab) -> None:
     assert validate(lab.spark, lab.pipeline).passed
     publish(lab.pipeline)
     lab.check()
+
+
+def list_tables(root: Location) -> list[str]:
+    """The names of the tables of the pipeline's lake."""
+    lake = root / "lake" / "lab"
+    files = store_of(lake).list_files(lake)
+    found = {file.partition(_LOG)[0] for file in files if _LOG in file}
+    return sorted(name for name in found if not name.startswith(WITHOUT_CLOCK))
+
+
+def compare_lakes(spark: SparkSession, one: Location, other: Location) -> None:
+    """Both have the same tables with the same rows."""
+    names = list_tables(one)
+    assert names == list_tables(other)
+    assert {window.name for window in LATER} <= set(names)
+    for name in names:
+        there, here = (
+            _comparable(read_stored(spark, root / "lake" / "lab" / name)) for root in (one, other)
+        )
+        assert there == here, name
+
+
+def _comparable(rows: DataFrame) -> list[tuple[object, ...]]:
+    """All rows, in one order; sketches are compared by what is shown of them."""
+    shown = sorted(f.name for f in rows.schema.fields if f.dataType.typeName() != "binary")
+    return sorted((tuple(row) for row in rows.select(shown).collect()), key=repr)
 
 
 if __name__ == "__main__":

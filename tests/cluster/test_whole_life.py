@@ -4,26 +4,22 @@ No executor starts a Python for it.
 """
 
 import contextlib
-import subprocess
-import sys
 from pathlib import Path
 
 import duckdb
 import pytest
 from deltalake import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from jobs.read import read
-from tests.cluster.life import LATER, carry_by_spark, live, make_lab
+from tests.cluster.life import LATER, carry_by_spark, compare_lakes, live, make_lab
 from tests.support.cluster import WORKERS, Cluster
 from tests.support.pipeline_under_test import Lab
-from tests.support.stored_rows import read_stored
+from tests.support.s3_server import KEYS
 from windowing.location import Location
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
-WITHOUT_CLOCK = ("_ledger", "_quality", "_reports")
-"""Tables with times of the host's clock are left out."""
 
 
 @pytest.fixture(scope="module")
@@ -36,41 +32,10 @@ def lived(session: SparkSession, cluster: Cluster, tmp_path_factory: pytest.Temp
     return lab
 
 
-@pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the same pipeline has lived in a local session."""
-    root = tmp_path_factory.mktemp("here")
-    command = [sys.executable, "-m", "tests.cluster.life", str(root)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    return root
-
-
-def list_tables(root: Path) -> list[str]:
-    """The names of the tables of the pipeline's lake."""
-    lake = root / "lake" / "lab"
-    found = {log.parent.relative_to(lake).as_posix() for log in lake.rglob("_delta_log")}
-    return sorted(name for name in found if not name.startswith(WITHOUT_CLOCK))
-
-
-def comparable(rows: DataFrame) -> list[tuple[object, ...]]:
-    """All rows, in one order; sketches are compared by what is shown of them."""
-    shown = sorted(f.name for f in rows.schema.fields if f.dataType.typeName() != "binary")
-    return sorted((tuple(row) for row in rows.select(shown).collect()), key=repr)
-
-
 def test_every_row_is_that_of_a_local_session(
     lived: Lab, here: Path, session: SparkSession
 ) -> None:
-    tables = list_tables(lived.root)
-    assert tables == list_tables(here)
-    assert {window.name for window in LATER} <= set(tables)
-    for name in tables:
-        there, local = (
-            comparable(read_stored(session, Location(str(root / "lake" / "lab" / name))))
-            for root in (lived.root, here)
-        )
-        assert there == local, name
+    compare_lakes(session, Location(str(lived.root)), Location(str(here)))
 
 
 def test_readers_of_other_libraries_see_what_was_published(
@@ -103,8 +68,11 @@ def test_nobody_can_read_the_secret_of_the_cluster(cluster: Cluster, session: Sp
     for process in Path("/proc").iterdir():
         if process.name.isdecimal():
             with contextlib.suppress(OSError):
-                assert cluster.secret.encode() not in (process / "cmdline").read_bytes()
+                line = (process / "cmdline").read_bytes()
+                assert cluster.secret.encode() not in line
+                assert KEYS.secret.encode() not in line
     logs = [*cluster.home.glob("*.log"), *cluster.home.rglob("stderr")]
     assert len(logs) >= 1 + 2 * WORKERS
     for log in logs:
         assert cluster.secret not in log.read_text(), log
+        assert KEYS.secret not in log.read_text(), log

@@ -33,6 +33,7 @@ from jobs.locking.holder import Holder
 from jobs.locking.lease_note import LeaseNote, State
 from jobs.maintain import Maintenance, Tended
 from jobs.reconcile import Checked
+from jobs.register import Registration
 from jobs.reset import Holding
 from jobs.sessions.jars import JAR_NAMES
 from jobs.transcripts import Missed, Verdict
@@ -304,6 +305,10 @@ CASES = {
             },
         ),
         Case("doctor SPEC --break-lock", {"jobs.locking.broken_lock.find_lock_to_break": None}),
+    ),
+    "register": (
+        Case("register SPEC", {"jobs.register.register": Registration(("trips.hourly",), ())}),
+        Case("register SPEC", {"jobs.register.register": Registration((), ("trips.hourly",))}),
     ),
     "recover": (
         Case(

@@ -1,6 +1,7 @@
 """A standalone cluster of two workers on 127.0.0.1, made of the Spark that is installed here.
 
 Its master accepts whoever knows the cluster's secret, which only stands in a file of settings.
+Its workers have the variables of an S3 server, and so have the executors that they start.
 """
 
 import os
@@ -18,6 +19,7 @@ from typing import TypeVar
 import pyspark
 
 from tests.support.children import end_with_parent
+from tests.support.s3_server import S3Server
 
 _Found = TypeVar("_Found")
 SPARK = Path(pyspark.__file__).parent
@@ -35,11 +37,12 @@ exit 1
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where the master listens, the workers, and a directory with settings and logs."""
+    """Where the master listens, the workers, a directory with settings and logs, and an S3."""
 
     url: str
     workers: tuple[subprocess.Popen[bytes], ...]
     home: Path
+    s3: S3Server
 
     @property
     def secret(self) -> str:
@@ -60,6 +63,7 @@ class Cluster:
         """The environment of a process with a session on the cluster."""
         return {
             **os.environ,
+            **self.s3.environ,
             "SPARK_CONF_DIR": str(self.home / "conf"),
             "SPARK_MASTER": self.url,
             "TIDEMARK_ENGINE": "off",
@@ -93,8 +97,11 @@ class Cluster:
 
 
 @contextmanager
-def serve_cluster(home: Path) -> Iterator[Cluster]:
-    """A cluster that ends with the block; it listens on free ports of 127.0.0.1 alone."""
+def serve_cluster(home: Path, s3: S3Server) -> Iterator[Cluster]:
+    """A cluster that ends with the block; it listens on free ports of 127.0.0.1 alone.
+
+    No setting has the keys of `s3`: executors have them of their workers.
+    """
     secret = secrets.token_hex(16)
     (home / "conf").mkdir()
     _write_secret(home / "secret", secret)
@@ -104,16 +111,17 @@ def serve_cluster(home: Path) -> Iterator[Cluster]:
     python.chmod(0o755)
     with ExitStack() as ended:
         master = ("master.Master", "--port", "0", "--webui-port", "0")
-        log, _ = _start(ended, home, "master", *master)
+        log, _ = _start(ended, home, {}, "master", *master)
         url = _wait(lambda: _MASTER_UP.search(log.read_text()), "master")[1]
         workers = []
         for n in range(WORKERS):
             words = ("--cores", "2", "--memory", "3g", "--webui-port", "0")
             place = ("--work-dir", str(home / f"worker{n}.dir"))
-            log, process = _start(ended, home, f"worker{n}", "worker.Worker", url, *words, *place)
+            program = (f"worker{n}", "worker.Worker", url, *words, *place)
+            log, process = _start(ended, home, s3.environ, *program)
             _wait(lambda log=log: _WORKER_UP.search(log.read_text()), f"worker {n}")
             workers.append(process)
-        yield Cluster(url, tuple(workers), home)
+        yield Cluster(url, tuple(workers), home, s3)
 
 
 def _settings(secret: str) -> str:
@@ -140,12 +148,13 @@ def _write_secret(file: Path, text: str) -> None:
 
 
 def _start(
-    ended: ExitStack, home: Path, name: str, program: str, *words: str
+    ended: ExitStack, home: Path, more: Mapping[str, str], name: str, program: str, *words: str
 ) -> tuple[Path, subprocess.Popen[bytes]]:
     """Starts a process that ends with the block, or with this process; its log and itself."""
     log = home / f"{name}.log"
     variables = {
         **os.environ,
+        **more,
         "SPARK_HOME": str(SPARK),
         "SPARK_CONF_DIR": str(home / "conf"),
         "SPARK_LOCAL_IP": "127.0.0.1",

@@ -12,16 +12,18 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Protocol
 
 import pyarrow as pa
 from deltalake import write_deltalake
 
 from tests.support.faulty_proxy import Asked, FaultyProxy, started_proxy
 from tests.support.s3_server import S3Server, started_s3_server
+from windowing.location import S3
 from windowing.storage.s3_settings import read_s3_settings
 
 KINDS = ("GET", "HEAD", "LIST", "PUT", "DELETE", "COPY")
@@ -29,7 +31,18 @@ START_S = 1_767_225_600
 """When the first event happens: the beginning of 2026."""
 _DAY_S = 86_400
 _LATE_DAYS = (1, 2, 20)
-_PATIENCE = 300
+_PATIENCE = 600
+
+
+class RequestLog(Protocol):
+    """Everything that was asked of a server since it was begun anew."""
+
+    @property
+    def asked(self) -> list[Asked]:
+        """The requests."""
+
+    def begin(self) -> None:
+        """From now on requests are noted anew."""
 
 
 @dataclass(frozen=True)
@@ -48,40 +61,47 @@ class Counted:
 
 @dataclass(frozen=True)
 class Shop:
-    """A pipeline on S3, whose commands are processes of their own."""
+    """A pipeline whose commands are processes of their own, which have some variables besides."""
 
     spec: Path
     source: str
-    proxy: FaultyProxy
+    requests: RequestLog
+    events_a_day: int = 1_000
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     def land(self, first: int, rows: int, late: int = 0) -> None:
         """Appends events to the source, of which so many are late."""
         numbers = range(first, first + rows)
-        times = [_choose_time(n) - _be_late(n, n - first, late) for n in numbers]
+        times = [self._choose_time(n) - _be_late(n, n - first, late) for n in numbers]
         events = {
             "id": [f"e{n}" for n in numbers],
             "user": [f"u{n * 31 % 50}" for n in numbers],
             "at": pa.array([at * 1_000_000 for at in times], pa.timestamp("us", "UTC")),
             "amount": [n * 7919 % 1_000 for n in numbers],
         }
-        options = read_s3_settings(os.environ).for_rust()
+        is_on_s3 = self.source.startswith(S3)
+        options = read_s3_settings(os.environ).for_rust() if is_on_s3 else None
         write_deltalake(self.source, pa.table(events), mode="append", storage_options=options)
 
     def count(self, name: str, *words: str) -> Counted:
         """What `tidemark WORDS[0] SPEC WORDS[1:]` asks of the server."""
-        self.proxy.plan()
+        self.requests.begin()
         began = time.monotonic()
         command = [str(Path(sys.executable).with_name("tidemark")), words[0], str(self.spec)]
         done = subprocess.run(
-            [*command, *words[1:]], capture_output=True, text=True, check=False, timeout=_PATIENCE
+            [*command, *words[1:]],
+            env={**os.environ, **self.variables},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_PATIENCE,
         )
         assert done.returncode == 0, (words, done.returncode, done.stdout, done.stderr)
-        return Counted(name, tuple(self.proxy.asked), time.monotonic() - began)
+        return Counted(name, tuple(self.requests.asked), time.monotonic() - began)
 
-
-def _choose_time(number: int) -> int:
-    """When an event happens, in seconds: 1,000 of them in a day."""
-    return START_S + 25 * _DAY_S + number * _DAY_S // 1_000
+    def _choose_time(self, number: int) -> int:
+        """When an event happens, in seconds: so many of them in a day."""
+        return START_S + 25 * _DAY_S + number * _DAY_S // self.events_a_day
 
 
 def _be_late(number: int, place: int, late: int) -> int:

@@ -98,6 +98,10 @@ class FaultyProxy:
             self.counts = Counter()
             self.asked = []
 
+    def begin(self) -> None:
+        """From now on requests are counted anew, and nothing happens to them."""
+        self.plan()
+
     def note(self, kind: str) -> Fault | None:
         """Counts a request; what happens to it."""
         with self._turn:

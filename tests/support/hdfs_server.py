@@ -3,15 +3,18 @@
 python -m tests.support.hdfs_server      fetches the JAR with both, once
 """
 
+import json
 import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from urllib.request import urlopen
 
 import pyspark
 import pytest
@@ -43,6 +46,7 @@ class HdfsServer:
 
     home: Path
     port: int
+    http_port: int
     processes: "dict[str, subprocess.Popen[bytes]]" = field(default_factory=dict, repr=False)
 
     @property
@@ -87,6 +91,17 @@ class HdfsServer:
         """The process of the name node."""
         return self.processes[_NAME_NODE].pid
 
+    def count_calls(self) -> Counter[str]:
+        """How often each call of the name node was made since it was started."""
+        bean = f"Hadoop:service=NameNode,name=RpcDetailedActivityForPort{self.port}"
+        url = f"http://127.0.0.1:{self.http_port}/jmx?qry={bean}"
+        with urlopen(url, timeout=_PATIENCE) as answer:  # noqa: S310
+            (figures,) = json.load(answer)["beans"]
+        end = "NumOps"
+        return Counter(
+            {name.removesuffix(end): n for name, n in figures.items() if name.endswith(end)}
+        )
+
     def _configure(self) -> None:
         conf = self.home / "conf"
         conf.mkdir(parents=True)
@@ -97,7 +112,7 @@ class HdfsServer:
             "dfs.datanode.data.dir": f"file://{self.home}/data",
             "dfs.replication": "1",
             "dfs.namenode.safemode.extension": "0",
-            "dfs.namenode.http-address": free,
+            "dfs.namenode.http-address": f"127.0.0.1:{self.http_port}",
             "dfs.datanode.address": free,
             "dfs.datanode.http.address": free,
             "dfs.datanode.ipc.address": free,
@@ -145,7 +160,7 @@ def started_hdfs_server(home: Path) -> Iterator[HdfsServer]:
     """Inside, HDFS answers; `home` is an empty directory for all that it writes."""
     if not SERVER.exists():
         pytest.fail(f"{SERVER} is not there; `make test-hdfs` installs it", pytrace=False)
-    server = HdfsServer(home, find_free_port())
+    server = HdfsServer(home, find_free_port(), find_free_port())
     try:
         server.start()
         yield server

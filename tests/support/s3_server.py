@@ -48,6 +48,10 @@ class S3Server:
         assert status == 200, said
         return name
 
+    def make_home(self) -> str:
+        """The URL of a directory in a bucket that nobody else has."""
+        return f"s3://{self.make_bucket()}/lakes"
+
     def make_object(self, bucket: Location, key: str) -> None:
         """An empty object whose key no store would choose, in the bucket of that place."""
         name = bucket.text.removeprefix("s3://").partition("/")[0]

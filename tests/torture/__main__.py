@@ -9,7 +9,6 @@ while it finishes, too. After every eighth, in turn, two runs race, or two runs,
 maintenance and a publication do, while somebody reads the pointer. The first difference ends it.
 """
 
-import subprocess
 import sys
 import time
 from argparse import ArgumentParser
@@ -17,12 +16,9 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
 from threading import Event
 
-from rich.console import Console
-from rich.table import Table
-
 from tests.torture.plan import COMBINATIONS, LANES, plan_round
 from tests.torture.rounds import ROOT, play_crowd, play_race, play_round
-from tests.torture.tally import Tally, sum_tallies
+from tests.torture.tally import Tally, load_tally, show_tally, sum_tallies
 
 
 def main() -> None:
@@ -33,7 +29,7 @@ def main() -> None:
     asked = parser.parse_args()
     stop = Event()
     until = time.monotonic() + asked.minutes * 60
-    tallies = {lane: _load_tally(asked.home / lane) for lane in LANES}
+    tallies = {lane: load_tally(asked.home / lane) for lane in LANES}
     with ThreadPoolExecutor(len(LANES)) as pool:
         lanes = [
             pool.submit(play_lane, lane, tally, asked.home / lane, until, stop)
@@ -43,7 +39,7 @@ def main() -> None:
             wait(lanes, return_when=FIRST_EXCEPTION)
         finally:
             stop.set()
-    show(sum_tallies(tallies.values()))
+    show_tally(sum_tallies(tallies.values()), len(COMBINATIONS))
     for played in lanes:
         played.result()
 
@@ -62,41 +58,6 @@ def play_lane(lane: str, tally: Tally, home: Path, until: float, stop: Event) ->
         tally.seconds = before + time.monotonic() - began
         tally.save(home)
         print(f"{lane}: {tally.rounds} rounds, {dict(tally.done)}", file=sys.stderr, flush=True)
-
-
-def show(tally: Tally) -> None:
-    """The figures of all lanes together."""
-    table = Table(
-        title=(
-            f"seeds {tally.seed}, commit {', '.join(tally.commits)}, {tally.seconds / 3600:.1f} "
-            f"hours"
-        )
-    )
-    table.add_column("what")
-    table.add_column("how many", justify="right")
-    for name, n in {"rounds": tally.rounds, **tally.done}.items():
-        table.add_row(name, f"{n:,}")
-    table.add_row(
-        "of place, kill and family, met", f"{len(tally.kills):,} of {len(COMBINATIONS):,}"
-    )
-    Console().print(table)
-
-
-def _load_tally(home: Path) -> Tally:
-    home.mkdir(parents=True, exist_ok=True)
-    tally = Tally.load(home)
-    tally.commits = list(dict.fromkeys([*tally.commits, _commit()]))
-    return tally
-
-
-def _commit() -> str:
-    return subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
 
 
 if __name__ == "__main__":

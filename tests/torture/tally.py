@@ -1,11 +1,15 @@
 """What one lane of the torture has done so far, kept so that a stop loses at most a round."""
 
 import json
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
 
 
 @dataclass
@@ -63,3 +67,34 @@ def sum_tallies(tallies: Iterable[Tally]) -> Tally:
         total.kills += tally.kills
     total.seed = " and ".join(seeds)
     return total
+
+
+def load_tally(home: Path) -> Tally:
+    """The one in `home`, or a new one; from now on it counts what this commit does, too."""
+    home.mkdir(parents=True, exist_ok=True)
+    tally = Tally.load(home)
+    tally.commits = list(dict.fromkeys([*tally.commits, _name_commit()]))
+    return tally
+
+
+def _name_commit() -> str:
+    return subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+
+
+def show_tally(tally: Tally, combinations: int) -> None:
+    """Prints the figures; `combinations` is how many there are to be met."""
+    hours = f"{tally.seconds / 3600:.1f} hours"
+    title = f"seeds {tally.seed}, commit {', '.join(tally.commits)}, {hours}"
+    table = Table(title=title)
+    table.add_column("what")
+    table.add_column("how many", justify="right")
+    for name, n in {"rounds": tally.rounds, **tally.done}.items():
+        table.add_row(name, f"{n:,}")
+    table.add_row("combinations that were met", f"{len(tally.kills):,} of {combinations:,}")
+    Console().print(table)

@@ -18,11 +18,11 @@ from windowing.spec.load import load_pipeline
 
 
 @pytest.fixture
-def spec(s3_home: Location, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def spec(shared_home: Location, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A spec whose lake is on shared storage; its leases are long."""
     monkeypatch.setenv(VARIABLE, "600")
     # JSON is YAML.
-    (tmp_path / "trips.yaml").write_text(json.dumps(describe_trips(s3_home)))
+    (tmp_path / "trips.yaml").write_text(json.dumps(describe_trips(shared_home)))
     return tmp_path / "trips.yaml"
 
 
@@ -30,9 +30,9 @@ def break_lock(spec: Path, *words: str) -> Result:
     return CliRunner().invoke(main, ["doctor", str(spec), "--break-lock", *words])
 
 
-def test_the_next_command_goes_on_and_the_holder_can_not(spec: Path, s3_home: Location) -> None:
+def test_the_next_command_goes_on_and_the_holder_can_not(spec: Path, shared_home: Location) -> None:
     trips = load_pipeline(spec)
-    with held_by(s3_home) as holder:
+    with held_by(shared_home) as holder:
         done = break_lock(spec, "--yes")
         assert (done.exit_code, done.stderr) == (0, "")
         named = f"trips: the lock of `leased_process.py`, process {holder.pid} on "
@@ -45,9 +45,9 @@ def test_the_next_command_goes_on_and_the_holder_can_not(spec: Path, s3_home: Lo
             assert holder.wait(30) != 0
 
 
-def test_whoever_does_not_say_yes_leaves_it(spec: Path, s3_home: Location) -> None:
+def test_whoever_does_not_say_yes_leaves_it(spec: Path, shared_home: Location) -> None:
     trips = load_pipeline(spec)
-    with held_by(s3_home) as holder:
+    with held_by(shared_home) as holder:
         code, out, err = answered(spec.parent, b"n\n", "doctor", spec.name, "--break-lock")
         assert (code, out) == (1, "")
         assert f"Break the lock of `leased_process.py`, process {holder.pid} on " in err
@@ -59,7 +59,7 @@ def test_whoever_does_not_say_yes_leaves_it(spec: Path, s3_home: Location) -> No
         assert end(holder) == 0
 
 
-def test_what_nobody_holds_is_not_broken(spec: Path, s3_home: Location) -> None:
+def test_what_nobody_holds_is_not_broken(spec: Path, shared_home: Location) -> None:
     for expected in (None, State.FREE):
         done = break_lock(spec, "--json")
         assert json.loads(done.stdout) == {"pipeline": "trips", "broken": False, "lock": None}

@@ -1,4 +1,4 @@
-"""`tidemark status` on a lake in a bucket: the same lines, and a lock that is an object."""
+"""`tidemark status` on a lake on shared storage: the same lines, and a lock that is a file."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -11,12 +11,12 @@ from windowing.location import Location
 from windowing.spec.load import load_pipeline
 
 
-def test_a_pipeline_in_a_bucket_is_fresh_left_open_or_at_work(
-    s3_home: Location, tmp_path: Path
+def test_a_pipeline_on_shared_storage_is_fresh_left_open_or_at_work(
+    shared_home: Location, tmp_path: Path
 ) -> None:
     file = tmp_path / "trips.yaml"
     file.write_text(
-        SPEC.format(name="trips").replace("lake: lake", f"lake: {s3_home}/lake")
+        SPEC.format(name="trips").replace("lake: lake", f"lake: {shared_home}/lake")
         + "freshness: 30 minutes\n"
     )
     assert "there is no watermark yet" in status(file).stdout

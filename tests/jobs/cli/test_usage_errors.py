@@ -42,6 +42,7 @@ COMMANDS = (
     "maintain",
     "doctor",
     "recover",
+    "register",
     "reset",
     "erase",
 )

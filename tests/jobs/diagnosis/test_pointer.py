@@ -17,8 +17,8 @@ def copy_of(step: int) -> bytes:
     return json.dumps({"seq": step}).encode()
 
 
-def test_a_pointer_is_not_replaced_by_one_of_an_earlier_step(s3_home: Location) -> None:
-    trips = load_pipeline(describe_trips(s3_home))
+def test_a_pointer_is_not_replaced_by_one_of_an_earlier_step(shared_home: Location) -> None:
+    trips = load_pipeline(describe_trips(shared_home))
     advance_pointer(trips, copy_of(3), 3)
     advance_pointer(trips, copy_of(7), 7)
     with pytest.raises(Busy, match="another command has published since"):

@@ -1,5 +1,6 @@
 """A reset of a lake on storage that can't rename a directory, and on which others may write."""
 
+import os
 from collections.abc import Callable
 from time import sleep
 from typing import Any
@@ -8,11 +9,13 @@ import obstore
 import pytest
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
+from jobs.diagnosis.pointer import read_pointed_step
 from jobs.locking.lease_note import State
 from jobs.locking.lease_object import VARIABLE
 from jobs.locking.lock_file import held_here
 from jobs.reset import reset
 from tests.support.faulty_proxy import CHANGES, Fault, FaultyProxy, Planned
+from tests.support.hdfs_server import HdfsServer
 from tests.support.leased_process import describe_trips, lease_of, make_tables, note_of
 from windowing.errors import Busy, UsageError
 from windowing.location import Location
@@ -24,22 +27,34 @@ from windowing.storage.permission import check_permission
 from windowing.storage.store import store_of
 
 
-@pytest.fixture
-def trips(s3_home: Location, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
+def make_trips(home: Location) -> Pipeline:
     """A pipeline with two tables, a report and a pointer."""
-    monkeypatch.setenv(VARIABLE, "1")
-    pipeline = load_pipeline(describe_trips(s3_home))
+    pipeline = load_pipeline(describe_trips(home))
     with held_here(pipeline):
         make_tables(pipeline)
         for name in ("_report.html", "_published.json"):
-            store_of(s3_home).write(pipeline.table(name), b"{}")
+            store_of(home).write(pipeline.table(name), b"{}")
     return pipeline
+
+
+@pytest.fixture
+def trips(shared_home: Location, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
+    """Such a pipeline, with short leases."""
+    monkeypatch.setenv(VARIABLE, "6" if shared_home.is_on_hdfs else "1")
+    return make_trips(shared_home)
+
+
+@pytest.fixture
+def trips_on_s3(s3_home: Location, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
+    """The same on S3 alone."""
+    monkeypatch.setenv(VARIABLE, "1")
+    return make_trips(s3_home)
 
 
 @retry(
     retry=retry_if_exception_type(Busy),
     wait=wait_fixed(0.1),
-    stop=stop_after_delay(5),
+    stop=stop_after_delay(60),
     reraise=True,
 )
 def patiently(step: Callable[[], object]) -> None:
@@ -58,17 +73,41 @@ def test_everything_but_the_lock_is_deleted(trips: Pipeline) -> None:
 
 
 def test_a_reset_that_was_interrupted_is_finished_by_the_next(
-    trips: Pipeline, s3_proxy: FaultyProxy
+    trips_on_s3: Pipeline, s3_proxy: FaultyProxy
 ) -> None:
-    before = len(store_of(trips.root).list_files(trips.root))
+    before = len(store_of(trips_on_s3.root).list_files(trips_on_s3.root))
     s3_proxy.plan(Planned(Fault.EXPIRED, CHANGES, skipped=5, times=None))
     with pytest.raises(UsageError, match="the credentials have expired"):
-        reset(trips)
+        reset(trips_on_s3)
     s3_proxy.plan()
     # What refuses every run until then is deleted last.
-    assert "_ledger" in list_tables(trips.root)
-    assert len(store_of(trips.root).list_files(trips.root)) < before
+    assert "_ledger" in list_tables(trips_on_s3.root)
+    assert len(store_of(trips_on_s3.root).list_files(trips_on_s3.root)) < before
     # A lease that could not be given back is given back as soon as that is possible again.
+    patiently(lambda: reset(trips_on_s3))
+    assert [*store_of(trips_on_s3.root).list_files(trips_on_s3.root)] == ["_lock"]
+
+
+def test_a_reset_whose_name_node_is_killed_is_finished_by_the_next(
+    hdfs_home: Location, hdfs_server: HdfsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trips = make_trips(hdfs_home)
+    places = iter(("pointer", "report", "hourly"))
+
+    def check_and_kill() -> None:
+        check_permission()
+        if next(places) == "hourly":
+            hdfs_server.kill()
+
+    with monkeypatch.context() as broken:
+        broken.setattr("jobs.reset.check_permission", check_and_kill)
+        try:
+            with pytest.raises(UsageError, match=str(hdfs_server.port)):
+                reset(trips)
+        finally:
+            hdfs_server.start()
+    assert list_tables(trips.root) == ["_ledger", "hourly"]
+    assert read_pointed_step(trips) is None
     patiently(lambda: reset(trips))
     assert [*store_of(trips.root).list_files(trips.root)] == ["_lock"]
 
@@ -89,33 +128,33 @@ def test_a_reset_whose_lock_was_taken_over_deletes_nothing_more(
         lose_lease(trips)
         return holding(pipeline)
 
-    holding = module.holding
+    holding, renewed = module.holding, float(os.environ[VARIABLE]) + 0.2
     monkeypatch.setattr(module, "holding", lose)
-    monkeypatch.setattr(module, "check_permission", lambda: (sleep(1.2), check_permission()))
+    monkeypatch.setattr(module, "check_permission", lambda: (sleep(renewed), check_permission()))
     with pytest.raises(Busy, match="this process has lost"):
         reset(trips)
     assert list_tables(trips.root) == ["_ledger", "hourly"]
 
 
 def test_a_table_of_many_files_is_deleted_no_further_once_the_lock_is_lost(
-    trips: Pipeline, monkeypatch: pytest.MonkeyPatch
+    trips_on_s3: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the next one writes then may have the names of the files that were to be deleted."""
-    before = {*store_of(trips.root).list_files(trips.root)}
+    before = {*store_of(trips_on_s3.root).list_files(trips_on_s3.root)}
     delete, deleted = obstore.delete, []
 
     def delete_and_sleep(client: Any, keys: str | list[str]) -> None:
         delete(client, keys)
         deleted.extend([keys] if isinstance(keys, str) else keys)
         if any("_ledger/" in key for key in deleted):
-            lose_lease(trips)
+            lose_lease(trips_on_s3)
             sleep(1.2)
 
     monkeypatch.setattr(s3_store, "_DELETED_AT_ONCE", 1)
     monkeypatch.setattr(obstore, "delete", delete_and_sleep)
     with pytest.raises(Busy, match="this process has lost"):
-        reset(trips)
-    left = {*store_of(trips.root).list_files(trips.root)}
+        reset(trips_on_s3)
+    left = {*store_of(trips_on_s3.root).list_files(trips_on_s3.root)}
     ledger = {name for name in before if name.startswith("_ledger/")}
     assert len(ledger) > 2
     assert len(ledger - left) == 1

@@ -1,0 +1,48 @@
+"""The command that gives outputs names in Spark's catalog: register."""
+
+import re
+from typing import TYPE_CHECKING
+
+import click
+
+from jobs.cli.options import common
+from jobs.cli.spark import open_to_read
+from jobs.console import Printer
+
+if TYPE_CHECKING:
+    from windowing.spec.pipeline import Pipeline
+
+_SCHEMA = re.compile(r"[\w-]+(\.[\w-]+)?", re.ASCII)
+
+
+@click.command(short_help="Give outputs names in Spark's catalog, for readers.")
+@common
+@click.option(
+    "--schema",
+    metavar="NAME",
+    help="The schema of the catalog, or CATALOG.NAME; by default the name of the pipeline.",
+)
+def register(pipeline: "Pipeline", *, as_json: bool, schema: str | None) -> None:
+    """Give outputs names in Spark's catalog, such as `orders.hourly`, for readers.
+
+    The catalog is that of Spark's own settings, such as a Hive metastore. Each output becomes an
+    external table there; nothing is written to the lake, and a name that is right already stays.
+    """
+    named = schema or pipeline.name
+    if not _SCHEMA.fullmatch(named):
+        raise click.UsageError(
+            f"--schema is {named!r}, which is no name of a schema, such as gold or hive.gold",
+            click.get_current_context(),
+        )
+    from jobs.sessions.profiles import TINY
+
+    session = open_to_read(TINY)
+    from jobs.register import register as register_now
+
+    done = register_now(session, pipeline, named)
+    printer = Printer(as_json=as_json)
+    for name in done.new:
+        printer.line(f"{pipeline.name}: {name} is registered")
+    if not done.new:
+        printer.line(f"{pipeline.name}: nothing to register, all outputs have their names already")
+    printer.finish({"pipeline": pipeline.name, **done.as_json()})

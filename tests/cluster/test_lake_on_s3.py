@@ -1,0 +1,65 @@
+"""What a pipeline does on a cluster with its lake on S3: row by row the tables of a local session.
+
+Executors have the keys of their workers' environment; no setting has them.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from jobs.read import read
+from tests.cluster.life import LATER, carry_by_spark, compare_lakes, live, make_lab
+from tests.support.cluster import Cluster
+from tests.support.pipeline_under_test import Lab
+from tests.support.s3_server import KEYS
+from windowing.location import Location
+from windowing.storage.s3_settings import read_s3_settings
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
+
+
+@pytest.fixture(scope="module")
+def lived(session: SparkSession, cluster: Cluster) -> Iterator[Lab]:
+    """The pipeline on the cluster and on S3, at the end of its life."""
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in cluster.s3.environ.items():
+            patched.setenv(name, value)
+        carry_by_spark(patched)
+        lab = make_lab(session, Location(f"s3://{cluster.s3.make_bucket()}/lakes"))
+        live(lab)
+        yield lab
+
+
+def test_every_row_is_that_of_a_local_session_on_a_disk(
+    lived: Lab, here: Path, session: SparkSession
+) -> None:
+    assert isinstance(lived.home, Location)
+    compare_lakes(session, lived.home, Location(str(here)))
+
+
+def test_spark_and_delta_rs_read_what_was_published(
+    lived: Lab, session: SparkSession, cluster: Cluster
+) -> None:
+    options = read_s3_settings(cluster.s3.environ).for_rust()
+    for window in LATER:
+        n = read(session, lived.pipeline, window.name).count()
+        assert n == len(lived.expected(window))
+        plain = DeltaTable(str(lived.pipeline.table(window.name)), storage_options=options)
+        if "deletionVectors" not in (plain.protocol().reader_features or []):
+            assert plain.to_pyarrow_table().num_rows == n
+
+
+@pytest.mark.usefixtures("lived")
+def test_executors_have_the_keys_and_no_setting_has(
+    session: SparkSession, cluster: Cluster
+) -> None:
+    settings = dict(session.sparkContext.getConf().getAll())
+    assert "spark.hadoop.fs.s3a.endpoint" in settings
+    assert KEYS.secret not in str(settings)
+    for executor in cluster.wait_for_executors():
+        process = Path(f"/proc/{executor}")
+        assert KEYS.secret.encode() in (process / "environ").read_bytes()
+        assert KEYS.secret.encode() not in (process / "cmdline").read_bytes()
