@@ -185,6 +185,7 @@ def _land_in_a_process(root: Path, query: str) -> None:
         "land(spark_session(), Path(sys.argv[1]), sys.argv[2])"
     )
     run_python(code, root, query)
+    wait_for_orphans()
 
 
 def make_warm_figures(times: Sequence[Times], jobs: int) -> tuple[Figure, ...]:
