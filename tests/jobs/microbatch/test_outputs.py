@@ -5,6 +5,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from jobs.microbatch.context import RunContext
 from jobs.microbatch.outputs import (
     Recomputed,
     derive_output,
@@ -15,6 +16,7 @@ from jobs.microbatch.outputs import (
 from tests.support.small_lake import Row, SmallLake, at, just_after, small_lake, span
 from windowing.merge import table as outputs
 from windowing.merge.rule import complete_table
+from windowing.spec.kinds import Aligned
 from windowing.storage import delta
 
 TENS = {"kind": "tumbling", "size": "10 minutes"}
@@ -48,6 +50,14 @@ def valued(lake: SmallLake, *rows: tuple[Any, ...]) -> DataFrame:
     return delta.rows(lake.spark, list(named), VALUED)
 
 
+def show(batch: RunContext, window: Aligned, new: DataFrame) -> dict[str, int]:
+    """Writes what recomputed windows change; returns their counts."""
+    steps = prepare_shown(batch, [window], Recomputed(new, span(0, 9)))
+    assert steps is not None
+    (step,) = steps
+    return step()
+
+
 def wrote(inserted: int, updated: int = 0, deleted: int = 0, overflow: int = 0) -> dict[str, int]:
     """The counts of the output `tens`."""
     names = {"inserted": inserted, "updated": updated, "deleted": deleted, "overflow": overflow}
@@ -68,7 +78,7 @@ def test_only_rows_that_differ_are_written_and_their_revision_rises_by_one(
         ("new", 1, 1, False),
     )
     window = lake.pipeline.aligned[0]
-    assert prepare_shown(lake.batch(6), window, Recomputed(new, span(0, 9)))() == wrote(1, 2)
+    assert show(lake.batch(6), window, new) == wrote(1, 2)
     expected = [
         ("emptied", 0, 10, 1, None, 1, 7),
         ("kept", 0, 10, 1, 5, 0, 1),
@@ -78,7 +88,7 @@ def test_only_rows_that_differ_are_written_and_their_revision_rises_by_one(
     ]
     assert lake.rows("tens") == expected
     before = lake.version("tens")
-    assert prepare_shown(lake.batch(7), window, Recomputed(new, span(0, 9)))() == wrote(0)
+    assert show(lake.batch(7), window, new) == wrote(0)
     assert lake.version("tens") == before
 
 
@@ -89,7 +99,7 @@ def test_the_change_feed_has_both_images_of_a_correction(
     lake.fill("tens", *STORED)
     since = lake.version("tens") + 1
     new = valued(lake, ("same", 1, 5, False), ("other", 2, 9, False))
-    prepare_shown(lake.batch(6), lake.pipeline.aligned[0], Recomputed(new, span(0, 9)))()
+    show(lake.batch(6), lake.pipeline.aligned[0], new)
     reader = spark.read.format("delta").option("readChangeFeed", "true")
     feed = reader.option("startingVersion", since).load(lake.pipeline.table("tens").text)
     rows = feed.select("key", "total", "revision", "_change_type").collect()
@@ -104,10 +114,10 @@ def test_a_sum_that_is_lost_is_counted_each_time_and_written_once(
 ) -> None:
     lake = small_lake(spark, tmp_path, {"tens": TENS})
     window = lake.pipeline.aligned[0]
-    lost = Recomputed(valued(lake, ("a", 2, None, True), ("b", 1, 1, False)), span(0, 9))
-    assert prepare_shown(lake.batch(0), window, lost)() == wrote(2, overflow=1)
+    lost = valued(lake, ("a", 2, None, True), ("b", 1, 1, False))
+    assert show(lake.batch(0), window, lost) == wrote(2, overflow=1)
     before = lake.version("tens")
-    assert prepare_shown(lake.batch(1), window, lost)() == wrote(0, overflow=1)
+    assert show(lake.batch(1), window, lost) == wrote(0, overflow=1)
     assert lake.version("tens") == before
     assert lake.rows("tens") == [("a", 0, 10, 2, None, 0, 1), ("b", 0, 10, 1, 1, 0, 1)]
 
