@@ -343,9 +343,12 @@ def merge_few(changed: Rows, on: Snapshot, clauses: Clauses, most: int, most_byt
     `changed` are the columns of the table and an operation, in at `most` so many rows. No more than
     `most_bytes` of its files are rewritten.
     """
-    stored = [field for field in changed.schema.fields if field.name != clauses.op]
-    plain = _find_fitting(on.path, T.StructType(stored))
-    if plain is None or not plain_table.can_merge(plain, clauses, most_bytes):
+    stored = T.StructType([each for each in changed.schema.fields if each.name != clauses.op])
+    # What it commits is a file of the log, so a table that is open already is as good.
+    plain = plain_table.find_plain_to_read(on.path)
+    if plain is None or not _has_columns(plain, stored):
+        return False
+    if not plain_table.can_merge(plain, clauses, most_bytes):
         return False
     _check_follows(plain, on)
     collected = _collect_few(changed, most)
