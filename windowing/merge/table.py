@@ -149,9 +149,9 @@ def _summarize_collected(changed: Collected) -> ComputedChanges:
     inserted, updated, deleted, lost = map(operations.count, (INSERT, UPDATE, DELETE, LOST))
     overflow = rows[OVERFLOW].to_pylist().count(True)
     stored = rows.filter(pc.is_in(rows[OP], pa.array([UPDATE, DELETE])))
-    first = pc.min(pc.min_element_wise(stored[START], stored[BEGUN])).cast(pa.int64()).as_py()
-    last = pc.max(pc.max_element_wise(stored[START], stored[BEGUN])).cast(pa.int64()).as_py()
-    extent = None if first is None or last is None else (first, last)
+    begins = [*stored[START].cast(pa.int64()).chunks, *stored[BEGUN].cast(pa.int64()).chunks]
+    ends = pc.min_max(pa.chunked_array(begins, pa.int64())).as_py()
+    extent = None if ends["min"] is None else (ends["min"], ends["max"])
     return ComputedChanges(changed, Changes(inserted, updated, deleted, overflow), lost, extent)
 
 

@@ -153,13 +153,13 @@ def test_the_global_window_of_a_key_has_no_bounds(spark: SparkSession) -> None:
 
 def test_a_pane_counts_in_the_windows_that_hold_it_and_were_not_late(spark: SparkSession) -> None:
     columns = ("key", "pane_start", "__low", "__high")
-    forever = aligned.place_panes(panes(spark), TWENTY, None, HOUR)
+    forever = aligned.place_panes(panes(spark), [TWENTY], None, HOUR)
     # Window n is [10 n, 10 n + 20).
     everywhere = [("a", 0, -1, 0), ("a", 10, 0, 1), ("a", 40, 3, 4), ("b", 20, 1, 2)]
     assert rows_of(forever, *columns) == everywhere
     late = panes(spark).withColumn("judged_by", F.lit(at(20)))
     # [0, 20) has ended by 20, and [10, 30) has not.
-    kept = aligned.place_panes(late, TWENTY, 0, HOUR)
+    kept = aligned.place_panes(late, [TWENTY], 0, HOUR)
     assert rows_of(kept, *columns) == [("a", 10, 1, 1), ("a", 40, 3, 4), ("b", 20, 1, 2)]
 
 
