@@ -23,6 +23,10 @@ from jobs.console import Printer
 
 THEMES: Mapping[str, Mapping[str, str]] = {
     "small_runs": {"full": "", "small": "--history 10000 --rounds 1"},
+    "window_counts": {
+        "full": "--rounds 5",
+        "small": "--history 2000 --rounds 1",
+    },
     "before": {"full": "", "small": "--history 10000 --rounds 1"},
     "large_runs": {
         "full": "--rounds 5",

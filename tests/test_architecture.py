@@ -78,6 +78,7 @@ FRAMES = (
     "windowing/windows/region.py",
     "windowing/windows/session.py",
     "windowing/windows/sliding.py",
+    "windowing/windows/together.py",
     "windowing/windows/whole.py",
 )
 # Pure files that need no stage of their own.

@@ -1,14 +1,13 @@
 """The tables of a pipeline: their names, their columns, and how they are created and widened."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.admit.table import REFUSED
-from windowing.aggregates.algebra import Algebra
 from windowing.columns import CLOSED_BY, END, INDEX, LAST, REVISION, RUN, START, TIME, kept_name
 from windowing.doctor.rule import advice
 from windowing.errors import SpecError, StateRefused
@@ -31,11 +30,7 @@ def ensure_tables(spark: SparkSession, pipeline: Pipeline) -> None:
     Columns of an earlier spec stay in an output, but are null.
     """
     # All schemas are computed first, so that a SpecError leaves nothing behind.
-    schemas = []
-    for window in pipeline.windows:
-        for target in tables_of_window(pipeline, window):
-            schemas.append((target, output_schema(spark, pipeline, window, target)))
-    for target, schema in schemas:
+    for target, schema in _list_schemas(spark, pipeline):
         create_table(spark, target, schema)
         _fit_columns(spark, target, schema)
     create_ledger(pipeline)
@@ -71,13 +66,12 @@ def find_retyped_columns(spark: SparkSession, pipeline: Pipeline) -> list[str]:
     Columns that an output does not have yet are not among them.
     """
     found = []
-    for window in pipeline.windows:
-        for target in tables_of_window(pipeline, window):
-            wanted = output_schema(spark, pipeline, window, target)
-            stored = _read_stored_types(spark, target)
-            for field in wanted.fields:
-                if field.dataType != stored.get(field.name, field.dataType):
-                    found.append(f"{window.name}.{field.name}")
+    windows = [window for window in pipeline.windows for _ in tables_of_window(pipeline, window)]
+    for window, (target, wanted) in zip(windows, _list_schemas(spark, pipeline), strict=True):
+        stored = _read_stored_types(spark, target)
+        for field in wanted.fields:
+            if field.dataType != stored.get(field.name, field.dataType):
+                found.append(f"{window.name}.{field.name}")
     return found
 
 
@@ -110,30 +104,49 @@ def output_schema(
     spark: SparkSession, pipeline: Pipeline, window: Window, target: Target
 ) -> T.StructType:
     """The columns of a table of `window`; SpecError where `having` compares what is no number."""
-    found = source.read(spark, pipeline)
-    types = algebras_of(pipeline, window.aggregates, found.schema)
-    values = _find_value_types(found, window, types)
-    _check_having(pipeline, window, values)
-    times = dict.fromkeys((START, END, LAST, CLOSED_BY), T.TimestampType())
-    numbers = dict.fromkeys((INDEX, REVISION, RUN), T.LongType())
-    keys = {key: found.schema[key].dataType for key in pipeline.source.key}
-    # The later ones win where names are equal.
-    known: dict[str, T.DataType] = {**times, **numbers, **values, **keys}
-    return T.StructType([T.StructField(name, known[name]) for name in target.columns])
+    return _shape_output(pipeline, window, target, _find_types(spark, pipeline, [window]))
 
 
-def _find_value_types(
-    rows: DataFrame, window: Window, types: Mapping[str, Algebra]
+def _list_schemas(spark: SparkSession, pipeline: Pipeline) -> list[tuple[Target, T.StructType]]:
+    """The columns of all outputs and complete tables, in order of the windows."""
+    types = _find_types(spark, pipeline, pipeline.windows)
+    return [
+        (target, _shape_output(pipeline, window, target, types))
+        for window in pipeline.windows
+        for target in tables_of_window(pipeline, window)
+    ]
+
+
+def _shape_output(
+    pipeline: Pipeline, window: Window, target: Target, types: Mapping[str, T.DataType]
+) -> T.StructType:
+    _check_having(pipeline, window, types)
+    return T.StructType([T.StructField(name, types[name]) for name in target.columns])
+
+
+def _find_types(
+    spark: SparkSession, pipeline: Pipeline, windows: Sequence[Window]
 ) -> dict[str, T.DataType]:
-    """The type of each aggregate's value, as Spark resolves it; no row is read."""
+    """The types of all columns that outputs of the windows may have, by name.
+
+    Those of values are as Spark resolves them, by one query for all windows; no row is read.
+    """
+    rows = source.read(spark, pipeline)
+    aggregates = dict.fromkeys(each for window in windows for each in window.aggregates)
+    algebras = algebras_of(pipeline, aggregates, rows.schema)
     lifts = {}
-    for algebra in types.values():
+    for algebra in algebras.values():
         for part in algebra.parts:
             lifts[part.name] = part.lift
     empty = rows.limit(0).withColumn(TIME, F.lit(0).cast("bigint"))
     parts = empty.agg(*(lift.alias(name) for name, lift in lifts.items()))
-    lowered = parts.select(*(types[a.name].lower.alias(a.name) for a in window.aggregates))
-    return {field.name: field.dataType for field in lowered.schema.fields}
+    lowered = parts.select(*(algebras[each.name].lower.alias(each.name) for each in aggregates))
+    times = dict.fromkeys((START, END, LAST, CLOSED_BY), T.TimestampType())
+    numbers = dict.fromkeys((INDEX, REVISION, RUN), T.LongType())
+    values = {field.name: field.dataType for field in lowered.schema.fields}
+    keys = {key: rows.schema[key].dataType for key in pipeline.source.key}
+    # The later ones win where names are equal.
+    return {**times, **numbers, **values, **keys}
 
 
 def _check_having(pipeline: Pipeline, window: Window, values: Mapping[str, T.DataType]) -> None:

@@ -73,7 +73,7 @@ def _emit_aligned(closing: Closing, family: Family, window: Aligned) -> dict[str
     columns = [*batch.keys, PANE, JUDGED, TOUCHED, *(p.name for p in kept)]
     pool = pin_rows(found.select(*columns))
     lateness = pipeline.watermark.allowed_lateness_us
-    runs = aligned.merge_stretches(pool, window, batch.keys, kept, lateness, within)
+    runs = aligned.merge_stretches(pool, [window], batch.keys, kept, lateness, within)
     if window.shown.emit == CHANGES:
         changed = changes(pin_rows(runs), window, batch, algebras, within)
         rows = _select_affected(closing, window, pool, within, changed)
@@ -146,10 +146,10 @@ def _place_windows(
 ) -> DataFrame:
     """Every window of `runs`, and the empty windows where the output shows them."""
     if not shows_empty_windows(window):
-        return aligned.list_windows(runs, window, within)
+        return aligned.list_windows(runs, [window], within)
     gaps, wide = empty_windows.closing_gaps(closing, window, family.table)
     empties = list_empty_windows(gaps, runs, closing.batch.keys, kept)
-    return aligned.list_windows(runs.unionByName(empties), window, wide)
+    return aligned.list_windows(runs.unionByName(empties), [window], wide)
 
 
 def _select_pool(closing: Closing, panes: DataFrame, window: Aligned) -> tuple[DataFrame, Range]:
@@ -175,7 +175,7 @@ def _select_pool(closing: Closing, panes: DataFrame, window: Aligned) -> tuple[D
     newer = marked.where(F.col(PANE) >= edge)
     older = marked.where(F.col(PANE) < edge)
     touched = marked.where(F.col(TOUCHED) > 0)
-    near = keep_panes_beside(older, touched, window, batch.keys, within)
+    near = keep_panes_beside(older, touched, [window], batch.keys, within)
     return newer.unionByName(near), within
 
 

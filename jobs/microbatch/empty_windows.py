@@ -80,7 +80,7 @@ def check_empty_limit(
     """How many empty windows the batch adds; StateRefused if they exceed the output's limit."""
     added, wide = empty_window_ranges(batch, window, table, fresh, within)
     lateness = batch.pipeline.watermark.allowed_lateness_us
-    runs = aligned.merge_stretches(fresh, window, batch.keys, [rows_part()], lateness, wide)
+    runs = aligned.merge_stretches(fresh, [window], batch.keys, [rows_part()], lateness, wide)
     same_key = [F.col(f"g.`{k}`") == F.col(f"r.`{k}`") for k in batch.keys]
     both = added.alias("g").join(runs.alias("r"), same_key)
     last_common = F.least(f"r.{TO}", f"g.{HIGH}")
@@ -114,7 +114,7 @@ def _count_empty_windows(batch: RunContext, window: Filled, panes: DataFrame, wi
     lateness = batch.pipeline.watermark.allowed_lateness_us
     wide = widen_to_growth(panes, within).widen(longest_span(window))
     touched = panes.withColumn(TOUCHED, F.lit(1).cast("bigint"))
-    runs = aligned.merge_stretches(touched, window, batch.keys, [rows_part()], lateness, wide)
+    runs = aligned.merge_stretches(touched, [window], batch.keys, [rows_part()], lateness, wide)
     extents = window_extents(panes, window, batch.keys, lateness, wide)
     in_extents = _count_windows(extents, LOW, HIGH)
     with_events = _count_windows(runs, FROM, TO)

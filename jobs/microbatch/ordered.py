@@ -58,15 +58,15 @@ class EventBatch:
 
     def outputs(self) -> list[Preparation]:
         """One for each window."""
-        return [partial(self._prepare_output, window) for window in self.batch.pipeline.ordered]
+        return [partial(self._prepare_outputs, window) for window in self.batch.pipeline.ordered]
 
-    def _prepare_output(self, window: OrderDependent) -> Step:
+    def _prepare_outputs(self, window: OrderDependent) -> list[Step]:
         batch = self.batch
         new = _select_admitted(batch, window, batch.stamp.on(self.fresh))
         ends = [F.min(TIME).alias("__t0"), F.max(TIME).alias("__t1")]
         reached = new.groupBy(*batch.keys).agg(*ends)
         before = state.events_before(batch.spark, batch.pipeline, batch.stamp)
-        return prepare_keys(batch, window, reached, before, self.fresh, self.schema)
+        return [prepare_keys(batch, window, reached, before, self.fresh, self.schema)]
 
 
 def events_of(batch: RunContext, admitted: Admitted) -> EventBatch:

@@ -7,7 +7,7 @@ Most outputs are written from the windows that a batch recomputed. Outputs filte
 complete table, changed by the run or passed by W -> windows to show -> output
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,24 +15,26 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from jobs.microbatch.context import Closing, RunContext
-from windowing.columns import BATCH, CLOSED_BY, END, EVENT_TIME, FIRST, RUN, START
+from windowing.columns import BATCH, CLOSED_BY, END, EVENT_TIME, FIRST, RUN, START, WINDOW
 from windowing.grid.range import Range
 from windowing.merge import frame as merges
 from windowing.merge import table as outputs
-from windowing.merge.rule import Target, complete_table, output_table
+from windowing.merge.rule import Target, Together, complete_table, output_table
 from windowing.merge.table import Output
 from windowing.panes.rule import EVENTS, fragments_table
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import ON_CLOSE, Aligned, Global, Session, Window
 from windowing.storage import own_tables
+from windowing.storage.few_rows import are_few
 from windowing.windows.neighbours import keep_windows_around
 from windowing.windows.reach import span_windows
+from windowing.windows.together import identify, spread
 
 Step = Callable[[], dict[str, int]]
 """Writes to one output; returns its counts by their names in the ledger."""
 
-Preparation = Callable[[], Step]
-"""Computes what changes in one output; returns what writes it.
+Preparation = Callable[[], list[Step]]
+"""Computes what changes in outputs; returns what writes each of them.
 
 It reads no state of its own batch, so that may be stored before, meanwhile or afterwards.
 """
@@ -48,7 +50,8 @@ class Recomputed:
 
     There are at `most` so many of them; None where that is not known. `in_order` says whether they
     come in order of their start. `panes` are few fresh panes, one of which is in each of the
-    windows; None where they are many, or other windows are among the rows.
+    windows; None where they are many, or other windows are among the rows. Where the windows are
+    of several outputs, the column `__window` says of which one a row is.
     """
 
     rows: DataFrame
@@ -58,55 +61,100 @@ class Recomputed:
     panes: DataFrame | None = None
 
 
-def prepare_shown(batch: RunContext, window: Aligned | Global, recomputed: Recomputed) -> Step:
-    """Computes what recomputed windows change in an output of grid or global windows.
+def prepare_shown(
+    batch: RunContext, windows: Sequence[Aligned | Global], recomputed: Recomputed
+) -> list[Step] | None:
+    """Computes what recomputed windows change in the outputs of grid or global windows.
 
-    Windows that fail `having` are not shown.
+    Windows that fail `having` are not shown. The outputs of several windows, which have the same
+    columns and no `having`, are compared by one query. None where their rows are too many for that,
+    and each has to be compared alone.
     """
-    new = recomputed.rows
-    target = output_table(batch.pipeline, window)
-    output = outputs.open_output(target)
-    shown = merges.filter_having(new, window.shown.having)
-    stored = _read_stored(batch, window, output, recomputed)
+    opened = [outputs.open_output(output_table(batch.pipeline, window)) for window in windows]
+    stored = _read_stored(batch, windows, opened, recomputed)
+    if len(windows) == 1:
+        return [_prepare_alone(batch, windows[0], opened[0], stored, recomputed)]
+    shape = Together(opened[0].target, WINDOW)
     if stored is None:
-        insert = insert_ordered_output if recomputed.in_order else insert_output
-        return partial(insert, batch, window, output, shown, recomputed.most)
+        changed = merges.mark_inserts(merges.compute_inserts(recomputed.rows, shape))
+    else:
+        changed = merges.compute_corrections(recomputed.rows, stored, shape)
+    run, tables = batch.stamp.run, len(windows)
+    computed = outputs.compute_changes_of_each(changed, run, recomputed.most, tables)
+    if computed is None:
+        return None
+    each = zip(windows, opened, computed, strict=True)
+    return [partial(_write_computed, batch, *window_and_changes) for window_and_changes in each]
+
+
+def _prepare_alone(
+    batch: RunContext,
+    window: Aligned | Global,
+    output: Output,
+    stored: DataFrame | None,
+    recomputed: Recomputed,
+) -> Step:
+    """`prepare_shown` of one window, compared with the rows `stored`; None where there are none."""
+    new, most = recomputed.rows, recomputed.most
+    shown = merges.filter_having(new, window.shown.having)
+    if stored is None:
+        inserts = merges.compute_inserts(shown, output.target)
+        if are_few(most):
+            return prepare_output(batch, window, output, merges.mark_inserts(inserts), most)
+        in_order = inserts if recomputed.in_order else inserts.sortWithinPartitions(START)
+        return partial(_insert_many, batch, window, output, in_order)
     if window.shown.having is None:
-        corrections = merges.compute_corrections(shown, stored, target)
-        return prepare_output(batch, window, output, corrections)
+        corrections = merges.compute_corrections(shown, stored, output.target)
+        return prepare_output(batch, window, output, corrections, most)
     # A window that stopped qualifying is in `new` and not in `shown`; its stored row is deleted.
-    same_row = [F.col(f"s.`{c}`").eqNullSafe(F.col(f"n.`{c}`")) for c in target.identity]
-    identities = new.select(*target.identity)
-    old = stored.alias("s").join(identities.alias("n"), same_row, "left_semi")
-    replacements = merges.compute_replacements(shown, old, target)
-    return prepare_output(batch, window, output, replacements)
+    identity = output.target.identity
+    same_row = [F.col(f"s.`{c}`").eqNullSafe(F.col(f"n.`{c}`")) for c in identity]
+    old = stored.alias("s").join(new.select(*identity).alias("n"), same_row, "left_semi")
+    replacements = merges.compute_replacements(shown, old, output.target)
+    return prepare_output(batch, window, output, replacements, most)
 
 
 def _read_stored(
-    batch: RunContext, window: Aligned | Global, output: Output, recomputed: Recomputed
+    batch: RunContext,
+    windows: Sequence[Aligned | Global],
+    opened: Sequence[Output],
+    recomputed: Recomputed,
 ) -> DataFrame | None:
-    """The stored rows that the windows may correct; None where there can't be any."""
-    if outputs.is_new(batch.spark, output):
+    """The stored rows that the windows may correct; None where there can't be any.
+
+    Where there are several windows, the column `__window` says of which one a row is.
+    """
+    spark, within = batch.spark, recomputed.within
+    aligned: list[Aligned] = []
+    stored: list[outputs.StoredRange] = []
+    for place, (window, output) in enumerate(zip(windows, opened, strict=True)):
+        if isinstance(window, Global):
+            new = outputs.is_new(spark, output)
+            return None if new else outputs.read_output(spark, output)
+        aligned.append(window)
+        if not outputs.is_new(spark, output):
+            stored.append(outputs.find_stored(place, output, span_windows(window, within)))
+    found = [each for each in stored if each.bytes != 0]
+    if not found:
         return None
-    if isinstance(window, Global):
-        return outputs.read_output(batch.spark, output)
-    spanned = span_windows(window, recomputed.within)
-    there = outputs.count_stored_bytes(output, spanned.low_us, spanned.high_us)
-    if there == 0:
-        return None
-    stored = outputs.read_between(batch.spark, output, spanned.low_us, spanned.high_us)
-    if recomputed.panes is None or (there is not None and there < _MANY_BYTES):
-        return stored
+    rows = outputs.read_ranges(spark, found, WINDOW if len(windows) > 1 else None)
+    stored_bytes = sum(_MANY_BYTES if each.bytes is None else each.bytes for each in found)
+    if recomputed.panes is None or stored_bytes < _MANY_BYTES:
+        return rows
     # Otherwise Spark may send all stored rows to each task, to compare few with them.
-    return keep_windows_around(stored, recomputed.panes, window, batch.keys, recomputed.within)
+    panes = spread(recomputed.panes, aligned, [each.place for each in found])
+    return keep_windows_around(rows, panes, aligned, identify(batch.keys, aligned), within)
 
 
-def prepare_output(batch: RunContext, window: Window, output: Output, changed: DataFrame) -> Step:
+def prepare_output(
+    batch: RunContext, window: Window, output: Output, changed: DataFrame, most: int | None = None
+) -> Step:
     """Computes the rows in `changed`; what is returned writes them.
 
-    Of a complete table, which users do not read, only the sums that overflowed are counted.
+    There are at `most` so many; None where that is not known. Of a complete table, which users do
+    not read, only the sums that overflowed are counted.
     """
-    computed = outputs.compute_changes(changed, batch.stamp.run)
+    computed = outputs.compute_changes(changed, batch.stamp.run, most)
     return partial(_write_computed, batch, window, output, computed)
 
 
@@ -140,16 +188,17 @@ def insert_output(
 
     There are at `most` so many; None where that is not known.
     """
-    in_order = new.sortWithinPartitions(START)
-    return insert_ordered_output(batch, window, output, in_order, most)
-
-
-def insert_ordered_output(
-    batch: RunContext, window: Window, output: Output, new: DataFrame, most: int | None
-) -> dict[str, int]:
-    """`insert_output` of windows that are in order of their start already."""
     inserts = merges.compute_inserts(new, output.target)
-    counts = outputs.insert_rows(output, inserts, batch.stamp.run, most)
+    if are_few(most):
+        return prepare_output(batch, window, output, merges.mark_inserts(inserts), most)()
+    return _insert_many(batch, window, output, inserts.sortWithinPartitions(START))
+
+
+def _insert_many(
+    batch: RunContext, window: Window, output: Output, inserts: DataFrame
+) -> dict[str, int]:
+    """`insert_output` of rows in the order in which they are written."""
+    counts = outputs.insert_many(output, inserts, batch.stamp.run)
     return _name_counts(batch, window, output.target, counts)
 
 

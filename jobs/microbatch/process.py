@@ -66,13 +66,13 @@ def _store_and_prepare(
     follows from the batch and the state of other batches (`Stamp.foreign`), so neither waits for
     the other.
     """
-    steps: list[Callable[[], Step | None]] = [
+    steps: list[Callable[[], list[Step] | None]] = [
         partial(keep_refused, batch, admitted),
         partial(keep_accepted_ids, batch, admitted),
     ]
     steps += [part.store for part in parts]
     steps += [preparation for part in parts for preparation in part.outputs()]
-    return [step for step in run_parallel(steps) if step is not None]
+    return [step for prepared in run_parallel(steps) for step in prepared or ()]
 
 
 def list_contributions(batch: RunContext, admitted: Admitted) -> list[_Contribution]:

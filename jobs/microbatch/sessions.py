@@ -51,9 +51,9 @@ class FragmentBatch:
 
     def outputs(self) -> list[Preparation]:
         """One: it computes the sessions of fresh fragments and which ones they absorb."""
-        return [self._prepare_output]
+        return [self._prepare_outputs]
 
-    def _prepare_output(self) -> Step:
+    def _prepare_outputs(self) -> list[Step]:
         batch = self.batch
         window = self.window
         output = outputs.open_output(complete_table(batch.pipeline, window))
@@ -62,9 +62,9 @@ class FragmentBatch:
         identity = [*batch.keys, *bound_columns(window)]
         valued = merges.lower_partials(new, identity, window.aggregates, self.algebras)
         if old is None:
-            return partial(insert_output, batch, window, output, valued, self.most)
+            return [partial(insert_output, batch, window, output, valued, self.most)]
         replacements = merges.compute_replacements(valued, old, output.target)
-        return prepare_output(batch, window, output, replacements)
+        return [prepare_output(batch, window, output, replacements)]
 
 
 def correct_sessions(

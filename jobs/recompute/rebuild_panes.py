@@ -163,7 +163,7 @@ def _rebuild_overlapping_windows(
     can_change = _can_change(window, wide, reach)
     compared = F.lit(True) if shows_empty_windows(window) else can_change
     touched = near.withColumn(TOUCHED, F.lit(1).cast("bigint"))
-    runs = aligned.merge_stretches(touched, window, batch.keys, kept, lateness, reach)
+    runs = aligned.merge_stretches(touched, [window], batch.keys, kept, lateness, reach)
     if shows_empty_windows(window):
         extents = window_extents(near, window, batch.keys, lateness, reach)
         runs = runs.unionByName(list_empty_windows(extents, runs, batch.keys, kept))
@@ -185,7 +185,7 @@ def _compute_shown_windows(
     if window.shown.emit == CHANGES:
         rows = changes(runs, window, batch, algebras, reach)
     else:
-        found = aligned.list_windows(runs, window, reach)
+        found = aligned.list_windows(runs, [window], reach)
         columns = [*batch.keys, *bound_columns(window)]
         rows = merges.lower_partials(found, columns, window.aggregates, algebras)
     if window.shown.emit != ON_CHANGE:

@@ -75,5 +75,5 @@ def _compute_grid_windows(
     near = between(panes, PANE, reach.low_us, reach.high_us)
     kept = partials.parts_of(algebras.values())
     lateness = batch.pipeline.watermark.allowed_lateness_us
-    runs = aligned.merge_stretches(near, window, batch.keys, kept, lateness, reach)
-    return aligned.list_windows(runs, window, reach)
+    runs = aligned.merge_stretches(near, [window], batch.keys, kept, lateness, reach)
+    return aligned.list_windows(runs, [window], reach)

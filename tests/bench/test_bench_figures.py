@@ -44,6 +44,16 @@ from bench.session_runs import make_session_figure
 from bench.sliding_runs import OVERLAPS, describe_overlap, make_window_figure
 from bench.sliding_runs import make_points as make_overlap_points
 from bench.themes import describe_count
+from bench.window_counts import (
+    COLD_FIRST,
+    COLD_NEXT,
+    FIFTEEN,
+    ONE,
+    TWELVE,
+    WARM,
+    make_cold_figures,
+    make_warm_figures,
+)
 
 SMALL, GOOD, BAD = 5_000_000, "target", "missed"
 
@@ -116,7 +126,13 @@ def ratio_figures(ours: float, peers: float) -> list[Figure]:
     turns = [("all late", "all on time"), ("run 200", "run 10"), (NOW, BEFORE)]
     late, age, before = ([*timed("p", **{a: [ours], b: [peers]})] for a, b in turns)
     age += timed(BARE, **{"run 200": [1.0], "run 10": [1.0]})
+    warm = timed(WARM, **{ONE: [peers], TWELVE: [ours]})
+    cold: list[Times] = []
+    for phase in (COLD_FIRST, COLD_NEXT):
+        cold += timed(phase, **{ONE: [peers], TWELVE: [ours], FIFTEEN: [ours]})
     return [
+        *make_warm_figures(warm, jobs=round(ours)),
+        *make_cold_figures(cold),
         *make_load_figures(large, SMALL),
         make_arrival_figure(large, SMALL, 3, 1.5),
         *make_streaming_figures(large, SMALL),

@@ -149,6 +149,22 @@ def straggling(seed: int) -> Schedule:
     return replace(drawn, steps=(*drawn.steps, *runs))
 
 
+def crowded(seed: int) -> Schedule:
+    """The schedule of a seed with a dozen windows more, most of which are plain ones on a grid.
+
+    They stay when the others come and go.
+    """
+    plain, rng = schedule(seed), Random(f"crowded {seed}")
+    grid = [drawn(rng, f"m{n}", kind) for n, kind in enumerate(KINDS[:4] * 3)]
+    shown = [replace(w, emit="on_change", having=None, empty=False) for w in grid[3:]]
+    more = (*grid[:3], *shown, drawn(rng, "visits", "session"), drawn(rng, "all", "global"))
+    steps = tuple(
+        replace(step, windows=(*step.windows, *more)) if isinstance(step, Respec) else step
+        for step in plain.steps
+    )
+    return replace(plain, windows=(*plain.windows, *more), steps=steps)
+
+
 def erasing(seed: int) -> Schedule:
     """The schedule of a seed in which keys are erased, and now and then one no more.
 

@@ -32,6 +32,7 @@ from tests.support.random_schedules import (
     Run,
     Schedule,
     Step,
+    crowded,
     schedule,
     straggling,
 )
@@ -107,6 +108,17 @@ def test_events_that_come_alone_give_the_oracles_tables(
     seed: int, spark: SparkSession, tmp_path: Path
 ) -> None:
     play_schedule(straggling(seed), seed, spark, tmp_path)
+
+
+CROWDED = SEEDS if MANY else [12, *(pytest.param(n, marks=pytest.mark.deep) for n in (0, 27, 55))]
+"""The schedules that are played with a dozen windows more."""
+
+
+@pytest.mark.parametrize("seed", CROWDED)
+def test_a_dozen_windows_more_give_the_oracles_tables(
+    seed: int, spark: SparkSession, tmp_path: Path
+) -> None:
+    play_schedule(crowded(seed), seed, spark, tmp_path)
 
 
 @pytest.mark.parametrize("seed", LARGE)

@@ -15,7 +15,7 @@ from pyspark.sql import types as T
 from windowing.aggregates.algebra import FRACTIONS, Algebra
 from windowing.columns import OP, REVISION, START
 from windowing.expressions.exact_decimals import exactly, round_number
-from windowing.merge.rule import Target
+from windowing.merge.rule import Shape
 from windowing.rows import column_named
 from windowing.spec.kinds import Aggregate, Having
 
@@ -101,28 +101,28 @@ def keep_differing(
     return marked.where(~F.col("__same") & ~F.col(before)).drop("__same")
 
 
-def compute_corrections(new: DataFrame, stored: DataFrame, target: Target) -> DataFrame:
+def compute_corrections(new: DataFrame, stored: DataFrame, shape: Shape) -> DataFrame:
     """The rows to insert or update so that `stored` contains `new`.
 
     Unchanged rows are left out, unless a sum of theirs is lost.
 
     -> [op, row, revision, begun, overflow]
     """
-    return _compare_with_stored(new, stored, target, "left")
+    return _compare_with_stored(new, stored, shape, "left")
 
 
-def compute_replacements(new: DataFrame, stored: DataFrame, target: Target) -> DataFrame:
+def compute_replacements(new: DataFrame, stored: DataFrame, shape: Shape) -> DataFrame:
     """`compute_corrections`, and the rows of `stored` that are not in `new`, to delete.
 
     A deleted row has its old values.
     """
-    return _compare_with_stored(new, stored, target, "full_outer")
+    return _compare_with_stored(new, stored, shape, "full_outer")
 
 
-def _compare_with_stored(new: DataFrame, stored: DataFrame, target: Target, how: str) -> DataFrame:
-    """What to do with each row of both frames, which are joined on the target's identity."""
-    identity = list(target.identity)
-    compared = [name for name in target.shown if name not in target.identity]
+def _compare_with_stored(new: DataFrame, stored: DataFrame, shape: Shape, how: str) -> DataFrame:
+    """What to do with each row of both frames, which are joined on their identity."""
+    identity = list(shape.identity)
+    compared = [name for name in shape.shown if name not in shape.identity]
     old_values = [column_named(name).alias(f"__old_{name}") for name in compared]
     old_revision = F.col(REVISION).alias("__old")
     old = stored.select(*identity, *old_values, old_revision, F.lit(True).alias("__was"))
@@ -193,13 +193,18 @@ def _new_or_old_value(name: str) -> Column:
     return F.when(is_new, column_named(name)).otherwise(F.col(f"`__old_{name}`")).alias(name)
 
 
-def compute_inserts(new: DataFrame, target: Target) -> DataFrame:
+def compute_inserts(new: DataFrame, shape: Shape) -> DataFrame:
     """The rows of a table that has no row yet, and whether a sum of theirs is lost.
 
     -> [row, revision, overflow]
     """
     revision = F.lit(0).cast("bigint").alias(REVISION)
-    return new.select(*target.shown, revision, OVERFLOW)
+    return new.select(*shape.shown, revision, OVERFLOW)
+
+
+def mark_inserts(inserts: DataFrame) -> DataFrame:
+    """What `compute_inserts` returns in the form of `compute_corrections`."""
+    return inserts.withColumns({OP: F.lit(INSERT), BEGUN: F.col(START)})
 
 
 def _values_differ(columns: Sequence[str]) -> Column:

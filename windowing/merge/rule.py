@@ -4,6 +4,7 @@ A window has its output and, where that does not show every window, a table that
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from windowing.columns import CLOSED_BY, REVISION, RUN
 from windowing.location import Location
@@ -12,13 +13,21 @@ from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 
 
+class Shape(Protocol):
+    """Rows of windows: what a comparison has to know of their columns."""
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The columns that distinguish the rows."""
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """All columns that are compared and shown."""
+
+
 @dataclass(frozen=True)
 class Target:
-    """A table of windows.
-
-    `path` is where it lies, and the columns `identity` distinguish its rows. `shown` are all
-    columns that are compared and shown.
-    """
+    """A table of windows; `path` is where it lies, the other columns are those of `Shape`."""
 
     path: Location
     identity: tuple[str, ...]
@@ -29,6 +38,24 @@ class Target:
     def columns(self) -> tuple[str, ...]:
         """All columns, in order."""
         return (*self.shown, REVISION, RUN)
+
+
+@dataclass(frozen=True)
+class Together:
+    """Rows of several tables of the same `Shape`, which a column `window` tells apart."""
+
+    target: Target
+    window: str
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The columns that distinguish the rows of all tables."""
+        return (*self.target.identity, self.window)
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """All columns that are compared and shown."""
+        return (*self.target.shown, self.window)
 
 
 def output_table(pipeline: Pipeline, window: Window) -> Target:

@@ -4,21 +4,28 @@ The commit is an append when no stored row changes, else one MERGE with literal 
 the version that the rows were compared with.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from windowing.columns import OP, RUN, START
+from windowing.columns import OP, REVISION, RUN, START, WINDOW
 from windowing.crash import crashpoint
 from windowing.grid.frame import instant
+from windowing.grid.range import Range
 from windowing.merge.frame import BEGUN, DELETE, INSERT, LOST, OVERFLOW, UPDATE
 from windowing.merge.rule import Target
 from windowing.storage import delta, own_tables, table_figures
 from windowing.storage.arrow_merge import Clauses
+from windowing.storage.few_rows import Collected, collect
+from windowing.storage.joint_read import Numbered, read_together
 from windowing.storage.merges import Merged, merge_rows
-from windowing.storage.own_tables import Snapshot
+from windowing.storage.own_tables import Rows, Snapshot
 from windowing.storage.pinned_rows import pin_rows
 from windowing.storage.plain_table import Bounds
 
@@ -83,27 +90,69 @@ def _build_properties(target: Target, schema: T.StructType) -> dict[str, str]:
 class ComputedChanges:
     """What is to change in a table: `rows` [op, row], which are computed, and how many there are.
 
+    Few of them are in this process.
+
     `lost` is how many of them are not written because only a sum left its type. `extent` are the
     first and the last start, stored or new, of the rows to update or delete, in microseconds; None
     where there is none.
     """
 
-    rows: DataFrame
+    rows: Rows
     counts: Changes
     lost: int
     extent: tuple[int, int] | None
 
 
-def compute_changes(changed: DataFrame, run: int) -> ComputedChanges:
-    """Computes `changed` [op, row] for `write_changes`; stores nothing."""
-    observed = Observation()
-    stamped = changed.withColumn(RUN, F.lit(run).cast("bigint"))
+def compute_changes(changed: DataFrame, run: int, most: int | None = None) -> ComputedChanges:
+    """Computes `changed` [op, row] for `write_changes`; stores nothing.
+
+    There are at `most` so many rows; None where that is not known.
+    """
+    stamped = _stamp(changed, run)
     # The rows were compared with the table that is about to change, so they are computed once.
+    collected = collect(stamped, most)
+    if collected is not None:
+        return _summarize_collected(collected)
+    observed = Observation()
     frozen = pin_rows(stamped.observe(observed, *_summarize_changes()))
     found = observed.get
     extent = None if found["low"] is None else (found["low"], found["high"])
     counts = Changes(found["inserted"], found["updated"], found["deleted"], found["overflow"])
     return ComputedChanges(frozen, counts, found["lost"], extent)
+
+
+def compute_changes_of_each(
+    changed: DataFrame, run: int, most: int | None, tables: int
+) -> list[ComputedChanges] | None:
+    """`compute_changes` of so many `tables` by one query: [window, op, row].
+
+    The column `__window` has the place of a row's table. None where the rows are not few, and
+    nothing is computed.
+    """
+    collected = collect(_stamp(changed, run), most)
+    if collected is None:
+        return None
+    places = collected.rows[WINDOW]
+    return [
+        _summarize_collected(collected.where(pc.equal(places, place))) for place in range(tables)
+    ]
+
+
+def _stamp(rows: DataFrame, run: int) -> DataFrame:
+    return rows.withColumn(RUN, F.lit(run).cast("bigint"))
+
+
+def _summarize_collected(changed: Collected) -> ComputedChanges:
+    """What `_summarize_changes` tells, of rows that are in this process."""
+    rows = changed.rows
+    operations: list[str] = rows[OP].to_pylist()
+    inserted, updated, deleted, lost = map(operations.count, (INSERT, UPDATE, DELETE, LOST))
+    overflow = rows[OVERFLOW].to_pylist().count(True)
+    stored = rows.filter(pc.is_in(rows[OP], pa.array([UPDATE, DELETE])))
+    begins = [*stored[START].cast(pa.int64()).chunks, *stored[BEGUN].cast(pa.int64()).chunks]
+    ends = pc.min_max(pa.chunked_array(begins, pa.int64())).as_py()
+    extent = None if ends["min"] is None else (ends["min"], ends["max"])
+    return ComputedChanges(changed, Changes(inserted, updated, deleted, overflow), lost, extent)
 
 
 def _summarize_changes() -> list[Column]:
@@ -125,56 +174,78 @@ def _summarize_changes() -> list[Column]:
 def write_changes(output: Output, changed: ComputedChanges) -> Changes:
     """Applies `changed` to the table; stores nothing when there is nothing to change."""
     target, counts = output.target, changed.counts
-    due = changed.rows.where(F.col(OP) != LOST) if changed.lost else changed.rows
+    due = _leave_out_lost(changed)
     if counts.updated or counts.deleted:
         clauses = Clauses(target.identity, OP, INSERT, DELETE, START, changed.extent)
         merged = Merged(counts.updated, counts.deleted, counts.inserted)
-        merge_rows(due.select(*target.columns, OP), output.snapshot, clauses, merged)
+        merge_rows(due.select([*target.columns, OP]), output.snapshot, clauses, merged)
     elif counts.inserted:
-        inserts = due.select(*target.columns)
+        inserts = due.select([*target.columns])
         own_tables.append(inserts, output.snapshot, START, counts.inserted)
     crashpoint("output.corrected")
     return counts
 
 
-def insert_rows(output: Output, new: DataFrame, run: int, most: int | None) -> Changes:
+def _leave_out_lost(changed: ComputedChanges) -> Rows:
+    """The rows that are written."""
+    rows = changed.rows
+    if not changed.lost:
+        return rows
+    if isinstance(rows, Collected):
+        return rows.where(pc.not_equal(rows.rows[OP], LOST))
+    return rows.where(F.col(OP) != LOST)
+
+
+def insert_many(output: Output, new: DataFrame, run: int) -> Changes:
     """Appends `new` [row, revision, overflow] to the table; stores nothing where it has no row.
 
-    Large files keep the order of the rows; in order of their start they make later reads cheap.
-    There are at `most` so many; None where that is not known.
+    Files keep the order of the rows; in order of their start they make later reads cheap. The rows
+    are counted while they are written, so they are computed once and kept nowhere.
     """
-    stamped = new.withColumn(RUN, F.lit(run).cast("bigint"))
-    rows = stamped.select(*output.target.columns, OVERFLOW)
-    found = own_tables.append_counted(rows, output.snapshot, START, OVERFLOW, most)
-    if found is None:
-        counts = _insert_many(output, stamped)
-    else:
-        inserted, overflow = found
-        counts = Changes(inserted, overflow=overflow)
-    crashpoint("output.corrected")
-    return counts
-
-
-def _insert_many(output: Output, new: DataFrame) -> Changes:
-    """Counts the rows while they are written, so that they are computed once and kept nowhere."""
     observed = Observation()
-    counted = new.observe(observed, F.count("*").alias("n"), F.count_if(OVERFLOW).alias("lost"))
+    stamped = _stamp(new, run)
+    counted = stamped.observe(observed, F.count("*").alias("n"), F.count_if(OVERFLOW).alias("lost"))
     own_tables.append_many(counted.select(*output.target.columns), output.snapshot)
+    crashpoint("output.corrected")
     return Changes(inserted=observed.get["n"], overflow=observed.get["lost"])
 
 
-def count_stored_bytes(output: Output, low_us: int, high_us: int) -> int | None:
-    """How large the files are that may have windows which begin from `low_us` to `high_us`.
+@dataclass(frozen=True)
+class StoredRange:
+    """The stored windows of an output that begin in a range.
 
-    Both are inside. None where only Spark can tell.
+    `place` is that of the output among several. The files that may have such windows are so many
+    `bytes` large; None where only Spark can tell.
     """
-    return table_figures.count_bytes(output.target.path, {START: (low_us, high_us)})
+
+    place: int
+    output: Output
+    begin: Range
+    bytes: int | None
 
 
-def read_between(spark: SparkSession, output: Output, low_us: int, high_us: int) -> DataFrame:
-    """The rows of a table whose window begins from `low_us` to `high_us`, both inside.
+def find_stored(place: int, output: Output, begin: Range) -> StoredRange:
+    """What is stored of windows that begin in a range."""
+    bounds = {START: (begin.low_us, begin.high_us)}
+    stored_bytes = table_figures.count_bytes(output.target.path, bounds)
+    return StoredRange(place, output, begin, stored_bytes)
 
-    The bounds prune files.
+
+def read_ranges(
+    spark: SparkSession, ranges: Sequence[StoredRange], number: str | None
+) -> DataFrame:
+    """The rows in the ranges, and a few more; the ranges prune files.
+
+    The column `number` has the places of the outputs; None where there is only one.
     """
-    begins_within = F.col(START).between(instant(low_us), instant(high_us))
-    return read_output(spark, output, {START: (low_us, high_us)}).where(begins_within)
+    tables = []
+    for each in ranges:
+        within = {START: (each.begin.low_us, each.begin.high_us)}
+        tables.append(Numbered(each.place, each.output.snapshot, within))
+    if number is None:
+        rows = read_output(spark, ranges[0].output, tables[0].within)
+    else:
+        target = ranges[0].output.target
+        rows = read_together(spark, tables, [*target.shown, REVISION], number)
+    whole = reduce(Range.cover, (each.begin for each in ranges))
+    return rows.where(F.col(START).between(instant(whole.low_us), instant(whole.high_us)))

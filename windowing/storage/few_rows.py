@@ -1,8 +1,11 @@
 """Rows that are few enough for the memory of this process: by their number and by their bytes."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from windowing.columns import quoted
@@ -14,6 +17,39 @@ _FEW_BYTES = 200_000_000
 _FIXED_BYTES = 16
 """What a value of fixed size takes in a list, at most."""
 _LARGE = "__large"
+
+
+@dataclass(frozen=True)
+class Collected:
+    """Few rows that were collected, with their columns as Spark has them."""
+
+    spark: SparkSession
+    rows: pa.Table
+    schema: T.StructType
+
+    def select(self, names: Sequence[str]) -> "Collected":
+        """The rows with these columns alone."""
+        columns = T.StructType([self.schema[name] for name in names])
+        return Collected(self.spark, self.rows.select(names), columns)
+
+    def where(self, is_kept: pa.Array | pa.ChunkedArray) -> "Collected":
+        """The rows for which `is_kept` is true."""
+        return Collected(self.spark, self.rows.filter(is_kept), self.schema)
+
+    def to_spark(self) -> DataFrame:
+        """The rows in one task of Spark; times and decimals stay as they are."""
+        return self.spark.createDataFrame(self.rows, self.schema).coalesce(1)
+
+
+def are_few(most: int | None) -> bool:
+    """Whether at `most` so many rows may be collected; None is a number that is not known."""
+    return most is not None and most <= _FEW_ROWS
+
+
+def collect(rows: DataFrame, most: int | None) -> Collected | None:
+    """What `collect_few` collects, with what Spark needs to go on with it."""
+    collected = collect_few(rows, most)
+    return None if collected is None else Collected(rows.sparkSession, collected, rows.schema)
 
 
 def collect_few(rows: DataFrame, most: int | None) -> pa.Table | None:

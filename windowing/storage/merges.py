@@ -16,7 +16,7 @@ from windowing.errors import TidemarkError
 from windowing.location import Location
 from windowing.storage import delta, delta_log, own_tables, table_figures
 from windowing.storage.arrow_merge import Clauses
-from windowing.storage.own_tables import Snapshot
+from windowing.storage.own_tables import Rows, Snapshot
 from windowing.storage.pinned_rows import pin_rows
 
 _DELETION_VECTORS = "delta.enableDeletionVectors"
@@ -60,7 +60,7 @@ def _execute(spark: SparkSession, merge: DeltaMergeBuilder, path: Location, due:
         )
 
 
-def merge_rows(changed: DataFrame, on: Snapshot, clauses: Clauses, due: Merged) -> None:
+def merge_rows(changed: Rows, on: Snapshot, clauses: Clauses, due: Merged) -> None:
     """Applies `changed`, the columns of the table and an operation, in one commit after `on`.
 
     Only rows that differ are in it. Raises Busy where another commit came first, and TidemarkError
@@ -68,14 +68,15 @@ def merge_rows(changed: DataFrame, on: Snapshot, clauses: Clauses, due: Merged) 
     """
     if own_tables.merge_few(changed, on, clauses, due.rows, _REWRITTEN_HERE_BYTES):
         return
-    spark = changed.sparkSession
+    source = own_tables.to_spark(changed)
+    spark = source.sparkSession
     own_tables.check_newest(on)
     if _is_much_to_rewrite(spark, on.path, clauses):
         delta.set_property(spark, on.path, _DELETION_VECTORS, "true")
-    columns = [name for name in changed.columns if name != clauses.op]
+    columns = [name for name in source.columns if name != clauses.op]
     new: dict[str, str | Column] = {f"`{name}`": f"s.`{name}`" for name in columns}
     table = DeltaTable.forPath(spark, on.path.hadoop).alias("t")
-    merge = table.merge(changed.alias("s"), " and ".join(_match_rows(clauses)))
+    merge = table.merge(source.alias("s"), " and ".join(_match_rows(clauses)))
     merge = merge.whenMatchedDelete(f"s.`{clauses.op}` = '{clauses.delete}'")
     merge = merge.whenMatchedUpdate(set=new)
     merge = merge.whenNotMatchedInsert(f"s.`{clauses.op}` = '{clauses.insert}'", values=new)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
@@ -16,7 +17,7 @@ from windowing.location import Location
 from windowing.storage import delta, delta_log, plain_table, spark_internals, staged_files
 from windowing.storage.arrow_merge import Clauses
 from windowing.storage.commit_file import superseded
-from windowing.storage.few_rows import collect_few
+from windowing.storage.few_rows import Collected, collect_few
 from windowing.storage.kept_open import copy_data, find_noted_version, has_commit, newest_version
 from windowing.storage.pinned_rows import is_local
 from windowing.storage.plain_log import PROPERTIES, is_simple_schema
@@ -30,6 +31,8 @@ _AS_STORED = {
 """Options with which Spark reads Parquet files as they are."""
 _PATTERN = re.compile(r"[*?{}\[\]\\]")
 """What Spark takes for a pattern in the path of a file, but Delta does not in that of a table."""
+Rows = DataFrame | Collected
+"""Rows that Spark computes when they are written, or that are in this process already."""
 EVERY_ROW: Bounds = {}
 """The bounds of a query that needs a whole table."""
 _SMALL_BYTES = 64 * 1024 * 1024
@@ -103,12 +106,23 @@ def read_snapshot(
     conditions of the query. Where another commit comes meanwhile, Spark may read that one; none
     then follows `snapshot`.
     """
-    files = _choose_files(snapshot, within)
+    files = choose_files(snapshot, within)
     if snapshot.plain is None or not files:
         return delta.read(spark, snapshot.path)
-    reader = spark.read.schema(_schema_of(snapshot.plain)).options(**_AS_STORED)
+    return read_files(spark, schema_of(snapshot.plain), locate_files(spark, snapshot, files))
+
+
+def read_files(spark: SparkSession, columns: T.StructType, paths: Sequence[str]) -> DataFrame:
+    """The rows of Parquet files with these columns, as they are stored."""
+    return spark.read.schema(columns).options(**_AS_STORED).parquet(*paths)
+
+
+def locate_files(
+    spark: SparkSession, snapshot: Snapshot, files: Sequence[plain_table.File]
+) -> list[str]:
+    """Where Spark reads the files."""
     copied = _copy_files(spark, snapshot, files)
-    return reader.parquet(*(copied or ((snapshot.path / file.path).hadoop for file in files)))
+    return copied or [(snapshot.path / file.path).hadoop for file in files]
 
 
 def _copy_files(
@@ -128,7 +142,7 @@ def _copy_files(
     return [f"file:{file}" for file in copied]
 
 
-def _choose_files(snapshot: Snapshot, within: Bounds | None) -> list[plain_table.File] | None:
+def choose_files(snapshot: Snapshot, within: Bounds | None) -> list[plain_table.File] | None:
     """The files that Spark reads by their names; none where it has to choose them."""
     if snapshot.plain is None or _PATTERN.search(snapshot.path.text):
         return None
@@ -142,10 +156,11 @@ def _choose_files(snapshot: Snapshot, within: Bounds | None) -> list[plain_table
 def schema(spark: SparkSession, path: Location) -> T.StructType:
     """The columns of the table at `path`."""
     plain = plain_table.find_plain(path)
-    return delta.read(spark, path).schema if plain is None else _schema_of(plain)
+    return delta.read(spark, path).schema if plain is None else schema_of(plain)
 
 
-def _schema_of(plain: PlainTable) -> T.StructType:
+def schema_of(plain: PlainTable) -> T.StructType:
+    """The columns of a plain table as Spark has them."""
     return T.StructType.fromJson(json.loads(plain.schema_json))
 
 
@@ -251,7 +266,7 @@ def _append_by_spark(rows: DataFrame, after: After, *, widen: bool) -> None:
     delta.append(rows, after.path, after.transaction, widen=widen)
 
 
-def append(rows: DataFrame, after: After, sort: str, most: int | None) -> None:
+def append(rows: Rows, after: After, sort: str, most: int | None) -> None:
     """Appends `rows`, at `most` so many, in one commit; large files are in order of `sort`.
 
     None stands for a number that is not known. Few rows are sorted and written by this process;
@@ -260,11 +275,25 @@ def append(rows: DataFrame, after: After, sort: str, most: int | None) -> None:
     plain = _open_to_append(rows, after)
     if plain is not None and not _is_due(plain, after):
         return
-    if plain is None or (collected := collect_few(rows, most)) is None:
-        append_many(rows.sortWithinPartitions(sort), after)
+    if plain is None or (collected := _collect_few(rows, most)) is None:
+        append_many(to_spark(rows).sortWithinPartitions(sort), after)
         return
     sorted_rows = collected.sort_by(sort)
     plain_table.append(plain, sorted_rows, after.transaction)
+
+
+def _collect_few(rows: Rows, most: int | None) -> pa.Table | None:
+    """What `collect_few` returns, of rows that may have been collected before."""
+    return rows.rows if isinstance(rows, Collected) else collect_few(rows, most)
+
+
+def to_spark(rows: Rows) -> DataFrame:
+    """The rows for Spark, wherever they are."""
+    return rows.to_spark() if isinstance(rows, Collected) else rows
+
+
+def _session_of(rows: Rows) -> SparkSession:
+    return rows.spark if isinstance(rows, Collected) else rows.sparkSession
 
 
 def append_values(
@@ -282,12 +311,12 @@ def append_values(
         plain_table.append(plain, delta.arrow_rows(values, columns))
 
 
-def _open_to_append(rows: DataFrame, after: After) -> PlainTable | None:
+def _open_to_append(rows: Rows, after: After) -> PlainTable | None:
     """The plain table that `rows` are appended to; None where Spark has to append them.
 
     A table of state begins with its first rows, and is created here.
     """
-    spark, path = rows.sparkSession, after.path
+    spark, path = _session_of(rows), after.path
     if isinstance(after, Once) and not has_commit(path):
         columns = _as_stored(rows.schema)
         properties = delta.properties(columns)
@@ -302,37 +331,20 @@ def _find_fitting(path: Location, columns: T.StructType) -> PlainTable | None:
     return plain if plain is not None and _has_columns(plain, columns) else None
 
 
-def append_counted(
-    rows: DataFrame, on: Snapshot, sort: str, flag: str, most: int | None
-) -> tuple[int, int] | None:
-    """Appends few rows in one commit, without their column `flag`; nothing where there is none.
-
-    Returns how many rows there are, and for how many `flag` is true. None where Spark has to append
-    them, and nothing is done. There are at `most` so many rows; None where that is not known.
-    """
-    plain = _find_fitting(on.path, rows.drop(flag).schema)
-    if plain is None or (collected := collect_few(rows, most)) is None:
-        return None
-    if collected.num_rows:
-        _check_follows(plain, on)
-        stored = collected.drop_columns([flag]).sort_by(sort)
-        plain_table.append(plain, stored)
-    return collected.num_rows, collected[flag].to_pylist().count(True)
-
-
-def merge_few(
-    changed: DataFrame, on: Snapshot, clauses: Clauses, most: int, most_bytes: int
-) -> bool:
+def merge_few(changed: Rows, on: Snapshot, clauses: Clauses, most: int, most_bytes: int) -> bool:
     """Applies few changed rows in one commit; False where Spark has to do it, and nothing is done.
 
     `changed` are the columns of the table and an operation, in at `most` so many rows. No more than
     `most_bytes` of its files are rewritten.
     """
-    plain = _find_fitting(on.path, changed.drop(clauses.op).schema)
-    if plain is None or not plain_table.can_merge(plain, clauses, most_bytes):
+    stored = T.StructType([each for each in changed.schema.fields if each.name != clauses.op])
+    plain = plain_table.find_plain(on.path)
+    if plain is None or not _has_columns(plain, stored):
+        return False
+    if not plain_table.can_merge(plain, clauses, most_bytes):
         return False
     _check_follows(plain, on)
-    collected = collect_few(changed, most)
+    collected = _collect_few(changed, most)
     if collected is None:
         return False
     plain_table.merge(plain, collected, clauses)
@@ -341,7 +353,7 @@ def merge_few(
 
 def _has_columns(plain: PlainTable, columns: T.StructType) -> bool:
     """Whether the table has just these columns, of the same types, in any order."""
-    stored = {field.name: _nullable(field.dataType) for field in _schema_of(plain).fields}
+    stored = {field.name: _nullable(field.dataType) for field in schema_of(plain).fields}
     return stored == {field.name: _nullable(field.dataType) for field in columns.fields}
 
 

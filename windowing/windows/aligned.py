@@ -8,36 +8,53 @@
 A pane counts in the windows that contain its first instant and that were not late by the watermark
 its run was judged by (window_end + allowed lateness > judged_by). What differs between kinds is
 behind `kind_of`.
+
+Several windows may be made in one pass: rows then have a column `__window`, and so do the keys that
+they are grouped by (`together.py`).
 """
 
 from collections.abc import Sequence
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from windowing.aggregates.algebra import Part
-from windowing.columns import END, FROM, HIGH, JUDGED, LOW, PANE, START, TO, TOUCHED
+from windowing.columns import END, FROM, HIGH, JUDGED, LOW, PANE, START, TO, TOUCHED, WINDOW
 from windowing.grid.frame import index
 from windowing.grid.range import Range
 from windowing.grid.rule import Grid
+from windowing.panes.rule import windows_of_pane
 from windowing.spec.kinds import Aligned, Tumbling
 from windowing.windows.grid_kind import kind_of
+from windowing.windows.merge_by_window import merge_by_window
+from windowing.windows.merging import Merge
+from windowing.windows.sliding import MANY
+from windowing.windows.together import choose
 
 
 def place_panes(
-    panes: DataFrame, window: Aligned, lateness_us: int | None, within: Range
+    panes: DataFrame, windows: Sequence[Aligned], lateness_us: int | None, within: Range
 ) -> DataFrame:
     """Adds the first and the last window number that each pane counts in, `__low` and `__high`.
 
     All event times are inside `within`. Panes that count in no window are left out.
     """
+    numbers = {window: _find_numbers(window, lateness_us, within) for window in windows}
+    low = choose(windows, lambda window: numbers[window][0])
+    high = choose(windows, lambda window: numbers[window][1])
+    placed = panes.withColumn(LOW, low).withColumn(HIGH, high)
+    return placed.where(F.col(LOW) <= F.col(HIGH))
+
+
+def _find_numbers(window: Aligned, lateness_us: int | None, within: Range) -> tuple[Column, Column]:
+    """The first and the last window number that a pane counts in."""
     kind = kind_of(window)
     low, high = kind.find_windows(index(kind.steps, F.unix_micros(PANE), within))
     if lateness_us is not None:
         last_closed = _find_last_closed(kind.steps, lateness_us, within)
         low = F.greatest(low, kind.find_first_open(last_closed))
-    placed = panes.withColumn(LOW, low).withColumn(HIGH, high)
-    return placed.where(F.col(LOW) <= F.col(HIGH))
+    return low, high
 
 
 def _find_last_closed(steps: Grid, lateness_us: int, within: Range) -> Column:
@@ -53,7 +70,7 @@ def _find_last_closed(steps: Grid, lateness_us: int, within: Range) -> Column:
 
 def merge_stretches(
     panes: DataFrame,
-    window: Aligned,
+    windows: Sequence[Aligned],
     keys: Sequence[str],
     kept: Sequence[Part],
     lateness_us: int | None,
@@ -63,8 +80,25 @@ def merge_stretches(
 
     panes[keys, pane_start, parts, judged_by, touched] -> [keys, from, to, parts, touched].
     """
-    placed = place_panes(panes, window, lateness_us, within)
-    return kind_of(window).merge_stretches(placed, keys, kept)
+    placed = place_panes(panes, windows, lateness_us, within)
+    found = []
+    for merge, places in find_merges(windows, kept).items():
+        own = placed if len(places) == len(windows) else placed.where(F.col(WINDOW).isin(places))
+        found.append(merge(own, keys, kept))
+    return reduce(DataFrame.unionByName, found)
+
+
+def find_merges(windows: Sequence[Aligned], kept: Sequence[Part]) -> dict[Merge, list[int]]:
+    """By how panes are merged, the places of the windows that this is for.
+
+    Several windows are merged alike as far as that costs little.
+    """
+    found: dict[Merge, list[int]] = {}
+    for place, window in enumerate(windows):
+        few = len(windows) > 1 and windows_of_pane(window) < MANY
+        merge = merge_by_window if few else kind_of(window).choose_merge(kept)
+        found.setdefault(merge, []).append(place)
+    return found
 
 
 def has_one_pane(window: Aligned, cuts: Sequence[Grid]) -> bool:
@@ -74,7 +108,7 @@ def has_one_pane(window: Aligned, cuts: Sequence[Grid]) -> bool:
 
 def merge_different_panes(
     panes: DataFrame,
-    window: Aligned,
+    windows: Sequence[Aligned],
     cuts: Sequence[Grid],
     keys: Sequence[str],
     kept: Sequence[Part],
@@ -85,33 +119,45 @@ def merge_different_panes(
 
     Where a window is one pane there is nothing to merge then, so no row is sent between tasks.
     """
-    if not has_one_pane(window, cuts) or not all(part.is_same_alone for part in kept):
-        return merge_stretches(panes, window, keys, kept, lateness_us, within)
-    placed = place_panes(panes, window, lateness_us, within)
+    are_panes = all(has_one_pane(window, cuts) for window in windows)
+    if not are_panes or not all(part.is_same_alone for part in kept):
+        return merge_stretches(panes, windows, keys, kept, lateness_us, within)
+    placed = place_panes(panes, windows, lateness_us, within)
     bounds = [F.col(LOW).alias(FROM), F.col(HIGH).alias(TO)]
     names = [part.name for part in kept]
     return placed.select(*keys, *bounds, *names, TOUCHED)
 
 
-def list_windows(stretches: DataFrame, window: Aligned, within: Range) -> DataFrame:
+def list_windows(stretches: DataFrame, windows: Sequence[Aligned], within: Range) -> DataFrame:
     """Every window of `stretches`, each once and without windows of no length.
 
     [keys, from, to, ...] -> [keys, window_start, window_end, ...].
     """
     each = stretches.withColumn(FROM, F.explode(F.sequence(FROM, TO))).drop(TO)
-    is_repeated = kind_of(window).is_repeated(F.col(FROM), within)
-    if is_repeated is None:
-        return bound_windows(each, window, within)
-    return bound_lasting_windows(each.where(~is_repeated), window, within)
+    repeated = [kind_of(window).is_repeated(F.col(FROM), within) for window in windows]
+    if all(is_repeated is None for is_repeated in repeated):
+        return bound_windows(each, windows, within)
+    known = dict(zip(windows, repeated, strict=True))
+    is_repeated = choose(windows, lambda window: _or_never(known[window]))
+    return bound_lasting_windows(each.where(~is_repeated), windows, within)
 
 
-def bound_lasting_windows(numbered: DataFrame, window: Aligned, within: Range) -> DataFrame:
+def _or_never(condition: Column | None) -> Column:
+    """The condition; false where it is None."""
+    return F.lit(False) if condition is None else condition
+
+
+def bound_lasting_windows(
+    numbered: DataFrame, windows: Sequence[Aligned], within: Range
+) -> DataFrame:
     """`bound_windows` without windows of no length, because a zone's clock may jump over some."""
-    return bound_windows(numbered, window, within).where(F.col(START) < F.col(END))
+    return bound_windows(numbered, windows, within).where(F.col(START) < F.col(END))
 
 
-def bound_windows(numbered: DataFrame, window: Aligned, within: Range) -> DataFrame:
+def bound_windows(numbered: DataFrame, windows: Sequence[Aligned], within: Range) -> DataFrame:
     """Numbers become bounds: [keys, from, ...] -> [keys, window_start, window_end, ...]."""
-    start_us, end_us = kind_of(window).find_bounds(F.col(FROM), within)
+    ends = {window: kind_of(window).find_bounds(F.col(FROM), within) for window in windows}
+    start_us = choose(windows, lambda window: ends[window][0])
+    end_us = choose(windows, lambda window: ends[window][1])
     bounds = {START: F.timestamp_micros(start_us), END: F.timestamp_micros(end_us)}
     return numbered.withColumns(bounds).drop(FROM)

@@ -58,8 +58,8 @@ def list_points(
     if not isinstance(window, Cumulate):
         after = _list_windows_after(grouped, window, keys, within)
         begins = begins.unionByName(after.select(*number, *nothing))
-    found = bound_lasting_windows(begins, window, within).withColumn(BEFORE, F.lit(False))
-    marked = bound_windows(before, window, within).withColumn(BEFORE, F.lit(True))
+    found = bound_lasting_windows(begins, [window], within).withColumn(BEFORE, F.lit(False))
+    marked = bound_windows(before, [window], within).withColumn(BEFORE, F.lit(True))
     return found.unionByName(marked)
 
 

@@ -25,7 +25,7 @@ from windowing.grid.rule import Grid
 from windowing.panes.rule import longest_span
 from windowing.spec.kinds import Cumulate
 from windowing.windows.keyed_rows import order_rows, up_to_row
-from windowing.windows.merging import merge_groups
+from windowing.windows.merging import Merge, merge_groups
 
 
 @dataclass(frozen=True)
@@ -75,21 +75,25 @@ class CumulateKind:
         """The number of the period that contains an instant; its windows reach no further."""
         return index(self.steps.periods, time, within)
 
-    def merge_stretches(
-        self, placed: DataFrame, keys: Sequence[str], kept: Sequence[Part]
-    ) -> DataFrame:
-        """Stretches of windows that contain the same panes.
+    def choose_merge(self, kept: Sequence[Part]) -> Merge:
+        """How placed panes with these parts are merged for the least cost."""
+        return merge_by_period
 
-        There is one merge for each pane, however many windows contain it: panes are merged from
-        the first one of a period on.
-        """
-        merged = merge_groups(placed, [*keys, HIGH, LOW], kept)
-        # All windows of one period have the same `__high`: its last boundary.
-        period = [*keys, HIGH]
-        up_to_here = up_to_row(period, LOW)
-        before_next = F.lead(LOW).over(order_rows(period, LOW)) - 1
-        first = F.col(LOW).alias(FROM)
-        last = F.coalesce(before_next, HIGH).alias(TO)
-        parts = [part.running(up_to_here) for part in kept]
-        touched = F.max(TOUCHED).over(up_to_here).alias(TOUCHED)
-        return merged.select(*keys, first, last, *parts, touched)
+
+def merge_by_period(placed: DataFrame, keys: Sequence[str], kept: Sequence[Part]) -> DataFrame:
+    """Stretches of windows of periods whose panes are merged from the first one on.
+
+    There is one merge for each pane, however many windows contain it.
+
+    placed[keys, __low, __high, parts, touched] -> [keys, from, to, parts, touched].
+    """
+    merged = merge_groups(placed, [*keys, HIGH, LOW], kept)
+    # All windows of one period have the same `__high`: its last boundary.
+    period = [*keys, HIGH]
+    up_to_here = up_to_row(period, LOW)
+    before_next = F.lead(LOW).over(order_rows(period, LOW)) - 1
+    first = F.col(LOW).alias(FROM)
+    last = F.coalesce(before_next, HIGH).alias(TO)
+    parts = [part.running(up_to_here) for part in kept]
+    touched = F.max(TOUCHED).over(up_to_here).alias(TOUCHED)
+    return merged.select(*keys, first, last, *parts, touched)

@@ -30,7 +30,7 @@ def window_extents(
 
     panes[keys, pane_start, judged_by, ...] -> one row for each key, both numbers inside.
     """
-    placed = place_panes(panes, window, lateness_us, within)
+    placed = place_panes(panes, [window], lateness_us, within)
     return placed.groupBy(*keys).agg(F.min(LOW).alias(LOW), F.max(HIGH).alias(HIGH))
 
 

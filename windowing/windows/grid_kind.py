@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import Protocol, assert_never
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 
 from windowing.aggregates.algebra import Part
 from windowing.grid.range import Range
 from windowing.grid.rule import Grid
 from windowing.spec.kinds import Aligned, Cumulate, Sliding, Tumbling
 from windowing.windows.cumulate import CumulateKind
+from windowing.windows.merging import Merge
 from windowing.windows.sliding import SlidingKind
 
 
@@ -48,14 +49,8 @@ class GridKind(Protocol):
         The windows that contain an instant reach no further than the blocks next to its own.
         """
 
-    def merge_stretches(
-        self, placed: DataFrame, keys: Sequence[str], kept: Sequence[Part]
-    ) -> DataFrame:
-        """Stretches of windows that contain the same panes; windows without one are in none.
-
-        placed[keys, __low, __high, parts, touched] -> [keys, from, to, parts, touched]; a pane
-        counts in the windows from `__low` to `__high`, and all these ends are inside.
-        """
+    def choose_merge(self, kept: Sequence[Part]) -> Merge:
+        """How placed panes with these parts are merged for the least cost."""
 
 
 def kind_of(window: Aligned) -> GridKind:

@@ -1,6 +1,7 @@
 """Which panes and windows on a grid a change of panes reaches."""
 
 from collections.abc import Sequence
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -10,6 +11,7 @@ from windowing.grid.range import Range
 from windowing.panes.rule import grid_shape, longest_span
 from windowing.spec.kinds import CHANGES, Aligned, Cumulate
 from windowing.windows.grid_kind import kind_of
+from windowing.windows.together import choose
 
 _BLOCK = "__block"
 
@@ -21,6 +23,11 @@ def widen_to_needed(window: Aligned, within: Range) -> Range:
     ends of these windows are inside too, because they decide which panes were late.
     """
     return within.widen(_count_windows_apart(window) * longest_span(window))
+
+
+def cover_needed(windows: Sequence[Aligned], within: Range) -> Range:
+    """`widen_to_needed` for several windows, of which there is one at least."""
+    return reduce(Range.cover, (widen_to_needed(window, within) for window in windows))
 
 
 def _count_windows_apart(window: Aligned) -> int:
@@ -60,27 +67,35 @@ def starts_next(window: Aligned, start: Column, time: Column, within: Range) -> 
 
 
 def keep_panes_beside(
-    before: DataFrame, fresh: DataFrame, window: Aligned, keys: Sequence[str], within: Range
+    before: DataFrame,
+    fresh: DataFrame,
+    windows: Sequence[Aligned],
+    keys: Sequence[str],
+    within: Range,
 ) -> DataFrame:
     """The stored panes that share a window with a fresh pane of the same key, and a few more.
 
     With `emit: changes` also those that share one with the next window.
     """
-    return _keep_near(before, PANE, fresh, window, keys, within)
+    return _keep_near(before, PANE, fresh, windows, keys, within)
 
 
 def keep_windows_around(
-    stored: DataFrame, fresh: DataFrame, window: Aligned, keys: Sequence[str], within: Range
+    stored: DataFrame,
+    fresh: DataFrame,
+    windows: Sequence[Aligned],
+    keys: Sequence[str],
+    within: Range,
 ) -> DataFrame:
     """The stored windows that contain a fresh pane of the same key, and a few more."""
-    return _keep_near(stored, START, fresh, window, keys, within)
+    return _keep_near(stored, START, fresh, windows, keys, within)
 
 
 def _keep_near(
     rows: DataFrame,
     time: str,
     fresh: DataFrame,
-    window: Aligned,
+    windows: Sequence[Aligned],
     keys: Sequence[str],
     within: Range,
 ) -> DataFrame:
@@ -88,12 +103,18 @@ def _keep_near(
 
     They are joined by blocks of steps, so a few that need not be read may be among them.
     """
-    kind = kind_of(window)
-    wide = widen_to_needed(window, within)
-    block_of_pane = kind.find_block(F.unix_micros(PANE), wide)
-    near_blocks = F.array(*(block_of_pane + distance for distance in _list_distances(window)))
-    wanted = fresh.select(*keys, F.explode(near_blocks).alias(_BLOCK)).distinct()
-    placed = rows.withColumn(_BLOCK, kind.find_block(F.unix_micros(time), wide))
+    wide = cover_needed(windows, within)
+
+    def find_block(window: Aligned, of: str) -> Column:
+        return kind_of(window).find_block(F.unix_micros(of), wide)
+
+    def find_near_blocks(window: Aligned) -> Column:
+        own = find_block(window, PANE)
+        return F.array(*(own + distance for distance in _list_distances(window)))
+
+    near_blocks = F.explode(choose(windows, find_near_blocks)).alias(_BLOCK)
+    wanted = fresh.select(*keys, near_blocks).distinct()
+    placed = rows.withColumn(_BLOCK, choose(windows, lambda window: find_block(window, time)))
     return placed.join(wanted, [*keys, _BLOCK], "left_semi").drop(_BLOCK)
 
 

@@ -13,22 +13,27 @@ So step 2 is in the windows 0, 1 and 2.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 
 from windowing.aggregates.algebra import Part
 from windowing.grid.frame import boundary, div, index
 from windowing.grid.placing import Shape
 from windowing.grid.range import Range
 from windowing.grid.rule import Grid
+from windowing.grid.zone import longest_jump_us
 from windowing.panes.rule import grid_shape, longest_span, windows_of_pane
+from windowing.spec.duration import DAY
 from windowing.spec.kinds import CHANGES, Aligned
 from windowing.windows.merge_by_block import merge_by_block
 from windowing.windows.merge_by_change import merge_by_change
 from windowing.windows.merge_by_point import merge_by_point
 from windowing.windows.merge_by_window import merge_by_window
+from windowing.windows.merging import Merge, WideMerge
 
-_MANY = 16
+MANY = 16
 """From so many windows for each pane on, blocks take less time than a merge for each window."""
+
+_SHORTEST_MONTH_US = 28 * DAY
 
 
 @dataclass(frozen=True)
@@ -66,9 +71,11 @@ class SlidingKind:
     def is_repeated(self, number: Column, within: Range) -> Column | None:
         """True for a window whose bounds the next one repeats; None where that can't be.
 
-        Both bounds collapse where a zone's clock jumps over whole steps.
+        Both bounds collapse where a zone's clock jumps over a whole slide, which is seldom.
         """
-        if self.window.grid.zone is None:
+        grid, wide = self.window.grid, within.widen(longest_span(self.window))
+        slide_us = grid.step_us or _SHORTEST_MONTH_US
+        if longest_jump_us(grid.zone, wide.low_us, wide.high_us) < slide_us:
             return None
         start, end = self.find_bounds(number, within)
         next_start, next_end = self.find_bounds(number + 1, within)
@@ -84,16 +91,14 @@ class SlidingKind:
         """The number of the block of `size` steps that contains an instant."""
         return div(index(self.steps, time, within), self.shape.size)
 
-    def merge_stretches(
-        self, placed: DataFrame, keys: Sequence[str], kept: Sequence[Part]
-    ) -> DataFrame:
-        """Stretches of windows that contain the same panes, merged in the way that costs least."""
+    def choose_merge(self, kept: Sequence[Part]) -> Merge:
+        """How placed panes with these parts are merged for the least cost."""
         overlapping = self.shape.size > self.shape.slide
         if overlapping and all(part.invertible for part in kept):
-            return merge_by_change(placed, keys, kept)
+            return merge_by_change
         windows_per_pane = windows_of_pane(self.window)
-        if windows_per_pane >= _MANY and all(part.join is not None for part in kept):
-            return merge_by_block(placed, keys, kept, windows_per_pane)
+        if windows_per_pane >= MANY and all(part.join is not None for part in kept):
+            return WideMerge(merge_by_block, windows_per_pane)
         if self.window.shown.emit == CHANGES:
-            return merge_by_point(placed, keys, kept, windows_per_pane)
-        return merge_by_window(placed, keys, kept)
+            return WideMerge(merge_by_point, windows_per_pane)
+        return merge_by_window

@@ -3,8 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
+from jobs.microbatch.aligned import gather_windows
+from jobs.microbatch.context import RunContext
 from jobs.microbatch.outputs import (
     Recomputed,
     derive_output,
@@ -13,8 +17,11 @@ from jobs.microbatch.outputs import (
     write_output,
 )
 from tests.support.small_lake import Row, SmallLake, at, just_after, small_lake, span
+from windowing.columns import WINDOW
 from windowing.merge import table as outputs
 from windowing.merge.rule import complete_table
+from windowing.spec.kinds import Aligned
+from windowing.spec.load import load_pipeline
 from windowing.storage import delta
 
 TENS = {"kind": "tumbling", "size": "10 minutes"}
@@ -48,6 +55,14 @@ def valued(lake: SmallLake, *rows: tuple[Any, ...]) -> DataFrame:
     return delta.rows(lake.spark, list(named), VALUED)
 
 
+def show(batch: RunContext, window: Aligned, new: DataFrame) -> dict[str, int]:
+    """Writes what recomputed windows change; returns their counts."""
+    steps = prepare_shown(batch, [window], Recomputed(new, span(0, 9)))
+    assert steps is not None
+    (step,) = steps
+    return step()
+
+
 def wrote(inserted: int, updated: int = 0, deleted: int = 0, overflow: int = 0) -> dict[str, int]:
     """The counts of the output `tens`."""
     names = {"inserted": inserted, "updated": updated, "deleted": deleted, "overflow": overflow}
@@ -68,7 +83,7 @@ def test_only_rows_that_differ_are_written_and_their_revision_rises_by_one(
         ("new", 1, 1, False),
     )
     window = lake.pipeline.aligned[0]
-    assert prepare_shown(lake.batch(6), window, Recomputed(new, span(0, 9)))() == wrote(1, 2)
+    assert show(lake.batch(6), window, new) == wrote(1, 2)
     expected = [
         ("emptied", 0, 10, 1, None, 1, 7),
         ("kept", 0, 10, 1, 5, 0, 1),
@@ -78,7 +93,7 @@ def test_only_rows_that_differ_are_written_and_their_revision_rises_by_one(
     ]
     assert lake.rows("tens") == expected
     before = lake.version("tens")
-    assert prepare_shown(lake.batch(7), window, Recomputed(new, span(0, 9)))() == wrote(0)
+    assert show(lake.batch(7), window, new) == wrote(0)
     assert lake.version("tens") == before
 
 
@@ -89,7 +104,7 @@ def test_the_change_feed_has_both_images_of_a_correction(
     lake.fill("tens", *STORED)
     since = lake.version("tens") + 1
     new = valued(lake, ("same", 1, 5, False), ("other", 2, 9, False))
-    prepare_shown(lake.batch(6), lake.pipeline.aligned[0], Recomputed(new, span(0, 9)))()
+    show(lake.batch(6), lake.pipeline.aligned[0], new)
     reader = spark.read.format("delta").option("readChangeFeed", "true")
     feed = reader.option("startingVersion", since).load(lake.pipeline.table("tens").text)
     rows = feed.select("key", "total", "revision", "_change_type").collect()
@@ -104,10 +119,10 @@ def test_a_sum_that_is_lost_is_counted_each_time_and_written_once(
 ) -> None:
     lake = small_lake(spark, tmp_path, {"tens": TENS})
     window = lake.pipeline.aligned[0]
-    lost = Recomputed(valued(lake, ("a", 2, None, True), ("b", 1, 1, False)), span(0, 9))
-    assert prepare_shown(lake.batch(0), window, lost)() == wrote(2, overflow=1)
+    lost = valued(lake, ("a", 2, None, True), ("b", 1, 1, False))
+    assert show(lake.batch(0), window, lost) == wrote(2, overflow=1)
     before = lake.version("tens")
-    assert prepare_shown(lake.batch(1), window, lost)() == wrote(0, overflow=1)
+    assert show(lake.batch(1), window, lost) == wrote(0, overflow=1)
     assert lake.version("tens") == before
     assert lake.rows("tens") == [("a", 0, 10, 2, None, 0, 1), ("b", 0, 10, 1, 1, 0, 1)]
 
@@ -180,3 +195,63 @@ def test_of_a_table_of_complete_windows_only_overflows_are_counted(
         ("a", 1, 2, 0, 1, None, None, 0, 1),
         ("b", 1, 2, 0, 1, None, None, 0, 2),
     ]
+
+
+def test_windows_of_one_pass_are_compared_each_with_its_own_output(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """`tens` has both windows and one of them differs; `twenties` has none yet."""
+    windows = {"tens": TENS, "twenties": {"kind": "tumbling", "size": "20 minutes"}}
+    lake = small_lake(spark, tmp_path, windows)
+    lake.fill("tens", ("a", 0, 10, 1, 5, 3, 1), ("b", 0, 10, 1, 5, 3, 1))
+    tens = valued(lake, ("a", 1, 5, False), ("b", 1, 6, False)).withColumn(WINDOW, F.lit(0))
+    twenties = valued(lake, ("a", 1, None, True)).withColumn(WINDOW, F.lit(1))
+    new = tens.unionByName(twenties)
+    by_name = {window.name: window for window in lake.pipeline.aligned}
+    both = [by_name["tens"], by_name["twenties"]]
+    steps = prepare_shown(lake.batch(6), both, Recomputed(new, span(0, 9), most=3))
+    assert steps is not None
+    written = {name: n for step in steps for name, n in step().items()}
+    more = {"inserted": 1, "updated": 0, "deleted": 0, "overflow": 1}
+    assert written == wrote(0, 1) | {f"twenties.{name}": n for name, n in more.items()}
+    assert lake.rows("tens") == [("a", 0, 10, 1, 5, 3, 1), ("b", 0, 10, 1, 6, 4, 7)]
+    assert lake.rows("twenties") == [("a", 0, 10, 1, None, 0, 7)]
+    # Too many rows for this process, or nobody knows how many: each window has to come alone.
+    for most in (1_000_000, None):
+        assert prepare_shown(lake.batch(7), both, Recomputed(new, span(0, 9), most)) is None
+
+
+ALONE = [("alert",), ("filled",), ("all",)]
+
+
+@pytest.mark.parametrize(
+    ("most", "expected"),
+    [
+        (1, [("tens", "hours", "rolling", "day"), ("sums",)]),
+        # They touch at most 62,000 windows of the first three, and 144,000 of `day`.
+        (1_000, [("tens", "hours", "rolling"), ("day",), ("sums",)]),
+        (200_001, [("tens",), ("hours",), ("rolling",), ("day",), ("sums",)]),
+    ],
+)
+def test_windows_that_are_computed_together_are_alike_and_few(
+    most: int, expected: list[tuple[str, ...]]
+) -> None:
+    windows = {
+        "tens": TENS,
+        "hours": {"kind": "tumbling", "size": "1 hour", "zone": "Asia/Tokyo"},
+        "rolling": {"kind": "sliding", "size": "1 hour", "slide": "1 minute"},
+        "day": {"kind": "cumulate", "max_size": "1 day", "step": "10 minutes"},
+        "sums": {"kind": "tumbling", "size": "1 hour", "aggregates": ["total"]},
+        "alert": {"kind": "tumbling", "size": "1 hour", "having": "n > 3"},
+        "filled": {"kind": "tumbling", "size": "1 hour", "empty": True},
+        "all": {"kind": "global"},
+    }
+    spec = {
+        "name": "p",
+        "lake": "/lake",
+        "source": {"table": "/t", "event_time": "ts", "key": ["key"]},
+        "aggregates": {"n": "count()", "total": "sum(value)"},
+        "windows": windows,
+    }
+    found = gather_windows(load_pipeline(spec).windows, most)
+    assert {*(tuple(window.name for window in group) for group in found)} == {*expected, *ALONE}

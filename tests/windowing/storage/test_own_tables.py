@@ -90,7 +90,7 @@ def test_of_a_large_table_only_bounds_choose_files(
     snapshot = own_tables.open_snapshot(path)
 
     def count(within: Bounds | None) -> int | None:
-        files = own_tables._choose_files(snapshot, within)
+        files = own_tables.choose_files(snapshot, within)
         return None if files is None else len(files)
 
     assert (count(None), count(own_tables.EVERY_ROW)) == (3, 3)

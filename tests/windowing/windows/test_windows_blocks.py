@@ -93,9 +93,9 @@ def test_windows_of_many_panes_are_those_of_a_plain_loop(spark: SparkSession, sh
     window = Sliding("w", Grid(slide * MINUTE), size * MINUTE, ())
     for seed in range(4):
         panes = list(draw_panes(seed))
-        runs = aligned.merge_stretches(frame_of(spark, panes), window, ["key"], kept(), 0, WITHIN)
+        runs = aligned.merge_stretches(frame_of(spark, panes), [window], ["key"], kept(), 0, WITHIN)
         # Both are unsigned bytes in UTF-8, so text is ordered alike.
-        found = windows_of(aligned.list_windows(runs, window, WITHIN))
+        found = windows_of(aligned.list_windows(runs, [window], WITHIN))
         assert found == loop_over_windows(panes, size, slide), seed
 
 
@@ -103,16 +103,18 @@ def test_windows_of_many_panes_may_have_no_key(spark: SparkSession) -> None:
     window = Sliding("w", Grid(MINUTE), 20 * MINUTE, ())
     panes: list[Pane] = [("", *pane[1:]) for pane in draw_panes(7)]
     rows = frame_of(spark, panes).drop("key")
-    runs = aligned.merge_stretches(rows, window, [], kept(), 0, WITHIN)
-    found = aligned.list_windows(runs, window, WITHIN).withColumn("key", F.lit(""))
+    runs = aligned.merge_stretches(rows, [window], [], kept(), 0, WITHIN)
+    found = aligned.list_windows(runs, [window], WITHIN).withColumn("key", F.lit(""))
     assert windows_of(found) == loop_over_windows(panes, 20, 1)
 
 
 def test_windows_of_many_panes_that_show_changes_have_the_same_values(spark: SparkSession) -> None:
     window = Sliding("w", Grid(MINUTE), 20 * MINUTE, (), OutputPolicy(CHANGES))
     panes = list(draw_panes(3))
-    runs = aligned.merge_stretches(frame_of(spark, panes), window, ["key"], kept(), 0, WITHIN)
-    assert windows_of(aligned.list_windows(runs, window, WITHIN)) == loop_over_windows(panes, 20, 1)
+    runs = aligned.merge_stretches(frame_of(spark, panes), [window], ["key"], kept(), 0, WITHIN)
+    assert windows_of(aligned.list_windows(runs, [window], WITHIN)) == loop_over_windows(
+        panes, 20, 1
+    )
 
 
 def test_single_panes_are_the_windows_that_merging_them_gives(spark: SparkSession) -> None:
@@ -122,10 +124,10 @@ def test_single_panes_are_the_windows_that_merging_them_gives(spark: SparkSessio
     assert aligned.has_one_pane(window, [Grid(MINUTE)])
     assert all(part.is_same_alone for part in kept())
     rows = frame_of(spark, panes)
-    runs = aligned.merge_different_panes(rows, window, [Grid(MINUTE)], ["key"], kept(), 0, WITHIN)
-    found = windows_of(aligned.list_windows(runs, window, WITHIN))
-    merged = aligned.merge_stretches(rows, window, ["key"], kept(), 0, WITHIN)
-    assert found == windows_of(aligned.list_windows(merged, window, WITHIN))
+    runs = aligned.merge_different_panes(rows, [window], [Grid(MINUTE)], ["key"], kept(), 0, WITHIN)
+    found = windows_of(aligned.list_windows(runs, [window], WITHIN))
+    merged = aligned.merge_stretches(rows, [window], ["key"], kept(), 0, WITHIN)
+    assert found == windows_of(aligned.list_windows(merged, [window], WITHIN))
     assert found == loop_over_windows(panes, 1, 1)
 
 

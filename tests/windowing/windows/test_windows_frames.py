@@ -153,13 +153,13 @@ def test_the_global_window_of_a_key_has_no_bounds(spark: SparkSession) -> None:
 
 def test_a_pane_counts_in_the_windows_that_hold_it_and_were_not_late(spark: SparkSession) -> None:
     columns = ("key", "pane_start", "__low", "__high")
-    forever = aligned.place_panes(panes(spark), TWENTY, None, HOUR)
+    forever = aligned.place_panes(panes(spark), [TWENTY], None, HOUR)
     # Window n is [10 n, 10 n + 20).
     everywhere = [("a", 0, -1, 0), ("a", 10, 0, 1), ("a", 40, 3, 4), ("b", 20, 1, 2)]
     assert rows_of(forever, *columns) == everywhere
     late = panes(spark).withColumn("judged_by", F.lit(at(20)))
     # [0, 20) has ended by 20, and [10, 30) has not.
-    kept = aligned.place_panes(late, TWENTY, 0, HOUR)
+    kept = aligned.place_panes(late, [TWENTY], 0, HOUR)
     assert rows_of(kept, *columns) == [("a", 10, 1, 1), ("a", 40, 3, 4), ("b", 20, 1, 2)]
 
 
@@ -168,8 +168,8 @@ def test_sliding_windows_hold_their_panes(
     spark: SparkSession, parts: list[Callable[[], Part]]
 ) -> None:
     kept = [part() for part in parts]
-    runs = aligned.merge_stretches(panes(spark), TWENTY, KEYS, kept, None, HOUR)
-    found = aligned.list_windows(runs, TWENTY, HOUR)
+    runs = aligned.merge_stretches(panes(spark), [TWENTY], KEYS, kept, None, HOUR)
+    found = aligned.list_windows(runs, [TWENTY], HOUR)
     assert rows_of(found, "key", "window_start", "window_end", "rows") == [
         ("a", -10, 10, 1),
         ("a", 0, 20, 3),
@@ -183,15 +183,15 @@ def test_sliding_windows_hold_their_panes(
 
 def test_tumbling_windows_leave_out_what_was_late(spark: SparkSession) -> None:
     late = panes(spark).withColumn("judged_by", F.lit(at(20)))
-    runs = aligned.merge_stretches(late, TEN, KEYS, [rows_part()], 0, HOUR)
-    found = aligned.list_windows(runs, TEN, HOUR)
+    runs = aligned.merge_stretches(late, [TEN], KEYS, [rows_part()], 0, HOUR)
+    found = aligned.list_windows(runs, [TEN], HOUR)
     expected = [("a", 40, 50, 4), ("b", 20, 30, 8)]
     assert rows_of(found, "key", "window_start", "window_end", "rows") == expected
 
 
 def test_points_are_where_the_value_may_change(spark: SparkSession) -> None:
     runs = aligned.merge_stretches(
-        panes(spark), TWENTY_CHANGES, KEYS, [rows_part(), most()], None, HOUR
+        panes(spark), [TWENTY_CHANGES], KEYS, [rows_part(), most()], None, HOUR
     )
     found = change_points.list_points(runs, TWENTY_CHANGES, KEYS, [rows_part(), most()], HOUR)
     assert rows_of(found.where("key = 'a'"), "window_start", "rows", "most", "__before") == [
@@ -206,7 +206,7 @@ def test_points_are_where_the_value_may_change(spark: SparkSession) -> None:
 
 
 def test_empty_windows_are_those_of_an_extent_that_hold_nothing(spark: SparkSession) -> None:
-    runs = aligned.merge_stretches(panes(spark), TEN, KEYS, [rows_part(), most()], None, HOUR)
+    runs = aligned.merge_stretches(panes(spark), [TEN], KEYS, [rows_part(), most()], None, HOUR)
     extents = spark.createDataFrame(
         [("a", 0, 2), ("a", 2, 4), ("b", 2, 2)], "key string, __low bigint, __high bigint"
     )
@@ -234,9 +234,9 @@ def test_stored_panes_beside_a_fresh_one_share_its_key_and_neighbourhood(
     spark: SparkSession,
 ) -> None:
     fresh = panes(spark).where("key = 'a' and rows = 1")
-    found = keep_panes_beside(panes(spark), fresh, TEN, KEYS, HOUR)
+    found = keep_panes_beside(panes(spark), fresh, [TEN], KEYS, HOUR)
     assert rows_of(found, "key", "pane_start") == [("a", 0)]
-    found = keep_panes_beside(panes(spark), fresh, TWENTY, KEYS, HOUR)
+    found = keep_panes_beside(panes(spark), fresh, [TWENTY], KEYS, HOUR)
     assert rows_of(found, "key", "pane_start") == [("a", 0), ("a", 10)]
 
 
