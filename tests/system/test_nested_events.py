@@ -1,15 +1,22 @@
 """The same events flat and in structs, arrays and maps: every table has the same rows."""
 
+import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from pyspark.sql import Row, SparkSession
 
-from jobs.run import run
-from windowing.errors import SpecError
+from jobs.backfill import backfill
+from jobs.cli.main import main
+from jobs.erase import erase, erase_where
+from jobs.explain import explain
+from jobs.run import follow_rewrites, run
+from jobs.validate import validate
+from windowing.errors import SpecError, StateRefused
 from windowing.location import Location
 from windowing.spec.load import load_pipeline
 from windowing.storage import delta
@@ -123,6 +130,131 @@ def test_nested_events_give_the_tables_of_flat_ones(spark: SparkSession, tmp_pat
     reports = [run(spark, pipeline) for pipeline in (flat, nested)]
     assert reports[0].gave_null == reports[1].gave_null == {}
     assert [(r.accepted, r.late, r.duplicate) for r in reports] == [(1, 1, 1)] * 2
+    assert_equal(spark, tmp_path)
+
+
+@pytest.mark.deep
+def test_an_aggregate_of_another_part_joins_a_live_pipeline(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write(spark, tmp_path, ROWS)
+    for shape in ("flat", "nested"):
+        run(spark, load_pipeline(spec(tmp_path, shape)))
+    write(spark, tmp_path, LATER)
+    more = {
+        "flat": {"open": {"call": "count()", "where": "not done"}, "last_seq": "last(seq)"},
+        "nested": {
+            "open": {"call": "count()", "where": "not event.done"},
+            "last_seq": "last(event.seq)",
+        },
+    }
+    day = datetime(2026, 1, 1, tzinfo=UTC)
+    for shape, aggregates in more.items():
+        pipeline = load_pipeline(spec(tmp_path, shape, aggregates=aggregates))
+        assert run(spark, pipeline).late == 1
+        assert backfill(spark, pipeline, day, day.replace(day=2)).accepted == 1
+        assert validate(spark, pipeline).passed
+    assert_equal(spark, tmp_path)
+    assert "open" in table(spark, tmp_path, "nested", "hourly")[0]
+    without = load_pipeline(spec(tmp_path, "nested"))
+    assert run(spark, without).read == 0
+    moved = spec(tmp_path, "nested", aggregates={"most": "max_by(event.user.country, event.seq)"})
+    with pytest.raises(StateRefused, match="SPEC_CHANGED"):
+        run(spark, load_pipeline(moved))
+
+
+@pytest.mark.deep
+def test_keys_and_values_in_structs_are_erased(spark: SparkSession, tmp_path: Path) -> None:
+    write(spark, tmp_path, ROWS + LATER)
+    for shape in ("flat", "nested"):
+        pipeline = load_pipeline(spec(tmp_path, shape))
+        run(spark, pipeline)
+        erase_where(spark, pipeline, "id", "b")
+        erase(spark, pipeline, {"country": "FR"})
+    assert_equal(spark, tmp_path)
+    assert {row["country"] for row in table(spark, tmp_path, "nested", "hourly")} == {"DE"}
+
+
+@pytest.mark.deep
+def test_commands_name_the_columns_that_parts_became(spark: SparkSession, tmp_path: Path) -> None:
+    write(spark, tmp_path, ROWS)
+    pipeline = load_pipeline(spec(tmp_path, "nested"))
+    run(spark, pipeline)
+    write(spark, tmp_path, LATER)
+    news = explain(spark, pipeline).news
+    assert (news.rows, news.event_times) == (len(LATER), None)
+    file = tmp_path / "nested.yaml"
+    file.write_text(json.dumps(spec(tmp_path, "nested")))
+    for words in (["run"], ["show", "hourly"], ["late"], ["explain"], ["validate"]):
+        command, *rest = words
+        done = CliRunner().invoke(main, [command, str(file), *rest], prog_name="tidemark")
+        assert done.exit_code == 0, done.output
+        if command in ("show", "late"):
+            assert "country" in done.stdout
+            assert "DE" in done.stdout
+
+
+@pytest.mark.deep
+def test_a_source_that_changes_its_nested_rows_is_followed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write(spark, tmp_path, ROWS)
+    for shape in ("flat", "nested"):
+        run(spark, load_pipeline(spec(tmp_path, shape)))
+    for shape, column in (("flat", "id"), ("nested", "event.head.id")):
+        spark.sql(f"delete from delta.`{tmp_path / shape}` where {column} = 'b'")
+        followed = follow_rewrites(spark, load_pipeline(spec(tmp_path, shape)))
+        assert followed.followed is not None
+    assert_equal(spark, tmp_path)
+    assert sum(row["n"] for row in table(spark, tmp_path, "nested", "hourly")) == 3
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("dropped", [False, True], ids=["never there", "dropped"])
+def test_a_null_time_in_a_struct_is_found_although_files_prove_nothing(
+    spark: SparkSession, tmp_path: Path, *, dropped: bool
+) -> None:
+    """Without ids and lateness a batch is judged by its files, where they show every column."""
+    path = str(tmp_path / "source")
+    rows = "select 'k' as key, struct(timestamp'2026-01-01 10:00' as ts) as event"
+    if dropped:
+        # The files keep a column that has the name of the event time, and no null.
+        spark.sql(f"create table delta.`{path}` using delta as {rows}, timestamp'2026-01-01' as ts")
+        # Files that are written before a table maps its columns have these under their names.
+        properties = "'delta.columnMapping.mode' = 'name'"
+        spark.sql(f"alter table delta.`{path}` set tblproperties ({properties})")
+        spark.sql(f"alter table delta.`{path}` drop column ts")
+    else:
+        spark.sql(f"create table delta.`{path}` using delta as {rows}")
+    nulls = "struct(cast(null as timestamp) as ts)", "cast(null as struct<ts: timestamp>)"
+    rows = ", ".join(f"('k', {event})" for event in nulls)
+    spark.sql(f"insert into delta.`{path}` values {rows}")
+    pipeline = load_pipeline(
+        {
+            "name": "p",
+            "lake": str(tmp_path / "lake"),
+            "source": {"table": path, "event_time": "event.ts", "key": ["key"]},
+            "aggregates": {"n": "count()"},
+            "windows": {"hourly": {"kind": "tumbling", "size": "1 hour"}},
+        }
+    )
+    report = run(spark, pipeline)
+    assert (report.read, report.accepted, report.quarantined) == (3, 1, 2)
+
+
+@pytest.mark.deep
+def test_a_struct_that_gets_a_field_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    write(spark, tmp_path, ROWS)
+    for shape in ("flat", "nested"):
+        run(spark, load_pipeline(spec(tmp_path, shape)))
+    write(spark, tmp_path, LATER)
+    target = f"delta.`{tmp_path / 'nested'}`"
+    spark.sql(f"alter table {target} add column event.user.city string")
+    for shape in ("flat", "nested"):
+        run(spark, load_pipeline(spec(tmp_path, shape)))
+    day = datetime(2026, 1, 1, tzinfo=UTC)
+    for shape in ("flat", "nested"):
+        backfill(spark, load_pipeline(spec(tmp_path, shape)), day, day.replace(day=2))
     assert_equal(spark, tmp_path)
 
 

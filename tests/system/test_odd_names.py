@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -36,17 +37,28 @@ def test_a_column_with_a_backtick_in_its_name_is_stored_with_refused_rows(
     assert (row["a`b"], row["reason"]) == ("y", "key is null")
 
 
+@pytest.mark.parametrize(
+    "field",
+    [
+        "event_time",
+        pytest.param("event_id", marks=pytest.mark.deep),
+        pytest.param("order_by", marks=pytest.mark.deep),
+    ],
+)
 def test_a_column_with_a_backtick_in_its_name_is_used_in_backticks(
-    spark: SparkSession, tmp_path: Path
+    field: str, spark: SparkSession, tmp_path: Path
 ) -> None:
-    source = Source(spark, tmp_path, SCHEMA, {"event_time": "a`b", "zone": "UTC"})
+    said: dict[str, Any] = {field: "a`b", "zone": "UTC"}
+    if field == "order_by":
+        said[field] = ["a`b"]
+    source = Source(spark, tmp_path, SCHEMA, said)
     source.land("'1', 'a', timestamp'2026-01-01 10:00', 1, '2026-01-01'")
     with pytest.raises(SpecError) as refused:
         source.run()
-    assert refused.value.field == "source.event_time"
+    assert refused.value.field.startswith(f"source.{field}")
     advice = "a name with other characters than letters, digits and _ is in backticks"
     assert refused.value.message.endswith(advice)
-    source.source["event_time"] = "`a``b`"
+    source.source[field] = ["`a``b`"] if field == "order_by" else "`a``b`"
     assert source.run().accepted == 1
     assert validate(spark, source.pipeline).passed
 

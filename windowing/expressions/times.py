@@ -59,11 +59,15 @@ def _build_local_time(call: Call, values: Values) -> Built:
     """What the clock of a zone shows at an instant; null before 1970 and from 2100 on."""
     require_families(TIMES[0], call, values[1:])
     zone = str(literal_value(call.arguments[0]))
-    instant_us = F.unix_micros(values[1].column)
-    offset = _find_offset(transitions(zone, _FIRST_US, _END_US), instant_us)
-    is_known = (instant_us >= _FIRST_US) & (instant_us < _END_US)
-    local = F.timestamp_micros(instant_us + offset).cast(LOCAL)
-    return LOCAL, F.when(is_known, local)
+    stretches = transitions(zone, _FIRST_US, _END_US)
+
+    def show(instant_us: Column) -> Column:
+        is_known = (instant_us >= _FIRST_US) & (instant_us < _END_US)
+        local_us = instant_us + _find_offset(stretches, instant_us)
+        return F.when(is_known, F.timestamp_micros(local_us).cast(LOCAL))
+
+    # By a lambda the instant is computed once, however often it is compared.
+    return LOCAL, F.transform(F.array(F.unix_micros(values[1].column)), show).getItem(0)
 
 
 def _find_offset(stretches: _Stretches, instant_us: Column) -> Column:

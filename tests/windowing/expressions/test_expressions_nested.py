@@ -3,6 +3,7 @@
 Whatever the rows have, nothing raises. Spark gives instants without a zone, as UTC.
 """
 
+import json
 import random
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -219,3 +220,15 @@ def test_types_that_do_not_fit_are_refused_by_one_sentence(
     assert refused.value.field == "source.where"
     assert sentence in refused.value.message
     assert "\n" not in refused.value.message
+
+
+@pytest.mark.deep
+def test_json_text_of_any_kind_raises_nothing(spark: SparkSession) -> None:
+    deep = "[" * 5_000 + "]" * 5_000
+    long = json.dumps({"a": "x" * 1_000_000})
+    texts = ["", "{", "[1,", '{"a": 1e999999}', '{"a": "\\ud800"}', "\x00", deep, long, "null"]
+    rows = spark.createDataFrame([(text,) for text in texts], "text string")
+    column = compile_column(parse_expression("", "get_json_object(text, '$.a')"), rows.schema)
+    found = [row[0] for row in rows.select(column).collect()]
+    assert found[-2] == "x" * 1_000_000
+    assert found[:3] == [None] * 3
