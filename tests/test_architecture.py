@@ -99,6 +99,7 @@ RULES = (
     "windowing/ledger/erased.py",
     "windowing/ledger/evolved.py",
     "windowing/report/alarms.py",
+    "windowing/report/places.py",
     "windowing/report/status.py",
     "windowing/ledger/nulls.py",
     "windowing/ledger/offsets.py",
@@ -118,6 +119,10 @@ READS_FILES = (
     "windowing/spec/yaml/file.py",
     "windowing/spec/load.py",
     "windowing/spec/places.py",
+    "windowing/spec/project/file.py",
+    "windowing/spec/project/load.py",
+    "windowing/spec/project/placing.py",
+    "windowing/spec/project/specs.py",
     "windowing/transcripts/load.py",
 )
 # Rows that are values of Arrow are selected before plain values are made of them.

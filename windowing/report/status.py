@@ -11,6 +11,7 @@ from windowing.grid.zone import micros, moment
 from windowing.ledger.counts import sum_entry_counts
 from windowing.ledger.rule import CLOSE, COUNTS, FINISHED, LedgerEntry, LedgerHistory
 from windowing.report.alarms import Alarm, list_last_alarms
+from windowing.report.places import places_as_json
 from windowing.report.text import left_open
 from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND, Duration
 from windowing.spec.pipeline import Pipeline
@@ -37,7 +38,7 @@ class Status:
     `passed` is whether the newest validation passed or was accepted. `held` are the outputs that
     readers see as an older run left them. `open` has each step that was begun and not finished,
     with what finishes it, and `writer` who is at work on it. `reasons` says why somebody should
-    look at the pipeline.
+    look at the pipeline. `places` are its lake, and the project and target that give it.
     """
 
     pipeline: str
@@ -58,6 +59,7 @@ class Status:
     passed: bool | None = None
     open: tuple[str, ...] = ()
     writer: str | None = None
+    places: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
     def lag_seconds(self) -> int | None:
@@ -137,6 +139,7 @@ class Status:
         freshness = None if self.freshness_us is None else self.freshness_us // SECOND
         return {
             "pipeline": self.pipeline,
+            **self.places,
             "at": _iso(self.at),
             "needs_attention": self.needs_attention,
             "reasons": list(self.reasons),
@@ -201,6 +204,7 @@ def describe_status(
         passed=None if judged is None else judged.passed or _was_accepted(past, judged),
         open=left_open(past),
         writer=writer,
+        places=places_as_json(pipeline),
     )
 
 
