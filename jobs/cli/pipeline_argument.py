@@ -12,13 +12,15 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from windowing.errors import TidemarkError, UsageError
-from windowing.spec.project.file import TARGET
+from windowing.spec.project.file import OWN, SHARED, TARGET
 
 if TYPE_CHECKING:
     from windowing.spec.pipeline import Pipeline
 
 F = TypeVar("F", bound=Callable[..., Any])
 _TARGET = "tidemark.target"
+_DATA = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".gz", ".xlsx")
+_PROJECTS = (OWN, SHARED)
 
 
 class PipelineType(click.ParamType["Pipeline"]):
@@ -74,6 +76,7 @@ def load(text: str, ctx: click.Context | None) -> "Pipeline":
     from expectations.places import check_suite
     from windowing.spec.load import load_pipeline
 
+    _refuse_data(text)
     target = None if ctx is None else ctx.meta.get(_TARGET)
     pipeline = load_pipeline(text, target)
     check_suite(pipeline)
@@ -128,6 +131,17 @@ def target_option(command: F) -> F:
 
 def _set_target(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     ctx.meta[_TARGET] = value or None
+
+
+def _refuse_data(text: str) -> None:
+    """Raises UsageError for the path of a file that is plainly no spec."""
+    if text.endswith(_PROJECTS):
+        raise UsageError(f"{text} is the file of a project; name a pipeline, or the path of a spec")
+    if text.lower().endswith(_DATA):
+        raise UsageError(
+            f"{text} is data and no spec; name the spec of the pipeline, whose source.files.folder "
+            "says where such files land"
+        )
 
 
 def _is_typed(ctx: click.Context | None) -> bool:

@@ -107,6 +107,10 @@ def _parse_document(values: Any) -> PipelineDocument:
             f"{quote_value(values)} is not a pipeline; "
             "write a mapping that begins with name and source",
         )
+    if "steps" in values and "windows" not in values:
+        raise SpecError(
+            "steps", "belongs to a transcript, which `tidemark test` plays; name the spec of it"
+        )
     try:
         return PipelineDocument.model_validate(values)
     except ValidationError as error:
@@ -164,8 +168,14 @@ def check_name(field: str, name: str) -> None:
         raise SpecError(
             field,
             f"{quote_value(name)} is not a name; a name matches {NAME_PATTERN}, "
-            "as in flights_hourly",
+            f"as in {_propose_name(name)}",
         )
+
+
+def _propose_name(given: str) -> str:
+    """A name that is like what was given, as far as that has letters."""
+    name = re.sub("[^a-z0-9]+", "_", given.lower()).strip("_0123456789")[:64]
+    return name or "flights_hourly"
 
 
 def _build_source(document: PipelineDocument, base: Base) -> Source:

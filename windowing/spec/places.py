@@ -202,7 +202,13 @@ def _check_scheme(field: str, text: str) -> None:
 
 
 def _check_no_variable(field: str, text: str) -> None:
-    """Raises for `${LAKE}` and `$LAKE`, because a spec means the same on every machine."""
+    """Raises for `${LAKE}`, `$LAKE` and `~`, because a spec means the same on every machine."""
+    if text == "~" or text.startswith("~/"):
+        raise SpecError(
+            field,
+            f"{quote_value(text)} begins with '~', but home directories are not expanded here; "
+            "write the path itself",
+        )
     found = _VARIABLE.search(text)
     if found is None:
         return

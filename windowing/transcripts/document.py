@@ -183,6 +183,10 @@ def load_transcript(file: str, base: str, name: str) -> Transcript:
             f"{quote_value(values)} is not a transcript; write a mapping with spec and steps",
             file,
         )
+    if "windows" in values and "steps" not in values:
+        raise SpecError(
+            "windows", "belongs to the spec of a pipeline; a transcript has spec and steps", file
+        )
     try:
         written = TranscriptDocument.model_validate(values)
         steps = _build_steps(written.steps, find_lines(file, "steps"))
