@@ -241,7 +241,7 @@ def test_a_mistake_on_the_command_line(words: str, fix: str) -> None:
     check(play(words, {"orders.yaml": SPEC}), fix)
 
 
-IN_FILES = [
+IN_FILES: list[tuple[str, Mapping[str, str | bytes], str]] = [
     ("run o.csv", {"o.csv": "order_id,shop\n"}, "name the spec of the pipeline"),
     ("run orders.yaml", {"orders.yaml": b"\xff\xfen\0"}, "save the file as UTF-8"),
     ("run orders.yaml", {"orders.yaml": ""}, "write a mapping that begins with name and source"),
