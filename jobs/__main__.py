@@ -1,8 +1,10 @@
 """`tidemark`, which is `python -m jobs`: a command line in the warm engine, or in this process."""
 
+import os
 import sys
 
 from jobs.engine.client import run_in_engine
+from jobs.engine.target_variables import target_variables
 from windowing.errors import UsageError
 
 _INTERRUPTED = 130
@@ -11,8 +13,11 @@ _INTERRUPTED = 130
 
 def main() -> None:
     """Runs the command line and ends this process with its exit code."""
+    words = sys.argv[1:]
     try:
-        code = run_in_engine(sys.argv[1:])
+        # What the project says of engine and cluster is for this process and those that it starts.
+        os.environ |= target_variables(words, os.environ, os.curdir)
+        code = run_in_engine(words)
     except UsageError as error:
         print(f"tidemark: {error}", file=sys.stderr)
         code = error.exit_code

@@ -1,4 +1,4 @@
-"""Prints to the terminal: tables and sentences for people, one JSON object for programs.
+"""Prints to the terminal: tables, sentences and progress for people, one JSON object for programs.
 
 What the JVM writes by itself is kept away from both.
 """
@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
@@ -17,8 +18,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from windowing.report.text import cell, datum
+from windowing.report.text import cell, count, datum
 
+Progress = Callable[[int, int], None]
+"""What is called with (steps done, all steps)."""
+_LOG_SECONDS = 10.0
+"""How far lines of progress are apart in a log, at least."""
 _WIDTH_WITHOUT_TERMINAL = 200
 """How many columns wide tables are where the output is not a terminal."""
 
@@ -87,6 +92,46 @@ def open_console(stream: IO[str]) -> Console:
     """A console on `stream` that prints text literally, as wide as the terminal is."""
     width = None if stream.isatty() else _WIDTH_WITHOUT_TERMINAL
     return Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
+
+
+@contextmanager
+def show_progress(title: str, unit: str) -> Iterator[Progress]:
+    """What a command calls for each step that is done; `unit` is what a step is, such as chunk.
+
+    On a terminal it is a bar on stderr, without colours where NO_COLOR is set. Elsewhere the first
+    step is a line, and then one after some seconds; work of one step has none.
+    """
+    console = open_console(sys.stderr)
+    if not sys.stderr.isatty():
+        yield _ProgressLines(console, title, unit).print_line
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(f"{unit}s", markup=False),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+class _ProgressLines:
+    def __init__(self, console: Console, title: str, unit: str) -> None:
+        self._console, self._title, self._unit = console, title, unit
+        self._told_s: float | None = None
+
+    def print_line(self, done: int, total: int) -> None:
+        now_s = time.monotonic()
+        is_new = self._told_s is None or now_s - self._told_s >= _LOG_SECONDS
+        if total < 2 or not is_new:
+            return
+        self._told_s = now_s
+        text = f"{self._title}: {done} of {count(total, self._unit)} done"
+        self._console.print(Text(text), soft_wrap=True)
 
 
 def _is_numeric(values: Sequence[Any]) -> bool:

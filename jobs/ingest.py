@@ -3,6 +3,7 @@
 lock -> interrupted batch fenced off -> for each batch: record of files -> quarantine -> source
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -96,11 +97,17 @@ def keep_taken(pipeline: Pipeline, now: datetime | None = None) -> tuple[str, ..
 
 
 @in_exact_session
-def ingest(spark: SparkSession, pipeline: Pipeline, now: datetime | None = None) -> Ingestion:
+def ingest(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    now: datetime | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Ingestion:
     """Appends the records of all new files to the source table, each once, and says how many.
 
     Records that are no rows are stored beside it, with file and reason. An interrupted ingest is
     finished by the next one, which repeats nothing. `now` (aware) stands for the host clock.
+    `progress` is called with (files done, all files).
 
     Raises UsageError, SpecError and Busy, and StateRefused where a file was written again after it
     was taken, or where the record of files and the table do not fit; nothing is taken then.
@@ -121,6 +128,7 @@ def ingest(spark: SparkSession, pipeline: Pipeline, now: datetime | None = None)
             added += batch.pinned.added
             columns = files.columns.text if batch.pinned.is_new else columns
             record = table.read_record(source)
+            progress(len(taken), len(found.landing.new))
         if taken:
             table.compact_record(source)
     return Ingestion(tuple(taken), found.landing.others, tuple(added), columns)

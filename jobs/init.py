@@ -124,9 +124,9 @@ def propose_project(spark: SparkSession, name: str, sample: Sample) -> Project:
         files = {"folder": DROP, **sample.form}
         seen = f"{taken.read:,} records of {sample.name}"
         texts = render_project(name, files, proposal, columns, seen)
-        spec = home / f"{name}.yaml"
-        spec.write_text(texts[spec.name])
-        pipeline = load_pipeline(spec)
+        for file in ("tidemark.toml", f"{name}.yaml"):
+            (home / file).write_text(texts[file])
+        pipeline = load_pipeline(home / f"{name}.yaml", "dev")
         report = run(spark, pipeline)
         (window,) = pipeline.windows
         shown = show_windows(spark, pipeline, window, Wanted(limit=10), published=False, as_of=None)

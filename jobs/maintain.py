@@ -4,7 +4,7 @@ lock -> interrupted steps finished -> intent -> partial aggregates merged -> exp
 OPTIMIZE -> VACUUM -> logs -> done
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -52,6 +52,9 @@ The files of an output are kept as long as its table properties say.
 WEEK = timedelta(days=7)
 """How far ahead outputs keep the versions that readers use: the next maintenance may be as late."""
 
+Progress = Callable[[int, int], None]
+"""It is called with (tables done, all tables)."""
+
 _CHECKPOINT = "_checkpoint"
 """Where earlier versions kept how far the source was read; nothing looks there any more."""
 
@@ -93,11 +96,17 @@ class Maintenance:
 
 
 @in_exact_session
-def maintain(spark: SparkSession, pipeline: Pipeline, now: datetime | None = None) -> Maintenance:
+def maintain(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    now: datetime | None = None,
+    progress: Progress = lambda done, total: None,
+) -> Maintenance:
     """Compacts state, enforces `retention`, runs OPTIMIZE and VACUUM; changes no output value.
 
-    An interrupted run or backfill is finished first. `now` (aware) stands for the host clock. Does
-    nothing before the first run, and holds no lock then. Raises as `run` does.
+    An interrupted run or backfill is finished first. `now` (aware) stands for the host clock.
+    `progress` is called with (tables done, all tables). Does nothing before the first run, and
+    holds no lock then. Raises as `run` does.
     """
     if not has_begun(pipeline):
         return Maintenance(())
@@ -125,7 +134,7 @@ def maintain(spark: SparkSession, pipeline: Pipeline, now: datetime | None = Non
         )
         past = record_entries(pipeline, past, [intent])
         crashpoint("maintain.intended")
-        return _maintain_tables(batch, past)
+        return _maintain_tables(batch, past, progress)
 
 
 def has_begun(pipeline: Pipeline) -> bool:
@@ -134,7 +143,7 @@ def has_begun(pipeline: Pipeline) -> bool:
         return bool(read_history(pipeline).entries)
 
 
-def _maintain_tables(batch: RunContext, past: LedgerHistory) -> Maintenance:
+def _maintain_tables(batch: RunContext, past: LedgerHistory, progress: Progress) -> Maintenance:
     spark, pipeline = batch.spark, batch.pipeline
     names = [*tables.table_versions(pipeline), LEDGER, WATERMARKS]
     if has_commit(pipeline.table(QUALITY)):
@@ -147,7 +156,7 @@ def _maintain_tables(batch: RunContext, past: LedgerHistory) -> Maintenance:
         for entry in (past.published, unpublished_validated(pipeline, past))
         if entry is not None
     ]
-    run_parallel([partial(_maintain_files, batch, name, in_use) for name in names])
+    run_parallel([partial(_maintain_files, batch, name, in_use) for name in names], progress)
     after = {name: own_tables.size(spark, pipeline.table(name)) for name in names}
     done = replace(
         past.entries[-1],

@@ -115,6 +115,7 @@ RULES = (
     "windowing/ledger/evolved.py",
     "windowing/ledger/history.py",
     "windowing/report/alarms.py",
+    "windowing/report/places.py",
     "windowing/report/status.py",
     "windowing/ledger/nulls.py",
     "windowing/ledger/offsets.py",
@@ -136,6 +137,10 @@ READS_FILES = (
     "windowing/spec/yaml/file.py",
     "windowing/spec/load.py",
     "windowing/spec/places.py",
+    "windowing/spec/project/file.py",
+    "windowing/spec/project/load.py",
+    "windowing/spec/project/placing.py",
+    "windowing/spec/project/specs.py",
     "windowing/transcripts/load.py",
 )
 # Rows that are values of Arrow are selected before plain values are made of them.

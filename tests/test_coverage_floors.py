@@ -21,7 +21,7 @@ POSITIVE = [(-1, 1), (1, -1), (-1, 2), (2, 4), (4, -1)]
 SETTINGS = """\
 [tool.coverage.run]
 branch = true
-[tool.tidemark.coverage-floors]
+[tool.coverage-floors]
 "sample.py" = {floor}
 """
 

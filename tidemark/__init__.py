@@ -2,7 +2,7 @@
 
     import tidemark
 
-    pipeline = tidemark.load_pipeline("orders.yaml")
+    pipeline = tidemark.load_pipeline("orders.yaml")    # or "orders", in a project
     spark = tidemark.spark_session()
     tidemark.run(spark, pipeline)
     tidemark.validate(spark, pipeline)
@@ -13,10 +13,11 @@ Importing it loads neither Spark nor Great Expectations: each function does that
 So specs can be loaded, and errors caught, where the extra `spark` is not installed.
 """
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from expectations.outcome import Outcome, Validation
 from windowing.errors import (
@@ -32,8 +33,9 @@ from windowing.report.alarms import Alarm
 from windowing.report.rule import Changed, Publication, RunReport
 from windowing.report.status import Status
 from windowing.source.rule import Followed
-from windowing.spec.load import load_pipeline
+from windowing.spec.load import load_pipeline as load_spec
 from windowing.spec.pipeline import Pipeline
+from windowing.spec.project.file import TARGET
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -67,19 +69,37 @@ __all__ = [
 ]
 
 
+def load_pipeline(
+    spec: str | os.PathLike[str] | Mapping[str, Any], target: str | None = None
+) -> Pipeline:
+    """The pipeline that a YAML file or a mapping spells; every law of specs holds of it.
+
+    A text such as `orders` names a pipeline of the project that the current directory is in, if
+    there is one. Relative paths in a file start at the file's directory, and what its spec does not
+    say is that of the `target` of its project, or of the one that TIDEMARK_TARGET or the project
+    names. A mapping has absolute paths and no target.
+
+    SpecError, in one sentence, for a wrong spec or project; UsageError for an unknown name.
+    """
+    return load_spec(spec, target or os.environ.get(TARGET) or None)
+
+
 def spark_session(app_name: str = "tidemark", **conf: str) -> "SparkSession":
     """A session that reads and writes Delta, in UTC; `conf` adds to its settings or replaces them.
 
-    `SPARK_MASTER` in the environment names a cluster; without it the session is local. Raises
-    UsageError where the extra `spark` or the Delta JARs are missing, or where JAVA_HOME names a
-    directory without Java.
+    `SPARK_MASTER` in the environment names a cluster, or else the target of the project that the
+    current directory is in does; without either the session is local. Raises UsageError where the
+    extra `spark` or the Delta JARs are missing, or where JAVA_HOME names a directory without Java.
     """
     from jobs.cli.spark_extra import require_spark_extra
 
     require_spark_extra()
+    from jobs.engine.target_variables import target_variables
     from jobs.session import spark_session as open_session
+    from jobs.sessions.process import environment_changed
 
-    return open_session(app_name, **conf)
+    with environment_changed(target_variables((), os.environ, os.curdir)):
+        return open_session(app_name, **conf)
 
 
 def run(spark: "SparkSession", pipeline: Pipeline, arrival: datetime | None = None) -> RunReport:

@@ -110,7 +110,7 @@ class Length(click.ParamType[Duration]):
 def advise(
     pipeline: "Pipeline",
     *,
-    as_json: bool,
+    printer: Printer,
     by: tuple[str, ...],
     since: datetime | None,
     rows: int,
@@ -132,7 +132,6 @@ def advise(
     asked = Asked(rows, by, None if since is None else micros(since))
     wanted = Wanted(on_time, counted, 0 if every is None else every.us)
     advice = advise_on(pipeline, asked, wanted, lambda: open_to_read(SHORT))
-    printer = Printer(as_json=as_json)
     _print_history(printer, advice)
     if advice.unknown is not None:
         printer.line(advice.unknown)

@@ -1,8 +1,5 @@
 """The command that reprocesses a range of event time: backfill."""
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -13,7 +10,7 @@ from jobs.cli.format import print_changes, print_evolved, print_nulls, print_run
 from jobs.cli.options import TIMES, Instant, common, ordered
 from jobs.cli.spark import open_to_read, open_to_write
 from jobs.cli.validation import preload_expectations, validate_option, validate_written
-from jobs.console import Printer, open_console
+from jobs.console import Printer, show_progress
 from windowing.doctor.rule import name_command
 from windowing.errors import ExpectationsFailed, UsageError
 from windowing.report.text import count, interval
@@ -25,8 +22,6 @@ if TYPE_CHECKING:
     from jobs.reconcile import Checked
     from windowing.report.rule import RunReport
     from windowing.spec.pipeline import Pipeline
-
-Progress = Callable[[int, int], None]
 
 
 @click.command()
@@ -139,7 +134,7 @@ def _check(printer: Printer, pipeline: "Pipeline", start: datetime, end: datetim
     from jobs.reconcile import check_range
     from windowing.report.difference import lines
 
-    with _progress(f"check {pipeline.name} {interval(start, end)}") as progress:
+    with show_progress(f"check {pipeline.name} {interval(start, end)}", "chunk") as progress:
         found = check_range(session, pipeline, start, end, progress)
     result = "the range agrees with the source"
     if not found.agrees:
@@ -226,7 +221,7 @@ def _backfill_range(
     """Reprocesses the range and prints what that changed."""
     from jobs.backfill import backfill as backfill_range
 
-    with _progress(f"{pipeline.name} {interval(start, end)}") as progress:
+    with show_progress(f"{pipeline.name} {interval(start, end)}", "chunk") as progress:
         report = backfill_range(session, pipeline, start, end, progress)
     print_evolved(printer, pipeline, report)
     printer.line(
@@ -261,26 +256,3 @@ def _print_plan(printer: Printer, pipeline: "Pipeline", plan: "BackfillPlan") ->
     windows = [[name, interval(*bounds)] for name, bounds in plan.windows.items()]
     printer.table(["window", "recomputed"], windows)
     printer.finish(plan.as_json())
-
-
-@contextmanager
-def _progress(title: str) -> Iterator[Progress]:
-    """A progress bar on stderr; where that is not a terminal, a line for each chunk."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    if not sys.stderr.isatty():
-
-        def print_line(done: int, total: int) -> None:
-            click.echo(f"{title}: {done} of {count(total, 'chunk')} done", err=True)
-
-        yield print_line
-        return
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=open_console(sys.stderr)) as bar:
-        task = bar.add_task(title, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -10,6 +10,7 @@ from jobs.cli.exit_codes import REFUSED
 from jobs.cli.options import common
 from jobs.cli.spark import open_to_write
 from jobs.console import Printer
+from windowing.report.places import describe_places, places_as_json
 from windowing.report.text import count
 
 if TYPE_CHECKING:
@@ -50,12 +51,14 @@ def doctor(pipeline: "Pipeline", *, printer: Printer, break_lock: bool, yes: boo
         printer.line(
             f"{pipeline.name} is healthy: source, ledger, tables and pointer are consistent"
         )
+    printer.line(describe_places(pipeline))
     lock = find_lock(pipeline)
     if lock is not None:
         printer.line(f"the lock is free; last held by {lock}")
     findings = [{"code": refused.code, "found": refused.message} for refused in found]
     shown = {"findings": findings, "lock": None if lock is None else lock.as_json()}
-    printer.finish({"pipeline": pipeline.name, "healthy": not found, **shown})
+    placed = places_as_json(pipeline)
+    printer.finish({"pipeline": pipeline.name, "healthy": not found, **placed, **shown})
     if found:
         raise Failure(_describe_findings(pipeline, found), REFUSED)
 

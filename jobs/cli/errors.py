@@ -4,9 +4,11 @@ import re
 
 import click
 
+from jobs.cli.examples import EXAMPLES
 from windowing.errors import TidemarkError
 from windowing.location import HDFS, S3
 from windowing.report.text import cell
+from windowing.spec.words import join_names
 
 _MAX_LENGTH = 300
 _CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\]")
@@ -26,6 +28,13 @@ _REMEDIES = {
     "Connection refused": "check that what Spark connects to is up",
 }
 """What may be quoted of an error of the host, because it concerns no row, and what to do."""
+_WORDING = (
+    (re.compile(r"\.? \(?Did you mean (?:one of: )?([^?]+)\?\)?"), r", did you mean \1"),
+    (re.compile("a valid integer range"), "a whole number"),
+    (re.compile("requires an argument"), "needs a value behind it"),
+    (re.compile("does not take a value"), "takes no value; leave out what stands behind ="),
+)
+"""How click says something, and how it is said here."""
 _HOST = re.compile("|".join(_REMEDIES))
 _OF_HOST = re.compile(r"(java\.(io|nio|net|lang)|org\.apache\.hadoop)\.")
 """How the class of an error begins whose text is the host's. That of others may quote a row."""
@@ -60,12 +69,37 @@ def explain_error(error: Exception) -> Failure:
 
 
 def describe_usage_error(error: click.ClickException) -> str:
-    """The message of click as one sentence that names the help of the command."""
+    """The message of click as one sentence that shows what is meant, and names the help."""
     text = _one_line(error.format_message()).rstrip(".")
+    for theirs, ours in _WORDING:
+        text = theirs.sub(ours, text)
     if not isinstance(error, click.UsageError) or error.ctx is None:
-        return text
+        return text[:1].lower() + text[1:]
     where = f"{error.ctx.info_name}: " if error.ctx.parent else ""
-    return f"{where}{text[:1].lower()}{text[1:]}; see `{error.ctx.command_path} --help`"
+    advice = _advise_usage(error, error.ctx)
+    return f"{where}{text[:1].lower()}{text[1:]}{advice}; see `{error.ctx.command_path} --help`"
+
+
+def _advise_usage(error: click.UsageError, context: click.Context) -> str:
+    """What to type; nothing where the message of click says it."""
+    if isinstance(error, click.NoSuchCommand):
+        if "did you mean" in error.format_message().lower():
+            return ""
+        if error.command_name.endswith((".yaml", ".yml")):
+            return f"; the command comes first, as in `tidemark run {error.command_name}`"
+        return f"; there are {join_names(_list_commands(context))}"
+    is_of_words = isinstance(error, (click.MissingParameter, click.NoSuchOption)) or (
+        "unexpected extra argument" in error.format_message()
+    )
+    examples = EXAMPLES.get(context.info_name or "")
+    return f"; write it as in `{examples[0]}`" if is_of_words and examples else ""
+
+
+def _list_commands(context: click.Context) -> list[str]:
+    """The commands of a group that its help shows."""
+    group = context.command
+    found = group.commands if isinstance(group, click.Group) else {}
+    return [name for name, command in found.items() if not command.hidden]
 
 
 def _says(error: Exception, condition: str) -> bool:

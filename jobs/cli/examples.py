@@ -14,6 +14,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "run": (
         "tidemark run orders.yaml",
         "tidemark run orders.yaml --validate --json",
+        "tidemark run orders --target prod",
     ),
     "backfill": (
         "tidemark backfill orders.yaml --from 2026-03-02 --to 2026-03-03 --dry-run",
@@ -29,6 +30,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "tidemark publish orders.yaml --accept 'a storm closed the shops'",
     ),
     "status": (
+        "tidemark status",
         "tidemark status pipelines",
         "tidemark status orders.yaml flights.yaml --json",
     ),

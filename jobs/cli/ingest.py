@@ -7,7 +7,7 @@ import click
 from jobs.cli.lock import probe_lock
 from jobs.cli.options import common
 from jobs.cli.spark import start_session
-from jobs.console import Printer
+from jobs.console import Printer, show_progress
 from windowing.report.text import count
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ def ingest(pipeline: "Pipeline", *, printer: Printer, keep_taken: bool) -> None:
         return
     done = find_nothing_new(pipeline)
     if done is None:
-        done = ingest_now(_open_session(pipeline), pipeline)
+        session = _open_session(pipeline)
+        with show_progress(f"{pipeline.name} ingest", "file") as progress:
+            done = ingest_now(session, pipeline, progress=progress)
     _print(printer, pipeline, done)
     printer.finish({"pipeline": pipeline.name, **done.as_json()})
 

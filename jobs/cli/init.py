@@ -1,6 +1,7 @@
 """The command that makes the folder of a new pipeline: init."""
 
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,8 +48,9 @@ def init(folder: Path, *, file: Path | None, printer: Printer) -> None:
     landed: Path | bytes = example.CONTENT.encode() if file is None else file
     write_project(project, folder, landed, example.NAME if file is None else file.name)
     printer.line(f"{folder} is written; README.md there says what is what. Next:")
-    printer.line(f"  tidemark ingest {folder / name}.yaml")
-    printer.line(f"  tidemark run {folder / name}.yaml")
+    printer.line(f"  cd {shlex.quote(str(folder))}")
+    printer.line(f"  tidemark ingest {name}")
+    printer.line(f"  tidemark run {name}")
     printer.finish(
         {
             "pipeline": name,

@@ -133,7 +133,8 @@ def _print_error(text: str, code: int) -> int:
 def main() -> None:
     """Event-time windows over Delta tables that stay right when events arrive late.
 
-    SPEC is the YAML file of a pipeline. Exit codes: 0 done, 1 unexpected, 2 wrong usage or spec,
+    PIPELINE is the YAML file of a pipeline or, in a project with a file tidemark.toml, its name.
+    Exit codes: 0 done, 1 unexpected, 2 wrong usage or spec,
     3 expectations failed, 4 state or source refused, 5 a pipeline needs attention,
     75 another writer holds the pipeline, 130 interrupted.
     """

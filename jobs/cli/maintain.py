@@ -6,7 +6,7 @@ import click
 
 from jobs.cli.options import common
 from jobs.cli.spark import open_to_write
-from jobs.console import Printer
+from jobs.console import Printer, show_progress
 from windowing.report.text import size
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ def maintain(pipeline: "Pipeline", *, printer: Printer) -> None:
 
     done = Maintenance(())
     if has_begun(pipeline):
-        done = maintain_now(open_to_write(pipeline, choose_for_tables(pipeline)), pipeline)
+        session = open_to_write(pipeline, choose_for_tables(pipeline))
+        with show_progress(f"{pipeline.name} maintain", "table") as progress:
+            done = maintain_now(session, pipeline, progress=progress)
     if not done.tables:
         printer.line(f"{pipeline.name}: nothing to maintain, because there is no run yet")
     else:

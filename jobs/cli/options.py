@@ -1,4 +1,4 @@
-"""Arguments and options that several commands have: SPEC, --json, --debug, times, keys."""
+"""Arguments and options that several commands have: PIPELINE, --json, --debug, times, keys."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
+from jobs.cli.pipeline_argument import pipeline_argument
 from jobs.cli.spark_extra import require_spark_extra
 from jobs.console import Printer
 from windowing.errors import UsageError
@@ -43,25 +44,6 @@ class Instant(click.ParamType[datetime]):
             )
 
 
-class Spec(click.ParamType[Pipeline]):
-    """A spec file as the pipeline it describes; its suite exists."""
-
-    name = "spec"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Pipeline:
-        """The pipeline; raises SpecError with file, field and what is allowed."""
-        from expectations.places import check_suite
-        from windowing.spec.load import load_pipeline
-
-        if isinstance(value, Pipeline):
-            return value
-        pipeline = load_pipeline(value)
-        check_suite(pipeline)
-        return pipeline
-
-
 def debugging(ctx: click.Context | None = None) -> bool:
     """Whether --debug or TIDEMARK_DEBUG asks for stack traces."""
     return bool((ctx or click.get_current_context()).meta.get(_DEBUG))
@@ -89,7 +71,7 @@ def debug(command: F) -> F:
 
 
 def common(command: F) -> F:
-    """Adds SPEC (a Pipeline), --json (a Printer) and --debug; requires Spark once all are read.
+    """Adds PIPELINE, --target, --json (a Printer) and --debug; requires Spark once all are read.
 
     So a wrong spec is reported first, also where Spark isn't installed. The command raises
     StateRefused for a damaged control table, wherever it reads one.
@@ -104,8 +86,7 @@ def common(command: F) -> F:
         with control_errors_explained(named["pipeline"]), logs_copied():
             return command(*given, **named)
 
-    spec = click.argument("pipeline", metavar="SPEC", type=Spec())
-    return cast(F, spec(json_option(debug(start))))
+    return cast(F, pipeline_argument(json_option(debug(start))))
 
 
 def json_option(command: F) -> F:

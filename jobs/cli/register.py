@@ -22,7 +22,7 @@ _SCHEMA = re.compile(r"[\w-]+(\.[\w-]+)?", re.ASCII)
     metavar="NAME",
     help="The schema of the catalog, or CATALOG.NAME; by default the name of the pipeline.",
 )
-def register(pipeline: "Pipeline", *, as_json: bool, schema: str | None) -> None:
+def register(pipeline: "Pipeline", *, printer: Printer, schema: str | None) -> None:
     """Give outputs names in Spark's catalog, such as `orders.hourly`, for readers.
 
     The catalog is that of Spark's own settings, such as a Hive metastore. Each output becomes an
@@ -40,7 +40,6 @@ def register(pipeline: "Pipeline", *, as_json: bool, schema: str | None) -> None
     from jobs.register import register as register_now
 
     done = register_now(session, pipeline, named)
-    printer = Printer(as_json=as_json)
     for name in done.new:
         printer.line(f"{pipeline.name}: {name} is registered")
     if not done.new:

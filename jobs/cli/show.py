@@ -18,6 +18,7 @@ from jobs.cli.options import (
     ordered,
     window_of,
 )
+from jobs.cli.pipeline_argument import WINDOW
 from jobs.cli.spark import open_to_read
 from jobs.console import Printer
 from windowing.columns import END, LAST, START
@@ -33,7 +34,7 @@ _DERIVED = ("is_closed", "is_final")
 
 @click.command()
 @common
-@click.argument("window")
+@click.argument("window", type=WINDOW, metavar="WINDOW")
 @key_option
 @click.option(
     "--from", "start", type=Instant(), help=f"Only windows that end after this time. {TIMES}"

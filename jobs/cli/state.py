@@ -16,6 +16,7 @@ from jobs.cli.options import (
     range_options,
     window_of,
 )
+from jobs.cli.pipeline_argument import WINDOW
 from jobs.cli.spark import open_to_read
 from jobs.console import Printer
 from windowing.errors import UsageError
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 @common
 @click.option(
     "--window",
+    type=WINDOW,
+    metavar="WINDOW",
     help="Also show the state of this window: partial aggregates, or events where order matters.",
 )
 @key_option

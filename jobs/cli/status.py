@@ -1,16 +1,16 @@
 """The command that says how pipelines stand: status."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from jobs.cli.errors import Failure
 from jobs.cli.exit_codes import ATTENTION
-from jobs.cli.options import Spec, debug, json_option
+from jobs.cli.options import debug, json_option
+from jobs.cli.pipeline_argument import PipelineType, load_many, target_option
 from jobs.cli.spark_extra import require_spark_extra
 from jobs.console import Printer
-from windowing.errors import StateRefused, UsageError
+from windowing.errors import StateRefused
 from windowing.report.text import count, instant
 from windowing.spec.words import join_names
 
@@ -20,23 +20,28 @@ if TYPE_CHECKING:
     from windowing.report.status import Status
     from windowing.spec.pipeline import Pipeline
 
-_SUFFIXES = (".yaml", ".yml")
-
 
 @click.command()
-@click.argument("paths", nargs=-1, metavar="[SPEC]...")
+@click.argument(
+    "texts",
+    nargs=-1,
+    metavar="[PIPELINE]...",
+    shell_complete=PipelineType().shell_complete,
+)
+@target_option
 @json_option
 @debug
-def status(paths: tuple[str, ...], *, printer: Printer) -> None:
+@click.pass_context
+def status(ctx: click.Context, texts: tuple[str, ...], *, printer: Printer) -> None:
     """Say how pipelines stand, without Spark; exit 5 for attention.
 
-    SPEC is the file of a pipeline, or a directory whose *.yaml and *.yml files are; without one it
-    is the current directory.
+    PIPELINE may be a directory, too, which stands for its *.yaml and *.yml files. Without one, all
+    pipelines of the project are meant, and without a project those of the current directory.
 
     A pipeline needs attention where it is stale by `freshness` of its spec, where a step was begun
     and not finished and nobody is at work on it, or where its newest validation failed.
     """
-    pipelines = _load_pipelines(paths or (".",))
+    pipelines = load_many(texts, ctx)
     require_spark_extra()
     from datetime import UTC, datetime
 
@@ -46,6 +51,7 @@ def status(paths: tuple[str, ...], *, printer: Printer) -> None:
     for each in found:
         for reason in each.reasons:
             printer.line(f"{each.pipeline}: {reason}")
+    _print_places(printer, pipelines)
     needing = [each for each in found if each.needs_attention]
     printer.finish(
         {
@@ -60,20 +66,6 @@ def status(paths: tuple[str, ...], *, printer: Printer) -> None:
         needs = "needs" if len(needing) == 1 else "need"
         names = join_names(each.pipeline for each in needing)
         raise Failure(f"{count(len(needing), 'pipeline')} {needs} attention: {names}", ATTENTION)
-
-
-def _load_pipelines(paths: tuple[str, ...]) -> "list[Pipeline]":
-    """The pipelines of all specs in their order, each file once."""
-    files: dict[Path, None] = {}
-    for path in map(Path, paths):
-        if path.is_dir():
-            inside = sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES)
-            if not inside:
-                raise UsageError(f"{path} has no *.yaml or *.yml file; name a spec, or its folder")
-            files |= dict.fromkeys(inside)
-        else:
-            files[path] = None
-    return [Spec().convert(str(file), None, None) for file in files]
 
 
 def _read_all(
@@ -101,6 +93,16 @@ def _print_table(printer: Printer, found: "list[Status]") -> None:
         rows.append([*row, each.run, each.ran, each.published_run, each.totals.get("read")])
     if rows:
         printer.table(columns, rows)
+
+
+def _print_places(printer: Printer, pipelines: "list[Pipeline]") -> None:
+    """Prints which targets give places to the pipelines, where any does."""
+    placed: dict[tuple[str, str], list[str]] = {}
+    for pipeline in pipelines:
+        if (by := pipeline.placed_by) is not None:
+            placed.setdefault((by.target, by.project), []).append(pipeline.name)
+    for (target, project), names in placed.items():
+        printer.line(f"by target {target} of {project}: {join_names(names)}")
 
 
 def _minute(at: "datetime | None") -> str:

@@ -224,7 +224,8 @@ def _refuse_other_directory(home: Path) -> None:
 
 def play_arrival(demo: Demo, all_flights: pd.DataFrame, number: int, new: Arrival) -> None:
     """Lands one arrival, lets Airflow run the DAG, and prints what that changed."""
-    CONSOLE.rule(f"Arrival {number}: flights that landed {interval(new.start, new.end)}")
+    times = interval(new.start, new.end)
+    CONSOLE.rule(f"Arrival {number} of {len(CUTS) - 1}: flights that landed {times}")
     landed = land_arrival(demo.spark, all_flights, new, demo.pipeline.source.table)
     before: DataFrame | None = None
     if number > 1:
@@ -246,9 +247,10 @@ def play_arrival(demo: Demo, all_flights: pd.DataFrame, number: int, new: Arriva
 
 
 def measure_seconds(step: Any) -> float:
-    """How many seconds `step` took."""
+    """How many seconds `step` took; a terminal shows meanwhile that it goes on."""
     begun = time.monotonic()
-    step()
+    with CONSOLE.status("at work"):
+        step()
     return time.monotonic() - begun
 
 

@@ -40,7 +40,7 @@ class Reached:
 def read_floors(settings: Path) -> Mapping[str, int]:
     """Pattern of files -> their floor in percent."""
     floors: Mapping[str, int]
-    floors = tomllib.loads(settings.read_text())["tool"]["tidemark"]["coverage-floors"]
+    floors = tomllib.loads(settings.read_text())["tool"]["coverage-floors"]
     return floors
 
 

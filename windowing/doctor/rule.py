@@ -50,6 +50,8 @@ def advise_on(pipeline: Pipeline, finding: "Finding") -> str:
 def name_command(pipeline: Pipeline, *words: str) -> str:
     """A command on the pipeline as a user types it; `words` are its name and its options."""
     command, *options = words
+    if pipeline.placed_by is not None:
+        options = [*pipeline.placed_by.options, *options]
     return f"`{' '.join(['tidemark', command, pipeline.file or pipeline.name, *options])}`"
 
 

@@ -15,6 +15,7 @@ Windows over the files that land in `drop/`, made by `tidemark init`.
 
 | file | what it says |
 |---|---|
+| `tidemark.toml` | where the tables of each target lie: `dev` is this folder |
 | `{name}.yaml` | the pipeline: events and windows; comments say why they were proposed |
 | `columns/{name}.yaml` | columns of the files and their types |
 | `expectations/{name}.yaml` | what has to hold of the windows before they are published |
@@ -22,26 +23,37 @@ Windows over the files that land in `drop/`, made by `tidemark init`.
 | `dags/{name}_dags.py` | the DAGs, for a DAG folder of Airflow |
 
 ```bash
-tidemark ingest {name}.yaml
-tidemark run {name}.yaml --validate
-tidemark publish {name}.yaml
-tidemark show {name}.yaml {window}
+tidemark ingest {name}
+tidemark run {name} --validate
+tidemark publish {name}
+tidemark show {name} {window}
 tidemark test transcripts
 ```
 
 All but `lake/` and `drop/` belongs into version control.
 """
-_DAGS = '''"""The DAGs of the specs in this folder, for a DAG folder of Airflow."""
+_PROJECT = """# The project: commands in this folder take names of its pipelines, such as {name}.
+pipelines = "."             # the folder of the specs
+target = "dev"              # the one that is meant where a command has no --target
+
+[targets.dev]
+lake = "lake"               # where the tables of all pipelines lie
+
+# [targets.prod]
+# lake = "s3://bucket/lake"
+# master = "spark://host:7077"
+"""
+_DAGS = '''"""The DAGs of this project, for a DAG folder of Airflow."""
 
 from pathlib import Path
 
 from tidemark.dags import dags_of, read_specs
 
-PIPELINES = Path(__file__).resolve().parents[1]
+PROJECT = Path(__file__).resolve().parents[1]
 TIDEMARK = "tidemark"
 """The command of the environment that has Spark; Airflow's own has not."""
 
-for pipeline in read_specs(PIPELINES).pipelines:
+for pipeline in read_specs(PROJECT).pipelines:
     for dag in dags_of(pipeline, TIDEMARK):
         globals()[dag.dag_id] = dag
 '''
@@ -60,6 +72,7 @@ def render_project(
     """
     window = next(iter(proposal.windows))
     return {
+        "tidemark.toml": _PROJECT.format(name=name),
         f"{name}.yaml": render_spec(name, files, proposal, seen),
         f"expectations/{name}.yaml": _render_suite(window),
         f"transcripts/{name}.yaml": _render_transcript(name, proposal, columns),
@@ -80,9 +93,8 @@ def render_spec(name: str, files: Mapping[str, object], proposal: Proposal, seen
     lines = [
         f"# Proposed from {seen}. Comments say why; correct what is wrong before the first run.",
         f"name: {name}",
-        "lake: lake",
         "source:",
-        f"  table: lake/bronze/{name}",
+        f"  table: lake://bronze/{name}",
         *_render_parts({part: each for part, each in source.items() if each is not None}),
         "  files:",
         *(f"    {field}: {_render_value(value)}" for field, value in files.items()),

@@ -12,6 +12,7 @@ from windowing.ledger.counts import sum_entry_counts
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import CLOSE, COUNTS, FINISHED, LedgerEntry
 from windowing.report.alarms import Alarm, list_last_alarms
+from windowing.report.places import places_as_json
 from windowing.report.text import left_open, plain_fields
 from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND, Duration
 from windowing.spec.pipeline import Pipeline
@@ -38,7 +39,7 @@ class Status:
     `passed` is whether the newest validation passed or was accepted. `held` are the outputs that
     readers see as an older run left them. `open` has each step that was begun and not finished,
     with what finishes it, and `writer` who is at work on it. `reasons` says why somebody should
-    look at the pipeline.
+    look at the pipeline. `places` are its lake, and the project and target that give it.
     """
 
     pipeline: str
@@ -59,6 +60,7 @@ class Status:
     passed: bool | None = None
     open: tuple[str, ...] = ()
     writer: str | None = None
+    places: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
     def lag_seconds(self) -> int | None:
@@ -137,7 +139,8 @@ class Status:
         """The status as plain JSON values; times are ISO 8601 in UTC, lengths whole seconds."""
         freshness = None if self.freshness_us is None else self.freshness_us // SECOND
         return {
-            **plain_fields(self, "freshness_us"),
+            **plain_fields(self, "freshness_us", "places"),
+            **self.places,
             "needs_attention": self.needs_attention,
             "reasons": list(self.reasons),
             "stale": self.is_stale,
@@ -186,6 +189,7 @@ def describe_status(
         passed=None if judged is None else judged.passed or _was_accepted(past, judged),
         open=left_open(past),
         writer=writer,
+        places=places_as_json(pipeline),
     )
 
 

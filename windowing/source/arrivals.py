@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from windowing.grid.zone import micros
 from windowing.source.commits import (
     changed_files,
     operation_of,
     parse_actions,
-    read_stats,
-    read_time,
+    read_figures,
     total,
 )
 
@@ -68,16 +66,15 @@ def read_arrival(version: int, text: str, event_time: str) -> Arrival | None:
         return None
     rewrites = bool(removed) and not changes
     files = () if rewrites else tuple(_list_files(added, changes))
-    stats = [read_stats(file) for file in added]
-    highs = [read_time(each, "maxValues", event_time) for each in stats]
-    known = [micros(at) for at in highs if at is not None]
+    figures = [read_figures(file, event_time) for file in added]
+    highs = [file.high_us for file in figures if file.high_us is not None]
     return Arrival(
         version,
         operation_of(actions),
         _find_time(actions),
         files,
-        rows=None if changes else total(each.get("numRecords") for each in stats),
-        high_us=max(known) if known and len(known) == len(highs) else None,
+        rows=None if changes else total(file.rows for file in figures),
+        high_us=max(highs) if highs and len(highs) == len(figures) else None,
         rewrites=rewrites,
     )
 

@@ -19,6 +19,22 @@ KINDS: Mapping[str, str] = {
 }
 """A kind of window as Flink, Kafka, Beam or pandas calls it -> its name here."""
 
+FIELDS: Mapping[str, str] = {
+    **dict.fromkeys(("timeout", "inactivity", "inactivity_gap", "session_gap"), "gap"),
+    **dict.fromkeys(("duration", "length", "width", "window_size"), "size"),
+    **dict.fromkeys(("hop", "step", "every", "advance"), "slide"),
+    **dict.fromkeys(("timestamp", "rowtime", "time_column", "ts"), "event_time"),
+    **dict.fromkeys(("partition_by", "group_by", "keys"), "key"),
+    **dict.fromkeys(("tz", "timezone", "time_zone"), "zone"),
+    **dict.fromkeys(("id", "primary_key", "unique_id"), "event_id"),
+    **dict.fromkeys(("filter", "if", "condition"), "where"),
+    **dict.fromkeys(("lag", "max_out_of_orderness"), "delay"),
+    **dict.fromkeys(("metrics", "measures", "aggregations"), "aggregates"),
+    **dict.fromkeys(("cron", "interval"), "schedule"),
+    **dict.fromkeys(("sep", "separator"), "delimiter"),
+}
+"""A field of a spec as other systems or people call it -> its name here."""
+
 _ONE_ARGUMENT = (Call.COLUMN, Call.LIST)
 """Calls whose other arguments elsewhere, such as an error bound, have no counterpart."""
 _DISTINCT = re.compile(r"distinct\b\s*\(?\s*([^()]+?)\s*\)?", re.IGNORECASE)

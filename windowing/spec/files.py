@@ -3,14 +3,14 @@
 from windowing.errors import SpecError
 from windowing.location import Location
 from windowing.spec.pipeline import CsvForm, Files
-from windowing.spec.places import resolve_directory
+from windowing.spec.places import Base, resolve_directory
 from windowing.spec.words import quote_value
 from windowing.spec.yaml.document import FilesDocument
 
 _OF_CSV = ("header", "delimiter", "quote", "escape", "encoding", "decimal", "thousands", "nulls")
 
 
-def build_files(written: FilesDocument, name: str, base: str | None) -> Files:
+def build_files(written: FilesDocument, name: str, base: Base) -> Files:
     """The files that land for the pipeline called `name`; SpecError for what can't be read so.
 
     The file of columns is `columns/{name}.yaml` beside the spec unless the spec names another one.
@@ -43,9 +43,9 @@ def check_apart(files: Files, table: Location) -> None:
         )
 
 
-def _resolve_columns(written: FilesDocument, name: str, base: str | None) -> str:
+def _resolve_columns(written: FilesDocument, name: str, base: Base) -> str:
     given = written.columns
-    if given is None and base is None:
+    if given is None and base.directory is None:
         raise SpecError(
             "source.files.columns",
             "is missing: a mapping has no file beside which columns could be pinned; "

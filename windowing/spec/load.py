@@ -1,7 +1,8 @@
 """The only way to a Pipeline: a YAML file or a mapping, read, checked and turned into values.
 
-text -> plain values (yaml/file.py) -> PipelineDocument (yaml/document.py, yaml/findings.py)
--> Pipeline (windows.py, aggregates.py, times.py, places.py)
+name -> file (project/specs.py) -> text -> plain values (yaml/file.py)
+-> PipelineDocument (yaml/document.py, yaml/findings.py)
+-> Pipeline (windows.py, aggregates.py, times.py, places.py, project/placing.py)
 """
 
 import os
@@ -21,7 +22,9 @@ from windowing.spec.expressions.parse import parse_expression
 from windowing.spec.files import build_files, check_apart
 from windowing.spec.kinds import Aggregate, Expression, Window
 from windowing.spec.pipeline import Alarms, EventTime, Pipeline, Retention, Source, Watermark
-from windowing.spec.places import resolve_lake, resolve_table
+from windowing.spec.places import Base, resolve_table
+from windowing.spec.project.placing import Placed, place_by_file, place_by_itself
+from windowing.spec.project.specs import find_named
 from windowing.spec.references import (
     Reference,
     advise_name,
@@ -55,23 +58,32 @@ from windowing.spec.yaml.file import document
 from windowing.spec.yaml.findings import first_sentence
 
 
-def load_pipeline(spec: str | os.PathLike[str] | Mapping[str, Any]) -> Pipeline:
+def load_pipeline(
+    spec: str | os.PathLike[str] | Mapping[str, Any], target: str | None = None
+) -> Pipeline:
     """The pipeline that a YAML file or a mapping spells; every law of specs holds of it.
 
-    Relative paths in a file start at the file's directory; a mapping has absolute ones.
-    SpecError, in one sentence, for anything else.
+    A text such as `orders` names a pipeline of the project that the current directory is in, if
+    there is one. Relative paths in a file start at the file's directory, and what its spec does not
+    say is that of the `target` of its project, by default the one that the project means. A mapping
+    has absolute paths and no target.
+
+    SpecError, in one sentence, for a wrong spec or project, and UsageError for a name that is none.
     """
     if isinstance(spec, Mapping):
-        return _build_pipeline(_parse_document(_plain_value(spec)), None, None)
+        written = _parse_document(_plain_value(spec))
+        return _build_pipeline(written, place_by_itself(written.lake), None)
     if not isinstance(spec, (str, os.PathLike)):
         raise SpecError("spec", f"{quote_value(spec)} is neither a path nor a mapping")
-    file = os.fsdecode(spec)
+    file = find_named(spec) if isinstance(spec, str) else os.fsdecode(spec)
     values = document(file)
-    base = os.path.dirname(os.path.abspath(file))
     try:
-        return _build_pipeline(_parse_document(values), base, file)
+        written = _parse_document(values)
+        landed = None if written.source.files is None else written.source.files.folder
+        places = (written.source.table, landed)
+        return _build_pipeline(written, place_by_file(written.lake, places, file, target), file)
     except SpecError as error:
-        raise SpecError(error.field, error.message, file) from None
+        raise SpecError(error.field, error.message, error.file or file) from None
 
 
 def _plain_value(value: Any, depth: int = 0) -> Any:
@@ -93,7 +105,11 @@ def _parse_document(values: Any) -> PipelineDocument:
         raise SpecError(
             "line 1",
             f"{quote_value(values)} is not a pipeline; "
-            "write a mapping that begins with name, lake and source",
+            "write a mapping that begins with name and source",
+        )
+    if "steps" in values and "windows" not in values:
+        raise SpecError(
+            "steps", "belongs to a transcript, which `tidemark test` plays; name the spec of it"
         )
     try:
         return PipelineDocument.model_validate(values)
@@ -102,11 +118,11 @@ def _parse_document(values: Any) -> PipelineDocument:
         raise SpecError(field, sentence) from None
 
 
-def _build_pipeline(written: PipelineDocument, base: str | None, file: str | None) -> Pipeline:
+def _build_pipeline(written: PipelineDocument, placed: Placed, file: str | None) -> Pipeline:
     """The pipeline of a document; of several findings, the first in this order is raised."""
     check_name("name", written.name)
     aggregates = _parse_aggregates(written)
-    source = _with_parts(_build_source(written, base), written)
+    source = _with_parts(_build_source(written, placed.base), written)
     _check_outputs(source, aggregates)
     windows = _build_windows(written, aggregates)
     retention = _parse_retention(written.retention)
@@ -118,7 +134,7 @@ def _build_pipeline(written: PipelineDocument, base: str | None, file: str | Non
         check_name("expectations.suite", suite)
     pipeline = Pipeline(
         name=written.name,
-        lake=Location(resolve_lake("lake", written.lake, base)),
+        lake=placed.lake,
         source=source,
         watermark=watermark,
         windows=windows,
@@ -129,6 +145,7 @@ def _build_pipeline(written: PipelineDocument, base: str | None, file: str | Non
         file=file,
         freshness_us=_parse_freshness(written.freshness, watermark),
         alarms=_parse_alarms(written.alarms),
+        placed_by=placed.by,
     )
     _check_source(pipeline, written.source.table)
     return pipeline
@@ -151,11 +168,17 @@ def check_name(field: str, name: str) -> None:
         raise SpecError(
             field,
             f"{quote_value(name)} is not a name; a name matches {NAME_PATTERN}, "
-            "as in flights_hourly",
+            f"as in {_propose_name(name)}",
         )
 
 
-def _build_source(document: PipelineDocument, base: str | None) -> Source:
+def _propose_name(given: str) -> str:
+    """A name that is like what was given, as far as that has letters."""
+    name = re.sub("[^a-z0-9]+", "_", given.lower()).strip("_0123456789")[:64]
+    return name or "flights_hourly"
+
+
+def _build_source(document: PipelineDocument, base: Base) -> Source:
     written = document.source
     columns = _parse_computed(written.columns or {}, written.changes)
     time, event_id, key, order_by = _read_time(written), *_read_columns(written)

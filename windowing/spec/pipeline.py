@@ -138,6 +138,18 @@ class Alarms:
     rows_factor: float | None = None
 
 
+@dataclass(frozen=True)
+class PlacedBy:
+    """Whose places a pipeline has: the file of a project, and the name of a target in it.
+
+    `options` are the words by which a command line chooses it; none for the project's own target.
+    """
+
+    project: str
+    target: str
+    options: tuple[str, ...] = ()
+
+
 TOGETHER, EACH = "together", "each"
 """Whether all outputs of a run are published or none, or each one that meets its expectations."""
 
@@ -147,6 +159,7 @@ class Pipeline:
     """Everything one spec says. `lake` is where its tables lie: `{lake}/{name}/{table}`.
 
     `freshness_us` is how far what readers see may lie behind the clock; None where nothing is said.
+    `placed_by` says which target gave it a place that the spec does not say; None where none did.
     """
 
     name: str
@@ -161,6 +174,7 @@ class Pipeline:
     file: str | None = None
     freshness_us: int | None = None
     alarms: Alarms = Alarms()
+    placed_by: PlacedBy | None = None
 
     @property
     def root(self) -> Location:

@@ -1,15 +1,17 @@
 """Where tables lie: a text of the spec -> an absolute, normalised path, or a catalog name.
 
 A path is one of this machine, one on S3, which is spelled `s3://BUCKET/KEY` from then on, or one on
-HDFS, `hdfs://HOST:PORT/PATH`.
+HDFS, `hdfs://HOST:PORT/PATH`. It may begin with a place that has a name, as in `lake://orders`.
 """
 
 import os
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from windowing.errors import SpecError
-from windowing.spec.words import quote_value
+from windowing.spec.words import join_names, quote_value, suggest_name
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/", re.ASCII)
 _FILE = re.compile(r"file:(?://(?:localhost)?(?=/))?(/(?!/).*)", re.IGNORECASE | re.DOTALL)
@@ -22,17 +24,39 @@ _NOT_ON_HDFS = re.compile(r"[^A-Za-z0-9._=+~-]")
 _VARIABLE = re.compile(r"\$(?:\{([^{}]*)\}|([A-Za-z_]\w*))", re.ASCII)
 _NO_LAKE = re.compile(r"[\[\]|^\\]|%[0-9A-Fa-f]{2}")
 """What delta-rs, which commits to tables of a lake, can't have in the path of one."""
+_NAMED = re.compile(r"([a-z][a-z0-9_]*)://(.*)", re.DOTALL)
+SCHEMES = frozenset(
+    {
+        *("file", "s3", "s3a", "s3n", "hdfs", "viewfs", "webhdfs", "swebhdfs"),
+        *("gs", "gcs", "abfs", "abfss", "adl", "az", "azure", "wasb", "wasbs", "dbfs", "oss"),
+        *("ftp", "sftp", "http", "https", "memory", "jdbc"),
+    }
+)
+"""What addresses of stores begin with, here or elsewhere; no place can be called so."""
 _CATALOG = re.compile(r"[\w-]+(\.[\w-]+){0,3}")
 
 
-def resolve_directory(field: str, text: str, base: str | None) -> str:
-    """The absolute, normalised path that `text` names, relative to the directory `base`.
+@dataclass(frozen=True)
+class Base:
+    """Where paths begin: relative ones at `directory`, others at one of the `places` by its name.
 
-    Without a base `text` has to be absolute. SpecError at `field` for variables, for schemes other
-    than `file:`, `s3:` and `hdfs:`, and for characters that a table's path can't have.
+    Without a directory paths are absolute. `owner` says in messages who has the places.
+    """
+
+    directory: str | None = None
+    places: Mapping[str, str] = field(default_factory=dict)
+    owner: str = "this spec"
+
+
+def resolve_directory(field: str, text: str, base: Base) -> str:
+    """The absolute, normalised path that `text` names, relative to `base`.
+
+    SpecError at `field` for variables, for schemes other than `file:`, `s3:`, `hdfs:` and the names
+    of places, and for characters that a table's path can't have.
     """
     _check_no_variable(field, text)
     _check_characters(field, text)
+    text = _begin_at_place(field, text, base)
     on_s3 = _S3.fullmatch(text)
     if on_s3:
         return _resolve_s3(field, text, on_s3[1], on_s3[2])
@@ -42,14 +66,31 @@ def resolve_directory(field: str, text: str, base: str | None) -> str:
     _check_scheme(field, text)
     uri = _FILE.fullmatch(text)
     path = unquote(uri[1]) if uri else text
-    if base is None and not os.path.isabs(path):
+    if base.directory is None and not os.path.isabs(path):
         raise SpecError(
             field,
             f"{quote_value(text)} is a relative path, but a mapping has no file to start from; "
             "use an absolute one",
         )
     # normpath keeps two leading slashes, which POSIX allows to mean something else than one.
-    return "/" + os.path.normpath(os.path.join(base or "/", path)).lstrip("/")
+    return "/" + os.path.normpath(os.path.join(base.directory or "/", path)).lstrip("/")
+
+
+def _begin_at_place(field: str, text: str, base: Base) -> str:
+    """The path with the place that it begins with; SpecError for a name that is no place."""
+    named = _NAMED.fullmatch(text)
+    if named is None or named[1] in SCHEMES:
+        return text
+    name, rest = named[1], named[2]
+    if name not in base.places:
+        known = f"has {join_names(base.places)}" if base.places else "has none"
+        raise SpecError(
+            field,
+            f"{quote_value(text)} begins with {name}:, which is neither a store nor a place; "
+            f"{base.owner} {known}{suggest_name(name, base.places)}; use one of them, a path, or a "
+            "URI with file:, s3: or hdfs:",
+        )
+    return "/".join([base.places[name].rstrip("/"), *filter(None, [rest.lstrip("/")])])
 
 
 def _resolve_s3(field: str, text: str, bucket: str, key: str) -> str:
@@ -108,7 +149,7 @@ def _split_plain(field: str, text: str, path: str, why: str) -> list[str]:
     return parts
 
 
-def resolve_lake(field: str, text: str, base: str | None) -> str:
+def resolve_lake(field: str, text: str, base: Base) -> str:
     """`resolve_directory` for the directory of a pipeline's own tables."""
     path = resolve_directory(field, text, base)
     found = _NO_LAKE.search(path)
@@ -121,7 +162,7 @@ def resolve_lake(field: str, text: str, base: str | None) -> str:
     return path
 
 
-def resolve_table(field: str, text: str, base: str | None) -> str:
+def resolve_table(field: str, text: str, base: Base) -> str:
     """A catalog name such as db.events as it is; any text with a slash as a directory."""
     _check_no_variable(field, text)
     if "/" in text:
@@ -161,7 +202,13 @@ def _check_scheme(field: str, text: str) -> None:
 
 
 def _check_no_variable(field: str, text: str) -> None:
-    """Raises for `${LAKE}` and `$LAKE`, because a spec means the same on every machine."""
+    """Raises for `${LAKE}`, `$LAKE` and `~`, because a spec means the same on every machine."""
+    if text == "~" or text.startswith("~/"):
+        raise SpecError(
+            field,
+            f"{quote_value(text)} begins with '~', but home directories are not expanded here; "
+            "write the path itself",
+        )
     found = _VARIABLE.search(text)
     if found is None:
         return

@@ -31,6 +31,7 @@ _FREE_OF_PIPELINE = (
     "retention",
     "freshness_us",
     "alarms",
+    "placed_by",
 )
 _FREE_OF_SOURCE = ("table", "changes", "files", "parts", "needed_by")
 _FREE_OF_SHOWN = ("change_feed", "empty_limit")

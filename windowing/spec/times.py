@@ -20,6 +20,8 @@ LONGEST_US = 9_999 * 366 * DAY
 """No length is longer than the calendar."""
 
 _ORIGIN = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?", re.ASCII)
+_OFFSET = re.compile(r"(UTC|GMT)?\s*[+-]\d{1,2}(:?\d\d)?", re.ASCII)
+_ABBREVIATION = re.compile("[A-Z]{2,5}")
 _LONGEST_TEXT = 100
 
 
@@ -74,7 +76,12 @@ def or_forever(field: str, text: str, read: Callable[[str, str], int]) -> int | 
     """None for the word forever, else what `read` makes of the text."""
     if text.strip().lower() == "forever":
         return None
-    return read(field, text)
+    try:
+        return read(field, text)
+    except SpecError as error:
+        if any(digit in text for digit in "0123456789"):
+            raise
+        raise SpecError(field, f"{error.message}; or write forever, or 0 seconds") from None
 
 
 def longest_us(length: Duration) -> int:
@@ -94,8 +101,16 @@ def check_zone(field: str, name: str | None) -> str | None:
     """`name` if it is in the tz database, None if it is None."""
     if name is None or name in available_timezones():
         return name
-    hint = suggest_name(name, available_timezones())
-    raise SpecError(field, f"{quote_value(name)} is not {ZONE_FORM}{hint}")
+    raise SpecError(field, f"{quote_value(name)} is not {ZONE_FORM}{_advise_zone(name)}")
+
+
+def _advise_zone(name: str) -> str:
+    """What to write in place of a name that no zone has."""
+    if _OFFSET.fullmatch(name):
+        return "; an offset says nothing of daylight saving; write the zone of a city"
+    if _ABBREVIATION.fullmatch(name):
+        return "; an abbreviation can mean several zones; write the zone of a city"
+    return suggest_name(name, available_timezones())
 
 
 def origin_us(field: str, text: str) -> int:

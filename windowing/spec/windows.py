@@ -206,7 +206,7 @@ def _parse_sliding(field: str, written: SlidingDocument) -> tuple[Grid, int]:
         raise SpecError(
             f"{field}.slide",
             f"{written.slide!r} is longer than size {written.size!r}; "
-            "events between windows would be lost",
+            "events between windows would be lost; make it at most as long",
         )
     if size // slide > _MOST_WINDOWS:
         raise SpecError(

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from windowing.errors import SpecError
-from windowing.spec.places import resolve_directory
+from windowing.spec.places import Base, resolve_directory
 from windowing.spec.times import INSTANT_FORM, instant
 from windowing.spec.words import quote_value
 from windowing.spec.yaml.document import Loc
@@ -183,10 +183,14 @@ def load_transcript(file: str, base: str, name: str) -> Transcript:
             f"{quote_value(values)} is not a transcript; write a mapping with spec and steps",
             file,
         )
+    if "windows" in values and "steps" not in values:
+        raise SpecError(
+            "windows", "belongs to the spec of a pipeline; a transcript has spec and steps", file
+        )
     try:
         written = TranscriptDocument.model_validate(values)
         steps = _build_steps(written.steps, find_lines(file, "steps"))
-        spec = resolve_directory("spec", written.spec, base)
+        spec = resolve_directory("spec", written.spec, Base(base))
         return Transcript(file, written.name or name, spec, written.columns or {}, steps)
     except ValidationError as error:
         raise SpecError(*first_sentence(error, model_at), file) from None

@@ -103,7 +103,7 @@ def test_help_names_every_command() -> None:
 def test_every_command_explains_itself(command: str) -> None:
     result = tidemark(command, "-h")
     assert result.exit_code == 0
-    argument = {"test": "TRANSCRIPT", "setup": "JARs", "init": "FOLDER"}.get(command, "SPEC")
+    argument = {"test": "TRANSCRIPT", "setup": "JARs", "init": "FOLDER"}.get(command, "PIPELINE")
     assert all(option in result.stdout for option in (argument, "--json", "--debug"))
 
 
@@ -177,7 +177,7 @@ def test_no_command_is_bad_usage_and_prints_the_help() -> None:
 WRONG = [
     (["--bogus"], "--bogus"),
     (["doctr"], "no such command 'doctr'"),
-    (["run"], "missing argument 'SPEC'"),
+    (["run"], "missing argument 'PIPELINE'"),
     (["run", "{spec}", "extra"], "extra"),
     (["run", "{spec}", "--jsn"], "--jsn"),
     (["run", "{spec}", "--arrival", "noon"], "'noon' is not a time"),

@@ -135,6 +135,7 @@ def test_a_project_has_a_text_for_each_file() -> None:
         "100 records of a.csv",
     )
     assert set(texts) == {
+        "tidemark.toml",
         "shop.yaml",
         "expectations/shop.yaml",
         "transcripts/shop.yaml",

@@ -8,6 +8,7 @@ from windowing.spec.aggregate_description import DESCRIPTIONS, FUNCTIONS, descri
 from windowing.spec.aggregates import parse_aggregate
 from windowing.spec.duration import Duration
 from windowing.spec.expressions.parse import parse_expression
+from windowing.spec.yaml.document import PipelineDocument, model_at
 from windowing.spec.yaml.window_document import KINDS
 
 
@@ -185,3 +186,14 @@ def test_lengths_of_every_field_are_named_in_whole_words(path: str) -> None:
     assert error.field == path.replace("/", ".")
     assert error.message.startswith("'1h' is not a duration such as '15 minutes'")
     assert "; write '1 hour'; units are" in error.message
+
+
+def test_what_others_call_a_field_is_a_field_here_and_has_no_other_meaning() -> None:
+    sections = [model_at((name,)) for name in PipelineDocument.model_fields]
+    models = [PipelineDocument, model_at(("source", "files")), *KINDS.values()]
+    models += [model_at(("aggregates", "n", ":mapping")), *sections]
+    known = [model.model_fields.keys() for model in models if model is not None]
+    for theirs, ours in dialects.FIELDS.items():
+        having = [fields for fields in known if ours in fields]
+        assert having, ours
+        assert not any(theirs in fields for fields in having), theirs

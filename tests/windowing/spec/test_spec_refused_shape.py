@@ -37,6 +37,11 @@ def test_unknown_fields_at_each_level(level: str) -> None:
         ("windows/hourly/sise", "1 hour", "size"),
         ("windows/rolling/slides", "1 hour", "slide"),
         ("retention/States", "1 hour", "state"),
+        # Others call them so.
+        ("source/rowtime", "ts", "event_time"),
+        ("source/primary_key", "id", "event_id"),
+        ("watermark/max_out_of_orderness", "1 hour", "delay"),
+        ("cron", "@daily", "schedule"),
     ],
 )
 def test_unknown_fields_suggest_the_nearest(path: str, value: str, meant: str) -> None:

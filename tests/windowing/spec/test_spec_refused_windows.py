@@ -129,7 +129,10 @@ FORMS = {
 )
 def test_texts_of_each_kind(kind: str, field: str, form: str, value: Any, spelled: str) -> None:
     error = refused(with_window(kind, **{field: value}))
-    assert (error.field, error.message) == (f"windows.w.{field}", f"{spelled} is not {form}")
+    sentence = f"{spelled} is not {form}"
+    if form == FORM and value == 15:
+        sentence += "; write its unit, as in '15 minutes'"
+    assert (error.field, error.message) == (f"windows.w.{field}", sentence)
 
 
 @pytest.mark.parametrize(("kind", "field"), WHOLE)
@@ -211,7 +214,8 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
         "cumulate",
         {"zone": "+01:00"},
         "zone",
-        "'+01:00' is not a zone such as 'America/New_York' or 'UTC'",
+        "'+01:00' is not a zone such as 'America/New_York' or 'UTC'; an offset says nothing of "
+        "daylight saving; write the zone of a city",
     ),
     # capped sessions
     (

@@ -79,6 +79,12 @@ _MEANT = {
     **dict.fromkeys("?:@$", "a parameter"),
 }
 """What a mark that is not allowed would be in SQL."""
+_WORDS = {
+    **dict.fromkeys(("&&", "&"), "and"),
+    **dict.fromkeys(("||", "|"), "or, and for texts concat(a, b)"),
+    "!": "not",
+}
+"""What is written in place of a mark that other languages have."""
 _CALLS_MEANT = {
     "over": "a window function",
     "exists": "a subquery",
@@ -198,6 +204,8 @@ def _check_token(written: str, token: Token, before: Token | None) -> None:
     elif kind == TokenType.IDENTIFIER or (_NAME.fullmatch(written) and written == token.text):
         _check_name(token)
     elif token.text not in _MARKS or written != token.text:
+        if written in _WORDS:
+            raise Refused(f"has {quote_value(written)}; write {_WORDS[written]}")
         meant = _MEANT.get(written)
         explained = f", {meant}" if meant else ""
         raise Refused(f"has {quote_value(written)}{explained}; {FORM}")

@@ -237,8 +237,11 @@ class PipelineDocument(Document):
         description="the pipeline's name and the root of its tables' names",
         json_schema_extra={"pattern": f"^{NAME_PATTERN}$"},
     )
-    lake: Place = Field(
-        description="the directory that holds the pipeline's tables, relative to this file"
+    lake: Place | None = Field(
+        None,
+        description="the directory that holds the pipeline's tables, relative to this file; "
+        "without it, that of the project's target",
+        examples=["../lake"],
     )
     source: SourceDocument = Field(description="the Delta table events are read from")
     watermark: WatermarkDocument = Field(

@@ -36,8 +36,25 @@ _NAME_FORM = "a name: a small letter, then small letters, digits and _, at most 
 Name = Annotated[str, require_text(_NAME_FORM)]
 Column = Annotated[str, require_text("the name of a column")]
 Place = Annotated[str, require_text("a path such as ../lake or /data/lake")]
-Length = Annotated[str, require_text(DURATION)]
-LengthOrForever = Annotated[str, require_text(f"{DURATION}, or forever")]
+
+
+def _check_unit(value: object) -> object:
+    """Lets all but whole numbers through, which lack a unit."""
+    # bool is a subclass of int, but true is no number.
+    if isinstance(value, int) and not isinstance(value, bool):
+        raise PydanticCustomError(
+            "sentence",
+            "{given} is not {form}; write its unit, as in '{given} minutes'",
+            {"given": quote_value(value), "form": DURATION},
+        )
+    return value
+
+
+# Of two validators that come before, the last one is asked first.
+Length = Annotated[str, require_text(DURATION), BeforeValidator(_check_unit)]
+LengthOrForever = Annotated[
+    str, require_text(f"{DURATION}, or forever"), BeforeValidator(_check_unit)
+]
 Zone = Annotated[str, require_text(ZONE_FORM)]
 Origin = Annotated[str, require_text(ORIGIN_FORM)]
 Call = Annotated[str, require_text(CALL)]

@@ -1,5 +1,6 @@
 """A YAML file -> plain values: YAML 1.2 without repeated fields, anchors, tags or directives."""
 
+import os
 import re
 from typing import Any
 
@@ -8,11 +9,13 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from windowing.errors import SpecError
-from windowing.spec.words import in_quotes, quote_value
+from windowing.spec.words import in_quotes, quote_value, suggest_name
 
 LIMIT = 256 * 1024
 """Bytes a spec may have."""
 
+_JOINED = re.compile(r"\s*([A-Za-z_]\w*):([^\s:/\\].*)")
+"""A field and its value without a space between them."""
 _CORE = "tag:yaml.org,2002:"
 _TEXTS = {_CORE + name for name in ("str", "timestamp", "merge", "value")}
 _TYPED = {_CORE + name for name in ("int", "float", "bool", "null")}
@@ -51,7 +54,9 @@ def _read_text(path: str) -> str:
             raw = file.read(LIMIT + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise SpecError("", f"can't be read ({reason}); give the path of a YAML file") from None
+        meant = _suggest_file(path) if isinstance(error, FileNotFoundError) else ""
+        advice = f"give the path of a YAML file{meant}"
+        raise SpecError("", f"can't be read ({reason}); {advice}") from None
     if len(raw) > LIMIT:
         raise SpecError("", f"is larger than {LIMIT // 1024} KB, which no spec needs")
     try:
@@ -59,6 +64,16 @@ def _read_text(path: str) -> str:
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         raise SpecError(f"line {line}", "is not UTF-8 text; save the file as UTF-8") from None
+
+
+def _suggest_file(path: str) -> str:
+    """A file of the same folder with a name like that of `path`, where there is one."""
+    folder, name = os.path.split(path)
+    try:
+        names = os.listdir(folder or os.curdir)
+    except OSError:
+        return ""
+    return suggest_name(name, [n for n in names if n.endswith((".yaml", ".yml"))])
 
 
 def _parse_values(text: str) -> Any:
@@ -76,21 +91,42 @@ def _parse_values(text: str) -> Any:
             return None
         return _plain_value(root, "", yaml)
     except MarkedYAMLError as error:
-        raise _syntax_error(error) from None
+        raise _syntax_error(error, text) from None
     except YAMLError as error:
         raise SpecError("", f"is not YAML ({_first_line(str(error))})") from None
     except RecursionError:
         raise SpecError("", "is nested too deeply; a pipeline needs four levels") from None
 
 
-def _syntax_error(error: MarkedYAMLError) -> SpecError:
+def _syntax_error(error: MarkedYAMLError, text: str) -> SpecError:
     mark = error.problem_mark or error.context_mark
     what = _first_line(error.problem or error.context or "a syntax error")
+    lines = text.splitlines()[: mark.line + 1] if mark else []
+    where = f"line {mark.line + 1}" if mark else ""
+    return SpecError(where, f"is not YAML ({what}); {_advise_syntax(error, what, lines)}")
+
+
+def _advise_syntax(error: MarkedYAMLError, what: str, lines: list[str]) -> str:
+    """What is most likely meant by the `lines`, of which the last one has the error."""
+    if "'\\t'" in what:
+        return "indent with spaces, not with tabs"
+    if "undefined alias" in what:
+        return "a text that begins with * needs quotes around it"
+    joined = next(filter(None, map(_JOINED.match, reversed(lines[-2:]))), None)
+    if joined:
+        return f"a space belongs behind a colon, as in {joined[1]}: {joined[2]}"
+    if "<block end>" in what:
+        return "its indentation fits no line above; indent the fields of one mapping equally"
+    if "',' or ']'" in what or "',' or '}'" in what:
+        close = "]" if "]" in what else "}"
+        return (
+            f"close what is open before with {close}; inside braces and brackets a text that holds "
+            "a comma needs quotes around it"
+        )
     advice = "check indentation, quotes and colons"
     if "flow" in str(error.context):
         advice += "; inside braces and brackets a text that holds a comma needs quotes around it"
-    where = f"line {mark.line + 1}" if mark else ""
-    return SpecError(where, f"is not YAML ({what}); {advice}")
+    return advice
 
 
 def _first_line(text: str) -> str:

@@ -70,7 +70,20 @@ def _describe_finding(error: ErrorDetails, models: Models) -> str:
             return f"{given} is empty; write at least one: {_describe_field(error['loc'], models)}"
         case "list_type":
             return f"{given} is not a list; write {_describe_field(error['loc'], models)}"
+    meant = _find_only_field(error["input"], models(error["loc"]))
+    if meant is not None:
+        return f"{given} is not a mapping; write {{{meant}: {error['input']}}}"
     return f"{given} is not a mapping; write {_describe_mapping(error['loc'], models)}"
+
+
+def _find_only_field(given: object, model: type[Document] | None) -> str | None:
+    """The field that a text is meant as where a mapping has only that one, or needs only that."""
+    if not isinstance(given, str) or model is None:
+        return None
+    names = [*model.model_fields]
+    needed = [name for name in names if model.model_fields[name].is_required()]
+    found = needed if len(needed) == 1 else names
+    return found[0] if len(found) == 1 else None
 
 
 def _describe_unknown_field(loc: Loc, given: str, models: Models) -> str:
@@ -81,8 +94,14 @@ def _describe_unknown_field(loc: Loc, given: str, models: Models) -> str:
         kinds = [kind for kind, other in KINDS.items() if name in other.model_fields]
     if kinds:
         hint = f", it belongs to {_join_with_and(kinds)} windows"
+    elif ":" in name:
+        field, _, value = name.partition(":")
+        hint = f"; a space belongs behind a colon, as in {field}: {value}"
     else:
-        hint = suggest_name(name, model.model_fields)
+        ours = {
+            other: name for other, name in dialects.FIELDS.items() if name in model.model_fields
+        }
+        hint = suggest_name(name, model.model_fields, ours)
     return f"is not a field here (given {given}){hint}; allowed: {join_names(model.model_fields)}"
 
 

@@ -1,28 +1,33 @@
-"""The JSON Schema of a pipeline file, for editors.
+"""The JSON Schemas of a pipeline's file and of a project's, for editors.
 
-`python -m windowing.spec.yaml.json_schema > pipelines/pipeline.schema.json` writes it.
+`python -m windowing.spec.yaml.json_schema pipeline > pipelines/pipeline.schema.json` writes the
+first, and `project` in its place the other one.
 """
 
 import json
 import sys
 from typing import Any
 
+from windowing.spec.project.document import ProjectDocument
 from windowing.spec.yaml.document import PipelineDocument
+from windowing.spec.yaml.fields import Document
+
+MODELS: dict[str, type[Document]] = {"pipeline": PipelineDocument, "project": ProjectDocument}
 
 
-def json_schema() -> dict[str, Any]:
-    """The schema of a pipeline file as plain values, the same on every call."""
-    schema = _remove_titles(PipelineDocument.model_json_schema())
+def json_schema(of: str = "pipeline") -> dict[str, Any]:
+    """The schema of the file of a pipeline or a project as plain values, the same on every call."""
+    schema = _remove_titles(MODELS[of].model_json_schema())
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **schema,
-        "title": "Tidemark pipeline",
+        "title": f"Tidemark {of}",
     }
 
 
-def schema_text() -> str:
+def schema_text(of: str) -> str:
     """The schema file's content, ending in a newline."""
-    return json.dumps(json_schema(), indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+    return json.dumps(json_schema(of), indent=2, ensure_ascii=False, sort_keys=True) + "\n"
 
 
 def _remove_titles(value: Any) -> Any:
@@ -41,4 +46,4 @@ def _remove_titles(value: Any) -> Any:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(schema_text())
+    sys.stdout.write(schema_text(sys.argv[1]))

@@ -1,0 +1,78 @@
+"""The file of a project: found from a folder upwards, and read as plain values.
+
+It imports little, because every command looks for it before anything else.
+"""
+
+import os
+import tomllib
+from typing import Any
+
+from windowing.errors import SpecError
+
+OWN, SHARED = "tidemark.toml", "pyproject.toml"
+"""The file of a project, or the file of which the table [tool.tidemark] is one."""
+TARGET = "TIDEMARK_TARGET"
+"""The variable that names a target where the command line does not."""
+
+
+def find_project_file(start: str) -> str | None:
+    """The file of the project that the folder `start` is in, or None.
+
+    It is that of the nearest folder which has one, `start` itself or above it. In one folder
+    `tidemark.toml` comes first. SpecError for a file that may be one and is no TOML.
+    """
+    folder = os.path.abspath(start)
+    while True:
+        found = project_file_in(folder)
+        above = os.path.dirname(folder)
+        if found is not None or above == folder:
+            return found
+        folder = above
+
+
+def project_file_in(folder: str) -> str | None:
+    """The file of a project that lies in the folder itself, or None."""
+    own, shared = os.path.join(folder, OWN), os.path.join(folder, SHARED)
+    if os.path.isfile(own):
+        return own
+    return shared if os.path.isfile(shared) and _has_table(shared) else None
+
+
+def read_table(file: str) -> dict[str, Any]:
+    """The plain values of a project's file; SpecError for what is no TOML."""
+    values = _parse(file, _read(file))
+    return values if os.path.basename(file) == OWN else dict(values["tool"]["tidemark"])
+
+
+def _has_table(shared: str) -> bool:
+    """Whether a file that belongs to others, too, has a table for Tidemark."""
+    raw = _read(shared)
+    if b"tidemark" not in raw:
+        return False
+    try:
+        tool = _parse(shared, raw).get("tool")
+    except SpecError:
+        # Others complain about their own file.
+        if b"tool.tidemark" in raw:
+            raise
+        return False
+    return isinstance(tool, dict) and isinstance(tool.get("tidemark"), dict)
+
+
+def _read(file: str) -> bytes:
+    try:
+        with open(file, "rb") as opened:
+            return opened.read()
+    except OSError as error:
+        raise SpecError("", f"{file}: can't be read ({error.strerror})") from None
+
+
+def _parse(file: str, raw: bytes) -> dict[str, Any]:
+    try:
+        return tomllib.loads(raw.decode())
+    except UnicodeDecodeError:
+        raise SpecError("", "is not UTF-8 text; save the file as UTF-8", file) from None
+    except tomllib.TOMLDecodeError as error:
+        what = str(error)
+        advice = 'texts stand in quotes, as in lake = "lake"'
+        raise SpecError("", f"is not TOML ({what[:1].lower()}{what[1:]}); {advice}", file) from None
