@@ -1,4 +1,7 @@
-"""Publishes validated versions: an entry of the ledger is the truth, `_published.json` its copy."""
+"""Publishes validated versions: an entry of the ledger is the truth.
+
+Published tables show its rows, and `_published.json` is its copy.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,6 +13,12 @@ from expectations.table import read_newest, read_validated
 from jobs.diagnosis.pointer import POINTER, advance_pointer
 from jobs.foreign_errors.control_errors import control_errors_explained
 from jobs.locking.lock_file import held_here
+from jobs.publication.editions import (
+    Editions,
+    list_editions,
+    list_newest_of_left,
+    show_editions,
+)
 from jobs.validation.publishable import (
     Versions,
     accept_failures,
@@ -28,7 +37,6 @@ from windowing.ledger.table import read_history, record_entries
 from windowing.report.rule import Publication, Published
 from windowing.source.rule import pending_changes
 from windowing.spec.pipeline import EACH, Pipeline
-from windowing.storage import table_figures
 from windowing.storage.store import store_of
 
 
@@ -65,14 +73,14 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
                 "rerun `tidemark erase`, then publish"
             )
         versions = hold_back(pipeline, past, subject, held)
-        rows = _count_rows(pipeline, versions.by_table)
+        editions = list_editions(pipeline, versions.by_table)
         if accept is not None or not is_shown(past, subject.run, versions):
             kept = keep_accepted(past, held)
             acceptance = accept_failures(outcomes, accept, kept)
             past = _record_publication(pipeline, past, subject, versions, acceptance)
             crashpoint("publish.noted")
-        result = _describe(past, subject.run or 0, rows, held)
-        _advance_pointer(pipeline, result, past)
+        result = _describe(past, subject.run or 0, editions, held)
+        _show(pipeline, past, editions, result)
         return result
 
 
@@ -87,44 +95,39 @@ def repoint_published(
     if before is None:
         return past
     shown = {name: version for name, version in versions.items() if name in before.versions}
-    rows = _count_rows(pipeline, shown)
+    editions = list_editions(pipeline, shown)
+    left = list_newest_of_left(pipeline)
     entry = replace(before, at=micros(datetime.now(UTC)), versions=versions)
     past = record_entries(pipeline, past, [entry])
     crashpoint("publish.noted")
-    _advance_pointer(pipeline, _describe(past, before.run or 0, rows), past)
+    _show(pipeline, past, {**editions, **left}, _describe(past, before.run or 0, editions))
     return past
 
 
 def rebuild_pointer(pipeline: Pipeline, past: LedgerHistory) -> None:
-    """Writes the pointer as the ledger says; without an output where nothing is published."""
+    """Writes the pointer and the published tables as the ledger says.
+
+    The pointer is without an output where nothing is published.
+    """
     published, result = past.published, Publication(0, {})
     if published is not None:
-        rows = _count_rows(pipeline, published.versions)
-        result = _describe(past, published.run or 0, rows)
+        editions = list_editions(pipeline, published.versions)
+        result = _describe(past, published.run or 0, editions)
+        show_editions(pipeline, editions, published.seq)
     pointer = pipeline.table(POINTER)
     store_of(pointer).write(pointer, _render_pointer(pipeline, result, published))
     crashpoint("publish.pointed")
 
 
-def _count_rows(pipeline: Pipeline, versions: Mapping[str, int]) -> dict[str, int]:
-    """The number of rows of every output that `versions` names."""
-    rows: dict[str, int] = {}
-    for window in pipeline.windows:
-        name = window.name
-        if name in versions:
-            rows[name] = table_figures.count_rows(pipeline.table(name), versions[name])
-    return rows
-
-
 def _describe(
     past: LedgerHistory,
     run: int,
-    rows: Mapping[str, int],
+    editions: Editions,
     held: Mapping[str, Sequence[str]] | None = None,
 ) -> Publication:
     """What `past` says is published, and what was held back of the run."""
     outputs: dict[str, Published] = {}
-    for name, count in rows.items():
+    for name, edition in editions.items():
         shown = past.find_first_shown(name)
         if shown is not None:
             first, previous = shown
@@ -132,7 +135,7 @@ def _describe(
             outputs[name] = {
                 "version": first.versions[name],
                 "run": past.run_shown(name),
-                "rows": count,
+                "rows": edition.rows,
                 "previous": previous,
                 "entry": first.seq,
                 "at": at,
@@ -199,10 +202,13 @@ def _record_publication(
     return record_entries(pipeline, past, [entry])
 
 
-def _advance_pointer(pipeline: Pipeline, result: Publication, past: LedgerHistory) -> None:
-    """Makes the pointer a copy of the newest publication, which `result` describes."""
+def _show(
+    pipeline: Pipeline, past: LedgerHistory, editions: Editions, result: Publication
+) -> None:
+    """Makes published tables and pointer those of the newest publication, as `result` tells it."""
     if past.published is None:
         raise ValueError("nothing is published")
+    show_editions(pipeline, editions, past.published.seq)
     content = _render_pointer(pipeline, result, past.published)
     advance_pointer(pipeline, content, past.published.seq)
     crashpoint("publish.pointed")

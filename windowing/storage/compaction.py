@@ -6,10 +6,10 @@ from deltalake import DeltaTable, write_deltalake
 from windowing.errors import Busy
 from windowing.location import Location
 from windowing.storage.commit_file import (
-    Action,
     DataFile,
     add_file,
     remove_file,
+    without_change,
     write_kept_file,
 )
 from windowing.storage.control import (
@@ -84,15 +84,6 @@ def _compact_by_file(path: Location, table: DeltaTable, most: int) -> bool:
         rows = pa.concat_tables([read_file_as(place, schema) for place in places])
         written = add_file(write_kept_file(path, rows), list_pruned(table))
         actions = [*map(remove_file, small), written]
-        commit_next(path, table, "OPTIMIZE", [_without_change(action) for action in actions])
+        commit_next(path, table, "OPTIMIZE", [without_change(action) for action in actions])
         write_checkpoint(path, table.version() + 1)
     return True
-
-
-def _without_change(action: Action) -> Action:
-    """The same line, which tells readers of changes that no row has changed."""
-    return {kind: {**_as_dict(facts), "dataChange": False} for kind, facts in action.items()}
-
-
-def _as_dict(facts: object) -> dict[str, object]:
-    return dict(facts) if isinstance(facts, dict) else {}

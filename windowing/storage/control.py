@@ -240,12 +240,23 @@ def create_delta(path: Location, schema: Schema, properties: Mapping[str, str]) 
         made = DeltaTable.create(path.text, schema, configuration=dict(properties))
     else:
         # delta-rs would look 13 times whether there is a table.
-        with TemporaryDirectory(prefix="tidemark-table-") as home:
-            made = DeltaTable.create(home, schema, configuration=dict(properties))
-            content = locate_commit(Location(home), 0).local.read_bytes()
+        made, content = _create_elsewhere(schema, properties)
         create_commit(path, 0, content)
     note_version(path, 0)
     return made
+
+
+def compose_creation(schema: Schema, properties: Mapping[str, str]) -> bytes:
+    """The lines of the commit that would create such a table."""
+    _, content = _create_elsewhere(schema, properties)
+    # The last line of delta-rs has no end.
+    return content.rstrip() + b"\n"
+
+
+def _create_elsewhere(schema: Schema, properties: Mapping[str, str]) -> tuple[DeltaTable, bytes]:
+    with TemporaryDirectory(prefix="tidemark-table-") as home:
+        made = DeltaTable.create(home, schema, configuration=dict(properties))
+        return made, locate_commit(Location(home), 0).local.read_bytes()
 
 
 def read_file_as(path: Location, schema: pa.Schema) -> pa.Table:

@@ -210,7 +210,7 @@ def append(plain: PlainTable, rows: pa.Table, transaction: tuple[str, int] | Non
         noted = [] if transaction is None else [note_transaction(*transaction)]
         with errors_explained(plain.path):
             added = add_file(write_data_file(plain.path, fitted), list_pruned(plain.table))
-        _commit(plain, "WRITE", [*noted, added])
+        commit(plain, "WRITE", [*noted, added])
         return
     transactions = [] if transaction is None else [Transaction(*transaction)]
     with committing(plain.path, plain.table):
@@ -238,10 +238,10 @@ def add_files(
             actions.append(add_file(file, pruned))
         else:
             file.path.local.unlink()
-    _commit(plain, "WRITE", actions)
+    commit(plain, "WRITE", actions)
 
 
-def _commit(plain: PlainTable, operation: str, actions: Sequence[Action]) -> None:
+def commit(plain: PlainTable, operation: str, actions: Sequence[Action]) -> None:
     """Makes the next version of a table, of which the one that is open here does not learn."""
     with errors_explained(plain.path):
         commit_next(plain.path, plain.table, operation, actions)
@@ -273,7 +273,7 @@ def merge(plain: PlainTable, changed: pa.Table, clauses: Clauses) -> None:
         if plain.table.metadata().configuration.get(_CHANGE_FEED) == "true":
             feed = tell_feed(stored, fitted, matches, clauses)
             actions.append(tell_changes(write_data_file(home / CHANGES, feed)))
-    _commit(plain, "MERGE", actions)
+    commit(plain, "MERGE", actions)
 
 
 def _read_touched(
