@@ -13,6 +13,7 @@ from expectations.table import read_newest, read_validated
 from jobs.diagnosis.pointer import POINTER, advance_pointer
 from jobs.foreign_errors.control_errors import control_errors_explained
 from jobs.locking.lock_file import held_here
+from jobs.publication.earlier import choose_earlier, list_earlier
 from jobs.publication.editions import (
     Editions,
     list_editions,
@@ -31,9 +32,11 @@ from jobs.validation.publishable import (
 from windowing.crash import crashpoint
 from windowing.errors import ExpectationsFailed, UsageError
 from windowing.grid.zone import micros, moment
-from windowing.ledger.acceptance import Acceptance
+from windowing.ledger.acceptance import Acceptance, Rollback, parse_note
 from windowing.ledger.rule import PUBLISH, LedgerEntry, LedgerHistory
 from windowing.ledger.table import read_history, record_entries
+from windowing.report import publications
+from windowing.report.publications import Publications, RolledBack
 from windowing.report.rule import Publication, Published
 from windowing.source.rule import pending_changes
 from windowing.spec.pipeline import EACH, Pipeline
@@ -82,6 +85,42 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
         result = _describe(past, subject.run or 0, editions, held)
         _show(pipeline, past, editions, result)
         return result
+
+
+def roll_back(pipeline: Pipeline, to: int | None, reason: str) -> RolledBack:
+    """Publishes an earlier publication again, as a publication of its own with a reason.
+
+    `to` is its number; None stands for the last one of other versions than readers use now. State,
+    outputs and watermark stay as they are, and the next publication is that of the newest validated
+    run. Nothing is recorded where readers use those versions already. Raises UsageError where that
+    publication does not exist, can't be read any more, or must not be undone, StateRefused where
+    the ledger is damaged, and Busy.
+    """
+    with held_here(pipeline):
+        past = read_history(pipeline)
+        chosen = choose_earlier(pipeline, past, to)
+        editions = list_earlier(pipeline, chosen)
+        now = past.published
+        is_new = now is None or now.versions != chosen.versions
+        if is_new:
+            note = Rollback(chosen.seq, reason).as_note(parse_note(chosen.note))
+            at = micros(datetime.now(UTC))
+            past = record_entries(pipeline, past, [replace(chosen, at=at, note=note)])
+            crashpoint("publish.noted")
+        result = _describe(past, chosen.run or 0, editions)
+        _show(pipeline, past, editions, result)
+        return RolledBack(chosen.seq, result, is_new)
+
+
+def list_publications(pipeline: Pipeline) -> Publications:
+    """Every publication, oldest first; nothing is written, and no lock is taken.
+
+    Raises StateRefused where the ledger is damaged.
+    """
+    with control_errors_explained(pipeline):
+        past = read_history(pipeline)
+    names = tuple(window.name for window in pipeline.windows)
+    return Publications(tuple(publications.list_publications(past, names)))
 
 
 def repoint_published(
@@ -139,9 +178,21 @@ def _describe(
                 "previous": previous,
                 "entry": first.seq,
                 "at": at,
+                "watermark": _write_watermark(past, past.run_shown(name)),
             }
     accepted = past.acceptance.reason if past.acceptance else None
-    return Publication(run, outputs, accepted, held or {})
+    entry = past.published
+    number, since = (None, None) if entry is None else (entry.seq, _write_time(entry.at))
+    watermark = _write_watermark(past, run)
+    return Publication(run, outputs, accepted, held or {}, number, since, watermark)
+
+
+def _write_watermark(past: LedgerHistory, run: int | None) -> str | None:
+    return _write_time(past.watermark_of(run))
+
+
+def _write_time(us: int | None) -> str | None:
+    return None if us is None else moment(us).isoformat()
 
 
 def unpublished_validated(pipeline: Pipeline, past: LedgerHistory) -> LedgerEntry | None:
@@ -202,9 +253,7 @@ def _record_publication(
     return record_entries(pipeline, past, [entry])
 
 
-def _show(
-    pipeline: Pipeline, past: LedgerHistory, editions: Editions, result: Publication
-) -> None:
+def _show(pipeline: Pipeline, past: LedgerHistory, editions: Editions, result: Publication) -> None:
     """Makes published tables and pointer those of the newest publication, as `result` tells it."""
     if past.published is None:
         raise ValueError("nothing is published")

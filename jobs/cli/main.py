@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from jobs.cli.backfill import backfill
+from jobs.cli.diff import diff
 from jobs.cli.doctor import doctor
 from jobs.cli.engine import engine
 from jobs.cli.erase import erase
@@ -138,7 +139,7 @@ def main() -> None:
 
 
 _WRITE = (init, ingest, run, backfill, validate, publish)
-_READ = (status, explain, show, late, state, report, check)
+_READ = (status, explain, show, diff, late, state, report, check)
 _OPERATE = (maintain, doctor, recover, reset, erase, setup, engine)
 for command in (*_WRITE, *_READ, *_OPERATE):
     command.epilog = list_examples(command.name or "")

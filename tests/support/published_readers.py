@@ -30,7 +30,9 @@ def to_rows(found: pa.Table) -> list[Row]:
     columns = []
     for column in found.columns:
         is_time = pa.types.is_timestamp(column.type)
-        columns.append(column.cast(pa.timestamp("us", "UTC")).cast(pa.int64()) if is_time else column)
+        columns.append(
+            column.cast(pa.timestamp("us", "UTC")).cast(pa.int64()) if is_time else column
+        )
     rows: list[Row] = pa.table(columns, names=found.column_names).to_pylist()
     return sorted(rows, key=repr)
 
@@ -64,7 +66,10 @@ def read_by_each(table: Location, column: str, value: str) -> dict[str, list[Row
         files = [uri.removeprefix("file://") for uri in opened.file_uris()]
         if files:
             whole["Parquet by DuckDB"] = duckdb.read_parquet(files).to_arrow_table()
-    combined = {name: pa.concat_tables([each.cast(schema) for each in parts]) for name, parts in halves.items()}
+    combined = {
+        name: pa.concat_tables([each.cast(schema) for each in parts])
+        for name, parts in halves.items()
+    }
     return {name: to_rows(found.cast(schema)) for name, found in (whole | combined).items()}
 
 
@@ -80,8 +85,8 @@ def read_feed(table: Location, since: int) -> list[Row]:
 def tell_difference(before: list[Row], after: list[Row], identity: tuple[str, ...]) -> list[Row]:
     """What a change feed has to tell of two contents of a table, in order."""
     old, new = ({tuple(row[c] for c in identity): row for row in rows} for rows in (before, after))
-    found = [row | {CHANGE: "delete"} for key, row in old.items() if key not in new]  # type: ignore[operator]
-    found += [row | {CHANGE: "insert"} for key, row in new.items() if key not in old]  # type: ignore[operator]
+    found = [row | {CHANGE: "delete"} for key, row in old.items() if key not in new]
+    found += [row | {CHANGE: "insert"} for key, row in new.items() if key not in old]
     for key in old.keys() & new.keys():
         if old[key] != new[key]:
             found.append({**old[key], CHANGE: "update_preimage"})

@@ -73,7 +73,9 @@ class Published:
             rows = read(self.lab.spark, self.lab.pipeline, window.name)
             expected = to_rows(rows.drop("is_closed", "is_final").toArrow())
             by_each = read_by_each(self.table(window.name), "key", "a")
-            by_each["Spark"] = to_rows(delta.read(self.lab.spark, self.table(window.name)).toArrow())
+            by_each["Spark"] = to_rows(
+                delta.read(self.lab.spark, self.table(window.name)).toArrow()
+            )
             wrong = [name for name, each in by_each.items() if each != expected]
             assert not wrong, (window.name, wrong, expected, by_each[wrong[0]])
             found[window.name] = expected

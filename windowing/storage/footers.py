@@ -45,8 +45,8 @@ class ColumnFacts:
 class ParquetFile:
     """A file of so many bytes with so many rows, and its columns by name.
 
-    `plain` is whether every reader takes its types: times as INT96 end in the year 2262 for PyArrow,
-    and texts in views can't be filtered by it.
+    `plain` is whether every reader takes its types. Many read times as INT96 as nanoseconds, which
+    end in the year 2262, and PyArrow can't filter by texts in views.
     """
 
     path: Location

@@ -15,7 +15,6 @@ from deltalake import Schema
 from windowing.crash import crashpoint
 from windowing.location import Location
 from windowing.storage import plain_table
-from windowing.storage.change_files import read_feeds
 from windowing.storage.commit_file import (
     CHANGES,
     Action,
@@ -39,8 +38,9 @@ from windowing.storage.footers import ParquetFile, read_footer
 from windowing.storage.kept_open import has_commit, note_version
 from windowing.storage.next_commit import check_next, choose_pruned
 from windowing.storage.plain_table import PlainTable
-from windowing.storage.row_changes import RowChanges, combine_feeds, compare_rows
+from windowing.storage.row_changes import RowChanges, compare_rows
 from windowing.storage.store import store_of
+from windowing.storage.version_changes import find_told_changes
 from windowing.storage.version_files import (
     PlainFile,
     VersionFiles,
@@ -251,23 +251,7 @@ def _find_changes(
         return None
     if _name_files(before, there) != there.keys():
         return None
-    return find_changes(before, wanted, _choose_identity(mirror, wanted.schema))
-
-
-def find_changes(
-    before: VersionFiles, after: VersionFiles, identity: Sequence[str]
-) -> RowChanges | None:
-    """What leads from a version of a table to another one, also to an earlier one.
-
-    -> the columns of `after`. None where its commits don't tell it any more.
-    """
-    first, last = sorted((before.version, after.version))
-    feeds = read_feeds(after.table, first, last, after.schema)
-    if feeds is None:
-        return None
-    none = after.schema.empty_table()
-    changes = combine_feeds(feeds, identity) if feeds else RowChanges(none, none, none, none)
-    return changes if before.version <= after.version else changes.reverse()
+    return find_told_changes(before, wanted, _choose_identity(mirror, wanted.schema))
 
 
 def _choose_identity(mirror: Mirror, schema: pa.Schema) -> Sequence[str]:
@@ -313,7 +297,9 @@ def _describe_again(
 def _has_same_types(opened: PlainTable, wanted: VersionFiles) -> bool:
     """Whether the columns that both have are of the same types."""
     stored, types = opened.schema, wanted.schema
-    return all(stored.field(each.name).type == each.type for each in types if each.name in stored.names)
+    return all(
+        stored.field(each.name).type == each.type for each in types if each.name in stored.names
+    )
 
 
 def _has_feed(wanted: VersionFiles) -> bool:
@@ -333,4 +319,3 @@ def _note(mirror: Mirror, shown: Shown) -> list[Action]:
         note_transaction(mirror.application, shown.number),
         note_transaction(mirror.of_versions, shown.version),
     ]
-

@@ -7,7 +7,7 @@ it contains alone, so whoever has a file of that name has that file.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -157,22 +157,30 @@ def write_plain(file: PlainFile, schema: pa.Schema, target: Location) -> Parquet
     A file that is there already stays, because it has the same content.
     """
     content = pa.BufferOutputStream()
+    with pq.ParquetWriter(content, schema, compression="zstd", compression_level=3) as writer:
+        for rows in _iterate_rows(file, schema):
+            writer.write_table(rows)
+    written = content.getvalue()
+    if not store_of(target).create(target, written.to_pybytes()):
+        return read_footer(target)
+    return describe_parquet(target, pa.BufferReader(written))
+
+
+def read_plain(file: PlainFile, schema: pa.Schema) -> pa.Table:
+    """The rows of `file` that are still there, with the columns of `schema`."""
+    return pa.concat_tables([schema.empty_table(), *_iterate_rows(file, schema)])
+
+
+def _iterate_rows(file: PlainFile, schema: pa.Schema) -> Iterator[pa.Table]:
     first = 0
-    with (
-        open_parquet(file.original) as opened,
-        pq.ParquetWriter(content, schema, compression="zstd", compression_level=3) as writer,
-    ):
+    with open_parquet(file.original) as opened:
         for batch in opened.iter_batches(_AT_ONCE):
             rows = pa.Table.from_batches([batch])
             if file.kept is not None:
                 rows = rows.filter(pa.array(file.kept[first : first + rows.num_rows]))
             first += batch.num_rows
             if rows.num_rows:
-                writer.write_table(_fit(rows, schema))
-    written = content.getvalue()
-    if not store_of(target).create(target, written.to_pybytes()):
-        return read_footer(target)
-    return describe_parquet(target, pa.BufferReader(written))
+                yield _fit(rows, schema)
 
 
 def _fit(rows: pa.Table, schema: pa.Schema) -> pa.Table:
