@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
-from deltalake import DeltaTable
+from deltalake import Schema
 
 from jobs.publish import publish
 from tests.support.hourly_trips import SPEC
@@ -45,15 +45,20 @@ Window = tuple[str, int]
 
 @dataclass
 class PublishedLake:
-    """The output `hourly` of one pipeline; `rows` are n, revision and run by window."""
+    """The output `hourly` of one pipeline; `rows` are n, revision and run by window.
+
+    The spec lies in the directory `home`, and the tables where `lake` says.
+    """
 
     home: Path
+    lake: str = "lake"
     rows: dict[Window, tuple[int, int, int]] = field(default_factory=dict)
     runs: int = 0
 
     def __post_init__(self) -> None:
-        self.spec.write_text(SPEC)
-        DeltaTable.create(str(self.output), COLUMNS, configuration=PROPERTIES)
+        self.spec.write_text(SPEC.replace("lake: lake", f"lake: {self.lake}"))
+        schema = Schema.from_arrow(COLUMNS)
+        plain_table.create(self.output, str(schema.to_json()), PROPERTIES)
         create_ledger(self.pipeline)
 
     @property
