@@ -126,6 +126,8 @@ READS_FILES = (
 ARROW = ("windowing/ledger/selection.py",)
 # The files of a batch are read here without Spark, to see that nothing is wrong with them.
 READS_PARQUET = ("windowing/source/clean_files.py",)
+# Whether a source is a table of another pipeline is known by what lies beside it.
+LOOKS_BESIDE = ("windowing/source/upstream.py",)
 # The one door to tables and files.
 STORAGE = "windowing/storage"
 # How Python reaches the JVM behind PySpark's back.
@@ -395,7 +397,7 @@ def test_the_files_of_a_lake_are_asked_of_storage() -> None:
 
 def test_every_stage_file_says_what_it_may_do() -> None:
     known = {*RULE_FILES, *FRAME_FILES}
-    known |= set(map(Path, (*ARROW, *READS_PARQUET)))
+    known |= set(map(Path, (*ARROW, *READS_PARQUET, *LOOKS_BESIDE)))
     known |= set(files(STORAGE))
     assert_none(
         f"{path}:1: name it rule.py, frame.py or table.py, or list it above with a reason"
@@ -414,6 +416,7 @@ def test_files_with_a_reason_are_there() -> None:
         READS_FILES,
         ARROW,
         READS_PARQUET,
+        LOOKS_BESIDE,
         INTERNALS,
         NAMES_IN_INIT,
         WHOLE,

@@ -38,7 +38,7 @@ _NUMBER = click.IntRange(min=0)
 def diff(
     pipeline: "Pipeline", *, as_json: bool, since: int | None, until: int | None, limit: int
 ) -> None:
-    """Show which rows differ between two publications, or since the last one.
+    """Show which rows differ between publications, or since the last.
 
     `publish --list` has their numbers. A row that changed twice in between differs once, and one
     in which nothing but revision and run differs does not.

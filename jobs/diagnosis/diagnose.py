@@ -30,6 +30,7 @@ from windowing.location import Location
 from windowing.panes.rule import state_names
 from windowing.panes.table import name_application
 from windowing.source import table as source
+from windowing.source.upstream import check_upstream
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
 from windowing.storage import control, own_tables, upkeep
@@ -98,6 +99,7 @@ def source_problems(
 
     `found` is the source's schema.
     """
+    check_upstream(pipeline, past)
     # A spec that differs may read other columns, so the columns are checked as for a first run.
     read_by = LedgerExcerpt() if spec_difference(pipeline, past) else past
     yield from _yield_refusal(lambda: source.check(pipeline, found, read_by))
