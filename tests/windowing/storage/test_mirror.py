@@ -209,7 +209,7 @@ def test_a_mirror_has_the_rows_and_its_feed_the_difference(
         if step == "append":
             lake.append({k: n for k, n in value.items() if k not in lake.rows})  # type: ignore[attr-defined]
         elif step == "merge":
-            lake.merge(value)  # type: ignore[arg-type]
+            lake.merge(value)
         elif step == "compact":
             lake.compact()
         else:
