@@ -262,7 +262,11 @@ def _create_elsewhere(schema: Schema, properties: Mapping[str, str]) -> tuple[De
 def read_file_as(path: Location, schema: pa.Schema) -> pa.Table:
     """The rows of one file with the columns of `schema`; those that the file lacks are null."""
     with open_parquet(path) as file:
-        found = file.read()
+        return fit_columns(file.read(), schema)
+
+
+def fit_columns(found: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The same rows with the columns of `schema`; those that they lack are null."""
     columns = [
         found[field.name].cast(field.type)
         if field.name in found.column_names

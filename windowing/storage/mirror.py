@@ -14,7 +14,7 @@ from deltalake import Schema
 
 from windowing.crash import crashpoint
 from windowing.location import Location
-from windowing.storage import plain_table
+from windowing.storage import plain_table, row_changes
 from windowing.storage.commit_file import (
     CHANGES,
     Action,
@@ -180,7 +180,7 @@ def _compare(mirror: Mirror, opened: PlainTable, wanted: VersionFiles) -> _Editi
     # Where files only come or only go, so do all of their rows.
     if gone and fresh and _has_feed(wanted) and _has_same_types(opened, wanted):
         changes = _find_changes(mirror, opened, wanted, there)
-        if changes is None:
+        if changes is None and _are_few(mirror, gone, fresh):
             old = _read_rows(mirror, [file.name for file in gone], wanted.schema)
             new = _read_rows(mirror, [file.path.name for file in fresh], wanted.schema)
             changes = compare_rows(old, new, _choose_identity(mirror, wanted.schema))
@@ -232,6 +232,16 @@ def _bring(
         return write_plain(file, wanted.schema, mirror.home / name_rewritten(file))
     store_of(target).copy(file.original, target)
     return replace(described, path=target)
+
+
+def _are_few(mirror: Mirror, gone: Sequence[DataFile], fresh: Sequence[ParquetFile]) -> bool:
+    """Whether the rows of these files can be compared at once.
+
+    Otherwise readers of the feed learn that all rows of the files that are gone were deleted, and
+    all rows of the new ones inserted.
+    """
+    before = sum(read_footer(mirror.home / file.name).rows for file in gone)
+    return before + sum(file.rows for file in fresh) <= row_changes.MOST_ROWS
 
 
 def _find_changes(

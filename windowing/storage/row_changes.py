@@ -17,6 +17,8 @@ from windowing.storage.arrow_merge import tell_change
 
 CHANGE = "_change_type"
 """The column of a change feed that says what has become of a row."""
+MOST_ROWS = 4_000_000
+"""How many rows are compared at once at most. Each takes some 300 bytes of this process."""
 _BEFORE, _AFTER = ("delete", "update_preimage"), ("insert", "update_postimage")
 _OLD, _NEW, _ORDER = "__old", "__new", "__order"
 """Numbers of rows."""

@@ -19,7 +19,13 @@ import pyarrow.parquet as pq
 from deltalake import Schema
 
 from windowing.location import Location
-from windowing.storage.control import TableError, errors_explained, open_delta, open_version
+from windowing.storage.control import (
+    TableError,
+    errors_explained,
+    fit_columns,
+    open_delta,
+    open_version,
+)
 from windowing.storage.files import locate_uri
 from windowing.storage.footers import ParquetFile, describe_parquet, open_parquet, read_footer
 from windowing.storage.store import store_of
@@ -180,14 +186,4 @@ def _iterate_rows(file: PlainFile, schema: pa.Schema) -> Iterator[pa.Table]:
                 rows = rows.filter(pa.array(file.kept[first : first + rows.num_rows]))
             first += batch.num_rows
             if rows.num_rows:
-                yield _fit(rows, schema)
-
-
-def _fit(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    columns = [
-        rows[field.name].cast(field.type)
-        if field.name in rows.column_names
-        else pa.nulls(rows.num_rows, field.type)
-        for field in schema
-    ]
-    return pa.table(columns, schema=schema)
+                yield fit_columns(rows, schema)

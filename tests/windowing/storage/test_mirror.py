@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from windowing.crash import armed
 from windowing.errors import Busy
 from windowing.location import Location
-from windowing.storage import plain_table
+from windowing.storage import plain_table, row_changes
 from windowing.storage.arrow_merge import Clauses
 from windowing.storage.control import TableError
 from windowing.storage.mirror import Mirror, Shown, find_shown, share_layout, show_version
@@ -390,6 +390,24 @@ def list_lines(lake: Lake) -> list[str]:
     """All lines of the mirror's log."""
     log = lake.mirror.home.local / "_delta_log"
     return [line for file in sorted(log.glob("*.json")) for line in file.read_text().splitlines()]
+
+
+def test_too_many_rows_are_told_by_their_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = Lake(tmp_path)
+    lake.append({("a", n): n for n in range(4)})
+    lake.show(1)
+    lake.merge({("a", 0): 9})
+    monkeypatch.setattr(row_changes, "MOST_ROWS", 1)
+    lake.show(2)
+    feed = told(lake.read_feed(0))
+    assert [change for change, *_ in feed] == ["delete"] * 4 + ["insert"] * 4
+    assert add_up(lake.versions[1], feed) == lake.versions[2]
+    monkeypatch.undo()
+    lake.merge({("a", 1): 9})
+    lake.show(3)
+    assert told(lake.read_feed(1)) == tell_difference(lake.versions[2], lake.versions[3])
 
 
 def test_a_damaged_mirror_is_named(tmp_path: Path) -> None:
