@@ -8,11 +8,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from jobs.cli.main import main
-from jobs.diagnosis.pointer import POINTER
-from jobs.publish import publish, roll_back
+from jobs.diagnosis.pointer import POINTER, read_pointer
+from jobs.publish import publish, rebuild_pointer, roll_back
+from jobs.reset import holding, reset
 from tests.support.long_lived_pipeline import Crasher, ends_at
 from tests.support.published_lake import COLUMNS, IDENTITY, PublishedLake
 from tests.support.published_readers import open_delta, read_feed, tell_difference
+from windowing.doctor.rule import of_pointer
 from windowing.errors import UsageError
 from windowing.ledger.rule import ERASE_DONE, ERASE_INTENT, EVOLVE_DONE, PUBLISH, LedgerEntry
 from windowing.ledger.table import read_history, record_entries
@@ -242,3 +244,23 @@ def test_a_diff_reads_files_where_commits_are_gone(lake: PublishedLake) -> None:
         file.unlink()
     wrong = tidemark("diff", lake, "--from", first, code=2).stderr
     assert "name later publications" in wrong
+
+
+def test_a_reset_deletes_published_tables_with_the_others(lake: PublishedLake) -> None:
+    assert "published/hourly" in holding(lake.pipeline).tables
+    assert not holding(lake.pipeline).others
+    assert "published/hourly" in reset(lake.pipeline).tables
+    assert not lake.pipeline.root.local.exists()
+
+
+def test_an_edited_pointer_is_found(lake: PublishedLake) -> None:
+    pointer = lake.pipeline.table(POINTER).local
+    said = json.loads(pointer.read_text())
+    said["outputs"]["hourly"]["version"] = 1
+    pointer.write_text(json.dumps(said))
+    pointed, past = read_pointer(lake.pipeline), read_history(lake.pipeline)
+    (found,) = of_pointer(pointed.step, pointed.versions, past)
+    assert found.code == "POINTER_CHANGED"
+    rebuild_pointer(lake.pipeline, past)
+    pointed = read_pointer(lake.pipeline)
+    assert not [*of_pointer(pointed.step, pointed.versions, past)]
