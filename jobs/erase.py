@@ -23,6 +23,7 @@ from jobs.maintenance.erasure import (
 )
 from jobs.maintenance.subject import Subject, compute_erasure, read_key, read_value
 from jobs.microbatch.context import RunContext, context_after
+from jobs.publication.editions import list_published
 from jobs.publish import repoint_published
 from jobs.recompute.erased_ids import delete_ids
 from jobs.recompute.erased_totals import count_all_erased, count_changes, count_events_of_key
@@ -46,6 +47,7 @@ from windowing.ledger.rule import (
     LedgerEntry,
 )
 from windowing.ledger.table import record_entries
+from windowing.merge.rule import published_name
 from windowing.panes.rule import SEEN
 from windowing.report.rule import Changed, read_changed
 from windowing.report.text import interval, plain_fields
@@ -332,5 +334,7 @@ def _drop_older_versions(
     # Readers have to leave the older versions before their files are deleted.
     if past.published is not None:
         past = repoint_published(pipeline, past, versions)
-    delete_old_files(batch, stale)
+    published = map(published_name, list_published(pipeline))
+    outdated = [name for name in published if table_retention.has_past(spark, pipeline.table(name))]
+    delete_old_files(batch, (*stale, *outdated))
     return past, versions

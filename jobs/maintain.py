@@ -18,6 +18,7 @@ from jobs.maintenance.compaction import compact_state
 from jobs.maintenance.expiry import expire_rows
 from jobs.microbatch.context import RunContext
 from jobs.microbatch.parallel import run_parallel
+from jobs.publication.editions import list_editions, list_published, share_layouts
 from jobs.publish import unpublished_validated
 from jobs.recompute.resume import finish_all
 from jobs.reconcile import drop_leftover_copy
@@ -35,12 +36,13 @@ from windowing.ledger.rule import (
 )
 from windowing.ledger.table import LEDGER, QUALITY, WATERMARKS, read_history, record_entries
 from windowing.location import Location
+from windowing.merge.rule import published_name
 from windowing.panes.rule import NO_BATCH, state_names
 from windowing.panes.table import Stamp
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta_log, own_tables, staged_files, table_retention, upkeep
 from windowing.storage.files import committed_us
-from windowing.storage.kept_open import has_commit
+from windowing.storage.kept_open import has_commit, newest_version
 from windowing.storage.store import store_of
 
 KEPT = timedelta(days=30)
@@ -148,7 +150,8 @@ def _maintain_tables(batch: RunContext, past: LedgerHistory, progress: Progress)
     names = [*tables.table_versions(pipeline), LEDGER, WATERMARKS]
     if has_commit(pipeline.table(QUALITY)):
         names.append(QUALITY)
-    before = {name: own_tables.size(spark, pipeline.table(name)) for name in names}
+    published = [published_name(window) for window in list_published(pipeline)]
+    before = {name: own_tables.size(spark, pipeline.table(name)) for name in [*names, *published]}
     merged = compact_state(batch)
     expired = expire_rows(batch, past.watermark)
     in_use = [
@@ -157,6 +160,8 @@ def _maintain_tables(batch: RunContext, past: LedgerHistory, progress: Progress)
         if entry is not None
     ]
     run_parallel([partial(_maintain_files, batch, name, in_use) for name in names], progress)
+    _maintain_published(batch, published)
+    names += published
     after = {name: own_tables.size(spark, pipeline.table(name)) for name in names}
     done = replace(
         past.entries[-1],
@@ -174,6 +179,19 @@ def _maintain_tables(batch: RunContext, past: LedgerHistory, progress: Progress)
     return Maintenance(tuple(maintained))
 
 
+def _maintain_published(batch: RunContext, names: Sequence[str]) -> None:
+    """Gives published tables the rewritten files of their outputs, and deletes what they had.
+
+    One that shows other rows than the newest version of its output keeps its files.
+    """
+    pipeline = batch.pipeline
+    newest = {w.name: newest_version(pipeline.table(w.name)) for w in pipeline.windows}
+    there = {name: version for name, version in newest.items() if published_name(name) in names}
+    share_layouts(pipeline, list_editions(pipeline, there))
+    crashpoint("maintain.shared")
+    run_parallel([partial(_delete_files, batch, name, KEPT) for name in names])
+
+
 def _maintain_files(batch: RunContext, name: str, in_use: Sequence[LedgerEntry]) -> None:
     """Runs OPTIMIZE, VACUUM and log cleanup on one table; keeps the versions of `in_use`."""
     path = batch.pipeline.table(name)
@@ -181,7 +199,12 @@ def _maintain_files(batch: RunContext, name: str, in_use: Sequence[LedgerEntry])
     if own_tables.size(batch.spark, path)[0] > 1:
         upkeep.compact_files(batch.spark, path)
     crashpoint("maintain.optimized")
-    kept = _retention_of_files(batch, name, in_use)
+    _delete_files(batch, name, _retention_of_files(batch, name, in_use))
+
+
+def _delete_files(batch: RunContext, name: str, kept: timedelta) -> None:
+    """Deletes files that no version younger than `kept` needs, and commits that no log keeps."""
+    path = batch.pipeline.table(name)
     # VACUUM goes by the host's clock, whatever `now` is.
     if table_retention.has_older_files(path, datetime.now(UTC) - kept):
         upkeep.vacuum(batch.spark, path, kept)

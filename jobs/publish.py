@@ -1,4 +1,7 @@
-"""Publishes validated versions: an entry of the ledger is the truth, `_published.json` its copy."""
+"""Publishes validated versions: an entry of the ledger is the truth.
+
+Published tables show its rows, and `_published.json` is its copy.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,6 +13,13 @@ from expectations.table import read_newest, read_validated
 from jobs.diagnosis.pointer import POINTER, advance_pointer
 from jobs.foreign_errors.control_errors import control_errors_explained
 from jobs.locking.lock_file import held_here
+from jobs.publication.earlier import choose_earlier, list_earlier
+from jobs.publication.editions import (
+    Editions,
+    list_editions,
+    list_newest_of_left,
+    show_editions,
+)
 from jobs.validation.publishable import (
     Versions,
     accept_failures,
@@ -22,14 +32,15 @@ from jobs.validation.publishable import (
 from windowing.crash import crashpoint
 from windowing.errors import ExpectationsFailed, UsageError
 from windowing.grid.zone import micros, moment
-from windowing.ledger.acceptance import Acceptance
+from windowing.ledger.acceptance import Acceptance, Rollback, parse_note
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import PUBLISH, LedgerEntry
 from windowing.ledger.table import read_history, record_entries
+from windowing.report import publications
+from windowing.report.publications import Publications, RolledBack
 from windowing.report.rule import Publication, Published
 from windowing.source.rule import pending_changes
 from windowing.spec.pipeline import EACH, Pipeline
-from windowing.storage import table_figures
 from windowing.storage.store import store_of
 
 
@@ -66,15 +77,51 @@ def publish(pipeline: Pipeline, accept: str | None = None) -> Publication:
                 "rerun `tidemark erase`, then publish"
             )
         versions = hold_back(pipeline, past, subject, held)
-        rows = _count_rows(pipeline, versions.by_table)
+        editions = list_editions(pipeline, versions.by_table)
         if accept is not None or not is_shown(past, subject.run, versions):
             kept = keep_accepted(past, held)
             acceptance = accept_failures(outcomes, accept, kept)
             past = _record_publication(pipeline, past, subject, versions, acceptance)
             crashpoint("publish.noted")
-        result = _describe(past, subject.run or 0, rows, held)
-        _advance_pointer(pipeline, result, past)
+        result = _describe(past, subject.run or 0, editions, held)
+        _show(pipeline, past, editions, result)
         return result
+
+
+def roll_back(pipeline: Pipeline, to: int | None, reason: str) -> RolledBack:
+    """Publishes an earlier publication again, as a publication of its own with a reason.
+
+    `to` is its number; None stands for the last one of other versions than readers use now. State,
+    outputs and watermark stay as they are, and the next publication is that of the newest validated
+    run. Nothing is recorded where readers use those versions already. Raises UsageError where that
+    publication does not exist, can't be read any more, or must not be undone, StateRefused where
+    the ledger is damaged, and Busy.
+    """
+    with held_here(pipeline):
+        past = read_history(pipeline)
+        chosen = choose_earlier(pipeline, past, to)
+        editions = list_earlier(pipeline, chosen)
+        now = past.published
+        is_new = now is None or now.versions != chosen.versions
+        if is_new:
+            note = Rollback(chosen.seq, reason).as_note(parse_note(chosen.note))
+            at = micros(datetime.now(UTC))
+            past = record_entries(pipeline, past, [replace(chosen, at=at, note=note)])
+            crashpoint("publish.noted")
+        result = _describe(past, chosen.run or 0, editions)
+        _show(pipeline, past, editions, result)
+        return RolledBack(chosen.seq, result, is_new)
+
+
+def list_publications(pipeline: Pipeline) -> Publications:
+    """Every publication, oldest first; nothing is written, and no lock is taken.
+
+    Raises StateRefused where the ledger is damaged.
+    """
+    with control_errors_explained(pipeline):
+        past = read_history(pipeline)
+    names = tuple(window.name for window in pipeline.windows)
+    return Publications(tuple(publications.list_publications(past, names)))
 
 
 def repoint_published(
@@ -88,44 +135,39 @@ def repoint_published(
     if before is None:
         return past
     shown = {name: version for name, version in versions.items() if name in before.versions}
-    rows = _count_rows(pipeline, shown)
+    editions = list_editions(pipeline, shown)
+    left = list_newest_of_left(pipeline)
     entry = replace(before, at=micros(datetime.now(UTC)), versions=versions)
     past = record_entries(pipeline, past, [entry])
     crashpoint("publish.noted")
-    _advance_pointer(pipeline, _describe(past, before.run or 0, rows), past)
+    _show(pipeline, past, {**editions, **left}, _describe(past, before.run or 0, editions))
     return past
 
 
 def rebuild_pointer(pipeline: Pipeline, past: LedgerHistory) -> None:
-    """Writes the pointer as the ledger says; without an output where nothing is published."""
+    """Writes the pointer and the published tables as the ledger says.
+
+    The pointer is without an output where nothing is published.
+    """
     published, result = past.published, Publication(0, {})
     if published is not None:
-        rows = _count_rows(pipeline, published.versions)
-        result = _describe(past, published.run or 0, rows)
+        editions = list_editions(pipeline, published.versions)
+        result = _describe(past, published.run or 0, editions)
+        show_editions(pipeline, editions, published.seq)
     pointer = pipeline.table(POINTER)
     store_of(pointer).write(pointer, _render_pointer(pipeline, result, published))
     crashpoint("publish.pointed")
 
 
-def _count_rows(pipeline: Pipeline, versions: Mapping[str, int]) -> dict[str, int]:
-    """The number of rows of every output that `versions` names."""
-    rows: dict[str, int] = {}
-    for window in pipeline.windows:
-        name = window.name
-        if name in versions:
-            rows[name] = table_figures.count_rows(pipeline.table(name), versions[name])
-    return rows
-
-
 def _describe(
     past: LedgerHistory,
     run: int,
-    rows: Mapping[str, int],
+    editions: Editions,
     held: Mapping[str, Sequence[str]] | None = None,
 ) -> Publication:
     """What `past` says is published, and what was held back of the run."""
     outputs: dict[str, Published] = {}
-    for name, count in rows.items():
+    for name, edition in editions.items():
         shown = past.find_first_shown(name)
         if shown is not None:
             first, previous = shown
@@ -133,13 +175,25 @@ def _describe(
             outputs[name] = {
                 "version": first.versions[name],
                 "run": past.run_shown(name),
-                "rows": count,
+                "rows": edition.rows,
                 "previous": previous,
                 "entry": first.seq,
                 "at": at,
+                "watermark": _write_watermark(past, past.run_shown(name)),
             }
     accepted = past.acceptance.reason if past.acceptance else None
-    return Publication(run, outputs, accepted, held or {})
+    entry = past.published
+    number, since = (None, None) if entry is None else (entry.seq, _write_time(entry.at))
+    watermark = _write_watermark(past, run)
+    return Publication(run, outputs, accepted, held or {}, number, since, watermark)
+
+
+def _write_watermark(past: LedgerHistory, run: int | None) -> str | None:
+    return _write_time(past.watermark_of(run))
+
+
+def _write_time(us: int | None) -> str | None:
+    return None if us is None else moment(us).isoformat()
 
 
 def unpublished_validated(pipeline: Pipeline, past: LedgerHistory) -> LedgerEntry | None:
@@ -200,10 +254,11 @@ def _record_publication(
     return record_entries(pipeline, past, [entry])
 
 
-def _advance_pointer(pipeline: Pipeline, result: Publication, past: LedgerHistory) -> None:
-    """Makes the pointer a copy of the newest publication, which `result` describes."""
+def _show(pipeline: Pipeline, past: LedgerHistory, editions: Editions, result: Publication) -> None:
+    """Makes published tables and pointer those of the newest publication, as `result` tells it."""
     if past.published is None:
         raise ValueError("nothing is published")
+    show_editions(pipeline, editions, past.published.seq)
     content = _render_pointer(pipeline, result, past.published)
     advance_pointer(pipeline, content, past.published.seq)
     crashpoint("publish.pointed")

@@ -20,8 +20,10 @@ from windowing.errors import UsageError
 from windowing.ledger.erased import Erasures
 from windowing.ledger.table import LEDGER, read_excerpt
 from windowing.location import Location
+from windowing.merge.rule import published_name
 from windowing.report.text import plain_fields
 from windowing.spec.pipeline import Pipeline
+from windowing.spec.reserved import PUBLISHED
 from windowing.spec.words import join_names
 from windowing.storage.files import has_directory, list_tables
 from windowing.storage.permission import check_permission
@@ -68,8 +70,9 @@ def _find_holding(pipeline: Pipeline) -> Holding:
     _refuse_link(root)
     tables = set(list_tables(root))
     names = set(store_of(root).list_names(root))
-    others = {name for name in names if not _OWN.fullmatch(name)} - tables
+    others = {name for name in names if not _OWN.fullmatch(name)} - tables - {PUBLISHED}
     made_by_runs = any(name.startswith("_") for name in tables)
+    tables |= {published_name(name) for name in list_tables(root / PUBLISHED)}
     if (tables or others) and not made_by_runs:
         found = join_names(sorted(tables | others)[:5])
         raise UsageError(

@@ -116,10 +116,12 @@ RULES = (
     "windowing/ledger/history.py",
     "windowing/report/alarms.py",
     "windowing/report/places.py",
+    "windowing/report/publications.py",
     "windowing/report/status.py",
     "windowing/ledger/nulls.py",
     "windowing/ledger/offsets.py",
     "windowing/location.py",
+    "windowing/report/compared.py",
     "windowing/report/curve.py",
     "windowing/report/rows.py",
     "windowing/source/arrivals.py",
@@ -148,6 +150,8 @@ ARROW = ("windowing/advise/arrow_rows.py", "windowing/ledger/selection.py")
 # Files of the source are read here without Spark: to see that nothing is wrong with those of a
 # batch, and to see when the events of its history happened.
 READS_PARQUET = ("windowing/advise/files.py", "windowing/source/clean_files.py")
+# Whether a source is a table of another pipeline is known by what lies beside it.
+LOOKS_BESIDE = ("windowing/source/upstream.py",)
 # The one door to tables and files.
 STORAGE = "windowing/storage"
 # How Python reaches the JVM behind PySpark's back.
@@ -417,7 +421,7 @@ def test_the_files_of_a_lake_are_asked_of_storage() -> None:
 
 def test_every_stage_file_says_what_it_may_do() -> None:
     known = {*RULE_FILES, *FRAME_FILES}
-    known |= set(map(Path, (*ARROW, *READS_PARQUET)))
+    known |= set(map(Path, (*ARROW, *READS_PARQUET, *LOOKS_BESIDE)))
     known |= set(files(STORAGE))
     assert_none(
         f"{path}:1: name it rule.py, frame.py or table.py, or list it above with a reason"
@@ -436,6 +440,7 @@ def test_files_with_a_reason_are_there() -> None:
         READS_FILES,
         ARROW,
         READS_PARQUET,
+        LOOKS_BESIDE,
         INTERNALS,
         NAMES_IN_INIT,
         WHOLE,

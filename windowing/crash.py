@@ -46,6 +46,7 @@ POINTS = {
     "maintain.compacted": "one table of partials has fewer rows",
     "maintain.expired": "expired rows of one table are deleted",
     "maintain.optimized": "the files of one table are compacted",
+    "maintain.shared": "published tables have the compacted files of their outputs",
     "maintain.vacuumed": "one table has no file left that no kept version needs",
     "maintain.done": "the maintenance is done",
     "ingest.counted": "the records of a batch of files are split and counted",
@@ -60,6 +61,8 @@ POINTS = {
     "validate.evaluated": "every expectation has its outcome, none is recorded",
     "validate.recorded": "_quality has the outcomes",
     "publish.noted": "the ledger names the versions, the pointer is the old one",
+    "publish.shared": "one published table has its new files, which no commit names",
+    "publish.shown": "one published table shows the publication",
     "file.drafted": "a file lies beside the one that it is going to replace",
     "publish.pointed": "readers see the new versions",
 }

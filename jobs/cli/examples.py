@@ -28,6 +28,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "publish": (
         "tidemark publish orders.yaml",
         "tidemark publish orders.yaml --accept 'a storm closed the shops'",
+        "tidemark publish orders.yaml --list",
+        "tidemark publish orders.yaml --rollback 12 --reason 'a price list was wrong'",
     ),
     "status": (
         "tidemark status",
@@ -43,6 +45,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "tidemark show orders.yaml hourly --key north --from 2026-03-02",
         "tidemark show orders.yaml hourly --published --reverse --limit 5",
         "tidemark show orders.yaml hourly --as-of 7",
+    ),
+    "diff": (
+        "tidemark diff orders.yaml",
+        "tidemark diff orders.yaml --from 12 --to 18 --limit 50 --json",
     ),
     "late": ("tidemark late orders.yaml --outcome quarantined --reverse",),
     "state": (

@@ -1,4 +1,4 @@
-"""The command that publishes validated versions: publish."""
+"""The command that publishes validated versions, or earlier ones again: publish."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,11 @@ from jobs.console import Printer
 from windowing.spec.words import join_names
 
 if TYPE_CHECKING:
+    from windowing.report.rule import Publication
     from windowing.spec.pipeline import Pipeline
+
+_BEFORE = 0
+"""Stands for the last publication of other versions; no publication has this number."""
 
 
 @click.command()
@@ -20,18 +24,63 @@ if TYPE_CHECKING:
     metavar="REASON",
     help="Publish although expectations failed, and record the reason.",
 )
-def publish(pipeline: "Pipeline", *, printer: Printer, accept: str | None) -> None:
+@click.option(
+    "--rollback",
+    is_flag=False,
+    flag_value=_BEFORE,
+    type=click.IntRange(min=0),
+    metavar="[NUMBER]",
+    help="Publish an earlier publication again: that of a number, or the last one that differs.",
+)
+@click.option("--reason", metavar="REASON", help="Why it is rolled back, which is recorded.")
+@click.option("--list", "lists", is_flag=True, help="Only list all publications.")
+def publish(
+    pipeline: "Pipeline",
+    *,
+    printer: Printer,
+    accept: str | None,
+    rollback: int | None,
+    reason: str | None,
+    lists: bool,
+) -> None:
     """Publish the newest validated versions of all outputs.
 
     Readers use the published versions until the next publish. Exit 3 if expectations failed or were
     not evaluated. Where the spec says `publish: each`, only outputs that fail are held back, and
     the exit code is 3 if all of them do.
+
+    With --rollback readers use an earlier publication again, until the next publish. State and
+    outputs stay as they are, so pause the schedule until the cause is repaired.
     """
+    _check_options(accept, rollback, reason, lists=lists)
+
+    if lists:
+        _list(pipeline, printer)
+    elif rollback is not None:
+        _roll_back(pipeline, printer, rollback or None, reason or "")
+    else:
+        _publish(pipeline, printer, accept)
+
+
+def _check_options(
+    accept: str | None, rollback: int | None, reason: str | None, *, lists: bool
+) -> None:
+    context = click.get_current_context()
     if accept is not None and not accept.strip():
         raise click.UsageError(
-            "--accept needs a reason, such as 'the airport was closed that day'",
-            click.get_current_context(),
+            "--accept needs a reason, such as 'the airport was closed that day'", context
         )
+    if sum((accept is not None, rollback is not None, lists)) > 1:
+        raise click.UsageError("give one of --accept, --rollback and --list alone", context)
+    if rollback is not None and not (reason or "").strip():
+        raise click.UsageError(
+            "--rollback needs --reason, such as --reason 'a price list was wrong'", context
+        )
+    if rollback is None and reason is not None:
+        raise click.UsageError("--reason belongs to --rollback; --accept has its own", context)
+
+
+def _publish(pipeline: "Pipeline", printer: Printer, accept: str | None) -> None:
     from jobs.publish import publish as publish_newest
 
     probe_lock(pipeline)
@@ -40,9 +89,7 @@ def publish(pipeline: "Pipeline", *, printer: Printer, accept: str | None) -> No
         printer.line(f"{pipeline.name}: nothing is published, because there is no run yet")
         printer.finish(published.as_json())
         return
-    rows = [[name, shown["version"], shown["rows"]] for name, shown in published.outputs.items()]
-    title = f"{pipeline.name}, published run {published.run}"
-    printer.table(["window", "version", "rows"], rows, title)
+    _print_outputs(printer, published, f"{pipeline.name}, published run {published.run}")
     for window, broken in published.held.items():
         shown = published.outputs.get(window)
         seen = f"run {shown['run']}" if shown else "nothing of it"
@@ -50,3 +97,39 @@ def publish(pipeline: "Pipeline", *, printer: Printer, accept: str | None) -> No
             f"{window} is held back, because it fails {join_names(broken)}; readers see {seen}"
         )
     printer.finish(published.as_json())
+
+
+def _print_outputs(printer: Printer, published: "Publication", title: str) -> None:
+    rows = [[name, shown["version"], shown["rows"]] for name, shown in published.outputs.items()]
+    printer.table(["window", "version", "rows"], rows, title)
+
+
+def _roll_back(pipeline: "Pipeline", printer: Printer, to: int | None, reason: str) -> None:
+    from jobs.publish import roll_back
+
+    probe_lock(pipeline)
+    done = roll_back(pipeline, to, reason)
+    published = done.publication
+    title = f"{pipeline.name}, publication {done.to} again: run {published.run}"
+    _print_outputs(printer, published, title)
+    if not done.is_new:
+        printer.line(f"nothing was recorded, because readers see publication {done.to} already")
+    printer.finish(done.as_json())
+
+
+def _list(pipeline: "Pipeline", printer: Printer) -> None:
+    from jobs.publish import list_publications
+
+    found = list_publications(pipeline)
+    rows = []
+    for each in found.found:
+        again = "" if each.rolled_back_to is None else f" to {each.rolled_back_to}"
+        why = f"{each.cause}{again}" + (f": {each.reason}" if each.reason else "")
+        outputs = ", ".join(f"{name} v{version}" for name, version in each.outputs.items())
+        rows.append([each.number, each.at, each.run, each.watermark, outputs, why])
+    if rows:
+        columns = ["publication", "at", "run", "watermark", "outputs", "why"]
+        printer.table(columns, rows, f"{pipeline.name}, publications")
+    else:
+        printer.line(f"{pipeline.name}: nothing is published yet")
+    printer.finish(found.as_json())

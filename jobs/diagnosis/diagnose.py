@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from jobs.diagnosis import tables
-from jobs.diagnosis.pointer import POINTER, read_pointed_step
+from jobs.diagnosis.pointer import POINTER, read_pointer
 from jobs.diagnosis.spec_changes import check_source_types, check_spec_change, spec_difference
 from jobs.foreign_errors.control_errors import control_errors_explained
 from windowing.admit.table import REFUSED
@@ -30,6 +30,7 @@ from windowing.location import Location
 from windowing.panes.rule import state_names
 from windowing.panes.table import name_application
 from windowing.source import table as source
+from windowing.source.upstream import check_upstream
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
 from windowing.storage import control, own_tables, upkeep
@@ -98,6 +99,7 @@ def source_problems(
 
     `found` is the source's schema.
     """
+    check_upstream(pipeline, past)
     # A spec that differs may read other columns, so the columns are checked as for a first run.
     read_by = LedgerExcerpt() if spec_difference(pipeline, past) else past
     yield from _yield_refusal(lambda: source.check(pipeline, found, read_by))
@@ -141,13 +143,14 @@ def examine_tables(
     if not past.is_open:
         foreign = _find_foreign_operations(spark, pipeline, recorded, present)
         unknown = _find_unknown_tables(spark, pipeline, past)
+    pointed = read_pointer(pipeline)
     return (
         *of_batches(_read_batches(pipeline), past),
         *of_tables(recorded, present, foreign),
         *_find_newer_outputs(spark, pipeline, past),
         *unknown,
         # A pointer that is rebuilt does not help where the tables are wrong, too.
-        *of_pointer(read_pointed_step(pipeline), past),
+        *of_pointer(pointed.step, pointed.versions, past),
     )
 
 

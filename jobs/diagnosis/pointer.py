@@ -1,5 +1,7 @@
 """The pointer `_published.json` as a file: which step of the ledger it is a copy of."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from json import JSONDecodeError, loads
 
 from windowing.errors import Busy
@@ -9,10 +11,21 @@ from windowing.storage.store import shared_store_of, store_of
 POINTER = "_published.json"
 
 
-def read_pointed_step(pipeline: Pipeline) -> int | None:
-    """The number of the publish entry that the pointer copies; None where it names none."""
+@dataclass(frozen=True)
+class Pointed:
+    """What the pointer says: which publish entry it copies, and by output the version.
+
+    None and no version where it is missing or damaged.
+    """
+
+    step: int | None = None
+    versions: Mapping[str, int] = field(default_factory=dict)
+
+
+def read_pointer(pipeline: Pipeline) -> Pointed:
+    """What the pointer says now."""
     pointer = pipeline.table(POINTER)
-    return _parse_step(store_of(pointer).read(pointer))
+    return _parse(store_of(pointer).read(pointer))
 
 
 def advance_pointer(pipeline: Pipeline, content: bytes, step: int) -> None:
@@ -31,17 +44,21 @@ def advance_pointer(pipeline: Pipeline, content: bytes, step: int) -> None:
         if found is None:
             written = shared.replace(pointer, content, None)
             continue
-        if (_parse_step(found.content) or 0) > step:
+        if (_parse(found.content).step or 0) > step:
             raise Busy(f"{pipeline.name}: another command has published since; publish again")
         written = shared.replace(pointer, content, found.tag)
 
 
-def _parse_step(content: bytes | None) -> int | None:
-    if content is None:
-        return None
+def _parse(content: bytes | None) -> Pointed:
     try:
-        step = loads(content).get("seq")
-    except (AttributeError, UnicodeDecodeError, JSONDecodeError):
+        said = loads(content or b"")
+    except (UnicodeDecodeError, JSONDecodeError):
         # The next publication writes it again, and until then no reader can follow it.
-        return None
-    return step if isinstance(step, int) else None
+        return Pointed()
+    step = said.get("seq") if isinstance(said, dict) else None
+    if not isinstance(step, int):
+        return Pointed()
+    outputs = said.get("outputs")
+    named = outputs.items() if isinstance(outputs, dict) else ()
+    versions = {name: each.get("version") for name, each in named if isinstance(each, dict)}
+    return Pointed(step, {name: each for name, each in versions.items() if isinstance(each, int)})

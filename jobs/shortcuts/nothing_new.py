@@ -7,7 +7,7 @@ Whatever is in doubt is left to a run: it looks again with Spark, and refuses or
 
 from dataclasses import replace
 
-from jobs.diagnosis.pointer import read_pointed_step
+from jobs.diagnosis.pointer import read_pointer
 from jobs.diagnosis.spec_changes import spec_difference
 from windowing.admit.rule import Quiet, advance_idle_watermark
 from windowing.doctor.rule import of_pointer
@@ -87,7 +87,8 @@ def _are_tables_as_recorded(pipeline: Pipeline, past: LedgerExcerpt) -> bool:
     for name, version in past.versions.items():
         if newest_version(pipeline.table(name)) != version:
             return False
-    if any(of_pointer(read_pointed_step(pipeline), past)):
+    pointed = read_pointer(pipeline)
+    if any(of_pointer(pointed.step, pointed.versions, past)):
         return False
     # A table that the ledger does not name may be somebody else's, or newer than the ledger.
     names = {window.name for window in pipeline.windows} | {*state_names(pipeline)}

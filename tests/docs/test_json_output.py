@@ -61,7 +61,9 @@ from windowing.ledger.rule import COUNTS
 from windowing.location import Location
 from windowing.merge.rule import output_table
 from windowing.report.alarms import Alarm
+from windowing.report.compared import ChangedRow, Compared, OutputDifference, Side
 from windowing.report.difference import Difference, Unequal
+from windowing.report.publications import PastPublication, Publications, RolledBack
 from windowing.report.rows import NO_ROWS, Refused, Rows, Seen, StateTable, Version
 from windowing.report.rule import Changed, Publication, Published, RunReport
 from windowing.report.status import Status
@@ -136,7 +138,16 @@ UNKNOWN_LATENESS = Advice(
 )  # fmt: skip
 CORRECTED = replace(RAN, alarms=())
 FOLLOWING = replace(RAN, followed=Followed(2, (Range(0, 1),), (Range(5, 6),)))
-SHOWN = Published(version=3, run=2, rows=9, previous=None, entry=7, at=AT.isoformat())
+SHOWN = Published(
+    version=3, run=2, rows=9, previous=None, entry=7, at=AT.isoformat(), watermark=AT.isoformat()
+)
+PUBLISHED = Publication(
+    2, {"hourly": SHOWN}, "storm", {"hourly": ["expect_x(n)"]}, 7, AT.isoformat(), AT.isoformat()
+)
+PAST = PastPublication(7, AT, 2, AT, {"hourly": 3}, "rollback", "wrong", 4)
+ROW = {"place": "EWR", "window_start": AT, "window_end": LATER}
+SIDE = Side(7, 2, AT, AT)
+DIFFERS = OutputDifference(1, 1, 0, (ChangedRow({**ROW, "n": 1}, {**ROW, "n": 2}),))
 NOTHING_NEW = RunReport(None, windows={"hourly": Changed()}, published=True)
 DIFFERENCE = Difference(
     "hourly", ({"n": 1},), ({"n": 2},), (Unequal({"place": "EWR"}, {"n": (1, None)}),)
@@ -270,13 +281,17 @@ CASES = {
         Case(
             "publish SPEC",
             {
-                "jobs.publish.publish": Publication(
-                    2, {"hourly": SHOWN}, "storm", {"hourly": ["expect_x(n)"]}
-                )
+                "jobs.publish.publish": PUBLISHED,
             },
         ),
+        Case(
+            "publish SPEC --rollback 4 --reason wrong",
+            {"jobs.publish.roll_back": RolledBack(4, PUBLISHED, is_new=True)},
+        ),
+        Case("publish SPEC --list", {"jobs.publish.list_publications": Publications((PAST,))}),
         Case("publish SPEC", {"jobs.publish.publish": Publication(0, {})}),
     ),
+    "diff": (Case("diff SPEC", {"jobs.diff.compare": Compared(SIDE, SIDE, {"hourly": DIFFERS})}),),
     "show": (
         Case("show SPEC hourly", {"jobs.show.show_windows": shown()}),
         Case("show SPEC hourly", {"jobs.show.show_windows": Seen(missing="there is no run yet")}),

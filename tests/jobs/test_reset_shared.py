@@ -9,7 +9,7 @@ import obstore
 import pytest
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from jobs.diagnosis.pointer import read_pointed_step
+from jobs.diagnosis.pointer import read_pointer
 from jobs.locking.lease_note import State
 from jobs.locking.lease_object import VARIABLE
 from jobs.locking.lock_file import held_here
@@ -107,7 +107,7 @@ def test_a_reset_whose_name_node_is_killed_is_finished_by_the_next(
         finally:
             hdfs_server.start()
     assert list_tables(trips.root) == ["_ledger", "hourly"]
-    assert read_pointed_step(trips) is None
+    assert read_pointer(trips).step is None
     patiently(lambda: reset(trips))
     assert [*store_of(trips.root).list_files(trips.root)] == ["_lock"]
 

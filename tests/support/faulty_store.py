@@ -48,6 +48,10 @@ class PassingStore:
         """A change."""
         return self._change(lambda: self.inner.create(file, content))
 
+    def copy(self, source: Location, target: Location) -> None:
+        """A change."""
+        self._change(lambda: self.inner.copy(source, target))
+
     def list_names(self, directory: Location) -> Iterator[str]:
         """As `inner` does."""
         return self.inner.list_names(directory)

@@ -38,6 +38,16 @@ class StoreContract:
         assert store.read(home / "log" / "1") == b"second"
         assert list(store.list_files(home / "log")) == ["0", "1"]
 
+    def test_a_copy_is_a_file_of_its_own(self, store: Store, home: Location) -> None:
+        store.write(home / "a" / "1", b"first")
+        store.copy(home / "a" / "1", home / "b" / "1 %2")
+        store.copy(home / "a" / "1", home / "b" / "1 %2")
+        store.delete(home / "a")
+        assert store.read(home / "b" / "1 %2") == b"first"
+        with pytest.raises(FileNotFoundError):
+            store.copy(home / "a" / "1", home / "b" / "2")
+        assert list(store.list_files(home)) == ["b/1 %2"]
+
     def test_of_many_that_create_a_file_one_does(self, store: Store, home: Location) -> None:
         store.write(home / "log" / "0", b"")
         for n in range(20):

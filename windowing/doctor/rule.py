@@ -19,6 +19,7 @@ DOES = {
 }
 REPAIRS = {
     "POINTER_NEWER": RECOVER,
+    "POINTER_CHANGED": RECOVER,
     "LEDGER_LOST": RESET,
     "LEDGER_OLDER": RESET,
     "TABLE_LOST": RESET,
@@ -92,17 +93,28 @@ def of_runs(stored: Mapping[str, int], past: LedgerExcerpt) -> Iterator[Finding]
         yield Finding("LEDGER_OLDER", f"{named}, and the ledger ends with run {past.last_run}")
 
 
-def of_pointer(step: int | None, past: LedgerExcerpt) -> Iterator[Finding]:
-    """Where the pointer is newer than the ledger, whose publish entry it copies.
+def of_pointer(
+    step: int | None, versions: Mapping[str, int], past: LedgerExcerpt
+) -> Iterator[Finding]:
+    """Where the pointer is newer than the ledger, whose publish entry it copies, or no copy of it.
 
-    Readers would follow it to versions that the tables do not have, or have not any more. It may be
-    older: publishing writes the ledger first.
+    Readers would follow it to versions that the tables do not have, or that were not published. It
+    may be older: publishing writes the ledger first. `versions` are by output those that it names.
     """
     published = -1 if past.published is None else past.published.seq
     if step is not None and step > published:
         last = "none" if past.published is None else f"step {published} as the last one"
         found = f"it copies step {step} of the ledger, which has published {last}"
         yield Finding("POINTER_NEWER", found)
+    if past.published is None or step != published:
+        return
+    noted = past.published.versions
+    for name in sorted(versions):
+        if versions[name] != noted.get(name):
+            found = f"it names version {versions[name]} of {name}, and step {step} of the ledger "
+            told = "none" if name not in noted else f"version {noted[name]}"
+            yield Finding("POINTER_CHANGED", f"{found}has published {told}")
+            return
 
 
 def of_tables(

@@ -1,4 +1,4 @@
-"""What was accepted although it failed its expectations, as the note of a publication tells it."""
+"""What the note of a publication tells: failures that were accepted, and a rollback."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,9 +26,28 @@ class Acceptance:
         return dumps(document)
 
 
+@dataclass(frozen=True)
+class Rollback:
+    """Which publication was published again, by its number, and why."""
+
+    to: int
+    reason: str
+
+    def as_note(self, acceptance: Acceptance | None) -> str:
+        """The note of the new publication, of which what was accepted of the old one is a part."""
+        accepted = {} if acceptance is None else loads(acceptance.as_note())
+        return dumps({"rollback": self.to, "reason": self.reason, **accepted})
+
+
 def parse_note(note: str | None) -> Acceptance | None:
     """What the note of a publication accepts; None where everything had passed."""
-    if note is None:
+    document = loads(note or "{}")
+    if "accepted" not in document:
         return None
-    document = loads(note)
     return Acceptance(str(document["accepted"]), document.get("failed", {}))
+
+
+def parse_rollback(note: str | None) -> Rollback | None:
+    """The rollback that the note of a publication tells of; None where it was none."""
+    document = loads(note or "{}")
+    return Rollback(document["rollback"], document["reason"]) if "rollback" in document else None

@@ -11,6 +11,12 @@ from windowing.location import Location
 from windowing.spec.description import State, describe_window
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
+from windowing.spec.reserved import PUBLISHED
+
+
+def published_name(window: str) -> str:
+    """The name of the published table of a window, in the directory of its pipeline."""
+    return f"{PUBLISHED}/{window}"
 
 
 class Shape(Protocol):

@@ -79,8 +79,8 @@ class RunReport:
 class Published(TypedDict):
     """What readers see of an output: its `version`, the `run` that left it, and its `rows`.
 
-    They see it since the publication that is the ledger's `entry`, at a time in ISO 8601. Before
-    they saw the version `previous`; None where there was none.
+    `watermark` is that of the run. They see it since the publication that is the ledger's `entry`,
+    at a time in ISO 8601. Before they saw the version `previous`; None where there was none.
     """
 
     version: int
@@ -89,24 +89,39 @@ class Published(TypedDict):
     previous: int | None
     entry: int
     at: str
+    watermark: str | None
 
 
 @dataclass(frozen=True)
 class Publication:
     """What is published: the run, and each output by its window.
 
-    `accepted` is the reason that was given for publishing although expectations failed. `held` has
-    the outputs that were not published, and the expectations that they fail.
+    `number` is that of the publication, which readers see since `at`, and `watermark` that of the
+    run; both are times in ISO 8601. They are None where nothing is published, and the last one also
+    where no event was accepted. `accepted` is the reason that was given for publishing although
+    expectations failed. `held` has the outputs that were not published, and the expectations that
+    they fail.
     """
 
     run: int
     outputs: dict[str, Published]
     accepted: str | None = None
     held: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    number: int | None = None
+    at: str | None = None
+    watermark: str | None = None
 
     def as_json(self) -> dict[str, object]:
         """The publication as plain JSON values."""
-        return plain_fields(self)
+        return {
+            "publication": self.number,
+            "at": self.at,
+            "run": self.run,
+            "watermark": self.watermark,
+            "outputs": self.outputs,
+            "accepted": self.accepted,
+            "held": {window: list(broken) for window, broken in self.held.items()},
+        }
 
 
 def _followed_as_json(followed: Followed) -> dict[str, object]:

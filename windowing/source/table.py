@@ -22,6 +22,7 @@ from windowing.source.frame import shape_rows
 from windowing.source.names import clash_of_columns, clash_of_parts
 from windowing.source.rewrites import Rewrite, find_rewrites
 from windowing.source.rule import CLOCK_SKEW_US
+from windowing.source.upstream import describe_unpublished
 from windowing.source.widening import schemas_over_time
 from windowing.spec.aggregate_description import Takes, describe_aggregate
 from windowing.spec.description import describe_window
@@ -113,7 +114,8 @@ def describe_missing(pipeline: Pipeline) -> str:
         how = f"a path needs a slash, as in ./{table}, and a catalog Spark's settings that name it"
         what = f"called {table.text!r} in Spark's catalog; {how}"
     else:
-        what = f"at {table.text!r}; create it or correct the path"
+        why = describe_unpublished(table) or "create it or correct the path"
+        what = f"at {table.text!r}; {why}"
     return f"{where}source.table: there is no Delta table {what}"
 
 

@@ -50,6 +50,8 @@ SOURCE_COLUMNS = ("judged_by",)
 
 COUNTS = ("inserted", "updated", "deleted", "overflow", "empty")
 """What the ledger counts for each window, under the name {window}.{count}."""
+PUBLISHED = "published"
+"""The directory of a pipeline that has its published tables."""
 MISSED = "partial"
 """The ledger counts events that are late for a window under the name partial.{window}."""
 
@@ -97,7 +99,13 @@ def _check_computed_column(field: str, name: str, changes: str) -> None:
 
 
 def check_windows(names: Collection[str]) -> None:
-    """Raises SpecError if the ledger would count two windows' rows under one name."""
+    """Raises SpecError if a window has the name of the directory of published tables.
+
+    It does, too, if the ledger would count two windows' rows under one name.
+    """
+    if PUBLISHED in names:
+        wrong = f"'{PUBLISHED}' is the directory of the published tables"
+        raise SpecError(f"windows.{PUBLISHED}", f"{wrong}; give the window another name")
     if MISSED not in names:
         return
     for other in names:

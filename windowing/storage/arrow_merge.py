@@ -78,10 +78,10 @@ def tell_feed(stored: pa.Table, changed: pa.Table, matches: Matches, clauses: Cl
     updated = after.take(matches.changed).filter(pc.invert(is_deleted))
     return pa.concat_tables(
         [
-            _tell(before.filter(is_deleted), "delete"),
-            _tell(before.filter(pc.invert(is_deleted)), "update_preimage"),
-            _tell(updated, "update_postimage"),
-            _tell(after.filter(is_insert), "insert"),
+            tell_change(before.filter(is_deleted), "delete"),
+            tell_change(before.filter(pc.invert(is_deleted)), "update_preimage"),
+            tell_change(updated, "update_postimage"),
+            tell_change(after.filter(is_insert), "insert"),
         ]
     )
 
@@ -95,5 +95,6 @@ def _list_numbers(rows: pa.Table) -> pa.Array:
     return pa.array(np.arange(rows.num_rows))
 
 
-def _tell(rows: pa.Table, change: str) -> pa.Table:
+def tell_change(rows: pa.Table, change: str) -> pa.Table:
+    """The rows of a change feed of which `change` says what has become of them."""
     return rows.append_column(_CHANGE, pa.array([change] * rows.num_rows, pa.string()))

@@ -104,6 +104,15 @@ def tell_changes(file: ParquetFile) -> Action:
     return {"cdc": sized}
 
 
+def without_change(action: Action) -> Action:
+    """The same line of a file, which tells readers of changes that no row has changed."""
+    return {kind: {**_as_dict(facts), "dataChange": False} for kind, facts in action.items()}
+
+
+def _as_dict(facts: object) -> dict[str, object]:
+    return dict(facts) if isinstance(facts, dict) else {}
+
+
 def commit(home: Location, version: int, operation: str, actions: Sequence[Action]) -> None:
     """Makes `version` of the table in `home` of `actions`; Busy where another commit made it.
 
@@ -116,9 +125,12 @@ def commit(home: Location, version: int, operation: str, actions: Sequence[Actio
         "isBlindAppend": False,
         "engineInfo": "tidemark",
     }
-    lines = [{"commitInfo": info}, *actions]
-    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
-    create_commit(home, version, text.encode())
+    create_commit(home, version, render_actions([{"commitInfo": info}, *actions]))
+
+
+def render_actions(actions: Sequence[Action]) -> bytes:
+    """The lines of a commit as its file has them."""
+    return "".join(json.dumps(each, separators=(",", ":")) + "\n" for each in actions).encode()
 
 
 def create_commit(home: Location, version: int, content: bytes) -> None:

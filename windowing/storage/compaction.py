@@ -6,10 +6,10 @@ from deltalake import DeltaTable
 from windowing.errors import Busy
 from windowing.location import Location
 from windowing.storage.commit_file import (
-    Action,
     DataFile,
     add_file,
     remove_file,
+    without_change,
     write_kept_file,
 )
 from windowing.storage.control import (
@@ -65,13 +65,4 @@ def _replace_files(path: Location, table: DeltaTable, files: list[DataFile]) -> 
     rows = pa.concat_tables([read_file_as(place, schema) for place in places])
     written = add_file(write_kept_file(path, rows), list_pruned(table))
     actions = [*map(remove_file, files), written]
-    commit_next(path, table, "OPTIMIZE", [_without_change(action) for action in actions])
-
-
-def _without_change(action: Action) -> Action:
-    """The same line, which tells readers of changes that no row has changed."""
-    return {kind: {**_as_dict(facts), "dataChange": False} for kind, facts in action.items()}
-
-
-def _as_dict(facts: object) -> dict[str, object]:
-    return dict(facts) if isinstance(facts, dict) else {}
+    commit_next(path, table, "OPTIMIZE", [without_change(action) for action in actions])

@@ -242,18 +242,33 @@ def create_delta(path: Location, schema: Schema, properties: Mapping[str, str]) 
     """
     check_next(path, 0)
     # On shared storage delta-rs would look 13 times whether there is a table.
-    with TemporaryDirectory(prefix="tidemark-table-") as home:
-        made = DeltaTable.create(home, schema, configuration=dict(properties))
-        content = locate_commit(Location(home), 0).local.read_bytes()
+    made, content = _create_elsewhere(schema, properties)
     create_commit(path, 0, content)
     note_version(path, 0)
     return made
 
 
+def compose_creation(schema: Schema, properties: Mapping[str, str]) -> bytes:
+    """The lines of the commit that would create such a table."""
+    _, content = _create_elsewhere(schema, properties)
+    # The last line of delta-rs has no end.
+    return content.rstrip() + b"\n"
+
+
+def _create_elsewhere(schema: Schema, properties: Mapping[str, str]) -> tuple[DeltaTable, bytes]:
+    with TemporaryDirectory(prefix="tidemark-table-") as home:
+        made = DeltaTable.create(home, schema, configuration=dict(properties))
+        return made, locate_commit(Location(home), 0).local.read_bytes()
+
+
 def read_file_as(path: Location, schema: pa.Schema) -> pa.Table:
     """The rows of one file with the columns of `schema`; those that the file lacks are null."""
     with open_parquet(path) as file:
-        found = file.read()
+        return fit_columns(file.read(), schema)
+
+
+def fit_columns(found: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The same rows with the columns of `schema`; those that they lack are null."""
     columns = [
         found[field.name].cast(field.type)
         if field.name in found.column_names

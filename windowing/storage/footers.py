@@ -43,12 +43,17 @@ class ColumnFacts:
 
 @dataclass(frozen=True)
 class ParquetFile:
-    """A file of so many bytes with so many rows, and its columns by name."""
+    """A file of so many bytes with so many rows, and its columns by name.
+
+    `plain` is whether every reader takes its types. Many read times as INT96 as nanoseconds, which
+    end in the year 2262, and PyArrow can't filter by texts in views.
+    """
 
     path: Location
     bytes: int
     rows: int
     columns: Mapping[str, ColumnFacts]
+    plain: bool = True
 
 
 def read_footer(path: Location) -> ParquetFile:
@@ -60,7 +65,15 @@ def read_footer(path: Location) -> ParquetFile:
 def describe_parquet(path: Location, content: pa.NativeFile) -> ParquetFile:
     """What the footer of a file tells, whose `content` may not be at `path` yet."""
     file = _open_content(content)
-    return ParquetFile(path, content.size(), file.metadata.num_rows, _describe_columns(file))
+    columns, rows = _describe_columns(file), file.metadata.num_rows
+    return ParquetFile(path, content.size(), rows, columns, _has_plain_types(file))
+
+
+def _has_plain_types(file: pq.ParquetFile) -> bool:
+    stored = file.metadata.schema
+    if any(stored.column(place).physical_type == "INT96" for place in range(len(stored))):
+        return False
+    return not any("view" in str(kind) for kind in file.schema_arrow.types)
 
 
 @contextmanager

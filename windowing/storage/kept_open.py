@@ -158,6 +158,7 @@ def note_tables(directory: Location) -> None:
         return
     for name, version in copies.find_versions(directory).items():
         note_version(directory / name, version)
+        command.noted.add((directory / name).parent)
     command.noted.add(directory)
 
 

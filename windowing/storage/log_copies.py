@@ -174,17 +174,18 @@ class LogCopies:
     def find_versions(self, lake: Location) -> dict[str, int]:
         """The newest versions of all tables in a directory, by name: a look at all logs at once.
 
-        One request lists a thousand files; in a directory with more each log is looked at.
+        Tables in a directory of it are among them, by both names, unless that is a hidden one. One
+        request lists a thousand files; in a directory with more each log is looked at.
         """
         store = _store_of(lake)
         page = [*islice(store.list_tags(lake, ""), _PAGE)]
         if len(page) == _PAGE:
-            found = {name: self.find_version(lake / name) for name in store.list_directories(lake)}
-            return {name: version for name, version in found.items() if version >= 0}
+            return self._ask_each(store, lake)
         logs: dict[str, dict[str, str]] = defaultdict(dict)
         for path, tag in page:
             name, is_log, file = path.partition(f"/{_LOG}/")
-            if is_log and "/" not in name and "/" not in file:
+            is_hidden = name.startswith("_") and "/" in name
+            if is_log and name.count("/") < 2 and not is_hidden and "/" not in file:
                 logs[name][file] = tag
         for name, there in logs.items():
             copy = self._copy_of(lake / name)
@@ -192,6 +193,15 @@ class LogCopies:
                 copy.there = there
         newest = {name: _find_newest(there) for name, there in logs.items()}
         return {name: version for name, version in newest.items() if version >= 0}
+
+    def _ask_each(self, store: SharedStore, lake: Location) -> dict[str, int]:
+        """`find_versions` by a request for each log."""
+        found = {name: self.find_version(lake / name) for name in store.list_directories(lake)}
+        homes = [name for name, version in found.items() if version < 0 and name[:1] != "_"]
+        for home in homes:
+            for name in store.list_directories(lake / home):
+                found[f"{home}/{name}"] = self.find_version(lake / home / name)
+        return {name: version for name, version in found.items() if version >= 0}
 
     def open(self, table: Location, version: int | None, opens: Opener) -> DeltaTable | None:
         """A version of a table, without one the newest; None where there is none.

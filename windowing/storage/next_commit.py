@@ -3,7 +3,7 @@
 It follows the version that was opened, and nothing else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from deltalake import DeltaTable
 
@@ -40,7 +40,11 @@ def commit_next(
 
 def list_pruned(table: DeltaTable) -> list[str]:
     """The columns whose statistics readers look for in the log."""
-    allowed = table.metadata().configuration.get(_PRUNED)
-    if allowed is not None:
-        return [*allowed.split(",")]
-    return [field.name for field in table.schema().fields]
+    names = [field.name for field in table.schema().fields]
+    return choose_pruned(table.metadata().configuration, names)
+
+
+def choose_pruned(settings: Mapping[str, str], names: Sequence[str]) -> list[str]:
+    """The same of a table with these properties and columns."""
+    allowed = settings.get(_PRUNED)
+    return [*names] if allowed is None else [*allowed.split(",")]

@@ -3,6 +3,7 @@
 Files that Spark writes by itself, and those that a JVM locks, are not written through a store.
 """
 
+import errno
 import os
 import shutil
 from collections.abc import Hashable, Iterator, Mapping
@@ -50,6 +51,13 @@ class Store(Protocol):
 
     def create(self, file: Location, content: bytes) -> bool:
         """Writes a file unless there is one; whether it did. Of two at once, one does."""
+
+    def copy(self, source: Location, target: Location) -> None:
+        """Gives the file at `source` a second place, in the same kind of storage.
+
+        Both are independent of each other. A file that is at `target` already stays, so no other
+        one may ever be written there. FileNotFoundError where there is no file at `source`.
+        """
 
     def list_names(self, directory: Location) -> Iterator[str]:
         """The names of the files and directories in a directory, in no order.
@@ -166,6 +174,19 @@ class LocalStore:
             draft.unlink(missing_ok=True)
         return True
 
+    def copy(self, source: Location, target: Location) -> None:
+        """Gives a file a second name, by a link where the file system has links."""
+        target.local.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            # No file of a lake is changed where it lies, so both names may be of the same bytes.
+            os.link(source.local, target.local)
+        except FileExistsError:
+            return
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            self.create(target, source.local.read_bytes())
+
     def list_names(self, directory: Location) -> Iterator[str]:
         """The names of the files and directories in a directory."""
         with suppress(FileNotFoundError, NotADirectoryError), os.scandir(directory.local) as found:
@@ -201,6 +222,8 @@ def _sync_directory(path: Path) -> None:
         os.close(opened)
 
 
+_NO_LINKS = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS)
+"""The errors of a file that can't have another name there."""
 _LOCAL = LocalStore()
 _SECONDS = 30.0
 """How long a request may take; a store that does not answer is an error within a minute."""

@@ -33,6 +33,7 @@ COMMANDS = (
     "validate",
     "publish",
     "explain",
+    "diff",
     "show",
     "late",
     "state",

@@ -1,10 +1,11 @@
 """The pointer on a store that machines share: it goes forward alone. No Spark."""
 
 import json
+from pathlib import Path
 
 import pytest
 
-from jobs.diagnosis.pointer import POINTER, advance_pointer, read_pointed_step
+from jobs.diagnosis.pointer import POINTER, Pointed, advance_pointer, read_pointer
 from tests.support.leased_process import describe_trips
 from windowing.errors import Busy
 from windowing.location import Location
@@ -23,12 +24,12 @@ def test_a_pointer_is_not_replaced_by_one_of_an_earlier_step(shared_home: Locati
     advance_pointer(trips, copy_of(7), 7)
     with pytest.raises(Busy, match="another command has published since"):
         advance_pointer(trips, copy_of(5), 5)
-    assert read_pointed_step(trips) == 7
+    assert read_pointer(trips).step == 7
     # The same publication may be written again, and a damaged pointer is replaced.
     advance_pointer(trips, copy_of(7), 7)
     store_of(trips.root).write(trips.table(POINTER), b"{")
     advance_pointer(trips, copy_of(7), 7)
-    assert read_pointed_step(trips) == 7
+    assert read_pointer(trips).step == 7
 
 
 def test_a_pointer_that_changes_meanwhile_is_read_again(
@@ -44,4 +45,21 @@ def test_a_pointer_that_changes_meanwhile_is_read_again(
     monkeypatch.setattr(S3Store, "replace", replace_late)
     with pytest.raises(Busy, match="another command has published since"):
         advance_pointer(trips, copy_of(5), 5)
-    assert read_pointed_step(trips) == 9
+    assert read_pointer(trips).step == 9
+
+
+def test_what_a_pointer_names_is_read_leniently(tmp_path: Path) -> None:
+    trips = load_pipeline(describe_trips(Location(str(tmp_path))))
+    assert read_pointer(trips) == Pointed()
+    contents = {
+        b'{"seq": 3}': Pointed(3),
+        b'{"seq": 3, "outputs": {"hourly": {"version": 7}}}': Pointed(3, {"hourly": 7}),
+        b'{"seq": null, "outputs": {}}': Pointed(),
+        b'{"seq": 3, "outputs": {"hourly": 7, "daily": {"version": "8"}}}': Pointed(3),
+        b'{"seq": 3, "outputs": []}': Pointed(3),
+        b"[]": Pointed(),
+        b"\xff": Pointed(),
+    }
+    for content, expected in contents.items():
+        store_of(trips.root).write(trips.table(POINTER), content)
+        assert read_pointer(trips) == expected, content

@@ -74,10 +74,23 @@ def test_outputs_contain_no_run_that_the_ledger_has_not_begun() -> None:
 
 def test_the_pointer_is_at_most_as_new_as_the_ledger() -> None:
     published = LedgerHistory((*PAST.entries, LedgerEntry(PUBLISH, seq=12)))
-    assert not [*of_pointer(None, PAST), *of_pointer(12, published), *of_pointer(11, published)]
+    for step, past in ((None, PAST), (12, published), (11, published)):
+        assert not [*of_pointer(step, {}, past)]
     for step, past in ((13, published), (0, PAST)):
-        (found,) = of_pointer(step, past)
+        (found,) = of_pointer(step, {}, past)
         assert (found.code, found.repair) == ("POINTER_NEWER", RECOVER)
+
+
+def test_the_pointer_names_the_versions_that_the_ledger_has_published() -> None:
+    entry = LedgerEntry(PUBLISH, seq=12, versions={"hourly": 7, "daily": 3})
+    published = LedgerHistory((*PAST.entries, entry))
+    for step, versions in ((12, {"hourly": 7}), (11, {"hourly": 6}), (None, {})):
+        assert not [*of_pointer(step, versions, published)]
+    (found,) = of_pointer(12, {"hourly": 7, "daily": 4, "weekly": 1}, published)
+    expected = "it names version 4 of daily, and step 12 of the ledger has published version 3"
+    assert (found.code, found.repair, found.found) == ("POINTER_CHANGED", RECOVER, expected)
+    (found,) = of_pointer(12, {"weekly": 1}, published)
+    assert found.found.endswith("has published none")
 
 
 def test_tables_of_another_pipeline_are_moved_by_whoever_put_them_there() -> None:

@@ -308,6 +308,11 @@ CASES: list[tuple[dict[str, Any], str, str]] = [
         for n in ("inserted", "updated", "deleted", "overflow", "empty")
     ],
     (
+        {"windows/published": SESSION},
+        "windows.published",
+        "'published' is the directory of the published tables; give the window another name",
+    ),
+    (
         {"source/columns": {"Judged_By": "a"}},
         "source.columns.Judged_By",
         "'Judged_By' is reserved; not allowed are judged_by and names that begin with '__'",

@@ -13,6 +13,7 @@ from windowing.location import Location
 from windowing.storage import compaction, control, log_copies
 from windowing.storage.files import locate_commit, read_commit_text
 from windowing.storage.kept_open import (
+    find_noted_version,
     has_commit,
     lake_seen,
     logs_copied,
@@ -248,6 +249,9 @@ def test_one_look_shows_the_tables_of_a_lake(
     control.create_table(other, SCHEMA)
     store_of(table).write(table.parent / "_docs" / "page.html", b"made up")
     store_of(table).write(table.parent / "_docs" / "_delta_log" / "made up", b"made up")
+    nested, hidden = (table.parent / home / "t" for home in ("published", "_check"))
+    for each in (nested, hidden):
+        control.create_table(each, SCHEMA)
     monkeypatch.setattr(log_copies, "_PAGE", page)
     s3_proxy.plan()
     with lake_seen(table.parent):
@@ -255,4 +259,9 @@ def test_one_look_shows_the_tables_of_a_lake(
             assert dict(s3_proxy.counts) == {"LIST": 1}
         assert (newest_version(table), newest_version(other)) == (3, 0)
         assert not has_commit(table.parent / "_docs")
+        assert find_noted_version(nested) == newest_version(nested) == 0
+        assert find_noted_version(hidden) is None, "no command commits to it"
+        asked = dict(s3_proxy.counts)
+        assert not has_commit(nested.parent / "other")
+        assert dict(s3_proxy.counts) == asked, "all that lie there are known"
         assert list_runs(table) == [0, 1, 2]

@@ -1,0 +1,1 @@
+"""Published tables, and publications by their numbers."""

@@ -1,0 +1,100 @@
+"""Which earlier publication is published again, and whether its rows are all still there."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from windowing.errors import UsageError
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import PUBLISH, LedgerEntry
+from windowing.merge.rule import complete_table
+from windowing.report.publications import find_undone
+from windowing.report.text import instant_us
+from windowing.spec.pipeline import Pipeline
+from windowing.storage.control import TableError
+from windowing.storage.store import store_of
+from windowing.storage.version_files import PlainFile, VersionFiles, list_version
+
+_UNDONE = {"evolve_done": "the spec was changed"}
+
+
+def find_publication(pipeline: Pipeline, past: LedgerHistory, number: int) -> LedgerEntry:
+    """The publication of that number; UsageError with those there are where there is none."""
+    published = [entry for entry in past.entries if entry.step == PUBLISH]
+    for entry in published:
+        if entry.seq == number:
+            return entry
+    known = ", ".join(str(entry.seq) for entry in published[-5:]) or "none"
+    raise UsageError(
+        f"{pipeline.name} has no publication {number}; the last ones are {known}: "
+        "see `tidemark publish --list`"
+    )
+
+
+def choose_earlier(pipeline: Pipeline, past: LedgerHistory, number: int | None) -> LedgerEntry:
+    """The publication to go back to: that of a number, or the last one with other versions.
+
+    UsageError where there is none, or where an erasure or a change of the spec came after it, which
+    must not be undone for readers.
+    """
+    now = past.published
+    if now is None:
+        raise UsageError(f"{pipeline.name}: nothing is published yet, so nothing is rolled back")
+    if number is None:
+        earlier = [e for e in past.entries if e.step == PUBLISH and e.versions != now.versions]
+        if not earlier:
+            raise UsageError(f"{pipeline.name} has no publication of other versions")
+        chosen = earlier[-1]
+    else:
+        chosen = find_publication(pipeline, past, number)
+    undone = find_undone(past, chosen)
+    if undone is not None:
+        what = _UNDONE.get(undone.step, "rows were erased")
+        raise UsageError(
+            f"{pipeline.name}: publication {chosen.seq} can't be published again, because {what} "
+            f"since then ({instant_us(undone.at)})"
+        )
+    return chosen
+
+
+def list_earlier(pipeline: Pipeline, entry: LedgerEntry) -> Mapping[str, VersionFiles]:
+    """The files of the outputs as they were published.
+
+    UsageError where a version of an output, or of the table with which it is read, is gone.
+    """
+    found = {}
+    for window in pipeline.windows:
+        if window.name not in entry.versions:
+            continue
+        for table in dict.fromkeys((window.name, complete_table(pipeline, window).path.name)):
+            version = entry.versions.get(table)
+            if version is None:
+                continue
+            files = _list_there(pipeline, table, version)
+            if files is None:
+                raise UsageError(
+                    f"{pipeline.name}: publication {entry.seq} can't be read any more, because "
+                    f"files of {table}, version {version}, were deleted by maintenance"
+                )
+            if table == window.name:
+                found[table] = files
+    return found
+
+
+def _list_there(pipeline: Pipeline, table: str, version: int) -> VersionFiles | None:
+    """What a version of a table consists of; None where a file of it is gone."""
+    path = pipeline.table(table)
+    try:
+        found = list_version(path, version)
+    except TableError:
+        return None
+    there = set(store_of(path).list_names(path))
+    missing = [*_find_missing(found.files, there)]
+    return None if missing else found
+
+
+def _find_missing(files: Iterable[PlainFile], there: set[str]) -> Iterator[PlainFile]:
+    for file in files:
+        if (
+            file.original.name not in there
+            and store_of(file.original).identify(file.original) is None
+        ):
+            yield file

@@ -1,0 +1,266 @@
+"""Publications by their numbers: listed, published again, and compared. No JVM."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from jobs.cli.main import main
+from jobs.diagnosis.pointer import POINTER, read_pointer
+from jobs.publish import publish, rebuild_pointer, roll_back
+from jobs.reset import holding, reset
+from tests.support.long_lived_pipeline import Crasher, ends_at
+from tests.support.published_lake import COLUMNS, IDENTITY, PublishedLake
+from tests.support.published_readers import open_delta, read_feed, tell_difference
+from windowing.doctor.rule import of_pointer
+from windowing.errors import UsageError
+from windowing.ledger.rule import ERASE_DONE, ERASE_INTENT, EVOLVE_DONE, PUBLISH, LedgerEntry
+from windowing.ledger.table import read_history, record_entries
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> PublishedLake:
+    """Three runs, each of them published."""
+    made = PublishedLake(tmp_path)
+    made.run({("EWR", 1): 1, ("JFK", 1): 5})
+    made.publish()
+    made.run({("EWR", 1): 2, ("EWR", 2): 7})
+    made.publish()
+    made.run({("JFK", 1): None, ("EWR", 2): 8})
+    made.publish()
+    return made
+
+
+def numbers(lake: PublishedLake) -> list[int]:
+    """The numbers of all publications."""
+    entries = read_history(lake.pipeline).entries
+    return [entry.seq for entry in entries if entry.step == PUBLISH]
+
+
+def tidemark(command: str, lake: PublishedLake, *words: str, code: int = 0) -> Result:
+    """What `tidemark COMMAND SPEC WORDS` printed; it ended with `code`."""
+    line = [command, str(lake.spec), *words]
+    result = CliRunner().invoke(main, line, prog_name="tidemark")
+    assert result.exit_code == code, result.output
+    return result
+
+
+def answer(command: str, lake: PublishedLake, *words: str) -> dict[str, Any]:
+    """What it printed as JSON."""
+    found: dict[str, Any] = json.loads(tidemark(command, lake, *words, "--json").stdout)
+    return found
+
+
+def test_the_table_shows_what_was_published_and_nothing_newer(lake: PublishedLake) -> None:
+    shown = lake.newest
+    assert lake.read() == shown
+    lake.run({("EWR", 1): 9})
+    assert lake.read() == shown
+    lake.publish()
+    assert lake.read() == lake.newest
+    assert open_delta(lake.table).version() == 3
+
+
+def test_the_pointer_has_time_and_watermark(lake: PublishedLake) -> None:
+    pointer = json.loads(lake.pipeline.table(POINTER).local.read_text())
+    entry = read_history(lake.pipeline).published
+    assert entry is not None
+    assert (pointer["seq"], pointer["publication"]) == (entry.seq, entry.seq)
+    assert pointer["at"] == pointer["outputs"]["hourly"]["at"]
+    hour = "1970-01-01T03:00:00+00:00"
+    assert (pointer["watermark"], pointer["outputs"]["hourly"]["watermark"]) == (hour, hour)
+
+
+def test_publications_are_listed(lake: PublishedLake) -> None:
+    found = answer("publish", lake, "--list")["publications"]
+    assert [each["publication"] for each in found] == numbers(lake)
+    assert [each["run"] for each in found] == [1, 2, 3]
+    assert [each["watermark"][11:13] for each in found] == ["01", "02", "03"]
+    assert [each["outputs"] for each in found] == [{"hourly": n} for n in (1, 2, 3)]
+    assert {each["cause"] for each in found} == {"accepted"}
+    printed = tidemark("publish", lake, "--list").stdout
+    assert "accepted: tests are no analysts" in printed
+
+
+def test_before_the_first_publication_there_is_none(tmp_path: Path) -> None:
+    made = PublishedLake(tmp_path)
+    assert answer("publish", made, "--list") == {"publications": []}
+    assert "nothing is published yet" in tidemark("publish", made, "--list").stdout
+    made.run({("EWR", 1): 1})
+    wrong = tidemark("publish", made, "--rollback", "--reason", "x", code=2).stderr
+    assert "nothing is published yet" in wrong
+    assert "nothing is published yet" in tidemark("diff", made, code=2).stderr
+    assert not made.table.local.exists()
+
+
+def test_an_earlier_publication_is_published_again(lake: PublishedLake) -> None:
+    first, second, third = numbers(lake)
+    before, since = lake.read(), open_delta(lake.table).version()
+    done = answer("publish", lake, "--rollback", str(first), "--reason", "wrong fares")
+    assert (done["rolled_back_to"], done["changed"], done["run"]) == (first, True, 1)
+    assert [(row["place"], row["n"]) for row in lake.read()] == [("EWR", 1), ("JFK", 5)]
+    feed = sorted(map(sorted_items, read_feed(lake.table, since)))
+    due = tell_difference(before, lake.read(), IDENTITY)
+    assert feed == sorted(map(sorted_items, due))
+    (*_, last) = answer("publish", lake, "--list")["publications"]
+    assert (last["cause"], last["reason"]) == ("rollback", "wrong fares")
+    assert (last["rolled_back_to"], last["run"]) == (first, 1)
+    assert last["publication"] > third > second
+    assert lake.publish().run == 3
+    assert lake.read() == lake.newest
+
+
+def sorted_items(row: Any) -> str:
+    return repr(sorted(row.items()))
+
+
+def test_without_a_number_it_is_the_last_one_that_differs(lake: PublishedLake) -> None:
+    lake.publish()
+    done = answer("publish", lake, "--rollback", "--reason", "wrong fares")
+    assert done["rolled_back_to"] == numbers(lake)[1]
+    assert done["outputs"]["hourly"]["rows"] == 3
+
+
+def test_a_rollback_to_what_readers_see_records_nothing(lake: PublishedLake) -> None:
+    newest = numbers(lake)[-1]
+    done = answer("publish", lake, "--rollback", str(newest), "--reason", "sure")
+    assert not done["changed"]
+    assert numbers(lake)[-1] == newest
+    words = ("--rollback", str(newest), "--reason", "sure")
+    assert "nothing was recorded" in tidemark("publish", lake, *words).stdout
+
+
+@pytest.mark.parametrize("place", ["publish.noted", "publish.shared", "publish.shown"])
+def test_a_rollback_that_ends_anywhere_is_finished_when_it_is_repeated(
+    lake: PublishedLake, place: str
+) -> None:
+    first = numbers(lake)[0]
+    ends_at(Crasher(place), lambda: roll_back(lake.pipeline, first, "wrong fares"))
+    done = roll_back(lake.pipeline, first, "wrong fares")
+    assert not done.is_new
+    assert len(numbers(lake)) == 4
+    assert [(row["place"], row["n"]) for row in lake.read()] == [("EWR", 1), ("JFK", 5)]
+    assert open_delta(lake.table).version() == 3
+
+
+def test_a_publication_that_ends_anywhere_is_finished_by_the_next(lake: PublishedLake) -> None:
+    for n, place in enumerate(("publish.noted", "publish.shared", "publish.shown")):
+        lake.run({("EWR", 1): 10 + n})
+        ends_at(Crasher(place), lake.publish)
+        publish(lake.pipeline)
+        assert lake.read() == lake.newest, place
+        assert open_delta(lake.table).version() == 3 + n, place
+
+
+@pytest.mark.parametrize("step", [ERASE_DONE, ERASE_INTENT, EVOLVE_DONE])
+def test_what_was_erased_or_respecified_is_not_undone(lake: PublishedLake, step: str) -> None:
+    past = read_history(lake.pipeline)
+    after = LedgerEntry(step, run=3, at=1, versions={"hourly": 3})
+    record_entries(lake.pipeline, past, [after])
+    with pytest.raises(UsageError, match="can't be published again, because"):
+        roll_back(lake.pipeline, numbers(lake)[0], "wrong fares")
+
+
+def test_a_version_whose_files_are_gone_is_not_published_again(lake: PublishedLake) -> None:
+    for file in lake.output.local.glob("*.parquet"):
+        file.unlink()
+    with pytest.raises(UsageError, match=r"files of hourly, version 1, were deleted"):
+        roll_back(lake.pipeline, numbers(lake)[0], "wrong fares")
+    assert lake.read() == lake.newest, "what readers see lies elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("words", "wrong"),
+    [
+        (("--rollback", "1"), "--rollback needs --reason"),
+        (("--rollback", "1", "--reason", " "), "--rollback needs --reason"),
+        (("--reason", "x"), "--reason belongs to --rollback"),
+        (("--list", "--accept", "x"), "give one of"),
+        (("--rollback", "--list", "--reason", "x"), "give one of"),
+        (("--rollback", "77", "--reason", "x"), "no publication 77; the last ones are 2, 5, 8"),
+    ],
+)
+def test_wrong_options_are_told(lake: PublishedLake, words: tuple[str, ...], wrong: str) -> None:
+    assert wrong in tidemark("publish", lake, *words, code=2).stderr
+
+
+def test_a_diff_tells_what_differs(lake: PublishedLake) -> None:
+    first, _, third = map(str, numbers(lake))
+    found = answer("diff", lake, "--from", first, "--to", third)
+    assert (found["from"]["publication"], found["to"]["publication"]) == (int(first), int(third))
+    hourly = found["windows"]["hourly"]
+    assert (hourly["inserted"], hourly["updated"], hourly["deleted"]) == (1, 1, 1)
+    seen = [
+        (
+            row["change"],
+            (row["after"] or row["before"])["place"],
+            n_of(row["before"]),
+            n_of(row["after"]),
+        )
+        for row in hourly["rows"]
+    ]
+    assert seen == [
+        ("updated", "EWR", 1, 2),
+        ("deleted", "JFK", 5, None),
+        ("inserted", "EWR", None, 8),
+    ]
+    assert set(hourly["rows"][0]["after"]) == {*COLUMNS.names} - {"revision", "run"}
+    backwards = answer("diff", lake, "--from", third, "--to", first)["windows"]["hourly"]
+    changes = [row["change"] for row in backwards["rows"]]
+    assert changes == ["updated", "inserted", "deleted"]
+    printed = tidemark("diff", lake, "--from", first, "--to", third, "--limit", "1").stdout
+    assert "1 → 2" in printed
+    assert "1 of 3 rows; --limit shows more" in printed
+
+
+def n_of(row: dict[str, Any] | None) -> int | None:
+    return None if row is None else int(row["n"])
+
+
+def test_a_diff_is_that_since_the_last_publication(lake: PublishedLake) -> None:
+    assert "hourly: no row differs" in tidemark("diff", lake).stdout
+    lake.run({("EWR", 1): 3})
+    lake.run({("EWR", 1): 2, ("LGA", 5): 1})
+    found = answer("diff", lake)
+    assert found["to"] == {
+        "publication": None,
+        "run": 5,
+        "at": "1970-01-01T05:00:00+00:00",
+        "watermark": "1970-01-01T05:00:00+00:00",
+    }
+    hourly = found["windows"]["hourly"]
+    assert (hourly["inserted"], hourly["updated"], hourly["deleted"]) == (1, 0, 0)
+
+
+def test_a_diff_reads_files_where_commits_are_gone(lake: PublishedLake) -> None:
+    first, _, third = map(str, numbers(lake))
+    told = answer("diff", lake, "--from", first, "--to", third)
+    for file in (lake.output.local / "_change_data").iterdir():
+        file.unlink()
+    assert answer("diff", lake, "--from", first, "--to", third) == told
+    for file in lake.output.local.glob("*.parquet"):
+        file.unlink()
+    wrong = tidemark("diff", lake, "--from", first, code=2).stderr
+    assert "name later publications" in wrong
+
+
+def test_a_reset_deletes_published_tables_with_the_others(lake: PublishedLake) -> None:
+    assert "published/hourly" in holding(lake.pipeline).tables
+    assert not holding(lake.pipeline).others
+    assert "published/hourly" in reset(lake.pipeline).tables
+    assert not lake.pipeline.root.local.exists()
+
+
+def test_an_edited_pointer_is_found(lake: PublishedLake) -> None:
+    pointer = lake.pipeline.table(POINTER).local
+    said = json.loads(pointer.read_text())
+    said["outputs"]["hourly"]["version"] = 1
+    pointer.write_text(json.dumps(said))
+    pointed, past = read_pointer(lake.pipeline), read_history(lake.pipeline)
+    (found,) = of_pointer(pointed.step, pointed.versions, past)
+    assert found.code == "POINTER_CHANGED"
+    rebuild_pointer(lake.pipeline, past)
+    pointed = read_pointer(lake.pipeline)
+    assert not [*of_pointer(pointed.step, pointed.versions, past)]

@@ -1,0 +1,54 @@
+"""A pipeline that would read another's output before its expectations have passed. No JVM."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.published_lake import PublishedLake
+from windowing.errors import SpecError
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import DONE, LedgerEntry
+from windowing.location import Location
+from windowing.source.upstream import check_upstream, describe_unpublished
+from windowing.spec.load import load_pipeline
+from windowing.spec.pipeline import Pipeline
+
+SPEC = """
+name: days
+lake: lake
+source: {table: TABLE, event_time: window_start, key: [place]}
+watermark: {delay: 0 seconds}
+aggregates: {n: sum(n)}
+windows:
+  daily: {kind: tumbling, size: 1 day}
+"""
+BEGUN = LedgerHistory((LedgerEntry(DONE, 0, batch=0),))
+
+
+def reading(home: Path, table: str) -> Pipeline:
+    """A pipeline with that source."""
+    spec = home / "days.yaml"
+    spec.write_text(SPEC.replace("TABLE", table))
+    return load_pipeline(spec)
+
+
+def test_it_begins_with_the_published_table_alone(tmp_path: Path) -> None:
+    lake = PublishedLake(tmp_path)
+    first = LedgerHistory()
+    with pytest.raises(SpecError, match=r"name \S+/trips/published/hourly, which has what was"):
+        check_upstream(reading(tmp_path, "lake/trips/hourly"), first)
+    check_upstream(reading(tmp_path, "lake/trips/hourly"), BEGUN)
+    for table in ("lake/trips/published/hourly", "lake/bronze/trips", "lake/trips/_late"):
+        check_upstream(reading(tmp_path, table), first)
+    check_upstream(reading(tmp_path, "shop.orders"), first)
+    assert lake.pipeline.root.local.exists()
+
+
+def test_before_the_first_publication_it_says_so(tmp_path: Path) -> None:
+    lake = PublishedLake(tmp_path)
+    assert describe_unpublished(lake.table) == (
+        "nothing of hourly is published yet; `tidemark publish` trips first"
+    )
+    assert describe_unpublished(lake.output) is None
+    assert describe_unpublished(Location(f"{tmp_path}/published/hourly")) is None
+    assert describe_unpublished(Location("published.hourly")) is None

@@ -1,0 +1,100 @@
+"""What differs between two publications, or between what is published and the newest rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from windowing.report.text import plain
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two: a publication by its number, or the newest finished step (None)."""
+
+    publication: int | None
+    run: int | None
+    at: datetime | None
+    watermark: datetime | None
+
+    def as_json(self) -> dict[str, object]:
+        """The side as plain JSON values; times are ISO 8601 in UTC."""
+        return {
+            "publication": self.publication,
+            "run": self.run,
+            "at": None if self.at is None else self.at.isoformat(),
+            "watermark": None if self.watermark is None else self.watermark.isoformat(),
+        }
+
+
+@dataclass(frozen=True)
+class ChangedRow:
+    """A row on both sides; `before` is None where it was inserted, `after` where it was deleted."""
+
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any] | None
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The row as it is, or as it was where it is gone."""
+        return self.after or self.before or {}
+
+    @property
+    def change(self) -> str:
+        """What became of it."""
+        if self.before is None:
+            return "inserted"
+        return "deleted" if self.after is None else "updated"
+
+    def as_json(self) -> dict[str, object]:
+        """The row as plain JSON values."""
+        return {
+            "change": self.change,
+            "before": None if self.before is None else _to_plain(self.before),
+            "after": None if self.after is None else _to_plain(self.after),
+        }
+
+
+def _to_plain(row: Mapping[str, Any]) -> dict[str, object]:
+    return {name: plain(value) for name, value in row.items()}
+
+
+@dataclass(frozen=True)
+class OutputDifference:
+    """How many rows of an output were inserted, updated and deleted, and some of them in order."""
+
+    inserted: int
+    updated: int
+    deleted: int
+    rows: tuple[ChangedRow, ...]
+
+    @property
+    def count(self) -> int:
+        """How many rows differ."""
+        return self.inserted + self.updated + self.deleted
+
+    def as_json(self) -> dict[str, object]:
+        """The difference as plain JSON values."""
+        return {
+            "inserted": self.inserted,
+            "updated": self.updated,
+            "deleted": self.deleted,
+            "rows": [row.as_json() for row in self.rows],
+        }
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What leads from the side `since` to the side `until`, by window."""
+
+    since: Side
+    until: Side
+    outputs: Mapping[str, OutputDifference]
+
+    def as_json(self) -> dict[str, object]:
+        """The comparison as plain JSON values."""
+        return {
+            "from": self.since.as_json(),
+            "to": self.until.as_json(),
+            "windows": {name: each.as_json() for name, each in self.outputs.items()},
+        }

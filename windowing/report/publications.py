@@ -1,0 +1,124 @@
+"""Every publication, as the ledger has it: what readers saw, since when, and why.
+
+ledger -> publications, oldest first
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from windowing.grid.zone import moment
+from windowing.ledger.acceptance import parse_note, parse_rollback
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import (
+    ERASE_DONE,
+    ERASE_INTENT,
+    EVOLVE_DONE,
+    PUBLISH,
+    LedgerEntry,
+)
+from windowing.report.rule import Publication
+
+VALIDATED, ACCEPTED, ROLLBACK, ERASURE = "validated", "accepted", "rollback", "erasure"
+"""Why there was a publication.
+
+Outputs were validated, or they failed and were accepted for a reason; an earlier publication was
+published again; or a key or value was erased.
+"""
+
+
+@dataclass(frozen=True)
+class PastPublication:
+    """A publication by its number, which is that of its entry in the ledger.
+
+    `outputs` are the versions by window. `rolled_back_to` is the number of the publication that a
+    rollback published again.
+    """
+
+    number: int
+    at: datetime
+    run: int | None
+    watermark: datetime | None
+    outputs: Mapping[str, int]
+    cause: str
+    reason: str | None = None
+    rolled_back_to: int | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """The publication as plain JSON values; times are ISO 8601 in UTC."""
+        return {
+            "publication": self.number,
+            "at": self.at.isoformat(),
+            "run": self.run,
+            "watermark": None if self.watermark is None else self.watermark.isoformat(),
+            "outputs": dict(self.outputs),
+            "cause": self.cause,
+            "reason": self.reason,
+            "rolled_back_to": self.rolled_back_to,
+        }
+
+
+@dataclass(frozen=True)
+class Publications:
+    """The publications of a pipeline, oldest first."""
+
+    found: tuple[PastPublication, ...]
+
+    def as_json(self) -> dict[str, object]:
+        """The publications as plain JSON values."""
+        return {"publications": [each.as_json() for each in self.found]}
+
+
+@dataclass(frozen=True)
+class RolledBack:
+    """That readers see the publication `to` again; `is_new` is whether they did not before."""
+
+    to: int
+    publication: Publication
+    is_new: bool
+
+    def as_json(self) -> dict[str, object]:
+        """The publication as plain JSON values."""
+        return {**self.publication.as_json(), "rolled_back_to": self.to, "changed": self.is_new}
+
+
+def list_publications(past: LedgerHistory, windows: tuple[str, ...]) -> list[PastPublication]:
+    """The publications, oldest first, with the outputs of these windows."""
+    found, erases = [], False
+    for entry in past.entries:
+        if entry.step in (ERASE_INTENT, ERASE_DONE):
+            erases = entry.step == ERASE_INTENT
+        if entry.step == PUBLISH:
+            found.append(_describe(past, entry, windows, erases=erases))
+    return found
+
+
+def _describe(
+    past: LedgerHistory, entry: LedgerEntry, windows: tuple[str, ...], *, erases: bool
+) -> PastPublication:
+    watermark_us = past.watermark_of(entry.run)
+    acceptance, rollback = parse_note(entry.note), parse_rollback(entry.note)
+    cause, reason = VALIDATED, None
+    if acceptance is not None:
+        cause, reason = ACCEPTED, acceptance.reason
+    if rollback is not None:
+        cause, reason = ROLLBACK, rollback.reason
+    if erases:
+        cause, reason = ERASURE, None
+    return PastPublication(
+        entry.seq,
+        moment(entry.at or 0),
+        entry.run,
+        None if watermark_us is None else moment(watermark_us),
+        {name: entry.versions[name] for name in windows if name in entry.versions},
+        cause,
+        reason,
+        None if rollback is None else rollback.to,
+    )
+
+
+def find_undone(past: LedgerHistory, entry: LedgerEntry) -> LedgerEntry | None:
+    """A later step that must not be undone for readers: an erasure, or a change of the spec."""
+    later = (each for each in past.entries if each.seq > entry.seq)
+    steps = (ERASE_INTENT, ERASE_DONE, EVOLVE_DONE)
+    return next((each for each in later if each.step in steps), None)

@@ -1,0 +1,40 @@
+"""A source that is an output of another pipeline: what is read of it is what was published."""
+
+from windowing.errors import SpecError
+from windowing.ledger.rule import LedgerExcerpt
+from windowing.ledger.table import LEDGER
+from windowing.location import Location
+from windowing.merge.rule import published_name
+from windowing.spec.pipeline import Pipeline
+from windowing.spec.reserved import PUBLISHED
+from windowing.storage.kept_open import has_commit
+
+
+def check_upstream(pipeline: Pipeline, past: LedgerExcerpt) -> None:
+    """Raises SpecError where a pipeline would begin with rows that no expectation has passed.
+
+    One that has read them already goes on, because its state was made of that table.
+    """
+    table = pipeline.source.table
+    if past.any_done or table.is_in_catalog or table.name.startswith("_"):
+        return
+    if _is_of_pipeline(table.parent):
+        published = table.parent / published_name(table.name)
+        raise SpecError(
+            "source.table",
+            f"{table} is an output of another pipeline, with rows that no expectation has passed "
+            f"yet; name {published}, which has what was published",
+            pipeline.file,
+        )
+
+
+def describe_unpublished(table: Location) -> str | None:
+    """Why there is no published table at that place yet; None where it is none of a pipeline."""
+    home = table.parent
+    if table.is_in_catalog or home.name != PUBLISHED or not _is_of_pipeline(home.parent):
+        return None
+    return f"nothing of {table.name} is published yet; `tidemark publish` {home.parent.name} first"
+
+
+def _is_of_pipeline(directory: Location) -> bool:
+    return has_commit(directory / LEDGER)
