@@ -105,6 +105,7 @@ RULES = (
     "windowing/location.py",
     "windowing/report/curve.py",
     "windowing/report/rows.py",
+    "windowing/source/backlog.py",
     "windowing/source/commits.py",
     "windowing/source/names.py",
     "windowing/source/rewrites.py",

@@ -4,7 +4,7 @@ It follows from the log alone: from the statistics of each file that such a comm
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -59,7 +59,7 @@ def find_rewrites(
             if "add" in action:
                 # What OPTIMIZE has written may be removed later, too.
                 file = action["add"]
-                known[_path_of(file)] = _read_figures(file, event_time)
+                known[_path_of(file)] = read_figures(file, event_time)
         if removed:
             written = [_apply_marks(known[_path_of(file)], file) for file in added]
             found.append(
@@ -83,13 +83,15 @@ def _path_of(file: Mapping[str, Any]) -> str:
     return unquote(file["path"])
 
 
-def _read_figures(file: Mapping[str, Any], event_time: str) -> FileFigures:
+def read_figures(file: Mapping[str, Any], event_time: str) -> FileFigures:
+    """What an action of a log says of the file that it adds, with the times of `event_time`."""
     stats = read_stats(file)
     low, high = (read_time(stats, end, event_time) for end in ("minValues", "maxValues"))
     return FileFigures(
         stats.get("numRecords"),
         None if low is None else micros(low),
         None if high is None else micros(high),
+        file.get("size", 0),
     )
 
 
@@ -99,7 +101,7 @@ def _apply_marks(figures: FileFigures | None, file: Mapping[str, Any]) -> FileFi
     if figures is None or figures.rows is None or not marks:
         return figures
     rows = figures.rows - int(marks["cardinality"])
-    return FileFigures(rows, figures.low_us, figures.high_us)
+    return replace(figures, rows=rows)
 
 
 def _sum_rows(files: Iterable[FileFigures | None]) -> int | None:

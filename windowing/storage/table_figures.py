@@ -75,7 +75,7 @@ def measure_table(path: Location) -> Size | None:
 
 @dataclass(frozen=True)
 class FileFigures:
-    """What a log says of a file: its rows, and its least and greatest time in a column.
+    """What a log says of a file: its rows, its least and greatest time in a column, its size.
 
     What is None is not known. Rows that a deletion vector marks are among the rows.
     """
@@ -83,6 +83,7 @@ class FileFigures:
     rows: int | None
     low_us: int | None
     high_us: int | None
+    bytes: int = 0
 
 
 def list_file_figures(path: Location, version: int, column: str) -> Mapping[str, FileFigures]:
@@ -101,7 +102,8 @@ def list_file_figures(path: Location, version: int, column: str) -> Mapping[str,
     rows = added.column("num_records").to_pylist()
     lows, highs = _read_instants(added, "min", column), _read_instants(added, "max", column)
     paths = [unquote(name) for name in added.column("path").to_pylist()]
-    return dict(zip(paths, map(FileFigures, rows, lows, highs), strict=True))
+    sizes = added.column("size_bytes").to_pylist()
+    return dict(zip(paths, map(FileFigures, rows, lows, highs, sizes), strict=True))
 
 
 def _read_instants(added: pa.Table, end: str, column: str) -> list[int | None]:
