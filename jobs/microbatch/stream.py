@@ -190,6 +190,9 @@ class Run:
         versions = self._read_versions()
         self._record_steps(replace(intent, step=DONE, counts=counts, versions=versions, note=note))
         crashpoint("batch.done")
+        if self.bound is not None:
+            # Spark deletes what a batch has shuffled and pinned once nothing refers to it.
+            spark_internals.collect_garbage(self.spark)
         self._tell_progress()
 
     def _measure_batch(self) -> dict[str, int]:

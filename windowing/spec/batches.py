@@ -10,8 +10,8 @@ from windowing.spec.words import quote_value
 from windowing.spec.yaml.document import BatchDocument
 from windowing.spec.yaml.fields import BYTES
 
-DEFAULT = BatchBound(rows=10_000_000, bytes=4_000_000_000)
-"""The bound where a spec names none."""
+DEFAULT = BatchBound(rows=50_000_000, bytes=8_000_000_000)
+"""The bound where a spec names none: as many rows as one batch was measured to read in 4 GiB."""
 _UNITS = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _SIZE = re.compile(r"([0-9]{1,15}) ?(B|kB|KB|MB|GB|TB)", re.ASCII)
 

@@ -17,7 +17,7 @@ def file(rows: int | None, size: int, low_us: int | None = 0) -> FileFigures:
 
 
 def taken(files: list[FileFigures], limit: int) -> list[list[FileFigures]]:
-    """The batches that Delta makes: a file is added while those before it do not reach the limit."""
+    """The batches that Delta makes: each ends with the file that reaches the limit."""
     batches: list[list[FileFigures]] = [[]]
     for each in files:
         if sum(f.bytes for f in batches[-1]) >= limit:

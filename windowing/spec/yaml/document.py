@@ -164,8 +164,8 @@ class SourceDocument(Document):
     )
     batch: BatchDocument | None = Field(
         None,
-        description="how much of a backlog one batch of a run reads; by default 10,000,000 rows "
-        "or 4 GB, where several batches surely give the result of one",
+        description="how much of a backlog one batch of a run reads; by default 50,000,000 rows "
+        "or 8 GB, where several batches surely give the result of one",
     )
 
 
