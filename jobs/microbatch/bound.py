@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from jobs.shortcuts.run_size import MANY_ROWS
-from windowing.admit.rule import suspicious_before
+from windowing.admit.rule import suspicious_before, suspicious_for_sessions
 from windowing.errors import SpecError
 from windowing.ledger.counts import BATCH_BYTES
 from windowing.ledger.offsets import is_inside_snapshot
@@ -98,17 +98,15 @@ def find_obstacle(
             f"the log of {pipeline.source.table} does not say how many rows each file has; "
             "give bytes instead of rows"
         )
-    late_before = suspicious_before(pipeline, watermark_us)
-    if late_before is None:
-        return None
     advice = "raise source.batch, or leave it out for this run"
-    if pipeline.source.changes == "feed":
+    is_feed = pipeline.source.changes == "feed"
+    if is_feed and suspicious_before(pipeline, watermark_us) is not None:
         return (
             f"{_describe(backlog)} are new and rows may be late; which of them a change of the "
             f"source brings back depends on the batch, so one has to read all; {advice}"
         )
-    low_us = backlog.low_us
-    if not pipeline.chained or (low_us is not None and low_us >= late_before):
+    late_before, low_us = suspicious_for_sessions(pipeline, watermark_us), backlog.low_us
+    if late_before is None or (low_us is not None and low_us >= late_before):
         return None
     names = join_names(window.name for window in pipeline.chained)
     return (

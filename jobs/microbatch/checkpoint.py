@@ -56,11 +56,7 @@ def checkpoint_to_end_of_version(pipeline: Pipeline, past: LedgerExcerpt) -> Ite
 
     Where a batch was begun, it is that one.
     """
-    files = dict(compose_files(pipeline, past))
-    if past.open_batch is None:
-        end = move_to_end(_find_end(pipeline, past, past.last_batch))
-        files[f"offsets/{past.last_batch + 1}"] = end
-    with _checkpoint_of(files) as checkpoint:
+    with _checkpoint_of(compose_to_end_of_version(pipeline, past)) as checkpoint:
         yield checkpoint
 
 
@@ -109,6 +105,15 @@ def compose_files(pipeline: Pipeline, past: LedgerExcerpt) -> Mapping[str, str]:
     if last >= 0:
         files[f"commits/{last}"] = _COMMITTED
     return files
+
+
+def compose_to_end_of_version(pipeline: Pipeline, past: LedgerExcerpt) -> Mapping[str, str]:
+    """The same for a stream that reads the rest of the version which the ledger ends inside of."""
+    files = compose_files(pipeline, past)
+    if past.open_batch is not None:
+        return files
+    end = move_to_end(_find_end(pipeline, past, past.last_batch))
+    return {**files, f"offsets/{past.last_batch + 1}": end}
 
 
 def _find_end(pipeline: Pipeline, past: LedgerExcerpt, batch: int) -> str:
