@@ -57,6 +57,7 @@ FRAMES = (
     "windowing/expressions/values.py",
     "windowing/ingest/fit.py",
     "windowing/panes/events.py",
+    "windowing/source/stream.py",
     "windowing/source/widening.py",
     "windowing/windows/aligned.py",
     "windowing/windows/change_points.py",
