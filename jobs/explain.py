@@ -17,6 +17,7 @@ from windowing.admit.rule import lateness_cuts
 from windowing.errors import StateRefused
 from windowing.grid.zone import moment
 from windowing.ledger.history import LedgerHistory
+from windowing.ledger.offsets import is_inside_version
 from windowing.ledger.table import read_history
 from windowing.location import Location
 from windowing.panes.rule import state_names, state_of
@@ -36,7 +37,8 @@ from windowing.windows.reach import windows_touched
 class News:
     """What of the source was not read yet: the commits from version `since` to `version`.
 
-    `files`, `rows` and `event_times` (first and last) are None where a commit doesn't record them.
+    `files`, `rows` and `event_times` (first and last) are None where a commit doesn't record them,
+    and where a run that was interrupted has read a part of one.
     `rewrites` names the commits that change rows already in the source, as (version, operation).
     """
 
@@ -150,7 +152,9 @@ def news(spark: SparkSession, pipeline: Pipeline, past: LedgerHistory, version: 
     # A commit is None where the log has been cleaned up since it was written.
     unread = commits(spark, pipeline, since, version)
     known = [c for c in unread if c is not None]
-    complete = len(known) == len(unread)
+    offsets = past.offsets(past.last_batch)
+    is_begun = offsets is not None and is_inside_version(offsets)
+    complete = len(known) == len(unread) and not is_begun
     return News(
         table=pipeline.source.table,
         version=version,

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from jobs.diagnosis.diagnose import prepare_run
 from jobs.locking import lock
+from jobs.microbatch.bound import Watch
 from jobs.microbatch.source_changes import Following
 from jobs.microbatch.stream import Run
 from jobs.recompute.plan import check_bounds
@@ -31,14 +32,20 @@ from windowing.spec.pipeline import Pipeline
 
 
 @in_exact_session
-def run(spark: SparkSession, pipeline: Pipeline, arrival: datetime | None = None) -> RunReport:
+def run(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    arrival: datetime | None = None,
+    watch: Watch = lambda progress: None,
+) -> RunReport:
     """Reads everything new, corrects every output and advances the watermark once.
 
     The report counts the rows read by outcome, and the changed rows by window. `arrival` (aware)
     stands for the host clock; the arrival never goes back, whatever it is. A failed run is finished
-    by the next one. Raises SourceMissing, StateRefused, Busy and SpecError.
+    by the next one. Where there is more to read than one batch may, `watch` is called with how far
+    the run has come. Raises SourceMissing, StateRefused, Busy and SpecError.
     """
-    return _read_new_rows(spark, pipeline, arrival, None)
+    return _read_new_rows(spark, pipeline, arrival, None, watch)
 
 
 @in_exact_session
@@ -74,7 +81,11 @@ def follow_rewrites(
 
 
 def _read_new_rows(
-    spark: SparkSession, pipeline: Pipeline, arrival: datetime | None, following: Following | None
+    spark: SparkSession,
+    pipeline: Pipeline,
+    arrival: datetime | None,
+    following: Following | None,
+    watch: Watch = lambda progress: None,
 ) -> RunReport:
     with lock.writer(spark, pipeline):
         crashpoint("run.locked")
@@ -89,7 +100,7 @@ def _read_new_rows(
         size = None if following else estimate_run_size(pipeline, past)
         new_rows = None if size is None else size.new_rows
         of_size = session_of_size(spark, size)
-        stream = Run(of_size, pipeline, past, arrival_us, schema, new_rows, following)
+        stream = Run(of_size, pipeline, past, arrival_us, schema, new_rows, following, watch)
         stream.drain()
         found = replace(
             stream.close(),

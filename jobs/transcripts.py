@@ -132,7 +132,8 @@ class Stage:
     def __init__(self, spark: SparkSession, play: Play, home: Location) -> None:
         self.spark = spark
         self.play = play
-        source = replace(play.pipeline.source, table=home / "_source")
+        # Each step is one batch, as a run of few rows is.
+        source = replace(play.pipeline.source, table=home / "_source", batch=None)
         self.pipeline = replace(play.pipeline, lake=home, source=source)
         self.schema = ", ".join(f"`{name}` {kind}" for name, kind in play.columns.items())
         own_tables.create(spark, source.table, delta.parse_columns(self.schema), _WITH_FEED)

@@ -8,6 +8,7 @@ import click
 from jobs.cli.format import print_run
 from jobs.cli.lock import probe_lock
 from jobs.cli.options import TIMES, Instant, common
+from jobs.cli.progress import watch_batches
 from jobs.cli.spark import open_to_write
 from jobs.cli.task_log import tell_scheduler
 from jobs.cli.validation import preload_expectations, validate_option, validate_written
@@ -51,7 +52,8 @@ def run(
     session = open_to_write(pipeline, profile)
     from jobs.run import run as run_once
 
-    report = run_once(session, pipeline, arrival)
+    with watch_batches(pipeline.name) as watch:
+        report = run_once(session, pipeline, arrival, watch)
     print_run(printer, pipeline, report)
     if validate:
         validate_written(printer, session, pipeline)

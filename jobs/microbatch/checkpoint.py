@@ -14,6 +14,7 @@ from uuid import uuid4
 from pyspark import SparkFiles
 
 from jobs.foreign_errors.control_errors import Refusal, refuse_table
+from windowing.ledger.offsets import is_inside_version, move_to_end
 from windowing.ledger.rule import LedgerExcerpt
 from windowing.ledger.table import LEDGER
 from windowing.source.rule import ends_with_rewrite
@@ -45,7 +46,29 @@ def checkpoint_behind(pipeline: Pipeline, past: LedgerExcerpt) -> Iterator[Check
     A batch that was begun is repeated with the rows that it had. Nobody else has the directory, and
     nothing needs it afterwards. Raises StateRefused where the ledger doesn't say where it ends.
     """
-    files = compose_files(pipeline, past)
+    with _checkpoint_of(compose_files(pipeline, past)) as checkpoint:
+        yield checkpoint
+
+
+@contextmanager
+def checkpoint_to_end_of_version(pipeline: Pipeline, past: LedgerExcerpt) -> Iterator[Checkpoint]:
+    """A checkpoint whose next batch reads the rest of the version that the ledger ends inside of.
+
+    Where a batch was begun, it is that one.
+    """
+    with _checkpoint_of(compose_to_end_of_version(pipeline, past)) as checkpoint:
+        yield checkpoint
+
+
+def ends_inside_version(past: LedgerExcerpt) -> bool:
+    """Whether the last batch that was begun has read, or is to read, a part of a version."""
+    last = past.last_batch if past.open_batch is None else past.open_batch
+    offsets = past.offsets(last)
+    return offsets is not None and is_inside_version(offsets)
+
+
+@contextmanager
+def _checkpoint_of(files: Mapping[str, str]) -> Iterator[Checkpoint]:
     # Spark deletes the directory above when it ends, so a killed process leaves nothing behind.
     with TemporaryDirectory(
         prefix="checkpoint-", dir=SparkFiles.getRootDirectory(), ignore_cleanup_errors=True
@@ -82,6 +105,15 @@ def compose_files(pipeline: Pipeline, past: LedgerExcerpt) -> Mapping[str, str]:
     if last >= 0:
         files[f"commits/{last}"] = _COMMITTED
     return files
+
+
+def compose_to_end_of_version(pipeline: Pipeline, past: LedgerExcerpt) -> Mapping[str, str]:
+    """The same for a stream that reads the rest of the version which the ledger ends inside of."""
+    files = compose_files(pipeline, past)
+    if past.open_batch is not None:
+        return files
+    end = move_to_end(_find_end(pipeline, past, past.last_batch))
+    return {**files, f"offsets/{past.last_batch + 1}": end}
 
 
 def _find_end(pipeline: Pipeline, past: LedgerExcerpt, batch: int) -> str:

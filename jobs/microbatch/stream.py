@@ -3,7 +3,7 @@
 stream (availableNow): for each batch intent, writes, done -> close: emission, watermark
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import replace
@@ -17,7 +17,13 @@ from pyspark.sql import types as T
 from jobs.diagnosis.spec_changes import made_by
 from jobs.diagnosis.tables import known_versions
 from jobs.foreign_errors.source_errors import explain_source_error
-from jobs.microbatch.checkpoint import Checkpoint, checkpoint_behind
+from jobs.microbatch.bound import Bound, Watch, find_bound, measure_progress
+from jobs.microbatch.checkpoint import (
+    Checkpoint,
+    checkpoint_behind,
+    checkpoint_to_end_of_version,
+    ends_inside_version,
+)
 from jobs.microbatch.context import Closing, RunContext
 from jobs.microbatch.emission import emit_outputs
 from jobs.microbatch.process import process_batch
@@ -34,7 +40,7 @@ from windowing.admit.rule import Quiet, advance_idle_watermark, advance_watermar
 from windowing.crash import crashpoint
 from windowing.grid.range import Range
 from windowing.grid.zone import micros
-from windowing.ledger.counts import add_counts, sum_entry_counts
+from windowing.ledger.counts import BATCH_BYTES, add_counts, sum_entry_counts
 from windowing.ledger.offsets import read_version_at
 from windowing.ledger.rule import (
     CLOSE,
@@ -60,7 +66,7 @@ from windowing.panes.rule import NO_BATCH
 from windowing.panes.table import Stamp
 from windowing.report.alarms import find_alarms, gather_figures, name_alarm_count
 from windowing.report.rule import RunReport, run_report
-from windowing.source import table as source
+from windowing.source import stream
 from windowing.source.frame import keep_inserts
 from windowing.spec.fingerprint import fingerprint
 from windowing.spec.pipeline import Pipeline
@@ -81,11 +87,13 @@ class Run:
         schema: T.StructType,
         new_rows: int | None = None,
         following: Following | None = None,
+        watch: Watch = lambda progress: None,
     ) -> None:
         """`schema` is the source's, which was read for this run.
 
         `new_rows` is how many rows there are to read; None where that is not known. The run is
-        refused by commits that removed rows of the source, unless it is `following` them.
+        refused by commits that removed rows of the source, unless it is `following` them. It is
+        watched by `watch` where it is cut into several batches.
         """
         self.spark = spark
         self.pipeline = pipeline
@@ -94,6 +102,8 @@ class Run:
         self.schema = schema
         self.new_rows = new_rows
         self.following = following
+        self.watch = watch
+        self.bound: Bound | None = None
         self.source_id = delta_log.known_table_id(spark, pipeline.source.table)
         self._written: dict[int, int] = {}
         # A run that was interrupted is finished under its own number.
@@ -104,17 +114,37 @@ class Run:
         """Streams the new rows of the source through `batch`.
 
         The first error of a batch is raised as it was, unless Delta's message has a known meaning.
+        SpecError where the spec bounds batches and one has to read everything.
         """
+        if self.following is None:
+            new_rows, past = self.new_rows, self.past
+            self.bound = find_bound(self.spark, self.pipeline, past, new_rows)
+            most_bytes = None if self.bound is None else self.bound.bytes
+            rows = stream.read_stream(self._stream_session, self.pipeline, most_bytes)
+            self._tell_progress()
+        else:
+            rows = stream.read_appended(self._stream_session, self.pipeline)
+            while ends_inside_version(self.past):
+                # What is compared with the source begins and ends with whole versions.
+                with checkpoint_to_end_of_version(self.pipeline, self.past) as checkpoint:
+                    self._drain_from(checkpoint, rows, {"once": True})
         with checkpoint_behind(self.pipeline, self.past) as checkpoint:
-            self._drain_from(checkpoint)
+            self._drain_from(checkpoint, rows, {"availableNow": True})
         crashpoint("run.drained")
 
-    def _drain_from(self, checkpoint: Checkpoint) -> None:
+    def _tell_progress(self) -> None:
+        if self.bound is not None:
+            names = [window.name for window in self.pipeline.windows]
+            self.watch(measure_progress(self.past, self.bound, names))
+
+    def _drain_from(
+        self, checkpoint: Checkpoint, rows: DataFrame, trigger: Mapping[str, bool]
+    ) -> None:
+        """Streams `rows` from where the checkpoint stands to where Spark's `trigger` ends."""
         failures: Failures = []
-        read = source.read_stream if self.following is None else source.read_appended
-        writer = read(self._stream_session, self.pipeline).writeStream
-        writer = writer.option("checkpointLocation", checkpoint.location).trigger(availableNow=True)
+        writer = rows.writeStream.option("checkpointLocation", checkpoint.location)
         batch = partial(self.batch, checkpoint)
+        writer = writer.trigger(**trigger)
         query = writer.foreachBatch(_keep_errors(batch, failures)).start()
         try:
             query.awaitTermination()
@@ -151,8 +181,7 @@ class Run:
         )
         read, row_by_row = self._choose_reading(rows)
         counts = process_batch(batch, keep_inserts(read), self._find_files)
-        if row_by_row:
-            counts = {**counts, ROW_BY_ROW: 1}
+        counts = {**counts, **self._measure_batch(), **({ROW_BY_ROW: 1} if row_by_row else {})}
         if self.following is None or touched is None:
             note = note_of(batch, read, self.past)
         else:
@@ -161,6 +190,16 @@ class Run:
         versions = self._read_versions()
         self._record_steps(replace(intent, step=DONE, counts=counts, versions=versions, note=note))
         crashpoint("batch.done")
+        if self.bound is not None:
+            # Spark deletes what a batch has shuffled and pinned once nothing refers to it.
+            spark_internals.collect_garbage(self.spark)
+        self._tell_progress()
+
+    def _measure_batch(self) -> dict[str, int]:
+        """How much of the source a batch is that is one of several."""
+        if self.bound is None:
+            return {}
+        return {BATCH_BYTES: spark_internals.measure_batch(self._stream_session)}
 
     @property
     def _reads_few(self) -> bool:
@@ -227,8 +266,8 @@ class Run:
                 return replace(report, published=self.past.is_published)
             self._record_steps(self._new_entry(OPEN, None, note=self._describe_maker()))
         of_batches = sum_entry_counts(done)
-        for name in (MIN_TIME, MAX_TIME):
-            # These are times, which have no sum.
+        for name in (MIN_TIME, MAX_TIME, BATCH_BYTES):
+            # Times have no sum, and the bytes are of the batches that there happened to be.
             of_batches.pop(name, None)
         of_emission = emit_outputs(self._describe_closing(done, after))
         counts = add_counts([of_batches, of_emission])

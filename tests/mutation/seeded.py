@@ -115,6 +115,27 @@ BUGS = (
         ("tests/jobs/microbatch/test_checkpoint.py",),
     ),
     Bug(
+        "a version that was read in part is taken for one that was read",
+        "jobs/microbatch/checkpoint.py",
+        "    return offsets is not None and is_inside_version(offsets)",
+        "    return False",
+        ("tests/jobs/microbatch/test_checkpoint.py",),
+    ),
+    Bug(
+        "a batch ends by the file with the most bytes for each row",
+        "windowing/source/backlog.py",
+        "max(1, min(limits))",
+        "max(1, *limits)",
+        ("tests/windowing/source/test_backlog.py",),
+    ),
+    Bug(
+        "sessions are read in batches whatever may be late",
+        "jobs/microbatch/bound.py",
+        "    if late_before is None or (low_us is not None and low_us >= late_before):",
+        "    if late_before is None or low_us is not None:",
+        ("tests/jobs/microbatch/test_bound.py",),
+    ),
+    Bug(
         "a run that is finished opens another",
         "jobs/microbatch/stream.py",
         "self.number = open_number or past.last_run + 1",

@@ -8,6 +8,7 @@ python -m tests.support.killed_process SPEC NTH python|jvm|group run|ingest|back
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -93,6 +94,19 @@ def light(home: Path) -> dict[str, str]:
         **os.environ,
         "PYSPARK_SUBMIT_ARGS": f"--properties-file {_settings(home)} pyspark-shell",
     }
+
+
+def start(home: Path, spec: Path, nth: int, whom: str, step: str) -> "subprocess.Popen[str]":
+    """Such a process, of a group of its own; its settings lie in `home`."""
+    words = (str(spec), str(nth), whom, step)
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.support.killed_process", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=light(home),
+        start_new_session=True,
+    )
 
 
 @cache

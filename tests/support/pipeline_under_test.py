@@ -94,6 +94,7 @@ class Lab:
     idle_after: int | None = None
     shows: tuple[str, ...] = tuple(AGGREGATES)
     max_future: int = FAR
+    batch: dict[str, Any] | None = None
     schema: str = SCHEMA
     more: dict[str, Any] = field(default_factory=dict)
     landed: list[oracle.Event] = field(default_factory=list)
@@ -118,6 +119,7 @@ class Lab:
             "event_time": "ts",
             "key": ["key"],
             "order_by": ["seq"],
+            "batch": self.batch,
         }
         idle = {} if self.idle_after is None else {"idle_after": _us(self.idle_after)}
         return {
@@ -198,6 +200,11 @@ class Lab:
     def maintain(self) -> None:
         """Maintains the pipeline."""
         maintain(self.spark, self.pipeline)
+
+    def bound(self, batch: dict[str, Any] | None) -> None:
+        """The spec has this bound of a batch from now on."""
+        self.batch = batch
+        self.pipeline = load_pipeline(self.spec())
 
     def respecify(self, windows: tuple[oracle.Window, ...]) -> None:
         """The spec has these windows from now on; the next command sees it."""

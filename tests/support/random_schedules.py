@@ -87,7 +87,10 @@ class Lift(Step):
 
 @dataclass(frozen=True)
 class Schedule:
-    """What one test does: windows, lateness, clocks and steps; the same for the same seed."""
+    """What one test does: windows, lateness, clocks and steps; the same for the same seed.
+
+    `bound` is how many rows end a batch; None where the spec does not say.
+    """
 
     windows: tuple[Window, ...]
     lateness: int | None
@@ -96,6 +99,7 @@ class Schedule:
     idle_after: int | None
     max_future: int
     steps: tuple[Step, ...]
+    bound: int | None = None
 
     @property
     def cost(self) -> float:
@@ -131,7 +135,15 @@ def schedule(seed: int, many: int = 3) -> Schedule:
         idle_after=idle_after,
         max_future=rng.choice([0, 20 * MINUTE, HOUR, HOUR, FAR]),
         steps=tuple(replace(step, elsewhere=rng.random() < 0.3) for step in steps),
+        bound=_draw_bound(seed, known),
     )
+
+
+def _draw_bound(seed: int, known: tuple[Window, ...]) -> int | None:
+    """After how many rows a batch ends, where no window counts the empty ones of a whole run."""
+    if any(window.empty for window in known):
+        return None
+    return Random(f"bound {seed}").choice([None, 1, 7])
 
 
 def straggling(seed: int) -> Schedule:

@@ -11,7 +11,7 @@ length; TIDEMARK_FIRST_SEED with it begins elsewhere. The number in brackets is 
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count, islice, pairwise
 from pathlib import Path
@@ -36,6 +36,8 @@ from tests.support.random_schedules import (
     schedule,
     straggling,
 )
+from windowing.errors import SpecError
+from windowing.ledger.table import read_history
 from windowing.location import Location
 from windowing.storage import few_rows
 
@@ -55,6 +57,7 @@ def traits(seed: int) -> set[object]:
         *(("shown", w.empty, w.having is None) for w in windows),
         ("late", drawn.lateness is None, drawn.lateness == 0),
         ("idle", drawn.idle_after is None),
+        ("bound", drawn.bound is None),
         *((type(step), step.elsewhere) for step in drawn.steps),
         *(step.alters for step in drawn.steps if isinstance(step, Run)),
     }
@@ -88,6 +91,8 @@ SEEDS = (
 LARGE = SEEDS if MANY else [QUICK[1], pytest.param(QUICK[0], marks=pytest.mark.deep)]
 """The schedules whose runs are carried through as large ones."""
 
+PART = 6
+"""How many events a commit has where batches are bounded."""
 ALONE = (*USUAL[:3], 381, 624, 861)
 """Schedules that are played with events that come alone.
 
@@ -165,6 +170,8 @@ def play_schedule(
         drawn.idle_after,
         max_future=drawn.max_future,
     )
+    if drawn.bound is not None:
+        lab.bound({"rows": drawn.bound})
     if any(isinstance(step, Run) and step.alters == "widens" for step in drawn.steps):
         made_with_a_spare_column(lab)
     for before, step in pairwise([None, *drawn.steps]):
@@ -200,7 +207,7 @@ def take(lab: Lab, step: Step, plain: SparkSession) -> None:
         case Run():
             with working_in(lab, plain):
                 landed = land(lab, step)
-            lab.run_over(landed, step.arrival)
+            run_over(lab, landed, step.arrival)
         case Respec():
             lab.respecify(step.windows)
         case Backfill():
@@ -209,17 +216,42 @@ def take(lab: Lab, step: Step, plain: SparkSession) -> None:
             lab.maintain()
 
 
+def run_over(lab: Lab, landed: list[Event], arrival: int) -> None:
+    """A run over what has landed, in one batch where several might judge sessions otherwise."""
+    bound = lab.batch
+    before = read_history(lab.pipeline)
+    try:
+        lab.run_over(landed, arrival)
+    except SpecError as refused:
+        assert refused.field == "source.batch"
+        assert lab.lateness is not None and lab.pipeline.chained
+        assert not [e for e in read_history(lab.pipeline).entries[len(before.entries) :] if e.batch]
+        lab.bound(None)
+        lab.run_over(landed, arrival)
+        lab.bound(bound)
+
+
 def land(lab: Lab, step: Run) -> list[Event]:
     """What the batch brings to the source, whose schema may change in the middle of it."""
     if step.alters is None:
-        return lab.land(step.batch)
+        return land_in_parts(lab, step.batch)
     half = len(step.batch) // 2
-    first = lab.land(step.batch[:half])
+    first = land_in_parts(lab, step.batch[:half])
     if step.alters == "adds":
         add_column(lab)
     else:
         widen_column(lab)
-    return [*first, *lab.land(step.batch[half:])]
+    return [*first, *land_in_parts(lab, step.batch[half:])]
+
+
+def land_in_parts(lab: Lab, events: Sequence[Event]) -> list[Event]:
+    """The events in one commit, or in several where a batch may end between them."""
+    if lab.batch is None or not events:
+        return lab.land(events)
+    landed = []
+    for n in range(0, len(events), PART):
+        landed += lab.land(events[n : n + PART])
+    return landed
 
 
 def add_column(lab: Lab) -> None:

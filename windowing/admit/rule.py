@@ -87,8 +87,18 @@ def suspicious_before(pipeline: Pipeline, watermark_us: int | None) -> int | Non
     if watermark_us is None or lateness is None:
         return None
     instants = [cut.some_us for cut in lateness_cuts(pipeline, watermark_us)]
-    for session in pipeline.chained:
-        instants.append(watermark_us - lateness - session.gap_us + 1)
+    of_sessions = suspicious_for_sessions(pipeline, watermark_us)
+    if of_sessions is not None:
+        instants.append(of_sessions)
+    return max(instants, default=None)
+
+
+def suspicious_for_sessions(pipeline: Pipeline, watermark_us: int | None) -> int | None:
+    """The instant from which on no event can be late for a session; None while none can be."""
+    lateness = pipeline.watermark.allowed_lateness_us
+    if watermark_us is None or lateness is None:
+        return None
+    instants = [watermark_us - lateness - session.gap_us + 1 for session in pipeline.chained]
     return max(instants, default=None)
 
 

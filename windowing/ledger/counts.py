@@ -4,6 +4,9 @@ from collections.abc import Iterable, Mapping
 
 from windowing.ledger.rule import LedgerEntry
 
+BATCH_BYTES = "batch_bytes"
+"""The count of bytes of the files of a batch that is one of several, by which its run is cut."""
+
 
 def sum_entry_counts(entries: Iterable[LedgerEntry]) -> dict[str, int]:
     """The counts of several batches together."""

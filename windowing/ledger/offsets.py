@@ -1,7 +1,7 @@
 """Where a stream over a Delta table stands, as the text that Spark keeps of it says. No Spark."""
 
 from collections.abc import Mapping
-from json import loads
+from json import dumps, loads
 from typing import Any
 
 
@@ -12,6 +12,24 @@ def read_version_at(offsets: str) -> int:
     # Once it has read a version to its end, Delta names the next one, with an index below 0.
     begun = int(offset["index"]) >= 0 or bool(offset["isStartingVersion"])
     return version if begun else version - 1
+
+
+def is_inside_version(offsets: str) -> bool:
+    """Whether a version was read in part, or was not seen to have been read to its end."""
+    return int(parse_offset(offsets)["index"]) >= 0
+
+
+def is_inside_snapshot(offsets: str) -> bool:
+    """The same of the version with which the stream began, of which it reads every row."""
+    return bool(parse_offset(offsets)["isStartingVersion"]) and is_inside_version(offsets)
+
+
+def move_to_end(offsets: str) -> str:
+    """Where the stream stands once it has read the rest of the version it is inside of."""
+    *above, _ = offsets.splitlines()
+    offset = dict(parse_offset(offsets))
+    end = {"reservoirVersion": offset["reservoirVersion"] + 1, "index": -1}
+    return "\n".join([*above, dumps({**offset, **end, "isStartingVersion": False})])
 
 
 def parse_offset(offsets: str) -> Mapping[str, Any]:

@@ -88,7 +88,7 @@ def read_figures(file: Mapping[str, Any], event_time: str) -> FileFigures:
     text = file.get("stats")
     stats = json.loads(text) if text else {}
     low, high = (_read_time(stats.get(end, {}), event_time) for end in ("minValues", "maxValues"))
-    return FileFigures(stats.get("numRecords"), low, high)
+    return FileFigures(stats.get("numRecords"), low, high, file.get("size", 0))
 
 
 def _read_time(values: Mapping[str, Any], column: str) -> int | None:

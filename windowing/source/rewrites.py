@@ -4,7 +4,7 @@ It follows from the log alone: from the statistics of each file that such a comm
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -87,7 +87,7 @@ def _apply_marks(figures: FileFigures | None, file: Mapping[str, Any]) -> FileFi
     if figures is None or figures.rows is None or not marks:
         return figures
     rows = figures.rows - int(marks["cardinality"])
-    return FileFigures(rows, figures.low_us, figures.high_us)
+    return replace(figures, rows=rows)
 
 
 def _sum_rows(files: Iterable[FileFigures | None]) -> int | None:

@@ -1,4 +1,4 @@
-"""The Delta source: its stream, its identity, and whether its columns still fit the spec."""
+"""The Delta source: its identity, its commits, and whether its columns still fit the spec."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -77,26 +77,6 @@ The clock of a named zone may show one time twice, so a zone is an offset.
 
 _Problem = tuple[str, str]
 """A field and what is wrong with it."""
-
-
-def read_stream(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
-    """What is new in the source since its stream stood last, as it is stored."""
-    feed = {"readChangeFeed": "true"} if pipeline.source.changes == "feed" else {}
-    return _stream(spark, pipeline, feed)
-
-
-def read_appended(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
-    """What was appended to the source since its stream stood last, as it is stored.
-
-    Commits that removed rows are passed over as a whole, with the rows that they added.
-    """
-    return _stream(spark, pipeline, {"skipChangeCommits": "true"})
-
-
-def _stream(spark: SparkSession, pipeline: Pipeline, options: Mapping[str, str]) -> DataFrame:
-    reader = spark.readStream.format("delta").option("maxFilesPerTrigger", 1_000_000)
-    reader, table = reader.options(**options), pipeline.source.table
-    return reader.table(table.sql) if table.is_in_catalog else reader.load(table.hadoop)
 
 
 def schema(spark: SparkSession, pipeline: Pipeline) -> T.StructType:
@@ -347,10 +327,16 @@ def list_rewrites(
     texts = [(n, text) for n, text in _read_texts(table, since, version) if text is not None]
     if not any('"remove"' in text for _, text in texts):
         return ()
-    column = pipeline.source.event_time.column or ""
-    stored = {field.name: field for field in delta_log.known_schema(spark, table).fields}
-    event_time = column if column in stored and _has_bounds(stored[column]) else ""
+    event_time = find_bounded_time(spark, pipeline)
     return find_rewrites(texts, list_file_figures(table, since - 1, event_time), event_time)
+
+
+def find_bounded_time(spark: SparkSession, pipeline: Pipeline) -> str:
+    """The column of event times, if statistics show when its values lie; else an empty text."""
+    column = pipeline.source.event_time.column or ""
+    table = delta_log.home(spark, pipeline.source.table)
+    stored = {field.name: field for field in delta_log.known_schema(spark, table).fields}
+    return column if column in stored and _has_bounds(stored[column]) else ""
 
 
 def _has_bounds(field: T.StructField) -> bool:

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from windowing.errors import SpecError
 from windowing.location import Location
 from windowing.spec.aggregates import parse_aggregate, read_columns
+from windowing.spec.batches import build_bound, check_bound
 from windowing.spec.duration import Duration
 from windowing.spec.expressions.parse import parse_expression
 from windowing.spec.files import build_files, check_apart
@@ -198,6 +199,7 @@ def _build_source(document: PipelineDocument, base: Base) -> Source:
         where=_parse_optional("source.where", written.where),
         files=None if written.files is None else build_files(written.files, document.name, base),
         needed_by=needed_by,
+        batch=None if written.batch is None else build_bound(written.batch),
     )
 
 
@@ -365,5 +367,6 @@ def _check_source(pipeline: Pipeline, given: str) -> None:
             f"{quote_value(given)} lies among this pipeline's own tables in {pipeline.root}; "
             "use another table or name",
         )
+    check_bound(pipeline)
     if pipeline.source.files is not None:
         check_apart(pipeline.source.files, pipeline.source.table)

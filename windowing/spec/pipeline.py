@@ -63,6 +63,17 @@ class Files:
 
 
 @dataclass(frozen=True)
+class BatchBound:
+    """How much one batch of a run reads: so many rows, and so many bytes of files.
+
+    A batch ends with the file that reaches a bound. None is no bound.
+    """
+
+    rows: int | None = None
+    bytes: int | None = None
+
+
+@dataclass(frozen=True)
 class Source:
     """The Delta table events are read from; event order is (event time, `event_id`, `order_by`).
 
@@ -70,6 +81,7 @@ class Source:
     computed, those among them that key, event time, id and order need. `parts` are computed, too:
     what only aggregates and windows read of structs, arrays and maps. They come and go with these.
     `needed_by` is the field of the spec that needs a column which the spec names by its path.
+    `batch` is None where the spec names no bound.
     """
 
     table: Location
@@ -85,6 +97,7 @@ class Source:
     files: Files | None = None
     parts: tuple[tuple[str, Expression], ...] = ()
     needed_by: tuple[tuple[str, str], ...] = ()
+    batch: BatchBound | None = None
 
     @property
     def computed(self) -> tuple[tuple[str, Expression], ...]:

@@ -33,7 +33,7 @@ _FREE_OF_PIPELINE = (
     "alarms",
     "placed_by",
 )
-_FREE_OF_SOURCE = ("table", "changes", "files", "parts", "needed_by")
+_FREE_OF_SOURCE = ("table", "changes", "files", "parts", "needed_by", "batch")
 _FREE_OF_SHOWN = ("change_feed", "empty_limit")
 """What may change in a live pipeline: where tables lie, when it runs, what is kept how long."""
 

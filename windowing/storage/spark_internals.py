@@ -110,6 +110,15 @@ def list_batch_files(stream: SparkSession) -> list[Location] | None:
     return [locate_uri(uri) for uri in uris]
 
 
+def measure_batch(stream: SparkSession) -> int:
+    """The bytes of the files of the batch that the stream has passed on; 0 where it has no files.
+
+    It has to be asked by the thread that the stream calls.
+    """
+    relation = _find_relation_of_batch(stream)
+    return 0 if relation is None else int(relation.location().sizeInBytes())
+
+
 def _in_session(relation: Any, spark: SparkSession) -> Any:
     """The same files, read with the settings of `spark`."""
     return relation.copy(

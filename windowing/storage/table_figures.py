@@ -89,7 +89,8 @@ def list_file_figures(path: Location, version: int, column: str) -> Mapping[str,
     rows = added.column("num_records").to_pylist()
     lows, highs = _read_instants(added, "min", column), _read_instants(added, "max", column)
     paths = [unquote(name) for name in added.column("path").to_pylist()]
-    return dict(zip(paths, map(FileFigures, rows, lows, highs), strict=True))
+    sizes = added.column("size_bytes").to_pylist()
+    return dict(zip(paths, map(FileFigures, rows, lows, highs, sizes), strict=True))
 
 
 def _read_instants(added: pa.Table, end: str, column: str) -> list[int | None]:

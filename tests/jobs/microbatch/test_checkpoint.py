@@ -6,7 +6,11 @@ from json import dumps, loads
 
 import pytest
 
-from jobs.microbatch.checkpoint import compose_files
+from jobs.microbatch.checkpoint import (
+    compose_files,
+    compose_to_end_of_version,
+    ends_inside_version,
+)
 from tests.windowing.cases import pipeline
 from windowing.errors import StateRefused
 from windowing.ledger.rule import CLOSE, DONE, INTENT, OPEN, SKIP, LedgerEntry, LedgerExcerpt
@@ -89,3 +93,33 @@ def test_a_ledger_that_does_not_say_where_it_ends_begins_no_stream_anew(batch: i
     told = [replace(e, offsets=None) if e.batch == batch else e for e in entries]
     with pytest.raises(StateRefused, match=rf"TABLE_CHANGED: .*_ledger .*batch {batch} "):
         compose_files(pipeline(), past_of(*told))
+
+
+INSIDE = 'v1\n{"batchWatermarkMs":0}\n%s'
+
+
+def inside(version: int, index: int, *, first: bool = False) -> str:
+    """Offsets inside a version, which may be the one that the stream began with."""
+    return INSIDE % dumps(
+        {"reservoirVersion": version, "index": index, "isStartingVersion": first, "id": "x"}
+    )
+
+
+def test_the_rest_of_a_version_is_a_batch_of_its_own() -> None:
+    opening, *batch = begun(0)
+    intent = replace(batch[0], run=1, offsets=inside(7, 3, first=True))
+    unfinished = past_of(opening, intent)
+    assert ends_inside_version(unfinished)
+    # A batch that was begun is repeated first.
+    files = compose_to_end_of_version(pipeline(), unfinished)
+    assert files["offsets/0"] == intent.offsets and "offsets/1" not in files
+
+    past = past_of(opening, intent, replace(intent, step=DONE))
+    assert ends_inside_version(past)
+    files = compose_to_end_of_version(pipeline(), past)
+    assert (files["offsets/0"], "commits/0" in files) == (intent.offsets, True)
+    assert files["offsets/1"] == inside(8, -1)
+
+    read = replace(intent, batch=1, offsets=files["offsets/1"])
+    assert not ends_inside_version(past_of(opening, intent, replace(intent, step=DONE), read))
+    assert not ends_inside_version(past_of())

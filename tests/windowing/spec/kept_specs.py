@@ -46,7 +46,12 @@ WRITTEN: dict[str, dict[str, Any]] = {
             "source/changes": "feed",
         }
     ),
-    "files": changed(**{"source/files": {"folder": "/drop", "columns": "/columns.yaml"}}),
+    "files": changed(
+        **{
+            "source/files": {"folder": "/drop", "columns": "/columns.yaml"},
+            "source/batch": {"rows": 5_000_000, "bytes": "2 GB"},
+        }
+    ),
     "nested": changed(
         aggregates={
             "n": {"call": "count()", "where": "trip.kind = 'taxi'"},

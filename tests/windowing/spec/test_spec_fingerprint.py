@@ -19,6 +19,7 @@ def of(spec: dict[str, Any]) -> str:
         {"lake": "/elsewhere"},
         {"source/table": "/data/bronze/others"},
         {"source/changes": "feed"},
+        {"source/batch": {"rows": 5}},
         {"schedule": GONE},
         {"expectations/suite": "others"},
         {"retention": {"refused": "1 day", "output": "2 days"}},

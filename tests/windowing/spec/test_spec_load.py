@@ -19,7 +19,7 @@ from windowing.grid.rule import Grid
 from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND, WEEK
 from windowing.spec.kinds import Aggregate, Expression, OutputPolicy, Sliding, Tumbling, Window
 from windowing.spec.load import load_pipeline
-from windowing.spec.pipeline import Alarms, EventTime, Retention, Watermark
+from windowing.spec.pipeline import Alarms, BatchBound, EventTime, Retention, Watermark
 
 ROOT = Path(__file__).parents[3]
 SMALL: dict[str, Any] = {
@@ -321,6 +321,24 @@ def test_freshness_and_alarms_are_read_and_hold_nothing_by_default() -> None:
     watched = load_pipeline(having(freshness="11 minutes", alarms=limits))
     assert watched.freshness_us == 11 * MINUTE
     assert watched.alarms == Alarms(0.1, 0, 2 * 366 * DAY, 20)
+
+
+@pytest.mark.parametrize(
+    ("written", "bound"),
+    [
+        (None, None),
+        ({"rows": 1}, BatchBound(1, None)),
+        ({"bytes": 5}, BatchBound(None, 5)),
+        ({"rows": 2_000, "bytes": "512 MB"}, BatchBound(2_000, 512_000_000)),
+        ({"bytes": " 2GB "}, BatchBound(None, 2_000_000_000)),
+        ({"bytes": "3 kB"}, BatchBound(None, 3_000)),
+    ],
+)
+def test_a_batch_has_the_bound_that_is_written(
+    written: dict[str, Any] | None, bound: BatchBound | None
+) -> None:
+    source = {**SMALL["source"], "batch": written}
+    assert load_pipeline(having(source=source)).source.batch == bound
 
 
 def test_retention_counts_the_longest_months() -> None:

@@ -452,6 +452,20 @@ CASES: list[tuple[dict[str, Any], str, str]] = [
     ({"alarms": {"max_age": "0 days"}}, "alarms.max_age", "'0 days' is not longer than 0"),
     ({"alarms": {"rows_factor": 0.5}}, "alarms.rows_factor", "0.5 is not a number from 1 to"),
     ({"alarms": {"rows_factor": float("nan")}}, "alarms.rows_factor", "is not a number from 1"),
+    ({"source/batch": {}}, "source.batch", "has neither rows nor bytes; give one of them"),
+    ({"source/batch": 1000}, "source.batch", "1000 is not a mapping"),
+    ({"source/batch": {"rows": 0}}, "source.batch.rows", "0 is not a number of rows from 1 on"),
+    ({"source/batch": {"rows": True}}, "source.batch.rows", "true is not a number of rows"),
+    ({"source/batch": {"rows": "1 million"}}, "source.batch.rows", "such as 5000000"),
+    ({"source/batch": {"bytes": 0}}, "source.batch.bytes", "0 is not a number of bytes from 1"),
+    ({"source/batch": {"bytes": "0 GB"}}, "source.batch.bytes", "'0 GB' is not a number of bytes"),
+    ({"source/batch": {"bytes": "2 gigs"}}, "source.batch.bytes", "a size such as '512 MB'"),
+    ({"source/batch": {"bytes": 1.5}}, "source.batch.bytes", "1.5 is not a number of bytes"),
+    (
+        {"source/batch": {"rows": 1}, "windows/hourly/empty": True},
+        "source.batch",
+        "can't be given with windows.hourly.empty, because empty_limit is for all empty windows",
+    ),
 ]
 
 

@@ -6,6 +6,7 @@ from pydantic import Discriminator, Field, Tag
 
 from windowing.spec.yaml.fields import (
     NAME_PATTERN,
+    Bytes,
     Call,
     Column,
     Document,
@@ -15,6 +16,7 @@ from windowing.spec.yaml.fields import (
     LengthOrForever,
     Name,
     Place,
+    RowCount,
     Share,
     Zone,
     require_text,
@@ -101,6 +103,19 @@ class FilesDocument(Document):
     )
 
 
+class BatchDocument(Document):
+    """How much one batch of a run reads; it ends with the file that reaches a bound."""
+
+    rows: RowCount | None = Field(
+        None, description="the rows after which a batch ends", examples=[5_000_000]
+    )
+    bytes: Bytes | None = Field(
+        None,
+        description="the bytes of files after which a batch ends: a number, or a text with a unit",
+        examples=["2 GB"],
+    )
+
+
 class SourceDocument(Document):
     """The Delta table events are read from."""
 
@@ -146,6 +161,11 @@ class SourceDocument(Document):
     )
     files: FilesDocument | None = Field(
         None, description="the files that `tidemark ingest` appends to the table"
+    )
+    batch: BatchDocument | None = Field(
+        None,
+        description="how much of a backlog one batch of a run reads; by default 50,000,000 rows "
+        "or 8 GB, where several batches surely give the result of one",
     )
 
 
@@ -295,6 +315,8 @@ def model_at(loc: Loc) -> type[Document] | None:
             return EventTimeDocument
         case ("source", "files"):
             return FilesDocument
+        case ("source", "batch"):
+            return BatchDocument
         case ("aggregates", _, ":mapping"):
             return AggregateDocument
         case ("windows", _, str() as tag):

@@ -98,6 +98,32 @@ Share = Annotated[float, require_number(_SHARE_FORM, 0, 1)]
 Factor = Annotated[float, require_number(_FACTOR_FORM, 1, 1_000_000)]
 
 
+ROW_COUNT = "a number of rows from 1 on, such as 5000000"
+BYTES = "a number of bytes from 1 on, or a size such as '512 MB' or '2 GB'"
+
+
+def _check_row_count(value: object) -> object:
+    """Lets whole numbers from 1 on through."""
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+        return value
+    raise PydanticCustomError(
+        "sentence", "{given} is not {form}", {"given": quote_value(value), "form": ROW_COUNT}
+    )
+
+
+def _check_bytes(value: object) -> object:
+    """Lets whole numbers and texts through."""
+    if isinstance(value, (int, str)) and not isinstance(value, bool):
+        return value
+    raise PydanticCustomError(
+        "sentence", "{given} is not {form}", {"given": quote_value(value), "form": BYTES}
+    )
+
+
+RowCount = Annotated[int, BeforeValidator(_check_row_count)]
+Bytes = Annotated[int | str, BeforeValidator(_check_bytes)]
+
+
 class Document(BaseModel):
     """A mapping with known fields only."""
 

@@ -1,0 +1,189 @@
+"""How much of the source one batch of a run reads, and how far a run of several batches is.
+
+ledger + log of the source -> files that were not read yet -> Bound; None where one batch reads all
+
+A run is judged as one batch would judge it. Where that would need all events of the run at once, a
+bound that the spec names is refused, and the default one does not apply.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from jobs.shortcuts.run_size import MANY_ROWS
+from windowing.admit.rule import suspicious_before, suspicious_for_sessions
+from windowing.errors import SpecError
+from windowing.ledger.counts import BATCH_BYTES
+from windowing.ledger.offsets import is_inside_snapshot
+from windowing.ledger.rule import LedgerEntry, LedgerExcerpt
+from windowing.report.text import count
+from windowing.source.backlog import Backlog, find_byte_limit, gather_backlog
+from windowing.source.table import find_bounded_time
+from windowing.spec.batches import DEFAULT, list_filled
+from windowing.spec.pipeline import BatchBound, Pipeline
+from windowing.spec.words import join_names
+from windowing.storage import delta_log
+from windowing.storage.file_figures import FileFigures
+from windowing.storage.kept_open import read_commit_text
+from windowing.storage.table_figures import list_file_figures
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A batch ends with the file that reaches `bytes`.
+
+    The whole run reads `all_bytes` and `all_rows`, as far as the log tells when it begins or goes
+    on; None where it does not.
+    """
+
+    bytes: int
+    all_bytes: int
+    all_rows: int | None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run of several batches has come: so many batches, which have read `rows`.
+
+    `share` is that of all bytes to read, from 0 to 1, and `windows` is how many rows of outputs
+    have changed so far.
+    """
+
+    batches: int
+    rows: int
+    all_rows: int | None
+    share: float
+    windows: int
+
+
+Watch = Callable[[Progress], None]
+"""Called when a run of several batches begins or goes on, and after each of its batches."""
+
+
+def find_bound(
+    spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt, new_rows: int | None
+) -> Bound | None:
+    """The bound of each batch of the run that follows `past`; None where one batch reads all.
+
+    `new_rows` is how many rows there are to read, None where that is not known. SpecError where the
+    spec names a bound that can't be kept.
+    """
+    named = pipeline.source.batch
+    is_small = new_rows is not None and new_rows <= MANY_ROWS
+    if named is None and (is_small or any(list_filled(pipeline))):
+        return None
+    bound = named or DEFAULT
+    backlog = _read_backlog(spark, pipeline, past)
+    # Delta refuses commits that removed rows before anything is read.
+    is_refused = backlog is None or (backlog.rewrites and pipeline.source.changes == "refuse")
+    if backlog is None or is_refused or backlog.fits(bound):
+        return None
+    wrong = find_obstacle(pipeline, past.watermark, backlog, bound)
+    if wrong is None:
+        return _bound_batches(past, backlog, bound)
+    if named is None:
+        return None
+    raise SpecError("source.batch", wrong, pipeline.file)
+
+
+def find_obstacle(
+    pipeline: Pipeline, watermark_us: int | None, backlog: Backlog, bound: BatchBound
+) -> str | None:
+    """Why several batches can't read the backlog, or might give another result than one.
+
+    `watermark_us` is the W that the run is judged by.
+    """
+    if find_byte_limit(backlog, bound) is None:
+        return (
+            f"the log of {pipeline.source.table} does not say how many rows each file has; "
+            "give bytes instead of rows"
+        )
+    advice = "raise source.batch, or leave it out for this run"
+    is_feed = pipeline.source.changes == "feed"
+    if is_feed and suspicious_before(pipeline, watermark_us) is not None:
+        return (
+            f"{_describe(backlog)} are new and rows may be late; which of them a change of the "
+            f"source brings back depends on the batch, so one has to read all; {advice}"
+        )
+    late_before, low_us = suspicious_for_sessions(pipeline, watermark_us), backlog.low_us
+    if late_before is None or (low_us is not None and low_us >= late_before):
+        return None
+    names = join_names(window.name for window in pipeline.chained)
+    return (
+        f"{_describe(backlog)} are new and some rows may be late; which ones are late for sessions "
+        f"({names}) depends on all rows of the run, so one batch has to read them; {advice}"
+    )
+
+
+def _describe(backlog: Backlog) -> str:
+    """How much there is to read."""
+    size = f"{backlog.bytes / 1e6:,.1f} MB"
+    return size if backlog.rows is None else f"{count(backlog.rows, 'row')} ({size})"
+
+
+def _bound_batches(past: LedgerExcerpt, backlog: Backlog, bound: BatchBound) -> Bound | None:
+    limit = find_byte_limit(backlog, bound)
+    if limit is None:
+        return None
+    offsets = past.offsets(past.last_batch)
+    read_bytes, read_rows = _sum_read(_list_done(past))
+    if offsets is not None and is_inside_snapshot(offsets):
+        # What was read of the first version is among the files of the backlog.
+        read_bytes = read_rows = 0
+    all_rows = None if backlog.rows is None else backlog.rows + read_rows
+    return Bound(limit, backlog.bytes + read_bytes, all_rows)
+
+
+def measure_progress(past: LedgerExcerpt, bound: Bound, windows: Iterable[str]) -> Progress:
+    """How far the run that `past` ends with has come."""
+    done = _list_done(past)
+    read_bytes, rows = _sum_read(done)
+    share = min(1.0, read_bytes / bound.all_bytes) if bound.all_bytes else 0.0
+    changes = [f"{name}.{how}" for name in windows for how in ("inserted", "updated", "deleted")]
+    changed = sum(entry.counts.get(name, 0) for entry in done for name in changes)
+    return Progress(len(done), rows, bound.all_rows, share, changed)
+
+
+def _list_done(past: LedgerExcerpt) -> tuple[LedgerEntry, ...]:
+    """The finished batches of a run that was begun."""
+    begun = past.open_run
+    return () if begun is None or begun.run is None else past.done(begun.run)
+
+
+def _sum_read(done: Iterable[LedgerEntry]) -> tuple[int, int]:
+    """The bytes of the files that the batches have read, and the rows."""
+    entries = list(done)
+    found = [sum(entry.counts.get(name, 0) for entry in entries) for name in (BATCH_BYTES, "read")]
+    return found[0], found[1]
+
+
+def _read_backlog(spark: SparkSession, pipeline: Pipeline, past: LedgerExcerpt) -> Backlog | None:
+    """What the run has yet to read; None where a commit of it is gone."""
+    table = pipeline.source.table
+    newest = delta_log.known_version(spark, table)
+    event_time = find_bounded_time(spark, pipeline)
+    offsets = past.offsets(past.last_batch)
+    since = past.next_version
+    snapshot = Backlog(())
+    if offsets is None or since is None:
+        return _read_snapshot(spark, pipeline, newest, event_time)
+    if is_inside_snapshot(offsets):
+        snapshot = _read_snapshot(spark, pipeline, since, event_time)
+        since += 1
+    home = delta_log.home(spark, table)
+    texts = [read_commit_text(home, version) for version in range(since, newest + 1)]
+    known = [text for text in texts if text is not None]
+    return snapshot + gather_backlog(known, event_time) if len(known) == len(texts) else None
+
+
+def _read_snapshot(
+    spark: SparkSession, pipeline: Pipeline, version: int, event_time: str
+) -> Backlog:
+    """Every file of a version of the source; one of all bytes where only Spark reads its log."""
+    table = pipeline.source.table
+    found = list_file_figures(delta_log.home(spark, table), version, event_time)
+    if found:
+        return Backlog(tuple(found.values()))
+    files, size = delta_log.size(spark, table)
+    return Backlog((FileFigures(None, None, None, size),) if files else ())
