@@ -17,7 +17,8 @@ from jobs.validate import validate
 from tests.support.session_settings import setting_changed
 from windowing.admit.table import REFUSED
 from windowing.ledger.rule import COUNTS
-from windowing.report.table import REFUSED_TABLES, Facts, read_facts
+from windowing.report.facts import Facts
+from windowing.report.table import REFUSED_TABLES, read_facts
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta, delta_log
