@@ -3,6 +3,7 @@
 It is the Chromium of this machine; Debian's package is called `chromium`. Nothing is downloaded.
 """
 
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,27 @@ from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 # Chromium refuses to run as root with its sandbox, and /dev/shm may be small in a container.
 _ARGUMENTS = ("--no-sandbox", "--disable-dev-shm-usage")
+
+# The colour of every visible element that has text of its own, and of what lies behind it.
+TEXT_COLOURS = """() => {
+  const seen = new Set();
+  const behind = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = getComputedStyle(at).backgroundColor;
+      if (colour !== "rgba(0, 0, 0, 0)" && colour !== "transparent") return colour;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  for (const element of document.querySelectorAll("body *")) {
+    if (element.closest("script, noscript, .hoverlayer")) continue;
+    const has = [...element.childNodes].some((each) => each.nodeType === 3 && each.data.trim());
+    if (!has || !element.getClientRects().length) continue;
+    const style = getComputedStyle(element);
+    const colour = element instanceof SVGElement ? style.fill : style.color;
+    seen.add(`${colour}|${behind(element)}`);
+  }
+  return [...seen];
+}"""
 
 
 @dataclass
@@ -52,3 +74,19 @@ def open_page(browser: Browser, file: Path, theme: str, size: tuple[int, int]) -
     page.goto(file.as_uri())
     opened.requests.remove(file.as_uri())
     return opened
+
+
+def contrast(pair: str) -> float:
+    """The ratio of two colours, `rgb(...)|rgb(...)`, as WCAG 2 defines it."""
+    lights = sorted(map(_luminance, pair.split("|")), reverse=True)
+    return (lights[0] + 0.05) / (lights[1] + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    red, green, blue = map(_linearise, parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _linearise(part: float) -> float:
+    return part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4

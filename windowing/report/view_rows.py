@@ -75,11 +75,9 @@ def show_lateness(facts: Facts) -> Section:
         "rows were is not recorded."
     )
     if found.unknown_rows:
-        text += f" {count(found.unknown_rows, 'row')} without an event time are left out."
+        text += f" Left out are {count(found.unknown_rows, 'row')} without an event time."
     label = f"{count(found.behind.total, 'late row')} by how far behind the watermark they were."
-    chart = Chart(
-        "behind", label, _draw_ages([("late rows", found.behind)], "behind the watermark")
-    )
+    chart = Chart("behind", label, _draw_ages([("late rows", found.behind)]))
     columns = (Column("behind the watermark"), *numbers("rows"))
     bars = make_table("late rows by lateness", columns, _list_bars(found.behind))
     return Section(*title, (Part(text=text, chart=chart, table=bars), _show_enough(found)))
@@ -182,9 +180,9 @@ def _round_up(length_us: int) -> int:
     return -(-length_us // 1_000_000) * 1_000_000
 
 
-def _draw_ages(groups: Sequence[tuple[str, Ages]], x_title: str) -> Figure:
+def _draw_ages(groups: Sequence[tuple[str, Ages]]) -> Figure:
     series = [Series(name, ages.bars) for name, ages in groups]
-    return draw_rows(label_bars(), series, f"rows, by how far {x_title}")
+    return draw_rows(label_bars(), series, "rows")
 
 
 def _list_bars(ages: Ages) -> list[tuple[str, int]]:
@@ -227,7 +225,7 @@ def _show_back(outputs: Sequence[Output]) -> Part:
         return Part(title, f"{text} No window was changed after it had ended.", table=table)
     total = sum(ages.total for _, ages in groups)
     label = f"{count(total, 'corrected window')} by how far back the correction went."
-    chart = Chart("back", label, _draw_ages(groups, "back the correction went"))
+    chart = Chart("back", label, _draw_ages(groups))
     return Part(title, text, chart, table)
 
 

@@ -1,6 +1,5 @@
 """The report as a reader sees it: in Chromium, light and dark, on a screen, a phone and paper."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +7,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from tests.support.browser import Opened, open_page, started_browser
+from tests.support.browser import (
+    TEXT_COLOURS,
+    Opened,
+    contrast,
+    open_page,
+    started_browser,
+)
 from tests.support.report_facts import FACTS, MADE, SAMPLES
 from tests.support.report_page import read_page
 from windowing.report.page import render_page
@@ -18,26 +23,6 @@ pytestmark = pytest.mark.deep
 
 SCREEN, PHONE = (1200, 800), (360, 740)
 _MARKS = ".scatterlayer path.js-line, .barlayer .point path"
-# The colour of every element that has text of its own, and of what lies behind it.
-_COLOURS = """() => {
-  const seen = new Set();
-  const behind = (element) => {
-    for (let at = element; at; at = at.parentElement) {
-      const colour = getComputedStyle(at).backgroundColor;
-      if (colour !== "rgba(0, 0, 0, 0)" && colour !== "transparent") return colour;
-    }
-    return "rgb(255, 255, 255)";
-  };
-  for (const element of document.querySelectorAll("body *")) {
-    if (element.closest("script, noscript, .hoverlayer")) continue;
-    const has = [...element.childNodes].some((each) => each.nodeType === 3 && each.data.trim());
-    if (!has) continue;
-    const style = getComputedStyle(element);
-    const colour = element instanceof SVGElement ? style.fill : style.color;
-    seen.add(`${colour}|${behind(element)}`);
-  }
-  return [...seen];
-}"""
 # The colours of lines and bars, of which some are a pattern, and what lies behind the charts.
 _DRAWN = f"""() => [...new Set([...document.querySelectorAll("{_MARKS}")].map((mark) => {{
   const style = getComputedStyle(mark);
@@ -85,22 +70,6 @@ def opened(
     found.page.close()
 
 
-def contrast(pair: str) -> float:
-    """The ratio of two colours, `rgb(...)|rgb(...)`, as WCAG 2 defines it."""
-    lights = sorted(map(_luminance, pair.split("|")), reverse=True)
-    return (lights[0] + 0.05) / (lights[1] + 0.05)
-
-
-def _luminance(colour: str) -> float:
-    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
-    red, green, blue = map(_linearise, parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def _linearise(part: float) -> float:
-    return part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
-
-
 def test_it_is_drawn_without_a_complaint_or_a_request(opened: Opened, file: Path) -> None:
     charts = read_page(file.read_text()).charts
     for name in charts:
@@ -118,7 +87,7 @@ def test_nothing_is_wider_than_the_page(opened: Opened) -> None:
 
 def test_every_text_can_be_read_and_every_line_be_seen(opened: Opened) -> None:
     opened.page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
-    texts, drawn = opened.page.evaluate(_COLOURS), opened.page.evaluate(_DRAWN)
+    texts, drawn = opened.page.evaluate(TEXT_COLOURS), opened.page.evaluate(_DRAWN)
     assert len(texts) > 5 and len(drawn) > 3
     assert {pair: contrast(pair) for pair in texts if contrast(pair) < 4.5} == {}
     assert {pair: contrast(pair) for pair in drawn if contrast(pair) < 3} == {}
@@ -139,7 +108,7 @@ def test_paper_is_white_and_has_every_table(browser: Browser, file: Path) -> Non
     page = open_page(browser, file, "dark", SCREEN).page
     page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert {p: contrast(p) for p in page.evaluate(_COLOURS) if contrast(p) < 4.5} == {}
+    assert {p: contrast(p) for p in page.evaluate(TEXT_COLOURS) if contrast(p) < 4.5} == {}
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     assert page.locator("details:not([open])").count() == 0
     page.evaluate("window.dispatchEvent(new Event('afterprint'))")

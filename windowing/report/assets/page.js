@@ -4,7 +4,7 @@
 (() => {
   const figures = JSON.parse(document.getElementById("figures").textContent);
   const finger = window.matchMedia("(pointer: coarse)").matches;
-  const axis = { automargin: true, zeroline: false, fixedrange: finger };
+  const axis = { automargin: true, zeroline: false, fixedrange: finger, title: { font: { size: 13 } } };
   const look = {
     autosize: true,
     paper_bgcolor: "rgba(0,0,0,0)",
@@ -13,7 +13,7 @@
     margin: { l: 8, r: 8, t: 8, b: 8 },
     hovermode: "x unified",
     hoverlabel: { bgcolor: "#1c2430", bordercolor: "#1c2430", font: { color: "#ffffff" } },
-    legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 },
+    legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, traceorder: "normal" },
     // A finger scrolls the page, and does not draw a rectangle to zoom into.
     dragmode: finger ? false : "zoom",
   };
@@ -23,8 +23,10 @@
   for (const [name, figure] of Object.entries(figures)) {
     const place = document.getElementById(`chart-${name}`);
     const layout = { ...look, showlegend: figure.data.length > 1, ...figure.layout };
-    layout.xaxis = { ...axis, ...figure.layout.xaxis };
-    layout.yaxis = { ...axis, ...figure.layout.yaxis };
+    for (const each of ["xaxis", "yaxis"]) {
+      const given = figure.layout[each];
+      layout[each] = { ...axis, ...given, title: { ...axis.title, ...given.title } };
+    }
     Plotly.newPlot(place, figure.data, layout, config);
     charts.push(place);
   }
