@@ -17,7 +17,9 @@ from jobs.validate import validate
 from tests.support.session_settings import setting_changed
 from windowing.admit.table import REFUSED
 from windowing.ledger.rule import COUNTS
-from windowing.report.facts import Facts
+from windowing.report.ages import count_ages
+from windowing.report.facts import Facts, Revised
+from windowing.report.kept_rows import Asked
 from windowing.report.table import REFUSED_TABLES, read_facts
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
@@ -137,6 +139,50 @@ def test_every_fact_is_the_one_that_spark_finds(lake: Lake) -> None:
         assert output.version == delta_log.version(lake.spark, path)
     _compare_runs(lake, facts)
     _compare_checks(lake, facts)
+
+
+def test_corrections_are_those_that_spark_finds(lake: Lake) -> None:
+    facts = read_facts(lake.pipeline, refuse, Asked.VALUES)
+    assert facts.lateness is not None
+    late = delta.read(lake.spark, lake.pipeline.table("_late"))
+    behind = F.unix_micros("watermark") - F.unix_micros("event_time")
+    lengths = [row[0] for row in late.select(behind).collect()]
+    assert facts.lateness.behind == count_ages(lengths)
+    assert facts.lateness.behind.total == 6
+    revised = 0
+    for output in facts.outputs:
+        found = output.revisions
+        assert found is not None and found.shape is not None
+        rows = delta.read(lake.spark, lake.pipeline.table(output.name))
+        corrected = rows.where("revision > 0").count()
+        assert found.back.total + found.open_rows + found.unknown_rows == corrected
+        assert sum(found.shape.newest) == rows.count()
+        assert found.shape.published is None, "nothing is published"
+        revised += corrected
+        for each in found.most:
+            _compare_history(lake, output.name, each)
+    assert revised > 0
+
+
+def _compare_history(lake: Lake, window: str, revised: Revised) -> None:
+    """Each past of the window is one that a version of the table has, the last one the newest."""
+    path = lake.pipeline.table(window)
+    pasts = []
+    for number in range(delta_log.version(lake.spark, path) + 1):
+        rows = delta.read(lake.spark, path, number).where(F.col("place") == revised.key["place"])
+        pasts.append([(row["run"], row["revision"], row["n"]) for row in rows.collect()])
+    told = [(was.run, was.revision, was.values["n"]) for was in revised.history]
+    assert told[-1] in pasts[-1]
+    assert all(any(was in past for past in pasts) for was in told)
+    assert [was.revision for was in revised.history] == [*range(revised.revision + 1)]
+
+
+def test_what_rows_hold_is_read_only_where_it_was_asked_for(lake: Lake) -> None:
+    for output in lake.facts().outputs:
+        assert output.revisions is not None
+        for each in output.revisions.most:
+            assert each.key == {}
+            assert [was.values for was in each.history] == [{}] * len(each.history)
 
 
 def _compare_runs(lake: Lake, facts: Facts) -> None:
