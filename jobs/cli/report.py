@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     help="Add refused rows, keys of failing rows and values of revised windows. Needs --output.",
 )
 def report(pipeline: "Pipeline", *, as_json: bool, output: Path | None, samples: bool) -> None:
-    """Write one self-contained HTML page of lateness, corrections, quality and runs.
+    """Write one HTML page of lateness, corrections, quality and runs.
 
     The page has charts, and requests nothing from anywhere. Without --samples it contains no value
     of a row.

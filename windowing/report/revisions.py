@@ -33,6 +33,7 @@ _WIDTHS = (
     2 * DAY,
     7 * DAY,
     28 * DAY,
+    91 * DAY,
     364 * DAY,
 )
 """How long a stretch of a shape may be, in microseconds; more time takes multiples of the last."""

@@ -3,15 +3,19 @@
 import json
 import re
 from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
 
 from tests.support.report_facts import FACTS, HOSTILE, MADE, PIPELINE, SAMPLES, SECRET
 from tests.support.report_page import ReadPage, read_page
 from windowing.ledger.rule import COUNTS
 from windowing.report.alarms import Alarm, Raised
 from windowing.report.facts import Facts, Publishing, Ran
-from windowing.report.page import render_page
+from windowing.report.page import LIBRARY, render_page
 from windowing.report.rule import Changed
 from windowing.report.view import view_facts
+
+ROOT = Path(__file__).parents[3]
 
 
 def page_of(facts: Facts, docs: str | None = None) -> ReadPage:
@@ -170,3 +174,12 @@ def test_every_figure_has_its_place_and_its_sentence() -> None:
     assert set(page.charts) == set(page.figures)
     assert all(page.charts.values()), "a figure without a sentence says nothing to some readers"
     assert json.dumps(page.figures)
+
+
+def test_the_plotting_library_is_the_one_whose_checksum_is_pinned() -> None:
+    pinned = dict(re.findall(r"^(version|sha256)=(\S+)$", (ROOT / "bin/plotly").read_text(), re.M))
+    library = (ROOT / "windowing/report/assets" / LIBRARY).read_bytes()
+    assert sha256(library).hexdigest() == pinned["sha256"]
+    assert f"v{pinned['version']}\n".encode() in library[:200]
+    licence = (ROOT / "windowing/report/assets/plotly-basic.LICENSE").read_text()
+    assert "MIT License" in licence
