@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
+from typing import Literal
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, ViewportSize, sync_playwright
 from pyspark.sql import SparkSession
 
 from jobs.publish import publish
@@ -24,13 +25,12 @@ from windowing.spec.load import load_pipeline
 from windowing.storage import delta
 
 PICTURES = Path(__file__).parents[1] / "report"
-THEMES = ("light", "dark")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _BEGUN = datetime(2026, 3, 2, tzinfo=UTC)
 _RUNS = 8
 _EVERY = timedelta(hours=6)
 _SCHEMA = "id string, shop string, at timestamp, price double"
-_SIZE = {"width": 1100, "height": 2150}
+_SIZE = ViewportSize(width=1100, height=2150)
 _SPEC = """
 name: orders
 lake: lake
@@ -70,12 +70,16 @@ def photograph_report(spark: SparkSession, directory: Path) -> None:
     PICTURES.mkdir(exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        for theme in THEMES:
-            tab = browser.new_page(viewport=_SIZE, color_scheme=theme)
-            tab.goto(page.as_uri())
-            tab.wait_for_selector(".chart .main-svg")
-            tab.screenshot(path=PICTURES / f"{theme}.png")
+        _photograph(browser, page, "light")
+        _photograph(browser, page, "dark")
         browser.close()
+
+
+def _photograph(browser: Browser, page: Path, theme: Literal["light", "dark"]) -> None:
+    tab = browser.new_page(viewport=_SIZE, color_scheme=theme)
+    tab.goto(page.as_uri())
+    tab.wait_for_selector(".chart .main-svg")
+    tab.screenshot(path=PICTURES / f"{theme}.png")
 
 
 def _make_page(spark: SparkSession, directory: Path) -> str:

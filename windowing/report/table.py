@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from windowing.ledger.acceptance import parse_note
 from windowing.ledger.evolved import OF_ERASURE
@@ -102,7 +103,7 @@ def read_facts(pipeline: Pipeline, open_session: OpenSession, asked: Asked = Ask
         refusals=tuple(_read_refusals(pipeline, open_session)),
         lost=find_lost(past),
         alarms=list_alarms(past, pipeline.alarms),
-        validations=_read_validations(pipeline, past),
+        validations=read_validations(pipeline, past),
         publishings=_list_publishings(pipeline, past),
         lateness=read_lateness(pipeline, reads),
     )
@@ -292,15 +293,17 @@ def _count_groups_by_spark(path: Location, spark: "SparkSession") -> list[table_
     return [table_figures.Group((row[0], row[1]), row[2], row[3]) for row in counted]
 
 
-def _read_validations(pipeline: Pipeline, past: LedgerHistory) -> tuple[Validated, ...]:
-    """The newest validations, in the order in which they were made.
+def read_validations(pipeline: Pipeline, past: LedgerHistory) -> tuple[Validated, ...]:
+    """The newest validations, in the order of what they judged.
 
     The last one is the newest of the newest step that was validated, as other commands take it.
     """
-    steps = [entry for entry in past.entries if entry.step in FINISHED]
+    outcomes = control.read_contents(pipeline.table(QUALITY))
+    judged = {seq for file in outcomes.files for seq in pc.unique(file["seq"]).to_pylist()}
+    steps = [e for e in past.entries if e.step in FINISHED and e.seq in judged]
     found: defaultdict[tuple[int, int], list[Check]] = defaultdict(list)
     names = [field.name for field in fields(Check)]
-    for row in select_outcomes(control.read_contents(pipeline.table(QUALITY)), steps):
+    for row in select_outcomes(outcomes, steps[-_VALIDATIONS:]):
         # Rows of earlier versions of Tidemark lack the last columns.
         check = Check(**{name: row[name] for name in names if name in row})
         found[row["seq"], row["checked_at"]].append(check)
