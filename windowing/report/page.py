@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from windowing.report.section import View
 
-_ASSETS = files("windowing.report") / "assets"
+_ASSETS = files("windowing.report.assets")
 LIBRARY = "plotly-basic.min.js"
 
 
