@@ -33,7 +33,7 @@ from windowing.storage import control, table_figures
 from windowing.storage.chosen_columns import read_columns
 
 MOST_ROWS = 2_000_000
-"""Of a larger table nothing is read but counts. So many rows take some seconds and 100 MB."""
+"""Of a larger table nothing is read but counts. So many rows take 3 s and 200 MB."""
 _MOST_VERSIONS = 12
 _WATERMARK = "watermark"
 _LATE = "_late"

@@ -13,6 +13,7 @@ from windowing.report.alarms import Alarm, Raised
 from windowing.report.facts import Facts, Publishing, Ran
 from windowing.report.page import LIBRARY, render_page
 from windowing.report.rule import Changed
+from windowing.report.section import Cell, Chart, Part, Section, View
 from windowing.report.view import view_facts
 
 ROOT = Path(__file__).parents[3]
@@ -155,6 +156,15 @@ def test_a_text_of_a_row_cannot_leave_its_place() -> None:
     assert row["reason"] == f"price is {HOSTILE}"
     labels = page.figures["reasons"]["data"][0]["y"]
     assert not [label for label in labels if "<" in label], "the library reads some tags"
+
+
+def test_a_figure_cannot_end_the_script_that_it_stands_in() -> None:
+    figure = {"data": [{"name": HOSTILE}]}
+    parts = (Part(chart=Chart("odd", HOSTILE, figure)),)
+    view = View("odd", "", (), Cell(""), (), (Section("odd", "odd", parts),))
+    html = render_page(view)
+    assert html.count("</script>") == 3
+    assert read_page(html).figures == {"odd": figure}
 
 
 def test_the_page_loads_nothing_and_runs_nothing_but_its_own_scripts() -> None:
