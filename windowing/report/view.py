@@ -90,7 +90,7 @@ def _list_cards(facts: Facts, now: datetime) -> tuple[tuple[str, str], ...]:
     seen = NONE if facts.published is None else cell(facts.published.run)
     cards = [
         ("watermark", instant_us(facts.watermark_us)),
-        ("watermark behind this page", behind),
+        ("lag of the watermark", behind),
         ("published run", seen),
         ("runs", cell(len(facts.runs))),
     ]

@@ -165,7 +165,7 @@ def _show_enough(found: Lateness) -> Part:
     """Which allowed lateness would have been enough for how many of the late rows."""
     text = (
         "A row is accepted where the allowed lateness is at least how far it is behind the "
-        "watermark. It is proposed from late rows alone; they do not tell what it would cost."
+        "watermark. It is proposed from late rows alone, which do not show what it would cost."
     )
     columns = (Column("share of the late rows", "n"), Column("enough allowed lateness"))
     rows = [
@@ -242,7 +242,7 @@ def _show_most_revised(outputs: Sequence[Output]) -> Part:
     columns = [Column("window"), Column("from, to"), *([Column("key", "long")] if has_keys else [])]
     columns += [*numbers("revision", "run"), Column("history", "long")]
     rows = [_revised_values(name, revised) for name, revised in found]
-    text = "Its history is what the versions tell that are still there, oldest first."
+    text = "Its history is from the versions that are still there, oldest first."
     table = make_table("most revised windows of each output", columns, rows)
     return Part("Most revised windows", text, table=table)
 

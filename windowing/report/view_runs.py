@@ -88,8 +88,8 @@ def show_run_times(facts: Facts) -> Section:
     )
     if len(known) < len(runs):
         text += (
-            f" For {count(len(runs) - len(known), 'run')} the ledger does not tell when the last "
-            "batch was done, so that batches and closing are one time."
+            f" For {count(len(runs) - len(known), 'run')} the ledger does not record when the last "
+            "batch was done, so batches and closing are one time."
         )
     label = f"Seconds of {count(len(runs), 'run')}; the newest took {_seconds(runs[-1].took_us)} s."
     columns = numbers(

@@ -109,7 +109,7 @@ def test_times_of_stages_sum_to_the_time_of_the_run() -> None:
     page = page_of(untold)
     (whole,) = page.figures["times"]["data"]
     assert whole["y"] == [14 + ran.run for ran in FACTS.runs]
-    assert "the ledger does not tell when the last batch was done" in page.sections["times"].text
+    assert "the ledger does not record when the last batch was done" in page.sections["times"].text
 
 
 def test_lateness_that_would_be_enough_is_proposed_from_late_rows() -> None:
