@@ -11,6 +11,8 @@ from jobs.console import Printer
 from windowing.errors import UsageError
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from windowing.location import Location
     from windowing.report.facts import Facts
     from windowing.report.kept_rows import Asked
@@ -58,13 +60,20 @@ def report(pipeline: "Pipeline", *, as_json: bool, output: Path | None, samples:
 
 def _render(pipeline: "Pipeline", asked: "Asked", target: "Path | Location") -> str:
     from datetime import UTC, datetime
+    from functools import cache
 
     from jobs.report import report as gather
-    from jobs.sessions.profiles import TINY
+    from jobs.sessions.profiles import TINY, choose_for_tables
+    from windowing.report.kept_rows import Asked
     from windowing.report.page import render_page
     from windowing.report.view import view_facts
 
-    facts = gather(pipeline, lambda: open_to_read(TINY), asked)
+    @cache
+    def open_session() -> "SparkSession":
+        few = asked is Asked.COUNTS
+        return open_to_read(TINY if few else choose_for_tables(pipeline))
+
+    facts = gather(pipeline, open_session, asked)
     return render_page(view_facts(facts, datetime.now(UTC), _link_docs(pipeline, facts, target)))
 
 

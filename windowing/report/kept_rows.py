@@ -62,8 +62,7 @@ def read_revisions(
     if output.version is None or output.rows is None:
         return None
     if output.rows > MOST_ROWS:
-        limit = f"{count(output.rows, 'row')} are more than the {MOST_ROWS:,} that a report reads"
-        return Revisions(NOTHING_READ, unread=limit)
+        return Revisions(NOTHING_READ, unread=_explain_limit(output.rows))
     path = pipeline.table(window.name)
     names = _list_names(pipeline, window)
     newest = reads(path, output.version, names)
@@ -80,15 +79,26 @@ def read_lateness(pipeline: Pipeline, reads: RowReader) -> Lateness | None:
     version = control.read_version(path)
     if version < 0:
         return None
-    size = table_figures.measure_table(path)
-    if size is not None and size.rows > MOST_ROWS:
-        limit = f"{count(size.rows, 'row')} are more than the {MOST_ROWS:,} that a report reads"
-        return Lateness(NOTHING_READ, unread=limit)
+    known_rows = _count_known_rows(path, version)
+    if known_rows > MOST_ROWS:
+        return Lateness(NOTHING_READ, unread=_explain_limit(known_rows))
     rows = reads(path, version, (EVENT_TIME, _WATERMARK))
     known = pc.and_(pc.is_valid(rows[EVENT_TIME]), pc.is_valid(rows[_WATERMARK]))
     dated = rows.filter(known)
     behind = pc.subtract(dated[_WATERMARK], dated[EVENT_TIME]).to_pylist()
     return Lateness(count_ages(behind), rows.num_rows - dated.num_rows)
+
+
+def _count_known_rows(path: Location, version: int) -> int:
+    """How many rows the log tells of; 0 where it has lost the statistics of a file."""
+    try:
+        return table_figures.count_rows(path, version)
+    except control.TableError:
+        return 0
+
+
+def _explain_limit(rows: int) -> str:
+    return f"{count(rows, 'row')} are more than the {MOST_ROWS:,} that a report reads"
 
 
 def _read_published(path: Location, output: Output, newest: pa.Table) -> pa.Table | None:

@@ -225,7 +225,9 @@ def test_rows_that_a_deletion_vector_marks_are_not_counted(lake: Lake) -> None:
     lake.alter("_late", "delete from {table} where id = 'late 2'")
     log = lake.pipeline.table("_late").local / "_delta_log"
     assert "deletionVector" in max(log.glob("*.json")).read_text()
-    assert as_counted(lake.facts()) == lake.counted() != before
+    facts = lake.facts()
+    assert as_counted(facts) == lake.counted() != before
+    assert facts.lateness is not None and facts.lateness.behind.total == 5
 
 
 def test_columns_that_are_stored_under_another_name_are_found(lake: Lake) -> None:
@@ -235,7 +237,7 @@ def test_columns_that_are_stored_under_another_name_are_found(lake: Lake) -> Non
     lake.alter("_late", "alter table {table} rename column reason to was")
     lake.alter("_late", "alter table {table} rename column outcome to reason")
     lake.alter("_late", "alter table {table} rename column was to outcome")
-    facts = lake.facts()
+    facts = read_facts(lake.pipeline, lambda: lake.spark)
     assert as_counted(facts) == lake.counted()
     assert "late" in {each.reason for each in facts.refusals}
 
@@ -255,9 +257,9 @@ def lose_statistics(lake: Lake) -> None:
         rows.write.format("delta").mode("overwrite").save(lake.pipeline.table("hourly").text)
 
 
-@pytest.mark.parametrize("change", [widen, lose_statistics])
+@pytest.mark.parametrize(("change", "times"), [(widen, 2), (lose_statistics, 1)])
 def test_a_table_that_only_spark_can_read_is_read_by_spark(
-    lake: Lake, change: Callable[[Lake], None]
+    lake: Lake, change: Callable[[Lake], None], times: int
 ) -> None:
     before = lake.facts()
     change(lake)
@@ -268,6 +270,7 @@ def test_a_table_that_only_spark_can_read_is_read_by_spark(
         return lake.spark
 
     facts = read_facts(lake.pipeline, open_session)
-    assert len(opened) == 1, "the session is for one table"
+    assert len(opened) == times, "reasons and lateness of one table, or rows of one output"
+    assert facts.lateness == before.lateness
     assert as_counted(facts) == as_counted(before) == lake.counted()
     assert [each.rows for each in facts.outputs] == [each.rows for each in before.outputs]

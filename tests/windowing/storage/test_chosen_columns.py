@@ -57,7 +57,16 @@ def test_a_version_that_is_not_there_is_an_error_of_the_table(table: Path) -> No
         read_columns(Location(str(table)), 9, ("n",))
 
 
-@pytest.mark.parametrize("feature", ["deletionVectors", "columnMapping", "typeWidening"])
+def test_texts_are_plain_ones_after_a_merge_that_stores_views_of_them(table: Path) -> None:
+    source = pa.table({"n": [3], "late": ["y"]})
+    merger = DeltaTable(str(table)).merge(source, "t.n = s.n", source_alias="s", target_alias="t")
+    merger.when_matched_update({"late": "s.late"}).execute()
+    found = read_columns(Location(str(table)), 2, ("n", "late"))
+    assert found.schema.field("late").type == pa.string()
+    assert sorted(found.to_pylist(), key=lambda row: row["n"])[-1] == {"n": 3, "late": "y"}
+
+
+@pytest.mark.parametrize("feature", ["columnMapping", "typeWidening"])
 def test_a_feature_that_changes_what_files_contain_is_refused(table: Path, feature: str) -> None:
     log = table / "_delta_log" / f"{2:020}.json"
     log.write_text(
