@@ -1,8 +1,8 @@
-"""Draws the pictures of docs/windows.md and makes the tables of the pages below.
+"""Draws the pictures of docs/windows.md and of the report, and makes the tables of the pages below.
 
-Both show what the engine wrote.
+All of them show what the engine wrote. The report is photographed in Chromium.
 
-python -m docs.draw [NAME ...]      pictures, or emission, week, lateness; without a name all
+python -m docs.draw [NAME ...]      pictures, or emission, week, lateness, report; without one all
 """
 
 import argparse
@@ -10,6 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from docs.draw.report import photograph_report
 from docs.draw.scenes import SCENES, make_picture, shoot_scene
 from docs.draw.svg import draw_picture
 from docs.draw.tables import (
@@ -27,6 +28,7 @@ TABLES = {
     "week": make_week_table,
     "lateness": make_lateness_tables,
 }
+REPORT = "report"
 PAGES = ("windows.md", "lateness.md", "adr/0009-emission-at-the-end-of-a-run.md")
 TINY = {
     "spark.sql.shuffle.partitions": "2",
@@ -51,6 +53,8 @@ def main() -> int:
         for name in names:
             if name in TABLES:
                 made |= TABLES[name](spark, lake)
+        if REPORT in names:
+            photograph_report(spark, lake)
     for page in PAGES:
         path = DOCS / page
         path.write_text(splice_tables(path.read_text(), made))
@@ -60,7 +64,7 @@ def main() -> int:
 def _parse_names() -> list[str]:
     """The names of the command line; all if there are none."""
     known = [scene.name for scene in SCENES]
-    known += TABLES
+    known += [*TABLES, REPORT]
     parser = argparse.ArgumentParser(description="pictures and tables of the documentation")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(known))
     names = parser.parse_args().names or known

@@ -55,7 +55,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "tidemark state orders.yaml",
         "tidemark state orders.yaml --window hourly --key north",
     ),
-    "report": ("tidemark report orders.yaml --output report.html",),
+    "report": (
+        "tidemark report orders.yaml --output report.html",
+        "tidemark report orders.yaml --samples --output samples.html",
+    ),
     "test": (
         "tidemark test transcripts",
         "tidemark test transcripts -k lateness",

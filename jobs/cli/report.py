@@ -1,4 +1,4 @@
-"""The command that writes an HTML page of runs, outputs and quality: report."""
+"""The command that writes an HTML page about a pipeline: report."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,11 @@ from jobs.console import Printer
 from windowing.errors import UsageError
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from windowing.location import Location
+    from windowing.report.facts import Facts
+    from windowing.report.kept_rows import Asked
     from windowing.spec.pipeline import Pipeline
 
 
@@ -21,43 +26,79 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="The file to write. Default: _report.html beside the tables.",
 )
-def report(pipeline: "Pipeline", *, printer: Printer, output: Path | None) -> None:
-    """Write one self-contained HTML page of runs, outputs and quality."""
-    from datetime import UTC, datetime
+@click.option(
+    "--samples",
+    is_flag=True,
+    help="Add refused rows, keys of failing rows and values of revised windows. Needs --output.",
+)
+def report(pipeline: "Pipeline", *, printer: Printer, output: Path | None, samples: bool) -> None:
+    """Write one HTML page of lateness, corrections, quality and runs.
 
-    from jobs.sessions.profiles import TINY
-    from jobs.validation.validated import find_docs
-    from windowing.report.page import render_page
-    from windowing.report.table import read_facts
+    The page has charts, and requests nothing from anywhere. Without --samples it contains no value
+    of a row.
+    """
+    from windowing.report.kept_rows import Asked
     from windowing.storage.files import has_directory
-    from windowing.storage.store import store_of
 
-    page = pipeline.table("_report.html")
-    target = output or page
+    if samples and output is None:
+        raise UsageError(
+            "--samples: _report.html is read by people who may not read the tables, so it gets no "
+            "values of rows; name another file, as in --samples --output samples.html"
+        )
     if output is None and not has_directory(pipeline.root):
         # Whoever has moved the lake would find a second one here.
         printer.line(f"{pipeline.name}: no report, because there is nothing at {pipeline.root} yet")
         printer.finish({"pipeline": pipeline.name, "report": None})
         return
-    facts = read_facts(pipeline, lambda: open_to_read(TINY))
-    docs = find_docs(pipeline, facts.checks[0].run, facts.checks[0].seq) if facts.checks else None
-    href = None
-    if docs is not None:
-        # Beside its pipeline the page can move with it.
-        is_beside = output is None
-        href = "/".join(docs.text.split("/")[-3:]) if is_beside else docs.uri
-    text = render_page(facts, datetime.now(UTC), href)
+    asked = Asked.VALUES if samples else Asked.COUNTS
+    target = output or pipeline.table("_report.html")
+    _write(target, _render(pipeline, asked, target))
+    printer.line(f"{pipeline.name}: {target}")
+    printer.finish({"pipeline": pipeline.name, "report": str(target)})
+
+
+def _render(pipeline: "Pipeline", asked: "Asked", target: "Path | Location") -> str:
+    from datetime import UTC, datetime
+    from functools import cache
+
+    from jobs.report import report as gather
+    from jobs.sessions.profiles import TINY, choose_for_tables
+    from windowing.report.kept_rows import Asked
+    from windowing.report.page import render_page
+    from windowing.report.view import view_facts
+
+    @cache
+    def open_session() -> "SparkSession":
+        few = asked is Asked.COUNTS
+        return open_to_read(TINY if few else choose_for_tables(pipeline))
+
+    facts = gather(pipeline, open_session, asked)
+    return render_page(view_facts(facts, datetime.now(UTC), _link_docs(pipeline, facts, target)))
+
+
+def _link_docs(pipeline: "Pipeline", facts: "Facts", target: "Path | Location") -> str | None:
+    """Where the newest Data Docs lie, as seen from the page at `target`."""
+    from jobs.report import locate_docs
+
+    docs = locate_docs(pipeline, facts)
+    if docs is None:
+        return None
+    # Beside its pipeline the page can move with it.
+    return docs.uri if isinstance(target, Path) else "/".join(docs.text.split("/")[-3:])
+
+
+def _write(target: "Path | Location", text: str) -> None:
+    from windowing.storage.store import store_of
+
     try:
-        if output is None:
-            store_of(page).write(page, text.encode())
-        else:
-            output.parent.mkdir(parents=True, exist_ok=True)
-            # It may be a device, which a rename would replace.
-            output.write_text(text, encoding="utf-8")
+        if not isinstance(target, Path):
+            store_of(target).write(target, text.encode())
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # It may be a device, which a rename would replace.
+        target.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(
             f"--output: {target} can't be written ({error.strerror}); "
             "name a file in a directory of yours"
         ) from error
-    printer.line(f"{pipeline.name}: {target}")
-    printer.finish({"pipeline": pipeline.name, "report": str(target)})

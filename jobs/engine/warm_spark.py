@@ -18,8 +18,8 @@ from windowing.storage import delta_log, spark_internals
 
 _MODULES = (
     *("jobs.backfill", "jobs.doctor", "jobs.erase", "jobs.explain", "jobs.maintain"),
-    *("jobs.publish", "jobs.reconcile", "jobs.reset", "jobs.run", "jobs.show", "jobs.validate"),
-    *("expectations.evaluate", "windowing.report.page", "windowing.report.table"),
+    *("jobs.publish", "jobs.reconcile", "jobs.report", "jobs.reset", "jobs.run", "jobs.show"),
+    *("jobs.validate", "expectations.evaluate", "windowing.report.page", "windowing.report.view"),
 )
 """What commands import when they need it."""
 _END_SECONDS = 3.0

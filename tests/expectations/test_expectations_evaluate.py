@@ -128,7 +128,7 @@ def test_what_cannot_be_evaluated_has_failed_alone_and_says_so_without_values(
 
 
 class Links(HTMLParser):
-    """Collects what a page links to inside its own site, and what it fetches from elsewhere."""
+    """Collects what a page links to inside its own site, and what it loads."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -138,14 +138,12 @@ class Links(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         link = dict(attrs).get("href") or ""
         if tag != "a":
-            self.fetched |= {
-                v for k, v in attrs if k in ("src", "href") and v and v.startswith("http")
-            }
+            self.fetched |= {v for k, v in attrs if k in ("src", "href") and v}
         if tag == "a" and link and not link.startswith(("#", "http", "javascript", "mailto")):
             self.found.add(unquote(link.split("#")[0].split("?")[0]))
 
 
-def test_every_link_of_the_pages_leads_somewhere_and_nothing_is_fetched_from_elsewhere(
+def test_every_link_of_the_pages_leads_somewhere_and_nothing_is_loaded(
     judge: Judge, own: Pipeline
 ) -> None:
     index = judge({"hourly": GOOD["hourly"], "busy": GOOD["busy"]}, pipeline=own).docs_index.local

@@ -111,11 +111,18 @@ def test_outcomes_of_another_step_with_the_same_number_do_not_count(pipeline: Pi
     assert read_validated(pipeline, LedgerHistory((OLD, PUBLISHED, again))) == {7}
 
 
-def test_a_report_shows_the_last_validation_of_the_newest_step(
-    pipeline: Pipeline, plain: list[int]
+def test_a_report_shows_the_last_validation_of_the_newest_step_last(pipeline: Pipeline) -> None:
+    *earlier, newest = report.read_validations(pipeline, LedgerHistory((OLD, NEW)))
+    assert [check.expectation for check in newest.checks] == ["expects 3", "expects 4"]
+    assert newest.seq == 7
+    assert [each.seq for each in earlier] == sorted(each.seq for each in earlier)
+
+
+def test_a_report_reads_the_outcomes_of_a_few_steps_however_many_there_are(
+    pipeline: Pipeline, plain: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = report._read_checks(pipeline, LedgerHistory((OLD, NEW)))
-    assert [check.expectation for check in found] == ["expects 3", "expects 4"]
+    monkeypatch.setattr(report, "_VALIDATIONS", 1)
+    report.read_validations(pipeline, LedgerHistory((OLD, NEW)))
     assert set(plain) == {7}
 
 
@@ -124,9 +131,9 @@ def test_a_report_shows_no_outcomes_of_steps_that_are_gone(pipeline: Pipeline) -
     (row, *_) = control.select_rows(control.read_contents(pipeline.table(QUALITY)), "seq", 7)
     again = replace(NEW, at=row["checked_at"] + 60_000_000)
     for past in (LedgerHistory((OLD,)), LedgerHistory((OLD, again))):
-        found = report._read_checks(pipeline, past)
-        assert {check.seq for check in found} == {3}
-        assert len(found) == 50
+        newest = report.read_validations(pipeline, past)[-1]
+        assert newest.seq == 3
+        assert len(newest.checks) == 50
 
 
 def test_a_pipeline_without_a_validation_has_no_outcomes(tmp_path: Path) -> None:
@@ -134,4 +141,4 @@ def test_a_pipeline_without_a_validation_has_no_outcomes(tmp_path: Path) -> None
     assert read_validation(empty, NEW, "new") == ()
     assert read_validated(empty, LedgerHistory((NEW,))) == frozenset()
     assert read_newest(empty, NEW) == ()
-    assert report._read_checks(empty, LedgerHistory((NEW,))) == []
+    assert report.read_validations(empty, LedgerHistory((NEW,))) == ()

@@ -30,8 +30,9 @@ from windowing.errors import UsageError
 from windowing.grid.zone import micros, moment
 from windowing.ledger.rule import ERASE_INTENT, ERASE_LIST, LedgerEntry
 from windowing.ledger.table import read_history, record_entries
+from windowing.report.facts import Facts
 from windowing.report.rule import Changed
-from windowing.report.table import Facts, read_facts
+from windowing.report.table import read_facts
 from windowing.spec.load import load_pipeline
 
 

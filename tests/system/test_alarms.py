@@ -14,12 +14,14 @@ from jobs.publish import publish
 from jobs.status import status
 from jobs.validate import validate
 from jobs.validation.validated import find_validation
+from tests.support.report_page import read_page
 from tests.system.test_bad_rows import Source
 from windowing.errors import ExpectationsFailed
 from windowing.ledger.rule import CLOSE
 from windowing.ledger.table import read_history
 from windowing.report.page import render_page
 from windowing.report.table import read_facts
+from windowing.report.view import view_facts
 from windowing.spec.pipeline import Alarms, Pipeline
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -51,8 +53,9 @@ def test_what_a_run_quarantines_is_said_and_held_where_the_spec_asks(
 def _ledger_and_report_say_so(source: Source) -> None:
     closed = [e for e in read_history(source.pipeline).entries if e.step == CLOSE]
     assert [e.counts.get("alarm(quarantined)") for e in closed] == [None, 2]
-    text = render_page(read_facts(source.pipeline, lambda: source.spark), NOW)
-    assert TOLD in text.split("<h2>Alarms</h2>")[1].split("<h2>")[0]
+    facts = read_facts(source.pipeline, lambda: source.spark)
+    page = read_page(render_page(view_facts(facts, NOW)))
+    assert TOLD in page.sections["alarms"].text
 
 
 def _without_a_limit_it_is_published_as_before(source: Source) -> None:

@@ -95,6 +95,23 @@ def test_no_command_says_what_rows_hold(spark: SparkSession, spec: Path) -> None
     assert [(p.name, c) for p in files for c in CANARIES if c.encode() in p.read_bytes()] == []
 
 
+def test_a_report_has_values_only_where_they_are_asked_for_and_never_in_its_usual_place(
+    spark: SparkSession, spec: Path
+) -> None:
+    land(spark, spec, "2026-01-05 00:10", f"{SECRET} o'clock")
+    for words in (["run"], ["validate"]):
+        CliRunner().invoke(main, [words[0], str(spec)], prog_name="tidemark")
+    page = spec.parent / "page.html"
+    report = ["report", str(spec)]
+    for words, told in ([], False), (["--samples"], True):
+        answer = CliRunner().invoke(main, [*report, *words, "--output", str(page)])
+        assert answer.exit_code == 0, answer.output
+        assert [c in page.read_text() for c in (KEY, SECRET, str(VALUE))] == [told] * 3
+    refused = CliRunner().invoke(main, [*report, "--samples"])
+    assert refused.exit_code == 2
+    assert not (spec.parent / "lake" / "birds" / "_report.html").exists()
+
+
 def test_what_is_refused_is_where_it_can_be_seen(spark: SparkSession, spec: Path) -> None:
     """The canaries are really there: the commands that print rows do."""
     land(spark, spec, "2026-01-05 00:10", f"{SECRET} o'clock")

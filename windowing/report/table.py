@@ -1,13 +1,18 @@
 """The facts of the report page, read from a pipeline's tables.
 
-They are runs, outputs, refused rows and quality. Nothing is written, and no value of a row is read.
-All of it is read without Spark, except from a table with a feature that only Spark can read.
+Nothing is written, and no value of a row is told unless keys and values were asked for. All of it
+is read without Spark, except from a table with a feature that only Spark can read.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windowing.ledger.acceptance import parse_note
 from windowing.ledger.evolved import OF_ERASURE
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.nulls import read_null_counts
@@ -15,21 +20,39 @@ from windowing.ledger.rule import (
     BACKFILL_DONE,
     CLOSE,
     COUNTS,
+    DONE,
     ERASE_DONE,
     EVOLVE_DONE,
     FINISHED,
+    INTENT,
+    OPEN,
+    PUBLISH,
     ROW_BY_ROW,
+    RUN_OF,
     LedgerEntry,
 )
-from windowing.ledger.table import WATERMARKS, read_history, read_newest_validation
+from windowing.ledger.table import QUALITY, WATERMARKS, read_history, select_outcomes
 from windowing.location import Location
-from windowing.report.alarms import Raised, list_alarms
+from windowing.report.alarms import list_alarms
+from windowing.report.facts import (
+    Backfilled,
+    Check,
+    Facts,
+    Lost,
+    Output,
+    Publishing,
+    Ran,
+    Refusal,
+    Validated,
+)
+from windowing.report.kept_rows import Asked, RowReader, read_lateness, read_revisions
 from windowing.report.rule import Changed, read_changed
 from windowing.report.text import describe_range, list_open_steps
 from windowing.spec.description import describe_window
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import control, table_figures
+from windowing.storage.chosen_columns import read_columns, to_micros
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,133 +65,47 @@ REFUSED_TABLES = ("_late", "_duplicates", "_quarantine")
 
 They are the keys of `windowing.admit.table.REFUSED`, which can't be imported without Spark.
 """
-_SHOWN_CHECKS = 1_000
+_MOST_CHECKS = 1_000
+_VALIDATIONS = 30
+"""As many as Data Docs are kept of."""
+_CHANGES = ("inserted", "updated", "deleted")
 
 
 @dataclass(frozen=True)
-class Ran:
-    """One run's row of `_watermarks`, and what it changed in all outputs together."""
+class _Times:
+    """When a run began, when its last batch was done, and when readers first saw it.
 
-    run: int
-    arrival_us: int | None
-    watermark_us: int | None
-    read: int
-    accepted: int
-    late: int
-    duplicate: int
-    quarantined: int
-    changed: Changed
-    row_by_row: int = 0
-    erased: int = 0
-
-
-@dataclass(frozen=True)
-class Backfilled:
-    """One finished chunk of a backfill after `run`.
-
-    `range` are its event times, and `changed` is what it changed in all outputs together.
+    A batch has no time of its own for its end where the ledger has that of its begin twice.
     """
 
-    run: int | None
-    at_us: int | None
-    range: str
-    changed: Changed
+    begun_us: int | None = None
+    updated_us: int | None = None
+    shown_us: int | None = None
 
 
-@dataclass(frozen=True)
-class Output:
-    """One output: what it is, how large, and what the last runs changed, newest first."""
-
-    name: str
-    kind: str
-    rows: int | None
-    version: int | None
-    published: int | None
-    changes: tuple[tuple[str, Changed], ...]
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """How many rows were refused for one reason, and how many of them are resolved."""
-
-    outcome: str
-    reason: str
-    rows: int
-    resolved: int
-
-
-@dataclass(frozen=True)
-class Lost:
-    """Of how many rows of a run, or of a chunk of a backfill, an expression lost the value."""
-
-    step: str
-    column: str
-    rows: int
-
-
-@dataclass(frozen=True)
-class Check:
-    """One expectation of the newest validation; counts and reasons only.
-
-    It judged what `run` left, which is the ledger's entry `seq`. `accepted` is the reason for which
-    readers may see that it failed.
-    """
-
-    run: int
-    seq: int
-    window: str
-    expectation: str
-    severity: str
-    success: bool
-    observed: str
-    detail: str
-    accepted: str | None = None
-
-
-@dataclass(frozen=True)
-class Facts:
-    """Everything the page shows; runs oldest first.
-
-    `accepted_because` is the reason that was given for publishing although expectations failed.
-    """
-
-    pipeline: Pipeline
-    watermark_us: int | None
-    published_run: int | None
-    accepted_because: str | None
-    unfinished: tuple[str, ...]
-    runs: tuple[Ran, ...]
-    backfills: tuple[Backfilled, ...]
-    outputs: tuple[Output, ...]
-    refusals: tuple[Refusal, ...]
-    lost: tuple[Lost, ...]
-    checks: tuple[Check, ...]
-    alarms: tuple[Raised, ...] = ()
-
-    def total(self, count: str) -> int:
-        """The sum of one count over all runs."""
-        return sum(getattr(run, count) for run in self.runs)
-
-
-def read_facts(pipeline: Pipeline, open_session: OpenSession) -> Facts:
+def read_facts(pipeline: Pipeline, open_session: OpenSession, asked: Asked = Asked.COUNTS) -> Facts:
     """The facts of a pipeline; before the first run all but its name is empty.
 
     A session is opened only for a table that can't be read without one.
     """
     past = read_history(pipeline)
+    reads = _make_reader(open_session)
     return Facts(
         pipeline=pipeline,
         watermark_us=past.watermark,
-        published_run=past.published.run if past.published else None,
-        accepted_because=past.acceptance.reason if past.acceptance else None,
         unfinished=tuple(step.what for step in list_open_steps(past)),
         runs=_read_runs(pipeline, past),
         backfills=_list_backfills(pipeline, past),
-        outputs=tuple(_read_output(w, pipeline, past, open_session) for w in pipeline.windows),
+        outputs=tuple(
+            _read_output(window, pipeline, past, open_session, reads, asked)
+            for window in pipeline.windows
+        ),
         refusals=tuple(_read_refusals(pipeline, open_session)),
         lost=find_lost(past),
         alarms=list_alarms(past, pipeline.alarms),
-        checks=tuple(_read_checks(pipeline, past)),
+        validations=read_validations(pipeline, past),
+        publishings=_list_publishings(pipeline, past),
+        lateness=read_lateness(pipeline, reads),
     )
 
 
@@ -187,6 +124,22 @@ def find_lost(past: LedgerHistory) -> tuple[Lost, ...]:
     return tuple(found)
 
 
+def _make_reader(open_session: OpenSession) -> RowReader:
+    """Reads columns of a table without Spark where that can be, otherwise by a session."""
+
+    def read(path: Location, version: int, names: tuple[str, ...]) -> pa.Table:
+        try:
+            return read_columns(path, version, names)
+        except control.TableError:
+            from windowing.columns import quoted
+            from windowing.storage import delta
+
+            rows = delta.read(open_session(), path, version)
+            return to_micros(rows.select(*map(quoted, names)).toArrow())
+
+    return read
+
+
 def _list_backfills(pipeline: Pipeline, past: LedgerHistory) -> tuple[Backfilled, ...]:
     found = []
     for entry in past.entries:
@@ -196,8 +149,21 @@ def _list_backfills(pipeline: Pipeline, past: LedgerHistory) -> tuple[Backfilled
     return tuple(found)
 
 
+def _list_publishings(pipeline: Pipeline, past: LedgerHistory) -> tuple[Publishing, ...]:
+    names = [window.name for window in pipeline.windows]
+    found = []
+    for entry in past.entries:
+        if entry.step == PUBLISH:
+            held = tuple(name for name in names if f"{RUN_OF}{name}" in entry.counts)
+            acceptance = parse_note(entry.note)
+            reason = None if acceptance is None else acceptance.reason
+            found.append(Publishing(entry.run, entry.at, reason, held))
+    return tuple(found)
+
+
 def _read_runs(pipeline: Pipeline, past: LedgerHistory) -> tuple[Ran, ...]:
     closed = {entry.run: entry for entry in past.entries if entry.step == CLOSE}
+    timed = _time_runs(past)
     rows = control.read_rows(pipeline.table(WATERMARKS))
     found = []
     for row in sorted(rows, key=lambda each: int(each["run"])):
@@ -210,13 +176,43 @@ def _read_runs(pipeline: Pipeline, past: LedgerHistory) -> tuple[Ran, ...]:
             **{name: row.get(name) or 0 for name in COUNTS},
             changed=sum_changes(pipeline.windows, close),
             row_by_row=close.counts.get(ROW_BY_ROW, 0),
+            batches=len(past.done(row["run"])),
+            last_us=row["max_event_time"],
+            begun_us=timed[row["run"]].begun_us,
+            updated_us=timed[row["run"]].updated_us,
+            ended_us=close.at,
+            shown_us=timed[row["run"]].shown_us,
         )
         found.append(ran)
     return tuple(found)
 
 
+def _time_runs(past: LedgerHistory) -> Mapping[int | None, _Times]:
+    """The times of each run, by its number."""
+    times: defaultdict[int | None, _Times] = defaultdict(_Times)
+    begun: dict[int | None, int] = {}
+    for entry in past.entries:
+        if entry.at is None:
+            continue
+        known = times[entry.run]
+        if entry.step == OPEN:
+            times[entry.run] = replace(known, begun_us=entry.at)
+        elif entry.step == INTENT:
+            begun[entry.batch] = entry.at
+        elif entry.step == DONE and entry.at > begun.get(entry.batch, entry.at):
+            times[entry.run] = replace(known, updated_us=entry.at)
+        elif entry.step == PUBLISH and known.shown_us is None:
+            times[entry.run] = replace(known, shown_us=entry.at)
+    return times
+
+
 def _read_output(
-    window: Window, pipeline: Pipeline, past: LedgerHistory, open_session: OpenSession
+    window: Window,
+    pipeline: Pipeline,
+    past: LedgerHistory,
+    open_session: OpenSession,
+    reads: RowReader,
+    asked: Asked,
 ) -> Output:
     path = pipeline.table(window.name)
     version = control.read_version(path)
@@ -227,7 +223,7 @@ def _read_output(
     published = None
     if past.published:
         published = past.published.versions.get(window.name)
-    return Output(
+    output = Output(
         name=window.name,
         kind=describe_window(window).text,
         rows=None if version < 0 else _count_rows(path, version, open_session),
@@ -235,6 +231,7 @@ def _read_output(
         published=published,
         changes=tuple(changes),
     )
+    return replace(output, revisions=read_revisions(pipeline, window, output, past, reads, asked))
 
 
 def _count_rows(path: Location, version: int, open_session: OpenSession) -> int:
@@ -292,12 +289,26 @@ def _count_groups_by_spark(path: Location, spark: "SparkSession") -> list[table_
     return [table_figures.Group((row[0], row[1]), row[2], row[3]) for row in counted]
 
 
-def _read_checks(pipeline: Pipeline, past: LedgerHistory) -> list[Check]:
-    """The newest validation: the results written last of the newest step that was validated."""
+def read_validations(pipeline: Pipeline, past: LedgerHistory) -> tuple[Validated, ...]:
+    """The newest validations, in the order of what they judged.
+
+    The last one is the newest of the newest step that was validated, as other commands take it.
+    """
+    outcomes = control.read_contents(pipeline.table(QUALITY))
+    judged = {seq for file in outcomes.files for seq in pc.unique(file["seq"]).to_pylist()}
+    steps = [e for e in past.entries if e.step in FINISHED and e.seq in judged]
+    found: defaultdict[tuple[int, int], list[Check]] = defaultdict(list)
     names = [field.name for field in fields(Check)]
-    found = []
-    for row in read_newest_validation(pipeline, past.entries):
-        # Rows of earlier versions of Tidemark lack the last column.
-        found.append(Check(**{name: row[name] for name in names if name in row}))
-    found.sort(key=lambda each: (each.success, each.severity, each.window, each.expectation))
-    return found[:_SHOWN_CHECKS]
+    for row in select_outcomes(outcomes, steps[-_VALIDATIONS:]):
+        # Rows of earlier versions of Tidemark lack the last columns.
+        check = Check(**{name: row[name] for name in names if name in row})
+        found[row["seq"], row["checked_at"]].append(check)
+    validations = []
+    for seq, at in sorted(found)[-_VALIDATIONS:]:
+        checks = sorted(found[seq, at], key=_failing_first)
+        validations.append(Validated(checks[0].run, seq, at, tuple(checks[:_MOST_CHECKS])))
+    return tuple(validations)
+
+
+def _failing_first(check: Check) -> tuple[bool, str, str, str]:
+    return check.success, check.severity, check.window, check.expectation

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from pyspark.sql import SparkSession
 
 import jobs.session
 from jobs.cli.main import main
+from tests.support.report_page import read_page
 from windowing.location import Location
 from windowing.report.rule import Changed, RunReport
 from windowing.storage import delta
@@ -244,46 +244,25 @@ def test_validated_versions_can_be_published_and_shown(
     assert trips.json("show", "hourly", "--published")["total"] == 3
 
 
-class Page(HTMLParser):
-    """The tags of a page, and that each of them is closed."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: set[str] = set()
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Notes the tag; those that never close are not waited for."""
-        self.tags.add(tag)
-        if tag not in ("meta", "line", "circle", "polyline"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        """Closes the innermost tag, which must be this one."""
-        if tag not in ("line", "circle", "polyline"):
-            assert self.open.pop() == tag
-
-
-def test_the_report_is_one_page_without_scripts_or_values_of_rows(
+def test_the_report_is_one_page_of_what_the_ledger_has_without_values_of_rows(
     trips: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = tmp_path / "new" / "page.html"
-    # The report starts no JVM.
-    monkeypatch.delattr(jobs.session, "spark_session")
-    assert trips.json("report", "--output", str(target)) == {
-        "pipeline": "trips",
-        "report": str(target),
-    }
-    text = target.read_text()
-    page = Page(text)
-    assert page.open == []
-    assert {"table", "svg"} <= page.tags
-    assert not {"script", "link", "img", "iframe"} & page.tags
-    assert "http:" not in text
-    assert "https:" not in text
-    assert "place is null" in text
-    assert "[red]" not in text
+    with monkeypatch.context() as patched:
+        # The report starts no JVM.
+        patched.delattr(jobs.session, "spark_session")
+        assert trips.json("report", "--output", str(target)) == {
+            "pipeline": "trips",
+            "report": str(target),
+        }
+    page = read_page(target.read_text())
+    assert page.sources == []
+    assert "place is null" in page.text
+    assert "[red]" not in target.read_text()
+    refused = trips("report", "--samples", code=2)
+    assert "--samples --output samples.html" in refused.stderr
+    trips("report", "--samples", "--output", str(target))
+    assert "[red]" in read_page(target.read_text()).sections["refused"].text
 
 
 def test_backfill_shows_its_plan_and_its_progress(

@@ -1,53 +1,195 @@
-"""What the report page says of publications and where its links lead."""
+"""What the report page says of facts, where its links lead, and what never gets onto it."""
 
+import json
+import re
 from dataclasses import replace
-from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
 
+from tests.support.report_facts import FACTS, HOSTILE, MADE, PIPELINE, SAMPLES, SECRET
+from tests.support.report_page import ReadPage, read_page
+from windowing.ledger.rule import COUNTS
 from windowing.report.alarms import Alarm, Raised
-from windowing.report.page import render_page
+from windowing.report.facts import Facts, Publishing, Ran
+from windowing.report.page import LIBRARY, render_page
 from windowing.report.rule import Changed
-from windowing.report.table import Check, Facts, Ran
-from windowing.spec.load import load_pipeline
+from windowing.report.section import Cell, Chart, Part, Section, View
+from windowing.report.view import view_facts
 
-NOW = datetime(2013, 1, 2, tzinfo=UTC)
-PIPELINE = load_pipeline(
-    {
-        "name": "trips",
-        "lake": "/lake",
-        "source": {"table": "/lake/source", "event_time": "at", "key": ["place"]},
-        "aggregates": {"n": "count()"},
-        "windows": {"hourly": {"kind": "tumbling", "size": "1 hour"}},
-    }
-)
-CHECK = Check(2, 7, "hourly", "expect_x(n)", "critical", False, "1", "too few")
-FACTS = Facts(PIPELINE, 0, 2, None, (), (), (), (), (), (), (CHECK,))
+ROOT = Path(__file__).parents[3]
+
+
+def page_of(facts: Facts, docs: str | None = None) -> ReadPage:
+    """The page as a reader without scripts has it."""
+    return read_page(render_page(view_facts(facts, MADE, docs)))
+
+
+def test_a_pipeline_that_never_ran_has_a_page_without_a_number_that_is_not_known() -> None:
+    page = page_of(Facts(PIPELINE))
+    assert page.figures == {}
+    assert page.cards["watermark"] == page.cards["published run"] == "-"
+    assert "nothing has run yet" in page.sections["runs"].text
+    assert "nothing is published yet" in page.sections["outputs"].text
+    assert "nothing was validated yet" in page.sections["quality"].text
 
 
 def test_a_publication_says_why_it_was_made_although_expectations_failed() -> None:
-    assert "although expectations" not in render_page(FACTS, NOW)
-    text = render_page(replace(FACTS, accepted_because="a <storm>"), NOW)
-    assert "published: run 2, although expectations failed: a &lt;storm&gt;" in text
+    page = page_of(FACTS)
+    assert "although expectations" not in page.sections["outputs"].text
+    rows = page.tables["publications, newest first"]
+    assert [row["accepted because"] for row in rows] == ["-", "the till was broken"]
+    assert [row["held back"] for row in rows] == ["daily", "-"]
+    accepted = replace(FACTS, publishings=(Publishing(2, 0, "a <storm>"),))
+    told = "published: run 2, although expectations failed: a <storm>"
+    assert told in page_of(accepted).sections["outputs"].text
 
 
 def test_quality_leads_to_the_data_docs_that_are_there() -> None:
-    assert "<a " not in render_page(FACTS, NOW)
-    text = render_page(FACTS, NOW, "_docs/run-2-entry-7/index.html")
-    link = '<a href="_docs/run-2-entry-7/index.html">Data Docs</a>'
-    assert link in text.split("<h2>Quality</h2>")[1]
+    assert page_of(FACTS).sections["quality"].links == []
+    page = page_of(FACTS, "_docs/run-2-entry-7/index.html")
+    assert page.sections["quality"].links == ["_docs/run-2-entry-7/index.html"]
+
+
+def test_expectations_have_their_history_and_failing_ones_come_first() -> None:
+    page = page_of(FACTS)
+    (caption,) = [name for name in page.tables if name.startswith("expectations as of")]
+    rows = page.tables[caption]
+    assert [row["expectation"] for row in rows] == ["rows_add_up", "expect_a(n)", "expect_b(total)"]
+    assert [row["history"] for row in rows] == ["++x", "x++", "+++"]
+    failed = next(each for each in page.figures["verdicts"]["data"] if each["name"] == "failed")
+    assert failed["y"] == [1, 0, 1]
+
+
+def test_an_expectation_that_was_accepted_says_why() -> None:
+    newest = FACTS.validations[-1]
+    accepted = replace(newest.checks[0], accepted="two are usual")
+    facts = replace(FACTS, validations=(replace(newest, checks=(accepted,)),))
+    page = page_of(facts)
+    assert "no, accepted: two are usual" in page.sections["quality"].text
+    assert any("accepted: two are usual" in notice for notice in page.notices)
 
 
 def test_erased_rows_have_a_column_where_there_are_any() -> None:
     ran = Ran(1, 0, 0, 9, 9, 0, 0, 0, Changed())
-    assert "erased" not in render_page(replace(FACTS, runs=(ran,)), NOW)
-    text = render_page(replace(FACTS, runs=(ran, replace(ran, run=2, read=11, erased=2))), NOW)
-    assert text.count("erased") == 2, "the figure at the top and the column of runs"
+    assert "erased" not in page_of(replace(FACTS, runs=(ran,))).cards
+    page = page_of(replace(FACTS, runs=(ran, replace(ran, run=2, read=11, erased=2))))
+    assert page.cards["erased"] == "2"
+    assert [row["erased"] for row in page.tables["runs, newest first"]] == ["2", "0"]
 
 
 def test_alarms_are_listed_newest_first_and_say_what_is_held() -> None:
-    assert "none" in render_page(FACTS, NOW).split("<h2>Alarms</h2>")[1].split("<h2>")[0]
+    assert "none" in page_of(replace(FACTS, alarms=())).sections["alarms"].text
     said = Raised(1, 3, Alarm("ahead", "far <ahead>", 9, holds=False))
     held = Raised(2, 7, Alarm("quarantined", "9 of 9 rows were quarantined", 9, holds=True))
-    text = render_page(replace(FACTS, alarms=(said, held)), NOW)
-    section = text.split("<h2>Alarms</h2>")[1].split("<h2>")[0]
-    assert section.index("9 of 9 rows") < section.index("far &lt;ahead&gt;")
-    assert section.index(">yes<") < section.index(">no<")
+    rows = page_of(replace(FACTS, alarms=(said, held))).tables["alarms, newest first"]
+    assert [row["alarm"] for row in rows] == ["9 of 9 rows were quarantined", "far <ahead>"]
+    assert [row["held back"] for row in rows] == ["yes", "no"]
+
+
+def test_numbers_of_charts_are_those_of_the_facts_and_of_the_tables() -> None:
+    page = page_of(FACTS)
+    by_name = {each["name"]: each for each in page.figures["rows"]["data"]}
+    assert set(by_name) == {*COUNTS} - {"read", "erased"}
+    for name, drawn in by_name.items():
+        assert drawn["y"] == [getattr(ran, name) for ran in FACTS.runs]
+    rows = page.tables["runs, newest first"][::-1]
+    assert [int(row["read"].replace(",", "")) for row in rows] == [r.read for r in FACTS.runs]
+    lag = page.figures["lag"]["data"][0]
+    assert lag["y"] == [round((40 + ran.run) / 1, 4) for ran in FACTS.runs], "in minutes"
+    assert page.figures["lag"]["layout"]["yaxis"]["title"]["text"] == "minutes behind arrival"
+
+
+def test_times_of_stages_sum_to_the_time_of_the_run() -> None:
+    page = page_of(FACTS)
+    batches, closing = page.figures["times"]["data"]
+    assert (batches["name"], closing["name"]) == ("batches", "closing")
+    assert batches["y"] == [10 + ran.run for ran in FACTS.runs]
+    assert closing["y"] == [4] * len(FACTS.runs)
+    untold = replace(FACTS, runs=tuple(replace(ran, updated_us=None) for ran in FACTS.runs))
+    page = page_of(untold)
+    (whole,) = page.figures["times"]["data"]
+    assert whole["y"] == [14 + ran.run for ran in FACTS.runs]
+    assert "the ledger does not record when the last batch was done" in page.sections["times"].text
+
+
+def test_lateness_that_would_be_enough_is_proposed_from_late_rows() -> None:
+    page = page_of(FACTS)
+    assert "allows lateness of 2 hours" in page.sections["lateness"].text
+    assert "Left out are 1 row without an event time" in page.sections["lateness"].text
+    enough = page.tables[""]
+    assert [(row["share of the late rows"], row["enough allowed lateness"]) for row in enough] == [
+        ("50 %", "40 minutes"),
+        ("90 %", "1 day 2 hours"),
+        ("99 %", "1 day 2 hours"),
+        ("100 %", "1 day 2 hours"),
+    ]
+    none_late = page_of(replace(FACTS, lateness=None)).sections["lateness"].text
+    assert "No row was late" in none_late
+
+
+def test_what_was_not_read_is_said() -> None:
+    assert "not read, because lost" in page_of(FACTS).sections["outputs"].text
+
+
+def test_values_of_rows_are_on_the_page_only_where_it_says_so() -> None:
+    html = render_page(view_facts(FACTS, MADE))
+    assert SECRET not in html
+    assert "No key and no value of a row is on this page" in html
+    page = page_of(replace(FACTS, samples=SAMPLES))
+    assert "contains keys and values of rows" in page.text
+    assert page.tables["1 of 1 row, newest run first"][0]["shop"] == SECRET
+    assert page.tables["1 of 3 rows"][0] == {
+        "shop": SECRET,
+        "window_start": "2026-01-08 06:00Z",
+        "window_end": "2026-01-08 06:00Z",
+        "n": "0",
+    }
+    assert "It judges all rows together" in page.sections["quality"].text
+
+
+def test_a_text_of_a_row_cannot_leave_its_place() -> None:
+    html = render_page(view_facts(FACTS, MADE))
+    assert HOSTILE not in html
+    assert html.count("</script>") == 3, "figures, library, script"
+    page = read_page(html)
+    (row,) = [row for row in page.tables["refused rows by reason"] if row["rows"] == "99"]
+    assert row["reason"] == f"price is {HOSTILE}"
+    labels = page.figures["reasons"]["data"][0]["y"]
+    assert not [label for label in labels if "<" in label], "the library reads some tags"
+
+
+def test_a_figure_cannot_end_the_script_that_it_stands_in() -> None:
+    figure = {"data": [{"name": HOSTILE}]}
+    parts = (Part(chart=Chart("odd", HOSTILE, figure)),)
+    view = View("odd", "", (), Cell(""), (), (Section("odd", "odd", parts),))
+    html = render_page(view)
+    assert html.count("</script>") == 3
+    assert read_page(html).figures == {"odd": figure}
+
+
+def test_the_page_loads_nothing_and_runs_nothing_but_its_own_scripts() -> None:
+    html = render_page(view_facts(FACTS, MADE, "_docs/x/index.html"))
+    page = read_page(html)
+    assert page.tags.isdisjoint({"link", "img", "iframe", "object", "embed"})
+    assert page.sources == [], "no element names a file"
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]+)"', html)
+    assert "default-src 'none'" in policy
+    assert policy.count("sha256-") == 2
+    script = policy.split("script-src")[1].split(";")[0]
+    assert "unsafe" not in script
+
+
+def test_every_figure_has_its_place_and_its_sentence() -> None:
+    page = page_of(FACTS)
+    assert set(page.charts) == set(page.figures)
+    assert all(page.charts.values()), "a figure without a sentence says nothing to some readers"
+    assert json.dumps(page.figures)
+
+
+def test_the_plotting_library_is_the_one_whose_checksum_is_pinned() -> None:
+    pinned = dict(re.findall(r"^(version|sha256)=(\S+)$", (ROOT / "bin/plotly").read_text(), re.M))
+    library = (ROOT / "windowing/report/assets" / LIBRARY).read_bytes()
+    assert sha256(library).hexdigest() == pinned["sha256"]
+    assert f"v{pinned['version']}\n".encode() in library[:200]
+    licence = (ROOT / "windowing/report/assets/plotly-basic.LICENSE").read_text()
+    assert "MIT License" in licence

@@ -17,7 +17,10 @@ from jobs.validate import validate
 from tests.support.session_settings import setting_changed
 from windowing.admit.table import REFUSED
 from windowing.ledger.rule import COUNTS
-from windowing.report.table import REFUSED_TABLES, Facts, read_facts
+from windowing.report.ages import count_ages
+from windowing.report.facts import Facts, Revised
+from windowing.report.kept_rows import Asked
+from windowing.report.table import REFUSED_TABLES, read_facts
 from windowing.spec.load import load_pipeline
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta, delta_log
@@ -138,6 +141,50 @@ def test_every_fact_is_the_one_that_spark_finds(lake: Lake) -> None:
     _compare_checks(lake, facts)
 
 
+def test_corrections_are_those_that_spark_finds(lake: Lake) -> None:
+    facts = read_facts(lake.pipeline, refuse, Asked.VALUES)
+    assert facts.lateness is not None
+    late = delta.read(lake.spark, lake.pipeline.table("_late"))
+    behind = F.unix_micros("watermark") - F.unix_micros("event_time")
+    lengths = [row[0] for row in late.select(behind).collect()]
+    assert facts.lateness.behind == count_ages(lengths)
+    assert facts.lateness.behind.total == 6
+    revised = 0
+    for output in facts.outputs:
+        found = output.revisions
+        assert found is not None and found.shape is not None
+        rows = delta.read(lake.spark, lake.pipeline.table(output.name))
+        corrected = rows.where("revision > 0").count()
+        assert found.back.total + found.open_rows + found.unknown_rows == corrected
+        assert sum(found.shape.newest) == rows.count()
+        assert found.shape.published is None, "nothing is published"
+        revised += corrected
+        for each in found.most:
+            _compare_history(lake, output.name, each)
+    assert revised > 0
+
+
+def _compare_history(lake: Lake, window: str, revised: Revised) -> None:
+    """Each past of the window is one that a version of the table has, the last one the newest."""
+    path = lake.pipeline.table(window)
+    pasts = []
+    for number in range(delta_log.version(lake.spark, path) + 1):
+        rows = delta.read(lake.spark, path, number).where(F.col("place") == revised.key["place"])
+        pasts.append([(row["run"], row["revision"], row["n"]) for row in rows.collect()])
+    told = [(was.run, was.revision, was.values["n"]) for was in revised.history]
+    assert told[-1] in pasts[-1]
+    assert all(any(was in past for past in pasts) for was in told)
+    assert [was.revision for was in revised.history] == [*range(revised.revision + 1)]
+
+
+def test_what_rows_hold_is_read_only_where_it_was_asked_for(lake: Lake) -> None:
+    for output in lake.facts().outputs:
+        assert output.revisions is not None
+        for each in output.revisions.most:
+            assert each.key == {}
+            assert [was.values for was in each.history] == [{}] * len(each.history)
+
+
 def _compare_runs(lake: Lake, facts: Facts) -> None:
     rows = delta.read(lake.spark, lake.pipeline.table("_watermarks")).orderBy("run")
     times = (F.unix_micros("arrival"), F.unix_micros("watermark"))
@@ -178,7 +225,9 @@ def test_rows_that_a_deletion_vector_marks_are_not_counted(lake: Lake) -> None:
     lake.alter("_late", "delete from {table} where id = 'late 2'")
     log = lake.pipeline.table("_late").local / "_delta_log"
     assert "deletionVector" in max(log.glob("*.json")).read_text()
-    assert as_counted(lake.facts()) == lake.counted() != before
+    facts = lake.facts()
+    assert as_counted(facts) == lake.counted() != before
+    assert facts.lateness is not None and facts.lateness.behind.total == 5
 
 
 def test_columns_that_are_stored_under_another_name_are_found(lake: Lake) -> None:
@@ -188,7 +237,7 @@ def test_columns_that_are_stored_under_another_name_are_found(lake: Lake) -> Non
     lake.alter("_late", "alter table {table} rename column reason to was")
     lake.alter("_late", "alter table {table} rename column outcome to reason")
     lake.alter("_late", "alter table {table} rename column was to outcome")
-    facts = lake.facts()
+    facts = read_facts(lake.pipeline, lambda: lake.spark)
     assert as_counted(facts) == lake.counted()
     assert "late" in {each.reason for each in facts.refusals}
 
@@ -208,9 +257,9 @@ def lose_statistics(lake: Lake) -> None:
         rows.write.format("delta").mode("overwrite").save(lake.pipeline.table("hourly").text)
 
 
-@pytest.mark.parametrize("change", [widen, lose_statistics])
+@pytest.mark.parametrize(("change", "times"), [(widen, 2), (lose_statistics, 1)])
 def test_a_table_that_only_spark_can_read_is_read_by_spark(
-    lake: Lake, change: Callable[[Lake], None]
+    lake: Lake, change: Callable[[Lake], None], times: int
 ) -> None:
     before = lake.facts()
     change(lake)
@@ -221,6 +270,7 @@ def test_a_table_that_only_spark_can_read_is_read_by_spark(
         return lake.spark
 
     facts = read_facts(lake.pipeline, open_session)
-    assert len(opened) == 1, "the session is for one table"
+    assert len(opened) == times, "reasons and lateness of one table, or rows of one output"
+    assert facts.lateness == before.lateness
     assert as_counted(facts) == as_counted(before) == lake.counted()
     assert [each.rows for each in facts.outputs] == [each.rows for each in before.outputs]

@@ -1,0 +1,141 @@
+"""The page says what the ledger has: a ledger is written, and its page is read. No JVM."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from expectations.outcome import CRITICAL, WARNING, Outcome
+from expectations.table import record_outcomes
+from jobs.report import report
+from tests.support.report_facts import BEGUN_US, MADE, PIPELINE
+from tests.support.report_page import ReadPage, read_page
+from windowing.ledger.acceptance import Acceptance
+from windowing.ledger.history import LedgerHistory
+from windowing.ledger.rule import (
+    CLOSE,
+    DONE,
+    INTENT,
+    MAX_TIME,
+    MIN_TIME,
+    OPEN,
+    PUBLISH,
+    LedgerEntry,
+)
+from windowing.ledger.table import create_ledger, record_entries, record_watermark
+from windowing.location import Location
+from windowing.report.page import render_page
+from windowing.report.view import view_facts
+from windowing.spec.duration import HOUR, MINUTE, SECOND
+from windowing.spec.pipeline import Pipeline
+
+COUNTS = {"read": 9, "accepted": 7, "late": 1, "duplicate": 0, "quarantined": 1}
+CHANGES = {"hourly.inserted": 3, "hourly.updated": 2, "hourly.deleted": 0, "daily.updated": 1}
+
+
+def list_run(run: int, batch_took_us: int) -> list[LedgerEntry]:
+    """The entries of a run of one batch, which arrives `run` hours after the begin."""
+    arrival = BEGUN_US + run * HOUR
+    times = {MIN_TIME: arrival - HOUR, MAX_TIME: arrival - 5 * MINUTE}
+    entry = LedgerEntry(OPEN, run=run, arrival=arrival, at=arrival + SECOND)
+    intent = replace(entry, step=INTENT, batch=run - 1)
+    done = replace(intent, step=DONE, at=arrival + SECOND + batch_took_us, counts=COUNTS | times)
+    closed = replace(
+        entry,
+        step=CLOSE,
+        at=arrival + 11 * SECOND,
+        watermark_out=arrival - 35 * MINUTE,
+        counts=COUNTS | CHANGES,
+    )
+    return [entry, intent, done, closed]
+
+
+def refuse() -> SparkSession:
+    """A session that must not be opened."""
+    raise AssertionError("a session was opened")
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path) -> Pipeline:
+    """Two runs; the batch of the second has no time of its own for its end."""
+    made = replace(PIPELINE, lake=Location(str(tmp_path)))
+    reason = Acceptance("the till was broken", {"hourly": {"rule": "the till was broken"}})
+    published = LedgerEntry(
+        PUBLISH,
+        run=1,
+        at=BEGUN_US + HOUR + 71 * SECOND,
+        counts={"run.daily": 1},
+        note=reason.as_note(),
+    )
+    create_ledger(made)
+    entries = [*list_run(1, 6 * SECOND), published, *list_run(2, 0)]
+    past = record_entries(made, LedgerHistory(version=0), entries)
+    for closed in past.entries:
+        if closed.step == CLOSE:
+            assert closed.arrival is not None
+            record_watermark(made, closed.run or 0, closed, closed.arrival - 5 * MINUTE)
+            outcomes = [
+                Outcome("hourly", "", "rows_add_up", CRITICAL, closed.run == 1, "4", "4 of 5"),
+                Outcome("hourly", "own", "expect_a(n)", WARNING, False, "9", "at most 5"),
+            ]
+            record_outcomes(made, closed, outcomes, None)
+    return made
+
+
+def page_of(pipeline: Pipeline) -> ReadPage:
+    return read_page(render_page(view_facts(report(pipeline, refuse), MADE)))
+
+
+def test_runs_have_the_counts_of_the_ledger(pipeline: Pipeline) -> None:
+    page = page_of(pipeline)
+    newest, oldest = page.tables["runs, newest first"]
+    assert (newest["run"], oldest["run"]) == ("2", "1")
+    assert {name: int(newest[name]) for name in COUNTS} == COUNTS
+    assert [newest[name] for name in ("inserted", "updated", "deleted")] == ["3", "3", "0"]
+    assert newest["arrival"] == "2026-01-01 02:00Z"
+    assert page.cards["read"] == "18"
+    assert page.cards["watermark"] == "2026-01-01 01:25Z"
+    assert page.cards["published run"] == "1"
+
+
+def test_lag_is_arrival_less_watermark(pipeline: Pipeline) -> None:
+    page = page_of(pipeline)
+    watermark, newest = page.figures["lag"]["data"]
+    assert (watermark["y"], newest["y"]) == ([35, 35], [5, 5]), "minutes"
+    assert [row["lag"] for row in page.tables["watermarks, newest first"]] == ["35 min"] * 2
+
+
+def test_times_are_told_apart_where_the_ledger_does(pipeline: Pipeline) -> None:
+    newest, oldest = page_of(pipeline).tables["run times, newest first"]
+    assert (oldest["seconds"], oldest["of them closing"]) == ("10.0", "4.0")
+    assert (newest["seconds"], newest["of them closing"]) == ("10.0", "-")
+    assert (oldest["until readers saw it"], newest["until readers saw it"]) == ("1 min", "-")
+    assert (newest["batches"], newest["rows read"], newest["rows per second"]) == ("1", "9", "1")
+
+
+def test_a_reason_of_a_publication_is_shown_after_later_ones_too(pipeline: Pipeline) -> None:
+    (row,) = page_of(pipeline).tables["publications, newest first"]
+    assert row == {
+        "run": "1",
+        "at": "2026-01-01 01:01:11Z",
+        "accepted because": "the till was broken",
+        "held back": "daily",
+    }
+
+
+def test_expectations_have_the_verdicts_of_each_validation(pipeline: Pipeline) -> None:
+    page = page_of(pipeline)
+    (caption,) = [name for name in page.tables if name.startswith("expectations as of")]
+    rows = {row["expectation"]: row for row in page.tables[caption]}
+    assert list(rows) == ["rows_add_up", "expect_a(n)"], "what holds publication back comes first"
+    assert rows["rows_add_up"]["history"] == "+x"
+    assert rows["expect_a(n)"]["history"] == "!!"
+    assert rows["expect_a(n)"]["holds"] == "no (warning)"
+    assert "run 2: 2 expectations, 2 broken" in page.sections["quality"].text
+
+
+def test_a_lake_without_a_run_has_a_page(tmp_path: Path) -> None:
+    page = page_of(replace(PIPELINE, lake=Location(str(tmp_path))))
+    assert page.cards["runs"] == "0"
+    assert page.figures == {}

@@ -1,0 +1,127 @@
+"""Facts of validations and publications -> sections: expectations over time, reasons, alarms."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from windowing.columns import END, START
+from windowing.report.charts import Figure, Series, draw_bars
+from windowing.report.facts import Check, Facts, FailingRows, Validated
+from windowing.report.section import TABLED, Cell, Chart, Column, Link, Part, Section, make_table
+from windowing.report.text import count, datum, instant_us
+
+_VERDICTS = {"met": "good", "failed": "bad", "warning": "warn", "accepted": "warn"}
+_SIGNS = {"met": "+", "failed": "x", "warning": "!", "accepted": "a", "": "."}
+_LEGEND = (
+    "The history has one sign for each validation, oldest first: + met, x failed, ! failed as a "
+    "warning, a failed and accepted, . not evaluated."
+)
+
+
+def show_quality(facts: Facts, docs: str | None) -> Section:
+    """Every expectation of the newest validation, failing ones first, with its history."""
+    if not facts.validations:
+        return Section("quality", "Quality", (Part(text="nothing was validated yet"),))
+    checks = facts.checks
+    broken = sum(not check.success for check in checks)
+    evaluated = count(len(checks), "expectation")
+    text = f"run {facts.validations[-1].run}: {evaluated}, {broken or 'none'} broken"
+    link = None if docs is None else Link("Data Docs", docs)
+    parts = [Part(text=text, link=link, chart=_chart_verdicts(facts.validations))]
+    parts.append(_show_checks(facts.validations))
+    if facts.samples is not None:
+        parts += [_show_failing(each, facts) for each in facts.samples.failing]
+    elif broken:
+        advice = "`tidemark validate --failing` prints the keys of failing rows, and so does "
+        parts.append(Part(text=f"{advice}this page with --samples."))
+    return Section("quality", "Quality", tuple(parts))
+
+
+def show_publishings(facts: Facts) -> Section:
+    """The newest publications, and why those were made that expectations had failed."""
+    columns = (
+        Column("run", "n"),
+        Column("at"),
+        Column("accepted because", "long"),
+        Column("held back", "long"),
+    )
+    rows = []
+    for each in facts.publishings[::-1][:TABLED]:
+        reason = Cell("-") if each.accepted is None else Cell(each.accepted, "warn")
+        rows.append((each.run, instant_us(each.at_us), reason, ", ".join(each.held)))
+    table = make_table("publications, newest first", columns, rows)
+    text = "" if rows else "nothing is published yet"
+    return Section("publications", "Publications", (Part(text=text, table=table),))
+
+
+def show_alarms(facts: Facts) -> Section:
+    """Figures of runs that are wrong most likely."""
+    columns = (Column("run", "n"), Column("alarm", "long"), Column("held back"))
+    rows = []
+    for raised in facts.alarms[::-1][:TABLED]:
+        held = Cell("yes", "bad") if raised.alarm.holds else "no"
+        rows.append((raised.run, raised.alarm.text, held))
+    table = make_table("alarms, newest first", columns, rows)
+    return Section("alarms", "Alarms", (Part(text="" if rows else "none", table=table),))
+
+
+def _chart_verdicts(validations: Sequence[Validated]) -> Chart:
+    label = f"Expectations by verdict of {count(len(validations), 'validation')}."
+    return Chart("verdicts", label, _draw_verdicts(validations))
+
+
+def _draw_verdicts(validations: Sequence[Validated]) -> Figure:
+    series = []
+    for verdict in _VERDICTS:
+        counts = [sum(c.verdict == verdict for c in each.checks) for each in validations]
+        series.append(Series(verdict, counts))
+    # Two validations may be of one run, and each has a bar.
+    places = [f"{place}. run {each.run}" for place, each in enumerate(validations, start=1)]
+    return draw_bars(places, series, "validation", "expectations")
+
+
+def _show_checks(validations: Sequence[Validated]) -> Part:
+    columns = (
+        Column("window"),
+        Column("expectation", "long"),
+        Column("holds", "long"),
+        Column("observed"),
+        Column("detail", "long"),
+        Column("history", "history"),
+    )
+    rows = []
+    for check in validations[-1].checks:
+        history = _write_history(check, validations)
+        values = (check.window, check.expectation, _holds_cell(check), check.observed)
+        rows.append((*values, check.detail, history))
+    at = instant_us(validations[-1].at_us)
+    return Part(text=_LEGEND, table=make_table(f"expectations as of {at}", columns, rows))
+
+
+def _write_history(check: Check, validations: Sequence[Validated]) -> str:
+    signs = []
+    for each in validations:
+        found = [other.verdict for other in each.checks if other.name == check.name]
+        signs.append(_SIGNS[found[0] if found else ""])
+    return "".join(signs)
+
+
+def _holds_cell(check: Check) -> Cell:
+    words = {"met": "yes", "failed": "no", "warning": "no (warning)"}
+    text = words.get(check.verdict, f"no, accepted: {check.accepted}")
+    return Cell(text, _VERDICTS[check.verdict])
+
+
+def _show_failing(each: FailingRows, facts: Facts) -> Part:
+    title = f"{each.window} fails {each.expectation}"
+    if each.rows is None:
+        return Part(title, "It judges all rows together, or could not be evaluated.")
+    keys = facts.pipeline.source.key
+    others = [name for name in each.rows.columns if name not in (*keys, START, END)]
+    columns = [Column(key) for key in (*keys, START, END, *others)]
+    rows = [_row_values(row, [column.name for column in columns]) for row in each.rows.rows]
+    shown = f"{len(rows):,} of {count(each.rows.total, 'row')}"
+    return Part(title, table=make_table(shown, columns, rows))
+
+
+def _row_values(row: Any, names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(datum(row[name]) for name in names)

@@ -1,0 +1,277 @@
+"""Facts of outputs and of refused rows -> sections: sizes, lateness, corrections, refusals."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from windowing.columns import kept_name
+from windowing.report.ages import Ages, label_bars
+from windowing.report.charts import (
+    TIMES,
+    Figure,
+    Series,
+    draw_bars,
+    draw_lines,
+    draw_rows,
+    shorten,
+    to_time,
+)
+from windowing.report.facts import Facts, Lateness, Output, Revised, Revisions, Shape, Was
+from windowing.report.rows import Refused
+from windowing.report.section import (
+    TABLED,
+    Cell,
+    Chart,
+    Column,
+    Part,
+    Section,
+    make_table,
+    numbers,
+)
+from windowing.report.status import describe_age
+from windowing.report.text import NONE, count, datum, instant_us
+from windowing.spec.duration import Duration
+
+_MOST_REASONS = 20
+
+
+def show_outputs(facts: Facts) -> Section:
+    """Each output: how large, what readers see, and how its rows lie in time."""
+    columns = (
+        Column("window"),
+        Column("kind", "long"),
+        *numbers("rows", "version"),
+        Column("published"),
+    )
+    rows = [(o.name, o.kind, o.rows, o.version, _published_cell(o)) for o in facts.outputs]
+    text = "nothing is published yet"
+    if facts.published is not None:
+        text = f"published: run {facts.published.run}"
+        if facts.published.accepted is not None:
+            text += f", although expectations failed: {facts.published.accepted}"
+    parts = [Part(text=text, table=make_table("outputs", columns, rows))]
+    for place, output in enumerate(facts.outputs):
+        if output.revisions is not None:
+            parts.append(_show_shape(f"shape{place}", output, output.revisions))
+    return Section("outputs", "Outputs", tuple(parts))
+
+
+def show_lateness(facts: Facts) -> Section:
+    """How far behind the watermark late rows were, and what would have accepted them."""
+    title = ("lateness", "Lateness")
+    watermark = facts.pipeline.watermark
+    allowed = "forever"
+    if watermark.allowed_lateness_us is not None:
+        allowed = f"{Duration(watermark.allowed_lateness_us)}"
+    settings = f"The spec has a delay of {Duration(watermark.delay_us)} and allows lateness of "
+    found = facts.lateness
+    if found is None:
+        text = f"{settings}{allowed}. No row was late."
+        return Section(*title, (Part(text=text),))
+    if found.unread is not None:
+        text = f"{settings}{allowed}. Late rows were not read, because {found.unread}."
+        return Section(*title, (Part(text=text),))
+    text = (
+        f"{settings}{allowed}. This is about rows that were late for a window; how late accepted "
+        "rows were is not recorded."
+    )
+    if found.unknown_rows:
+        text += f" Left out are {count(found.unknown_rows, 'row')} without an event time."
+    label = f"{count(found.behind.total, 'late row')} by how far behind the watermark they were."
+    chart = Chart("behind", label, _draw_ages([("late rows", found.behind)]))
+    columns = (Column("behind the watermark"), *numbers("rows"))
+    bars = make_table("late rows by lateness", columns, _list_bars(found.behind))
+    return Section(*title, (Part(text=text, chart=chart, table=bars), _show_enough(found)))
+
+
+def show_corrections(facts: Facts) -> Section:
+    """What runs changed, how far back, and which windows were revised most."""
+    parts = (
+        _show_changes_by_run(facts),
+        _show_back(facts.outputs),
+        _show_most_revised(facts.outputs),
+    )
+    return Section("corrections", "Corrections", parts)
+
+
+def show_refusals(facts: Facts) -> Section:
+    """Why rows were refused, and some of them where they were asked for."""
+    title = ("refused", "Refused rows")
+    columns = (Column("outcome"), Column("reason", "long"), *numbers("rows", "accepted later"))
+    rows = [(r.outcome, r.reason, r.rows, r.resolved) for r in facts.refusals]
+    if not rows:
+        return Section(*title, (Part(text="none"),))
+    most = sorted(facts.refusals, key=lambda each: -each.rows)[:_MOST_REASONS]
+    labels = [shorten(f"{each.outcome}: {each.reason}") for each in most]
+    series = [
+        Series("refused", [each.rows - each.resolved for each in most]),
+        Series("accepted later", [each.resolved for each in most]),
+    ]
+    total = count(sum(each.rows for each in facts.refusals), "refused row")
+    label = f"{total} by reason, the {len(most)} most frequent reasons."
+    chart = Chart("reasons", label, draw_rows(labels, series, "rows"))
+    table = make_table("refused rows by reason", columns, rows)
+    parts = [Part(chart=chart, table=table)]
+    if facts.samples is not None:
+        parts.append(_show_refused_rows(facts, facts.samples.refused))
+    return Section(*title, tuple(parts))
+
+
+def show_lost_values(facts: Facts) -> Section:
+    """Expressions that were NULL although their input had a value."""
+    columns = (Column("step"), Column("expression", "long"), Column("rows", "n"))
+    rows = [(lost.step, lost.column, lost.rows) for lost in facts.lost[::-1][:TABLED]]
+    title = "No value (NULL) although the input had one"
+    table = make_table("lost values, newest first", columns, rows)
+    return Section("lost", title, (Part(text="" if rows else "none", table=table),))
+
+
+def _published_cell(output: Output) -> Cell:
+    if output.published is None:
+        return Cell("not yet", "warn")
+    newest = output.published == output.version
+    return Cell(f"version {output.published}", "good" if newest else "warn")
+
+
+def _show_shape(name: str, output: Output, found: Revisions) -> Part:
+    title = f"{output.name}: rows by the start of their window"
+    if found.unread is not None:
+        return Part(title, f"not read, because {found.unread}")
+    if found.shape is None:
+        return Part(title, "no window has a start")
+    shape = found.shape
+    stretch = f"{Duration(shape.width_us)}"
+    label = f"{count(output.rows, 'row')} of {output.name}, in stretches of {stretch}."
+    note = ""
+    if shape.published is None:
+        is_published = output.published is not None
+        note = "nothing is published yet"
+        if is_published:
+            note = "the published version was not read, because it was removed or needs Spark"
+    columns = (Column("from"), *numbers("newest", "published"))
+    published: Sequence[int | None] = shape.published or [None] * len(shape.starts_us)
+    cells = zip(map(instant_us, shape.starts_us), shape.newest, published, strict=True)
+    table = make_table(f"rows of {output.name}, stretches of {stretch}", columns, cells)
+    return Part(title, note, Chart(name, label, _draw_shape(shape), "half"), table)
+
+
+def _draw_shape(shape: Shape) -> Figure:
+    series = [Series("newest", shape.newest)]
+    if shape.published is not None:
+        series.append(Series("published", shape.published))
+    return draw_lines([to_time(start) for start in shape.starts_us], series, TIMES, "rows")
+
+
+def _show_enough(found: Lateness) -> Part:
+    """Which allowed lateness would have been enough for how many of the late rows."""
+    text = (
+        "A row is accepted where the allowed lateness is at least how far it is behind the "
+        "watermark. It is proposed from late rows alone, which do not show what it would cost."
+    )
+    columns = (Column("share of the late rows", "n"), Column("enough allowed lateness"))
+    rows = [
+        (f"{share} %", f"{Duration(_round_up(length))}")
+        for share, length in found.behind.within.items()
+    ]
+    return Part("Which lateness would be enough", text, table=make_table("", columns, rows))
+
+
+def _round_up(length_us: int) -> int:
+    """To whole seconds, so that it can be written into a spec and is enough."""
+    return -(-length_us // 1_000_000) * 1_000_000
+
+
+def _draw_ages(groups: Sequence[tuple[str, Ages]]) -> Figure:
+    series = [Series(name, ages.bars) for name, ages in groups]
+    return draw_rows(label_bars(), series, "rows")
+
+
+def _list_bars(ages: Ages) -> list[tuple[str, int]]:
+    return [(label, rows) for label, rows in zip(label_bars(), ages.bars, strict=True) if rows]
+
+
+def _show_changes_by_run(facts: Facts) -> Part:
+    runs = facts.runs[-10 * TABLED :]
+    if not runs:
+        return Part("By run", "none")
+    changes = ("inserted", "updated", "deleted")
+    series = [Series(name, [getattr(ran.changed, name) for ran in runs]) for name in changes]
+    label = f"Rows of all outputs that {count(len(runs), 'run')} inserted, updated and deleted."
+    figure = draw_bars([ran.run for ran in runs], series, "run", "rows")
+    rows = [(ran.run, *(getattr(ran.changed, name) for name in changes)) for ran in runs[::-1]]
+    table = make_table("changes by run, newest first", numbers("run", *changes), rows)
+    return Part("By run", chart=Chart("changes", label, figure), table=table)
+
+
+def _show_back(outputs: Sequence[Output]) -> Part:
+    """By how far back the newest change of a revised window lay."""
+    title = "By how far back"
+    read = [(o.name, o.revisions) for o in outputs if o.revisions and o.revisions.unread is None]
+    groups = [(name, found.back) for name, found in read if found.back.total]
+    text = (
+        "For each window that was revised: how long before its newest change it had ended by the "
+        "watermark. A window that is still open is completed and not corrected."
+    )
+    columns = (
+        Column("window"),
+        *numbers("corrected", "while open", "not known"),
+        Column("furthest back"),
+    )
+    rows = [
+        (name, found.back.total, found.open_rows, found.unknown_rows, _furthest(found.back))
+        for name, found in read
+    ]
+    table = make_table("revised windows", columns, rows)
+    if not groups:
+        return Part(title, f"{text} No window was changed after it had ended.", table=table)
+    total = sum(ages.total for _, ages in groups)
+    label = f"{count(total, 'corrected window')} by how far back the correction went."
+    chart = Chart("back", label, _draw_ages(groups))
+    return Part(title, text, chart, table)
+
+
+def _furthest(back: Ages) -> str:
+    return describe_age(back.within[100]) if back.total else NONE
+
+
+def _show_most_revised(outputs: Sequence[Output]) -> Part:
+    """The windows of highest revision, and what they were in earlier versions."""
+    found = [(o.name, each) for o in outputs if o.revisions for each in o.revisions.most]
+    if not found:
+        return Part("Most revised windows", "none was revised")
+    has_keys = any(revised.key for _, revised in found)
+    columns = [Column("window"), Column("from, to"), *([Column("key", "long")] if has_keys else [])]
+    columns += [*numbers("revision", "run"), Column("history", "long")]
+    rows = [_revised_values(name, revised) for name, revised in found]
+    text = "Its history is from the versions that are still there, oldest first."
+    table = make_table("most revised windows of each output", columns, rows)
+    return Part("Most revised windows", text, table=table)
+
+
+def _revised_values(name: str, revised: Revised) -> tuple[Any, ...]:
+    history = "; ".join(map(_describe_past, revised.history)) or NONE
+    key = (_join_values(revised.key),) if revised.key else ()
+    return (name, revised.place, *key, revised.revision, revised.run, history)
+
+
+def _describe_past(was: Was) -> str:
+    values = f": {_join_values(was.values)}" if was.values else ""
+    return f"run {was.run}, revision {was.revision}{values}"
+
+
+def _join_values(values: Any) -> str:
+    return ", ".join(f"{column}={datum(value)}" for column, value in values.items())
+
+
+def _show_refused_rows(facts: Facts, refused: Refused) -> Part:
+    keys = [*facts.pipeline.source.key]
+    if facts.pipeline.source.event_id:
+        keys.append(facts.pipeline.source.event_id)
+    columns = [Column("outcome"), *(Column(key) for key in keys), Column("event time")]
+    columns += [Column("run", "n"), Column("reason", "long")]
+    rows = []
+    for row in refused.rows:
+        known = [datum(row.get(kept_name(key))) for key in keys]
+        rows.append((row["outcome"], *known, row["event_time"], row["run"], row["reason"]))
+    total = count(sum(refused.counts.values()), "row")
+    table = make_table(f"{len(rows):,} of {total}, newest run first", columns, rows)
+    return Part("Samples", "" if rows else "none", table=table)
