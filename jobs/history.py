@@ -141,7 +141,7 @@ def _choose(recorded: Recorded, wanted: Wanted) -> tuple[list[dict[str, Any]], i
         order = [column.desc() for column in order]
     first = windows.orderBy(*order).limit(wanted.limit)
     chosen = all_rows.join(F.broadcast(first), IDENTITY)
-    in_order = chosen.orderBy(*order, VERSION).drop("__begins")
+    in_order = chosen.orderBy(*order, VERSION, CHANGE).drop("__begins")
     return records(in_order, _MOST), windows.count()
 
 

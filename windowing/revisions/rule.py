@@ -5,7 +5,7 @@ published
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -106,7 +106,7 @@ def list_values(
     `changes` are those that are recorded, in order of their versions, and `newest` is the row as it
     is now. A row that has not changed since changes are recorded has one value.
     """
-    states = _list_states(list(changes), newest)
+    states = _list_states(_join_replacements(changes), newest)
     ends = [since for since, _ in states[1:]]
     found = []
     for (since, values), until in zip(states, [*ends, None], strict=True):
@@ -120,15 +120,27 @@ def list_values(
     return tuple(found)
 
 
+def _join_replacements(changes: Iterable[Change]) -> list[Change]:
+    """The changes, where a version that deleted a row and inserted it again has one of them."""
+    joined: list[Change] = []
+    for change in changes:
+        if joined and joined[-1].version == change.version:
+            joined[-1] = replace(joined[-1], stays=change.stays)
+        else:
+            joined.append(change)
+    return joined
+
+
 def _list_states(
     changes: Sequence[Change], newest: Mapping[str, Any] | None
 ) -> list[tuple[int | None, Mapping[str, Any] | None]]:
-    """What the row was, each with the version that made it, None for one that is not recorded."""
+    """What the row was, and since which version; None for one that is not recorded."""
+    if not changes:
+        return [(None, newest)] if newest is not None else []
     states: list[tuple[int | None, Mapping[str, Any] | None]] = []
     followers = [*(change.before for change in changes[1:]), newest]
-    first = changes[0].before if changes else newest
-    if first is not None:
-        states.append((None, first))
+    if changes[0].before is not None:
+        states.append((None, changes[0].before))
     for change, follower in zip(changes, followers, strict=True):
         if change.stays:
             states.append((change.version, follower))
