@@ -50,6 +50,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "tidemark diff orders.yaml",
         "tidemark diff orders.yaml --from 12 --to 18 --limit 50 --json",
     ),
+    "history": (
+        "tidemark history orders.yaml hourly --key north --at 2026-03-02T09:30",
+        "tidemark history orders.yaml hourly --reverse --limit 5 --json",
+    ),
     "late": ("tidemark late orders.yaml --outcome quarantined --reverse",),
     "state": (
         "tidemark state orders.yaml",

@@ -30,6 +30,7 @@ COMMANDS = frozenset(
             "validate",
             "publish",
             "explain",
+            "history",
             "show",
             "late",
             "state",

@@ -38,6 +38,7 @@ from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import EVOLVE_DONE, EVOLVE_INTENT, GENERATION, LedgerEntry, LedgerExcerpt
 from windowing.ledger.table import Past, read_history, record_entries
 from windowing.panes.rule import SEEN
+from windowing.revisions.table import keep_revisions
 from windowing.source import table as source
 from windowing.spec.fingerprint import AGGREGATE, fingerprint
 from windowing.spec.pipeline import Pipeline
@@ -70,6 +71,9 @@ def apply_spec_change(spark: SparkSession, pipeline: Pipeline, past: Past) -> Pa
         added = _select_windows(spec_difference(pipeline, past).added)
         check_limit_of_new_windows(batch, events, past.read_version or 0, added)
     past, begun = _record_intent(batch, past)
+    # The change feed of an output ends where its columns change.
+    keep_revisions(spark, pipeline)
+    crashpoint("evolve.kept")
     return _rebuild(batch, past, begun, events, {})
 
 

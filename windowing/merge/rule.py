@@ -31,6 +31,10 @@ class Shape(Protocol):
         """All columns that are compared and shown."""
 
 
+REVISIONS = "_revisions"
+"""The table of values that rows of outputs had before their change feeds were deleted."""
+
+
 @dataclass(frozen=True)
 class Target:
     """A table of windows; `path` is where it lies, the other columns are those of `Shape`."""
