@@ -17,7 +17,7 @@ from jobs.microbatch.outputs import Step, derive_output, insert_output, write_ou
 from jobs.microbatch.parallel import run_parallel
 from windowing.aggregates.algebra import Algebra, Part
 from windowing.columns import BATCH, END, JUDGED, PANE, RUN, START, TOUCHED
-from windowing.grid.frame import instant
+from windowing.grid.frame import instant, span_of
 from windowing.grid.range import Range
 from windowing.ledger.counts import add_counts
 from windowing.merge import frame as merges
@@ -111,10 +111,11 @@ def _add_stored_rows_of(
     An empty window that ended before W is affected by a new extent of its key, but no event touches
     it, so `old` lacks its row.
     """
-    ends = shown.agg(F.min(F.unix_micros(START)), F.max(F.unix_micros(START))).first()
-    if ends is None or ends[0] is None:
+    start_us = F.unix_micros(START)
+    span = span_of(shown, start_us, start_us)
+    if span is None:
         return old
-    near = stored.where(F.col(START).between(instant(ends[0]), instant(ends[1])))
+    near = stored.where(F.col(START).between(instant(span.low_us), instant(span.high_us)))
     also_shown = near.join(shown.select(*ids), ids, "left_semi")
     return old.unionByName(also_shown).dropDuplicates(ids)
 

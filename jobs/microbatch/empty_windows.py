@@ -11,6 +11,7 @@ from jobs.microbatch.context import Closing, RunContext
 from windowing.aggregates.algebra import rows_part
 from windowing.columns import BATCH, FROM, HIGH, LOW, PANE, RUN, TO, TOUCHED
 from windowing.errors import StateRefused
+from windowing.grid.frame import span_of
 from windowing.grid.range import Range
 from windowing.panes import table as state
 from windowing.panes.rule import longest_span
@@ -56,11 +57,9 @@ def _rename_to_old(extents: DataFrame) -> DataFrame:
 
 def widen_to_growth(panes: DataFrame, within: Range) -> Range:
     """`within`, widened to every pane of `panes`."""
-    ends = panes.agg(F.min(F.unix_micros(PANE)), F.max(F.unix_micros(PANE))).first()
-    if ends is None or ends[0] is None:
-        return within
-    first_pane, last_pane = ends
-    return within.cover(Range(first_pane, last_pane))
+    pane_us = F.unix_micros(PANE)
+    span = span_of(panes, pane_us, pane_us)
+    return within if span is None else within.cover(span)
 
 
 def empty_window_ranges(

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from jobs.microbatch.context import RunContext
 from windowing.columns import LAST, START, TIME
-from windowing.grid.frame import instant
+from windowing.grid.frame import instant, span_of
 from windowing.grid.range import Range
 from windowing.merge.rule import complete_table
 from windowing.panes.rule import Family, pane_end, pane_families, pane_start
@@ -91,8 +91,7 @@ def widen_to_read(batch: RunContext, chunk: TimeRange) -> TimeRange:
         times = times.cover(widen_to_windows(batch, family, chunk).times)
     for window in batch.pipeline.sessions:
         sessions = near_sessions(batch, window, chunk)
-        ends = sessions.agg(F.min(F.unix_micros(START)), F.max(F.unix_micros(LAST))).first()
-        if ends is not None and ends[0] is not None:
-            first_event, last_event = ends
-            times = times.cover(Range(first_event, last_event))
+        span = span_of(sessions, F.unix_micros(START), F.unix_micros(LAST))
+        if span is not None:
+            times = times.cover(span)
     return chunk.move_to(times)
