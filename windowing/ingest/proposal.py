@@ -15,6 +15,7 @@ from windowing.columns import FILE, RESCUED
 from windowing.grid.zone import micros
 from windowing.ingest.names import slug
 from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND, Duration
+from windowing.spec.times import instant
 
 _STEPS = (
     *(0, SECOND, 10 * SECOND, MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE),
@@ -156,10 +157,8 @@ def _us_of(value: Any) -> int:
 
 
 def _us_of_text(value: str) -> int | None:
-    try:
-        return _us_of(datetime.fromisoformat(value.strip())) if "-" in value else None
-    except ValueError:
-        return None
+    at = instant(value) if "-" in value else None
+    return None if at is None else micros(at)
 
 
 def _us_of_number(unit_us: int) -> Callable[[Any], int | None]:
