@@ -27,7 +27,6 @@ from windowing.admit.frame import (
 from windowing.admit.rule import lateness_cuts, suspicious_before
 from windowing.columns import END, LAST, MISSED, OUTCOME, START, TIME, UNANSWERED, WHY
 from windowing.errors import TidemarkError
-from windowing.grid.frame import span_of
 from windowing.grid.range import Range
 from windowing.ledger.nulls import WHERE, name_null_count, read_null_counts
 from windowing.location import Location
@@ -39,6 +38,7 @@ from windowing.source.table import earlier_types
 from windowing.spec.duration import DAY
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta, own_tables
+from windowing.storage.few_rows import span_of
 from windowing.storage.pinned_rows import pin_rows
 
 _FAR_US = 50 * 366 * DAY

@@ -17,7 +17,7 @@ from jobs.microbatch.outputs import Step, derive_output, insert_output, write_ou
 from jobs.microbatch.parallel import run_parallel
 from windowing.aggregates.algebra import Algebra, Part
 from windowing.columns import BATCH, END, JUDGED, PANE, RUN, START, TOUCHED
-from windowing.grid.frame import instant, span_of
+from windowing.grid.frame import instant
 from windowing.grid.range import Range
 from windowing.ledger.counts import add_counts
 from windowing.merge import frame as merges
@@ -28,6 +28,7 @@ from windowing.panes.rule import Family, longest_span, pane_families
 from windowing.source import table as source
 from windowing.spec.kinds import CHANGES, ON_CHANGE, Aligned, Global
 from windowing.storage import own_tables
+from windowing.storage.few_rows import span_of
 from windowing.storage.pinned_rows import pin_rows
 from windowing.windows import aligned
 from windowing.windows.change_points import BEFORE, GROUP, list_points

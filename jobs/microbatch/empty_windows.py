@@ -11,11 +11,11 @@ from jobs.microbatch.context import Closing, RunContext
 from windowing.aggregates.algebra import rows_part
 from windowing.columns import BATCH, FROM, HIGH, LOW, PANE, RUN, TO, TOUCHED
 from windowing.errors import StateRefused
-from windowing.grid.frame import span_of
 from windowing.grid.range import Range
 from windowing.panes import table as state
 from windowing.panes.rule import longest_span
 from windowing.storage import own_tables
+from windowing.storage.few_rows import span_of
 from windowing.windows import aligned
 from windowing.windows.gaps import (
     OLD_HIGH,

@@ -10,12 +10,12 @@ from jobs.microbatch.context import RunContext
 from jobs.recompute.plan import CHUNK_US
 from jobs.recompute.time_range import TimeRange
 from windowing.columns import END, PANE, START, TIME
-from windowing.grid.frame import span_of
 from windowing.grid.range import Range
 from windowing.merge.rule import output_table
 from windowing.panes.rule import Family, longest_span
 from windowing.spec.kinds import Global
 from windowing.storage import own_tables
+from windowing.storage.few_rows import span_of
 
 
 def narrow_to_content(

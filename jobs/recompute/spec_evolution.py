@@ -30,7 +30,6 @@ from jobs.recompute.totals import count_accepted
 from windowing.admit.rule import lateness_cuts
 from windowing.columns import JUDGED, TIME, WHY
 from windowing.crash import crashpoint
-from windowing.grid.frame import span_of
 from windowing.grid.range import Range
 from windowing.ledger.erased import Erasures, read_erased
 from windowing.ledger.evolved import OF_ERASURE, read_evolved
@@ -42,6 +41,7 @@ from windowing.source import table as source
 from windowing.spec.fingerprint import AGGREGATE, fingerprint
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
+from windowing.storage.few_rows import span_of
 from windowing.storage.pinned_rows import pin_rows
 
 IDS_ERASED = f"{SEEN}.deleted"

@@ -7,12 +7,13 @@ from pyspark.sql import functions as F
 
 from jobs.microbatch.context import RunContext
 from windowing.columns import LAST, START, TIME
-from windowing.grid.frame import instant, span_of
+from windowing.grid.frame import instant
 from windowing.grid.range import Range
 from windowing.merge.rule import complete_table
 from windowing.panes.rule import Family, pane_end, pane_families, pane_start
 from windowing.spec.kinds import Global, Session
 from windowing.storage import own_tables
+from windowing.storage.few_rows import span_of
 from windowing.windows.neighbours import widen_to_needed
 
 

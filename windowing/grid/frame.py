@@ -114,12 +114,6 @@ def choose_last(
     return F.when(by < begin_of_right, left).otherwise(right)
 
 
-def span_of(rows: DataFrame, low_us: Column, high_us: Column) -> Range | None:
-    """The least and the greatest time of rows, computed now; None where there is none."""
-    ends = rows.agg(F.min(low_us), F.max(high_us)).first()
-    return None if ends is None or ends[0] is None else Range(*ends)
-
-
 def between(rows: DataFrame, column: str, low_us: int, high_us: int) -> DataFrame:
     """The rows whose `column` lies in [low, high)."""
     at = F.col(column)
