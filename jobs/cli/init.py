@@ -11,6 +11,7 @@ from jobs.cli.options import debug, json_option
 from jobs.cli.spark import open_to_read
 from jobs.cli.spark_extra import require_spark_extra
 from jobs.console import Printer
+from windowing.ingest.names import slug
 
 if TYPE_CHECKING:
     from jobs.init import Project, Sample
@@ -64,7 +65,7 @@ def init(folder: Path, *, file: Path | None, printer: Printer) -> None:
 
 def _name_pipeline(folder: Path) -> str:
     """A name that a pipeline can have, like that of its folder."""
-    cleaned = re.sub(r"[^a-z0-9]+", "_", folder.absolute().name.lower()).strip("_")[:64]
+    cleaned = slug(folder.absolute().name)[:64]
     return cleaned if re.match("[a-z]", cleaned) else f"events_{cleaned}".rstrip("_")[:64]
 
 

@@ -81,23 +81,24 @@ def check_spec_change(pipeline: Pipeline, past: LedgerExcerpt) -> None:
     changed = (*found.changed, *_find_reused_names(pipeline, past, found))
     if changed:
         differ = f"{join_names(changed)} differ from what made the state in {pipeline.root}"
-        raise _spec_refused(pipeline, differ + _advise_on_names(found))
+        raise spec_refused(pipeline, differ + _advise_on_names(found))
     if not found:
         return
     left = left_open(past)
     if left:
         unfinished = "; ".join(left)
         restore = "restore the spec, run, then change it"
-        raise _spec_refused(pipeline, f"the spec has changed and {unfinished}; {restore}")
+        raise spec_refused(pipeline, f"the spec has changed and {unfinished}; {restore}")
     if pipeline.source.event_time.column is None:
         names = join_names(found.added or found.removed)
-        raise _spec_refused(
+        raise spec_refused(
             pipeline,
             f"{names} changed, but events whose time is their arrival can't be reprocessed",
         )
 
 
-def _spec_refused(pipeline: Pipeline, problem: str) -> StateRefused:
+def spec_refused(pipeline: Pipeline, problem: str) -> StateRefused:
+    """The error of a spec that a live pipeline can't follow, and what else can be done."""
     where = pipeline.file or pipeline.name
     return StateRefused("SPEC_CHANGED", f"{where}: {problem}; or {advice(pipeline)}")
 

@@ -79,8 +79,7 @@ def _read_batch(
         return _read_sorted(spark, files, found)
     except SPARK_ERRORS:
         # Spark does not tell which file it could not read.
-        readable = [name for _, names in found.groups for name in names]
-        damaged = find_damaged(spark, files, readable)
+        damaged = find_damaged(spark, files, found.files)
         if not damaged:
             raise
         left = [file for file in landed if file.name not in damaged]
@@ -111,8 +110,7 @@ def _broken_files(spark: SparkSession, found: Sorted, pinned: Pinned) -> DataFra
 
 def _columns(pinned: Pinned) -> T.StructType:
     """The columns of the source table that an ingest writes."""
-    fields = [T.StructField(f.name, f.dataType) for f in pinned.types.fields]
-    return T.StructType([*fields, *delta.parse_columns(_ADDED).fields])
+    return T.StructType([*pinned.types.fields, *delta.parse_columns(_ADDED).fields])
 
 
 def _count(rows: DataFrame, landed: Sequence[LandedFile]) -> tuple[TakenFile, ...]:

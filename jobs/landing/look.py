@@ -83,18 +83,19 @@ def list_files(folder: Location) -> list[LandedFile]:
 
 def _refuse_standing(source: Location, record: Record, committed: int, standing: Standing) -> None:
     home = table.home_of(source)
+    counts = (
+        f"{home} has a record of {record.batch:,} batches of files, and {source} has "
+        f"{committed // 2:,}"
+    )
     if standing is Standing.RECORD_BEHIND:
         raise StateRefused(
-            "FILES_FORGOTTEN",
-            f"{home} has a record of {record.batch:,} batches of files, and {source} has "
-            f"{committed // 2:,}, so files would be taken twice; restore the record",
+            "FILES_FORGOTTEN", f"{counts}, so files would be taken twice; restore the record"
         )
     if standing is Standing.TABLE_BEHIND:
         raise StateRefused(
             "ROWS_LOST",
-            f"{home} has a record of {record.batch:,} batches of files, and {source} has "
-            f"{committed // 2:,}, so rows are missing; restore the table, or delete {home} to take "
-            "every file of the folder again",
+            f"{counts}, so rows are missing; restore the table, or delete {home} to take every "
+            "file of the folder again",
         )
 
 

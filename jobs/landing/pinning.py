@@ -127,8 +127,7 @@ def _find_new(
 ) -> tuple[str, ...]:
     """The names in files that no column is read from, in their order."""
     if files.format != "json":
-        names = [name for group, _ in found.groups for name in group]
-        return tuple(dict.fromkeys(name for name in names if name not in pinned))
+        return tuple(dict.fromkeys(name for name in found.names if name not in pinned))
     new: set[str] = set()
     for records in read_records(spark, files, found, pinned):
         keys = records.rows.select(F.explode(F.map_keys(records.rest)).alias("key")).distinct()
@@ -153,9 +152,8 @@ def _infer_columns(
 def _guess_all(spark: SparkSession, files: Files, found: Sorted) -> dict[str, Guess]:
     """The types of all names in files, in the order in which these have them."""
     known = _infer_json(spark, files, found) if files.format == "json" else {}
-    names = [name for group, _ in found.groups for name in group]
     guesses = {name: Guess(kind) for name, kind in known.items()}
-    guesses |= {name: Guess(TEXT) for name in names}
+    guesses |= {name: Guess(TEXT) for name in found.names}
     texts: dict[str, list[str | None]] = {}
     for records in read_records(spark, files, found, list(guesses)):
         if records.types is not None:
@@ -168,10 +166,9 @@ def _guess_all(spark: SparkSession, files: Files, found: Sorted) -> dict[str, Gu
 
 
 def _infer_json(spark: SparkSession, files: Files, found: Sorted) -> dict[str, str]:
-    some = [name for _, names in found.groups for name in names]
-    if not some:
+    if not found.files:
         return {}
-    records = landed_files.read_json(spark, files.folder, some, spans=files.multiline)
+    records = landed_files.read_json(spark, files.folder, found.files, spans=files.multiline)
     return {name: kind for name, kind in records.dtypes if name != "_corrupt_record"}
 
 

@@ -32,6 +32,16 @@ class Sorted:
     unreadable: Mapping[str, str] = field(default_factory=dict)
     lines: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns of all groups, in their order."""
+        return [name for names, _ in self.groups for name in names]
+
+    @property
+    def files(self) -> list[str]:
+        """The names of the files of all groups."""
+        return [file for _, files in self.groups for file in files]
+
 
 def sort_files(files: Files, landed: Sequence[LandedFile]) -> Sorted:
     """The files by their columns, which their first lines, or their footers, tell."""

@@ -38,6 +38,7 @@ from windowing.source.table import earlier_types
 from windowing.spec.duration import DAY
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta, own_tables
+from windowing.storage.few_rows import span_of
 from windowing.storage.pinned_rows import pin_rows
 
 _FAR_US = 50 * 366 * DAY
@@ -195,13 +196,12 @@ def add_event_time(batch: RunContext, rows: DataFrame) -> DataFrame:
 
 def _place_local_times(batch: RunContext, read: DataFrame, zone: str) -> DataFrame:
     """Rows whose local times became instants by the clock of `zone`."""
-    ends = read.agg(F.min(source.NAIVE), F.max(source.NAIVE)).first()
-    if ends is None or ends[0] is None:
+    span = span_of(read, F.col(source.NAIVE), F.col(source.NAIVE))
+    if span is None:
         return read
-    first, last = ends
     ahead_us = max(batch.pipeline.watermark.max_future_us, _FAR_US) + 2 * DAY
-    latest = max(first, min(last, batch.arrival_us + ahead_us))
-    return source.place_local_times(read, zone, first, latest)
+    latest = max(span.low_us, min(span.high_us, batch.arrival_us + ahead_us))
+    return source.place_local_times(read, zone, span.low_us, latest)
 
 
 def lateness_law(batch: RunContext) -> Law:

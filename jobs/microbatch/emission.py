@@ -28,6 +28,7 @@ from windowing.panes.rule import Family, longest_span, pane_families
 from windowing.source import table as source
 from windowing.spec.kinds import CHANGES, ON_CHANGE, Aligned, Global
 from windowing.storage import own_tables
+from windowing.storage.few_rows import span_of
 from windowing.storage.pinned_rows import pin_rows
 from windowing.windows import aligned
 from windowing.windows.change_points import BEFORE, GROUP, list_points
@@ -111,10 +112,11 @@ def _add_stored_rows_of(
     An empty window that ended before W is affected by a new extent of its key, but no event touches
     it, so `old` lacks its row.
     """
-    ends = shown.agg(F.min(F.unix_micros(START)), F.max(F.unix_micros(START))).first()
-    if ends is None or ends[0] is None:
+    start_us = F.unix_micros(START)
+    span = span_of(shown, start_us, start_us)
+    if span is None:
         return old
-    near = stored.where(F.col(START).between(instant(ends[0]), instant(ends[1])))
+    near = stored.where(F.col(START).between(instant(span.low_us), instant(span.high_us)))
     also_shown = near.join(shown.select(*ids), ids, "left_semi")
     return old.unionByName(also_shown).dropDuplicates(ids)
 

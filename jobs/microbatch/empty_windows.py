@@ -15,6 +15,7 @@ from windowing.grid.range import Range
 from windowing.panes import table as state
 from windowing.panes.rule import longest_span
 from windowing.storage import own_tables
+from windowing.storage.few_rows import span_of
 from windowing.windows import aligned
 from windowing.windows.gaps import (
     OLD_HIGH,
@@ -56,11 +57,9 @@ def _rename_to_old(extents: DataFrame) -> DataFrame:
 
 def widen_to_growth(panes: DataFrame, within: Range) -> Range:
     """`within`, widened to every pane of `panes`."""
-    ends = panes.agg(F.min(F.unix_micros(PANE)), F.max(F.unix_micros(PANE))).first()
-    if ends is None or ends[0] is None:
-        return within
-    first_pane, last_pane = ends
-    return within.cover(Range(first_pane, last_pane))
+    pane_us = F.unix_micros(PANE)
+    span = span_of(panes, pane_us, pane_us)
+    return within if span is None else within.cover(span)
 
 
 def empty_window_ranges(

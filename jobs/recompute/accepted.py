@@ -50,11 +50,15 @@ def _read_rows(batch: RunContext, version: int) -> DataFrame:
 
     -> source rows + [digest, t, why]
     """
+    rows = read_digested(batch, version)
+    return add_event_time(batch, without_erased(rows, batch.keys, batch.erased))
+
+
+def read_digested(batch: RunContext, version: int | None) -> DataFrame:
+    """Every row of the source at a version, or at its newest one. -> source rows + [digest]."""
     rows = source.read(batch.spark, batch.pipeline, version)
-    kept = without_erased(rows, batch.keys, batch.erased)
     earlier = source.earlier_types(batch.spark, batch.pipeline)
-    digested = with_row_digest(kept, earlier, batch.pipeline.source.part_names)
-    return add_event_time(batch, digested)
+    return with_row_digest(rows, earlier, batch.pipeline.source.part_names)
 
 
 def count_erased_rows(batch: RunContext, chunk: TimeRange) -> int:

@@ -10,10 +10,12 @@ from jobs.microbatch.context import RunContext
 from jobs.recompute.plan import CHUNK_US
 from jobs.recompute.time_range import TimeRange
 from windowing.columns import END, PANE, START, TIME
+from windowing.grid.range import Range
 from windowing.merge.rule import output_table
 from windowing.panes.rule import Family, longest_span
 from windowing.spec.kinds import Global
 from windowing.storage import own_tables
+from windowing.storage.few_rows import span_of
 
 
 def narrow_to_content(
@@ -28,21 +30,20 @@ def narrow_to_content(
     """
     if chunk.is_everything or chunk.end_us - chunk.start_us <= CHUNK_US:
         return chunk
-    ends = _find_ends(batch, family, events)
-    if ends is None:
+    span = _find_span(batch, family, events)
+    if span is None:
         at_us = min(max(0, chunk.start_us), chunk.end_us - 1)
         return replace(chunk, start_us=at_us, end_us=at_us + 1)
-    first, last = ends
     spans = [longest_span(window) for window in family.windows if not isinstance(window, Global)]
     # With `emit: changes` a window depends on the one before it.
     far_us = 2 * max(spans, default=0)
-    start_us = max(first - far_us, chunk.start_us)
-    end_us = min(last + far_us + 1, chunk.end_us)
+    start_us = max(span.low_us - far_us, chunk.start_us)
+    end_us = min(span.high_us + far_us + 1, chunk.end_us)
     return replace(chunk, start_us=start_us, end_us=end_us) if start_us < end_us else None
 
 
-def _find_ends(batch: RunContext, family: Family, events: DataFrame) -> tuple[int, int] | None:
-    """The first and the last time of the content, in microseconds; None where there is none."""
+def _find_span(batch: RunContext, family: Family, events: DataFrame) -> Range | None:
+    """The first and the last time of the content; None where there is none."""
     content = [_times(events, F.col(TIME), F.col(TIME))]
     panes = batch.find_rows(family.table)
     if panes is not None:
@@ -54,10 +55,7 @@ def _find_ends(batch: RunContext, family: Family, events: DataFrame) -> tuple[in
             stored = own_tables.read(batch.spark, output_table(batch.pipeline, window).path)
             content.append(_times(stored, F.unix_micros(START), F.unix_micros(END)))
     together = reduce(DataFrame.unionByName, content)
-    ends = together.agg(F.min("__first"), F.max("__last")).first()
-    if ends is None or ends[0] is None:
-        return None
-    return ends[0], ends[1]
+    return span_of(together, F.col("__first"), F.col("__last"))
 
 
 def _times(rows: DataFrame, first: Column, last: Column) -> DataFrame:

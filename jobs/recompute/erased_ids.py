@@ -3,13 +3,12 @@
 from pyspark.sql import functions as F
 
 from jobs.microbatch.context import RunContext
-from windowing.admit.digest import with_row_digest
+from jobs.recompute.accepted import read_digested
 from windowing.admit.erased import only_erased, without_erased
 from windowing.columns import DIGEST
 from windowing.ledger.erased import Erasures
 from windowing.panes.rule import SEEN
 from windowing.rows import column_named
-from windowing.source import table as source
 from windowing.storage import merges, own_tables
 from windowing.storage.kept_open import has_commit
 from windowing.storage.pinned_rows import pin_rows
@@ -25,9 +24,7 @@ def delete_ids(batch: RunContext, due: Erasures, version: int | None) -> int:
     event_id, path = batch.pipeline.source.event_id, batch.pipeline.table(SEEN)
     if event_id is None or not has_commit(path):
         return 0
-    rows = source.read(batch.spark, batch.pipeline, version)
-    earlier = source.earlier_types(batch.spark, batch.pipeline)
-    digested = with_row_digest(rows, earlier, batch.pipeline.source.part_names)
+    digested = read_digested(batch, version)
     row_id = column_named(event_id).cast("string").alias("event_id")
     row_digest = F.col(DIGEST).alias("digest")
     ids = only_erased(digested, batch.keys, due).select(row_id).distinct()

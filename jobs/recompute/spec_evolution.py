@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.diagnosis import tables
-from jobs.diagnosis.spec_changes import made_by, spec_difference
+from jobs.diagnosis.spec_changes import made_by, spec_difference, spec_refused
 from jobs.foreign_errors.source_errors import source_errors_explained
 from jobs.microbatch.context import Closing, RunContext
 from jobs.recompute.accepted import all_accepted_rows
@@ -30,8 +30,7 @@ from jobs.recompute.totals import count_accepted
 from windowing.admit.rule import lateness_cuts
 from windowing.columns import JUDGED, TIME, WHY
 from windowing.crash import crashpoint
-from windowing.doctor.rule import advice
-from windowing.errors import StateRefused
+from windowing.grid.range import Range
 from windowing.ledger.erased import Erasures, read_erased
 from windowing.ledger.evolved import OF_ERASURE, read_evolved
 from windowing.ledger.history import LedgerHistory
@@ -43,6 +42,7 @@ from windowing.source import table as source
 from windowing.spec.fingerprint import AGGREGATE, fingerprint
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names
+from windowing.storage.few_rows import span_of
 from windowing.storage.pinned_rows import pin_rows
 
 IDS_ERASED = f"{SEEN}.deleted"
@@ -156,7 +156,7 @@ def _check_types(batch: RunContext) -> None:
     retyped = tables.find_retyped_columns(batch.spark, batch.pipeline)
     if retyped:
         problem = f"{join_names(retyped)} had another type in an earlier spec; name it otherwise"
-        raise _spec_change_refused(batch.pipeline, problem)
+        raise spec_refused(batch.pipeline, problem)
 
 
 def _read_accepted_events(batch: RunContext, past: LedgerExcerpt) -> DataFrame | None:
@@ -173,18 +173,13 @@ def _check_accepted(batch: RunContext, events: DataFrame) -> None:
     if reasons:
         problem = f"events that were accepted would be refused now ({reasons[0]})"
         how = "leave out what needs that column"
-        raise _spec_change_refused(batch.pipeline, f"{problem}; {how}")
+        raise spec_refused(batch.pipeline, f"{problem}; {how}")
 
 
 def _list_reasons(events: DataFrame) -> list[str]:
     """Why the spec would refuse events; the reason of most of them comes first."""
     counts = events.where(F.col(WHY).isNotNull()).groupBy(WHY).count()
     return [row[WHY] for row in counts.orderBy(F.desc("count"), WHY).collect()]
-
-
-def _spec_change_refused(pipeline: Pipeline, problem: str) -> StateRefused:
-    where = pipeline.file or pipeline.name
-    return StateRefused("SPEC_CHANGED", f"{where}: {problem}, or {advice(pipeline)}")
 
 
 def _record_intent(
@@ -267,7 +262,5 @@ def check_limit_of_new_windows(
 
 def _find_whole_range(events: DataFrame, version: int) -> TimeRange:
     """The range from the first event to the last; any range where there is no event."""
-    ends = events.agg(F.min(TIME), F.max(TIME)).first()
-    if ends is None or ends[0] is None:
-        return TimeRange(0, 1, version, is_everything=True)
-    return TimeRange(ends[0], ends[1] + 1, version, is_everything=True)
+    span = span_of(events, F.col(TIME), F.col(TIME)) or Range(0, 0)
+    return TimeRange(span.low_us, span.high_us + 1, version, is_everything=True)

@@ -13,6 +13,7 @@ from windowing.merge.rule import complete_table
 from windowing.panes.rule import Family, pane_end, pane_families, pane_start
 from windowing.spec.kinds import Global, Session
 from windowing.storage import own_tables
+from windowing.storage.few_rows import span_of
 from windowing.windows.neighbours import widen_to_needed
 
 
@@ -91,8 +92,7 @@ def widen_to_read(batch: RunContext, chunk: TimeRange) -> TimeRange:
         times = times.cover(widen_to_windows(batch, family, chunk).times)
     for window in batch.pipeline.sessions:
         sessions = near_sessions(batch, window, chunk)
-        ends = sessions.agg(F.min(F.unix_micros(START)), F.max(F.unix_micros(LAST))).first()
-        if ends is not None and ends[0] is not None:
-            first_event, last_event = ends
-            times = times.cover(Range(first_event, last_event))
+        span = span_of(sessions, F.unix_micros(START), F.unix_micros(LAST))
+        if span is not None:
+            times = times.cover(span)
     return chunk.move_to(times)

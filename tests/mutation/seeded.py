@@ -245,8 +245,8 @@ BUGS = (
     Bug(
         "a backfill accepts an erased key",
         "jobs/recompute/accepted.py",
-        "    kept = without_erased(rows, batch.keys, batch.erased)",
-        "    kept = rows",
+        "    return add_event_time(batch, without_erased(rows, batch.keys, batch.erased))",
+        "    return add_event_time(batch, rows)",
         (ERASE, "-k", "nowhere or next_run or backfill_leaves"),
     ),
     Bug(

@@ -3,8 +3,9 @@
 An instant is read in UTC, a local time on its own clock. What can't be read is null.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
+from operator import itemgetter
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -18,6 +19,7 @@ from windowing.expressions.values import (
     literal_value,
     require_families,
 )
+from windowing.grid.frame import choose_last
 from windowing.grid.zone import micros, transitions
 from windowing.spec.expressions.forms import has_offset
 from windowing.spec.expressions.tree import Call
@@ -26,8 +28,6 @@ INSTANT, LOCAL = T.TimestampType(), T.TimestampNTZType()
 _FIRST_US = micros(datetime(1970, 1, 1, tzinfo=UTC))
 _END_US = micros(datetime(2100, 1, 1, tzinfo=UTC))
 """From when to when the clocks of zones are known to expressions; the end is not included."""
-
-_Stretches = Sequence[tuple[int, int]]
 
 
 def _build_part(call: Call, values: Values) -> Built:
@@ -62,22 +62,14 @@ def _build_local_time(call: Call, values: Values) -> Built:
     stretches = transitions(zone, _FIRST_US, _END_US)
 
     def show(instant_us: Column) -> Column:
+        offset = choose_last(
+            stretches, instant_us, itemgetter(0), lambda each: F.lit(each[1]).cast(LONG)
+        )
         is_known = (instant_us >= _FIRST_US) & (instant_us < _END_US)
-        local_us = instant_us + _find_offset(stretches, instant_us)
-        return F.when(is_known, F.timestamp_micros(local_us).cast(LOCAL))
+        return F.when(is_known, F.timestamp_micros(instant_us + offset).cast(LOCAL))
 
     # By a lambda the instant is computed once, however often it is compared.
     return LOCAL, F.transform(F.array(F.unix_micros(values[1].column)), show).getItem(0)
-
-
-def _find_offset(stretches: _Stretches, instant_us: Column) -> Column:
-    """The offset of the stretch that contains an instant, found by halving."""
-    if len(stretches) == 1:
-        return F.lit(stretches[0][1]).cast(LONG)
-    middle = len(stretches) // 2
-    earlier = _find_offset(stretches[:middle], instant_us)
-    later = _find_offset(stretches[middle:], instant_us)
-    return F.when(instant_us < F.lit(stretches[middle][0]), earlier).otherwise(later)
 
 
 _PARTS: dict[str, Callable[[Column], Column]] = {

@@ -4,6 +4,7 @@ Instants are BIGINT columns in microseconds since 1970, and boundary numbers are
 """
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -12,6 +13,7 @@ from windowing.grid.range import Range
 from windowing.grid.rule import Grid, Run, grid_runs
 from windowing.grid.zone import micros, moment
 
+_Part = TypeVar("_Part")
 _LAST_YEAR_OF_OTHER_CLOCKS = 1970
 
 
@@ -37,13 +39,13 @@ def div(a: Column, b: int) -> Column:
 def index(grid: Grid, t: Column, within: Range) -> Column:
     """The number of the last boundary at or before `t`; right for times of `within`."""
     runs = grid_runs(grid, within.low_us, within.high_us)
-    return _choose_run(runs, t, lambda run: run.at_us, lambda run: _index_in(run, t))
+    return choose_last(runs, t, lambda run: run.at_us, lambda run: _index_in(run, t))
 
 
 def start(grid: Grid, t: Column, within: Range) -> Column:
     """The last boundary at or before `t`, in one step; right for times of `within`."""
     runs = grid_runs(grid, within.low_us, within.high_us)
-    return _choose_run(runs, t, lambda run: run.at_us, lambda run: _start_in(run, t))
+    return choose_last(runs, t, lambda run: run.at_us, lambda run: _start_in(run, t))
 
 
 def boundary(grid: Grid, k: Column, within: Range) -> Column:
@@ -53,7 +55,7 @@ def boundary(grid: Grid, k: Column, within: Range) -> Column:
     one after its end.
     """
     runs = grid_runs(grid, within.low_us, within.high_us)
-    return _choose_run(runs, k, lambda run: run.first, lambda run: _boundary_in(run, k))
+    return choose_last(runs, k, lambda run: run.first, lambda run: _boundary_in(run, k))
 
 
 def _index_in(run: Run, t: Column) -> Column:
@@ -93,19 +95,22 @@ def _boundary_in(run: Run, k: Column) -> Column:
     return (begin + period * step + inner).cast("bigint")
 
 
-def _choose_run(
-    runs: Sequence[Run], by: Column, begin: Callable[[Run], int], value: Callable[[Run], Column]
+def choose_last(
+    parts: Sequence[_Part],
+    by: Column,
+    begin: Callable[[_Part], int],
+    value: Callable[[_Part], Column],
 ) -> Column:
-    """The value of the last run that begins at or before `by`, found by halving.
+    """The value of the last of some ordered parts that begins at or before `by`, found by halving.
 
     Nested halves keep the expression shallow: a zone has hundreds of runs in a century.
     """
-    if len(runs) == 1:
-        return value(runs[0])
-    middle = len(runs) // 2
-    left = _choose_run(runs[:middle], by, begin, value)
-    right = _choose_run(runs[middle:], by, begin, value)
-    begin_of_right = F.lit(begin(runs[middle]))
+    if len(parts) == 1:
+        return value(parts[0])
+    middle = len(parts) // 2
+    left = choose_last(parts[:middle], by, begin, value)
+    right = choose_last(parts[middle:], by, begin, value)
+    begin_of_right = F.lit(begin(parts[middle]))
     return F.when(by < begin_of_right, left).otherwise(right)
 
 

@@ -4,7 +4,7 @@ What does not fit is never changed until it does: a number with more decimals th
 time without a zone for an instant, and a whole number with decimals are refused.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -12,7 +12,7 @@ from pyspark.sql import types as T
 
 from windowing.columns import FILE, RECORD, RESCUED, WHY
 from windowing.ingest.columns import PinnedColumn
-from windowing.ingest.frame import Records
+from windowing.ingest.frame import Records, map_of_texts
 from windowing.ingest.inference import thousands_pattern
 from windowing.spec.pipeline import CsvForm
 
@@ -52,7 +52,10 @@ def fit_rows(
     whys = [F.col(WHY)]
     rest = records.rest
     if on_unfit_value == "rescue":
-        rest = F.map_concat(rest, _keep_unfit(unfit)) if unfit else rest
+        texts = {
+            name: F.when(is_wrong, text.cast("string")) for name, (is_wrong, text) in unfit.items()
+        }
+        rest = F.map_concat(rest, map_of_texts(texts))
     else:
         kinds = {column.source: column.type for column in columns}
         whys += [F.when(wrong, f"{name} is no {kinds[name]}") for name, (wrong, _) in unfit.items()]
@@ -65,13 +68,6 @@ def fit_rows(
         F.col(RECORD),
         F.coalesce(*whys, F.lit(None).cast("string")).alias(WHY),
     )
-
-
-def _keep_unfit(unfit: Mapping[str, tuple[Column, Column]]) -> Column:
-    parts: list[Column] = []
-    for name, (wrong, text) in unfit.items():
-        parts += [F.lit(name), F.when(wrong, text.cast("string"))]
-    return F.create_map(*parts)
 
 
 def _fit(

@@ -6,6 +6,7 @@ lines -> [source_file, __record, __why, values]; no record is left out here but 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -23,7 +24,7 @@ _PRINTED = bytes(_CODES).decode(_WINDOWS)
 """Control characters of iso-8859-1, and what windows-1252 has in place of each."""
 _OBJECT = "map<string, variant>"
 """An object of JSON. As texts its numbers would be those of doubles."""
-_NO_JSON = "is no JSON object"
+_IS_TEXT = "__is_text"
 
 
 @dataclass(frozen=True)
@@ -71,19 +72,18 @@ def split_csv(
     Lines that are one of the `headers` are no records, and neither are empty ones.
     [source_file, __record] -> Records.
     """
-    text, is_text = _decode(form.encoding)
-    decoded = lines.withColumns({RECORD: text, _FIELDS: is_text})
-    is_record = F.trim(F.col(RECORD)) != ""
+    decoded = _decode(lines, form.encoding)
     known = sorted(set(headers))
     if known:
-        is_record &= ~F.regexp_replace(F.col(RECORD), "^\ufeff", "").isin(known)
+        is_header = F.regexp_replace(F.col(RECORD), "^\ufeff", "").isin(known)
+        decoded = decoded.where(~is_header)
     schema = ", ".join([*(f"c{n} string" for n in range(len(names))), f"{_BROKEN} string"])
     parsed = F.from_csv(F.col(RECORD), F.lit(schema), csv_options(form, spans=False))
-    split = decoded.where(is_record).withColumns({"__csv": parsed, "__is_text": F.col(_FIELDS)})
-    columns = [F.col(f"__csv.c{n}") for n in range(len(names))]
+    split = decoded.withColumn(_FIELDS, parsed)
+    columns = [F.col(f"{_FIELDS}.c{n}") for n in range(len(names))]
     why = F.coalesce(
-        F.when(~F.col("__is_text"), f"has bytes that are not {form.encoding}"),
-        F.when(F.col(f"__csv.{_BROKEN}").isNotNull(), f"has not {len(names)} values"),
+        _has_other_bytes(form.encoding),
+        F.when(F.col(f"{_FIELDS}.{_BROKEN}").isNotNull(), f"has not {len(names)} values"),
         F.when(_is_open(F.col(RECORD), form), "has a quote that is not closed"),
     )
     return _records_of(split.withColumn(WHY, why), dict(zip(names, columns, strict=True)), pinned)
@@ -122,13 +122,22 @@ def _is_open(record: Column, form: CsvForm) -> Column:
     return is_open & (marks % 2 == 1)
 
 
-def _decode(encoding: str) -> tuple[Column, Column]:
-    """The text of a line, and whether all its bytes are characters of the encoding."""
+def _decode(lines: DataFrame, encoding: str) -> DataFrame:
+    """The texts of lines that are not empty, and whether all bytes are characters of the encoding.
+
+    [source_file, __record] -> [source_file, __record, __is_text].
+    """
     line = F.col(RECORD)
-    if encoding == "utf-8":
-        return F.make_valid_utf8(line), F.is_valid_utf8(line)
-    text = F.decode(line.cast("binary"), _known_to_spark(encoding))
-    return _translate(text, encoding), F.lit(True)
+    text, is_text = F.make_valid_utf8(line), F.is_valid_utf8(line)
+    if encoding != "utf-8":
+        text = _translate(F.decode(line.cast("binary"), _known_to_spark(encoding)), encoding)
+        is_text = F.lit(True)
+    return lines.withColumns({RECORD: text, _IS_TEXT: is_text}).where(F.trim(RECORD) != "")
+
+
+def _has_other_bytes(encoding: str) -> Column:
+    """The reason why a line of `_decode` is no record; NULL where it may be one."""
+    return F.when(~F.col(_IS_TEXT), f"has bytes that are not {encoding}")
 
 
 def _known_to_spark(encoding: str) -> str:
@@ -141,29 +150,35 @@ def _translate(text: Column, encoding: str) -> Column:
     return F.translate(text, _CONTROLS, _PRINTED) if encoding == _WINDOWS else text
 
 
-def _records_of(split: DataFrame, columns: Mapping[str, Column], pinned: Iterable[str]) -> Records:
+def _records_of(
+    split: DataFrame,
+    columns: Mapping[str, Column],
+    pinned: Iterable[str],
+    types: Mapping[str, str] | None = None,
+) -> Records:
     known = set(pinned)
     values = {name: value for name, value in columns.items() if name in known}
-    rest: list[Column] = []
-    for name, value in columns.items():
-        if name not in known:
-            rest += [F.lit(name), value]
-    return Records(split, values, F.create_map(*rest).cast("map<string,string>"))
+    rest = {name: value for name, value in columns.items() if name not in known}
+    if types is not None:
+        rest = {name: _as_text(value, types[name]) for name, value in rest.items()}
+    return Records(split, values, map_of_texts(rest), types)
+
+
+def map_of_texts(values: Mapping[str, Column]) -> Column:
+    """A map of these values, which are texts, by their names."""
+    pairs = chain.from_iterable((F.lit(name), value) for name, value in values.items())
+    return F.create_map(*pairs).cast("map<string,string>")
 
 
 def split_json(lines: DataFrame, pinned: Iterable[str]) -> Records:
     """The records of files with an object of JSON on each line. [source_file, __record] -> ..."""
-    records = lines.where(F.trim(F.col(RECORD)) != "")
-    text, is_text = _decode("utf-8")
-    split = records.withColumns({RECORD: text, "__is_text": is_text}).withColumn(
-        _FIELDS, F.from_json(F.col(RECORD), _OBJECT)
-    )
+    split = _decode(lines, "utf-8").withColumn(_FIELDS, F.from_json(F.col(RECORD), _OBJECT))
     # Spark reads an object and passes over what is behind it.
     as_list = F.concat(F.lit("["), F.col(RECORD), F.lit("]"))
     is_one = F.coalesce(F.json_array_length(as_list) == 1, F.lit(False))
     why = F.coalesce(
-        F.when(~F.col("__is_text"), "has bytes that are not utf-8"),
-        F.when(F.col(_FIELDS).isNull() | ~is_one, _NO_JSON),
+        _has_other_bytes("utf-8"),
+        F.when(F.col(_FIELDS).isNull() | ~is_one, "is no JSON object"),
     )
     return _records_of_json(split.withColumn(WHY, why), pinned)
 
@@ -201,15 +216,10 @@ def take_parquet(rows: DataFrame, pinned: Iterable[str]) -> Records:
     """The rows of Parquet files, whose values have types."""
     names = [name for name in rows.columns if name != FILE]
     types = {name: rows.schema[name].dataType.simpleString() for name in names}
-    record = F.to_json(F.struct(*(column_named(name) for name in names)))
-    known = set(pinned)
-    rest: list[Column] = []
-    for name in names:
-        if name not in known:
-            rest += [F.lit(name), _as_text(column_named(name), types[name])]
-    values = {name: column_named(name) for name in names if name in known}
+    columns = {name: column_named(name) for name in names}
+    record = F.to_json(F.struct(*columns.values()))
     shown = rows.withColumns({RECORD: record, WHY: F.lit(None).cast("string")})
-    return Records(shown, values, F.create_map(*rest).cast("map<string,string>"), types)
+    return _records_of(shown, columns, pinned, types)
 
 
 def _as_text(value: Column, kind: str) -> Column:

@@ -31,6 +31,15 @@ def name_columns(names: Sequence[str], taken: Iterable[str] = ()) -> tuple[str, 
     return tuple(found)
 
 
+def slug(text: str) -> str:
+    """The text in small letters, digits and single underscores; empty where nothing is left.
+
+    >>> slug("Total Amount (EUR)")
+    'total_amount_eur'
+    """
+    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
+
+
 def _clean_name(name: str, place: int) -> str:
     cleaned = name.strip()
     if cleaned.startswith(HELPER):

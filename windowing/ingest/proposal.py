@@ -7,23 +7,24 @@ reads a proposal: a person corrects it.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
 from windowing.columns import FILE, RESCUED
-from windowing.spec.duration import Duration
+from windowing.grid.zone import micros
+from windowing.ingest.names import slug
+from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND, Duration
+from windowing.spec.times import instant
 
-_SECOND = 1_000_000
-_MINUTE, _HOUR, _DAY = 60 * _SECOND, 3600 * _SECOND, 86_400 * _SECOND
 _STEPS = (
-    *(0, _SECOND, 10 * _SECOND, _MINUTE, 5 * _MINUTE, 10 * _MINUTE, 15 * _MINUTE, 30 * _MINUTE),
-    *(_HOUR, 2 * _HOUR, 6 * _HOUR, 12 * _HOUR, _DAY, 2 * _DAY, 7 * _DAY, 30 * _DAY, 365 * _DAY),
+    *(0, SECOND, 10 * SECOND, MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE),
+    *(HOUR, 2 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 30 * DAY, 365 * DAY),
 )
 """Lengths that people would write."""
-_SIZES = ((60 * _DAY, "daily", _DAY), (6 * _HOUR, "hourly", _HOUR), (0, "minutes", 10 * _MINUTE))
+_SIZES = ((60 * DAY, "daily", DAY), (6 * HOUR, "hourly", HOUR), (0, "minutes", 10 * MINUTE))
 """From which span of event times on windows are so long, and what they are called."""
-_UNITS = {"s": _SECOND, "ms": 1_000, "us": 1}
+_UNITS = {"s": SECOND, "ms": 1_000, "us": 1}
 _AGES = (datetime(1990, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC))
 """Numbers that would be times outside of these are none."""
 _EVENT = re.compile(r"event|occur|happen|_at$|time|date|when|^ts$|^at$", re.IGNORECASE)
@@ -149,22 +150,19 @@ def _times(
     return Times(us, written, f"{why} in {some}", rank, is_local)
 
 
-def _us_of(value: Any) -> int | None:
+def _us_of(value: Any) -> int:
     if not isinstance(value, datetime):
         value = datetime.combine(value, time())
-    at: datetime = value if value.tzinfo else value.replace(tzinfo=UTC)
-    return (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    return micros(value if value.tzinfo else value.replace(tzinfo=UTC))
 
 
 def _us_of_text(value: str) -> int | None:
-    try:
-        return _us_of(datetime.fromisoformat(value.strip())) if "-" in value else None
-    except ValueError:
-        return None
+    at = instant(value) if "-" in value else None
+    return None if at is None else micros(at)
 
 
 def _us_of_number(unit_us: int) -> Callable[[Any], int | None]:
-    low, high = (_us_of(age) or 0 for age in _AGES)
+    low, high = map(micros, _AGES)
 
     def read(value: Any) -> int | None:
         us = int(value) * unit_us
@@ -234,7 +232,7 @@ def _propose_lateness(times: Sequence[int]) -> Proposed:
     latest = max(_lags(times), default=0)
     _, size = _window_of(times)
     lateness = round_up(max(10 * latest, size))
-    told = write_length(latest - latest % (_MINUTE if latest > _HOUR else _SECOND))
+    told = write_length(latest - latest % (MINUTE if latest > HOUR else SECOND))
     why = f"the latest event came {told} behind" if latest else "no event was late"
     return Proposed(write_length(lateness), f"{why}; forever is allowed, too")
 
@@ -250,7 +248,7 @@ def _lags(times: Sequence[int]) -> list[int]:
 
 def round_up(us: int) -> int:
     """The shortest length that people would write and that is at least so long."""
-    return next((step for step in _STEPS if step >= us), -(-us // _DAY) * _DAY)
+    return next((step for step in _STEPS if step >= us), -(-us // DAY) * DAY)
 
 
 def write_length(us: int) -> str:
@@ -274,7 +272,7 @@ def _propose_aggregates(numbers: Sequence[str]) -> dict[str, Proposed]:
     found = {"events": Proposed("count()", "rows of each window")}
     for name in numbers:
         call = "sum" if _AMOUNT.search(name) else "avg"
-        made = f"{call}_{re.sub(r'[^a-z0-9]+', '_', name.lower()).strip('_') or 'value'}"
+        made = f"{call}_{slug(name) or 'value'}"
         why = "an amount, which adds up" if call == "sum" else "a number, whose mean is of use"
         found[made] = Proposed(f"{call}({name})", why)
     return found

@@ -124,13 +124,8 @@ def list_alarms(past: LedgerHistory, limits: Alarms) -> tuple[Raised, ...]:
 
 def list_last_alarms(past: LedgerHistory, limits: Alarms) -> tuple[Alarm, ...]:
     """The alarms of the newest closed run, as these limits judge them."""
-    closed = past.closed
-    if closed is None:
-        return ()
-    before = LedgerHistory(tuple(entry for entry in past.entries if entry.seq < closed.seq))
-    done = past.done(closed.run or 0)
-    figures = gather_figures(done, closed.counts, closed.arrival, before.recent_reads)
-    return find_alarms(figures, limits)
+    newest = None if past.closed is None else past.closed.seq
+    return tuple(each.alarm for each in list_alarms(past, limits) if each.seq == newest)
 
 
 def name_alarm_count(alarm: Alarm) -> str:

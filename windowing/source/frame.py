@@ -1,6 +1,6 @@
 """Rows as they arrived -> rows with an event time, or with the reason to quarantine them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -9,6 +9,7 @@ from pyspark.sql import types as T
 from windowing.columns import TIME, UNANSWERED, WHY
 from windowing.expressions.compile import compile_column, compile_condition
 from windowing.expressions.nested import have_values
+from windowing.grid.frame import choose_last
 from windowing.grid.rule import Span, local_spans
 from windowing.grid.zone import FIRST_US, LAST_US
 from windowing.panes.frame import bad_value, not_finite
@@ -160,7 +161,9 @@ def place_local_times(rows: DataFrame, zone: str | None, low_us: int, high_us: i
     """
     naive = F.col(NAIVE)
     spans = local_spans(zone, low_us, high_us)
-    on_clock = _to_instant(spans, naive)
+    on_clock = choose_last(
+        spans, naive, lambda span: span.low_us, lambda span: _instant_in(span, naive)
+    )
     instant = F.when(naive > F.lit(high_us), naive).otherwise(on_clock)
     return rows.withColumn(TIME, F.coalesce(F.col(TIME), instant))
 
@@ -191,17 +194,11 @@ def _scale_number(value: Column, kind: T.DataType, unit_us: int) -> Column:
     return F.floor(value.try_cast("decimal(38,12)") * F.lit(unit_us)).try_cast("bigint")
 
 
-def _to_instant(spans: Sequence[Span], local: Column) -> Column:
-    """The instant of a local time, its span found by halving; null in a gap of the clock."""
-    if len(spans) == 1:
-        span = spans[0]
-        if not span.on_clock:
-            return F.lit(None).cast("bigint")
-        return local - F.lit(span.low_us - span.at_us)
-    middle = len(spans) // 2
-    left = _to_instant(spans[:middle], local)
-    right = _to_instant(spans[middle:], local)
-    return F.when(local < F.lit(spans[middle].low_us), left).otherwise(right)
+def _instant_in(span: Span, local: Column) -> Column:
+    """The instant of a local time of a span; null in a gap of the clock."""
+    if not span.on_clock:
+        return F.lit(None).cast("bigint")
+    return local - F.lit(span.low_us - span.at_us)
 
 
 def _time_reasons(pipeline: Pipeline, arrival_us: int) -> list[Column]:

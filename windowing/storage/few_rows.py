@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from windowing.columns import quoted
+from windowing.grid.range import Range
 
 _FEW_ROWS = 200_000
 _FEW_LARGE_ROWS = 20_000
@@ -112,3 +114,9 @@ def measure_bytes(value: str, kind: T.DataType, depth: int = 0) -> str | None:
             values = measure_bytes(f"map_values({value})", T.ArrayType(kind.valueType), depth)
             return f"{keys} + {values}"
     return None if size is None else f"coalesce({size}, 0)"
+
+
+def span_of(rows: DataFrame, low_us: Column, high_us: Column) -> Range | None:
+    """The least and the greatest time of rows, computed now; None where there is none."""
+    ends = rows.agg(F.min(low_us), F.max(high_us)).first()
+    return None if ends is None or ends[0] is None else Range(*ends)
