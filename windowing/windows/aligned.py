@@ -13,7 +13,7 @@ Several windows may be made in one pass: rows then have a column `__window`, and
 they are grouped by (`together.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -30,7 +30,7 @@ from windowing.windows.grid_kind import kind_of
 from windowing.windows.merge_by_window import merge_by_window
 from windowing.windows.merging import Merge
 from windowing.windows.sliding import MANY
-from windowing.windows.together import choose
+from windowing.windows.together import add_chosen, choose
 
 
 def place_panes(
@@ -41,9 +41,11 @@ def place_panes(
     All event times are inside `within`. Panes that count in no window are left out.
     """
     numbers = {window: _find_numbers(window, lateness_us, within) for window in windows}
-    low = choose(windows, lambda window: numbers[window][0])
-    high = choose(windows, lambda window: numbers[window][1])
-    placed = panes.withColumn(LOW, low).withColumn(HIGH, high)
+    first_and_last: dict[str, Callable[[Aligned], Column]] = {
+        LOW: lambda window: numbers[window][0],
+        HIGH: lambda window: numbers[window][1],
+    }
+    placed = add_chosen(panes, windows, **first_and_last)
     return placed.where(F.col(LOW) <= F.col(HIGH))
 
 
@@ -62,6 +64,7 @@ def _find_last_closed(steps: Grid, lateness_us: int, within: Range) -> Column:
 
     judged_by is null where no watermark judged the events: in a first run, or in a backfill.
     """
+    within = within.settle()
     first, last = F.lit(within.low_us), F.lit(within.high_us)
     closed_us = F.least(F.unix_micros(JUDGED) - lateness_us, last)
     is_known = F.col(JUDGED).isNotNull() & (closed_us >= first)
@@ -157,7 +160,8 @@ def bound_lasting_windows(
 def bound_windows(numbered: DataFrame, windows: Sequence[Aligned], within: Range) -> DataFrame:
     """Numbers become bounds: [keys, from, ...] -> [keys, window_start, window_end, ...]."""
     ends = {window: kind_of(window).find_bounds(F.col(FROM), within) for window in windows}
-    start_us = choose(windows, lambda window: ends[window][0])
-    end_us = choose(windows, lambda window: ends[window][1])
-    bounds = {START: F.timestamp_micros(start_us), END: F.timestamp_micros(end_us)}
-    return numbered.withColumns(bounds).drop(FROM)
+    bounds: dict[str, Callable[[Aligned], Column]] = {
+        START: lambda window: F.timestamp_micros(ends[window][0]),
+        END: lambda window: F.timestamp_micros(ends[window][1]),
+    }
+    return add_chosen(numbered, windows, **bounds).drop(FROM)

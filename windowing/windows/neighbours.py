@@ -11,7 +11,7 @@ from windowing.grid.range import Range
 from windowing.panes.rule import grid_shape, longest_span
 from windowing.spec.kinds import CHANGES, Aligned, Cumulate
 from windowing.windows.grid_kind import kind_of
-from windowing.windows.together import choose
+from windowing.windows.together import add_chosen, choose
 
 _BLOCK = "__block"
 
@@ -114,7 +114,8 @@ def _keep_near(
 
     near_blocks = F.explode(choose(windows, find_near_blocks)).alias(_BLOCK)
     wanted = fresh.select(*keys, near_blocks).distinct()
-    placed = rows.withColumn(_BLOCK, choose(windows, lambda window: find_block(window, time)))
+    own_block = {_BLOCK: lambda window: find_block(window, time)}
+    placed = add_chosen(rows, windows, **own_block)
     return placed.join(wanted, [*keys, _BLOCK], "left_semi").drop(_BLOCK)
 
 

@@ -35,6 +35,18 @@ def spread(rows: DataFrame, windows: Sequence[Aligned], places: Sequence[int]) -
     return rows.withColumn(WINDOW, F.expr(f"explode(array({numbers}))"))
 
 
+def add_chosen(
+    rows: DataFrame, windows: Sequence[Aligned], **columns_of: Callable[[Aligned], Column]
+) -> DataFrame:
+    """`rows` and more columns: what the function of each name makes of the window of a row."""
+    if len(windows) == 1:
+        return rows.withColumns({name: of(windows[0]) for name, of in columns_of.items()})
+    chosen = [choose(windows, of).alias(name) for name, of in columns_of.items()]
+    # Spark computes a column of a generator once. It would repeat a plain expression of a hundred
+    # terms wherever the column is used, until the code of a query is too long to be compiled.
+    return rows.select("*", F.inline(F.array(F.struct(*chosen))))
+
+
 def choose(windows: Sequence[Aligned], column_of: Callable[[Aligned], Column]) -> Column:
     """For each row what `column_of` makes of its window."""
     first, *others = windows
