@@ -36,13 +36,13 @@ def div(a: Column, b: int) -> Column:
 
 def index(grid: Grid, t: Column, within: Range) -> Column:
     """The number of the last boundary at or before `t`; right for times of `within`."""
-    runs = _list_runs(grid, within)
+    runs = grid_runs(grid, within.low_us, within.high_us)
     return _choose_run(runs, t, lambda run: run.at_us, lambda run: _index_in(run, t))
 
 
 def start(grid: Grid, t: Column, within: Range) -> Column:
     """The last boundary at or before `t`, in one step; right for times of `within`."""
-    runs = _list_runs(grid, within)
+    runs = grid_runs(grid, within.low_us, within.high_us)
     return _choose_run(runs, t, lambda run: run.at_us, lambda run: _start_in(run, t))
 
 
@@ -52,14 +52,8 @@ def boundary(grid: Grid, k: Column, within: Range) -> Column:
     Right for the boundaries from the last one before or at the beginning of `within` to the first
     one after its end.
     """
-    runs = _list_runs(grid, within)
+    runs = grid_runs(grid, within.low_us, within.high_us)
     return _choose_run(runs, k, lambda run: run.first, lambda run: _boundary_in(run, k))
-
-
-def _list_runs(grid: Grid, within: Range) -> Sequence[Run]:
-    """The runs of all boundaries around `within`, and of some weeks before and after."""
-    wide = within.settle()
-    return grid_runs(grid, wide.low_us, wide.high_us)
 
 
 def _index_in(run: Run, t: Column) -> Column:

@@ -3,8 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-_PERIOD_US = 100 * 24 * 3_600_000_000
-
 
 @dataclass(frozen=True)
 class Range:
@@ -16,15 +14,6 @@ class Range:
     def widen(self, by_us: int) -> "Range":
         """The range and so much time before and after it."""
         return Range(self.low_us - by_us, self.high_us + by_us)
-
-    def settle(self) -> "Range":
-        """The range as whole periods of a hundred days, so that it seldom is another one.
-
-        Expressions contain its numbers, and Spark compiles those that it does not know.
-        """
-        low_us = self.low_us // _PERIOD_US * _PERIOD_US
-        high_us = -(-self.high_us // _PERIOD_US) * _PERIOD_US
-        return Range(low_us, high_us)
 
     def cover(self, other: "Range") -> "Range":
         """The least range that contains both."""
