@@ -30,7 +30,11 @@ from windowing.windows.grid_kind import kind_of
 from windowing.windows.merge_by_window import merge_by_window
 from windowing.windows.merging import Merge
 from windowing.windows.sliding import MANY
-from windowing.windows.together import choose
+from windowing.windows.together import (
+    add_bounds_of_each,
+    drop_repeated_of_each,
+    place_in_each,
+)
 
 
 def place_panes(
@@ -40,10 +44,11 @@ def place_panes(
 
     All event times are inside `within`. Panes that count in no window are left out.
     """
-    numbers = {window: _find_numbers(window, lateness_us, within) for window in windows}
-    low = choose(windows, lambda window: numbers[window][0])
-    high = choose(windows, lambda window: numbers[window][1])
-    placed = panes.withColumn(LOW, low).withColumn(HIGH, high)
+    if len(windows) == 1:
+        low, high = _find_numbers(windows[0], lateness_us, within)
+        placed = panes.withColumn(LOW, low).withColumn(HIGH, high)
+    else:
+        placed = place_in_each(panes, windows, lateness_us, within)
     return placed.where(F.col(LOW) <= F.col(HIGH))
 
 
@@ -135,16 +140,14 @@ def list_windows(stretches: DataFrame, windows: Sequence[Aligned], within: Range
     """
     each = stretches.withColumn(FROM, F.explode(F.sequence(FROM, TO))).drop(TO)
     repeated = [kind_of(window).is_repeated(F.col(FROM), within) for window in windows]
-    if all(is_repeated is None for is_repeated in repeated):
+    known = [is_repeated for is_repeated in repeated if is_repeated is not None]
+    if not known:
         return bound_windows(each, windows, within)
-    known = dict(zip(windows, repeated, strict=True))
-    is_repeated = choose(windows, lambda window: _or_never(known[window]))
-    return bound_lasting_windows(each.where(~is_repeated), windows, within)
-
-
-def _or_never(condition: Column | None) -> Column:
-    """The condition; false where it is None."""
-    return F.lit(False) if condition is None else condition
+    if len(windows) == 1:
+        lasting = each.where(~known[0])
+    else:
+        lasting = drop_repeated_of_each(each, windows, within)
+    return bound_lasting_windows(lasting, windows, within)
 
 
 def bound_lasting_windows(
@@ -156,8 +159,8 @@ def bound_lasting_windows(
 
 def bound_windows(numbered: DataFrame, windows: Sequence[Aligned], within: Range) -> DataFrame:
     """Numbers become bounds: [keys, from, ...] -> [keys, window_start, window_end, ...]."""
-    ends = {window: kind_of(window).find_bounds(F.col(FROM), within) for window in windows}
-    start_us = choose(windows, lambda window: ends[window][0])
-    end_us = choose(windows, lambda window: ends[window][1])
+    if len(windows) > 1:
+        return add_bounds_of_each(numbered, windows, within, START, END).drop(FROM)
+    start_us, end_us = kind_of(windows[0]).find_bounds(F.col(FROM), within)
     bounds = {START: F.timestamp_micros(start_us), END: F.timestamp_micros(end_us)}
     return numbered.withColumns(bounds).drop(FROM)

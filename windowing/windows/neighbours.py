@@ -11,7 +11,7 @@ from windowing.grid.range import Range
 from windowing.panes.rule import grid_shape, longest_span
 from windowing.spec.kinds import CHANGES, Aligned, Cumulate
 from windowing.windows.grid_kind import kind_of
-from windowing.windows.together import choose
+from windowing.windows.together import add_block_of_each
 
 _BLOCK = "__block"
 
@@ -104,22 +104,32 @@ def _keep_near(
     They are joined by blocks of steps, so a few that need not be read may be among them.
     """
     wide = cover_needed(windows, within)
-
-    def find_block(window: Aligned, of: str) -> Column:
-        return kind_of(window).find_block(F.unix_micros(of), wide)
-
-    def find_near_blocks(window: Aligned) -> Column:
-        own = find_block(window, PANE)
-        return F.array(*(own + distance for distance in _list_distances(window)))
-
-    near_blocks = F.explode(choose(windows, find_near_blocks)).alias(_BLOCK)
-    wanted = fresh.select(*keys, near_blocks).distinct()
-    placed = rows.withColumn(_BLOCK, choose(windows, lambda window: find_block(window, time)))
+    blocks = _add_block(fresh, PANE, windows, wide)
+    near = [_BLOCK if n == 0 else f"{_BLOCK} + {n}" for n in _list_distances(windows)]
+    near_blocks = F.explode(F.array(*map(F.expr, near))).alias(_BLOCK)
+    wanted = blocks.select(*keys, near_blocks).distinct()
+    placed = _add_block(rows, time, windows, wide)
     return placed.join(wanted, [*keys, _BLOCK], "left_semi").drop(_BLOCK)
 
 
-def _list_distances(window: Aligned) -> Sequence[int]:
-    """How far from its own block, in blocks, the panes lie that share a window with a pane."""
+def _add_block(rows: DataFrame, time: str, windows: Sequence[Aligned], within: Range) -> DataFrame:
+    """Adds the number of the block that contains the instant in a column."""
+    if len(windows) > 1:
+        return add_block_of_each(rows, windows, within, time, _BLOCK)
+    block = kind_of(windows[0]).find_block(F.unix_micros(time), within)
+    return rows.withColumn(_BLOCK, block)
+
+
+def _list_distances(windows: Sequence[Aligned]) -> list[int]:
+    """How far from its own block, in blocks, the panes lie that share a window with a pane.
+
+    Of several windows the farthest ones count for all.
+    """
+    return sorted({n for window in windows for n in _list_distances_of(window)})
+
+
+def _list_distances_of(window: Aligned) -> Sequence[int]:
+    """The same for one window."""
     if isinstance(window, Cumulate):
         return (0,)
     if grid_shape(window).size == 1 and window.shown.emit != CHANGES:
