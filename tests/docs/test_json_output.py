@@ -95,10 +95,10 @@ ROWS = dict.fromkeys(COUNTS, 1)
 PLACES = {"lake": "/lake", "project": "/tidemark.toml", "target": "dev"}
 STANDS = Status(
     "trips", LATER, AT, AT, 60_000_000, 2, AT, ROWS, ROWS, (ALARM,), 1, AT, ("hourly",), 2, AT,
-    False, ("run 3: the next run finishes it",), "`tidemark run`", PLACES,
+    False, ("run 3: the next run finishes it",), "`tidemark run`", **PLACES,
 )  # fmt: skip
 LOST = StateRefused("TABLE_CHANGED", "lake/trips/_ledger is damaged; restore it")
-UNBORN = Status("trips", AT, counts=ROWS, totals=ROWS, places=PLACES)
+UNBORN = Status("trips", AT, counts=ROWS, totals=ROWS, **PLACES)
 CORRECTED = replace(RAN, alarms=())
 FOLLOWING = replace(RAN, followed=Followed(2, (Range(0, 1),), (Range(5, 6),)))
 SHOWN = Published(version=3, run=2, rows=9, previous=None, entry=7, at=AT.isoformat())
