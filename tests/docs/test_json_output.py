@@ -113,10 +113,10 @@ ROWS = dict.fromkeys(COUNTS, 1)
 PLACES = {"lake": "/lake", "project": "/tidemark.toml", "target": "dev"}
 STANDS = Status(
     "trips", LATER, AT, AT, 60_000_000, 2, AT, ROWS, ROWS, (ALARM,), 1, AT, ("hourly",), 2, AT,
-    False, ("run 3: the next run finishes it",), "`tidemark run`", PLACES,
+    False, ("run 3: the next run finishes it",), "`tidemark run`", **PLACES,
 )  # fmt: skip
 LOST = StateRefused("TABLE_CHANGED", "lake/trips/_ledger is damaged; restore it")
-UNBORN = Status("trips", AT, counts=ROWS, totals=ROWS, places=PLACES)
+UNBORN = Status("trips", AT, counts=ROWS, totals=ROWS, **PLACES)
 NO_EVENTS = Events(*(np.zeros(0, np.int64) for _ in range(4)))
 ONE_BATCH = Batches(np.array([0]), np.array([0]))
 HISTORY = History(ONE_BATCH, NO_EVENTS, 1, 2)

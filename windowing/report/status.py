@@ -12,7 +12,6 @@ from windowing.ledger.counts import sum_entry_counts
 from windowing.ledger.history import LedgerHistory
 from windowing.ledger.rule import CLOSE, COUNTS, FINISHED, LedgerEntry
 from windowing.report.alarms import Alarm, list_last_alarms
-from windowing.report.places import places_as_json
 from windowing.report.text import left_open, plain_fields
 from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND, Duration
 from windowing.spec.pipeline import Pipeline
@@ -39,7 +38,7 @@ class Status:
     `passed` is whether the newest validation passed or was accepted. `held` are the outputs that
     readers see as an older run left them. `open` has each step that was begun and not finished,
     with what finishes it, and `writer` who is at work on it. `reasons` says why somebody should
-    look at the pipeline. `places` are its lake, and the project and target that give it.
+    look at the pipeline. `project` and `target` give it places, where its spec does not say all.
     """
 
     pipeline: str
@@ -60,7 +59,9 @@ class Status:
     passed: bool | None = None
     open: tuple[str, ...] = ()
     writer: str | None = None
-    places: Mapping[str, str | None] = field(default_factory=dict)
+    lake: str = ""
+    project: str | None = None
+    target: str | None = None
 
     @property
     def lag_seconds(self) -> int | None:
@@ -139,8 +140,7 @@ class Status:
         """The status as plain JSON values; times are ISO 8601 in UTC, lengths whole seconds."""
         freshness = None if self.freshness_us is None else self.freshness_us // SECOND
         return {
-            **plain_fields(self, "freshness_us", "places"),
-            **self.places,
+            **plain_fields(self, "freshness_us"),
             "needs_attention": self.needs_attention,
             "reasons": list(self.reasons),
             "stale": self.is_stale,
@@ -168,7 +168,7 @@ def describe_status(
     now: datetime,
 ) -> Status:
     """How the pipeline stands at `now`; `writer` is who holds its lock, where a step is open."""
-    closed, published = past.closed, past.published
+    closed, published, by = past.closed, past.published, pipeline.placed_by
     runs = tuple(entry for entry in past.entries if entry.step == CLOSE)
     return Status(
         pipeline=pipeline.name,
@@ -189,7 +189,9 @@ def describe_status(
         passed=None if judged is None else judged.passed or _was_accepted(past, judged),
         open=left_open(past),
         writer=writer,
-        places=places_as_json(pipeline),
+        lake=pipeline.lake.text,
+        project=None if by is None else by.project,
+        target=None if by is None else by.target,
     )
 
 

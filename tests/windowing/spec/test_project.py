@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -322,6 +323,20 @@ def test_a_folder_of_specs_that_is_not_there(
         f"{tmp_path}/tidemark.toml: pipelines: '{tmp_path}/specs' can't be listed (No such file or "
         "directory); name the folder of the specs, or make it"
     )
+
+
+def test_the_reference_names_every_field_and_its_example_is_right(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "spec.md").read_text()
+    written = [f"`{name}`" for name in ProjectDocument.model_fields]
+    written += [f"`targets.NAME.{name}`" for name in TargetDocument.model_fields]
+    assert [name for name in written if f"| {name} |" not in page] == []
+    (example,) = re.findall(r"```toml\n(.*?)```", page, flags=re.DOTALL)
+    (tmp_path / "tidemark.toml").write_text(example)
+    found = find_project(str(tmp_path))
+    assert found is not None
+    assert (found.names, found.target) == (("dev", "prod"), "dev")
+    prod = found.targets[1]
+    assert (prod.places["bronze"], prod.engine) == ("s3://shop-data/bronze", "off")
 
 
 def test_every_field_is_described_for_editors() -> None:
