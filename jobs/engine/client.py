@@ -30,6 +30,7 @@ COMMANDS = frozenset(
             "validate",
             "publish",
             "explain",
+            "diff",
             "show",
             "late",
             "state",

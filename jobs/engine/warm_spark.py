@@ -17,7 +17,7 @@ from windowing.errors import TidemarkError
 from windowing.storage import delta_log, spark_internals
 
 _MODULES = (
-    *("jobs.backfill", "jobs.doctor", "jobs.erase", "jobs.explain", "jobs.maintain"),
+    *("jobs.backfill", "jobs.diff", "jobs.doctor", "jobs.erase", "jobs.explain", "jobs.maintain"),
     *("jobs.publish", "jobs.reconcile", "jobs.reset", "jobs.run", "jobs.show", "jobs.validate"),
     *("expectations.evaluate", "windowing.report.page", "windowing.report.table"),
 )
