@@ -31,6 +31,7 @@ COMMANDS = frozenset(
             "publish",
             "explain",
             "history",
+            "diff",
             "show",
             "late",
             "state",

@@ -17,9 +17,10 @@ from windowing.errors import TidemarkError
 from windowing.storage import delta_log, spark_internals
 
 _MODULES = (
-    *("jobs.backfill", "jobs.doctor", "jobs.erase", "jobs.explain", "jobs.maintain"),
-    *("jobs.publish", "jobs.reconcile", "jobs.report", "jobs.reset", "jobs.run", "jobs.show"),
-    *("jobs.validate", "expectations.evaluate", "windowing.report.page", "windowing.report.view"),
+    *("jobs.backfill", "jobs.diff", "jobs.doctor", "jobs.erase", "jobs.explain", "jobs.history"),
+    *("jobs.maintain", "jobs.publish", "jobs.reconcile", "jobs.report", "jobs.reset", "jobs.run"),
+    *("jobs.show", "jobs.validate", "expectations.evaluate", "windowing.report.page"),
+    "windowing.report.view",
 )
 """What commands import when they need it."""
 _END_SECONDS = 3.0

@@ -132,7 +132,7 @@ def test_what_was_late_for_some_windows_stays_so_when_a_backfill_makes_them_anew
 
 PLACES = [
     ("maintain.intended", "maintain.compacted"),
-    ("maintain.expired", "maintain.optimized"),
+    ("maintain.expired", "maintain.optimized", "maintain.shared"),
     ("maintain.vacuumed", "maintain.done"),
 ]
 
@@ -140,7 +140,7 @@ PLACES = [
 @pytest.mark.deep
 @pytest.mark.parametrize("places", PLACES, ids=", ".join)
 def test_maintenance_that_ends_anywhere_harms_nothing(
-    places: tuple[str, str], life: Life, small: Life
+    places: tuple[str, ...], life: Life, small: Life
 ) -> None:
     life = life if "maintain.compacted" in places else small
     life.lab.pipeline = load_pipeline(life.lab.spec() | {"retention": {"output": "30 days"}})

@@ -7,7 +7,7 @@ import pytest
 from jobs.publish import roll_back
 from tests.support.faulty_proxy import CHANGES, Fault, FaultyProxy, Planned
 from tests.support.published_lake import PublishedLake
-from tests.support.published_readers import read_by_each, read_feed
+from tests.support.published_readers import open_delta, read_by_each, read_feed
 from windowing.ledger.rule import PUBLISH
 from windowing.ledger.table import read_history
 from windowing.location import Location
@@ -70,3 +70,12 @@ def test_a_request_that_fails_is_made_up_for(
         lake.publish()
         s3_proxy.plan()
         check(lake)
+
+
+def test_many_files_are_brought_at_once(s3_home: Location, tmp_path: Path) -> None:
+    made = PublishedLake(tmp_path, f"{s3_home.text}/a lake")
+    for n in range(12):
+        made.run({("EWR", n): n})
+    made.publish()
+    check(made)
+    assert len(open_delta(made.table).file_uris()) == 12

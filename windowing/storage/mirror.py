@@ -7,6 +7,8 @@ the original had in between. No Spark.
 
 import json
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -50,6 +52,7 @@ from windowing.storage.version_files import (
     write_plain,
 )
 
+_AT_ONCE = 8
 OPERATION = "PUBLISH"
 """The operation that the history of a mirror shows."""
 _FEED = "delta.enableChangeDataFeed"
@@ -151,7 +154,7 @@ def _read_shown(mirror: Mirror, opened: PlainTable) -> Shown | None:
 
 def _create(mirror: Mirror, wanted: VersionFiles, number: int) -> None:
     check_next(mirror.home, 0)
-    fresh = tuple(_bring(mirror, file, wanted, {}) for file in wanted.files if file.rows)
+    fresh = _bring_all(mirror, [file for file in wanted.files if file.rows], wanted, {})
     crashpoint("publish.shared")
     settings = _choose_settings(wanted.settings)
     made = compose_creation(Schema.from_json(wanted.schema_json), settings)
@@ -176,7 +179,7 @@ def _compare(mirror: Mirror, opened: PlainTable, wanted: VersionFiles) -> _Editi
     kept = _name_files(wanted, there)
     gone = tuple(file for name, file in there.items() if name not in kept)
     missing = [file for file in wanted.files if file.rows and _find_name(file, there) not in there]
-    fresh = tuple(_bring(mirror, file, wanted, there) for file in missing)
+    fresh = _bring_all(mirror, missing, wanted, there)
     changes = None
     # Where files only come or only go, so do all of their rows.
     if gone and fresh and _has_feed(wanted) and _has_same_types(opened, wanted):
@@ -219,6 +222,23 @@ def _find_name(file: PlainFile, there: Mapping[str, DataFile]) -> str:
     """The name of a file in a mirror that has it, and otherwise in the original."""
     rewritten = name_rewritten(file)
     return rewritten if rewritten in there else file.name
+
+
+def _bring_all(
+    mirror: Mirror,
+    files: Sequence[PlainFile],
+    wanted: VersionFiles,
+    there: Mapping[str, DataFile],
+) -> tuple[ParquetFile, ...]:
+    """`_bring` of several files. Where each is a request or two, several are made at once."""
+    if mirror.home.is_local or len(files) < _AT_ONCE:
+        return tuple(_bring(mirror, file, wanted, there) for file in files)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        # Each has a copy of the caller's context, which knows of the lock.
+        running = [
+            pool.submit(copy_context().run, _bring, mirror, file, wanted, there) for file in files
+        ]
+    return tuple(done.result() for done in running)
 
 
 def _bring(

@@ -120,9 +120,11 @@ def _read_marks(path: Location, version: int) -> dict[str, Marks]:
     found = {}
     with errors_explained(path):
         for batch in open_delta(path, version).deletion_vectors():
-            for row in pa.record_batch(batch).to_pylist():
-                name = Location(unquote(row["filepath"])).name
-                found[name] = np.asarray(row["selection_vector"], dtype=np.bool_)
+            marked = pa.record_batch(batch)
+            paths, kept = marked.column("filepath"), marked.column("selection_vector")
+            for path_of_file, rows in zip(paths.to_pylist(), kept, strict=True):
+                name = Location(unquote(path_of_file)).name
+                found[name] = rows.values.to_numpy(zero_copy_only=False)
     return found
 
 
