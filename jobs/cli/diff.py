@@ -36,7 +36,7 @@ _NUMBER = click.IntRange(min=0)
 )
 @limit_option
 def diff(
-    pipeline: "Pipeline", *, as_json: bool, since: int | None, until: int | None, limit: int
+    pipeline: "Pipeline", *, printer: Printer, since: int | None, until: int | None, limit: int
 ) -> None:
     """Show which rows differ between publications, or since the last.
 
@@ -46,7 +46,6 @@ def diff(
     from jobs.diff import compare
 
     found = compare(pipeline, since, until, limit)
-    printer = Printer(as_json=as_json)
     first, last = _describe_side(found.since), _describe_side(found.until)
     printer.line(f"{pipeline.name}: from {first} to {last}")
     for name, difference in found.outputs.items():

@@ -29,6 +29,7 @@ COMMANDS = frozenset(
             "backfill",
             "validate",
             "publish",
+            "advise",
             "explain",
             "history",
             "diff",
@@ -37,7 +38,7 @@ COMMANDS = frozenset(
             "state",
             "report",
         ),
-        *("maintain", "doctor", "recover", "reset", "erase"),
+        *("register", "maintain", "doctor", "recover", "reset", "erase"),
     }
 )
 """The commands of a pipeline. `test` needs static settings of its own, `setup` no JVM.

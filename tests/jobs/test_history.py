@@ -62,7 +62,7 @@ class Witness:
         publish(self.lab.pipeline)
         for seen in self.values.values():
             made_by, step, value, _ = seen[-1]
-            seen[-1] = (made_by, step, value, value is not None)
+            seen[-1] = (made_by, step, value, True)
 
     def keep(self) -> None:
         """Notes that inserts until now are no longer recorded."""

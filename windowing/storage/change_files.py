@@ -14,7 +14,7 @@ import pyarrow as pa
 from windowing.location import Location
 from windowing.storage import row_changes
 from windowing.storage.arrow_merge import tell_change
-from windowing.storage.control import fit_columns
+from windowing.storage.file_rows import fit_columns
 from windowing.storage.footers import open_parquet
 from windowing.storage.kept_open import read_commit_text
 from windowing.storage.row_changes import CHANGE

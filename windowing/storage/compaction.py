@@ -18,8 +18,8 @@ from windowing.storage.control import (
     find_nearest,
     open_delta,
     open_to_read,
-    read_file_as,
 )
+from windowing.storage.file_rows import read_file_as
 from windowing.storage.next_commit import commit_next, list_pruned
 from windowing.storage.plain_log import is_plain
 

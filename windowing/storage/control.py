@@ -261,23 +261,6 @@ def _create_elsewhere(schema: Schema, properties: Mapping[str, str]) -> tuple[De
         return made, locate_commit(Location(home), 0).local.read_bytes()
 
 
-def read_file_as(path: Location, schema: pa.Schema) -> pa.Table:
-    """The rows of one file with the columns of `schema`; those that the file lacks are null."""
-    with open_parquet(path) as file:
-        return fit_columns(file.read(), schema)
-
-
-def fit_columns(found: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The same rows with the columns of `schema`; those that they lack are null."""
-    columns = [
-        found[field.name].cast(field.type)
-        if field.name in found.column_names
-        else pa.nulls(found.num_rows, field.type)
-        for field in schema
-    ]
-    return pa.table(columns, schema=schema)
-
-
 def _create_table(path: Location, schema: pa.Schema) -> DeltaTable:
     """Creates the table at `path`, which must not exist."""
     with errors_explained(path):

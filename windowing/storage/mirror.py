@@ -35,8 +35,8 @@ from windowing.storage.control import (
     commit_actions,
     compose_creation,
     errors_explained,
-    read_file_as,
 )
+from windowing.storage.file_rows import read_file_as
 from windowing.storage.footers import ParquetFile, read_footer
 from windowing.storage.kept_open import has_commit, note_version
 from windowing.storage.next_commit import check_next, choose_pruned

@@ -38,8 +38,8 @@ from windowing.storage.control import (
     create_delta,
     errors_explained,
     open_to_read,
-    read_file_as,
 )
+from windowing.storage.file_rows import read_file_as
 from windowing.storage.footers import ParquetFile, read_footer
 from windowing.storage.next_commit import list_pruned
 from windowing.storage.plain_log import is_plain

@@ -22,10 +22,10 @@ from windowing.location import Location
 from windowing.storage.control import (
     TableError,
     errors_explained,
-    fit_columns,
     open_delta,
     open_version,
 )
+from windowing.storage.file_rows import fit_columns
 from windowing.storage.files import locate_uri
 from windowing.storage.footers import ParquetFile, describe_parquet, open_parquet, read_footer
 from windowing.storage.store import store_of
