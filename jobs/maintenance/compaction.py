@@ -15,13 +15,11 @@ from windowing.aggregates.algebra import Part
 from windowing.columns import BATCH, FIRST, GENERATION, JUDGED, LAST, PANE, RUN, START
 from windowing.crash import crashpoint
 from windowing.location import Location
-from windowing.merge.rule import complete_table
 from windowing.panes import frame as partials
 from windowing.panes.rule import COMPACTED, Family, fragments_table, pane_families
 from windowing.rows import are_equal, are_same
 from windowing.source import table as source
 from windowing.spec.kinds import Session
-from windowing.storage import own_tables
 from windowing.storage.merges import swap_rows
 from windowing.storage.pinned_rows import pin_rows
 
@@ -90,7 +88,7 @@ def _compact_fragments(batch: RunContext, window: Session, kept: Sequence[Part])
     rows = batch.find_rows(path.name)
     if rows is None:
         return 0
-    sessions = own_tables.read(batch.spark, complete_table(batch.pipeline, window).path)
+    sessions = batch.read_complete(window)
     spans = sessions.select(*batch.keys, START, F.col(LAST).alias("__until"))
     same_key = are_equal("f", "s", batch.keys)
     inside = (F.col(FIRST) >= F.col(START)) & (F.col(FIRST) <= F.col("__until"))

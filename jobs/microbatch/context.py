@@ -10,8 +10,10 @@ from windowing.grid.frame import instant
 from windowing.grid.range import Range
 from windowing.ledger.erased import Erasures
 from windowing.ledger.rule import GENERATION, LedgerExcerpt
+from windowing.merge.rule import complete_table, output_table
 from windowing.panes import table as state
 from windowing.panes.rule import NO_BATCH
+from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import own_tables
 
@@ -45,6 +47,14 @@ class RunContext:
     def find_rows(self, table: str) -> DataFrame | None:
         """The newest version of a table of the pipeline; None where there is no such table yet."""
         return own_tables.find(self.spark, self.pipeline.table(table))
+
+    def read_output(self, window: Window) -> DataFrame:
+        """The rows of an output, which is there."""
+        return own_tables.read(self.spark, output_table(self.pipeline, window).path)
+
+    def read_complete(self, window: Window) -> DataFrame:
+        """The rows of the table that has every window; it is there."""
+        return own_tables.read(self.spark, complete_table(self.pipeline, window).path)
 
     @property
     def source_may_change(self) -> bool:

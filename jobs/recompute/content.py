@@ -11,10 +11,8 @@ from jobs.recompute.plan import CHUNK_US
 from jobs.recompute.time_range import TimeRange
 from windowing.columns import END, PANE, START, TIME
 from windowing.grid.range import Range
-from windowing.merge.rule import output_table
 from windowing.panes.rule import Family, longest_span
 from windowing.spec.kinds import Global
-from windowing.storage import own_tables
 from windowing.storage.few_rows import span_of
 
 
@@ -52,7 +50,7 @@ def _find_span(batch: RunContext, family: Family, events: DataFrame) -> Range | 
     for window in family.windows:
         # The windows of a global output have no bounds.
         if not isinstance(window, Global):
-            stored = own_tables.read(batch.spark, output_table(batch.pipeline, window).path)
+            stored = batch.read_output(window)
             content.append(_times(stored, F.unix_micros(START), F.unix_micros(END)))
     together = reduce(DataFrame.unionByName, content)
     return span_of(together, F.col("__first"), F.col("__last"))

@@ -79,10 +79,7 @@ def _count_accepted(batch: RunContext, past: LedgerHistory, of_key: Erasures) ->
     """How many events of the key were accepted, as the source says; 0 if no output contains it."""
     if past.read_version is None:
         return 0
-    outputs = [
-        own_tables.read(batch.spark, output_table(batch.pipeline, w).path)
-        for w in batch.pipeline.windows
-    ]
+    outputs = [batch.read_output(w) for w in batch.pipeline.windows]
     if all(only_erased(rows, batch.keys, of_key).isEmpty() for rows in outputs):
         return 0
     # Rows with values that were erased are counted no more.

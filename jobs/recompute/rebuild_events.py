@@ -12,7 +12,6 @@ from windowing.columns import CLOSED_BY, END, JUDGED, START
 from windowing.grid.frame import instant
 from windowing.grid.range import Range
 from windowing.grid.zone import FIRST_US, LAST_US
-from windowing.merge.rule import complete_table
 from windowing.panes import events as buffer
 from windowing.panes.rule import EVENTS
 from windowing.source import table as source
@@ -56,7 +55,7 @@ def _keys_in(batch: RunContext, window: OrderDependent, chunk: TimeRange) -> Dat
 
     The windows are read as the last finished step left them.
     """
-    stored = own_tables.read(batch.spark, complete_table(batch.pipeline, window).path)
+    stored = batch.read_complete(window)
     beside_us = window.tick_us if isinstance(window, RecordSliding) else 0
     over = (F.col(START) < instant(chunk.end_us + beside_us)) & (
         F.col(END) > instant(chunk.start_us)

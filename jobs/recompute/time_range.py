@@ -9,10 +9,8 @@ from jobs.microbatch.context import RunContext
 from windowing.columns import LAST, START, TIME
 from windowing.grid.frame import instant
 from windowing.grid.range import Range
-from windowing.merge.rule import complete_table
 from windowing.panes.rule import Family, pane_end, pane_families, pane_start
 from windowing.spec.kinds import Global, Session
-from windowing.storage import own_tables
 from windowing.storage.few_rows import span_of
 from windowing.windows.neighbours import widen_to_needed
 
@@ -79,7 +77,7 @@ def widen_to_windows(batch: RunContext, family: Family, chunk: TimeRange) -> Tim
 
 def near_sessions(batch: RunContext, window: Session, chunk: TimeRange) -> DataFrame:
     """The stored sessions that have an event time in the chunk."""
-    stored = own_tables.read(batch.spark, complete_table(batch.pipeline, window).path)
+    stored = batch.read_complete(window)
     begins_before = F.col(START) < instant(chunk.end_us)
     ends_after = F.col(LAST) >= instant(chunk.start_us)
     return stored.where(begins_before & ends_after)

@@ -15,12 +15,10 @@ from windowing.admit.frame import PARTIAL
 from windowing.columns import PANE, ROWS
 from windowing.grid.frame import between
 from windowing.ledger.rule import LedgerExcerpt
-from windowing.merge.rule import output_table
 from windowing.panes.rule import EVENTS, fragments_table, pane_families
 from windowing.rows import column_named
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
-from windowing.storage import own_tables
 
 _BEFORE, _BY_OUTPUT, _BY_EVENTS = "before", "by_output", "by_events"
 """Counts of a chunk's intent: how many events were accepted before, and what they were counted by.
@@ -74,10 +72,8 @@ def count_accepted_since(
 
 def _only_shown_keys(batch: RunContext, events: DataFrame) -> DataFrame:
     """The events without those of keys that no output shows, because they were erased."""
-    outputs = []
-    for window in batch.pipeline.windows:
-        path = output_table(batch.pipeline, window).path
-        outputs.append(own_tables.read(batch.spark, path).select(*batch.keys))
+    windows = batch.pipeline.windows
+    outputs = [batch.read_output(window).select(*batch.keys) for window in windows]
     shown_keys = reduce(DataFrame.unionByName, outputs).distinct()
     return events.join(shown_keys, list(batch.keys), "left_semi")
 
@@ -107,7 +103,7 @@ def _find_count(pipeline: Pipeline, past: LedgerExcerpt) -> CountOfAll | None:
 def count_accepted_by(batch: RunContext, shown_in: CountOfAll) -> int:
     """How many events are accepted, as that output says and the late rows that it misses."""
     window = shown_in.window
-    rows = own_tables.read(batch.spark, output_table(batch.pipeline, window).path)
+    rows = batch.read_output(window)
     total = F.coalesce(F.sum(column_named(shown_in.column)), F.lit(0))
     shown = int(rows.agg(total).collect()[0][0])
     return shown + count_partly_late(batch).get(window.name, 0)
