@@ -1,4 +1,4 @@
-"""What a pipeline does on a cluster with its lake on S3: row by row the tables of a local session.
+"""What a pipeline does on a cluster with its lake on S3: the tables of the oracle.
 
 Executors have the keys of their workers' environment; no setting has them.
 """
@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from jobs.read import read
-from tests.cluster.life import LATER, carry_by_spark, compare_lakes, live, make_lab
+from tests.cluster.life import WINDOWS, carry_by_spark, live_briefly, make_lab
 from tests.support.cluster import Cluster
 from tests.support.pipeline_under_test import Lab
 from tests.support.s3_server import KEYS
@@ -23,28 +23,21 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
 
 @pytest.fixture(scope="module")
 def lived(session: SparkSession, cluster: Cluster) -> Iterator[Lab]:
-    """The pipeline on the cluster and on S3, at the end of its life."""
+    """The pipeline on the cluster and on S3, published."""
     with pytest.MonkeyPatch.context() as patched:
         for name, value in cluster.s3.environ.items():
             patched.setenv(name, value)
         carry_by_spark(patched)
         lab = make_lab(session, Location(f"s3://{cluster.s3.make_bucket()}/lakes"))
-        live(lab)
+        live_briefly(lab)
         yield lab
-
-
-def test_every_row_is_that_of_a_local_session_on_a_disk(
-    lived: Lab, here: Path, session: SparkSession
-) -> None:
-    assert isinstance(lived.home, Location)
-    compare_lakes(session, lived.home, Location(str(here)))
 
 
 def test_spark_and_delta_rs_read_what_was_published(
     lived: Lab, session: SparkSession, cluster: Cluster
 ) -> None:
     options = read_s3_settings(cluster.s3.environ).for_rust()
-    for window in LATER:
+    for window in WINDOWS:
         n = read(session, lived.pipeline, window.name).count()
         assert n == len(lived.expected(window))
         plain = DeltaTable(str(lived.pipeline.table(window.name)), storage_options=options)

@@ -77,7 +77,7 @@ def make_shop(home: str, directory: Path, requests: RequestLog) -> Shop:
 
 
 def play(shop: Shop, rows: int) -> Iterator[Counted]:
-    """A first load, 1 % more, the standard run, a run with nothing new, and a publication."""
+    """A first load, 1 % more, the standard run, and a run with nothing new."""
     shop.land(0, rows)
     yield shop.count(f"first load of {rows:,}", "run")
     shop.land(rows, rows // 100)
@@ -85,8 +85,6 @@ def play(shop: Shop, rows: int) -> Iterator[Counted]:
     shop.land(rows + rows // 100, 1_000, late=200)
     yield shop.count("1,000 rows, 200 of them late", "run")
     yield shop.count("nothing new", "run")
-    yield shop.count("validate", "validate")
-    yield shop.count("publish", "publish")
 
 
 def count_bytes(shop: Shop) -> Counter[str]:
