@@ -32,7 +32,7 @@ GRID = (
 )
 SESSIONS = (*GRID[:2], oracle.Session("visits", 10 * MINUTE, emit="on_close"))
 KILLS = int(os.environ.get("TIDEMARK_KILLS", "6"))
-"""How often a first load is killed; 20 took nine minutes."""
+"""How often a first load is killed."""
 
 
 def batch_of(rng: Random, n: int, many: int = 4) -> list[Event]:
@@ -66,6 +66,7 @@ def batches_of(lab: Lab) -> int:
     return len(done)
 
 
+@pytest.mark.deep
 def test_a_first_load_and_a_backlog_in_batches_give_the_oracles_tables(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -83,10 +84,9 @@ def test_a_first_load_and_a_backlog_in_batches_give_the_oracles_tables(
         (files, len(events), 1),
     ]
     assert {each.all_rows for each in seen} == {len(events)}
-    # What waits for the watermark is written at the end of the run.
-    at_once = [report.windows[name] for name in ("hourly", "pairs")]
-    changed = sum(each.inserted + each.updated + each.deleted for each in at_once)
-    assert seen[-1].windows == changed > 0
+    # What waits for the watermark, and what is completed by it, is written at the end of the run.
+    hourly = report.windows["hourly"]
+    assert seen[-1].windows == hourly.inserted + hourly.updated > hourly.inserted
     lab.check()
     # Many of these are late, by the watermark and their times alone.
     report = lab.run_over(land(lab, 2, range(3, 6)))
@@ -195,7 +195,7 @@ def test_a_source_that_changes_is_read_in_batches_while_nothing_can_be_late(
 
 
 @pytest.mark.deep
-@pytest.mark.timeout(60 * KILLS)
+@pytest.mark.timeout(120 * KILLS)
 def test_a_first_load_that_is_killed_again_and_again_repeats_at_most_one_batch_each_time(
     spark: SparkSession, tmp_path: Path
 ) -> None:
