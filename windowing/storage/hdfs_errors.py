@@ -58,6 +58,12 @@ def find_error(place: Location, text: str) -> OSError | None:
     return _explain_way(place, text) if is_of_the_way else None
 
 
+def find_number(text: str) -> int | None:
+    """The number of the system's error that a message of any library quotes; None without one."""
+    found = _NUMBER.search(text)
+    return int(found[1]) if found else None
+
+
 def _explain(place: Location, text: str) -> OSError:
     found = _CLASS.search(text)
     if found is None:
@@ -70,6 +76,5 @@ def _explain(place: Location, text: str) -> OSError:
 
 
 def _explain_way(place: Location, text: str) -> OSError:
-    number = _NUMBER.search(text)
-    is_refused = number is not None and int(number[1]) == errno.ECONNREFUSED
+    is_refused = find_number(text) == errno.ECONNREFUSED
     return OSError(*(_UNREACHABLE if is_refused else _LOST), place.text)

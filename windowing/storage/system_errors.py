@@ -1,13 +1,10 @@
 """The error of the system, of S3 or HDFS, that an error of a library tells of in its text alone."""
 
 import os
-import re
 from errno import ENOENT
 
 from windowing.location import Location
 from windowing.storage import hdfs_errors
-
-_SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
 
 
 def find_system_error(path: Location, error: Exception) -> OSError | None:
@@ -42,5 +39,4 @@ def _find_store_error(path: Location, text: str) -> OSError | None:
 def _find_number(error: Exception) -> int | None:
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno
-    found = _SYSTEM_ERROR.search(str(error))
-    return int(found[1]) if found else None
+    return hdfs_errors.find_number(str(error))
