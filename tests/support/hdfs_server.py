@@ -35,6 +35,7 @@ _NEEDED = ("hadoop-client-api", "hadoop-client-runtime", "slf4j-api", "log4j-", 
 _NODES = "org.apache.hadoop.hdfs.server"
 _NAME_NODE, _DATA_NODE = f"{_NODES}.namenode.NameNode", f"{_NODES}.datanode.DataNode"
 _JAVA = ("java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_FIGURES_AGE = 12.0
 _PATIENCE = 60.0
 """Seconds within which a file can be written after the start."""
 _NUMBERS = count(1)
@@ -92,7 +93,9 @@ class HdfsServer:
         return self.processes[_NAME_NODE].pid
 
     def count_calls(self) -> Counter[str]:
-        """How often each call of the name node was made since it was started."""
+        """How often each call of the name node was made since it was started; it takes seconds."""
+        # The name node shows figures that are up to so old.
+        time.sleep(_FIGURES_AGE)
         bean = f"Hadoop:service=NameNode,name=RpcDetailedActivityForPort{self.port}"
         url = f"http://127.0.0.1:{self.http_port}/jmx?qry={bean}"
         with urlopen(url, timeout=_PATIENCE) as answer:  # noqa: S310
