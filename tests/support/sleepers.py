@@ -18,7 +18,7 @@ AFTER_ALL = ("run.closed", "ledger.compacted")
 PLACES = range(1, 21)
 """Those that a run of few rows passes on shared storage, by number."""
 COMMIT = re.compile(r"/_delta_log/\d{20}\.json$")
-_PASSING = re.compile(r"_lock|\.")
+_PASSING = re.compile(r"^_lock|(^|/)\.[^/]+$")
 _PATIENCE = 300.0
 
 
@@ -90,9 +90,10 @@ def wake_up_behind_another(life: Life, sleeper: Sleeper, events: list[Event]) ->
     print(f"stopped at {sleeper.place}: {code} {said}")
     assert code in ((0,) if sleeper.place in AFTER_ALL else (4, 75)), (sleeper.place, code, said)
     after = list_files(life)
-    assert not found - after, f"{sleeper.place}: files were deleted"
+    gone = found - after
+    assert not gone, f"{sleeper.place}: {sorted(gone)} were deleted"
     new = {name for name in after - found if COMMIT.search(name)}
-    assert not new, f"{sleeper.place}: versions were committed"
+    assert not new, f"{sleeper.place}: {sorted(new)} were committed"
     life.check()
     return code
 
@@ -100,4 +101,4 @@ def wake_up_behind_another(life: Life, sleeper: Sleeper, events: list[Event]) ->
 def list_files(life: Life) -> set[str]:
     """The files of the pipeline but its lock, which is renewed, and drafts of files."""
     root = life.lab.pipeline.root
-    return {name for name in store_of(root).list_files(root) if not _PASSING.match(name)}
+    return {name for name in store_of(root).list_files(root) if not _PASSING.search(name)}

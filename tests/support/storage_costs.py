@@ -1,6 +1,6 @@
 """What commands cost on each storage, here and with executors of a cluster: time and requests.
 
-    python -m tests.support.storage_costs [--rows 1000000] [STORAGE ...]
+    python -m tests.support.storage_costs [STORAGE ...] [--rows 1000000] [--places here cluster]
 
 The same pipeline gets the same events on a disk, on S3 and on HDFS, all three on this machine, and
 each command is a process of its own. Requests of HDFS are calls of the name node. It prints three
@@ -103,7 +103,11 @@ def load_on_cluster(shop: Shop, rows: int) -> Iterator[Counted]:
 
 
 def measure(
-    storages: Sequence[str], rows: int, directory: Path, sizes: dict[str, Counter[str]]
+    storages: Sequence[str],
+    places: Sequence[str],
+    rows: int,
+    directory: Path,
+    sizes: dict[str, Counter[str]],
 ) -> Iterator[Cost]:
     """The costs of all commands, one after the other; adds the `sizes` of each storage."""
     with ExitStack() as ended:
@@ -115,12 +119,14 @@ def measure(
         if "hdfs" in storages:
             hdfs = ended.enter_context(started_hdfs_server(directory / "hdfs"))
             homes["hdfs"] = (hdfs.make_home(), NameNodeCalls(hdfs))
-        for storage in storages:
+        for storage in storages if "here" in places else ():
             home, requests = homes[storage]
             shop = make_shop(f"{home}/here", directory, requests)
             for counted in play(shop, rows):
                 yield Cost(storage, "here", counted)
             sizes[storage] = count_bytes(shop)
+        if "cluster" not in places:
+            return
         (directory / "cluster").mkdir()
         cluster = ended.enter_context(serve_cluster(directory / "cluster", s3))
         for storage in storages:
@@ -180,12 +186,14 @@ def main() -> None:
     """Prints what each command took as soon as it has ended, and then both tables."""
     parser = ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("storages", nargs="*", choices=[*STORAGES, []], metavar="STORAGE")
+    parser.add_argument("--places", nargs="+", choices=PLACES, default=PLACES)
     parser.add_argument("--rows", type=int, default=1_000_000, help="of the first load")
     asked = parser.parse_args()
+    storages, places = asked.storages or STORAGES, asked.places
     costs: list[Cost] = []
     sizes: dict[str, Counter[str]] = {}
     with TemporaryDirectory(prefix="tidemark-costs-") as directory:
-        for cost in measure(asked.storages or STORAGES, asked.rows, Path(directory), sizes):
+        for cost in measure(storages, places, asked.rows, Path(directory), sizes):
             costs.append(cost)
             counted = cost.counted
             load = os.getloadavg()[0]
