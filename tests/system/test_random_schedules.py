@@ -115,7 +115,7 @@ def test_events_that_come_alone_give_the_oracles_tables(
     play_schedule(straggling(seed), seed, spark, tmp_path)
 
 
-CROWDED = SEEDS if MANY else [12, *(pytest.param(n, marks=pytest.mark.deep) for n in (0, 27, 55))]
+CROWDED = SEEDS if MANY else [12]
 """The schedules that are played with a dozen windows more."""
 
 

@@ -33,7 +33,8 @@ def write(part: PaneBatch) -> dict[str, int]:
     """Stores the panes, then computes and writes the outputs, as a retry may."""
     part.store()
     counts: dict[str, int] = {}
-    for changed in run_parallel(run_parallel(part.outputs())):
+    steps = [step for prepared in run_parallel(part.outputs()) for step in prepared]
+    for changed in run_parallel(steps):
         counts |= changed
     return counts
 

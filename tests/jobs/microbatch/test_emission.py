@@ -108,7 +108,7 @@ def test_a_session_that_grows_beyond_w_disappears_until_w_passes_it_again(
         part = partial_of(batch, lake.admit(batch, *events), window)
         assert isinstance(part, FragmentBatch)
         part.store()
-        assert [prepare()() for prepare in part.outputs()] == [{}]
+        assert [step() for prepare in part.outputs() for step in prepare()] == [{}]
 
     accept(lake.batch(0), ("e1", "a", 0, 1), ("e2", "a", 5, 2))
     assert emit_outputs(lake.closing(1, None, 15, (0, 5))) == wrote("visits", 1)

@@ -31,7 +31,7 @@ def write(part: FragmentBatch) -> dict[str, int]:
     """Computes the sessions before the fragments are stored, and writes them afterwards."""
     assert part.check() == {}
     (prepare,) = part.outputs()
-    step = prepare()
+    (step,) = prepare()
     part.store()
     return step()
 
