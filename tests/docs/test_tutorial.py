@@ -27,8 +27,6 @@ ROOT = Path(__file__).parents[2]
 TUTORIAL, QUICKSTART = (
     (ROOT / "docs" / name).read_text() for name in ("tutorial.md", "quickstart.md")
 )
-OF_A_FILE = "From a file of your own"
-"""The section of the quickstart that is played by itself."""
 PAGE = f"""
 Save this as `a/b.csv`:
 
@@ -73,22 +71,6 @@ def test_the_tutorial_prints_what_it_shows(reader: dict[str, str], tmp_path: Pat
         )
 
 
-@pytest.mark.deep
-@pytest.mark.timeout(3600)
-def test_a_file_becomes_published_windows_by_few_commands(
-    reader: dict[str, str], tmp_path: Path
-) -> None:
-    here = tmp_path / "empty"
-    here.mkdir()
-    delivery = next(step for step in steps(QUICKSTART) if isinstance(step, File))
-    (here / delivery.name).parent.mkdir()
-    (here / delivery.name).write_text(delivery.text)
-    ((commands, printed),) = play(section(QUICKSTART, OF_A_FILE), here, reader)
-    assert len(commands.text.splitlines()) <= 8
-    assert "shop, published run 1" in printed
-    assert "[2026-03-02 10:00Z, 11:00Z)        3     65.50" in printed
-
-
 def test_only_airflow_is_not_run() -> None:
     skipped = [step.text for step in steps(TUTORIAL) if isinstance(step, Commands) and step.skipped]
     airflow = TUTORIAL.partition("## 6. Schedule it with Airflow")[2]
@@ -102,8 +84,9 @@ def test_most_outputs_are_shown() -> None:
 
 
 def test_the_quickstart_is_the_beginning_of_the_tutorial() -> None:
-    page = QUICKSTART.partition(f"## {OF_A_FILE}")[0]
-    wanted = [bare(step) for step in steps(page) if isinstance(step, File) or not step.skipped]
+    wanted = [
+        bare(step) for step in steps(QUICKSTART) if isinstance(step, File) or not step.skipped
+    ]
     assert wanted == [bare(step) for step in steps(TUTORIAL)][: len(wanted)]
 
 
