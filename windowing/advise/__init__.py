@@ -1,0 +1,1 @@
+"""How late the events of a source arrive, and which watermark settings follow from that."""

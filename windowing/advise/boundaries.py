@@ -1,0 +1,65 @@
+"""The grid rule over many instants at once: boundary k of a grid, and the k of an instant.
+
+It computes what `windowing/grid/rule.py` does, for arrays of whole microseconds.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windowing.grid.rule import Grid, grid_runs
+from windowing.grid.zone import transitions
+
+Instants = NDArray[np.int64]
+"""Microseconds since 1970, or numbers of boundaries."""
+
+
+class Boundaries:
+    """The boundaries of a grid around the instants from `low_us` to `high_us`."""
+
+    def __init__(self, grid: Grid, low_us: int, high_us: int) -> None:
+        runs = grid_runs(grid, low_us, high_us)
+        self._first = np.array([run.first for run in runs], np.int64)
+        endless = np.iinfo(np.int64).max
+        lasts = [endless if run.last is None else run.last for run in runs]
+        self._last = np.array(lasts, np.int64)
+        self._at = np.array([run.at_us for run in runs], np.int64)
+        self._step = np.array([run.step_us for run in runs], np.int64)
+        self._per = np.array([run.per for run in runs], np.int64)
+        self._inner = np.array([run.inner_us for run in runs], np.int64)
+
+    def index(self, t: Instants) -> Instants:
+        """The number of the last boundary at or before each instant."""
+        run = _choose(self._at, t)
+        since_begin = t - self._at[run]
+        # A run without a step has all its boundaries at one instant.
+        period, since_period = np.divmod(since_begin, np.maximum(self._step[run], 1))
+        nested = since_period // np.maximum(self._inner[run], 1)
+        per = self._per[run]
+        k = self._first[run] + period * per + np.where(per > 1, nested, 0)
+        last = self._last[run]
+        return np.where(self._step[run] == 0, last, np.minimum(k, last))
+
+    def instant(self, k: Instants) -> Instants:
+        """The instant of each boundary by its number."""
+        run = _choose(self._first, k)
+        period, nested = np.divmod(k - self._first[run], self._per[run])
+        return self._at[run] + period * self._step[run] + nested * self._inner[run]
+
+
+def find_local_hours(zone: str | None, t: Instants) -> Instants:
+    """The hour of the day, 0 to 23, that the clock of a zone shows at each instant; UTC for None.
+
+    There is at least one instant.
+    """
+    hour_us = 3_600_000_000
+    if zone is None:
+        return (t // hour_us) % 24
+    stretches = transitions(zone, int(t.min()), int(t.max()))
+    begins = np.array([begin for begin, _ in stretches], np.int64)
+    offsets = np.array([offset for _, offset in stretches], np.int64)
+    return ((t + offsets[_choose(begins, t)]) // hour_us) % 24
+
+
+def _choose(begins: Instants, at: Instants) -> Instants:
+    """The last place whose beginning is at or before each value; the first one before all."""
+    return np.maximum(np.searchsorted(begins, at, side="right") - 1, 0)
