@@ -81,6 +81,18 @@ FRAMES = (
 )
 # Pure files that need no stage of their own.
 RULES = (
+    "windowing/advise/advice.py",
+    "windowing/advise/analysis.py",
+    "windowing/advise/boundaries.py",
+    "windowing/advise/cost.py",
+    "windowing/advise/ends.py",
+    "windowing/advise/groups.py",
+    "windowing/advise/history.py",
+    "windowing/advise/keys.py",
+    "windowing/advise/local_times.py",
+    "windowing/advise/open_windows.py",
+    "windowing/advise/reading.py",
+    "windowing/advise/share.py",
     "windowing/columns.py",
     "windowing/crash.py",
     "windowing/errors.py",
@@ -105,6 +117,7 @@ RULES = (
     "windowing/location.py",
     "windowing/report/curve.py",
     "windowing/report/rows.py",
+    "windowing/source/arrivals.py",
     "windowing/source/commits.py",
     "windowing/source/names.py",
     "windowing/source/rewrites.py",
@@ -121,9 +134,10 @@ READS_FILES = (
     "windowing/transcripts/load.py",
 )
 # Rows that are values of Arrow are selected before plain values are made of them.
-ARROW = ("windowing/ledger/selection.py",)
-# The files of a batch are read here without Spark, to see that nothing is wrong with them.
-READS_PARQUET = ("windowing/source/clean_files.py",)
+ARROW = ("windowing/advise/arrow_rows.py", "windowing/ledger/selection.py")
+# Files of the source are read here without Spark: to see that nothing is wrong with those of a
+# batch, and to see when the events of its history happened.
+READS_PARQUET = ("windowing/advise/files.py", "windowing/source/clean_files.py")
 # The one door to tables and files.
 STORAGE = "windowing/storage"
 # How Python reaches the JVM behind PySpark's back.

@@ -32,6 +32,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "tidemark status pipelines",
         "tidemark status orders.yaml flights.yaml --json",
     ),
+    "advise": (
+        "tidemark advise orders.yaml",
+        "tidemark advise orders.yaml --by shop --every '15 minutes' --counted 100",
+    ),
     "explain": ("tidemark explain orders.yaml",),
     "show": (
         "tidemark show orders.yaml hourly --key north --from 2026-03-02",

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from jobs.cli.advise import advise
 from jobs.cli.backfill import backfill
 from jobs.cli.doctor import doctor
 from jobs.cli.engine import engine
@@ -138,7 +139,7 @@ def main() -> None:
 
 
 _WRITE = (init, ingest, run, backfill, validate, publish)
-_READ = (status, explain, show, late, state, report, check)
+_READ = (status, advise, explain, show, late, state, report, check)
 _OPERATE = (maintain, doctor, recover, reset, erase, setup, engine)
 for command in (*_WRITE, *_READ, *_OPERATE):
     command.epilog = list_examples(command.name or "")

@@ -10,7 +10,9 @@ from windowing.grid.rule import Grid, grid_runs
 from windowing.grid.zone import transitions
 
 Instants = NDArray[np.int64]
-"""Microseconds since 1970, or numbers of boundaries."""
+"""Microseconds since 1970, lengths of time, or numbers of boundaries, batches and keys."""
+Flags = NDArray[np.bool_]
+"""Which of them are chosen."""
 
 
 class Boundaries:
@@ -32,18 +34,23 @@ class Boundaries:
         run = _choose(self._at, t)
         since_begin = t - self._at[run]
         # A run without a step has all its boundaries at one instant.
-        period, since_period = np.divmod(since_begin, np.maximum(self._step[run], 1))
-        nested = since_period // np.maximum(self._inner[run], 1)
+        step = np.maximum(self._step[run], 1)
+        period = since_begin // step
+        nested = since_begin % step // np.maximum(self._inner[run], 1)
         per = self._per[run]
         k = self._first[run] + period * per + np.where(per > 1, nested, 0)
         last = self._last[run]
-        return np.where(self._step[run] == 0, last, np.minimum(k, last))
+        found: Instants = np.where(self._step[run] == 0, last, np.minimum(k, last))
+        return found
 
     def instant(self, k: Instants) -> Instants:
         """The instant of each boundary by its number."""
         run = _choose(self._first, k)
-        period, nested = np.divmod(k - self._first[run], self._per[run])
-        return self._at[run] + period * self._step[run] + nested * self._inner[run]
+        nth, per = k - self._first[run], self._per[run]
+        found: Instants = (
+            self._at[run] + nth // per * self._step[run] + nth % per * self._inner[run]
+        )
+        return found
 
 
 def find_local_hours(zone: str | None, t: Instants) -> Instants:

@@ -75,10 +75,11 @@ def _find_ends_of(window: Window, t: Instants) -> Ends:
             end = t - t % tick_us + tick_us
             return Ends(end, end + difference_us)
         case Cumulate(grid=grid):
-            steps, periods = find_boundaries(window, t), Boundaries(grid.periods, *_reach(window, t))
-            return Ends(
-                steps.instant(steps.index(t) + 1), periods.instant(periods.index(t) + 1)
+            steps, periods = (
+                find_boundaries(window, t),
+                Boundaries(grid.periods, *_reach(window, t)),
             )
+            return Ends(steps.instant(steps.index(t) + 1), periods.instant(periods.index(t) + 1))
         case Tumbling() | Sliding():
             shape = grid_shape(window)
             steps = find_boundaries(window, t)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from windowing.advise.boundaries import Instants
+from windowing.advise.boundaries import Flags, Instants
 from windowing.advise.ends import NEVER_US, Ends, find_ends
 from windowing.advise.rule import Lengths, Margins
 from windowing.spec.pipeline import Pipeline, Watermark
@@ -41,7 +41,7 @@ class Events:
     group: Instants
     ids: Instants | None = None
 
-    def select(self, chosen: Instants) -> "Events":
+    def select(self, chosen: Instants | Flags) -> "Events":
         """Those at some places, or where an array of booleans is true."""
         ids = None if self.ids is None else self.ids[chosen]
         return Events(
@@ -72,9 +72,7 @@ def build_history(pipeline: Pipeline, batches: Batches, events: Events, every_us
     arrived = batches.arrived_us[last]
     limit = pipeline.watermark.max_future_us
     # What is quarantined moves no watermark.
-    sound = np.where(
-        batches.high_us > arrived[run] + limit, UNKNOWN_US, batches.high_us
-    )
+    sound = np.where(batches.high_us > arrived[run] + limit, UNKNOWN_US, batches.high_us)
     highs = np.full(len(arrived), UNKNOWN_US)
     np.maximum.at(highs, run, sound)
     events = replace(events, batch=run[events.batch])
@@ -157,7 +155,8 @@ def _measure_silences(history: History) -> Instants:
     brought = history.batches.high_us != UNKNOWN_US
     brought[history.events.batch] = True
     last = np.maximum.accumulate(np.where(brought, arrived, arrived[0]))
-    return arrived - np.concatenate([arrived[:1], last[:-1]])
+    before: Instants = np.concatenate([arrived[:1], last[:-1]])
+    return arrived - before
 
 
 def judge(pipeline: Pipeline, history: History) -> Judged:
@@ -180,7 +179,9 @@ def judge(pipeline: Pipeline, history: History) -> Judged:
 
 def _measure_over(base: Instants, end: Instants) -> Instants:
     """How far `base` is past each end; as far before as can be where there is no end."""
-    return np.where(end == NEVER_US, UNKNOWN_US, base - np.where(end == NEVER_US, 0, end))
+    over = base - np.where(end == NEVER_US, 0, end)
+    found: Instants = np.where(end == NEVER_US, UNKNOWN_US, over)
+    return found
 
 
 def find_margins(judged: Judged) -> Margins:

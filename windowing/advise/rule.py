@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from windowing.advise.boundaries import Instants
-from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND, Duration
+from windowing.spec.duration import DAY, HOUR, MINUTE, SECOND
 
 _MILLISECOND = 1_000
 _UNITS = (
@@ -229,5 +229,3 @@ def describe_part(part: int, whole: int) -> str:
         if part in (0, whole) or float(shown) not in (0, 100):
             break
     return f"{float(shown):.{digits}f}".rstrip("0").rstrip(".") + " %"
-
-

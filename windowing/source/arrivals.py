@@ -82,6 +82,15 @@ def read_arrival(version: int, text: str, event_time: str) -> Arrival | None:
     )
 
 
+def list_removed(text: str) -> list[str]:
+    """The paths of the files that a commit removed from the table, also by moving their rows."""
+    # Most commits remove none, and need not be parsed twice.
+    if '"remove"' not in text:
+        return []
+    actions = parse_actions(text)
+    return [unquote(action["remove"]["path"]) for action in actions if "remove" in action]
+
+
 def _list_files(
     added: list[dict[str, Any]], changes: list[dict[str, Any]]
 ) -> Iterator[ArrivedFile]:

@@ -101,11 +101,12 @@ def _stream(spark: SparkSession, pipeline: Pipeline, options: Mapping[str, str])
 def schema(spark: SparkSession, pipeline: Pipeline) -> T.StructType:
     """The columns of the source; raises SourceMissing where there is no such table."""
     if not delta.exists(spark, pipeline.source.table):
-        raise SourceMissing(_describe_missing(pipeline))
+        raise SourceMissing(describe_missing(pipeline))
     return read(spark, pipeline).schema
 
 
-def _describe_missing(pipeline: Pipeline) -> str:
+def describe_missing(pipeline: Pipeline) -> str:
+    """What to do where there is no source table."""
     where = f"{pipeline.file}: " if pipeline.file else ""
     table = pipeline.source.table
     if table.is_in_catalog:

@@ -38,6 +38,7 @@ COMMANDS = (
     "state",
     "report",
     "status",
+    "advise",
     "test",
     "maintain",
     "doctor",

@@ -89,7 +89,12 @@ def replay(
     """How many events miss a window, and how many are refused, with the chosen settings."""
     mark = asked.watermark
     referee = Oracle(
-        chosen.delay_us, chosen.lateness_us, mark.max_future_us, None, tuple(theirs), mark.idle_after_us
+        chosen.delay_us,
+        chosen.lateness_us,
+        mark.max_future_us,
+        None,
+        tuple(theirs),
+        mark.idle_after_us,
     )
     late = 0
     for batch in batches:

@@ -1,0 +1,33 @@
+"""What the history of a source says about the watermark. No lock, and nothing is written.
+
+log and rows of the source -> its events, commit by commit -> how late they are, what settings would
+have caught and cost -> a proposal
+"""
+
+from collections.abc import Callable
+
+from pyspark.sql import SparkSession
+
+from windowing.advise.advice import Advice, Wanted
+from windowing.advise.analysis import advise_watermark
+from windowing.advise.reading import Asked, NeedsSpark
+from windowing.advise.table import read_events, read_events_by_spark
+from windowing.spec.pipeline import Pipeline
+
+
+def advise(
+    pipeline: Pipeline, asked: Asked, wanted: Wanted, open_session: Callable[[], SparkSession]
+) -> Advice:
+    """How late the events of the source arrive, and which watermark settings follow from that.
+
+    `asked` are the events to read, and `wanted` is what a proposal is to achieve. A session is
+    opened only for a source whose rows need Spark: with computed columns, `where`, event times as
+    text, or a name in Spark's catalog. Where nothing can be told, such as for a source of one
+    commit, `unknown` of the advice says what is needed. Raises SourceMissing, SpecError, and
+    UsageError where events happen when they arrive or `asked` names no column.
+    """
+    try:
+        reading = read_events(pipeline, asked)
+    except NeedsSpark:
+        reading = read_events_by_spark(open_session(), pipeline, asked)
+    return advise_watermark(pipeline, reading, wanted)

@@ -1,0 +1,151 @@
+"""The rows of the files of a source, read by Arrow. No Spark.
+
+It reads event times that are stored as times or whole numbers, in tables whose files have the names
+that the table has. All else is left to Spark.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windowing.advise.arrow_rows import CollectedRows, find_nulls, to_numpy
+from windowing.advise.boundaries import Flags, Instants
+from windowing.advise.local_times import find_instants
+from windowing.advise.reading import Asked, NeedsSpark
+from windowing.errors import UsageError
+from windowing.grid.zone import LAST_US
+from windowing.location import Location
+from windowing.source.arrivals import Arrival, ArrivedFile
+from windowing.source.frame import UNITS
+from windowing.source.rule import CHANGE
+from windowing.spec.pipeline import Pipeline
+from windowing.spec.words import join_names, quote_value, suggest_name
+from windowing.storage.control import errors_explained, open_to_read
+from windowing.storage.files import locate_uri
+from windowing.storage.footers import open_parquet
+
+_INTEGERS = ("long", "integer", "short", "byte")
+_NAIVE = ("timestamp_ntz", "date")
+
+
+@dataclass(frozen=True)
+class TimeColumn:
+    """The column of event times, its type as the log names it, and the length of its unit."""
+
+    name: str
+    type: str
+    unit_us: int
+
+
+def find_time_column(pipeline: Pipeline, asked: Asked) -> TimeColumn:
+    """The column of event times of a source whose rows can be read without Spark.
+
+    There is a table. Raises NeedsSpark where they can't be read so, and UsageError where events
+    happen when they arrive or `by` names no column.
+    """
+    source = pipeline.source
+    name = source.event_time.column
+    if name is None:
+        what = "event_time: arrival means that each event happens when it arrives"
+        raise UsageError(f"{pipeline.name} has no late events, because {what}")
+    types = _read_types(source.table)
+    check_groups(asked, types)
+    _check_stored(pipeline, name, asked)
+    kind = types.get(name)
+    unit = source.event_time.unit
+    known = kind in _INTEGERS if unit else kind == "timestamp"
+    if not known and not (kind in _NAIVE and source.zone and not unit):
+        raise NeedsSpark(f"{quote_value(name)} is of type {kind}")
+    return TimeColumn(name, str(kind), UNITS[unit] if unit else 1)
+
+
+def check_groups(asked: Asked, columns: Mapping[str, object]) -> None:
+    """Raises UsageError where `by` names a column that the source has not."""
+    for name in asked.by:
+        if name not in columns:
+            raise UsageError(
+                f"--by: {quote_value(name)} is no column of the source; "
+                f"it has {join_names(sorted(columns))}{suggest_name(name, list(columns))}"
+            )
+
+
+def _read_types(path: Location) -> dict[str, str]:
+    """The type of each column as the log names it; NeedsSpark where files have other names."""
+    table = None if path.is_in_catalog else open_to_read(path)
+    if table is None:
+        raise NeedsSpark("the table is a name of Spark's catalog")
+    with errors_explained(path):
+        fields = json.loads(table.schema().to_json())["fields"]
+        mode = table.metadata().configuration.get("delta.columnMapping.mode", "none")
+    if mode != "none":
+        raise NeedsSpark("its files have other names of columns")
+    return {each["name"]: each["type"] for each in fields}
+
+
+def _check_stored(pipeline: Pipeline, time: str, asked: Asked) -> None:
+    source = pipeline.source
+    if source.where is not None:
+        raise NeedsSpark("source.where is evaluated by Spark")
+    computed = {name for name, _ in source.computed}
+    for name in (time, *source.key, source.event_id, *asked.by):
+        if name in computed:
+            raise NeedsSpark(f"{quote_value(name or '')} is computed")
+
+
+def read_files(
+    rows: CollectedRows, time: TimeColumn, table: Location, batch: int, new: Arrival
+) -> None:
+    """Adds the rows of a commit to `rows`; FileNotFoundError where one of its files is gone."""
+    for found in [*_read_tables(rows, time, table, new)]:
+        times, known = _read_times(time, rows.zone, found.column(time.name))
+        values = {name: found.column(name) for name in rows.texts}
+        rows.add(np.full(len(times), batch, np.int64), times, known, values)
+
+
+def _read_tables(
+    rows: CollectedRows, time: TimeColumn, table: Location, new: Arrival
+) -> Iterator[pa.Table]:
+    names = list(dict.fromkeys((time.name, *rows.texts)))
+    for file in new.files:
+        path = locate_uri(file.path) if ":/" in file.path else table / file.path
+        with errors_explained(table), open_parquet(path) as opened:
+            stored = {*opened.schema_arrow.names}
+            wanted = [name for name in names if name in stored]
+            found = opened.read(columns=[*wanted, CHANGE] if file.inserts_only else wanted)
+        if file.inserts_only:
+            found = found.filter(pc.equal(found.column(CHANGE), "insert"))
+        yield _add_missing(found, names, file)
+
+
+def _add_missing(found: pa.Table, names: list[str], file: ArrivedFile) -> pa.Table:
+    """With columns that the file has not: those of its partition, and later ones as nulls."""
+    for name in names:
+        if name not in found.column_names:
+            value = pa.scalar(file.partition.get(name), pa.string())
+            found = found.append_column(name, pa.repeat(value, found.num_rows))
+    return found
+
+
+def _read_times(
+    time: TimeColumn, zone: str | None, values: pa.ChunkedArray
+) -> tuple[Instants, Flags]:
+    """Event times in microseconds, and which of them are known."""
+    if pa.types.is_string(values.type):
+        # The file is older than the column.
+        return np.zeros(len(values), np.int64), np.zeros(len(values), bool)
+    known = ~find_nulls(values)
+    if time.type in _INTEGERS:
+        numbers = to_numpy(pc.fill_null(values.cast(pa.int64()), 0))
+        known &= np.abs(numbers) <= LAST_US // time.unit_us
+        return np.where(known, numbers, 0) * time.unit_us, known
+    stored_zone = getattr(values.type, "tz", None)
+    in_micros = values.cast(pa.timestamp("us", stored_zone), safe=False).cast(pa.int64())
+    found = to_numpy(pc.fill_null(in_micros, 0))
+    if time.type in _NAIVE:
+        found, on_clock = find_instants(zone, found)
+        known &= on_clock
+    return found, known

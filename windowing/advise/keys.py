@@ -1,0 +1,122 @@
+"""Keys that somebody should look at: silent ones, busy ones, and those whose clocks are off."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from windowing.advise.boundaries import Flags, Instants
+from windowing.advise.groups import find_middles
+from windowing.advise.history import History, Judged
+from windowing.advise.rule import describe_length, describe_part
+
+FEW = 20
+"""Of keys with fewer events nothing is said."""
+MOST_KEYS = 10
+"""How many keys are named for each reason."""
+_SILENT = 3
+"""A key is silent for longer than so many times its longest pause before."""
+_BUSY = 5
+"""A key is busy with so many times the events of a usual one, and with a tenth of all."""
+
+SILENT, LATE, AHEAD, BUSY = "silent", "late", "ahead", "busy"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A key by its number, what is odd with it in one word, and in one sentence."""
+
+    key: int
+    what: str
+    text: str
+
+
+def find_odd_keys(history: History, judged: Judged, most_behind_us: int) -> list[Finding]:
+    """The oddest keys of each kind; 99 % of all events are at most `most_behind_us` late."""
+    events = history.events
+    counts = np.bincount(events.key)
+    enough = counts >= FEW
+    return [
+        *_find_silent(events.key, events.time, counts),
+        *_find_late(judged, enough, most_behind_us),
+        *_find_ahead(judged, enough),
+        *_find_busy(counts),
+    ]
+
+
+def _find_silent(key: Instants, time: Instants, counts: Instants) -> list[Finding]:
+    """Keys that have paused for much longer than ever before, the longest silence first."""
+    order = np.lexsort((time, key))
+    key, time = key[order], time[order]
+    pauses = np.where(np.diff(key) == 0, np.diff(time), 0)
+    longest, last = np.zeros(len(counts), np.int64), np.zeros(len(counts), np.int64)
+    np.maximum.at(longest, key[1:], pauses)
+    last[key] = time
+    silence = int(time.max(initial=0)) - last
+    silent = (counts >= FEW) & (silence > _SILENT * longest)
+    return [
+        Finding(
+            number,
+            SILENT,
+            f"has no event for {describe_length(int(silence[number]))} of event time; "
+            f"its longest pause before was {describe_length(int(longest[number]))}",
+        )
+        for number in _pick(silent, silence)
+    ]
+
+
+def _find_late(judged: Judged, enough: Flags, most_behind_us: int) -> list[Finding]:
+    """Keys of which half of the events are later than 99 % of all."""
+    middle = np.zeros(len(enough), np.int64)
+    for number, us in find_middles(judged.behind, judged.events.key).items():
+        middle[number] = us
+    late = enough & (middle > most_behind_us)
+    return [
+        Finding(
+            number,
+            LATE,
+            f"half of its events are {describe_length(int(middle[number]))} or more behind; "
+            f"99 % of all are at most {describe_length(most_behind_us)} behind",
+        )
+        for number in _pick(late, middle)
+    ]
+
+
+def _find_ahead(judged: Judged, enough: Flags) -> list[Finding]:
+    """Keys of which half of the events arrive before they happen."""
+    middle = np.zeros(len(enough), np.int64)
+    for number, us in find_middles(judged.age, judged.events.key).items():
+        middle[number] = us
+    ahead = enough & (middle < 0)
+    return [
+        Finding(
+            number,
+            AHEAD,
+            f"half of its events are {describe_length(-int(middle[number]))} or more ahead of "
+            "their arrival, so its clock moves the watermark for all keys",
+        )
+        for number in _pick(ahead, -middle)
+    ]
+
+
+def _find_busy(counts: Instants) -> list[Finding]:
+    """Keys with many more events than usual ones."""
+    total, known = int(counts.sum()), counts[counts > 0]
+    usual = float(np.median(known)) if len(known) else 0.0
+    busy = (counts > _BUSY * usual) & (10 * counts >= total) & (counts >= FEW)
+    return [
+        Finding(
+            number,
+            BUSY,
+            f"has {int(counts[number]):,} events, {describe_part(int(counts[number]), total)} "
+            f"of all; a usual key has {usual:,.0f}",
+        )
+        for number in _pick(busy, counts)
+    ]
+
+
+def _pick(chosen: Flags, by: Instants) -> list[int]:
+    """The numbers of the chosen keys, those with the most `by` first, not too many of them."""
+    numbers = np.flatnonzero(chosen)
+    ordered = numbers[np.argsort(-by[numbers], kind="stable")]
+    found: list[int] = ordered[:MOST_KEYS].tolist()
+    return found

@@ -1,0 +1,213 @@
+"""The events that a source has gained, commit by commit, by its log and its files.
+
+log of the source -> `Arrival`s, newest first, as far as it reaches -> their rows -> `Reading`
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from windowing.advise.arrow_rows import CollectedRows, find_nulls, to_numpy
+from windowing.advise.files import check_groups, find_time_column, read_files
+from windowing.advise.history import UNKNOWN_US, Batches
+from windowing.advise.local_times import find_instants
+from windowing.advise.reading import Asked, LeftOut, Reading
+from windowing.columns import TIME, quoted
+from windowing.errors import SourceMissing
+from windowing.location import Location
+from windowing.source.arrivals import Arrival, list_removed, read_arrival
+from windowing.source.frame import NAIVE, read_event_time, shape_rows
+from windowing.source.table import describe_missing, schema
+from windowing.spec.pipeline import Pipeline
+from windowing.storage import delta, delta_log
+from windowing.storage.kept_open import newest_version, read_commit_text
+from windowing.storage.table_figures import list_file_figures
+
+MOST_COMMITS = 20_000
+"""How many commits are looked at, the newest ones."""
+_VACUUMED = "VACUUM has removed their files"
+_REWRITES = "they also changed or removed rows, and recorded no change feed"
+_UNTIMED = "they have no time"
+_FEED = "their change feed can't be read together with computed columns"
+
+
+@dataclass(frozen=True)
+class _Log:
+    """Commits that brought rows, oldest first, why there are no older ones, and removed files.
+
+    `removed_by` has the version that removed a file, by its path.
+    """
+
+    table: Location
+    arrivals: tuple[Arrival, ...]
+    reach: str
+    removed_by: Mapping[str, int]
+
+
+def read_events(pipeline: Pipeline, asked: Asked) -> Reading:
+    """The newest events of the source, and in which commit each arrived, without Spark.
+
+    Raises SourceMissing where there is no table, NeedsSpark where Spark alone can read it, and
+    UsageError where events happen when they arrive or `by` names no column.
+    """
+    source = pipeline.source
+    if not source.table.is_in_catalog and newest_version(source.table) < 0:
+        raise SourceMissing(describe_missing(pipeline))
+    time = find_time_column(pipeline, asked)
+    log = _list_arrivals(source.table, time.name, asked)
+    rows = CollectedRows(source.key, asked.by, source.event_id, source.zone)
+    left_out: dict[int, str] = {}
+    timed = [arrival for arrival in log.arrivals if arrival.at_us is not None]
+    for batch, arrival in enumerate(timed):
+        try:
+            read_files(rows, time, source.table, batch, arrival)
+        except FileNotFoundError:
+            left_out[arrival.version] = _VACUUMED
+    return _finish(log, timed, rows, left_out, time.name)
+
+
+def read_events_by_spark(spark: SparkSession, pipeline: Pipeline, asked: Asked) -> Reading:
+    """`read_events` for any source, whose rows Spark reads.
+
+    Rows that were deleted since and whose files are marked are not among them. Raises SourceMissing
+    and SpecError as a run does, and UsageError where `by` names no column.
+    """
+    source = pipeline.source
+    check_groups(asked, {field.name: field for field in schema(spark, pipeline)})
+    column = source.event_time.column or ""
+    log = _list_arrivals(delta_log.home(spark, source.table), column, asked)
+    rows = CollectedRows(source.key, asked.by, source.event_id, source.zone)
+    timed = [arrival for arrival in log.arrivals if arrival.at_us is not None]
+    left_out = {each.version: _FEED for each in timed if any(f.inserts_only for f in each.files)}
+    batches = {
+        file.path.rpartition("/")[2]: batch
+        for batch, arrival in enumerate(timed)
+        for file in arrival.files
+        if arrival.version not in left_out
+    }
+    for version, names in _group_by_version(log, batches).items():
+        stored = delta.read(spark, source.table, version)
+        _collect(rows, _select(stored, pipeline, rows, names), batches)
+    return _finish(log, timed, rows, left_out, column)
+
+
+def _group_by_version(log: _Log, wanted: Iterable[str]) -> dict[int | None, list[str]]:
+    """The names of files by a version that has them; None is the newest one."""
+    removed = {path.rpartition("/")[2]: version for path, version in log.removed_by.items()}
+    found: dict[int | None, list[str]] = {}
+    for name in wanted:
+        version = removed.get(name)
+        found.setdefault(None if version is None else version - 1, []).append(name)
+    return found
+
+
+_FILE = "__file"
+
+
+def _select(
+    stored: DataFrame, pipeline: Pipeline, rows: CollectedRows, names: Sequence[str]
+) -> DataFrame:
+    """The events of some files with event time, name of the file and the columns that count."""
+    named = stored.withColumn(_FILE, F.col("_metadata.file_name"))
+    chosen = named.where(F.col(_FILE).isin(*names))
+    timed = read_event_time(shape_rows(chosen, pipeline), pipeline)
+    texts = [F.col(quoted(name)).cast("string").alias(name) for name in rows.texts]
+    return timed.select(TIME, NAIVE, _FILE, *texts)
+
+
+def _collect(rows: CollectedRows, events: DataFrame, batches: Mapping[str, int]) -> None:
+    found: pa.Table = events.toArrow()
+    time, naive = found.column(TIME), found.column(NAIVE)
+    instants, on_clock = find_instants(rows.zone, to_numpy(pc.fill_null(naive, 0)))
+    is_naive = ~find_nulls(naive)
+    times = np.where(is_naive, instants, to_numpy(pc.fill_null(time, 0)))
+    known = np.where(is_naive, on_clock, ~find_nulls(time))
+    batch = np.array([batches[name] for name in found.column(_FILE).to_pylist()], np.int64)
+    rows.add(batch, times, known, {name: found.column(name) for name in rows.texts})
+
+
+def _finish(
+    log: _Log,
+    timed: Sequence[Arrival],
+    rows: CollectedRows,
+    left_out: Mapping[int, str],
+    column: str,
+) -> Reading:
+    events, keys, groups = rows.number_rows()
+    return Reading(
+        log.arrivals[0].version if log.arrivals else 0,
+        log.arrivals[-1].version if log.arrivals else 0,
+        _batch(timed, _find_high(log, timed, column)),
+        events,
+        keys,
+        groups,
+        rows.invalid,
+        tuple(_sum_left_out(log.arrivals, left_out)),
+        log.reach,
+    )
+
+
+def _list_arrivals(table: Location, column: str, asked: Asked) -> _Log:
+    found: list[Arrival] = []
+    removed: dict[str, int] = {}
+    reach = "that is the whole history of the table"
+    rows = 0
+    newest = newest_version(table)
+    for version in range(newest, -1, -1):
+        text = read_commit_text(table, version)
+        if text is None:
+            reach = f"the log has no commits before version {version + 1}"
+            break
+        removed |= dict.fromkeys(list_removed(text), version)
+        arrival = read_arrival(version, text, column)
+        if arrival is None:
+            continue
+        if asked.since_us is not None and (arrival.at_us or 0) < asked.since_us:
+            reach = "--since leaves out older commits"
+            break
+        rows += arrival.rows or 0
+        if found and (rows > asked.rows or newest - version >= MOST_COMMITS):
+            limit = f"--rows {asked.rows}" if rows > asked.rows else f"{MOST_COMMITS:,} commits"
+            reach = f"older commits are beyond the limit of {limit}"
+            break
+        found.append(arrival)
+    return _Log(table, tuple(reversed(found)), reach, removed)
+
+
+def _sum_left_out(arrivals: Sequence[Arrival], left_out: Mapping[int, str]) -> Iterable[LeftOut]:
+    """The commits that were left out, by reason."""
+    reasons: dict[str, list[Arrival]] = {}
+    for arrival in arrivals:
+        reason = left_out.get(arrival.version)
+        if arrival.at_us is None:
+            reason = _UNTIMED
+        elif arrival.rewrites:
+            reason = _REWRITES
+        if reason is not None:
+            reasons.setdefault(reason, []).append(arrival)
+    for reason, those in reasons.items():
+        counts = [arrival.rows for arrival in those if arrival.rows is not None]
+        yield LeftOut(len(those), sum(counts) if len(counts) == len(those) else None, reason)
+
+
+def _batch(timed: Sequence[Arrival], before_us: int) -> Batches:
+    """The batches of the commits; what arrived before the first one reached `before_us`."""
+    at = np.array([arrival.at_us or 0 for arrival in timed], np.int64)
+    highs = [UNKNOWN_US if arrival.high_us is None else arrival.high_us for arrival in timed]
+    high = np.array(highs, np.int64)
+    high[:1] = np.maximum(high[:1], before_us)
+    # The clocks of several writers need not agree.
+    return Batches(np.maximum.accumulate(at), high)
+
+
+def _find_high(log: _Log, timed: Sequence[Arrival], column: str) -> int:
+    """The highest event time that the table had with the first of the commits, by its log."""
+    if not timed or timed[0].version == 0:
+        return UNKNOWN_US
+    figures = list_file_figures(log.table, timed[0].version, column).values()
+    return max((each.high_us for each in figures if each.high_us is not None), default=UNKNOWN_US)
