@@ -57,7 +57,7 @@ class CollectedRows:
         self._batches.append(batch[sound])
         for name in self.texts:
             text = _join_chunks(values[name].cast(pa.string()).filter(pa.array(sound)))
-            self._texts.setdefault(name, []).append(pc.dictionary_encode(text, "encode"))
+            self._texts.setdefault(name, []).append(pc.dictionary_encode(text, "mask"))
 
     def number_rows(self) -> tuple[Events, Names, Names]:
         """The events, and by number the values of their keys and of their groups."""
@@ -117,7 +117,4 @@ def _find_codes(parts: Iterable[pa.Array]) -> tuple[Instants, list[str]]:
     empty = np.zeros(0, np.int64)
     codes = [to_numpy(pc.fill_null(c.indices.cast(pa.int64()), -1)) for c in chunks.chunks]
     texts = chunks.chunk(0).dictionary.to_pylist() if chunks.num_chunks else []
-    found = np.concatenate([empty, *codes])
-    if None in texts:
-        found = np.where(found == texts.index(None), -1, found)
-    return found, [text or "" for text in texts]
+    return np.concatenate([empty, *codes]), texts

@@ -5,7 +5,7 @@ that the table has. All else is left to Spark.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -98,27 +98,43 @@ def _check_stored(pipeline: Pipeline, time: str, asked: Asked) -> None:
 
 def read_files(
     rows: CollectedRows, time: TimeColumn, table: Location, batch: int, new: Arrival
-) -> None:
-    """Adds the rows of a commit to `rows`; FileNotFoundError where one of its files is gone."""
-    for found in [*_read_tables(rows, time, table, new)]:
+) -> bool:
+    """Adds the rows of a commit; whether all of its files are still there, otherwise no row."""
+    read = []
+    for file in new.files:
+        found = _read_file(rows, time, table, file)
+        if found is None:
+            return False
+        read.append(found)
+    for found in read:
         times, known = _read_times(time, rows.zone, found.column(time.name))
         values = {name: found.column(name) for name in rows.texts}
         rows.add(np.full(len(times), batch, np.int64), times, known, values)
+    return True
 
 
-def _read_tables(
-    rows: CollectedRows, time: TimeColumn, table: Location, new: Arrival
-) -> Iterator[pa.Table]:
+def _read_file(
+    rows: CollectedRows, time: TimeColumn, table: Location, file: ArrivedFile
+) -> pa.Table | None:
+    """The columns of a file; None where it is gone."""
     names = list(dict.fromkeys((time.name, *rows.texts)))
-    for file in new.files:
-        path = locate_uri(file.path) if ":/" in file.path else table / file.path
-        with errors_explained(table), open_parquet(path) as opened:
-            stored = {*opened.schema_arrow.names}
-            wanted = [name for name in names if name in stored]
-            found = opened.read(columns=[*wanted, CHANGE] if file.inserts_only else wanted)
-        if file.inserts_only:
-            found = found.filter(pc.equal(found.column(CHANGE), "insert"))
-        yield _add_missing(found, names, file)
+    path = locate_uri(file.path) if ":/" in file.path else table / file.path
+    with errors_explained(table):
+        try:
+            with open_parquet(path) as opened:
+                stored = {*opened.schema_arrow.names}
+                wanted = [name for name in names if name in stored]
+                found = opened.read(columns=[*wanted, CHANGE] if file.inserts_only else wanted)
+        except FileNotFoundError:
+            return None
+    for place, field in enumerate(found.schema):
+        if pa.types.is_string_view(field.type):
+            # A merge of delta-rs has stored it so, and Arrow can't select of it.
+            texts = found.column(place).cast(pa.string())
+            found = found.set_column(place, field.name, texts)
+    if file.inserts_only:
+        found = found.filter(pc.equal(found.column(CHANGE), "insert"))
+    return _add_missing(found, names, file)
 
 
 def _add_missing(found: pa.Table, names: list[str], file: ArrivedFile) -> pa.Table:

@@ -64,9 +64,7 @@ def read_events(pipeline: Pipeline, asked: Asked) -> Reading:
     left_out: dict[int, str] = {}
     timed = [arrival for arrival in log.arrivals if arrival.at_us is not None]
     for batch, arrival in enumerate(timed):
-        try:
-            read_files(rows, time, source.table, batch, arrival)
-        except FileNotFoundError:
+        if not read_files(rows, time, source.table, batch, arrival):
             left_out[arrival.version] = _VACUUMED
     return _finish(log, timed, rows, left_out, time.name)
 

@@ -13,7 +13,18 @@ from hypothesis import strategies as st
 
 from tests import oracle
 from tests.oracle import Event, Oracle
-from tests.windowing.cases import COUNT, DAY, HOUR, MINUTE, SECOND, Case, aligned, pipeline, year
+from tests.windowing.cases import (
+    COUNT,
+    DAY,
+    HOUR,
+    MINUTE,
+    SECOND,
+    Case,
+    aligned,
+    pipeline,
+    tumbling,
+    year,
+)
 from windowing.advise.history import (
     UNKNOWN_US,
     Batches,
@@ -24,6 +35,7 @@ from windowing.advise.history import (
     judge,
 )
 from windowing.advise.rule import Margins, Settings, propose
+from windowing.grid.rule import Grid
 from windowing.spec.kinds import Count, Global, RecordSliding, Session
 from windowing.spec.pipeline import Pipeline, Watermark
 
@@ -126,7 +138,7 @@ OTHERS = (
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     st.data(),
     st.lists(st.sampled_from(["1", "2", "3"]), min_size=1, max_size=3, unique=True),
@@ -161,7 +173,7 @@ def test_proposed_settings_refuse_what_was_promised(
     assert margins.count_correcting(chosen) == missed - promised[0]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(histories(with_ids=False), st.sampled_from([Fraction(1, 2), Fraction(1)]))
 def test_needs_are_the_least(batches: list[Batch], share: Fraction) -> None:
     """With a microsecond less, too many events miss a window."""
@@ -178,13 +190,10 @@ def test_needs_are_the_least(batches: list[Batch], share: Fraction) -> None:
 
 def aligned_hour() -> Case:
     """Hours of UTC."""
-    from tests.windowing.cases import tumbling
-    from windowing.grid.rule import Grid
-
     return tumbling(Grid(HOUR))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(histories(with_ids=False), st.sampled_from([MINUTE, 30 * MINUTE]), shares, shares)
 def test_of_sessions_at_most_what_was_promised_is_refused(
     batches: list[Batch], gap: int, on_time: Fraction, counted: Fraction
@@ -198,7 +207,7 @@ def test_of_sessions_at_most_what_was_promised_is_refused(
     assert refused <= margins.count_refused(chosen)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(histories(with_ids=True), st.sampled_from([HOUR, DAY]), shares)
 def test_batches_of_one_stretch_are_one_run(
     batches: list[Batch], every: int, counted: Fraction
