@@ -11,10 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -37,6 +39,16 @@ from jobs.reset import Holding
 from jobs.sessions.jars import JAR_NAMES
 from jobs.transcripts import Missed, Verdict
 from windowing.admit import frame
+from windowing.advise.advice import EVER_US, Advice, Named, OpenWindow, Target
+from windowing.advise.advice import Checked as CheckedShare
+from windowing.advise.cost import Cost
+from windowing.advise.groups import Lateness
+from windowing.advise.history import Batches, Events, History
+from windowing.advise.keys import Finding as OddKey
+from windowing.advise.reading import LeftOut, Reading
+from windowing.advise.rule import Settings as LateSettings
+from windowing.advise.rule import Step
+from windowing.advise.share import Check
 from windowing.columns import META
 from windowing.doctor.rule import Finding
 from windowing.errors import StateRefused
@@ -98,6 +110,28 @@ STANDS = Status(
 )  # fmt: skip
 LOST = StateRefused("TABLE_CHANGED", "lake/trips/_ledger is damaged; restore it")
 UNBORN = Status("trips", AT, counts=ROWS, totals=ROWS)
+NO_EVENTS = Events(*(np.zeros(0, np.int64) for _ in range(4)))
+ONE_BATCH = Batches(np.array([0]), np.array([0]))
+HISTORY = History(ONE_BATCH, NO_EVENTS, 1, 2)
+LATENESS = Lateness(0, 9, (0, 1, 2, 3), (1, 2, 3, 4))
+COST = Cost(LateSettings(1, 2), 9, 3, 2, 1, 1, 5, 6, 7)
+NEVER_CLOSED = replace(
+    COST, settings=LateSettings(1, EVER_US), wait_us=None, long_wait_us=None, open_rows=None
+)
+ADVICE = Advice(
+    "trips", "/trips",
+    Reading(0, 1, ONE_BATCH, NO_EVENTS, (), (), 3, (LeftOut(1, None, "why"),), "all"),
+    HISTORY, 9, None, LATENESS, (Step(0, 1, 9),),
+    (Named("a", LATENESS),), 5, (Named("05:00", LATENESS),), (Named("day", LATENESS),),
+    NEVER_CLOSED, (Target(Fraction(1), 5, COST),), COST, (("EWR", OddKey(0, "late", "why")),),
+    (OpenWindow("hourly", AT, LATER, 3, 0.5), OpenWindow("hourly", AT, LATER, 3, None)),
+    (CheckedShare("hourly", Check(5, 0.5, 0.4, 7)),), ("so few",),
+)  # fmt: skip
+NOTHING = Batches(np.zeros(0, np.int64), np.zeros(0, np.int64))
+UNKNOWN_LATENESS = Advice(
+    "trips", "/trips", replace(ADVICE.reading, batches=NOTHING), replace(HISTORY, batches=NOTHING),
+    0, unknown="why",
+)  # fmt: skip
 CORRECTED = replace(RAN, alarms=())
 FOLLOWING = replace(RAN, followed=Followed(2, (Range(0, 1),), (Range(5, 6),)))
 SHOWN = Published(version=3, run=2, rows=9, previous=None, entry=7, at=AT.isoformat())
@@ -281,6 +315,10 @@ CASES = {
         Case("status SPEC", {"jobs.status.status": STANDS}, 5),
         Case("status SPEC", {"jobs.status.status": UNBORN}),
         Case("status SPEC", {"jobs.cli.status._read_all": ((), {"trips": LOST})}, 4),
+    ),
+    "advise": (
+        Case("advise SPEC", {"jobs.advise.advise": ADVICE}),
+        Case("advise SPEC", {"jobs.advise.advise": UNKNOWN_LATENESS}),
     ),
     "engine start": (
         Case(

@@ -191,16 +191,18 @@ def _named_json(named: Iterable[Named]) -> list[dict[str, object]]:
 
 
 def _lateness_json(lateness: Lateness) -> dict[str, object]:
-    names = [f"{float(share * 100):g}" for share in SHARES]
+    each = zip(SHARES, lateness.behind_us, lateness.age_us, strict=True)
     return {
         "events": lateness.events,
-        "behind_seconds": dict(zip(names, _seconds(lateness.behind_us), strict=True)),
-        "age_seconds": dict(zip(names, _seconds(lateness.age_us), strict=True)),
+        "quantiles": [
+            {
+                "share": float(share),
+                "behind_seconds": behind_us / SECOND,
+                "age_seconds": age_us / SECOND,
+            }
+            for share, behind_us, age_us in each
+        ],
     }
-
-
-def _seconds(lengths: Iterable[int]) -> list[float]:
-    return [us / SECOND for us in lengths]
 
 
 def _cost_json(cost: Cost) -> dict[str, object]:

@@ -151,7 +151,7 @@ def _judge_windows(
     for window in pipeline.aligned:
         curves, found = _learn_shares(window, events.time, arrived[events.batch], arrived)
         checks += [Checked(window.name, check) for check in found]
-        for span in list_open(window, closed_us, until_us):
+        for span in list_open(window, closed_us, until_us + 1):
             windows.append(_measure_open(window.name, span, time, curves, until_us))
     return tuple(windows), tuple(checks)
 
