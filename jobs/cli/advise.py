@@ -138,7 +138,7 @@ def advise(
         printer.line(advice.unknown)
     else:
         _print_lateness(printer, pipeline, advice, by)
-        _print_settings(printer, advice, counted)
+        _print_settings(printer, advice)
         _print_keys(printer, advice)
         _print_windows(printer, advice)
         _print_proposal(printer, advice)
@@ -217,9 +217,10 @@ def _print_named(printer: Printer, what: str, named: "Iterable[Named]", title: s
     printer.table([what, "events", *shares, "99 % after it happened"], rows, title)
 
 
-def _print_settings(printer: Printer, advice: "Advice", counted: Fraction) -> None:
+def _print_settings(printer: Printer, advice: "Advice") -> None:
     columns = [
         "settings",
+        "needs",
         "delay",
         "lateness",
         "miss a window",
@@ -231,28 +232,26 @@ def _print_settings(printer: Printer, advice: "Advice", counted: Fraction) -> No
     ]
     rows = []
     if advice.present is not None:
-        rows.append(_list_cost("of the spec", advice.present))
-    rows += [_list_cost(_name_target(target), target.cost) for target in advice.targets]
+        rows.append(("of the spec", None, *_list_cost(advice.present)))
+    rows += [(*_name_target(target), *_list_cost(target.cost)) for target in advice.targets]
     if advice.proposed is not None:
-        rows.append(_list_cost("proposed", advice.proposed))
+        rows.append(("proposed", None, *_list_cost(advice.proposed)))
     printer.table(columns, rows, "What would have been enough, and what would it cost?")
     for note in advice.notes:
         printer.line(f"Note: {note}.")
 
 
-def _name_target(target: "Target") -> str:
+def _name_target(target: "Target") -> tuple[str, str]:
     from windowing.advise.rule import describe_length, write_share
 
-    needs = describe_length(target.reach_us)
-    return f"{write_share(target.share)} need {needs}: by delay"
+    return f"{write_share(target.share)} by delay", describe_length(target.reach_us)
 
 
-def _list_cost(name: str, cost: "Cost") -> tuple[object, ...]:
+def _list_cost(cost: "Cost") -> tuple[object, ...]:
     from windowing.advise.rule import describe_length, describe_part
 
     waits = (cost.wait_us, cost.long_wait_us)
     return (
-        name,
         str(Duration(cost.settings.delay_us)),
         _describe_lateness(cost.settings),
         describe_part(cost.missing, cost.events),

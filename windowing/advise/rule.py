@@ -104,8 +104,8 @@ def _find_step(us: int) -> tuple[int, int]:
 def round_up(us: int) -> int:
     """The next length that reads well, at most a tenth longer; a millisecond at least.
 
-    >>> str(Duration(round_up(743 * SECOND))), str(Duration(round_up(61 * SECOND)))
-    ('13 minutes', '1 minute 5 seconds')
+    >>> round_up(743 * SECOND) // SECOND, round_up(61 * SECOND) // SECOND
+    (780, 65)
     >>> round_up(0), round_up(-5)
     (0, 0)
     """
@@ -214,18 +214,16 @@ def write_share(share: Fraction) -> str:
 
 
 def describe_part(part: int, whole: int) -> str:
-    """How large a part is in percent, never rounded to nothing or to all of it.
+    """How large a part is in percent: two digits at least of it, or of what it lacks.
 
-    >>> describe_part(1, 3), describe_part(1, 10_000_000), describe_part(9_999_999, 10_000_000)
-    ('33.3 %', '0.00001 %', '99.99999 %')
-    >>> describe_part(0, 5), describe_part(5, 5)
-    ('0 %', '100 %')
+    >>> describe_part(1, 3), describe_part(11, 11_943), describe_part(9_999_999, 10_000_000)
+    ('33.3 %', '0.092 %', '99.99999 %')
+    >>> describe_part(0, 5), describe_part(5, 5), describe_part(0, 0)
+    ('0 %', '100 %', '0 %')
     """
-    if not whole:
-        return "0 %"
-    percent = 100 * part / whole
-    for digits in range(1, 12):
-        shown = f"{percent:.{digits}f}"
-        if part in (0, whole) or float(shown) not in (0, 100):
-            break
-    return f"{float(shown):.{digits}f}".rstrip("0").rstrip(".") + " %"
+    percent = 100 * part / whole if whole else 0.0
+    least = min(percent, 100 - percent)
+    digits = 1
+    while least and least * 10**digits < 10:
+        digits += 1
+    return f"{percent:.{digits}f}".rstrip("0").rstrip(".") + " %"
