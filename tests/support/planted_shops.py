@@ -16,7 +16,7 @@ from windowing.grid.zone import micros, moment
 
 START = micros(datetime(2026, 1, 1, tzinfo=UTC))
 SECOND = 1_000_000
-LONG, EVERY = 2 * 86_400 * SECOND, 300 * SECOND
+LONG, EVERY = 2 * 86_400 * SECOND, 1_200 * SECOND
 MANY = 4_000
 
 

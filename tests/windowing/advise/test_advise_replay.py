@@ -5,7 +5,6 @@ The oracle replays it: it knows nothing of margins.
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from hypothesis import assume, given, settings
@@ -36,7 +35,7 @@ from windowing.advise.history import (
 )
 from windowing.advise.rule import Margins, Settings, propose
 from windowing.grid.rule import Grid
-from windowing.spec.kinds import Count, Global, RecordSliding, Session
+from windowing.spec.kinds import Count, Global, RecordSliding, Session, Window
 from windowing.spec.pipeline import Pipeline, Watermark
 
 START = year(2026)
@@ -125,13 +124,13 @@ def find(asked: Pipeline, batches: list[Batch], every: int = 0) -> tuple[History
     return history, find_margins(judge(asked, history))
 
 
-def made(windows: list[Any], idle: int | None) -> Pipeline:
+def made(windows: list[Window], idle: int | None) -> Pipeline:
     """A pipeline with these windows that may advance over silences."""
     return replace(pipeline(*windows), watermark=Watermark(0, 0, HOUR, idle_after_us=idle))
 
 
 shares = st.sampled_from([Fraction(1, 2), Fraction(9, 10), Fraction(99, 100), Fraction(1)])
-OTHERS = (
+OTHERS: tuple[tuple[Window, oracle.Window], ...] = (
     (Count("c", 3, 3, COUNT), oracle.Count("c", 3)),
     (RecordSliding("r", HOUR, SECOND, COUNT), oracle.RecordSliding("r", HOUR, SECOND)),
     (Global("g", COUNT), oracle.Global("g")),
@@ -150,7 +149,7 @@ OTHERS = (
 def test_proposed_settings_refuse_what_was_promised(
     data: st.DataObject,
     names: list[str],
-    others: list[tuple[Any, oracle.Window]],
+    others: list[tuple[Window, oracle.Window]],
     idle: int | None,
     on_time: Fraction,
     counted: Fraction,
