@@ -84,7 +84,7 @@ class Length(click.ParamType[Duration]):
 @click.option(
     "--rows",
     type=click.IntRange(1),
-    default=10_000_000,
+    default=5_000_000,
     show_default=True,
     help="Read about so many rows, the newest ones.",
 )

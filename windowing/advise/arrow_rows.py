@@ -63,7 +63,7 @@ class CollectedRows:
         """The events, and by number the values of their keys and of their groups."""
         empty = np.zeros(0, np.int64)
         keys, key_names = self._number(self.keys)
-        groups, group_names = self._number(self.by or self.keys)
+        groups, group_names = self._number(self.by) if self.by else (keys, key_names)
         ids = None
         if self.event_id is not None:
             ids, _ = _find_codes(self._texts.get(self.event_id, []))

@@ -16,7 +16,7 @@ from windowing.spec.kinds import Aligned, Cumulate, Sliding, Tumbling
 
 MOST_WINDOWS = 50
 """In how many windows an event is looked at."""
-MOST_PAIRS = 20_000_000
+MOST_PAIRS = 5_000_000
 """How many events in windows are looked at."""
 MOST_OPEN = 1_000
 """How many open windows of an output are listed, the newest ones."""

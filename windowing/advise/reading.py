@@ -13,7 +13,7 @@ class Asked:
     `by` are the columns by which events are grouped besides.
     """
 
-    rows: int = 10_000_000
+    rows: int = 5_000_000
     by: tuple[str, ...] = ()
     since_us: int | None = None
 
