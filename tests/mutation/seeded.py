@@ -305,6 +305,27 @@ BUGS = (
         "    others = events",
         ("tests/system/test_erased_keys_of_any_type.py", "-k", "reprocesses_nothing"),
     ),
+    Bug(
+        "a commit is judged by its own events",
+        "windowing/advise/history.py",
+        "base = np.roll(find_highest(history), 1)",
+        "base = find_highest(history)",
+        ("tests/windowing/advise/test_advise_planted.py",),
+    ),
+    Bug(
+        "rows that OPTIMIZE moves arrive again",
+        "windowing/source/arrivals.py",
+        '    added = changed_files(actions, "add")',
+        '    added = [action["add"] for action in actions if "add" in action]',
+        ("tests/windowing/advise/test_advise_table.py",),
+    ),
+    Bug(
+        "windows that are not complete yet are taken for complete",
+        "windowing/advise/share.py",
+        "    at_risk = np.cumsum(counts) - np.searchsorted(reached, ages)",
+        "    at_risk = np.cumsum(counts) + 0 * np.searchsorted(reached, ages)",
+        ("tests/windowing/advise/test_advise_share.py",),
+    ),
 )
 
 

@@ -4,6 +4,7 @@ pipeline + `Reading` -> `Advice`
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -34,10 +35,12 @@ from windowing.advise.open_windows import Span, list_open, pair_events
 from windowing.advise.reading import Reading
 from windowing.advise.rule import Lengths, Margins, Settings, propose, round_up
 from windowing.advise.share import Check, ShareCurve, check_curve, learn_curve
+from windowing.errors import SpecError
 from windowing.grid.zone import moment
 from windowing.spec.duration import DAY, HOUR
 from windowing.spec.kinds import Aligned
 from windowing.spec.pipeline import Pipeline
+from windowing.spec.retention import check_state
 
 MOST_GROUPS = 10
 """How many groups are listed, the latest ones."""
@@ -69,6 +72,7 @@ def advise_watermark(pipeline: Pipeline, reading: Reading, wanted: Wanted) -> Ad
     latest = _choose_latest(groups)
     odd = find_odd_keys(history, judged, whole.behind_us[1])
     windows, checks = _judge_windows(pipeline, history)
+    chosen = propose(margins, wanted.on_time, wanted.counted)
     return Advice(
         pipeline.name,
         source,
@@ -87,11 +91,11 @@ def advise_watermark(pipeline: Pipeline, reading: Reading, wanted: Wanted) -> Ad
             for share in TARGETS
             for need in (margins.need_for(share),)
         ),
-        proposed=cost_of(propose(margins, wanted.on_time, wanted.counted)),
+        proposed=cost_of(chosen),
         odd_keys=tuple((", ".join(reading.keys[one.key]), one) for one in odd),
         windows=windows,
         checks=checks,
-        notes=tuple(_find_notes(pipeline, margins, wanted)),
+        notes=tuple(_find_notes(pipeline, margins, wanted, chosen)),
     )
 
 
@@ -183,8 +187,10 @@ def _measure_open(
     return OpenWindow(output, moment(span.start_us), moment(span.end_us), high - low, share)
 
 
-def _find_notes(pipeline: Pipeline, margins: Margins, wanted: Wanted) -> list[str]:
-    """What limits the figures."""
+def _find_notes(
+    pipeline: Pipeline, margins: Margins, wanted: Wanted, chosen: Settings
+) -> list[str]:
+    """What limits the figures, and what of the spec would refuse the proposal."""
     found = []
     total = margins.first.total
     if total * (1 - wanted.counted) < 1 and wanted.counted < 1:
@@ -196,4 +202,21 @@ def _find_notes(pipeline: Pipeline, margins: Margins, wanted: Wanted) -> list[st
         )
     if pipeline.watermark.idle_after_us is not None:
         found.append("idle_after is taken as if a run had looked just before each commit")
+    refused = _explain_refusal(pipeline, chosen)
+    if refused is not None:
+        found.append(f"before the proposal is used, {refused}")
     return found
+
+
+def _explain_refusal(pipeline: Pipeline, chosen: Settings) -> str | None:
+    """Why the spec can't have these settings; None where it can."""
+    watermark = replace(
+        pipeline.watermark, delay_us=chosen.delay_us, allowed_lateness_us=chosen.lateness_us
+    )
+    try:
+        check_state("retention.state", watermark, pipeline.retention, pipeline.windows)
+    except SpecError as error:
+        return f"change retention.state: {error.message}"
+    if pipeline.freshness_us is not None and pipeline.freshness_us <= chosen.delay_us:
+        return "change freshness, which has to be longer than the delay"
+    return None

@@ -14,7 +14,7 @@ FEW = 20
 MOST_KEYS = 10
 """How many keys are named for each reason."""
 _SILENT = 3
-"""A key is silent for longer than so many times its longest pause before."""
+"""A key is silent for longer than so many times the longest pause between its arrivals."""
 _BUSY = 5
 """A key is busy with so many times the events of a usual one, and with a tenth of all."""
 
@@ -32,35 +32,34 @@ class Finding:
 
 def find_odd_keys(history: History, judged: Judged, most_behind_us: int) -> list[Finding]:
     """The oddest keys of each kind; 99 % of all events are at most `most_behind_us` late."""
-    events = history.events
-    counts = np.bincount(events.key)
+    counts = np.bincount(history.events.key)
     enough = counts >= FEW
     return [
-        *_find_silent(events.key, events.time, counts),
+        *_find_silent(history, enough),
         *_find_late(judged, enough, most_behind_us),
         *_find_ahead(judged, enough),
         *_find_busy(counts),
     ]
 
 
-def _find_silent(key: Instants, time: Instants, counts: Instants) -> list[Finding]:
-    """Keys that have paused for much longer than ever before, the longest silence first."""
-    order = np.lexsort((time, key))
-    key, time = key[order], time[order]
-    pauses = np.where(np.diff(key) == 0, np.diff(time), 0)
-    longest, last = np.zeros(len(counts), np.int64), np.zeros(len(counts), np.int64)
+def _find_silent(history: History, enough: Flags) -> list[Finding]:
+    """Keys from which nothing has arrived for much longer than ever before, the longest first."""
+    key, arrived = history.events.key, history.batches.arrived_us[history.events.batch]
+    order = np.lexsort((arrived, key))
+    key, arrived = key[order], arrived[order]
+    pauses = np.where(np.diff(key) == 0, np.diff(arrived), 0)
+    longest, last = np.zeros(len(enough), np.int64), np.zeros(len(enough), np.int64)
     np.maximum.at(longest, key[1:], pauses)
-    last[key] = time
-    silence = int(time.max(initial=0)) - last
-    silent = (counts >= FEW) & (silence > _SILENT * longest)
+    last[key] = arrived
+    silence = int(history.batches.arrived_us[-1]) - last
     return [
         Finding(
             number,
             SILENT,
-            f"has no event for {describe_length(int(silence[number]))} of event time; "
+            f"nothing has arrived of it for {describe_length(int(silence[number]))}; "
             f"its longest pause before was {describe_length(int(longest[number]))}",
         )
-        for number in _pick(silent, silence)
+        for number in _pick(enough & (silence > _SILENT * longest), silence)
     ]
 
 

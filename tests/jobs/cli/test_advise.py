@@ -158,7 +158,7 @@ def test_odd_keys_and_other_columns_are_named(tmp_path: Path) -> None:
     said = advise(tmp_path, "--by", "id")
     # The events of the first hour, 60 of each and five, arrived first.
     assert f"({60 + 600 + 5 - 125 - 10} others left out)" in said.stdout
-    assert "has no event for 9 h of event time; its longest pause before was 1 min" in said.stdout
+    assert "nothing has arrived of it for 9 h; its longest pause before was 0 s" in said.stdout
     assert "busy" in said.stdout
 
 

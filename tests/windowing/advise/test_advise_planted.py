@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from math import exp, log
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ from windowing.advise.history import UNKNOWN_US, Batches, Events
 from windowing.advise.reading import Reading
 from windowing.grid.rule import Grid
 from windowing.spec.kinds import Window
-from windowing.spec.pipeline import Watermark
+from windowing.spec.pipeline import Retention, Watermark
 
 START = year(2026)
 EVERY = 10 * SECOND
@@ -202,3 +203,38 @@ def spread(many: int, long: int, seed: int) -> list[tuple[int, int, int]]:
             arrival = -(-(time + late) // MINUTE) * MINUTE
             found.append((arrival, time, group))
     return sorted(found)
+
+
+def test_what_the_spec_would_refuse_is_said() -> None:
+    events = plant(1_000, DAY, 6)
+    asked = pipeline(hourly())
+
+    def notes(**changes: Any) -> tuple[str, ...]:
+        return advise_watermark(replace(asked, **changes), read(events), Wanted()).notes
+
+    assert notes() == notes(retention=Retention(DAY), freshness_us=DAY) == ()
+    (short,) = notes(retention=Retention(HOUR))
+    assert "change retention.state" in short
+    assert "write at least '" in short
+    (early,) = notes(freshness_us=1)
+    assert "freshness" in early
+    few = plant(50, HOUR, 6)
+    (too_few,) = advise_watermark(asked, read(few), Wanted()).notes
+    assert "so few events" in too_few
+
+
+def test_odd_keys_are_found() -> None:
+    """A key that is always three hours late, one whose clock is ahead, one that fell silent."""
+    times = range(START, START + DAY, MINUTE // 2)
+    keys = {
+        0: [(at, at) for at in times],
+        1: [(at, at - 3 * HOUR) for at in times[::120]],
+        2: [(at, at + 5 * MINUTE) for at in times[::120]],
+        3: [(at, at) for at in times[:60]],
+    }
+    events = sorted((a, t, key) for key, pairs in keys.items() for a, t in pairs)
+    advice = advise_watermark(pipeline(hourly()), read(events), Wanted())
+    found = {(name, finding.what) for name, finding in advice.odd_keys}
+    assert found == {
+        ("queue", "busy"), ("phones", "late"), ("long", "ahead"), ("beat", "silent"),
+    }  # fmt: skip
