@@ -30,7 +30,7 @@ from windowing.advise.history import (
     find_margins,
     judge,
 )
-from windowing.advise.keys import find_odd_keys
+from windowing.advise.keys import FEW, find_odd_keys
 from windowing.advise.open_windows import Span, list_open, pair_events
 from windowing.advise.reading import Reading
 from windowing.advise.rule import Lengths, Margins, Settings, propose, round_up
@@ -114,9 +114,15 @@ def _read_settings(pipeline: Pipeline) -> Settings:
 
 
 def _choose_latest(groups: Sequence[Lateness]) -> list[Lateness]:
-    """The groups of which 99 % of the events are latest, the latest first."""
-    ordered = sorted(groups, key=lambda group: (-group.behind_us[1], -group.events))
-    return ordered[:MOST_GROUPS]
+    """The groups of which 99 % of the events are latest, the latest first.
+
+    Those with few events come last, because of them one event is 99 %.
+    """
+
+    def rank(group: Lateness) -> tuple[int, int, int]:
+        return group.events < FEW, -group.behind_us[1], -group.events
+
+    return sorted(groups, key=rank)[:MOST_GROUPS]
 
 
 def find_zone(pipeline: Pipeline) -> str | None:

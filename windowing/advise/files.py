@@ -53,8 +53,8 @@ def find_time_column(pipeline: Pipeline, asked: Asked) -> TimeColumn:
         what = "event_time: arrival means that each event happens when it arrives"
         raise UsageError(f"{pipeline.name} has no late events, because {what}")
     types = _read_types(source.table)
-    check_groups(asked, types)
     _check_stored(pipeline, name, asked)
+    check_groups(asked, types)
     kind = types.get(name)
     unit = source.event_time.unit
     known = kind in _INTEGERS if unit else kind == "timestamp"

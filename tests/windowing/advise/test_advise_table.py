@@ -276,6 +276,8 @@ def test_what_can_not_be_read_without_spark_is_said(tmp_path: Path) -> None:
     ):
         with pytest.raises(NeedsSpark, match=reason):
             read(tmp_path, **source)
+    with pytest.raises(NeedsSpark, match="'day' is computed"):
+        read(tmp_path, Asked(by=("day",)), columns={"day": "lower(shop)"})
 
 
 def test_wrong_questions_are_refused(tmp_path: Path) -> None:
