@@ -4,11 +4,19 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests import oracle
-from tests.windowing.advise.test_advise_replay import Batch, histories, made, number_events
-from tests.windowing.cases import HOUR, MINUTE, Case, aligned
+from tests.oracle import Event
+from tests.windowing.advise.test_advise_replay import (
+    START,
+    Batch,
+    histories,
+    made,
+    number_events,
+)
+from tests.windowing.cases import HOUR, MINUTE, Case, aligned, tumbling
 from windowing.advise.cost import find_closings, find_cost, find_open_rows
 from windowing.advise.history import build_history, find_margins, judge
 from windowing.advise.rule import Settings
+from windowing.grid.rule import Grid
 
 MAX_FUTURE = HOUR
 waits = st.sampled_from([0, MINUTE, 90 * MINUTE, 26 * HOUR])
@@ -57,3 +65,14 @@ def test_costs_are_what_loops_find(
     half, most = -(-len(closed) // 2), -(-len(closed) * 99 // 100)
     expected = (closed[half - 1], closed[most - 1]) if closed else (None, None)
     assert (cost.wait_us, cost.long_wait_us) == expected
+
+
+def test_each_batch_corrects_a_row_once() -> None:
+    late = [Event("x", START, 1.0), Event("x", START + MINUTE, 1.0), Event("y", START, 1.0)]
+    now = [Event("x", START + 5 * HOUR, 1.0)]
+    batches = [Batch(START + 5 * HOUR, now), Batch(START + 6 * HOUR, late)]
+    batches.append(Batch(START + 7 * HOUR, late[:1]))
+    asked = made([tumbling(Grid(HOUR)).ours], None)
+    margins = find_margins(judge(asked, build_history(asked, *number_events(batches), 0)))
+    chosen = Settings(0, 9 * HOUR)
+    assert (margins.count_corrections(chosen), margins.count_correcting(chosen)) == (3, 4)
