@@ -68,10 +68,13 @@ def test_costs_are_what_loops_find(
 
 
 def test_each_batch_corrects_a_row_once() -> None:
-    late = [Event("x", START, 1.0), Event("x", START + MINUTE, 1.0), Event("y", START, 1.0)]
-    now = [Event("x", START + 5 * HOUR, 1.0)]
-    batches = [Batch(START + 5 * HOUR, now), Batch(START + 6 * HOUR, late)]
-    batches.append(Batch(START + 7 * HOUR, late[:1]))
+    twice = [Event("x", START, 1.0), Event("x", START + MINUTE, 1.0)]
+    both = [Event("x", START, 1.0), Event("y", START, 1.0)]
+    batches = [
+        Batch(START + 5 * HOUR, [Event("x", START + 5 * HOUR, 1.0)]),
+        Batch(START + 6 * HOUR, twice),
+        Batch(START + 7 * HOUR, both),
+    ]
     asked = made([tumbling(Grid(HOUR)).ours], None)
     margins = find_margins(judge(asked, build_history(asked, *number_events(batches), 0)))
     chosen = Settings(0, 9 * HOUR)
