@@ -224,3 +224,14 @@ def test_batches_of_one_stretch_are_one_run(
     chosen = propose(margins, counted, counted)
     promised = margins.count_missed(chosen), margins.count_refused(chosen)
     assert replay(asked, [case.theirs], [*together.values()], chosen) == promised
+
+
+def test_a_silence_goes_on_over_copies() -> None:
+    """Seven minutes after a copy came it has been quiet for longer than the twenty minutes."""
+    asked = made([aligned_hour().ours], 20 * MINUTE)
+    first, copy = Event("x", START, 1.0, "a"), Event("x", START, 1.0, "a")
+    arrivals = (START, START + 17 * MINUTE, START + 24 * MINUTE)
+    new = Event("x", START + 24 * MINUTE, 1.0, "b")
+    batches = [Batch(at, [e]) for at, e in zip(arrivals, (first, copy, new), strict=True)]
+    history = build_history(asked, *number_events(batches), 0)
+    assert judge(asked, history).over_first.tolist() == [START + 24 * MINUTE - START - HOUR]
