@@ -15,13 +15,13 @@ from windowing.spec.duration import Duration
 from windowing.spec.words import quote_value
 
 if TYPE_CHECKING:
-    from windowing.advise.advice import Advice, Named, Target
+    from windowing.advise.advice import Advice, Named, OpenWindow, Target
     from windowing.advise.cost import Cost
     from windowing.advise.rule import Settings
     from windowing.spec.pipeline import Pipeline
 
 _MOST_SHOWN = 12
-"""How many open windows of an output are printed, the last ones."""
+"""How many open windows of an output are printed, those that end nearest to the newest commit."""
 
 
 class Share(click.ParamType[Fraction]):
@@ -279,8 +279,7 @@ def _print_windows(printer: Printer, advice: "Advice") -> None:
 
     rows = []
     for output in dict.fromkeys(window.output for window in advice.windows):
-        those = [window for window in advice.windows if window.output == output]
-        for window in those[-_MOST_SHOWN:]:
+        for window in _choose_nearest(advice, output):
             bounds = interval(window.start, window.end)
             rows.append((output, bounds, window.events, _percent(window.expected_share)))
     if rows:
@@ -301,6 +300,16 @@ def _print_windows(printer: Printer, advice: "Advice") -> None:
         printer.table(columns, checks, "Were earlier expected shares right?")
     elif rows:
         printer.line("The history is too short to check expected shares.")
+
+
+def _choose_nearest(advice: "Advice", output: str) -> "list[OpenWindow]":
+    """The open windows of an output that end nearest to the newest commit, in their order."""
+    from windowing.grid.zone import micros
+
+    those = [window for window in advice.windows if window.output == output]
+    now_us = int(advice.history.batches.arrived_us[-1])
+    nearest = sorted(those, key=lambda window: abs(micros(window.end) - now_us))[:_MOST_SHOWN]
+    return sorted(nearest, key=lambda window: (window.end, window.start))
 
 
 def _percent(share: float | None) -> str | None:

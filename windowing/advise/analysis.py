@@ -38,7 +38,7 @@ from windowing.advise.share import Check, ShareCurve, check_curve, learn_curve
 from windowing.errors import SpecError
 from windowing.grid.zone import moment
 from windowing.spec.duration import DAY, HOUR
-from windowing.spec.kinds import Aligned
+from windowing.spec.kinds import Aligned, Global
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.retention import check_state
 
@@ -201,6 +201,8 @@ def _find_notes(
     total = margins.first.total
     if total * (1 - wanted.counted) < 1 and wanted.counted < 1:
         found.append(f"so few events ({total:,}) can't tell that share from all of them")
+    if all(isinstance(window, Global) for window in pipeline.windows):
+        found.append("global windows never close, so nothing is ever late, whatever the settings")
     if has_sessions(pipeline):
         found.append(
             "of session windows the figures are the most that can be: an event that joins an open "

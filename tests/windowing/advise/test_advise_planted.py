@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.windowing.cases import (
+    COUNT,
     DAY,
     HOUR,
     MINUTE,
@@ -27,7 +28,7 @@ from windowing.advise.analysis import advise_watermark
 from windowing.advise.history import UNKNOWN_US, Batches, Events
 from windowing.advise.reading import Reading
 from windowing.grid.rule import Grid
-from windowing.spec.kinds import Window
+from windowing.spec.kinds import Global, Window
 from windowing.spec.pipeline import Retention, Watermark
 
 START = year(2026)
@@ -218,6 +219,8 @@ def test_what_the_spec_would_refuse_is_said() -> None:
     assert "write at least '" in short
     (early,) = notes(freshness_us=1)
     assert "freshness" in early
+    (never,) = advise_watermark(pipeline(Global("g", COUNT)), read(events), Wanted()).notes
+    assert "global windows never close" in never
     few = plant(50, HOUR, 6)
     (too_few,) = advise_watermark(asked, read(few), Wanted()).notes
     assert "so few events" in too_few
