@@ -24,7 +24,7 @@ from windowing.source.frame import UNITS
 from windowing.source.rule import CHANGE
 from windowing.spec.pipeline import Pipeline
 from windowing.spec.words import join_names, quote_value, suggest_name
-from windowing.storage.control import errors_explained, open_to_read
+from windowing.storage.control import TableError, errors_explained, open_delta, open_to_read
 from windowing.storage.files import locate_uri
 from windowing.storage.footers import open_parquet
 
@@ -74,13 +74,16 @@ def check_groups(asked: Asked, columns: Mapping[str, object]) -> None:
 
 
 def _read_types(path: Location) -> dict[str, str]:
-    """The type of each column as the log names it; NeedsSpark where files have other names."""
-    table = None if path.is_in_catalog else open_to_read(path)
-    if table is None:
+    """The type of each column as the log names it; NeedsSpark where Arrow can't read the files."""
+    if path.is_in_catalog:
         raise NeedsSpark("the table is a name of Spark's catalog")
-    with errors_explained(path):
-        fields = json.loads(table.schema().to_json())["fields"]
-        mode = table.metadata().configuration.get("delta.columnMapping.mode", "none")
+    try:
+        with errors_explained(path):
+            table = open_to_read(path) or open_delta(path)
+            fields = json.loads(table.schema().to_json())["fields"]
+            mode = table.metadata().configuration.get("delta.columnMapping.mode", "none")
+    except TableError as error:
+        raise NeedsSpark("its log is one that delta-rs can't read") from error
     if mode != "none":
         raise NeedsSpark("its files have other names of columns")
     return {each["name"]: each["type"] for each in fields}

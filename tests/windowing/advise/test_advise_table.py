@@ -280,6 +280,18 @@ def test_what_can_not_be_read_without_spark_is_said(tmp_path: Path) -> None:
         read(tmp_path, Asked(by=("day",)), columns={"day": "lower(shop)"})
 
 
+def test_a_table_feature_that_arrow_does_not_know_needs_spark(tmp_path: Path) -> None:
+    write_history(tmp_path / "source", THREE)
+    file = tmp_path / "source" / "_delta_log" / f"{0:020}.json"
+    feature = {"readerFeatures": ["newer"], "writerFeatures": ["newer"]}
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7} | feature
+    actions = [json.loads(line) for line in file.read_text().splitlines()]
+    newer = [{"protocol": protocol} if "protocol" in action else action for action in actions]
+    file.write_text("\n".join(map(json.dumps, newer)))
+    with pytest.raises(NeedsSpark, match="log"):
+        read(tmp_path)
+
+
 def test_wrong_questions_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceMissing, match="there is no Delta table"):
         read(tmp_path)
