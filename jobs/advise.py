@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from pyspark.sql import SparkSession
 
+from jobs.sessions.exact_session import exact_session
 from windowing.advise.advice import Advice, Wanted
 from windowing.advise.analysis import advise_watermark
 from windowing.advise.reading import Asked, NeedsSpark
@@ -29,5 +30,5 @@ def advise(
     try:
         reading = read_events(pipeline, asked)
     except NeedsSpark:
-        reading = read_events_by_spark(open_session(), pipeline, asked)
+        reading = read_events_by_spark(exact_session(open_session()), pipeline, asked)
     return advise_watermark(pipeline, reading, wanted)
