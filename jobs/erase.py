@@ -46,14 +46,17 @@ from windowing.ledger.rule import (
     LedgerHistory,
 )
 from windowing.ledger.table import record_entries
+from windowing.merge.rule import REVISIONS
 from windowing.panes.rule import NO_BATCH, SEEN
 from windowing.panes.table import Stamp
 from windowing.report.rule import Changed, read_changed, vars_of
 from windowing.report.text import interval
+from windowing.revisions.table import keep_revisions, pass_over_revisions
 from windowing.source import table as source
 from windowing.source.rule import unsettled_ranges, was_rewritten
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import staged_files, table_retention
+from windowing.storage.kept_open import has_commit
 
 _SALT_BYTES = 16
 
@@ -301,12 +304,17 @@ def _erase_everywhere(
     """Deletes what is `due` from all tables, and records that; adds to what was `found` before."""
     pipeline = batch.pipeline
     rows = dict(found.rows)
+    # What outputs showed before is deleted with their older versions; that of other keys is kept.
+    keep_revisions(batch.spark, pipeline)
+    crashpoint("erase.kept")
     if pipeline.source.event_id and due.digests_of(None):
         # The source and the other tables show whose the ids are, so these come first.
         rows[SEEN] = rows.get(SEEN, 0) + delete_ids(batch, due.select([None]), None)
     # Tables of windows that a changed spec has removed still contain keys.
     removed_tables = tables.tables_of_dropped_windows(pipeline, past)
     rows |= delete_rows(batch, due, removed_tables)
+    if has_commit(pipeline.table(REVISIONS)):
+        pass_over_revisions(batch.spark, pipeline)
     past, versions = _drop_older_versions(batch, past, removed_tables)
     deleted = {f"{w.name}.deleted": rows.get(w.name, 0) for w in pipeline.windows}
     done = LedgerEntry(
@@ -333,7 +341,8 @@ def _drop_older_versions(
     Returns the ledger, in which readers use the newest versions, and these by table.
     """
     spark, pipeline = batch.spark, batch.pipeline
-    all_tables = (*tables.existing_tables(pipeline), *removed_tables)
+    kept = [REVISIONS] if has_commit(pipeline.table(REVISIONS)) else []
+    all_tables = (*tables.existing_tables(pipeline), *removed_tables, *kept)
     for name in all_tables:
         staged_files.drop_staged(pipeline.table(name))
     stale = [name for name in all_tables if table_retention.has_past(spark, pipeline.table(name))]

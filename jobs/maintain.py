@@ -35,8 +35,10 @@ from windowing.ledger.rule import (
 )
 from windowing.ledger.table import LEDGER, QUALITY, WATERMARKS, read_history, record_entries
 from windowing.location import Location
+from windowing.merge.rule import REVISIONS
 from windowing.panes.rule import NO_BATCH, state_names
 from windowing.panes.table import Stamp
+from windowing.revisions.table import keep_revisions
 from windowing.spec.pipeline import Pipeline
 from windowing.storage import delta_log, own_tables, staged_files, table_retention, upkeep
 from windowing.storage.files import committed_us
@@ -136,9 +138,10 @@ def has_begun(pipeline: Pipeline) -> bool:
 
 def _maintain_tables(batch: RunContext, past: LedgerHistory) -> Maintenance:
     spark, pipeline = batch.spark, batch.pipeline
-    names = [*tables.table_versions(pipeline), LEDGER, WATERMARKS]
-    if has_commit(pipeline.table(QUALITY)):
-        names.append(QUALITY)
+    keep_revisions(spark, pipeline)
+    crashpoint("maintain.kept")
+    companions = [name for name in (QUALITY, REVISIONS) if has_commit(pipeline.table(name))]
+    names = [*tables.table_versions(pipeline), LEDGER, WATERMARKS, *companions]
     before = {name: own_tables.size(spark, pipeline.table(name)) for name in names}
     merged = compact_state(batch)
     expired = expire_rows(batch, past.watermark)

@@ -220,6 +220,15 @@ def choose_rows(output: DataFrame, pipeline: Pipeline, wanted: Wanted) -> Rows:
     output[keys, window_start, window_end, ...] -> Rows. A window matches when it overlaps [start,
     end), and a window without bounds overlaps every range.
     """
+    rows = select_windows(output, wanted)
+    order = [START, END]
+    if INDEX in output.columns:
+        order.append(INDEX)
+    return collect_in_order(rows, [*order, *pipeline.source.key], wanted)
+
+
+def select_windows(output: DataFrame, wanted: Wanted) -> DataFrame:
+    """The rows of an output whose key and window are wanted; raises as `of_keys` does."""
     rows = of_keys(output, wanted.keys)
     if wanted.start is not None:
         ends_after = F.col(END) > instant(micros(wanted.start))
@@ -227,10 +236,7 @@ def choose_rows(output: DataFrame, pipeline: Pipeline, wanted: Wanted) -> Rows:
     if wanted.end is not None:
         begins_before = F.col(START) < instant(micros(wanted.end))
         rows = rows.where(F.col(START).isNull() | begins_before)
-    order = [START, END]
-    if INDEX in output.columns:
-        order.append(INDEX)
-    return collect_in_order(rows, [*order, *pipeline.source.key], wanted)
+    return rows
 
 
 def collect_in_order(rows: DataFrame, columns: Iterable[str], wanted: Wanted) -> Rows:

@@ -42,6 +42,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "tidemark show orders.yaml hourly --published --reverse --limit 5",
         "tidemark show orders.yaml hourly --as-of 7",
     ),
+    "history": (
+        "tidemark history orders.yaml hourly --key north --at 2026-03-02T09:30",
+        "tidemark history orders.yaml hourly --reverse --limit 5 --json",
+    ),
     "late": ("tidemark late orders.yaml --outcome quarantined --reverse",),
     "state": (
         "tidemark state orders.yaml",

@@ -20,6 +20,7 @@ from jobs.cli.erase import erase
 from jobs.cli.errors import Failure, describe_usage_error, explain_error
 from jobs.cli.examples import list_examples
 from jobs.cli.explain import explain
+from jobs.cli.history import history
 from jobs.cli.ingest import ingest
 from jobs.cli.init import init
 from jobs.cli.late import late
@@ -139,7 +140,7 @@ def main() -> None:
 
 
 _WRITE = (init, ingest, run, backfill, validate, publish)
-_READ = (status, advise, explain, show, late, state, report, check)
+_READ = (status, advise, explain, show, history, late, state, report, check)
 _OPERATE = (maintain, doctor, recover, reset, erase, setup, engine)
 for command in (*_WRITE, *_READ, *_OPERATE):
     command.epilog = list_examples(command.name or "")

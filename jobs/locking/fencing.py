@@ -9,7 +9,7 @@ from contextlib import suppress
 from windowing.admit.table import REFUSED
 from windowing.ledger.rule import LedgerExcerpt
 from windowing.ledger.table import LEDGER, QUALITY, WATERMARKS, read_excerpt
-from windowing.merge.rule import complete_table, output_table
+from windowing.merge.rule import REVISIONS, complete_table, output_table
 from windowing.panes.rule import state_names
 from windowing.spec.pipeline import Pipeline
 from windowing.storage.control import TableError
@@ -33,7 +33,7 @@ def _list_open_tables(pipeline: Pipeline) -> list[str]:
         past = read_excerpt(pipeline)
     if not past.is_open:
         return []
-    names = {*state_names(pipeline), *REFUSED, *past.recorded_tables}
+    names = {REVISIONS, *state_names(pipeline), *REFUSED, *past.recorded_tables}
     for window in pipeline.windows:
         names |= {output_table(pipeline, window).path.name}
         names |= {complete_table(pipeline, window).path.name}

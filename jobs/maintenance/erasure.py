@@ -17,6 +17,7 @@ from windowing.columns import kept_name, own_name, quoted
 from windowing.crash import crashpoint
 from windowing.ledger.erased import Erasures
 from windowing.location import Location
+from windowing.merge.rule import REVISIONS
 from windowing.panes.rule import SEEN, state_names
 from windowing.storage import merges, own_tables, upkeep
 from windowing.storage.kept_open import has_commit
@@ -58,6 +59,12 @@ def delete_rows(batch: RunContext, due: Erasures, left: Sequence[str]) -> dict[s
     for table in (*state, *tables.output_names(pipeline)):
         found[table] = _delete_erased(batch, table, of_keys, own_name)
         crashpoint("erase.deleted")
+    # Values of windows before show what was made of erased values.
+    if due == of_keys:
+        found[REVISIONS] = _delete_erased(batch, REVISIONS, of_keys, own_name)
+    elif has_commit(pipeline.table(REVISIONS)):
+        found[REVISIONS] = _empty_table(batch, REVISIONS)
+    crashpoint("erase.deleted")
     for table in REFUSED:
         found[table] = _delete_erased(batch, table, due, kept_name)
         crashpoint("erase.deleted")

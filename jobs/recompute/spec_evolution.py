@@ -46,6 +46,7 @@ from windowing.ledger.rule import (
 from windowing.ledger.table import Past, read_history, record_entries
 from windowing.panes.rule import BACKFILLED, SEEN
 from windowing.panes.table import Stamp
+from windowing.revisions.table import keep_revisions
 from windowing.source import table as source
 from windowing.source.rule import was_rewritten
 from windowing.spec.fingerprint import AGGREGATE, fingerprint
@@ -79,6 +80,9 @@ def apply_spec_change(spark: SparkSession, pipeline: Pipeline, past: Past) -> Pa
         added = _select_windows(spec_difference(pipeline, past).added)
         check_limit_of_new_windows(batch, events, past.read_version or 0, added)
     past, begun = _record_intent(batch, past)
+    # The change feed of an output ends where its columns change.
+    keep_revisions(spark, pipeline)
+    crashpoint("evolve.kept")
     return _rebuild(batch, past, begun, events, {})
 
 

@@ -29,6 +29,7 @@ from jobs.engine.control import Status as EngineStatus
 from jobs.erase import Erased, Lifted
 from jobs.explain import News, Plan, Touched
 from jobs.failing import Failing
+from jobs.history import Histories, WindowHistory
 from jobs.ingest import Ingestion
 from jobs.init import Project
 from jobs.locking.holder import Holder
@@ -64,6 +65,8 @@ from windowing.report.difference import Difference, Unequal
 from windowing.report.rows import NO_ROWS, Refused, Rows, Seen, StateTable, Version
 from windowing.report.rule import Changed, Publication, Published, RunReport
 from windowing.report.status import Status
+from windowing.revisions.rule import Cause, Period, Value
+from windowing.revisions.rule import Step as MadeBy
 from windowing.source.rule import Followed
 from windowing.spec.fingerprint import Evolution
 from windowing.spec.load import load_pipeline
@@ -215,6 +218,25 @@ class Case:
 
 
 RANGE = "--from 2013-01-01 --to 2013-01-02"
+_UNTIL_NOW = Period(datetime(2026, 3, 2, tzinfo=UTC), None)
+_HOUR = Period(datetime(2026, 3, 2, 9, tzinfo=UTC), datetime(2026, 3, 2, 10, tzinfo=UTC))
+_STEP = MadeBy(Cause.BACKFILL, 2, datetime(2026, 3, 2, tzinfo=UTC), _HOUR)
+HISTORIES = Histories(
+    (
+        WindowHistory(
+            {"place": "EWR"},
+            (datetime(2026, 3, 2, 9, tzinfo=UTC), datetime(2026, 3, 2, 10, tzinfo=UTC)),
+            (
+                Value({"n": 1}, None, Period(None, datetime(2026, 3, 2, tzinfo=UTC)), ()),
+                Value({"n": 2}, _STEP, _UNTIL_NOW, (_UNTIL_NOW,)),
+                Value(None, MadeBy(Cause.UNFINISHED), Period(None, None), ()),
+            ),
+            {"late": 1, "partial": 2, "duplicate": 3, "quarantined": 4},
+        ),
+        WindowHistory({"place": "EWR"}, (None, None), (), {}),
+    ),
+    2,
+)
 LOCK = LeaseNote(
     7, State.FREE, 30.0, Holder("tidemark run", 4711, "etl-2", "2026-03-02T12:10:31+00:00")
 )
@@ -278,6 +300,10 @@ CASES = {
     "show": (
         Case("show SPEC hourly", {"jobs.show.show_windows": shown()}),
         Case("show SPEC hourly", {"jobs.show.show_windows": Seen(missing="there is no run yet")}),
+    ),
+    "history": (
+        Case("history SPEC hourly", {"jobs.history.history": HISTORIES}),
+        Case("history SPEC hourly", {"jobs.history.history": Histories()}),
     ),
     "late": (
         Case(

@@ -11,6 +11,9 @@ from windowing.spec.description import State, describe_window
 from windowing.spec.kinds import Window
 from windowing.spec.pipeline import Pipeline
 
+REVISIONS = "_revisions"
+"""The table of values that rows of outputs had before their change feeds were deleted."""
+
 
 @dataclass(frozen=True)
 class Target:

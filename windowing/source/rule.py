@@ -109,6 +109,17 @@ def unsettled_ranges(past: LedgerExcerpt) -> list[tuple[int, int]]:
     return found
 
 
+def read_range(done: LedgerEntry) -> Range | None:
+    """The event times that a chunk of a backfill has reprocessed; None for any other step."""
+    note = _read_note(done)
+    return Range(note["from_us"], note["to_us"] - 1) if "from_us" in note else None
+
+
+def reprocesses_change(done: LedgerEntry) -> bool:
+    """Whether a chunk of a backfill follows from what a batch found changed in the source."""
+    return _read_note(done).get("batch") is not None
+
+
 def was_rewritten(past: LedgerExcerpt) -> bool:
     """Whether the source was seen to change its past, by this spec or an earlier one."""
     return any("ranges" in _read_note(e) for e in past.entries if e.step == DONE)

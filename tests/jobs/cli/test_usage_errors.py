@@ -33,6 +33,7 @@ COMMANDS = (
     "validate",
     "publish",
     "explain",
+    "history",
     "show",
     "late",
     "state",
@@ -138,6 +139,7 @@ TABLES = (
     ["erase", "--key", "place=EWR", "--key", "day=1", "--yes"],
     ["maintain"],
     ["show", "hourly"],
+    ["history", "hourly"],
     ["late", "--as-of", "1"],
     ["state", "--window", "hourly"],
 )
@@ -205,6 +207,11 @@ WRONG = [
     (["publish", "{spec}", "--accept", " "], "--accept needs a reason"),
     (["publish", "{spec}", "--accept"], "--accept"),
     (["validate", "{spec}", "--accept", "why"], "--accept"),
+    (["history", "{spec}", "hourly", "--at", "noon"], "'noon' is not a time"),
+    (
+        ["history", "{spec}", "hourly", "--at", "2013-01-01", "--to", "2013-01-02"],
+        "--at names the windows already",
+    ),
     (["show", "{spec}"], "missing argument 'WINDOW'"),
     (
         ["show", "{spec}", "houry"],
@@ -255,7 +262,7 @@ def test_a_broken_spec_is_one_sentence_that_names_the_file(
 ) -> None:
     file = tmp_path / "broken.yaml"
     file.write_text(text)
-    more = {"backfill": RANGE, "show": ("hourly",)}.get(command, ())
+    more = {"backfill": RANGE, "show": ("hourly",), "history": ("hourly",)}.get(command, ())
     result = tidemark(command, str(file), *more)
     assert result.exit_code == 2
     assert str(file) in said(result)
@@ -296,7 +303,7 @@ def test_a_suite_that_is_not_there_is_exit_2_before_anything_starts(
 ) -> None:
     file = tmp_path / "trips.yaml"
     file.write_text(SPEC + "expectations: {suite: departurs}\n")
-    more = {"backfill": RANGE, "show": ("hourly",)}.get(command, ())
+    more = {"backfill": RANGE, "show": ("hourly",), "history": ("hourly",)}.get(command, ())
     result = tidemark(command, str(file), *more)
     assert result.exit_code == 2
     where = f"tidemark: {file}: expectations.suite: "
@@ -340,7 +347,7 @@ def no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_extra")
 @pytest.mark.parametrize("command", EVERY_COMMAND)
 def test_without_the_extra_a_command_says_what_to_install(command: str, spec: str) -> None:
-    words = {"backfill": RANGE, "show": ("hourly",)}.get(command, ())
+    words = {"backfill": RANGE, "show": ("hourly",), "history": ("hourly",)}.get(command, ())
     result = tidemark(command, *(() if command == "setup" else (spec,)), *words)
     assert result.exit_code == 2
     assert said(result) == (
@@ -354,7 +361,7 @@ def test_without_the_extra_a_command_says_what_to_install(command: str, spec: st
 def test_without_the_extra_a_bad_spec_is_said_first(command: str, tmp_path: Path) -> None:
     file = tmp_path / "broken.yaml"
     file.write_text(SPEC.replace("1 hour", "an hour"))
-    words = {"backfill": RANGE, "show": ("hourly",)}.get(command, ())
+    words = {"backfill": RANGE, "show": ("hourly",), "history": ("hourly",)}.get(command, ())
     result = tidemark(command, str(file), *words)
     assert result.exit_code == 2
     assert "windows.hourly.size" in said(result)

@@ -1,0 +1,135 @@
+"""The command that shows which values windows have had: history."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from jobs.cli.format import window_cell
+from jobs.cli.options import (
+    TIMES,
+    Instant,
+    common,
+    key_option,
+    keys_of,
+    limit_option,
+    ordered,
+    window_of,
+)
+from jobs.cli.spark import open_to_read
+from jobs.console import Printer
+from windowing.columns import END, REVISION, RUN, START
+from windowing.errors import UsageError
+from windowing.report.text import count, instant, interval
+
+if TYPE_CHECKING:
+    from jobs.history import Histories, WindowHistory
+    from windowing.revisions.rule import Period, Step, Value
+    from windowing.spec.pipeline import Pipeline
+
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@click.command()
+@common
+@click.argument("window")
+@key_option
+@click.option("--at", type=Instant(), help=f"Only windows that contain this time. {TIMES}")
+@click.option("--from", "start", type=Instant(), help="Only windows that end after this time.")
+@click.option("--to", "end", type=Instant(), help="Only windows that begin before this time.")
+@click.option("--reverse", is_flag=True, help="Show the newest windows first.")
+@limit_option
+def history(
+    pipeline: "Pipeline",
+    window: str,
+    *,
+    as_json: bool,
+    keys: tuple[str, ...],
+    at: datetime | None,
+    start: datetime | None,
+    end: datetime | None,
+    reverse: bool,
+    limit: int,
+) -> None:
+    """Show the values that windows have had, and why.
+
+    For each value: since when and until when it was known, when readers of the published version
+    saw it, and which step made it. Of a single window it says how many refused events belong to it.
+    """
+    chosen = window_of(pipeline, window)
+    wanted_keys = keys_of(pipeline, keys)
+    if at is not None and (start is not None or end is not None):
+        raise UsageError("--at names the windows already; leave out --from and --to")
+    ordered(start, end)
+    if at is not None:
+        start, end = at, at + _MICROSECOND
+    from jobs.sessions.profiles import choose_for_tables
+
+    session = open_to_read(choose_for_tables(pipeline))
+    from jobs.history import history as read_history
+    from jobs.show import Wanted
+
+    found = read_history(session, pipeline, chosen, Wanted(wanted_keys, start, end, reverse, limit))
+    printer = Printer(as_json=as_json)
+    _print_histories(printer, pipeline, window, found)
+    printer.finish({"pipeline": pipeline.name, "window": window, **found.as_json()})
+
+
+def _print_histories(
+    printer: Printer, pipeline: "Pipeline", window: str, found: "Histories"
+) -> None:
+    name = f"{pipeline.name}.{window}"
+    if found.missing is not None:
+        printer.line(f"{pipeline.name}: no history, because {found.missing}")
+        return
+    for each in found.windows:
+        _print_window(printer, pipeline, name, each)
+    shown = len(found.windows)
+    more = "" if shown == found.total else f"{shown:,} of "
+    printer.line(f"{name}: {more}{count(found.total, 'window')}")
+    if not found.is_complete:
+        printer.line(
+            "earlier values are not known: the output recorded no change feed, its columns were "
+            "changed, or files were deleted before their changes were kept"
+        )
+
+
+def _print_window(
+    printer: Printer, pipeline: "Pipeline", name: str, window: "WindowHistory"
+) -> None:
+    start, end = window.bounds
+    keys = ", ".join(f"{key}={window.identity[key]}" for key in pipeline.source.key)
+    title = " ".join([name, keys, window_cell({START: start, END: end})])
+    hidden = {END, RUN}
+    columns = dict.fromkeys(
+        column for value in window.values for column in value.values or () if column not in hidden
+    )
+    rows = [list(_value_cells(value, columns)) for value in window.values]
+    printer.data(["known from", "because of", *columns, "published"], rows, title)
+    if window.refused:
+        counted = ", ".join(f"{n:,} {outcome}" for outcome, n in window.refused.items())
+        printer.line(f"refused events inside of it: {counted}; `tidemark late` shows them")
+
+
+def _value_cells(value: "Value", columns: Mapping[str, None]) -> Iterator[Any]:
+    yield "not recorded" if value.made_by is None else instant(value.known.start)
+    yield _describe_step(value.made_by)
+    if value.values is None:
+        yield from ("removed" if column == REVISION else None for column in columns)
+    else:
+        yield from (value.values.get(column) for column in columns)
+    yield "; ".join(_describe_period(period) for period in value.published) or "never"
+
+
+def _describe_step(step: "Step | None") -> str | None:
+    if step is None:
+        return None
+    if step.reprocessed is not None:
+        return f"{step.cause} {interval(step.reprocessed.start, step.reprocessed.end)}"
+    return f"{step.cause} {step.run}" if step.cause == "run" else str(step.cause)
+
+
+def _describe_period(period: "Period") -> str:
+    since = f"since {instant(period.start)}"
+    return since if period.end is None else f"{instant(period.start)} to {instant(period.end)}"

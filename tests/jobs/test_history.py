@@ -1,0 +1,175 @@
+"""The history of a window lists every value that its output has shown, and what made each."""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.erase import erase
+from jobs.history import WindowHistory, history
+from jobs.publish import publish
+from jobs.show import Wanted
+from jobs.validate import validate
+from tests.oracle import Event, Session, Tumbling, Window
+from tests.support.long_lived_pipeline import BASE, MINUTE
+from tests.support.pipeline_under_test import FEW, Lab
+from tests.support.rare_cases import quick_and_rare
+from windowing.grid.zone import micros
+from windowing.revisions.rule import Cause, Step
+
+HOURLY = Tumbling("hourly", 60 * MINUTE)
+VISITS = Session("visits", 10 * MINUTE)
+KEYS = ("a", "b", "c", "d")
+Place = tuple[str, int]
+Shown = tuple[Any, ...]
+Seen = tuple[str, Shown | None, bool]
+"""What made a value, the value, and whether it was published."""
+RUN = Cause.RUN
+
+
+@dataclass
+class Witness:
+    """Whoever looks at the oracle's outputs after each step, and remembers what has changed."""
+
+    lab: Lab
+    runs: int = 0
+    values: dict[tuple[str, Place], list[Seen]] = field(default_factory=dict)
+
+    def look(self, cause: Cause) -> None:
+        """Notes what a step has changed."""
+        made_by = f"run {self.runs}" if cause is RUN else str(cause)
+        for window in self.lab.windows:
+            shown = self._shown(window)
+            known = {place for name, place in self.values if name == window.name}
+            for place in known | shown.keys():
+                seen = self.values.setdefault((window.name, place), [])
+                before = seen[-1][1] if seen else None
+                if shown.get(place) != before:
+                    seen.append((made_by, shown.get(place), False))
+
+    def publish(self) -> None:
+        """Publishes, so that readers see the newest value of each window."""
+        validate(self.lab.spark, self.lab.pipeline)
+        publish(self.lab.pipeline)
+        for seen in self.values.values():
+            made_by, value, _ = seen[-1]
+            seen[-1] = (made_by, value, True)
+
+    def hide(self, key: str) -> None:
+        """Forgets a key, of which no history may know anything."""
+        self.values = {name: seen for name, seen in self.values.items() if name[1][0] != key}
+
+    def check(self) -> None:
+        """Every window of the pipeline has the history that was seen."""
+        for window in self.lab.windows:
+            chosen = self.lab.pipeline.window(window.name)
+            found = history(self.lab.spark, self.lab.pipeline, chosen, Wanted(limit=999))
+            told = {place_of(each): each for each in found.windows}
+            assert len(told) == found.total
+            assert told.keys() == {place for name, place in self.values if name == window.name}
+            for place, each in told.items():
+                self._check_window(self.values[window.name, place], each)
+            assert found.is_complete
+
+    def _check_window(self, seen: list[Seen], found: WindowHistory) -> None:
+        shown = [shown_by(found.identity, value.values) for value in found.values]
+        assert shown == [each[1] for each in seen]
+        for (made_by, _, was_published), value in zip(seen, found.values, strict=True):
+            assert value.made_by is not None
+            assert describe(value.made_by) == made_by
+            assert bool(value.published) == was_published
+
+    def _shown(self, window: Window) -> dict[Place, Shown]:
+        shown = {}
+        for (key, start, end, *_), row in self.lab.expected(window).items():
+            shown[str(key), int(str(start))] = (end, row["count"], row["sum"], row["first"])
+        return shown
+
+
+def place_of(found: WindowHistory) -> Place:
+    """Key and start of a window, as the oracle has them."""
+    return str(found.identity["key"]), micros(found.bounds[0])
+
+
+def shown_by(identity: Mapping[str, Any], values: Mapping[str, Any] | None) -> Shown | None:
+    """What the oracle says of a row with these values."""
+    if values is None:
+        return None
+    end = micros(datetime.fromisoformat((identity | values)["window_end"]))
+    return (end, values["n"], values["total"], values["opening"])
+
+
+def describe(step: Step) -> str:
+    """What the witness has called a step."""
+    return f"run {step.run}" if step.cause is RUN else str(step.cause)
+
+
+def draw_events(rng: Random, name: str) -> list[Event]:
+    """Events of the first hours of a day, in any order."""
+    found = []
+    for n in range(rng.randrange(1, 6)):
+        at = BASE + rng.randrange(360) * MINUTE
+        found.append(Event(rng.choice(KEYS), at, rng.randrange(9), f"{name}-{n}", n))
+    return found
+
+
+class Course:
+    """Steps of a pipeline in an order drawn at random, each seen by a witness."""
+
+    def __init__(self, spark: SparkSession, root: Path, rng: Random) -> None:
+        self.rng = rng
+        windows = (HOURLY, VISITS)
+        self.lab = Lab(spark, root, windows, lateness=120 * MINUTE, shows=FEW)
+        self.witness = Witness(self.lab)
+
+    def run(self) -> None:
+        """One batch, in which some rows may be late."""
+        self.witness.runs += 1
+        self.lab.run(draw_events(self.rng, f"r{self.witness.runs}"))
+        self.witness.look(RUN)
+
+    def backfill(self) -> None:
+        """A range in which late rows count from now on."""
+        start = BASE + self.rng.randrange(6) * 60 * MINUTE
+        self.lab.backfill(start, start + 120 * MINUTE)
+        self.witness.look(Cause.BACKFILL)
+
+    def maintain(self) -> None:
+        """Maintenance, which keeps what the feeds tell, whose files then go."""
+        self.lab.maintain()
+        for window in self.lab.windows:
+            feed = self.lab.pipeline.table(window.name).local / "_change_data"
+            shutil.rmtree(feed, ignore_errors=True)
+
+    def erase(self) -> None:
+        """A key, which no history knows afterwards."""
+        key = self.rng.choice(KEYS)
+        erase(self.lab.spark, self.lab.pipeline, {"key": key})
+        self.lab.truth.erase(key)
+        self.witness.hide(key)
+        self.witness.look(Cause.ERASURE)
+
+    def publish(self) -> None:
+        """Readers see what is newest."""
+        self.witness.publish()
+
+
+@pytest.mark.parametrize("seed", quick_and_rare(range(8), range(1, 8)))
+def test_every_value_of_every_window_is_told(
+    spark: SparkSession, tmp_path: Path, seed: int
+) -> None:
+    rng = Random(seed)
+    course = Course(spark, tmp_path, rng)
+    course.run()
+    steps = [course.run] * 4 + [course.backfill, course.backfill, course.publish, course.maintain]
+    steps += [course.erase, course.publish]
+    rng.shuffle(steps)
+    for step in steps:
+        step()
+        course.witness.check()

@@ -1,0 +1,1 @@
+"""The values that windows had before they were corrected."""

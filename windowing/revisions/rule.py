@@ -1,0 +1,247 @@
+"""How the values of one window followed one another, and which step made each. No Spark.
+
+changes of an output + ledger -> values, each with what made it, and since when it was known and
+published
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from windowing.columns import RUN
+from windowing.grid.zone import moment
+from windowing.ledger.evolved import OF_ERASURE
+from windowing.ledger.rule import (
+    BACKFILL_DONE,
+    CLOSE,
+    DONE,
+    ERASE_DONE,
+    EVOLVE_DONE,
+    MAINTAIN_DONE,
+    PUBLISH,
+    LedgerEntry,
+    LedgerHistory,
+)
+from windowing.source.rule import read_range, reprocesses_change
+
+_WRITING = (DONE, CLOSE, BACKFILL_DONE, EVOLVE_DONE, ERASE_DONE, MAINTAIN_DONE)
+"""Steps that may have written an output, and whose entries name its version afterwards."""
+
+_OF_RUNS = (DONE, CLOSE)
+
+
+class Cause(StrEnum):
+    """Which kind of step gave a window a value, or took it away."""
+
+    RUN = "run"
+    BACKFILL = "backfill"
+    SOURCE_CHANGE = "source change"
+    SPEC_CHANGE = "spec change"
+    ERASURE = "erasure"
+    MAINTENANCE = "maintenance"
+    UNFINISHED = "unfinished step"
+
+
+_CAUSES = {
+    DONE: Cause.RUN,
+    CLOSE: Cause.RUN,
+    ERASE_DONE: Cause.ERASURE,
+    MAINTAIN_DONE: Cause.MAINTENANCE,
+}
+
+
+@dataclass(frozen=True)
+class Period:
+    """From `start` (inclusive) to `end` (exclusive); until now where that is None."""
+
+    start: datetime | None
+    end: datetime | None
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of the ledger as the cause of a value; `at` is when it began.
+
+    `run` is the run that it was, or the newest one before it. `reprocessed` is the range of event
+    time of a backfill.
+    """
+
+    cause: Cause
+    run: int | None = None
+    at: datetime | None = None
+    reprocessed: Period | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a version of an output did to a row: its values `before`, and whether it `stays`.
+
+    `before` is None where the row was inserted.
+    """
+
+    version: int
+    before: Mapping[str, Any] | None
+    stays: bool
+
+
+@dataclass(frozen=True)
+class Value:
+    """The `values` of a window for a time; None while the output did not have it.
+
+    `known` is when they were the newest, and `published` when readers of the published version saw
+    them. `made_by` is None, and so is the start of `known`, for values that are older than what is
+    recorded.
+    """
+
+    values: Mapping[str, Any] | None
+    made_by: Step | None
+    known: Period
+    published: tuple[Period, ...]
+
+
+def list_values(
+    changes: Iterable[Change], newest: Mapping[str, Any] | None, past: LedgerHistory, window: str
+) -> tuple[Value, ...]:
+    """The values that one row of the output `window` has had, oldest first.
+
+    `changes` are those that are recorded, in order of their versions, and `newest` is the row as it
+    is now. Only inserts of runs may be missing among them; the row then names the run.
+    """
+    recorded = _list_states(_join_replacements(changes), newest)
+    states = [
+        (_find_inserted(past, window, values) if since is None else since, values)
+        for since, values in recorded
+    ]
+    ends = [since for since, _ in states[1:]]
+    found = []
+    for (since, values), until in zip(states, [*ends, None], strict=True):
+        made_by = None if since is None else find_step(past, window, since)
+        ended_by = None if until is None else find_step(past, window, until)
+        known = Period(
+            None if made_by is None else made_by.at, None if ended_by is None else ended_by.at
+        )
+        published = tuple(_list_published(past, window, since, until))
+        found.append(Value(values, made_by, known, published))
+    return tuple(found)
+
+
+def _join_replacements(changes: Iterable[Change]) -> list[Change]:
+    """The changes, where a version that deleted a row and inserted it again has one of them."""
+    joined: list[Change] = []
+    for change in changes:
+        if joined and joined[-1].version == change.version:
+            joined[-1] = replace(joined[-1], stays=change.stays)
+        else:
+            joined.append(change)
+    return joined
+
+
+def _list_states(
+    changes: Sequence[Change], newest: Mapping[str, Any] | None
+) -> list[tuple[int | None, Mapping[str, Any] | None]]:
+    """What the row was, and since which version; None for one that is not recorded."""
+    if not changes:
+        return [(None, newest)] if newest is not None else []
+    states: list[tuple[int | None, Mapping[str, Any] | None]] = []
+    followers = [*(change.before for change in changes[1:]), newest]
+    if changes[0].before is not None:
+        states.append((None, changes[0].before))
+    for change, follower in zip(changes, followers, strict=True):
+        if change.stays:
+            states.append((change.version, follower))
+            continue
+        states.append((change.version, None))
+        if follower is not None:
+            # Of a row that came back, only its later change may be recorded.
+            states.append((None, follower))
+    return states
+
+
+def _find_inserted(
+    past: LedgerHistory, window: str, values: Mapping[str, Any] | None
+) -> int | None:
+    """The first version of the run that a row names; None where the ledger has no such run."""
+    before = 0
+    for entry in past.entries:
+        if entry.step not in _WRITING or window not in entry.versions:
+            continue
+        if entry.step in _OF_RUNS and values is not None and entry.run == values.get(RUN):
+            return before + 1
+        before = entry.versions[window]
+    return None
+
+
+def list_versions_of_runs(past: LedgerHistory, window: str) -> Iterator[tuple[int, int]]:
+    """The ranges of versions of an output that runs have made, both ends included.
+
+    Versions of runs that follow one another are one range.
+    """
+    begun, before = 1, 0
+    for entry in past.entries:
+        if entry.step not in _WRITING or window not in entry.versions:
+            continue
+        newest = entry.versions[window]
+        if entry.step not in _OF_RUNS and newest > before:
+            if begun <= before:
+                yield begun, before
+            begun = newest + 1
+        before = max(before, newest)
+    if begun <= before:
+        yield begun, before
+
+
+def find_step(past: LedgerHistory, window: str, version: int) -> Step:
+    """The step that made `version` of the output `window`.
+
+    That is the first one after which the ledger names this version or a later one.
+    """
+    for entry in past.entries:
+        if entry.step in _WRITING and entry.versions.get(window, -1) >= version:
+            return _describe_step(entry)
+    return Step(Cause.UNFINISHED)
+
+
+def _describe_step(entry: LedgerEntry) -> Step:
+    cause = _find_cause(entry)
+    at = None if entry.at is None else moment(entry.at)
+    return Step(cause, entry.run, at, _find_range(entry))
+
+
+def _find_range(entry: LedgerEntry) -> Period | None:
+    times = read_range(entry)
+    return None if times is None else Period(moment(times.low_us), moment(times.high_us + 1))
+
+
+def _find_cause(entry: LedgerEntry) -> Cause:
+    if entry.step == BACKFILL_DONE:
+        return Cause.SOURCE_CHANGE if reprocesses_change(entry) else Cause.BACKFILL
+    if entry.step == EVOLVE_DONE:
+        return Cause.ERASURE if entry.note == OF_ERASURE else Cause.SPEC_CHANGE
+    return _CAUSES[entry.step]
+
+
+def _list_published(
+    past: LedgerHistory, window: str, since: int | None, until: int | None
+) -> Iterator[Period]:
+    """When readers saw a version from `since` (inclusive) to `until` (exclusive)."""
+    start: datetime | None = None
+    is_seen = False
+    for entry in past.entries:
+        if entry.step != PUBLISH:
+            continue
+        version = entry.versions.get(window)
+        at = None if entry.at is None else moment(entry.at)
+        shows = (
+            version is not None
+            and (since is None or version >= since)
+            and (until is None or version < until)
+        )
+        if shows and not is_seen:
+            start = at
+        if is_seen and not shows:
+            yield Period(start, at)
+        is_seen = shows
+    if is_seen:
+        yield Period(start, None)
